@@ -1,0 +1,38 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrCorrupt is the class of every damage found in a block, a sort run or a manifest:
+// errors.Is(err, ErrCorrupt) decides whether a file must be set aside and loaded again.
+var ErrCorrupt = errors.New("corrupt")
+
+// CorruptError says which file is damaged and where.
+type CorruptError struct {
+	Path   string // the file, as it was opened
+	Page   int    // ordinal of the damaged page, or -1 where the damage is outside the pages
+	Offset int64  // byte offset in the file at which the damaged part begins
+	Reason string // what is wrong
+}
+
+// Error names the file, the page and the offset.
+func (e *CorruptError) Error() string {
+	if e.Page < 0 {
+		return fmt.Sprintf("%s: offset %d: %s: corrupt", e.Path, e.Offset, e.Reason)
+	}
+	return fmt.Sprintf("%s: page %d at offset %d: %s: corrupt", e.Path, e.Page, e.Offset, e.Reason)
+}
+
+// Is makes errors.Is(err, ErrCorrupt) true.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
+
+// ErrOrder is returned by [Writer.Add] for a key that is not greater than the one before it.
+var ErrOrder = errors.New("keys not in ascending order")
+
+// ErrTooLarge is returned for a key longer than [MaxKey] or a value longer than [MaxValue].
+var ErrTooLarge = errors.New("too large")
+
+// ErrStage is returned for a call that the writer's stage does not allow, such as Add after Finish.
+var ErrStage = errors.New("call out of order")

@@ -1,0 +1,66 @@
+package blocks
+
+// The block format, version 1. Integers are little-endian. docs/FORMAT.md gives the reasons.
+//
+//	block   = { page | chunk } index filter properties footer
+//
+//	page    = payload rawLength:u24 codec:u8 crc:u32       payload compressed by codec
+//	payload = n:u16 fingerprint:u8[n] end:u16[n-1] record*  n >= 1: n records, ascending by key
+//	record  = keyLength:uvarint key value
+//	payload = 0:u16 keyLength:u32 key valueLength:u64 valueHash:u64 firstChunk:u64 stored:u32[chunks]
+//	                                                        n = 0: one record with a large value
+//	chunk   = data rawLength:u24 codec:u8 crc:u32           64 KiB of a large value, before its page
+//
+//	index   = pages:u32 prefixLength:u32 prefix fence:u64[pages] location:u64[pages]
+//	          tails:u32 { tailEnd:u32[pages] tail bytes }   tails is 0 or pages
+//	filter  = shards:u32 shard[shards] fingerprint bytes    binary fuse, 8 bits a fingerprint
+//	shard   = seed:u64 segmentLength:u32 segmentCount:u32 end:u64
+//	footer  = indexOffset:u64 indexLength:u64 filterOffset:u64 filterLength:u64
+//	          propertiesOffset:u64 propertiesLength:u64 indexCRC:u32 filterCRC:u32
+//	          propertiesCRC:u32 version:u32 footerCRC:u32 magic:u8[8]
+const (
+	// formatVersion history:
+	//
+	//	1  first version
+	formatVersion    = 1
+	minFormatVersion = 1 // the oldest version that this reader reads
+
+	magic = "sqnblck\n"
+
+	// trailerSize is the length of what stands behind the data of each page and chunk. A page's
+	// CRC-32C is taken over its ordinal, its stored payload and the four bytes before the CRC, a
+	// chunk's over its ordinal within the value: a page that lies where another belongs is
+	// damage too.
+	trailerSize = 8
+
+	footerSize = 6*8 + 5*4 + 8
+
+	// maxStored bounds a page as it lies on the disk (20 bits of its location) and unpacked.
+	maxStored = 1<<20 - 1
+
+	// maxOffset bounds where a page may begin (40 bits of its location): 1 TiB.
+	maxOffset = 1<<40 - 1
+)
+
+const (
+	// MaxKey is the longest key in bytes: the longest that a request can carry.
+	MaxKey = 64 << 10
+
+	// MaxValue is the longest value in bytes, as in Hadoop's formats.
+	MaxValue = 1<<31 - 1
+
+	// LargeValue is the length in bytes above which a value is cut into chunks, so that it can
+	// be served without being in memory as a whole.
+	LargeValue = 64 << 10
+
+	// chunkSize is the length of every chunk of a large value but the last.
+	chunkSize = 64 << 10
+
+	// DefaultBlockSize is the usual length of a page in bytes, before compression.
+	DefaultBlockSize = 4096
+
+	// MinBlockSize and MaxBlockSize bound a page's length; larger settings are cut to
+	// MaxBlockSize, as the records of a page are found by 16-bit offsets.
+	MinBlockSize = 256
+	MaxBlockSize = 60 << 10
+)
