@@ -1,0 +1,147 @@
+package server
+
+import (
+	"time"
+)
+
+// State is what the status JSON says of a version on one node. The four values
+// are those of the first sequins, because monitoring reads them.
+type State string
+
+const (
+	// StateBuilding: being loaded, or loaded and waiting for enough replicas.
+	StateBuilding State = "BUILDING"
+	// StateActive: clients are (or were until the next one took over) answered from it.
+	StateActive State = "ACTIVE"
+	// StateRemoving: superseded; it goes when its last request and its time are over.
+	StateRemoving State = "REMOVING"
+	// StateError: could not be loaded; NodeStatus.Error says why.
+	StateError State = "ERROR"
+)
+
+// Status is the answer to GET /: everything this node knows. The fields up to
+// ShardID have the names and the shape of the first sequins; the others are new.
+type Status struct {
+	DBs     map[string]DBStatus `json:"dbs"`
+	ShardID string              `json:"shard_id"`
+
+	// Node is the key of this node in VersionStatus.Nodes ("localhost" on a
+	// single one); GET /healthz takes its entries from there.
+	Node string `json:"node,omitempty"`
+	// Build names the running program's version.
+	Build string `json:"build,omitempty"`
+	// StartedAt is when this node started.
+	StartedAt time.Time `json:"started_at,omitzero"`
+	// Draining: the node is shutting down. The server fills it in.
+	Draining bool `json:"draining,omitempty"`
+	// Source is what a person would type to see the source.
+	Source string `json:"source,omitempty"`
+	// SourceError is why the source could not be read, "" if it could.
+	SourceError string `json:"source_error,omitempty"`
+	// SourceErrorSince is when it was first found unreadable.
+	SourceErrorSince time.Time `json:"source_error_since,omitzero"`
+	// RefreshedAt is the last time the source was listed without an error.
+	RefreshedAt time.Time `json:"refreshed_at,omitzero"`
+	// Warnings are things in the source that are left out, one sentence each.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// DBStatus is the answer to GET /<db>.
+type DBStatus struct {
+	Versions map[string]VersionStatus `json:"versions"`
+
+	// Error is a trouble of the db as a whole, e.g. that it has no versions.
+	Error string `json:"error,omitempty"`
+}
+
+// VersionStatus is one version of a db over all the nodes that are known to
+// have it. The catalogue fills in Path, NumPartitions, TargetReplication and
+// Nodes; the counts are the server's (see count).
+type VersionStatus struct {
+	Path                      string                `json:"path"`
+	NumPartitions             int                   `json:"num_partitions"`
+	TargetReplication         int                   `json:"target_replication"`
+	ReplicationHistogram      map[int]int           `json:"replication_histogram"`
+	AverageReplication        float64               `json:"average_replication"`
+	MissingPartitions         int                   `json:"missing_partitions"`
+	UnderreplicatedPartitions int                   `json:"underreplicated_partitions"`
+	OverreplicatedPartitions  int                   `json:"overreplicated_partitions"`
+	Nodes                     map[string]NodeStatus `json:"nodes"`
+}
+
+// NodeStatus is one version on one node. ActiveAt is there even when it is
+// zero (year 1), as it always was.
+type NodeStatus struct {
+	Name       string    `json:"name"`
+	CreatedAt  time.Time `json:"created_at"`
+	ActiveAt   time.Time `json:"active_at"`
+	Current    bool      `json:"current"`
+	State      State     `json:"state"`
+	Partitions []int     `json:"partitions"`
+	ShardID    string    `json:"shard_id"`
+
+	// Error is why the version is in StateError.
+	Error string `json:"error,omitempty"`
+	// Detail says in a few words what State leaves out, e.g. "prepared,
+	// waiting for 2 partitions of other nodes".
+	Detail string `json:"detail,omitempty"`
+	// LastModified is the newest modification time of the version's files.
+	LastModified time.Time `json:"last_modified,omitzero"`
+	// Partitioner is the function that the version's files are cut along.
+	Partitioner string `json:"partitioner,omitempty"`
+	// Records and Bytes are those of the local blocks: records, bytes on disk.
+	Records int64 `json:"records,omitempty"`
+	Bytes   int64 `json:"bytes,omitempty"`
+	// Progress is that of a load, while there is one.
+	Progress *Progress `json:"progress,omitempty"`
+}
+
+// Progress is how far a load has come.
+type Progress struct {
+	Files            int       `json:"files"`
+	FilesDone        int       `json:"files_done"`
+	Bytes            int64     `json:"bytes"`
+	BytesDone        int64     `json:"bytes_done"`
+	Records          int64     `json:"records"`
+	RecordsPerSecond float64   `json:"records_per_second"`
+	Partitions       int       `json:"partitions"`
+	PartitionsDone   int       `json:"partitions_done"`
+	StartedAt        time.Time `json:"started_at,omitzero"`
+	// ETA is when the load will be done at the speed so far; absent until there is one.
+	ETA time.Time `json:"eta,omitzero"`
+}
+
+// count works out how many replicas the partitions have. A node counts where
+// it holds a partition's block, whatever the version's state there, except
+// StateError.
+func (v *VersionStatus) count() {
+	replicas := make(map[int]int, v.NumPartitions)
+	total := 0
+	for _, n := range v.Nodes {
+		if n.State == StateError {
+			continue
+		}
+		for _, p := range n.Partitions {
+			replicas[p]++
+			total++
+		}
+	}
+	v.ReplicationHistogram = make(map[int]int)
+	v.MissingPartitions, v.UnderreplicatedPartitions, v.OverreplicatedPartitions = 0, 0, 0
+	v.AverageReplication = 0
+	if v.NumPartitions > 0 {
+		v.AverageReplication = float64(total) / float64(v.NumPartitions)
+	}
+	for p := range v.NumPartitions {
+		n := replicas[p]
+		v.ReplicationHistogram[n]++
+		switch {
+		case n == 0:
+			v.MissingPartitions++
+		case n < v.TargetReplication:
+			v.UnderreplicatedPartitions++
+		case n > v.TargetReplication:
+			v.OverreplicatedPartitions++
+		}
+	}
+}
