@@ -1,0 +1,97 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Load counts what is loaded from the source. It is a prometheus.Collector and
+// safe for concurrent use. All methods may be called on a nil *Load, and then
+// count nothing.
+type Load struct {
+	bytes, records, failures *prometheus.CounterVec
+	seconds                  *prometheus.HistogramVec
+	running                  *prometheus.GaugeVec
+}
+
+func newLoad() *Load {
+	db := []string{"db"}
+	return &Load{
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sequins_load_bytes_total", Help: "Bytes read from the source.",
+		}, db),
+		records: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sequins_load_records_total", Help: "Records read from the source.",
+		}, db),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sequins_load_failures_total", Help: "Loads of a version that ended in an error.",
+		}, db),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "sequins_load_duration_seconds",
+			Help:    "How long it took to load a version, those that failed left out.",
+			Buckets: []float64{.1, .5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600},
+		}, db),
+		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "sequins_loads_running", Help: "Loads of a version that run now.",
+		}, db),
+	}
+}
+
+// Read counts what was read from the source for a db since the last call: call
+// it once per many records, not for each.
+func (l *Load) Read(db string, bytes, records int64) {
+	if l == nil || bytes < 0 || records < 0 {
+		return
+	}
+	l.bytes.WithLabelValues(db).Add(float64(bytes))
+	l.records.WithLabelValues(db).Add(float64(records))
+}
+
+// Begin says that a load of a version of db begins; the function that it
+// returns is to be called once with the error that the load ended with, or nil.
+func (l *Load) Begin(db string) func(error) {
+	if l == nil {
+		return func(error) {}
+	}
+	start := time.Now()
+	l.running.WithLabelValues(db).Inc()
+	return func(err error) {
+		l.running.WithLabelValues(db).Dec()
+		if err != nil {
+			l.failures.WithLabelValues(db).Inc()
+			return
+		}
+		l.seconds.WithLabelValues(db).Observe(time.Since(start).Seconds())
+	}
+}
+
+// Forget drops the counters of a db that is gone.
+func (l *Load) Forget(db string) {
+	if l == nil {
+		return
+	}
+	for _, v := range []*prometheus.CounterVec{l.bytes, l.records, l.failures} {
+		v.DeleteLabelValues(db)
+	}
+	l.seconds.DeleteLabelValues(db)
+	l.running.DeleteLabelValues(db)
+}
+
+// Describe implements prometheus.Collector.
+func (l *Load) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range l.collectors() {
+		c.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (l *Load) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range l.collectors() {
+		c.Collect(ch)
+	}
+}
+
+func (l *Load) collectors() []prometheus.Collector {
+	return []prometheus.Collector{l.bytes, l.records, l.failures, l.seconds, l.running}
+}

@@ -1,0 +1,147 @@
+package metrics
+
+import (
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+// bounds are the upper ends of the latency buckets. An answer from memory takes
+// one to five microseconds, one from another continent's disk seconds.
+var bounds = [...]time.Duration{
+	1e3, 2e3, 5e3, 10e3, 20e3, 50e3, 100e3, 200e3, 500e3,
+	1e6, 2e6, 5e6, 10e6, 20e6, 50e6, 100e6, 200e6, 500e6,
+	1e9, 2e9, 5e9, 10e9,
+}
+
+// codes are the statuses that have a counter of their own; any other one is
+// counted under codeOther.
+var codes = [...]int{
+	200, 206, 304,
+	400, 404, 405, 408, 412, 414, 416, 431, 499,
+	500, 501, 502, 503, 504,
+}
+
+const codeOther = len(codes)
+
+// codeIndex maps a status code to its place in codes.
+var codeIndex = func() (t [600]uint8) {
+	for i := range t {
+		t[i] = uint8(codeOther)
+	}
+	for i, c := range codes {
+		t[c] = uint8(i)
+	}
+	return t
+}()
+
+func codeLabel(i int) string {
+	if i == codeOther {
+		return "other"
+	}
+	return strconv.Itoa(codes[i])
+}
+
+// stripe is one set of counters. Cores that count in different stripes do not
+// pull cache lines from each other.
+type stripe struct {
+	codes   [len(codes) + 1]atomic.Uint64
+	buckets [len(bounds) + 1]atomic.Uint64
+	nanos   atomic.Uint64
+	bytes   atomic.Uint64
+	_       [64]byte
+}
+
+// Stripes is how many sets of counters there are: a power of two, at least as
+// many as cores, at most 64.
+var Stripes = func() uint32 {
+	n := uint32(1)
+	for n < 64 && n < uint32(runtime.NumCPU()) {
+		n *= 2
+	}
+	return n
+}()
+
+// Requests counts the requests of one route to one db. It is safe for
+// concurrent use.
+type Requests struct {
+	route, db string
+	stripes   []stripe
+}
+
+func newRequests(route, db string) *Requests {
+	return &Requests{route: route, db: db, stripes: make([]stripe, Stripes)}
+}
+
+// Done counts one finished request. The stripe is any number; a caller that
+// always runs on the same core should always give the same one. Bytes are
+// those of the body.
+func (r *Requests) Done(stripe uint32, code int, d time.Duration, bytes int64) {
+	s := &r.stripes[stripe&uint32(len(r.stripes)-1)]
+	i := uint8(codeOther)
+	if uint(code) < uint(len(codeIndex)) {
+		i = codeIndex[code]
+	}
+	s.codes[i].Add(1)
+	s.buckets[bucket(d)].Add(1)
+	s.nanos.Add(uint64(max(d, 0)))
+	if bytes > 0 {
+		s.bytes.Add(uint64(bytes))
+	}
+}
+
+// bucket finds the bucket of a duration. The common ones come first, so a walk
+// is faster than a search.
+func bucket(d time.Duration) int {
+	for i, b := range bounds {
+		if d <= b {
+			return i
+		}
+	}
+	return len(bounds)
+}
+
+// totals is the sum over the stripes.
+type totals struct {
+	codes   [len(codes) + 1]uint64
+	buckets [len(bounds) + 1]uint64
+	nanos   uint64
+	bytes   uint64
+}
+
+func (r *Requests) totals() (t totals) {
+	for i := range r.stripes {
+		s := &r.stripes[i]
+		for j := range s.codes {
+			t.codes[j] += s.codes[j].Load()
+		}
+		for j := range s.buckets {
+			t.buckets[j] += s.buckets[j].Load()
+		}
+		t.nanos += s.nanos.Load()
+		t.bytes += s.bytes.Load()
+	}
+	return t
+}
+
+// gauge is a number that goes up and down, in stripes as well.
+type gauge struct{ stripes []paddedInt }
+
+type paddedInt struct {
+	n atomic.Int64
+	_ [56]byte
+}
+
+func newGauge() gauge { return gauge{make([]paddedInt, Stripes)} }
+
+func (g gauge) add(stripe uint32, n int64) {
+	g.stripes[stripe&uint32(len(g.stripes)-1)].n.Add(n)
+}
+
+func (g gauge) value() (n int64) {
+	for i := range g.stripes {
+		n += g.stripes[i].n.Load()
+	}
+	return n
+}

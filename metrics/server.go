@@ -1,0 +1,227 @@
+package metrics
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The routes that requests are told apart by.
+const (
+	RouteKey     = "key"     // GET /<db>/<key>
+	RouteStatus  = "status"  // GET /, /<db>
+	RouteHealth  = "health"  // GET /healthz, /livez, /readyz
+	RouteInvalid = "invalid" // what could not be read as a request
+)
+
+// Server counts requests. It is a prometheus.Collector and safe for concurrent
+// use.
+type Server struct {
+	// Status, Health and Invalid count what is not for a key; Unknown counts
+	// requests for keys of dbs that there are not, all under the db "".
+	Status, Health, Invalid, Unknown *Requests
+
+	inFlight  gauge
+	checksums *prometheus.CounterVec
+	state     atomic.Pointer[func() State]
+
+	mu  sync.Mutex
+	dbs map[string]*Requests // those that were not forgotten
+}
+
+// State is what a scrape asks of the server: see SetState.
+type State struct {
+	// Connections is the number of open client connections.
+	Connections int
+	// Draining is true from the moment that the node is being shut down.
+	Draining bool
+	// SourceErrorSince is when the source became unreadable; zero if it can be read.
+	SourceErrorSince time.Time
+	// RefreshedAt is when the source was last listed.
+	RefreshedAt time.Time
+	DBs         []DB
+}
+
+// DB is what the gauges show of one db.
+type DB struct {
+	Name string
+	// Versions counts the versions on this node by state.
+	Versions map[string]int
+	// ActiveAt is when the current version became so, LastModified how old its
+	// data is; zero without a current version.
+	ActiveAt, LastModified time.Time
+	// Records and Bytes are those of the current version's local blocks.
+	Records, Bytes int64
+}
+
+func newServer() *Server {
+	return &Server{
+		Status:   newRequests(RouteStatus, ""),
+		Health:   newRequests(RouteHealth, ""),
+		Invalid:  newRequests(RouteInvalid, ""),
+		Unknown:  newRequests(RouteKey, ""),
+		inFlight: newGauge(),
+		dbs:      make(map[string]*Requests),
+		checksums: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sequins_checksum_failures_total",
+			Help: "Times that damage was found in a block while a request was answered.",
+		}, []string{"db"}),
+	}
+}
+
+// DB returns the counters for the keys of a db. Call it once, for a db that
+// exists, and keep the result: that is what makes counting cheap.
+func (s *Server) DB(name string) *Requests {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.dbs[name]
+	if r == nil {
+		r = newRequests(RouteKey, name)
+		s.dbs[name] = r
+	}
+	return r
+}
+
+// Forget drops the counters of a db that is gone.
+func (s *Server) Forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.dbs, name)
+	s.checksums.DeleteLabelValues(name)
+}
+
+// Begin and End count a request as in flight between them.
+func (s *Server) Begin(stripe uint32) { s.inFlight.add(stripe, 1) }
+
+// End is the end of what Begin began, with the same stripe.
+func (s *Server) End(stripe uint32) { s.inFlight.add(stripe, -1) }
+
+// ChecksumFailure counts one finding of damage in a block of a db.
+func (s *Server) ChecksumFailure(db string) { s.checksums.WithLabelValues(db).Inc() }
+
+// SetState gives the function that a scrape asks for what is not counted but
+// simply so. It is called once a scrape and must not wait for anything.
+func (s *Server) SetState(f func() State) { s.state.Store(&f) }
+
+// requests returns all counters, for a scrape.
+func (s *Server) requests() []*Requests {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []*Requests{s.Status, s.Health, s.Invalid, s.Unknown}
+	for _, r := range s.dbs {
+		all = append(all, r)
+	}
+	return all
+}
+
+var (
+	descRequests = prometheus.NewDesc("sequins_requests_total",
+		"Requests answered, by route, db (empty where there is no such db) and status code.",
+		[]string{"route", "db", "code"}, nil)
+	descDuration = prometheus.NewDesc("sequins_request_duration_seconds",
+		"Time from a request's header being read to its answer being ready, or sent where it is streamed.",
+		[]string{"route", "db"}, nil)
+	descBytes = prometheus.NewDesc("sequins_response_bytes_total",
+		"Bytes of response bodies, by route and db.", []string{"route", "db"}, nil)
+	descInFlight = prometheus.NewDesc("sequins_requests_in_flight",
+		"Requests being answered now.", nil, nil)
+	descConns = prometheus.NewDesc("sequins_connections",
+		"Client connections that are open now.", nil, nil)
+	descDraining = prometheus.NewDesc("sequins_draining",
+		"1 while the node is being shut down.", nil, nil)
+	descSourceError = prometheus.NewDesc("sequins_source_unreachable_since_timestamp_seconds",
+		"When the source became unreadable, in Unix time; 0 while it can be read.", nil, nil)
+	descRefreshed = prometheus.NewDesc("sequins_last_refresh_timestamp_seconds",
+		"When the source was last listed, in Unix time.", nil, nil)
+	descVersions = prometheus.NewDesc("sequins_versions",
+		"Versions on this node, by db and state.", []string{"db", "state"}, nil)
+	descActive = prometheus.NewDesc("sequins_version_active_timestamp_seconds",
+		"When the db's current version became so, in Unix time.", []string{"db"}, nil)
+	descModified = prometheus.NewDesc("sequins_version_last_modified_timestamp_seconds",
+		"Last modification of the db's current version in the source, in Unix time.", []string{"db"}, nil)
+	descRecords = prometheus.NewDesc("sequins_version_records",
+		"Records of the db's current version on this node.", []string{"db"}, nil)
+	descDisk = prometheus.NewDesc("sequins_version_bytes",
+		"Bytes on disk of the db's current version on this node.", []string{"db"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (s *Server) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descRequests, descDuration, descBytes, descInFlight, descConns, descDraining, descSourceError,
+		descRefreshed, descVersions, descActive, descModified, descRecords, descDisk,
+	} {
+		ch <- d
+	}
+	s.checksums.Describe(ch)
+}
+
+// Collect implements prometheus.Collector.
+func (s *Server) Collect(ch chan<- prometheus.Metric) {
+	for _, r := range s.requests() {
+		r.collect(ch)
+	}
+	emit(ch, descInFlight, float64(s.inFlight.value()))
+	s.checksums.Collect(ch)
+	if f := s.state.Load(); f != nil {
+		(*f)().collect(ch)
+	}
+}
+
+func (r *Requests) collect(ch chan<- prometheus.Metric) {
+	t := r.totals()
+	for i, n := range t.codes {
+		if n > 0 {
+			count(ch, descRequests, n, r.route, r.db, codeLabel(i))
+		}
+	}
+	count(ch, descBytes, t.bytes, r.route, r.db)
+	cumulative := make(map[float64]uint64, len(bounds))
+	var n uint64
+	for i, b := range bounds {
+		n += t.buckets[i]
+		cumulative[b.Seconds()] = n
+	}
+	n += t.buckets[len(bounds)]
+	ch <- prometheus.MustNewConstHistogram(descDuration, n, float64(t.nanos)/1e9, cumulative, r.route, r.db)
+}
+
+func (st State) collect(ch chan<- prometheus.Metric) {
+	emit(ch, descConns, float64(st.Connections))
+	draining := 0.0
+	if st.Draining {
+		draining = 1
+	}
+	emit(ch, descDraining, draining)
+	emit(ch, descSourceError, unix(st.SourceErrorSince))
+	emit(ch, descRefreshed, unix(st.RefreshedAt))
+	for _, db := range st.DBs {
+		for state, n := range db.Versions {
+			emit(ch, descVersions, float64(n), db.Name, state)
+		}
+		if db.ActiveAt.IsZero() {
+			continue
+		}
+		emit(ch, descActive, unix(db.ActiveAt), db.Name)
+		emit(ch, descModified, unix(db.LastModified), db.Name)
+		emit(ch, descRecords, float64(db.Records), db.Name)
+		emit(ch, descDisk, float64(db.Bytes), db.Name)
+	}
+}
+
+func emit(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func count(ch chan<- prometheus.Metric, d *prometheus.Desc, n uint64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+}
+
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1e3
+}
