@@ -1,0 +1,190 @@
+package harness
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A Fixture is one version of one db under testdata/fixtures, written by a real job, and what it must hold.
+type Fixture struct {
+	Name string // the db
+	Dir  string // the directory of its one version, absolute
+	Meta Meta
+
+	expected string // path of the .jsonl or .jsonl.gz file
+}
+
+// Meta says how a fixture was written. It comes from the program that wrote it, not from what lies in the files.
+type Meta struct {
+	Version     string   `json:"version"`
+	Format      string   `json:"format"`      // sequencefile, mapfile, sparkey
+	Partitioner string   `json:"partitioner"` // what the files were cut by: string, hadoop, spark, cascading, or none
+	Fits        []string `json:"fits"`        // every partitioner under which each record lies in its file, in the order of the design's table
+	Compression string   `json:"compression"` // NONE, RECORD, BLOCK; for Sparkey NONE, SNAPPY, ZSTD
+	Codec       string   `json:"codec"`       // Java class; empty with NONE and for Sparkey
+	KeyClass    string   `json:"keyClass"`    // empty for Sparkey
+	ValueClass  string   `json:"valueClass"`
+	Files       int      `json:"files"`
+	Names       []string `json:"names"` // of the data files, in order, relative to Dir; "part-r-00000/data" in a MapFile
+	Records     int      `json:"records"`
+	Sorted      bool     `json:"sorted"`     // within each file, keys never descend bytewise
+	Duplicates  bool     `json:"duplicates"` // some key stands more than once in the version
+	Success     bool     `json:"success"`    // there is a _SUCCESS
+}
+
+// A Record is one record as it was handed to the file's writer.
+type Record struct {
+	File    string `json:"file"`
+	Key     []byte `json:"key"`
+	Deleted bool   `json:"deleted"` // Sparkey: the key was deleted here; there is no value
+
+	Value       []byte `json:"value"` // nil if only ValueLen and ValueSHA256 are known
+	ValueLen    int    `json:"valueLen"`
+	ValueSHA256 string `json:"valueSHA256"` // lower-case hex, of values over 1 MiB
+}
+
+// HasValue reports whether got is the value of r.
+func (r *Record) HasValue(got []byte) bool {
+	if r.ValueSHA256 == "" {
+		return bytes.Equal(got, r.Value)
+	}
+	sum := sha256.Sum256(got)
+	return len(got) == r.ValueLen && hex.EncodeToString(sum[:]) == r.ValueSHA256
+}
+
+// FixturesDir is testdata/fixtures: a source whose every db is a fixture.
+func FixturesDir(t testing.TB) string {
+	t.Helper()
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("harness: no caller information, so testdata cannot be found")
+	}
+	return filepath.Join(filepath.Dir(file), "..", "..", "testdata", "fixtures")
+}
+
+// Fixtures lists all fixtures by name.
+func Fixtures(t testing.TB) []Fixture {
+	t.Helper()
+	dir := FixturesDir(t)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Fixture
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), "_") {
+			all = append(all, open(t, dir, e.Name()))
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("harness: no fixtures in %s", dir)
+	}
+	return all
+}
+
+// FixtureByName finds one.
+func FixtureByName(t testing.TB, name string) Fixture {
+	t.Helper()
+	all := Fixtures(t)
+	i := slices.IndexFunc(all, func(f Fixture) bool { return f.Name == name })
+	if i < 0 {
+		t.Fatalf("harness: no fixture %q", name)
+	}
+	return all[i]
+}
+
+func open(t testing.TB, dir, name string) Fixture {
+	t.Helper()
+	base := filepath.Join(dir, "_expected", name)
+	raw, err := os.ReadFile(base + ".meta.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := Fixture{Name: name, expected: base + ".jsonl"}
+	if err := json.Unmarshal(raw, &f.Meta); err != nil {
+		t.Fatalf("harness: %s.meta.json: %v", base, err)
+	}
+	f.Dir = filepath.Join(dir, name, f.Meta.Version)
+	if _, err := os.Stat(f.expected); err != nil {
+		f.expected += ".gz"
+	}
+	return f
+}
+
+// Records yields every expected record in the order of files and of records in them, and fails the test if the list cannot be read.
+// A yielded record is the caller's to keep.
+func (f Fixture) Records(t testing.TB) iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		t.Helper()
+		file, err := os.Open(f.expected)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		var r io.Reader = bufio.NewReader(file)
+		if strings.HasSuffix(f.expected, ".gz") {
+			if r, err = gzip.NewReader(r); err != nil {
+				t.Fatalf("harness: %s: %v", f.expected, err)
+			}
+		}
+		if err := decode(r, yield); err != nil {
+			t.Fatalf("harness: %s: %v", f.expected, err)
+		}
+	}
+}
+
+func decode(r io.Reader, yield func(Record) bool) error {
+	d := json.NewDecoder(r)
+	for i := 0; ; i++ {
+		var rec Record
+		if err := d.Decode(&rec); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("record %d: %w", i, err)
+		}
+		if rec.ValueSHA256 == "" {
+			rec.ValueLen = len(rec.Value)
+		}
+		if !yield(rec) {
+			return nil
+		}
+	}
+}
+
+// Of yields the expected records of one data file.
+func (f Fixture) Of(t testing.TB, file string) iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		for r := range f.Records(t) {
+			if r.File == file && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// Final gives what the version as a whole must answer, by key: the last record of the last file wins, and deleted keys are absent.
+func (f Fixture) Final(t testing.TB) map[string]Record {
+	t.Helper()
+	m := make(map[string]Record, f.Meta.Records)
+	for r := range f.Records(t) {
+		if r.Deleted {
+			delete(m, string(r.Key))
+		} else {
+			m[string(r.Key)] = r
+		}
+	}
+	return m
+}
