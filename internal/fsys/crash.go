@@ -1,0 +1,179 @@
+package fsys
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+)
+
+// Crash returns the file system as it is found after a power loss at this moment. What was fsynced
+// is there. The rest is chance, and pick decides it: it is called with the number of possibilities
+// and returns one of them, 0 being the loss and n-1 the survival of all that was not fsynced.
+// [Lose], [Keep] and [Seeded] are ready made; [Faulty.Outcomes] goes through all of them.
+//
+// Content of a file that was not fsynced is lost, cut in half, replaced by zeros (the length was
+// written, the blocks were not), or kept. A creation, renaming or removal whose directory was not
+// fsynced is lost or kept, each for itself, as on a file system without an ordered journal; a
+// rename is atomic, except that a file renamed into another directory may be found in both.
+//
+// f stays as it is. Files open in it do not exist in what is returned.
+func (f *Faulty) Crash(pick func(n int) int) *Faulty {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := crash{pick: pick, kept: map[*dirOp]bool{}, copies: map[*node]*node{}}
+	for _, op := range unsynced(f.root) {
+		if op.needs == nil || op.needs.durable || c.kept[op.needs] {
+			c.kept[op] = pick(2) == 1
+		}
+	}
+	return &Faulty{root: c.copy(f.root)}
+}
+
+// Lose is the power loss after which nothing is left that was not fsynced.
+func Lose(int) int { return 0 }
+
+// Keep is the power loss that loses nothing.
+func Keep(n int) int { return n - 1 }
+
+// Seeded is a power loss that loses at random; the same seed loses the same.
+func Seeded(seed uint64) func(n int) int { return rand.New(rand.NewPCG(seed, 0)).IntN }
+
+// Outcomes yields every file system that a power loss at this moment may leave, if there are at
+// most limit; else [Lose], [Keep] and random ones up to limit.
+func (f *Faulty) Outcomes(limit int) iter.Seq[*Faulty] {
+	return func(yield func(*Faulty) bool) {
+		picks, all := f.picks(limit)
+		if !all {
+			picks = [][]int{}
+			if !yield(f.Crash(Lose)) || !yield(f.Crash(Keep)) {
+				return
+			}
+			for seed := range limit - 2 {
+				if !yield(f.Crash(Seeded(uint64(seed)))) {
+					return
+				}
+			}
+		}
+		for _, p := range picks {
+			if !yield(f.Crash(replay(p))) {
+				return
+			}
+		}
+	}
+}
+
+// picks lists the answers of pick that lead to different outcomes, as long as there are at most
+// limit, and says whether these are all.
+func (f *Faulty) picks(limit int) (picks [][]int, all bool) {
+	next := []int{}
+	for range limit {
+		var got, of []int
+		f.Crash(func(n int) int {
+			p := 0
+			if len(got) < len(next) {
+				p = next[len(got)]
+			}
+			got, of = append(got, p), append(of, n)
+			return p
+		})
+		picks = append(picks, got)
+		next = slices.Clone(got)
+		for len(next) > 0 && next[len(next)-1]+1 == of[len(next)-1] {
+			next = next[:len(next)-1]
+		}
+		if len(next) == 0 {
+			return picks, true
+		}
+		next[len(next)-1]++
+	}
+	return picks, false
+}
+
+// replay returns a pick that gives these answers.
+func replay(answers []int) func(int) int {
+	return func(int) int {
+		a := answers[0]
+		answers = answers[1:]
+		return a
+	}
+}
+
+// unsynced lists the changes of directories that are not durable, in the order they were made.
+func unsynced(root *node) []*dirOp {
+	var ops []*dirOp
+	seen := map[*node]bool{}
+	var walk func(n *node)
+	walk = func(n *node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		ops = append(ops, n.pending...)
+		for _, op := range n.pending {
+			walk(op.node)
+		}
+		for _, child := range n.entries {
+			walk(child)
+		}
+		for _, child := range n.durable {
+			walk(child)
+		}
+	}
+	walk(root)
+	slices.SortFunc(ops, func(a, b *dirOp) int { return cmp.Compare(a.seq, b.seq) })
+	return ops
+}
+
+// crash is one power loss in the making.
+type crash struct {
+	pick   func(n int) int
+	kept   map[*dirOp]bool
+	copies map[*node]*node
+}
+
+// copy returns what is left of n.
+func (c *crash) copy(n *node) *node {
+	if left := c.copies[n]; left != nil {
+		return left
+	}
+	left := &node{}
+	c.copies[n] = left
+	if !n.dir {
+		left.data = c.content(n)
+		left.synced = len(left.data)
+		return left
+	}
+	*left = *newDir()
+	entries := maps.Clone(n.durable)
+	for _, op := range n.pending {
+		if c.kept[op] {
+			op.apply(entries)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		child := c.copy(entries[name])
+		child.links++
+		left.entries[name], left.durable[name] = child, child
+	}
+	return left
+}
+
+// content returns what is left of a file's content.
+func (c *crash) content(n *node) []byte {
+	if n.synced == len(n.data) {
+		return slices.Clone(n.data)
+	}
+	durable, rest := slices.Clone(n.data[:n.synced]), n.data[n.synced:]
+	switch c.pick(4) {
+	case 0:
+		return durable
+	case 1:
+		return append(durable, rest[:len(rest)/2]...)
+	case 2:
+		return append(durable, make([]byte, len(rest))...)
+	default:
+		return append(durable, rest...)
+	}
+}

@@ -1,0 +1,349 @@
+package fsys
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// forEach runs a test on the real file system and on the one in memory: what is tested with the
+// second has to hold with the first.
+func forEach(t *testing.T, test func(t *testing.T, fsys FS, dir string)) {
+	t.Run("OS", func(t *testing.T) { test(t, OS, t.TempDir()) })
+	t.Run("Faulty", func(t *testing.T) {
+		f := NewFaulty()
+		must(t, f.MkdirAll("/test"))
+		test(t, f, "/test")
+		if n := f.OpenFiles(); n != 0 {
+			t.Errorf("%d files were left open", n)
+		}
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", what, err, want)
+	}
+}
+
+// write makes a file and closes it, without an fsync.
+func write(t *testing.T, fsys FS, name, content string) {
+	t.Helper()
+	f, err := fsys.Create(name)
+	must(t, err)
+	_, err = io.WriteString(f, content)
+	must(t, err)
+	must(t, f.Close())
+}
+
+func read(t *testing.T, fsys FS, name string) string {
+	t.Helper()
+	data, err := ReadFile(fsys, name, 1<<20)
+	must(t, err)
+	return string(data)
+}
+
+func names(t *testing.T, fsys FS, dir string) []string {
+	t.Helper()
+	entries, err := fsys.ReadDir(dir)
+	must(t, err)
+	list := []string{}
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+func TestFile(t *testing.T) {
+	forEach(t, func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "a")
+		f, err := fsys.Create(name)
+		must(t, err)
+		if f.Name() != name {
+			t.Errorf("Name is %q, want %q", f.Name(), name)
+		}
+		for _, part := range []string{"hello ", "", "world"} {
+			n, err := io.WriteString(f, part)
+			must(t, err)
+			if n != len(part) {
+				t.Errorf("wrote %d of %d bytes", n, len(part))
+			}
+		}
+		must(t, f.Sync())
+		_, err = f.Read(make([]byte, 1))
+		wantErr(t, "Read behind what was written", err, io.EOF)
+		buf := make([]byte, 5)
+		_, err = f.ReadAt(buf, 6)
+		must(t, err)
+		if string(buf) != "world" {
+			t.Errorf("ReadAt read %q", buf)
+		}
+		n, err := f.ReadAt(buf, 8)
+		wantErr(t, "ReadAt over the end", err, io.EOF)
+		if string(buf[:n]) != "rld" {
+			t.Errorf("ReadAt over the end read %q", buf[:n])
+		}
+		_, err = f.ReadAt(buf, 100)
+		wantErr(t, "ReadAt behind the end", err, io.EOF)
+		must(t, f.Close())
+		wantErr(t, "Close again", f.Close(), fs.ErrClosed)
+		_, err = f.Write(buf)
+		wantErr(t, "Write after Close", err, fs.ErrClosed)
+		wantErr(t, "Sync after Close", f.Sync(), fs.ErrClosed)
+	})
+}
+
+func TestOpen(t *testing.T) {
+	forEach(t, func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "a")
+		_, err := fsys.Open(name)
+		wantErr(t, "Open of nothing", err, fs.ErrNotExist)
+		write(t, fsys, name, "content")
+		_, err = fsys.Create(name)
+		wantErr(t, "Create of what exists", err, fs.ErrExist)
+
+		f, err := fsys.Open(name)
+		must(t, err)
+		_, err = f.Write([]byte("x"))
+		wantErr(t, "Write to a file opened for reading", err, syscall.EBADF)
+		must(t, fsys.Remove(name))
+		data, err := io.ReadAll(f)
+		must(t, err)
+		if string(data) != "content" {
+			t.Errorf("read %q from an open file that was removed", data)
+		}
+		must(t, f.Close())
+
+		_, err = fsys.Create(filepath.Join(dir, "none", "a"))
+		wantErr(t, "Create in no directory", err, fs.ErrNotExist)
+	})
+}
+
+func TestRename(t *testing.T) {
+	forEach(t, func(t *testing.T, fsys FS, dir string) {
+		at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+		must(t, fsys.MkdirAll(at("d/e")))
+		must(t, fsys.MkdirAll(at("other")))
+		write(t, fsys, at("a"), "new")
+		write(t, fsys, at("b"), "old")
+		must(t, fsys.Rename(at("a"), at("b")))
+		if got := read(t, fsys, at("b")); got != "new" {
+			t.Errorf("after the rename: %q", got)
+		}
+		wantErr(t, "Rename of nothing", fsys.Rename(at("a"), at("c")), fs.ErrNotExist)
+		wantErr(t, "Rename into no directory", fsys.Rename(at("b"), at("none/c")), fs.ErrNotExist)
+		wantErr(t, "Rename onto a directory", fsys.Rename(at("b"), at("d")), fs.ErrExist)
+		wantErr(t, "Rename of a directory onto a file", fsys.Rename(at("d"), at("b")), syscall.ENOTDIR)
+		must(t, fsys.Rename(at("b"), at("d/e/moved")))
+		must(t, fsys.Rename(at("d"), at("other/d")))
+		if got := read(t, fsys, at("other/d/e/moved")); got != "new" {
+			t.Errorf("after moving file and directory: %q", got)
+		}
+		if diff := cmp.Diff([]string{"other"}, names(t, fsys, dir)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestDirectories(t *testing.T) {
+	forEach(t, func(t *testing.T, fsys FS, dir string) {
+		at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+		must(t, fsys.MkdirAll(at("x/y/z")))
+		must(t, fsys.MkdirAll(at("x/y/z")))
+		write(t, fsys, at("x/y/b"), "12345")
+		write(t, fsys, at("x/y/a"), "")
+		if diff := cmp.Diff([]string{"a", "b", "z"}, names(t, fsys, at("x/y"))); diff != "" {
+			t.Error(diff)
+		}
+		info, err := fsys.Stat(at("x/y/b"))
+		must(t, err)
+		if info.Name() != "b" || info.Size() != 5 || info.IsDir() || !info.Mode().IsRegular() {
+			t.Errorf("Stat says %s, %d bytes, %v", info.Name(), info.Size(), info.Mode())
+		}
+		info, err = fsys.Stat(at("x/y"))
+		must(t, err)
+		if info.Name() != "y" || !info.IsDir() || !info.Mode().IsDir() {
+			t.Errorf("Stat says %s, %v", info.Name(), info.Mode())
+		}
+		must(t, fsys.SyncDir(at("x")))
+		wantErr(t, "SyncDir of nothing", fsys.SyncDir(at("none")), fs.ErrNotExist)
+		_, err = fsys.ReadDir(at("none"))
+		wantErr(t, "ReadDir of nothing", err, fs.ErrNotExist)
+		_, err = fsys.Stat(at("none"))
+		wantErr(t, "Stat of nothing", err, fs.ErrNotExist)
+		wantErr(t, "MkdirAll over a file", fsys.MkdirAll(at("x/y/b")), syscall.ENOTDIR)
+		wantErr(t, "MkdirAll below a file", fsys.MkdirAll(at("x/y/b/c")), syscall.ENOTDIR)
+		wantErr(t, "Remove of a full directory", fsys.Remove(at("x/y")), syscall.ENOTEMPTY)
+		wantErr(t, "Remove of nothing", fsys.Remove(at("none")), fs.ErrNotExist)
+		must(t, fsys.Remove(at("x/y/z")))
+		must(t, fsys.RemoveAll(at("x")))
+		must(t, fsys.RemoveAll(at("x")))
+		if got := names(t, fsys, dir); len(got) != 0 {
+			t.Errorf("left over: %v", got)
+		}
+	})
+}
+
+func TestMkdirAllOverDanglingLink(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink("nowhere", link))
+	if err := OS.MkdirAll(link); err == nil {
+		t.Error("a symbolic link to nowhere counts as a directory")
+	}
+}
+
+func TestReadFile(t *testing.T) {
+	forEach(t, func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "a")
+		write(t, fsys, name, "12345")
+		data, err := ReadFile(fsys, name, 5)
+		must(t, err)
+		if string(data) != "12345" {
+			t.Errorf("read %q", data)
+		}
+		_, err = ReadFile(fsys, name, 4)
+		wantErr(t, "ReadFile of a file that is too long", err, ErrTooLong)
+		_, err = ReadFile(fsys, name+"x", 4)
+		wantErr(t, "ReadFile of nothing", err, fs.ErrNotExist)
+	})
+}
+
+func TestPublish(t *testing.T) {
+	forEach(t, func(t *testing.T, fsys FS, dir string) {
+		final := filepath.Join(dir, "final")
+		for _, content := range []string{"first", "second"} {
+			f, err := fsys.Create(filepath.Join(dir, "a.tmp"))
+			must(t, err)
+			_, err = io.WriteString(f, content)
+			must(t, err)
+			must(t, Publish(fsys, f, final))
+			wantErr(t, "Close after Publish", f.Close(), fs.ErrClosed)
+			if got := read(t, fsys, final); got != content {
+				t.Errorf("published %q, want %q", got, content)
+			}
+		}
+		if diff := cmp.Diff([]string{"final"}, names(t, fsys, dir)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// republish replaces /d/final, which is "old", by "new!".
+func republish(f *Faulty) error {
+	w, err := f.Create("/d/a.tmp")
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(w, "new!"); err != nil {
+		return errors.Join(err, w.Close(), f.Remove("/d/a.tmp"))
+	}
+	return Publish(f, w, "/d/final")
+}
+
+// withOld returns a file system in which /d/final is "old".
+func withOld(t *testing.T) *Faulty {
+	t.Helper()
+	f := NewFaulty()
+	must(t, f.MkdirAll("/d"))
+	write(t, f, "/d/final.tmp", "old")
+	w, err := f.Open("/d/final.tmp")
+	must(t, err)
+	must(t, Publish(f, w, "/d/final"))
+	return f
+}
+
+// TestPublishFails lets every system call fail.
+func TestPublishFails(t *testing.T) {
+	for n := 1; ; n++ {
+		f := withOld(t)
+		before := f.Calls()
+		f.FailAt(n, syscall.ENOSPC)
+		err := republish(f)
+		if err == nil {
+			if made := f.Calls() - before; made != n-1 {
+				t.Fatalf("call %d of %d failed and nobody noticed", n, made)
+			}
+			return
+		}
+		wantErr(t, "Publish", err, syscall.ENOSPC)
+		if diff := cmp.Diff([]string{"final"}, names(t, f, "/d")); diff != "" {
+			t.Errorf("call %d failed: %s", n, diff)
+		}
+		if got := read(t, f, "/d/final"); got != "old" && got != "new!" {
+			t.Errorf("call %d failed and final is %q", n, got)
+		}
+		if open := f.OpenFiles(); open != 0 {
+			t.Errorf("call %d failed and %d files are open", n, open)
+		}
+	}
+}
+
+// TestPublishReportsLeftover: where not even the temporary file can be removed, both errors show.
+func TestPublishReportsLeftover(t *testing.T) {
+	f := withOld(t)
+	w, err := f.Create("/d/a.tmp")
+	must(t, err)
+	f.PowerOffAfter(0)
+	err = Publish(f, w, "/d/final")
+	wantErr(t, "Publish", err, ErrPowerOff)
+	for _, part := range []string{"fsync", "remove"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v: does not mention %s", err, part)
+		}
+	}
+}
+
+// TestPublishPowerLoss turns the power off after every system call.
+func TestPublishPowerLoss(t *testing.T) {
+	seen := map[string]bool{}
+	for n := 0; ; n++ {
+		f := withOld(t)
+		f.PowerOffAfter(n)
+		err := republish(f)
+		for left := range f.Outcomes(1000) {
+			got := read(t, left, "/d/final")
+			seen[got] = true
+			if got != "new!" && (err == nil || got != "old") {
+				t.Errorf("power lost after %d calls (%v): final is %q", n, err, got)
+			}
+		}
+		if err == nil {
+			break
+		}
+	}
+	if !seen["old"] || !seen["new!"] {
+		t.Errorf("power losses left only %v", seen)
+	}
+}
+
+// TestCarelessPublish: a rename without an fsync before it is caught.
+func TestCarelessPublish(t *testing.T) {
+	f := withOld(t)
+	write(t, f, "/d/a.tmp", "new!")
+	must(t, f.Rename("/d/a.tmp", "/d/final"))
+	must(t, f.SyncDir("/d"))
+	got := map[string]bool{}
+	for left := range f.Outcomes(1000) {
+		got[read(t, left, "/d/final")] = true
+	}
+	want := map[string]bool{"": true, "ne": true, string(bytes.Repeat([]byte{0}, 4)): true, "new!": true}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,313 @@
+package fsys
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// node is a file or a directory of a [Faulty], apart from its name.
+type node struct {
+	data    []byte // a file's content, as processes see it
+	synced  int    // how much of it is durable; files only grow
+	lost    bool   // an fsync failed: the rest never becomes durable
+	links   int    // names and open files that hold it, so that its bytes can be given back
+	dir     bool
+	entries map[string]*node // a directory's, as processes see them
+	durable map[string]*node // as of the last fsync of the directory
+	pending []*dirOp         // what was done since
+}
+
+// dirOp is a change of one directory that is not yet durable.
+type dirOp struct {
+	seq     int
+	dir     *node
+	node    *node
+	remove  string // the name that goes, if any
+	add     string // the name that comes, if any: with remove, a rename within dir
+	needs   *dirOp // the half of a rename across directories that adds the new name
+	durable bool
+}
+
+func newDir() *node {
+	return &node{dir: true, entries: map[string]*node{}, durable: map[string]*node{}}
+}
+
+func (n *node) names() []string { return slices.Sorted(maps.Keys(n.entries)) }
+
+// record notes a change of the directory n and makes it visible to processes.
+func (f *Faulty) record(n *node, op *dirOp) *dirOp {
+	f.seq++
+	op.seq, op.dir = f.seq, n
+	n.pending = append(n.pending, op)
+	op.apply(n.entries)
+	return op
+}
+
+// apply does op to a directory's entries.
+func (op *dirOp) apply(entries map[string]*node) {
+	if op.remove != "" && entries[op.remove] == op.node {
+		delete(entries, op.remove)
+	}
+	if op.add != "" {
+		entries[op.add] = op.node
+	}
+}
+
+// syncDir makes all changes of the directory durable. A rename into another directory takes the
+// new name along: no journal loses both.
+func (n *node) syncDir() {
+	for _, op := range n.pending {
+		if half := op.needs; half != nil && !half.durable {
+			half.durable = true
+			half.apply(half.dir.durable)
+			half.dir.pending = slices.DeleteFunc(half.dir.pending, func(o *dirOp) bool { return o == half })
+		}
+		op.durable = true
+		op.apply(n.durable)
+	}
+	n.pending = nil
+}
+
+func (f *Faulty) link(dir *node, name string, n *node) {
+	n.links++
+	f.record(dir, &dirOp{node: n, add: name})
+}
+
+// release gives the bytes of n back when nothing holds it any more.
+func (f *Faulty) release(n *node) {
+	n.links--
+	if n.links == 0 && f.limited {
+		f.free += int64(len(n.data))
+	}
+}
+
+func (f *Faulty) unlink(name string) syscall.Errno {
+	dir, base, errno := f.parent(name)
+	if errno != 0 {
+		return errno
+	}
+	n := dir.entries[base]
+	switch {
+	case n == nil:
+		return syscall.ENOENT
+	case n.dir && len(n.entries) > 0:
+		return syscall.ENOTEMPTY
+	}
+	f.record(dir, &dirOp{node: n, remove: base})
+	f.release(n)
+	return 0
+}
+
+func (f *Faulty) rename(oldname, newname string) syscall.Errno {
+	from, oldbase, errno := f.parent(oldname)
+	if errno != 0 {
+		return errno
+	}
+	to, newbase, errno := f.parent(newname)
+	if errno != 0 {
+		return errno
+	}
+	n, target := from.entries[oldbase], to.entries[newbase]
+	switch {
+	case n == nil:
+		return syscall.ENOENT
+	case target == n:
+		return 0
+	case target != nil && target.dir:
+		return syscall.EEXIST
+	case target != nil && n.dir:
+		return syscall.ENOTDIR
+	}
+	if from == to {
+		f.record(from, &dirOp{node: n, remove: oldbase, add: newbase})
+	} else {
+		half := f.record(to, &dirOp{node: n, add: newbase})
+		f.record(from, &dirOp{node: n, remove: oldbase, needs: half})
+	}
+	if target != nil {
+		f.release(target)
+	}
+	return 0
+}
+
+// clean makes name absolute, with slashes.
+func clean(name string) string { return path.Clean("/" + filepath.ToSlash(name)) }
+
+func parentPath(name string) string { return path.Dir(clean(name)) }
+
+func baseName(name string) string { return path.Base(clean(name)) }
+
+func (f *Faulty) find(name string) (*node, syscall.Errno) {
+	n := f.root
+	for part := range strings.SplitSeq(clean(name), "/") {
+		if part == "" {
+			continue
+		}
+		if !n.dir {
+			return nil, syscall.ENOTDIR
+		}
+		if n = n.entries[part]; n == nil {
+			return nil, syscall.ENOENT
+		}
+	}
+	return n, 0
+}
+
+func (f *Faulty) findDir(name string) (*node, syscall.Errno) {
+	n, errno := f.find(name)
+	if errno == 0 && !n.dir {
+		errno = syscall.ENOTDIR
+	}
+	return n, errno
+}
+
+// parent returns the directory that name is in, and its last part.
+func (f *Faulty) parent(name string) (*node, string, syscall.Errno) {
+	if clean(name) == "/" {
+		return nil, "", syscall.EBUSY
+	}
+	dir, errno := f.findDir(parentPath(name))
+	return dir, baseName(name), errno
+}
+
+// file is an open file of a [Faulty].
+type file struct {
+	fs       *Faulty
+	node     *node
+	name     string
+	off      int
+	writable bool
+	closed   bool
+}
+
+// handle opens a file.
+func (f *Faulty) handle(n *node, name string, writable bool) *file {
+	f.open++
+	n.links++
+	return &file{fs: f, node: n, name: name, writable: writable}
+}
+
+func (f *file) Name() string { return f.name }
+
+// begin locks the file system for a call on the file.
+func (f *file) begin(op string) error {
+	if err := f.fs.begin(op, f.name); err != nil {
+		return err
+	}
+	if f.closed {
+		return &fs.PathError{Op: op, Path: f.name, Err: fs.ErrClosed}
+	}
+	return nil
+}
+
+// noEffect says whether a call failed with err because it was never really made, rather than
+// because the disk failed in the middle of it.
+func noEffect(err error) bool { return errors.Is(err, ErrPowerOff) || errors.Is(err, fs.ErrClosed) }
+
+func (f *file) Read(p []byte) (int, error) {
+	defer f.fs.mu.Unlock()
+	if err := f.begin("read"); err != nil {
+		return 0, err
+	}
+	n := copy(p, f.node.data[min(f.off, len(f.node.data)):])
+	f.off += n
+	if n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
+	defer f.fs.mu.Unlock()
+	if err := f.begin("read"); err != nil {
+		return 0, err
+	}
+	if off < 0 {
+		return 0, pathError("read", f.name, syscall.EINVAL)
+	}
+	n := copy(p, f.node.data[min(off, int64(len(f.node.data))):])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *file) Write(p []byte) (int, error) {
+	defer f.fs.mu.Unlock()
+	failed := f.begin("write")
+	switch {
+	case noEffect(failed):
+		return 0, failed
+	case failed != nil:
+		return f.append(p[:len(p)/2]), failed
+	case !f.writable:
+		return 0, pathError("write", f.name, syscall.EBADF)
+	}
+	if n := f.append(p); n < len(p) {
+		return n, pathError("write", f.name, syscall.ENOSPC)
+	}
+	return len(p), nil
+}
+
+// append writes as much of p as the disk takes.
+func (f *file) append(p []byte) int {
+	if f.fs.limited {
+		p = p[:min(int64(len(p)), max(f.fs.free, 0))]
+		f.fs.free -= int64(len(p))
+	}
+	f.node.data = append(f.node.data, p...)
+	f.off = len(f.node.data)
+	return len(p)
+}
+
+func (f *file) Sync() error {
+	defer f.fs.mu.Unlock()
+	if err := f.begin("fsync"); err != nil {
+		f.node.lost = f.node.lost || !noEffect(err)
+		return err
+	}
+	if !f.node.lost {
+		f.node.synced = len(f.node.data)
+	}
+	return nil
+}
+
+func (f *file) Close() error {
+	defer f.fs.mu.Unlock()
+	err := f.begin("close")
+	if !f.closed {
+		f.closed = true
+		f.fs.open--
+		f.fs.release(f.node)
+	}
+	return err
+}
+
+// info describes n under a name.
+func (n *node) info(name string) fs.FileInfo { return fileInfo{name, int64(len(n.data)), n.dir} }
+
+type fileInfo struct {
+	name string
+	size int64
+	dir  bool
+}
+
+func (i fileInfo) Name() string       { return i.name }
+func (i fileInfo) Size() int64        { return i.size }
+func (i fileInfo) ModTime() time.Time { return time.Time{} }
+func (i fileInfo) IsDir() bool        { return i.dir }
+func (i fileInfo) Sys() any           { return nil }
+func (i fileInfo) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o755
+	}
+	return 0o644
+}
