@@ -100,7 +100,7 @@ final class Data {
     static List<String> edges() {
         List<String> out = new ArrayList<>();
         for (String s : List.of("polygenelubricants", "f5a5a608")) // Integer.MIN_VALUE and 0
-            for (int d = -40; d <= 40; d += s.length() > 8 ? 3 : 5) {
+            for (int d = -40; d <= 40; d++) {
                 char last = (char) (s.charAt(s.length() - 1) + d);
                 if (last > ' ' && last < 127) out.add(s.substring(0, s.length() - 1) + last);
             }

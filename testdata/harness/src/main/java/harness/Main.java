@@ -58,6 +58,7 @@ public final class Main {
             case "job" -> Jobs.run(o);
             case "codecs" -> Jobs.codecs();
             case "fixtures" -> Fixtures.run(o);
+            case "vectors" -> Vectors.run(o);
             default -> throw new IllegalArgumentException("unknown command " + cmd);
         };
     }
