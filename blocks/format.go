@@ -13,7 +13,7 @@ package blocks
 //
 //	index   = pages:u32 prefixLength:u32 prefix fence:u64[pages] location:u64[pages]
 //	          tails:u32 { tailEnd:u32[pages] tail bytes }   tails is 0 or pages
-//	filter  = shards:u32 shard[shards] fingerprint bytes    binary fuse, 8 bits a fingerprint
+//	filter  = fingerprint bytes shard[shards] shards:u32    binary fuse, 8 bits a fingerprint
 //	shard   = seed:u64 segmentLength:u32 segmentCount:u32 end:u64
 //	footer  = indexOffset:u64 indexLength:u64 filterOffset:u64 filterLength:u64
 //	          propertiesOffset:u64 propertiesLength:u64 indexCRC:u32 filterCRC:u32
@@ -27,10 +27,9 @@ const (
 
 	magic = "sqnblck\n"
 
-	// trailerSize is the length of what stands behind the data of each page and chunk. A page's
-	// CRC-32C is taken over its ordinal, its stored payload and the four bytes before the CRC, a
-	// chunk's over its ordinal within the value: a page that lies where another belongs is
-	// damage too.
+	// trailerSize is the length of what stands behind the data of each page and chunk. The crc
+	// is the CRC-32C of all before it, xored with 0x9e3779b1 times the ordinal of the page in
+	// the block, or of the chunk in its value.
 	trailerSize = 8
 
 	footerSize = 6*8 + 5*4 + 8

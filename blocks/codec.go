@@ -1,0 +1,205 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Compression names how the pages of a block are compressed. The numbers are part of the format.
+type Compression uint8
+
+// The codecs of a page. A page that a codec does not shrink is stored as None.
+const (
+	None   Compression = 0
+	Snappy Compression = 1
+	LZ4    Compression = 2
+	Zstd   Compression = 3
+)
+
+var compressionNames = [...]string{None: "none", Snappy: "snappy", LZ4: "lz4", Zstd: "zstd"}
+
+// ParseCompression returns the codec of a name as the configuration spells it.
+func ParseCompression(name string) (Compression, error) {
+	for c, n := range compressionNames {
+		if n == name {
+			return Compression(c), nil
+		}
+	}
+	return None, fmt.Errorf("unknown compression %q: want none, snappy, lz4 or zstd", name)
+}
+
+// String returns the name that ParseCompression reads.
+func (c Compression) String() string {
+	if int(c) < len(compressionNames) {
+		return compressionNames[c]
+	}
+	return fmt.Sprintf("compression(%d)", uint8(c))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// compressor packs pages with one codec. It belongs to one writer: equal input gives equal
+// output whatever was packed before.
+type compressor struct {
+	codec Compression
+	lz4   lz4.Compressor
+	zstd  *zstd.Encoder
+}
+
+func newCompressor(c Compression) (*compressor, error) {
+	p := &compressor{codec: c}
+	switch c {
+	case None, Snappy, LZ4:
+	case Zstd:
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
+			zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
+		if err != nil {
+			return nil, fmt.Errorf("zstd encoder: %w", err)
+		}
+		p.zstd = enc
+	default:
+		return nil, fmt.Errorf("unknown %v", c)
+	}
+	return p, nil
+}
+
+// appendPacked appends raw to dst as it is stored: packed where that makes it smaller, with its
+// trailer, whose checksum also covers ordinal.
+func (p *compressor) appendPacked(dst, raw []byte, ordinal uint32) ([]byte, error) {
+	start := len(dst)
+	codec := p.codec
+	dst, err := p.appendData(dst, raw)
+	if err != nil {
+		return dst, err
+	}
+	if codec != None && len(dst)-start >= len(raw) {
+		codec = None
+		dst = append(dst[:start], raw...)
+	}
+	dst = append(dst, byte(len(raw)), byte(len(raw)>>8), byte(len(raw)>>16), byte(codec))
+	return binary.LittleEndian.AppendUint32(dst, checksum(dst[start:], ordinal)), nil
+}
+
+// appendData appends raw in the compressor's codec, or whole where it cannot be packed.
+func (p *compressor) appendData(dst, raw []byte) ([]byte, error) {
+	start := len(dst)
+	switch p.codec {
+	case Snappy:
+		dst = grow(dst, s2.MaxEncodedLen(len(raw)))
+		return dst[:start+len(s2.EncodeSnappy(dst[start:cap(dst)], raw))], nil
+	case LZ4:
+		dst = grow(dst, lz4.CompressBlockBound(len(raw)))
+		n, err := p.lz4.CompressBlock(raw, dst[start:cap(dst)])
+		if err != nil {
+			return dst, fmt.Errorf("lz4: %w", err)
+		}
+		if n > 0 { // 0: cannot be packed
+			return dst[:start+n], nil
+		}
+	case Zstd:
+		return p.zstd.EncodeAll(raw, dst), nil
+	}
+	return append(dst, raw...), nil
+}
+
+// grow returns b with room for n more bytes.
+func grow(b []byte, n int) []byte {
+	if cap(b)-len(b) >= n {
+		return b
+	}
+	return append(make([]byte, 0, 2*cap(b)+n), b...)[:len(b)]
+}
+
+// checksum is the CRC-32C of a page or chunk without its last four bytes, xored with its ordinal
+// times an odd constant, so that a page which lies where another belongs is damage too.
+func checksum(b []byte, ordinal uint32) uint32 {
+	return crc32.Checksum(b, castagnoli) ^ ordinal*0x9e3779b1
+}
+
+var (
+	errChecksum  = errors.New("checksum mismatch")
+	errTruncated = errors.New("shorter than its trailer")
+	errUnpacked  = errors.New("unpacks to another length than it says")
+	errCodec     = errors.New("unknown codec")
+	errRawLength = errors.New("impossible length")
+)
+
+// checkPacked verifies the checksum of a stored page or chunk.
+func checkPacked(stored []byte, ordinal uint32) error {
+	n := len(stored) - 4
+	if n < trailerSize-4 {
+		return errTruncated
+	}
+	if binary.LittleEndian.Uint32(stored[n:]) != checksum(stored[:n], ordinal) {
+		return errChecksum
+	}
+	return nil
+}
+
+// storedCodec returns the codec of a stored page or chunk and its length unpacked.
+func storedCodec(stored []byte) (Compression, int, error) {
+	n := len(stored) - trailerSize
+	if n < 0 {
+		return None, 0, errTruncated
+	}
+	raw := int(stored[n]) | int(stored[n+1])<<8 | int(stored[n+2])<<16
+	codec := Compression(stored[n+3])
+	if raw > maxStored || codec == None && raw != n {
+		return None, 0, errRawLength
+	}
+	return codec, raw, nil
+}
+
+// zstdDecoder is shared: DecodeAll may be called by many at once and keeps no state between calls.
+var zstdDecoder, zstdDecoderErr = zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxWindow(1<<20), zstd.WithDecoderLowmem(true))
+
+// unpack returns the data of a stored page or chunk: in s where it was packed, and as a part of
+// stored where it was not.
+func (s *Scratch) unpack(stored []byte) ([]byte, error) {
+	codec, raw, err := storedCodec(stored)
+	if err != nil {
+		return nil, err
+	}
+	data := stored[:len(stored)-trailerSize]
+	if codec == None {
+		return data, nil
+	}
+	s.raw = grow(s.raw[:0], raw)[:raw]
+	return decompress(s.raw, data, codec)
+}
+
+// decompress fills dst from data, exactly.
+func decompress(dst, data []byte, codec Compression) ([]byte, error) {
+	raw, err := len(dst), error(nil)
+	switch codec {
+	case Snappy:
+		if n, err := s2.DecodedLen(data); err != nil || n != raw {
+			return nil, errUnpacked
+		}
+		dst, err = s2.Decode(dst, data)
+	case LZ4:
+		var n int
+		n, err = lz4.UncompressBlock(data, dst)
+		dst = dst[:max(n, 0)]
+	case Zstd:
+		if zstdDecoderErr != nil {
+			return nil, zstdDecoderErr
+		}
+		dst, err = zstdDecoder.DecodeAll(data, dst[:0:raw])
+	default:
+		return nil, errCodec
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(dst) != raw {
+		return nil, errUnpacked
+	}
+	return dst, nil
+}

@@ -1,0 +1,102 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// Properties describe a block. Everything but Compression and BlockSize depends on the records
+// alone; ContentHash does not depend on Compression, so that nodes can compare what they hold.
+type Properties struct {
+	Partition   int    `json:"partition"`
+	Partitions  int    `json:"partitions"`
+	Records     int64  `json:"records"`
+	RawBytes    int64  `json:"raw_bytes"` // of keys and values
+	Pages       int    `json:"pages"`
+	FirstKey    []byte `json:"first_key"` // base64 in JSON
+	LastKey     []byte `json:"last_key"`
+	Compression string `json:"compression"`
+	BlockSize   int    `json:"block_size"`
+	ContentHash string `json:"content_hash"` // XXH64 of all payloads before packing, hex; of large values, their hashes
+}
+
+func (p *Properties) encode() ([]byte, error) { return json.Marshal(p) }
+
+func parseProperties(b []byte) (Properties, error) {
+	var p Properties
+	if err := json.Unmarshal(b, &p); err != nil {
+		return p, fmt.Errorf("properties: %w", err)
+	}
+	if p.Records < 0 || p.Pages < 0 || int64(p.Pages) > p.Records || p.Records > 0 && p.Pages == 0 {
+		return p, errors.New("properties: impossible counts")
+	}
+	return p, nil
+}
+
+// section is a part of the file behind the pages, with its checksum.
+type section struct {
+	offset, length int64
+	crc            uint32
+}
+
+func (s *section) update(b []byte) {
+	s.length += int64(len(b))
+	s.crc = crc32.Update(s.crc, castagnoli, b)
+}
+
+// footer is the fixed end of a block.
+type footer struct{ index, filter, properties section }
+
+func (f *footer) sections() []*section { return []*section{&f.index, &f.filter, &f.properties} }
+
+func (f *footer) appendTo(dst []byte) []byte {
+	le := binary.LittleEndian
+	start := len(dst)
+	for _, s := range f.sections() {
+		dst = le.AppendUint64(dst, uint64(s.offset))
+		dst = le.AppendUint64(dst, uint64(s.length))
+	}
+	for _, s := range f.sections() {
+		dst = le.AppendUint32(dst, s.crc)
+	}
+	dst = le.AppendUint32(dst, formatVersion)
+	dst = le.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+	return append(dst, magic...)
+}
+
+// parseFooter checks that b, the last footerSize bytes of a file of size bytes, is a footer whose
+// sections lie one behind the other up to it.
+func parseFooter(b []byte, size int64) (footer, error) {
+	var f footer
+	d := decoder{b: b}
+	for _, s := range f.sections() {
+		s.offset, s.length = int64(d.u64()), int64(d.u64())
+	}
+	for _, s := range f.sections() {
+		s.crc = d.u32()
+	}
+	version, crc := d.u32(), d.u32()
+	if string(d.rest()) != magic {
+		return f, errors.New("not a sequins block: the magic number at its end is missing")
+	}
+	if crc != crc32.Checksum(b[:footerSize-len(magic)-4], castagnoli) {
+		return f, errors.New("footer: checksum mismatch")
+	}
+	if version < minFormatVersion || version > formatVersion {
+		return f, fmt.Errorf("format version %d: this build reads %d to %d", version, minFormatVersion, formatVersion)
+	}
+	end := f.index.offset
+	for _, s := range f.sections() {
+		if s.offset < 0 || s.length < 0 || s.offset != end || s.length > size-end {
+			return f, errors.New("footer: sections do not follow each other")
+		}
+		end += s.length
+	}
+	if end != size-footerSize {
+		return f, errors.New("footer: sections do not end at the footer")
+	}
+	return f, nil
+}

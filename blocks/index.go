@@ -1,0 +1,258 @@
+package blocks
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"sort"
+)
+
+// A location packs where a page lies: offset:40 length:20 separatorLength:4, from the high bits
+// down. The separator length is that of the part behind the block's common prefix; longSeparator
+// stands for one that goes on in the tails.
+type location uint64
+
+const longSeparator = 9
+
+func makeLocation(offset int64, length, separator int) location {
+	return location(uint64(offset)<<24 | uint64(length)<<4 | uint64(min(separator, longSeparator)))
+}
+
+func (l location) offset() int64  { return int64(l >> 24) }
+func (l location) length() int    { return int(l >> 4 & 0xfffff) }
+func (l location) separator() int { return int(l & 0xf) }
+
+// fence is the first eight bytes of s, filled up with zeros, as a number that orders like them.
+func fence(s []byte) uint64 {
+	if len(s) >= 8 {
+		return binary.BigEndian.Uint64(s)
+	}
+	var b [8]byte
+	copy(b[:], s)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+// indexBuilder gathers one separator and one location a page.
+type indexBuilder struct {
+	separators []byte
+	ends       []int
+	locations  []location // without their separator lengths
+	first      []byte     // first key of the block
+}
+
+// add appends a page. separator is the shortest string greater than every key before the page
+// and not greater than the page's first key; it is ignored for the first page.
+func (b *indexBuilder) add(separator []byte, offset int64, length int) error {
+	if offset > maxOffset || length > maxStored {
+		return fmt.Errorf("page of %d bytes at offset %d: %w", length, offset, ErrTooLarge)
+	}
+	if len(b.ends) > 0 {
+		b.separators = append(b.separators, separator...)
+	}
+	b.ends = append(b.ends, len(b.separators))
+	b.locations = append(b.locations, makeLocation(offset, length, 0))
+	return nil
+}
+
+// appendTo appends the encoded index. prefix begins every key of the block.
+func (b *indexBuilder) appendTo(dst, prefix []byte) []byte {
+	le := binary.LittleEndian
+	dst = le.AppendUint32(dst, uint32(len(b.locations)))
+	dst = le.AppendUint32(dst, uint32(len(prefix)))
+	dst = append(dst, prefix...)
+	rest := func(i int) []byte {
+		if i == 0 {
+			return nil // the first page takes every key below the second
+		}
+		return b.separators[b.ends[i-1]+len(prefix) : b.ends[i]]
+	}
+	long := false
+	for i := range b.locations {
+		dst = le.AppendUint64(dst, fence(rest(i)))
+	}
+	for i, l := range b.locations {
+		n := len(rest(i))
+		long = long || n >= longSeparator
+		dst = le.AppendUint64(dst, uint64(makeLocation(l.offset(), l.length(), n)))
+	}
+	if !long {
+		return le.AppendUint32(dst, 0)
+	}
+	dst = le.AppendUint32(dst, uint32(len(b.locations)))
+	var tails []byte
+	for i := range b.locations {
+		if s := rest(i); len(s) >= longSeparator {
+			tails = append(tails, s[8:]...)
+		}
+		dst = le.AppendUint32(dst, uint32(len(tails)))
+	}
+	return append(dst, tails...)
+}
+
+// separator returns the shortest prefix of next that is greater than last. last < next.
+func separator(last, next []byte) []byte {
+	return next[:commonPrefix(last, next)+1]
+}
+
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// index finds the page of a key. It lies on the heap: a page fault in a map would hold up the
+// whole thread. 16 bytes a page, 4 more for each bucket of the radix table, and the tails.
+type index struct {
+	prefix    []byte
+	fences    []uint64
+	locations []location
+	tailEnds  []uint32 // empty where no separator is longer than eight bytes behind the prefix
+	tails     []byte
+
+	// radix[b] is the first page but page 0 whose fence is at least base + b<<shift.
+	radix []uint32
+	base  uint64
+	shift uint
+}
+
+// parseIndex decodes and checks an index. dataEnd is where the pages end in the file.
+func parseIndex(b []byte, dataEnd int64) (*index, error) {
+	d := decoder{b: b}
+	pages := d.count(d.u32(), 16)
+	x := &index{prefix: bytes.Clone(d.bytes(int(d.u32())))}
+	x.fences = make([]uint64, pages)
+	for i := range x.fences {
+		x.fences[i] = d.u64()
+	}
+	x.locations = make([]location, pages)
+	for i := range x.locations {
+		x.locations[i] = location(d.u64())
+	}
+	if n := d.count(d.u32(), 4); n > 0 {
+		x.tailEnds = make([]uint32, n)
+		for i := range x.tailEnds {
+			x.tailEnds[i] = d.u32()
+		}
+		x.tails = bytes.Clone(d.rest())
+	}
+	if d.err == nil && len(d.b) > 0 {
+		d.err = errSection
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	if err := x.check(dataEnd); err != nil {
+		return nil, err
+	}
+	x.buildRadix()
+	return x, nil
+}
+
+// check makes sure that no number of the index leads outside the file or the index itself.
+func (x *index) check(dataEnd int64) error {
+	var end int64
+	for i, l := range x.locations {
+		if l.offset() < end || l.length() < trailerSize || l.offset()+int64(l.length()) > dataEnd || l.separator() > longSeparator {
+			return fmt.Errorf("page %d: %w", i, errSection)
+		}
+		end = l.offset() + int64(l.length())
+		if i > 0 && x.fences[i] < x.fences[i-1] || i == 0 && (x.fences[0] != 0 || l.separator() != 0) {
+			return fmt.Errorf("page %d: separators out of order: %w", i, errSection)
+		}
+		if l.separator() == longSeparator && len(x.tailEnds) != len(x.locations) {
+			return fmt.Errorf("page %d: no tail: %w", i, errSection)
+		}
+	}
+	var last uint32
+	for i, e := range x.tailEnds {
+		if e < last || int(e) > len(x.tails) {
+			return fmt.Errorf("tail %d: %w", i, errSection)
+		}
+		last = e
+	}
+	if len(x.tailEnds) > 0 && (len(x.tailEnds) != len(x.locations) || int(last) != len(x.tails)) {
+		return fmt.Errorf("tails: %w", errSection)
+	}
+	return nil
+}
+
+// buildRadix lays a table of about one bucket a page over the range of the fences, so that the
+// binary search begins a few pages wide.
+func (x *index) buildRadix() {
+	if len(x.fences) < 2 {
+		return
+	}
+	x.base = x.fences[1]
+	span := x.fences[len(x.fences)-1] - x.base
+	x.shift = uint(max(0, bits.Len64(span)-bits.Len(uint(len(x.fences)))))
+	buckets := int(span>>x.shift) + 1
+	x.radix = make([]uint32, buckets+1)
+	page := 1
+	for b := range buckets {
+		for x.fences[page]-x.base < uint64(b)<<x.shift {
+			page++
+		}
+		x.radix[b] = uint32(page)
+	}
+	x.radix[buckets] = uint32(len(x.fences))
+}
+
+// find returns the only page that can hold key, the last whose separator is not greater. rest is
+// key behind the block's prefix.
+func (x *index) find(rest []byte) int {
+	f := fence(rest)
+	if len(x.radix) == 0 || f < x.base {
+		return 0
+	}
+	bucket := min((f-x.base)>>x.shift, uint64(len(x.radix)-2))
+	// The first page whose fence is greater than f.
+	lo, hi := int(x.radix[bucket]), int(x.radix[bucket+1])
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if x.fences[mid] <= f {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	page := lo - 1
+	if page > 0 && x.fences[page] == f && x.compare(page, rest) > 0 {
+		return x.findTie(rest, page)
+	}
+	return page
+}
+
+// findTie settles between separators whose first eight bytes are those of rest. last is the last
+// of them.
+func (x *index) findTie(rest []byte, last int) int {
+	first := sort.Search(last, func(i int) bool { return x.fences[i] >= x.fences[last] })
+	first = max(first, 1)
+	n := sort.Search(last-first+1, func(i int) bool { return x.compare(first+i, rest) > 0 })
+	return first + n - 1
+}
+
+// compare compares the separator of a page with rest, which agrees with it in the fence.
+func (x *index) compare(page int, rest []byte) int {
+	n := x.locations[page].separator()
+	if n < longSeparator {
+		return min(n, 9) - min(len(rest), 9) // one is a prefix of the other, but for zeros behind it
+	}
+	if len(rest) < 8 {
+		return 1
+	}
+	start := uint32(0)
+	if page > 0 {
+		start = x.tailEnds[page-1]
+	}
+	return bytes.Compare(x.tails[start:x.tailEnds[page]], rest[8:])
+}
+
+// memory is what the index takes on the heap, in bytes.
+func (x *index) memory() int64 {
+	return int64(len(x.prefix) + 8*len(x.fences) + 8*len(x.locations) + 4*len(x.tailEnds) + len(x.tails) + 4*len(x.radix))
+}

@@ -1,0 +1,190 @@
+package blocks
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// Iterator walks over the records of a block in ascending order of their keys. It is for one
+// goroutine. It reads the file in spans that grow up to 1 MiB, and not through the map, so that a
+// walk over everything neither faults nor counts as use of the pages.
+type Iterator struct {
+	r       *Reader
+	end     []byte // first key that is not given any more; nil for none
+	span    []byte // part of the file from spanAt on
+	spanAt  int64
+	want    int // length of the next span
+	next    int // the next page
+	page    page
+	record  int
+	scratch Scratch
+	key     []byte
+	value   Value
+	err     error
+}
+
+const (
+	minSpan = 16 << 10
+	maxSpan = 1 << 20
+)
+
+// Iter walks over the keys from start up to, not including, end. A nil end means all that follow.
+func (r *Reader) Iter(start, end []byte) *Iterator {
+	it := &Iterator{r: r, end: end, want: minSpan}
+	if r.props.Pages > 0 {
+		it.seek(start)
+	}
+	return it
+}
+
+// IterPrefix walks over the keys that begin with prefix.
+func (r *Reader) IterPrefix(prefix []byte) *Iterator {
+	return r.Iter(prefix, prefixEnd(prefix))
+}
+
+// prefixEnd is the least key greater than all that begin with prefix; nil if there is none.
+func prefixEnd(prefix []byte) []byte {
+	for n := len(prefix); n > 0; n-- {
+		if prefix[n-1] < 0xff {
+			end := bytes.Clone(prefix[:n])
+			end[n-1]++
+			return end
+		}
+	}
+	return nil
+}
+
+// seek stands before the first record whose key is at least start.
+func (it *Iterator) seek(start []byte) {
+	prefix := it.r.index.prefix
+	switch {
+	case bytes.HasPrefix(start, prefix):
+		it.next = it.r.index.find(start[len(prefix):])
+	case bytes.Compare(start, prefix) < 0:
+		it.next = 0
+	default:
+		it.next = it.r.props.Pages
+		return
+	}
+	if !it.load() {
+		return
+	}
+	if it.value.large != nil {
+		if bytes.Compare(it.key, start) < 0 {
+			it.value = Value{}
+		}
+		return
+	}
+	n, err := it.page.search(start)
+	if err != nil {
+		it.fail(err)
+		return
+	}
+	it.record = n
+}
+
+// Next moves to the next record; false at the end or at an error, which Err tells.
+func (it *Iterator) Next() bool {
+	for it.err == nil {
+		if it.value.large != nil && it.record == 0 { // loaded, not yet given
+			it.record = 1
+			return it.inRange()
+		}
+		it.value = Value{}
+		if it.record < it.page.len() {
+			k, v, err := it.page.record(it.record)
+			if err != nil {
+				it.fail(err)
+				return false
+			}
+			it.record++
+			it.key, it.value = k, Value{small: v}
+			return it.inRange()
+		}
+		if !it.load() {
+			return false
+		}
+	}
+	return false
+}
+
+func (it *Iterator) inRange() bool {
+	if it.end == nil || bytes.Compare(it.key, it.end) < 0 {
+		return true
+	}
+	it.next, it.page, it.value = it.r.props.Pages, page{}, Value{}
+	return false
+}
+
+// Key is the current key, valid until Next.
+func (it *Iterator) Key() []byte { return it.key }
+
+// Value is the current value, valid until Next.
+func (it *Iterator) Value() Value { return it.value }
+
+// Err is nil at a clean end. Damage is ErrCorrupt.
+func (it *Iterator) Err() error { return it.err }
+
+func (it *Iterator) fail(err error) {
+	i := it.next - 1
+	it.err = it.r.corrupt(i, it.r.index.locations[i].offset(), err)
+}
+
+// load makes the next page the current one: its records, or the large value that it names.
+func (it *Iterator) load() bool {
+	it.page, it.record, it.value = page{}, 0, Value{}
+	if it.err != nil || it.next >= it.r.props.Pages {
+		return false
+	}
+	l := it.r.index.locations[it.next]
+	it.next++
+	stored, err := it.stored(l)
+	if err != nil {
+		it.err = it.r.broken(it.next-1, l.offset(), err)
+		return false
+	}
+	if err := checkPacked(stored, uint32(it.next-1)); err != nil {
+		it.fail(err)
+		return false
+	}
+	payload, err := it.scratch.unpack(stored)
+	if err == nil {
+		err = it.parse(payload)
+	}
+	if err != nil {
+		it.fail(err)
+	}
+	return err == nil
+}
+
+func (it *Iterator) parse(payload []byte) error {
+	var err error
+	if !isLarge(payload) {
+		it.page, err = parsePage(payload)
+		return err
+	}
+	it.key, it.value.large, err = it.r.parseLarge(payload)
+	return err
+}
+
+// stored returns a page as it lies in the file, from the span or a new one.
+func (it *Iterator) stored(l location) ([]byte, error) {
+	if l.offset() < it.spanAt || l.offset()+int64(l.length()) > it.spanAt+int64(len(it.span)) {
+		n := min(int64(max(it.want, l.length())), it.r.footer.index.offset-l.offset())
+		if n < int64(l.length()) {
+			return nil, io.ErrUnexpectedEOF
+		}
+		b, err := it.r.read(it.span, l.offset(), int(n))
+		if err != nil {
+			return nil, err
+		}
+		it.span, it.spanAt = b, l.offset()
+		it.want = min(2*it.want, maxSpan)
+	}
+	start := l.offset() - it.spanAt
+	return it.span[start : start+int64(l.length())], nil
+}
+
+// errOrderOnDisk is found by Verify alone: lookups do not depend on it for safety.
+var errOrderOnDisk = errors.New("keys out of order")

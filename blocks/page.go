@@ -1,0 +1,164 @@
+package blocks
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/bits"
+)
+
+// pageBuilder gathers the records of one page.
+type pageBuilder struct {
+	fingerprints []byte
+	ends         []uint16
+	records      []byte
+	payload      []byte
+}
+
+// size is the length of the page on the disk, not packed, were a record of n bytes added.
+func (p *pageBuilder) size(n int) int {
+	count := len(p.fingerprints) + 1
+	return 2 + count + 2*(count-1) + len(p.records) + n + trailerSize
+}
+
+func (p *pageBuilder) empty() bool { return len(p.fingerprints) == 0 }
+
+// recordSize is the length of a record within a page.
+func recordSize(key, value int) int {
+	return (bits.Len64(uint64(key)|1)+6)/7 + key + value
+}
+
+func (p *pageBuilder) add(key, value []byte, hash uint64) {
+	if !p.empty() {
+		p.ends = append(p.ends, uint16(len(p.records)))
+	}
+	p.fingerprints = append(p.fingerprints, fingerprint(hash))
+	p.records = binary.AppendUvarint(p.records, uint64(len(key)))
+	p.records = append(p.records, key...)
+	p.records = append(p.records, value...)
+}
+
+// finish returns the payload, valid until the next page is finished, and empties the builder.
+func (p *pageBuilder) finish() []byte {
+	b := binary.LittleEndian.AppendUint16(p.payload[:0], uint16(len(p.fingerprints)))
+	b = append(b, p.fingerprints...)
+	for _, end := range p.ends {
+		b = binary.LittleEndian.AppendUint16(b, end)
+	}
+	b = append(b, p.records...)
+	p.payload, p.fingerprints, p.ends, p.records = b, p.fingerprints[:0], p.ends[:0], p.records[:0]
+	return b
+}
+
+// fingerprint is the byte of a key's hash that stands in the page. The filter uses all 64 bits
+// after mixing them with a seed, so the two err on different keys.
+func fingerprint(hash uint64) byte { return byte(hash >> 24) }
+
+var errPage = errors.New("records do not fit their page")
+
+// page is a payload cut into its parts. The zero page holds nothing.
+type page struct {
+	fingerprints []byte
+	ends         []byte
+	records      []byte
+}
+
+// isLarge says whether payload is that of a large value's page.
+func isLarge(payload []byte) bool {
+	return len(payload) >= 2 && payload[0] == 0 && payload[1] == 0
+}
+
+// parsePage cuts a payload of n >= 1 records into its parts.
+func parsePage(payload []byte) (page, error) {
+	if len(payload) < 3 {
+		return page{}, errPage
+	}
+	n := int(binary.LittleEndian.Uint16(payload))
+	head := 2 + n + 2*(n-1)
+	if n == 0 || len(payload) < head {
+		return page{}, errPage
+	}
+	return page{payload[2 : 2+n], payload[2+n : head], payload[head:]}, nil
+}
+
+func (p *page) len() int { return len(p.fingerprints) }
+
+// record returns the key and value of record i, 0 <= i < p.len().
+func (p *page) record(i int) (key, value []byte, err error) {
+	start, end := 0, len(p.records)
+	if i > 0 {
+		start = int(binary.LittleEndian.Uint16(p.ends[2*i-2:]))
+	}
+	if i < len(p.fingerprints)-1 {
+		end = int(binary.LittleEndian.Uint16(p.ends[2*i:]))
+	}
+	if start >= end || end > len(p.records) {
+		return nil, nil, errPage
+	}
+	b := p.records[start:end]
+	k, n := uint64(b[0]), 1
+	if k >= 0x80 {
+		k, n = binary.Uvarint(b)
+	}
+	if n <= 0 || k > uint64(len(b)-n) {
+		return nil, nil, errPage
+	}
+	b = b[n:]
+	return b[:k:k], b[k:], nil
+}
+
+// find looks a key up: eight fingerprints at a time are compared with the key's, and only
+// records whose fingerprint agrees are looked at.
+func (p *page) find(key []byte, hash uint64) (value []byte, found bool, err error) {
+	const low, high = 0x0101010101010101, 0x8080808080808080
+	f := p.fingerprints
+	pattern := uint64(fingerprint(hash)) * low
+	for i := 0; i < len(f); i += 8 {
+		var w uint64
+		if i+8 <= len(f) {
+			w = binary.LittleEndian.Uint64(f[i:])
+		} else {
+			w = lastWord(f[i:], ^pattern)
+		}
+		// The lowest high bit set in m marks a byte that agrees; those above it may be wrong
+		// by a borrow, which costs a comparison and nothing else.
+		x := w ^ pattern
+		for m := (x - low) &^ x & high; m != 0; m &= m - 1 {
+			k, v, err := p.record(i + bits.TrailingZeros64(m)>>3)
+			if err != nil {
+				return nil, false, err
+			}
+			if bytes.Equal(k, key) {
+				return v, true, nil
+			}
+		}
+	}
+	return nil, false, nil
+}
+
+// lastWord loads fewer than eight fingerprints, filled up from pad.
+func lastWord(f []byte, pad uint64) uint64 {
+	w := pad
+	for i, b := range f {
+		w = w&^(0xff<<(8*i)) | uint64(b)<<(8*i)
+	}
+	return w
+}
+
+// search returns the first record whose key is at least key.
+func (p *page) search(key []byte) (int, error) {
+	lo, hi := 0, p.len()
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		k, _, err := p.record(mid)
+		if err != nil {
+			return 0, err
+		}
+		if bytes.Compare(k, key) < 0 {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, nil
+}

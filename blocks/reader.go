@@ -1,0 +1,224 @@
+package blocks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Reader answers from one block. It is safe for concurrent use until it is closed; nothing that
+// it returned may be used after that.
+type Reader struct {
+	name  string
+	size  int64
+	at    io.ReaderAt
+	file  *mappedFile // nil where the block is read through at alone
+	index *index
+	props Properties
+
+	filter  *filter
+	footer  footer
+	trusted trustedPages
+}
+
+// Scratch is the memory that one caller at a time lends to [Reader.Get]; it grows to a page of
+// the block and is reused. The zero value is ready.
+type Scratch struct{ stored, raw []byte }
+
+// Open opens the block at path, maps it into memory and checks its index, filter and properties.
+// Its pages are checked as they are read. Damage is ErrCorrupt.
+func Open(path string) (*Reader, error) {
+	f, err := openMapped(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reader{name: path, size: f.size, at: f, file: f}
+	if err := r.load(); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// NewReader reads a block of size bytes through r; name stands in errors. Pages are never mapped.
+func NewReader(r io.ReaderAt, size int64, name string) (*Reader, error) {
+	b := &Reader{name: name, size: size, at: r}
+	if err := b.load(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (r *Reader) load() error {
+	if r.size < footerSize {
+		return r.corrupt(-1, 0, fmt.Errorf("%d bytes are less than a footer", r.size))
+	}
+	var err error
+	end := r.size - footerSize
+	b, err := r.read(nil, end, footerSize)
+	if err != nil {
+		return r.broken(-1, end, err)
+	}
+	if r.footer, err = parseFooter(b, r.size); err != nil {
+		return r.corrupt(-1, end, err)
+	}
+	for _, part := range []struct {
+		s     section
+		parse func([]byte) error
+	}{
+		{r.footer.properties, func(b []byte) (err error) { r.props, err = parseProperties(b); return }},
+		{r.footer.index, func(b []byte) (err error) { r.index, err = parseIndex(b, r.footer.index.offset); return }},
+		{r.footer.filter, func(b []byte) (err error) { r.filter, err = parseFilter(b); return }},
+	} {
+		b, err := r.readSection(part.s)
+		if err != nil {
+			return r.broken(-1, part.s.offset, err)
+		}
+		if crc32.Checksum(b, castagnoli) != part.s.crc {
+			return r.corrupt(-1, part.s.offset, errChecksum)
+		}
+		if err := part.parse(b); err != nil {
+			return r.corrupt(-1, part.s.offset, err)
+		}
+	}
+	if len(r.index.locations) != r.props.Pages || (len(r.filter.shards) == 0) != (r.props.Records == 0) {
+		return r.corrupt(-1, r.footer.properties.offset, errors.New("properties disagree with the index or the filter"))
+	}
+	if r.file != nil && r.file.data != nil {
+		r.trusted = newTrustedPages(r.props.Pages)
+	}
+	return nil
+}
+
+// readSection gives the bytes of a section: the filter's where they lie in the map, since they
+// stay in use; the others read, as they are decoded and done with.
+func (r *Reader) readSection(s section) ([]byte, error) {
+	if r.file != nil && r.file.data != nil && s == r.footer.filter {
+		return r.file.data[s.offset : s.offset+s.length], nil
+	}
+	return r.read(nil, s.offset, int(s.length))
+}
+
+// read reads n bytes at off into buf, grown as needed. The file's own length has been compared
+// with both, so that n is never more than the file holds.
+func (r *Reader) read(buf []byte, off int64, n int) ([]byte, error) {
+	buf = grow(buf[:0], n)[:n]
+	m, err := r.at.ReadAt(buf, off)
+	if m == n {
+		return buf, nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return nil, err
+}
+
+// corrupt says where the block is damaged.
+func (r *Reader) corrupt(page int, off int64, reason error) error {
+	return &CorruptError{Path: r.name, Page: page, Offset: off, Reason: reason.Error()}
+}
+
+// broken is corrupt for a file that ends too early, and otherwise the error of the disk.
+func (r *Reader) broken(page int, off int64, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return r.corrupt(page, off, errors.New("the file ends within it"))
+	}
+	return fmt.Errorf("%s: reading at offset %d: %w", r.name, off, err)
+}
+
+// Get looks key up. Damage is ErrCorrupt; a key that is not there is no error. The value is valid
+// until s is used again or the reader is closed.
+func (r *Reader) Get(key []byte, s *Scratch) (Value, bool, error) {
+	hash := xxhash.Sum64(key)
+	if !r.filter.contains(hash) || !bytes.HasPrefix(key, r.index.prefix) {
+		return Value{}, false, nil
+	}
+	i := r.index.find(key[len(r.index.prefix):])
+	payload, err := r.payload(i, s)
+	if err != nil {
+		return Value{}, false, err
+	}
+	if isLarge(payload) {
+		return r.getLarge(i, payload, key)
+	}
+	p, err := parsePage(payload)
+	if err == nil {
+		var v []byte
+		var found bool
+		if v, found, err = p.find(key, hash); err == nil {
+			return Value{small: v}, found, nil
+		}
+	}
+	return Value{}, false, r.corrupt(i, r.index.locations[i].offset(), err)
+}
+
+func (r *Reader) getLarge(i int, payload, key []byte) (Value, bool, error) {
+	k, v, err := r.parseLarge(payload)
+	if err != nil {
+		return Value{}, false, r.corrupt(i, r.index.locations[i].offset(), err)
+	}
+	if !bytes.Equal(k, key) {
+		return Value{}, false, nil
+	}
+	return Value{large: v}, true, nil
+}
+
+// payload returns the payload of page i: from the map where the page is known to be in memory
+// and to be whole, otherwise read and checked, once.
+func (r *Reader) payload(i int, s *Scratch) ([]byte, error) {
+	l := r.index.locations[i]
+	var stored []byte
+	if r.trusted.has(i) {
+		stored = r.file.data[l.offset() : l.offset()+int64(l.length())]
+		if Compression(stored[len(stored)-5]) == None {
+			return stored[:len(stored)-trailerSize], nil
+		}
+	} else {
+		var err error
+		if s.stored, err = r.read(s.stored, l.offset(), l.length()); err != nil {
+			return nil, r.broken(i, l.offset(), err)
+		}
+		stored = s.stored
+	}
+	if err := checkPacked(stored, uint32(i)); err != nil {
+		return nil, r.corrupt(i, l.offset(), err)
+	}
+	r.trusted.set(i)
+	raw, err := s.unpack(stored)
+	if err != nil {
+		return nil, r.corrupt(i, l.offset(), err)
+	}
+	return raw, nil
+}
+
+// Properties returns what the block says of itself.
+func (r *Reader) Properties() Properties { return r.props }
+
+// Size is the length of the file in bytes.
+func (r *Reader) Size() int64 { return r.size }
+
+// Name is the path or name that the reader was opened with.
+func (r *Reader) Name() string { return r.name }
+
+// IndexMemory is what the index takes in bytes of heap; the filter is mapped and not counted.
+func (r *Reader) IndexMemory() int64 { return r.index.memory() }
+
+// FilterSize is the length of the filter in bytes.
+func (r *Reader) FilterSize() int64 { return r.footer.filter.length }
+
+// Close unmaps and closes the file. Nobody may be reading from it or from a value of it.
+func (r *Reader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	err := r.file.Close()
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package blocks
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Verify reads the whole block from the file, not through the map, and checks everything that can
+// be checked: the checksum of each page and chunk, the order of the keys, that every key is found
+// by its fingerprint, the filter and the index, and that the properties are true. Damage is
+// ErrCorrupt, naming the first page that is bad.
+func (r *Reader) Verify(ctx context.Context) error {
+	v := verifier{r: r, it: r.Iter(nil, nil)}
+	v.hash.Reset()
+	for i := range r.props.Pages {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		v.it.page, v.it.value = page{}, Value{}
+		if v.it.next = i; !v.it.load() {
+			return v.it.err
+		}
+		if err := v.page(i); err != nil {
+			if errors.Is(err, ErrCorrupt) || v.diskError {
+				return err
+			}
+			return r.corrupt(i, r.index.locations[i].offset(), err)
+		}
+	}
+	return v.finish()
+}
+
+type verifier struct {
+	r         *Reader
+	it        *Iterator
+	hash      xxhash.Digest
+	last      []byte
+	records   int64
+	rawBytes  int64
+	diskError bool
+}
+
+func (v *verifier) page(i int) error {
+	if v.it.value.large != nil {
+		return v.large(i)
+	}
+	p := v.it.page
+	v.hash.Write(v.payload())
+	for n := range p.len() {
+		key, value, err := p.record(n)
+		if err != nil {
+			return err
+		}
+		hash := xxhash.Sum64(key)
+		if p.fingerprints[n] != fingerprint(hash) {
+			return fmt.Errorf("record %d: wrong fingerprint", n)
+		}
+		if err := v.key(i, key, hash); err != nil {
+			return fmt.Errorf("record %d: %w", n, err)
+		}
+		v.rawBytes += int64(len(value))
+	}
+	return nil
+}
+
+// payload is what the iterator's page was cut from.
+func (v *verifier) payload() []byte {
+	l := v.r.index.locations[v.it.next-1]
+	start := l.offset() - v.it.spanAt
+	stored := v.it.span[start : start+int64(l.length())]
+	if codec, n, _ := storedCodec(stored); codec != None {
+		return v.it.scratch.raw[:n]
+	}
+	return stored[:len(stored)-trailerSize]
+}
+
+func (v *verifier) large(i int) error {
+	payload := bytes.Clone(v.payload())
+	key, _, err := v.r.parseLarge(payload)
+	if err != nil {
+		return err
+	}
+	if err := v.key(i, key, xxhash.Sum64(key)); err != nil {
+		return err
+	}
+	var whole xxhash.Digest
+	whole.Reset()
+	s := v.it.value.Section(0, v.it.value.Len())
+	defer s.Close()
+	n, err := io.Copy(&whole, s)
+	if err != nil {
+		v.diskError = true
+		return err
+	}
+	if whole.Sum64() != v.it.value.Hash() {
+		return errors.New("large value: wrong hash")
+	}
+	v.rawBytes += n
+	v.hash.Write(payload[:2+4+len(key)+8+8])
+	return nil
+}
+
+// key checks one key against its predecessor, the index and the filter.
+func (v *verifier) key(i int, key []byte, hash uint64) error {
+	if v.records > 0 && bytes.Compare(v.last, key) >= 0 {
+		return errOrderOnDisk
+	}
+	if !v.r.filter.contains(hash) {
+		return errors.New("the filter does not know the key")
+	}
+	prefix := v.r.index.prefix
+	if !bytes.HasPrefix(key, prefix) || v.r.index.find(key[len(prefix):]) != i {
+		return errors.New("the index leads to another page")
+	}
+	if v.records == 0 && !bytes.Equal(key, v.r.props.FirstKey) {
+		return errors.New("not the first key that the properties name")
+	}
+	v.last = append(v.last[:0], key...)
+	v.records++
+	v.rawBytes += int64(len(key))
+	return nil
+}
+
+// finish compares what was read with the properties.
+func (v *verifier) finish() error {
+	p := v.r.props
+	switch {
+	case v.records != p.Records || v.rawBytes != p.RawBytes:
+		return v.r.corrupt(-1, v.r.footer.properties.offset, fmt.Errorf("properties: %d records of %d bytes, found %d of %d", p.Records, p.RawBytes, v.records, v.rawBytes))
+	case !bytes.Equal(v.last, p.LastKey):
+		return v.r.corrupt(-1, v.r.footer.properties.offset, errors.New("properties: wrong last key"))
+	case hex.EncodeToString(v.hash.Sum(nil)) != p.ContentHash:
+		return v.r.corrupt(-1, v.r.footer.properties.offset, errors.New("properties: wrong content hash"))
+	}
+	return nil
+}
