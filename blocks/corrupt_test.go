@@ -1,0 +1,269 @@
+package blocks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// small returns a block with several pages and a large value, and its records.
+func small(t testing.TB, c Compression) ([]byte, []record) {
+	t.Helper()
+	records := makeRecords(rand.New(rand.NewPCG(6, 6)), keyShapes["url"], 30, 40)
+	records = append(records, record{[]byte("z-large"), bytes.Repeat([]byte("0123456789abcdef"), LargeValue/16+3)}, record{[]byte("zz"), []byte("last")})
+	return buildBlock(t, records, WriterOptions{Compression: c, BlockSize: MinBlockSize, Partition: 3, Partitions: 7}), records
+}
+
+// readAll asks for every record; what is not refused must be right.
+func readAll(t *testing.T, b []byte, records []record) (refused bool) {
+	t.Helper()
+	r, err := NewReader(bytes.NewReader(b), int64(len(b)), "flipped.block")
+	if err != nil {
+		return isCorrupt(t, err)
+	}
+	var s Scratch
+	for _, rec := range records {
+		v, ok, err := r.Get(rec.key, &s)
+		if err == nil && ok {
+			var got []byte
+			if got, err = valueBytes(v); err == nil && !bytes.Equal(got, rec.value) {
+				t.Fatalf("wrong value for %q", rec.key)
+			}
+		} else if err == nil {
+			t.Fatalf("%q is not found", rec.key)
+		}
+		if err != nil {
+			refused = isCorrupt(t, err) || refused
+		}
+	}
+	if err := r.Verify(context.Background()); err != nil {
+		return isCorrupt(t, err)
+	}
+	return refused
+}
+
+func isCorrupt(t *testing.T, err error) bool {
+	t.Helper()
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "flipped.block") {
+		t.Fatalf("not ErrCorrupt with the file's name: %v", err)
+	}
+	return true
+}
+
+// TestEveryBitFlipped flips each bit of a small block in turn: an error that names the file, or
+// the right values, never a wrong one. Only the padding between pages may go unnoticed.
+func TestEveryBitFlipped(t *testing.T) {
+	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			b, records := small(t, c)
+			covered := coverage(t, b)
+			for at := range b {
+				if c == None && at > 8000 && at < len(b)-4000 && at%101 != 0 {
+					continue // the bulk of the large value: every 101st byte will do
+				}
+				for bit := range 8 {
+					b[at] ^= 1 << bit
+					if !readAll(t, b, records) && covered[at] {
+						t.Fatalf("bit %d of byte %d flipped, and nobody noticed", bit, at)
+					}
+					b[at] ^= 1 << bit
+				}
+			}
+		})
+	}
+}
+
+// coverage says of each byte of a block whether it is anything but padding.
+func coverage(t *testing.T, b []byte) []bool {
+	t.Helper()
+	r := openBytes(t, b)
+	covered := make([]bool, len(b))
+	mark := func(from, n int64) {
+		for i := range n {
+			covered[from+i] = true
+		}
+	}
+	mark(r.footer.index.offset, r.size-r.footer.index.offset)
+	for _, l := range r.index.locations {
+		mark(l.offset(), int64(l.length()))
+	}
+	for it := r.Iter(nil, nil); it.Next(); {
+		if v := it.Value().large; v != nil {
+			at := v.first
+			for _, n := range v.stored {
+				mark(at, int64(n))
+				at += int64(n)
+			}
+		}
+	}
+	return covered
+}
+
+func TestTruncatedAnywhere(t *testing.T) {
+	b, _ := small(t, Snappy)
+	for n := range b {
+		// A file cut short, and one that is shorter than it was when it was opened.
+		for _, size := range []int{n, len(b)} {
+			r, err := NewReader(bytes.NewReader(b[:n]), int64(size), "flipped.block")
+			if err == nil {
+				t.Fatalf("the first %d of %d bytes pass for a block of %d records", n, len(b), r.Properties().Records)
+			}
+			isCorrupt(t, err)
+		}
+	}
+}
+
+func TestPagesSwapped(t *testing.T) {
+	records := makeRecords(rand.New(rand.NewPCG(7, 7)), keyShapes["user"], 200, 0)
+	b := buildBlock(t, records, WriterOptions{Compression: None, BlockSize: 512})
+	r := openBytes(t, b)
+	x, y := r.index.locations[1], r.index.locations[2]
+	if x.length() != y.length() {
+		t.Fatalf("pages of %d and %d bytes cannot change places", x.length(), y.length())
+	}
+	p, q := b[x.offset():][:x.length()], b[y.offset():][:y.length()]
+	saved := bytes.Clone(p)
+	copy(p, q)
+	copy(q, saved)
+	var s Scratch
+	refused := 0
+	for _, rec := range records {
+		if _, ok, err := r.Get(rec.key, &s); errors.Is(err, ErrCorrupt) {
+			refused++
+		} else if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+	}
+	if refused == 0 {
+		t.Fatal("two pages changed places, and nobody noticed")
+	}
+}
+
+// TestPageIsVerifiedOnFirstUse damages a file on disk, so that a mapped reader must find it.
+func TestPageIsVerifiedOnFirstUse(t *testing.T) {
+	b, records := small(t, None)
+	path := filepath.Join(t.TempDir(), "flipped.block")
+	b[10] ^= 4
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var s Scratch
+	_, _, err = r.Get(records[0].key, &s)
+	var c *CorruptError
+	if !errors.As(err, &c) || c.Page != 0 || c.Path != path {
+		t.Fatalf("Get from a damaged page: %v", err)
+	}
+}
+
+var rewrite = flag.Bool("rewrite", false, "write the golden files of the current format version")
+
+// TestGolden reads a block of every format version that was ever written, and sees that the
+// current version is still written the same.
+func TestGolden(t *testing.T) {
+	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+		path := filepath.Join("testdata", "golden", "v1-"+c.String()+".block")
+		records := append(makeRecords(rand.New(rand.NewPCG(8, 8)), keyShapes["url"], 60, 30), record{[]byte("z"), make([]byte, LargeValue+1)})
+		b := buildBlock(t, records, WriterOptions{Compression: c, BlockSize: 512, Partition: 3, Partitions: 7})
+		if *rewrite {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		golden, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkBlock(t, openBytes(t, golden), records, rand.New(rand.NewPCG(8, 8)))
+		if c == None && !bytes.Equal(golden, b) {
+			t.Errorf("%s: the writer's output has changed: raise formatVersion", path)
+		}
+	}
+}
+
+// FuzzReader opens arbitrary bytes and bytes damaged in few places. Checksums are mended, so that
+// the fuzzer gets past them.
+func FuzzReader(f *testing.F) {
+	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+		records := makeRecords(rand.New(rand.NewPCG(9, 9)), keyShapes["url"], 20, 20)
+		f.Add(buildBlock(f, records, WriterOptions{Compression: c, BlockSize: MinBlockSize}), uint16(0), byte(0))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, at uint16, x byte) {
+		b = bytes.Clone(b)
+		if int(at) < len(b) {
+			b[at] ^= x
+		}
+		mend(b)
+		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "fuzz.block")
+		onlyCorrupt(t, err)
+		if err != nil {
+			return
+		}
+		var s Scratch
+		for _, key := range [][]byte{nil, []byte("a"), r.props.FirstKey, r.props.LastKey, r.index.prefix} {
+			v, ok, err := r.Get(key, &s)
+			if err == nil && ok {
+				_, err = valueBytes(v)
+			}
+			onlyCorrupt(t, err)
+		}
+		it := r.Iter([]byte("https"), nil)
+		for it.Next() {
+			_ = it.Key()
+		}
+		onlyCorrupt(t, it.Err())
+		onlyCorrupt(t, r.Verify(context.Background()))
+	})
+}
+
+func onlyCorrupt(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("not ErrCorrupt: %v", err)
+	}
+}
+
+// mend puts right the checksums of the footer, the sections and the pages, where they can be found.
+func mend(b []byte) {
+	if len(b) < footerSize {
+		return
+	}
+	foot := b[len(b)-footerSize:]
+	mendCRC(foot[:footerSize-len(magic)])
+	f, err := parseFooter(foot, int64(len(b)))
+	if err != nil {
+		return
+	}
+	if x, err := parseIndex(b[f.index.offset:][:f.index.length], f.index.offset); err == nil {
+		for i, l := range x.locations {
+			stored := b[l.offset():][:l.length()]
+			n := len(stored) - 4
+			c := checksum(stored[:n], uint32(i))
+			copy(stored[n:], []byte{byte(c), byte(c >> 8), byte(c >> 16), byte(c >> 24)})
+		}
+	}
+	var sums footer
+	for i, s := range f.sections() {
+		sums.sections()[i].offset = s.offset
+		sums.sections()[i].update(b[s.offset:][:s.length])
+	}
+	copy(foot, sums.appendTo(nil))
+}
+
+// mendCRC sets the last four bytes to the checksum of those before them.
+func mendCRC(b []byte) {
+	var s section
+	s.update(b[:len(b)-4])
+	copy(b[len(b)-4:], []byte{byte(s.crc), byte(s.crc >> 8), byte(s.crc >> 16), byte(s.crc >> 24)})
+}
