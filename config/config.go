@@ -1,0 +1,178 @@
+// Package config owns sequins.conf: which keys there are, what they mean, what they are when nothing is
+// said, and which values are refused.
+//
+// The struct Config is the list of keys: a field with a toml tag is a key, the tag reload marks the keys
+// that a running node takes over on SIGHUP, and retired.go names the keys that are accepted for the sake
+// of old files and do nothing. Load reads a file in four steps: go-toml parses it into a tree, a second
+// look at the syntax finds the line of each key (position.go), decode.go walks tree and struct together
+// and reports every key that is unknown or of a wrong type, and validate.go checks the values. Problems
+// are gathered, each with its line, and reported together. Nothing here looks at the disk apart from the
+// file itself, so that a configuration can be checked on another machine than the one it is for.
+package config
+
+import "time"
+
+// Config is everything that sequins.conf can say, with durations and sizes parsed. Its zero value is not
+// usable: start from Default.
+type Config struct {
+	// Source is where the data is: an absolute path, or a file://, hdfs:// or s3:// URL. It has no default.
+	Source string `toml:"source"`
+	// Bind is the address (host:port) that requests are answered on.
+	Bind string `toml:"bind"`
+	// LocalStore is the absolute path of the directory that blocks are kept in.
+	LocalStore string `toml:"local_store"`
+	// MaxParallelLoads limits how many databases load at the same time; 0 stands for ten.
+	MaxParallelLoads int `toml:"max_parallel_loads"`
+	// ThrottleLoads is slept after every record that is loaded; 0 is off.
+	ThrottleLoads time.Duration `toml:"throttle_loads" reload:"yes"`
+	// RefreshPeriod is the time between two looks at the source; 0 leaves it to SIGHUP.
+	RefreshPeriod time.Duration `toml:"refresh_period" reload:"yes"`
+	// RequireSuccessFile makes a version without a _SUCCESS file not exist yet.
+	RequireSuccessFile bool `toml:"require_success_file" reload:"yes"`
+	// AllowEmpty makes a version without data files a valid, empty one, if it has a _SUCCESS file.
+	AllowEmpty bool `toml:"allow_empty" reload:"yes"`
+	// ContentType is sent with every value; empty stands for application/octet-stream.
+	ContentType string `toml:"content_type" reload:"yes"`
+	// Partitioner is the function that data files are cut by: auto, string, hadoop, spark or cascading.
+	Partitioner string `toml:"partitioner" reload:"yes"`
+	// MaxDownloadBandwidth limits reading from the source, in MiB a second for the whole node; 0 is off.
+	MaxDownloadBandwidth int `toml:"max_download_bandwidth_mb_per_second" reload:"yes"`
+	// VersionRemoveTimeout is how long a version that has been replaced stays after the last request for it.
+	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes"`
+
+	Storage  Storage  `toml:"storage"`
+	Load     LoadKeys `toml:"load"`
+	S3       S3       `toml:"s3"`
+	Sharding Sharding `toml:"sharding"`
+	ZK       ZK       `toml:"zk"`
+	Debug    Debug    `toml:"debug"`
+
+	// DB holds the databases that differ from the rest of the file, each complete: what [db.<name>]
+	// leaves out has been filled in. Use ForDB to read it.
+	DB map[string]DB `toml:"db" reload:"yes"`
+}
+
+// Storage is [storage]: the shape of the blocks that are written from now on. Blocks that are there keep
+// theirs.
+type Storage struct {
+	// Compression of pages: none, snappy, lz4 or zstd.
+	Compression string `toml:"compression" reload:"yes"`
+	// BlockSize is the size of a page before compression, in bytes.
+	BlockSize int `toml:"block_size" reload:"yes"`
+}
+
+// LoadKeys is [load].
+type LoadKeys struct {
+	// Memory is what the sort of one load may use, however large the files are.
+	Memory Size `toml:"memory" reload:"yes"`
+}
+
+// S3 is [s3].
+type S3 struct {
+	Region          string `toml:"region"`
+	AccessKeyID     string `toml:"access_key_id"`
+	SecretAccessKey string `toml:"secret_access_key"`
+	// MaxRetries is how often a request is tried again before a load fails.
+	MaxRetries int `toml:"max_retries"`
+}
+
+// Sharding is [sharding]: how several nodes divide the data.
+type Sharding struct {
+	Enabled bool `toml:"enabled"`
+	// Replication is the number of nodes that hold each partition.
+	Replication int `toml:"replication"`
+	// MinReplication is the number of replicas of every partition that a switch to a version waits for.
+	MinReplication int `toml:"min_replication"`
+	// MaxReplication keeps a node from taking a partition that has so many replicas; below Replication
+	// it is off.
+	MaxReplication int `toml:"max_replication"`
+	// TimeToConverge is how long the set of nodes has to be stable before a starting node trusts it.
+	TimeToConverge time.Duration `toml:"time_to_converge"`
+	// ProxyTimeout is the time that a request may spend on asking other nodes.
+	ProxyTimeout time.Duration `toml:"proxy_timeout"`
+	// ProxyStageTimeout is the time after which another node is asked too; 0 stands for ProxyTimeout
+	// divided by Replication.
+	ProxyStageTimeout time.Duration `toml:"proxy_stage_timeout"`
+	ClusterName       string        `toml:"cluster_name"`
+	// AdvertisedHostname is the name that other nodes reach this one by; empty stands for its host name.
+	AdvertisedHostname string `toml:"advertised_hostname"`
+	// ShardID decides which partitions are this node's; empty stands for the advertised host name.
+	ShardID string `toml:"shard_id"`
+}
+
+// ZK is [zk].
+type ZK struct {
+	Servers        []string      `toml:"servers"`
+	ConnectTimeout time.Duration `toml:"connect_timeout"`
+	SessionTimeout time.Duration `toml:"session_timeout"`
+}
+
+// Debug is [debug]: the second listener and the request log.
+type Debug struct {
+	// Bind is the address of the debug listener, which always serves /metrics; empty is off.
+	Bind string `toml:"bind"`
+	// Expvars adds /debug/vars to it.
+	Expvars bool `toml:"expvars"`
+	// Pprof adds /debug/pprof to it.
+	Pprof bool `toml:"pprof"`
+	// RequestLogEnable turns the log of requests on.
+	RequestLogEnable bool `toml:"request_log_enable"`
+	// RequestLogFile is where that log is appended: a path, or "stdout".
+	RequestLogFile string `toml:"request_log_file"`
+}
+
+// DB is what can differ from one database to another. The keys mean what they mean for all of them.
+type DB struct {
+	RequireSuccessFile bool   `toml:"require_success_file" reload:"yes"`
+	AllowEmpty         bool   `toml:"allow_empty" reload:"yes"`
+	ContentType        string `toml:"content_type" reload:"yes"`
+	Partitioner        string `toml:"partitioner" reload:"yes"`
+	Compression        string `toml:"compression" reload:"yes"`
+	BlockSize          int    `toml:"block_size" reload:"yes"`
+}
+
+// Default returns the configuration of an empty file.
+func Default() Config {
+	return Config{
+		Bind:                 "0.0.0.0:9599",
+		LocalStore:           "/var/sequins/",
+		Partitioner:          "auto",
+		VersionRemoveTimeout: 10 * time.Minute,
+		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
+		Load:                 LoadKeys{Memory: 256 << 20},
+		S3:                   S3{MaxRetries: 3},
+		Sharding: Sharding{
+			Replication:    2,
+			MinReplication: 1,
+			TimeToConverge: 10 * time.Second,
+			ProxyTimeout:   100 * time.Millisecond,
+			ClusterName:    "sequins",
+		},
+		ZK: ZK{
+			Servers:        []string{"localhost:2181"},
+			ConnectTimeout: time.Second,
+			SessionTimeout: 10 * time.Second,
+		},
+		Debug: Debug{Expvars: true, RequestLogFile: "stdout"},
+	}
+}
+
+// ForDB returns what holds for one database: its [db.<name>], or what the file says for all.
+func (c *Config) ForDB(name string) DB {
+	if db, ok := c.DB[name]; ok {
+		return db
+	}
+	return c.allDBs()
+}
+
+// allDBs is what a database that the file does not mention gets, and what [db.<name>] starts from.
+func (c *Config) allDBs() DB {
+	return DB{
+		RequireSuccessFile: c.RequireSuccessFile,
+		AllowEmpty:         c.AllowEmpty,
+		ContentType:        c.ContentType,
+		Partitioner:        c.Partitioner,
+		Compression:        c.Storage.Compression,
+		BlockSize:          c.Storage.BlockSize,
+	}
+}

@@ -1,0 +1,255 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// decoder walks the tree of a parsed file and a struct together. It sets what fits and reports what does
+// not, so that one look at a file finds every mistake in it.
+type decoder struct {
+	file     string
+	lines    map[string]int
+	flags    map[string]string // key → the flag that set it
+	problems []*Problem
+	warnings []*Warning
+}
+
+func (d *decoder) problem(key, format string, args ...any) {
+	d.problems = append(d.problems, d.at(key, fmt.Sprintf(format, args...)))
+}
+
+func (d *decoder) warn(key, reason string) {
+	d.warnings = append(d.warnings, d.at(key, reason))
+}
+
+// at says where a key was set.
+func (d *decoder) at(key, reason string) *Problem {
+	if flag, ok := d.flags[key]; ok {
+		return &Problem{File: flag, Reason: reason}
+	}
+	return &Problem{File: d.file, Line: d.lines[key], Key: key, Reason: reason}
+}
+
+// check adds what is wrong with the values. A key that could not be read has its default by now, and has
+// been reported.
+func (d *decoder) check(c *Config) {
+	reported := map[string]bool{}
+	for _, p := range d.problems {
+		reported[p.Key] = true
+	}
+	found, warned := c.check()
+	for _, f := range found {
+		if !reported[f.key] {
+			d.problem(f.key, "%s", f.reason)
+		}
+	}
+	for _, f := range warned {
+		d.warn(f.key, f.reason)
+	}
+}
+
+// table sets the fields of a struct from a table.
+func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		key := join(path, name)
+		if reason, ok := retired[strings.ToLower(key)]; ok {
+			d.warn(key, reason)
+			continue
+		}
+		field, known := fieldOf(out, name)
+		if known == "" {
+			d.unknown(key)
+			continue
+		}
+		if known != name {
+			if _, both := in[known]; both {
+				d.problem(key, "is here twice: as %s and as %s", name, known)
+				continue
+			}
+			d.warn(key, "is written "+known)
+		}
+		d.value(key, in[name], field)
+	}
+}
+
+// unknown reports a key that there is not. The search for a near one is slow, so it ends where it cannot
+// be of use to anybody.
+func (d *decoder) unknown(key string) {
+	const enough = 20 * maxReported
+	if len(d.problems) > enough {
+		d.problem(key, "unknown key")
+		return
+	}
+	d.problem(key, "unknown key; the nearest known key is %s", nearest(key))
+}
+
+// fieldOf finds the field of a struct for a key, and how the key is really written. Older files were read
+// without regard to case.
+func fieldOf(out reflect.Value, name string) (reflect.Value, string) {
+	var field reflect.Value
+	known := ""
+	for i := range out.NumField() {
+		tag := out.Type().Field(i).Tag.Get("toml")
+		if tag == name {
+			return out.Field(i), tag
+		}
+		if strings.EqualFold(tag, name) {
+			field, known = out.Field(i), tag
+		}
+	}
+	return field, known
+}
+
+// value sets one field.
+func (d *decoder) value(key string, in any, out reflect.Value) {
+	switch out := out.Addr().Interface().(type) {
+	case *string:
+		set(d, key, in, out, `a string`)
+	case *bool:
+		set(d, key, in, out, `true or false`)
+	case *int:
+		d.integer(key, in, out)
+	case *[]string:
+		d.strings(key, in, out)
+	case *time.Duration:
+		d.duration(key, in, out)
+	case *Size:
+		d.size(key, in, out)
+	case *map[string]DB:
+		// Left for databases, which starts from what the rest of the file says.
+	default:
+		if table, ok := d.asTable(key, in); ok {
+			d.table(key, table, reflect.ValueOf(out).Elem())
+		}
+	}
+}
+
+// databases sets [db.<name>] for each name; what a table leaves out is as for all databases.
+func (d *decoder) databases(in any, c *Config) {
+	tables, ok := d.asTable("db", in)
+	if !ok {
+		return
+	}
+	c.DB = make(map[string]DB, len(tables))
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		key := join("db", name)
+		table, ok := d.asTable(key, tables[name])
+		if !ok {
+			continue
+		}
+		db := c.allDBs()
+		d.table(key, table, reflect.ValueOf(&db).Elem())
+		c.DB[name] = db
+	}
+}
+
+func (d *decoder) asTable(key string, in any) (map[string]any, bool) {
+	table, ok := in.(map[string]any)
+	if !ok {
+		d.mismatch(key, in, "a table")
+	}
+	return table, ok
+}
+
+func set[T any](d *decoder, key string, in any, out *T, want string) {
+	v, ok := in.(T)
+	if !ok {
+		d.mismatch(key, in, want)
+		return
+	}
+	*out = v
+}
+
+func (d *decoder) integer(key string, in any, out *int) {
+	n, ok := in.(int64)
+	if !ok {
+		d.mismatch(key, in, "an integer")
+		return
+	}
+	if int64(int(n)) != n {
+		d.problem(key, "%d is too large", n)
+		return
+	}
+	*out = int(n)
+}
+
+func (d *decoder) strings(key string, in any, out *[]string) {
+	const want = `an array of strings`
+	list, ok := in.([]any)
+	if !ok {
+		d.mismatch(key, in, want)
+		return
+	}
+	read := make([]string, len(list))
+	for i, v := range list {
+		if read[i], ok = v.(string); !ok {
+			d.mismatch(key, v, want)
+			return
+		}
+	}
+	*out = read
+}
+
+func (d *decoder) duration(key string, in any, out *time.Duration) {
+	const want = `a duration such as "10m" or "800us"`
+	// The integer 0 needs no unit, in Go's durations and in older files.
+	if in == int64(0) {
+		*out = 0
+		return
+	}
+	s, ok := in.(string)
+	if !ok {
+		d.mismatch(key, in, want)
+		return
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		d.problem(key, "%q is not %s", s, want)
+		return
+	}
+	*out = v
+}
+
+func (d *decoder) size(key string, in any, out *Size) {
+	switch in := in.(type) {
+	case int64:
+		*out = Size(in)
+	case string:
+		v, err := ParseSize(in)
+		if err != nil {
+			d.problem(key, "%v", err)
+			return
+		}
+		*out = v
+	default:
+		d.mismatch(key, in, `a number of bytes or a size such as "256MiB"`)
+	}
+}
+
+func (d *decoder) mismatch(key string, in any, want string) {
+	d.problem(key, "must be %s, not %s", want, typeName(in))
+}
+
+// typeName names a value of the tree as a person would, with the value where it is short for certain.
+func typeName(in any) string {
+	switch in := in.(type) {
+	case string:
+		return "a string"
+	case bool:
+		return fmt.Sprintf("the boolean %t", in)
+	case int64:
+		return fmt.Sprintf("the integer %d", in)
+	case float64:
+		return fmt.Sprintf("the float %v", in)
+	case []any:
+		return "an array"
+	case map[string]any:
+		return "a table"
+	}
+	return "a date or time"
+}

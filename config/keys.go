@@ -1,0 +1,104 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A Key is one key that a file may have.
+type Key struct {
+	// Name is dotted. The keys of one database stand as db.<name>.content_type and so on.
+	Name string
+	// Reloadable says whether SIGHUP changes it.
+	Reloadable bool
+}
+
+// Keys lists every key in the order of the struct. Retired keys are not among them.
+func Keys() []Key {
+	return keysOf("", reflect.TypeFor[Config]())
+}
+
+// Retired lists the keys and tables that are accepted and do nothing, sorted.
+func Retired() []string {
+	keys := make([]string, 0, len(retired))
+	for key := range retired {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func keysOf(path string, t reflect.Type) []Key {
+	var keys []Key
+	for f := range t.Fields() {
+		name := f.Tag.Get("toml")
+		if path != "" {
+			name = path + "." + name
+		}
+		switch f.Type.Kind() {
+		case reflect.Struct:
+			keys = append(keys, keysOf(name, f.Type)...)
+		case reflect.Map:
+			keys = append(keys, keysOf(name+".<name>", f.Type.Elem())...)
+		default:
+			keys = append(keys, Key{name, f.Tag.Get("reload") == "yes"})
+		}
+	}
+	return keys
+}
+
+// nearest returns the known key or table with the smallest edit distance to an unknown one. A key that
+// exists in another table is nearer than one that is only spelt alike: it stands below the wrong header.
+func nearest(key string) string {
+	const longest = 80 // no known key is near one that is longer, and the distance costs length²
+	key = key[:min(len(key), longest)]
+	if parts := strings.SplitN(key, ".", 3); parts[0] == "db" && len(parts) == 3 {
+		key = "db.<name>." + parts[2]
+	}
+	best, bestDistance := "", 1<<30
+	for _, k := range keysAndTables() {
+		distance := editDistance(key, k)
+		if lastPart(k) == lastPart(key) {
+			distance = min(distance, 1)
+		}
+		if distance < bestDistance {
+			best, bestDistance = k, distance
+		}
+	}
+	return best
+}
+
+func keysAndTables() []string {
+	var names []string
+	for _, key := range Keys() {
+		if table, _, ok := strings.Cut(key.Name, "."); ok && !slices.Contains(names, table) {
+			names = append(names, table)
+		}
+		names = append(names, key.Name)
+	}
+	return names
+}
+
+func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+// editDistance is Levenshtein's, over bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

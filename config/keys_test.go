@@ -1,0 +1,70 @@
+package config
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSizes(t *testing.T) {
+	for in, want := range map[string]Size{
+		"0": 0, "17": 17, "17B": 17, " 3 kb ": 3000, "3KiB": 3072, "256MB": 256e6, "256MiB": 256 << 20,
+		"2gb": 2e9, "2GIB": 2 << 30, "1TB": 1e12, "1TiB": 1 << 40, "-5MB": -5e6,
+	} {
+		if got, err := ParseSize(in); err != nil || got != want {
+			t.Errorf("%q: got %d, %v, want %d", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"", "B", "MB", "1.5GB", "1 2", "1XB", "0x10", "9223372036854775808", "8388608TiB", "-9000000TiB"} {
+		if got, err := ParseSize(in); err == nil {
+			t.Errorf("%q was taken for %d", in, got)
+		}
+	}
+	for size, want := range map[Size]string{0: "0B", 1000: "1000B", 1024: "1KiB", 256 << 20: "256MiB", 3 << 40: "3TiB", 1<<30 + 1: "1073741825B"} {
+		if got := size.String(); got != want {
+			t.Errorf("%d is written %s, want %s", int64(size), got, want)
+		}
+		if back, err := ParseSize(want); err != nil || back != size {
+			t.Errorf("%s reads back as %d, %v", want, back, err)
+		}
+	}
+}
+
+func TestEditDistance(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}, {"bind", "bind", 0}, {"ab", "ba", 2},
+	} {
+		if got := editDistance(test.a, test.b); got != test.want {
+			t.Errorf("%q to %q: %d, want %d", test.a, test.b, got, test.want)
+		}
+	}
+}
+
+func TestChangesAndReloaded(t *testing.T) {
+	from := Default()
+	to := from
+	to.RefreshPeriod = time.Hour
+	to.Bind = ":1"
+	to.Storage.Compression = "zstd"
+	to.ZK.Servers = []string{"a:1"}
+	to.DB = map[string]DB{"x": {BlockSize: 512}}
+	want := []Change{{"bind", false}, {"refresh_period", true}, {"storage.compression", true}, {"zk.servers", false}, {"db", true}}
+	if diff := cmp.Diff(want, Changes(from, to)); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	if got := Changes(from, Default()); len(got) > 0 {
+		t.Errorf("changes from the defaults to the defaults: %v", got)
+	}
+	after := Reloaded(from, to)
+	left := []Change{{"bind", false}, {"zk.servers", false}}
+	if diff := cmp.Diff(left, Changes(after, to)); diff != "" {
+		t.Errorf("after reloading, what still differs (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Default(), from); diff != "" {
+		t.Errorf("reloading changed its input:\n%s", diff)
+	}
+}

@@ -1,0 +1,228 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// load parses a document as the file sequins.conf.
+func load(doc string, flags ...Flag) (Config, []*Warning, error) {
+	return parse("sequins.conf", []byte(doc), flags)
+}
+
+// report is the error as a person sees it, or "".
+func report(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestEmptyFileIsDefault(t *testing.T) {
+	got, warnings, err := load(`source = "/data"`)
+	if err != nil || len(warnings) > 0 {
+		t.Fatalf("error %v, warnings %v", err, warnings)
+	}
+	want := Default()
+	want.Source = "/data"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("an empty file differs from the defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestDefaultsOfOlderFiles(t *testing.T) {
+	want := Config{
+		Bind:                 "0.0.0.0:9599",
+		LocalStore:           "/var/sequins/",
+		Partitioner:          "auto",
+		VersionRemoveTimeout: 10 * time.Minute,
+		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
+		Load:                 LoadKeys{Memory: 268435456},
+		S3:                   S3{MaxRetries: 3},
+		Sharding: Sharding{Replication: 2, MinReplication: 1, TimeToConverge: 10 * time.Second,
+			ProxyTimeout: 100 * time.Millisecond, ClusterName: "sequins"},
+		ZK:    ZK{Servers: []string{"localhost:2181"}, ConnectTimeout: time.Second, SessionTimeout: 10 * time.Second},
+		Debug: Debug{Expvars: true, RequestLogFile: "stdout"},
+	}
+	if diff := cmp.Diff(want, Default()); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryOldKey(t *testing.T) {
+	got, warnings, err := Load("testdata/every-old-key.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{
+		Source:               "hdfs://namenode:8020/data/sequins",
+		Bind:                 "127.0.0.1:9600",
+		LocalStore:           "/mnt/sequins",
+		MaxParallelLoads:     4,
+		ThrottleLoads:        800 * time.Microsecond,
+		RefreshPeriod:        10 * time.Minute,
+		RequireSuccessFile:   true,
+		ContentType:          "application/json",
+		Partitioner:          "auto",
+		MaxDownloadBandwidth: 50,
+		VersionRemoveTimeout: 10 * time.Minute,
+		Storage:              Storage{Compression: "none", BlockSize: 8192},
+		Load:                 LoadKeys{Memory: 256 << 20},
+		S3: S3{Region: "us-west-1", AccessKeyID: "AKIAIOSFODNN7EXAMPLE",
+			SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", MaxRetries: 5},
+		Sharding: Sharding{Enabled: true, Replication: 3, MinReplication: 2, MaxReplication: 4,
+			TimeToConverge: 20 * time.Second, ProxyTimeout: 200 * time.Millisecond,
+			ProxyStageTimeout: 50 * time.Millisecond, ClusterName: "words",
+			AdvertisedHostname: "node1.example.com", ShardID: "1"},
+		ZK: ZK{Servers: []string{"zk1:2181", "zk2:2181"}, ConnectTimeout: 2 * time.Second, SessionTimeout: 30 * time.Second},
+		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
+			RequestLogFile: "/var/log/sequins-requests.log"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+	var keys []string
+	for _, w := range warnings {
+		if w.Line == 0 || w.File != "testdata/every-old-key.conf" {
+			t.Errorf("a warning without its place: %v", w)
+		}
+		keys = append(keys, w.Key)
+	}
+	if diff := cmp.Diff([]string{"write_buffer_size", "goforit_flag_json_path", "datadog", "test"}, keys); diff != "" {
+		t.Errorf("keys warned of (-want +got):\n%s", diff)
+	}
+}
+
+// Older files were read without regard to case, and took a bare 0 for a duration.
+func TestHabitsOfOlderFiles(t *testing.T) {
+	got, warnings, err := load("Source = \"/data\"\nrefresh_period = 0\n[Sharding]\nReplication = 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Source != "/data" || got.RefreshPeriod != 0 || got.Sharding.Replication != 3 {
+		t.Errorf("got source %q, refresh_period %v, replication %d", got.Source, got.RefreshPeriod, got.Sharding.Replication)
+	}
+	want := "sequins.conf:1: Source: is written source"
+	if len(warnings) != 3 || warnings[0].Error() != want {
+		t.Errorf("warnings %v, want three, the first %q", warnings, want)
+	}
+}
+
+func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
+	got, _, err := load(`
+		source = "/data"
+		content_type = "text/plain"
+		require_success_file = true
+		[db.words]
+		content_type = "application/json"
+		[db."a.b"]
+		compression = "zstd"
+		partitioner = "spark"
+		block_size = 512
+		allow_empty = true
+		require_success_file = false
+		[storage]
+		block_size = 1024`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]DB{
+		"words": {RequireSuccessFile: true, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024},
+		"a.b":   {AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512},
+		"other": {RequireSuccessFile: true, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024},
+	}
+	for name, db := range want {
+		if diff := cmp.Diff(db, got.ForDB(name)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestFlagsComeBeforeTheFile(t *testing.T) {
+	got, _, err := load("source = \"relative\"\nbind = \"nowhere\"",
+		Flag{"--source", "source", "/data"}, Flag{"--bind", "bind", ":80"}, Flag{"--debug-bind", "debug.bind", ":81"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Source != "/data" || got.Bind != ":80" || got.Debug.Bind != ":81" {
+		t.Errorf("got %q, %q, %q", got.Source, got.Bind, got.Debug.Bind)
+	}
+	_, _, err = load(`bind = ":80"`, Flag{"--source", "source", "x"}, Flag{"--debug-bind", "debug.bind", "y"})
+	want := "--source: \"x\" is not an absolute path\n--debug-bind: \"y\" is not an address of the form host:port"
+	if report(err) != want {
+		t.Errorf("got  %s\nwant %s", report(err), want)
+	}
+}
+
+func TestLoadWithoutAFile(t *testing.T) {
+	got, _, err := Load("", Flag{"--source", "source", "/data"})
+	want := Default()
+	want.Source = "/data"
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+	if _, _, err := Load(filepath.Join(t.TempDir(), "none.conf")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+	if _, _, err := Load(t.TempDir()); err == nil {
+		t.Error("a directory was read")
+	}
+}
+
+func TestHugeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "huge.conf")
+	if err := os.WriteFile(path, []byte(strings.Repeat("# x\n", maxFile/4)+"#"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a file over the limit: %v", err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a.conf"), filepath.Join(dir, "b.conf")
+	if got := Find([]string{a, b}); got != "" {
+		t.Errorf("found %q where there is nothing", got)
+	}
+	for _, path := range []string{b, a} { // the second is found before the first is there
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Find([]string{a, b}); got != path {
+			t.Errorf("found %q, want %q", got, path)
+		}
+	}
+	if want := []string{"sequins.conf", "/etc/sequins.conf"}; !cmp.Equal(want, SearchPath) {
+		t.Errorf("search path %v", SearchPath)
+	}
+}
+
+func TestManyProblemsAreCutShort(t *testing.T) {
+	doc := strings.Builder{}
+	for i := range 60 {
+		doc.WriteString(strings.Repeat("x", i+1) + " = 1\n")
+	}
+	_, _, err := load(doc.String())
+	var problems Problems
+	if !errors.As(err, &problems) || len(problems) != 61 { // and no source
+		t.Fatalf("problems: %v", err)
+	}
+	if lines := strings.Split(report(err), "\n"); len(lines) != 51 || lines[50] != "and 11 more" {
+		t.Errorf("reported %d lines, the last %q", len(lines), lines[len(lines)-1])
+	}
+}
+
+func TestLongKeysAreCutShort(t *testing.T) {
+	_, _, err := load("source = \"/d\"\n" + strings.Repeat("ab", maxFile/4) + " = 1")
+	if got := report(err); len(got) > 1100 || !strings.HasPrefix(got, "sequins.conf:2: abab") || !strings.HasSuffix(got, "…") {
+		t.Errorf("reported %d bytes: %.200s", len(got), got)
+	}
+}

@@ -1,0 +1,83 @@
+package config
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// join appends a part to a dotted key, in quotes where TOML needs them.
+func join(path, part string) string {
+	if !bareKey.MatchString(part) {
+		part = strconv.Quote(part)
+	}
+	if path == "" {
+		return part
+	}
+	return path + "." + part
+}
+
+// positions finds the line that each key and each table of a document first stands on. The document has
+// been parsed before, so errors cannot happen here and would only leave lines out.
+func positions(doc []byte) map[string]int {
+	f := lineFinder{lines: map[string]int{}, doc: doc, line: 1}
+	var p unstable.Parser
+	p.Reset(doc)
+	table := ""
+	for p.NextExpression() {
+		switch node := p.Expression(); node.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			table = f.key("", node.Key())
+		case unstable.KeyValue:
+			f.keyValue(table, node)
+		}
+	}
+	return f.lines
+}
+
+// lineFinder counts lines as it goes: keys come in the order of the document.
+type lineFinder struct {
+	lines  map[string]int
+	doc    []byte
+	offset int // line is the number of the line that offset is on
+	line   int
+}
+
+func (f *lineFinder) keyValue(table string, node *unstable.Node) {
+	key := f.key(table, node.Key())
+	value := node.Value()
+	if value.Kind != unstable.InlineTable {
+		return
+	}
+	for it := value.Children(); it.Next(); {
+		if it.Node().Kind == unstable.KeyValue {
+			f.keyValue(key, it.Node())
+		}
+	}
+}
+
+// key notes the line of a dotted key and of each table on the way, and returns it. Parts below the depth
+// of any known key are left out: what they belong to is unknown already.
+func (f *lineFinder) key(table string, parts unstable.Iterator) string {
+	const deepest = 3 // db.<name>.content_type
+	path := table
+	for depth := 0; depth < deepest && parts.Next(); depth++ {
+		path = join(path, string(parts.Node().Data))
+		if _, seen := f.lines[path]; !seen {
+			f.lines[path] = f.lineAt(int(parts.Node().Raw.Offset))
+		}
+	}
+	return path
+}
+
+func (f *lineFinder) lineAt(offset int) int {
+	if offset > f.offset && offset <= len(f.doc) {
+		f.line += bytes.Count(f.doc[f.offset:offset], []byte{'\n'})
+		f.offset = offset
+	}
+	return f.line
+}

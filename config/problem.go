@@ -1,0 +1,85 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Problem is one thing that is wrong with one key.
+type Problem struct {
+	File   string // the file, or the flag, that said it; empty if nobody did
+	Line   int    // in File, from 1; 0 if unknown
+	Key    string // dotted: sharding.replication; empty if the problem is the file itself
+	Reason string
+}
+
+// Error is the problem on one line: "sequins.conf:3: bind: no port in "localhost"".
+func (p *Problem) Error() string {
+	var parts []string
+	switch {
+	case p.File != "" && p.Line > 0:
+		parts = append(parts, p.File+":"+strconv.Itoa(p.Line))
+	case p.File != "":
+		parts = append(parts, p.File)
+	}
+	if p.Key != "" {
+		parts = append(parts, p.Key)
+	}
+	line := oneLine(strings.Join(append(parts, p.Reason), ": "))
+	if len(line) > maxLine {
+		return strings.ToValidUTF8(line[:maxLine], "") + "…"
+	}
+	return line
+}
+
+// maxLine limits what is said of one problem, in bytes: a file may quote a book.
+const maxLine = 1000
+
+// oneLine keeps what a file says from breaking the line it is reported on, or the terminal.
+func oneLine(s string) string {
+	clean := func(r rune) bool { return !strconv.IsPrint(r) }
+	if strings.IndexFunc(s, clean) < 0 {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+}
+
+// A Warning is a Problem that sequins starts in spite of.
+type Warning = Problem
+
+// Problems is everything that is wrong with a configuration, in the order of the file.
+type Problems []*Problem
+
+// maxReported limits how much is said about one file: nobody reads the hundredth line.
+const maxReported = 50
+
+// Error has one line for each problem, up to fifty.
+func (ps Problems) Error() string {
+	lines := make([]string, 0, len(ps))
+	for _, p := range ps[:min(len(ps), maxReported)] {
+		lines = append(lines, p.Error())
+	}
+	if more := len(ps) - maxReported; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap lets errors.As find a *Problem.
+func (ps Problems) Unwrap() []error {
+	errs := make([]error, len(ps))
+	for i, p := range ps {
+		errs[i] = p
+	}
+	return errs
+}
+
+func sortProblems(ps []*Problem) {
+	slices.SortStableFunc(ps, func(a, b *Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
+	})
+}

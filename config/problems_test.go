@@ -1,0 +1,184 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// Each file has one mistake; what is said about it has the file, the line, the key and the reason.
+func TestProblems(t *testing.T) {
+	tests := map[string]struct{ doc, want string }{
+		"syntax":              {"source = \"/d\"\nbind = \n", "sequins.conf:2: "},
+		"unclosed table":      {"source = \"/d\"\n\n[zk\n", "sequins.conf:3: "},
+		"key twice":           {"source = \"/d\"\nsource = \"/e\"", "sequins.conf:2: "},
+		"two spellings":       {"source = \"/d\"\nBind = \":1\"\nbind = \":2\"", "sequins.conf:2: Bind: is here twice: as Bind and as bind"},
+		"not UTF-8":           {"source = \"/d\xff\"", "sequins.conf:1: "},
+		"no source":           {"bind = \":1\"", "sequins.conf: source: is not set"},
+		"unknown key":         {"source = \"/d\"\n\nrefresh_perod = \"1m\"", "sequins.conf:3: refresh_perod: unknown key; the nearest known key is refresh_period"},
+		"unknown in table":    {"source = \"/d\"\n[sharding]\nreplicas = 3", "sequins.conf:3: sharding.replicas: unknown key; the nearest known key is sharding.replication"},
+		"below wrong header":  {"source = \"/d\"\n[zk]\nbind = \":1\"", "sequins.conf:3: zk.bind: unknown key; the nearest known key is bind"},
+		"unknown table":       {"source = \"/d\"\n[shading]\nenabled = true", "sequins.conf:2: shading: unknown key; the nearest known key is sharding"},
+		"unknown dotted":      {"source = \"/d\"\nzk.server = 1", "sequins.conf:2: zk.server: unknown key; the nearest known key is zk.servers"},
+		"unknown inline":      {"source = \"/d\"\nzk = { server = 1 }", "sequins.conf:2: zk.server: unknown key; the nearest known key is zk.servers"},
+		"unknown for a db":    {"source = \"/d\"\n[db.x]\ncontent-type = \"a/b\"", "sequins.conf:3: db.x.content-type: unknown key; the nearest known key is db.<name>.content_type"},
+		"key of a later day":  {"source = \"/d\"\nscrub_period = \"1h\"", "sequins.conf:2: scrub_period: unknown key"},
+		"control characters":  {"source = \"/d\"\n\"\\u001b[2J\\n\" = 1", `sequins.conf:2: "\x1b[2J\n": unknown key`},
+		"string for integer":  {"source = \"/d\"\nmax_parallel_loads = \"4\"", "sequins.conf:2: max_parallel_loads: must be an integer, not a string"},
+		"float for integer":   {"source = \"/d\"\nmax_parallel_loads = 1.5", "sequins.conf:2: max_parallel_loads: must be an integer, not the float 1.5"},
+		"integer for string":  {"source = 5", "sequins.conf:1: source: must be a string, not the integer 5"},
+		"integer for bool":    {"source = \"/d\"\nallow_empty = 1", "sequins.conf:2: allow_empty: must be true or false, not the integer 1"},
+		"date for bool":       {"source = \"/d\"\nallow_empty = 2026-01-01", "sequins.conf:2: allow_empty: must be true or false, not a date or time"},
+		"array for string":    {"source = [\"/d\"]", "sequins.conf:1: source: must be a string, not an array"},
+		"string for array":    {"source = \"/d\"\n[zk]\nservers = \"a:1\"", "sequins.conf:3: zk.servers: must be an array of strings, not a string"},
+		"integer in array":    {"source = \"/d\"\n[zk]\nservers = [\"a:1\", 2]", "sequins.conf:3: zk.servers: must be an array of strings, not the integer 2"},
+		"table for string":    {"[source]\nx = 1", "sequins.conf:1: source: must be a string, not a table"},
+		"string for table":    {"source = \"/d\"\nzk = \"a:1\"", "sequins.conf:2: zk: must be a table, not a string"},
+		"array of tables":     {"source = \"/d\"\n[[zk]]\nservers = []", "sequins.conf:2: zk: must be a table, not an array"},
+		"string for dbs":      {"source = \"/d\"\ndb = \"x\"", "sequins.conf:2: db: must be a table, not a string"},
+		"string for a db":     {"source = \"/d\"\n[db]\nx = true", "sequins.conf:3: db.x: must be a table, not the boolean true"},
+		"duration, no unit":   {"source = \"/d\"\nrefresh_period = \"10\"", `sequins.conf:2: refresh_period: "10" is not a duration such as`},
+		"duration as integer": {"source = \"/d\"\nrefresh_period = 10", `sequins.conf:2: refresh_period: must be a duration such as "10m" or "800us", not the integer 10`},
+		"size, bad unit":      {"source = \"/d\"\n[load]\nmemory = \"5 parsecs\"", `sequins.conf:3: load.memory: "5 parsecs" is not a size`},
+		"size as bool":        {"source = \"/d\"\n[load]\nmemory = true", "sequins.conf:3: load.memory: must be a number of bytes"},
+		"size too large":      {"source = \"/d\"\n[load]\nmemory = \"9000000 TiB\"", "sequins.conf:3: load.memory: \"9000000 TiB\" is more than"},
+		"size too small":      {"source = \"/d\"\n[load]\nmemory = 1000", "sequins.conf:3: load.memory: must be at least 1048576, not 1000"},
+
+		"negative integer":       {"source = \"/d\"\nmax_parallel_loads = -1", "sequins.conf:2: max_parallel_loads: must be at least 0, not -1"},
+		"negative bandwidth":     {"source = \"/d\"\nmax_download_bandwidth_mb_per_second = -1", "sequins.conf:2: max_download_bandwidth_mb_per_second: must be at least 0"},
+		"huge bandwidth":         {"source = \"/d\"\nmax_download_bandwidth_mb_per_second = 9000000000000", "sequins.conf:2: max_download_bandwidth_mb_per_second: must be at most"},
+		"negative throttle":      {"source = \"/d\"\nthrottle_loads = \"-1s\"", "sequins.conf:2: throttle_loads: must not be negative, as -1s is"},
+		"negative period":        {"source = \"/d\"\nrefresh_period = \"-1s\"", "sequins.conf:2: refresh_period: must not be negative"},
+		"negative timeout":       {"source = \"/d\"\nversion_remove_timeout = \"-1s\"", "sequins.conf:2: version_remove_timeout: must not be negative"},
+		"negative retries":       {"source = \"/d\"\n[s3]\nmax_retries = -1", "sequins.conf:3: s3.max_retries: must be at least 0"},
+		"unknown compression":    {"source = \"/d\"\n[storage]\ncompression = \"gzip\"", `sequins.conf:3: storage.compression: "gzip" is none of none, snappy, lz4, zstd`},
+		"unknown partitioner":    {"source = \"/d\"\npartitioner = \"range\"", `sequins.conf:2: partitioner: "range" is none of auto, string, hadoop, spark, cascading`},
+		"small blocks":           {"source = \"/d\"\n[storage]\nblock_size = 255", "sequins.conf:3: storage.block_size: must be at least 256, not 255"},
+		"bind without port":      {"source = \"/d\"\nbind = \"localhost\"", `sequins.conf:2: bind: "localhost" is not an address of the form host:port`},
+		"bind with large port":   {"source = \"/d\"\nbind = \"localhost:70000\"", `sequins.conf:2: bind: "localhost:70000" has no valid port`},
+		"bind with empty port":   {"source = \"/d\"\nbind = \"localhost:\"", `sequins.conf:2: bind: "localhost:" has no valid port`},
+		"empty bind":             {"source = \"/d\"\nbind = \"\"", `sequins.conf:2: bind: "" is not an address`},
+		"bad debug bind":         {"source = \"/d\"\n[debug]\nbind = \"x\"", `sequins.conf:3: debug.bind: "x" is not an address`},
+		"debug bind is bind":     {"source = \"/d\"\nbind = \":1\"\n[debug]\nbind = \":1\"", `sequins.conf:4: debug.bind: ":1" is the address of bind too`},
+		"log without file":       {"source = \"/d\"\n[debug]\nrequest_log_enable = true\nrequest_log_file = \"\"", "sequins.conf:4: debug.request_log_file: is empty"},
+		"header injection":       {"source = \"/d\"\ncontent_type = \"text/plain\\r\\nX: y\"", "sequins.conf:2: content_type: "},
+		"relative store":         {"source = \"/d\"\nlocal_store = \"store\"", `sequins.conf:2: local_store: "store" is not an absolute path`},
+		"relative source":        {"source = \"foo/bar\"", `sequins.conf:1: source: "foo/bar" is not an absolute path`},
+		"file URL with host":     {"source = \"file://foo/bar\"", "sequins.conf:1: source: \"file://foo/bar\" names a host; a local path has three slashes: file:///foo/bar"},
+		"file URL without path":  {"source = \"file://\"", "sequins.conf:1: source: \"file://\" has no path"},
+		"hdfs without host":      {"source = \"hdfs:///x\"", "sequins.conf:1: source: \"hdfs:///x\" has no namenode"},
+		"s3 without bucket":      {"source = \"s3:///x\"", "sequins.conf:1: source: \"s3:///x\" has no bucket"},
+		"unknown scheme":         {"source = \"gs://b/x\"", `sequins.conf:1: source: "gs://b/x" is of none of the kinds`},
+		"broken URL":             {"source = \"s3://b:x/%zz\"", "sequins.conf:1: source: \"s3://b:x/%zz\" is not a valid URL"},
+		"password in URL":        {"source = \"s3://key:secret@b/x\"", "sequins.conf:1: source: s3://b/x has more than a host and a path"},
+		"store is source":        {"source = \"/d\"\nlocal_store = \"/d/\"", `sequins.conf:2: local_store: "/d/" is within the source, "/d"`},
+		"store in source":        {"source = \"/foo/bar\"\nlocal_store = \"/foo/bar/baz\"", `sequins.conf:2: local_store: "/foo/bar/baz" is within the source`},
+		"store in source URL":    {"source = \"file:///foo/./bar\"\nlocal_store = \"/foo/x/../bar/..baz\"", `sequins.conf:2: local_store: "/foo/x/../bar/..baz" is within the source`},
+		"source in store":        {"source = \"/var/sequins/data\"", `sequins.conf:1: source: "/var/sequins/data" is within the local store`},
+		"no replication":         {"source = \"/d\"\n[sharding]\nreplication = 0", "sequins.conf:3: sharding.replication: must be at least 1, not 0"},
+		"no minimum":             {"source = \"/d\"\n[sharding]\nmin_replication = 0", "sequins.conf:3: sharding.min_replication: must be at least 1, not 0"},
+		"minimum over all":       {"source = \"/d\"\n[sharding]\nmin_replication = 3", "sequins.conf:3: sharding.min_replication: 3 is more than sharding.replication, 2"},
+		"negative maximum":       {"source = \"/d\"\n[sharding]\nmax_replication = -1", "sequins.conf:3: sharding.max_replication: must be at least 0"},
+		"negative convergence":   {"source = \"/d\"\n[sharding]\ntime_to_converge = \"-1s\"", "sequins.conf:3: sharding.time_to_converge: must not be negative"},
+		"no proxy timeout":       {"source = \"/d\"\n[sharding]\nproxy_timeout = 0", "sequins.conf:3: sharding.proxy_timeout: must be more than 0, not 0s"},
+		"negative stage timeout": {"source = \"/d\"\n[sharding]\nproxy_stage_timeout = \"-1s\"", "sequins.conf:3: sharding.proxy_stage_timeout: must not be negative"},
+		"slash in shard id":      {"source = \"/d\"\n[sharding]\nshard_id = \"a/b\"", "sequins.conf:3: sharding.shard_id: "},
+		"at in host name":        {"source = \"/d\"\n[sharding]\nadvertised_hostname = \"a@b\"", "sequins.conf:3: sharding.advertised_hostname: "},
+		"no servers":             {"source = \"s3://b\"\n[sharding]\nenabled = true\n[zk]\nservers = []", "sequins.conf:5: zk.servers: is empty"},
+		"empty server":           {"source = \"/d\"\n[zk]\nservers = [\"\"]", "sequins.conf:3: zk.servers: has an empty address"},
+		"no connect timeout":     {"source = \"/d\"\n[zk]\nconnect_timeout = \"0s\"", "sequins.conf:3: zk.connect_timeout: must be more than 0"},
+		"no session timeout":     {"source = \"/d\"\n[zk]\nsession_timeout = \"0s\"", "sequins.conf:3: zk.session_timeout: must be more than 0"},
+		"name of a db":           {"source = \"/d\"\n[db.\"a/b\"]", `sequins.conf:2: db."a/b": "a/b" cannot be the name of a database`},
+		"reserved name":          {"source = \"/d\"\n[db.healthz]", `sequins.conf:2: db.healthz: "healthz" cannot be the name of a database`},
+		"compression of a db":    {"source = \"/d\"\n[db.x]\ncompression = \"x\"", `sequins.conf:3: db.x.compression: "x" is none of`},
+		"partitioner of a db":    {"source = \"/d\"\n[db.x]\npartitioner = \"x\"", `sequins.conf:3: db.x.partitioner: "x" is none of`},
+		"blocks of a db":         {"source = \"/d\"\n[db.x]\nblock_size = 1", "sequins.conf:3: db.x.block_size: must be at least 256"},
+		"content type of a db":   {"source = \"/d\"\n[db.x]\ncontent_type = \"\\t\"", "sequins.conf:3: db.x.content_type: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := load(test.doc)
+			got := report(err)
+			if !strings.HasPrefix(got, test.want) {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			if strings.Contains(got, "\n") {
+				t.Errorf("more than one problem:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestAllProblemsAtOnceInOrder(t *testing.T) {
+	_, _, err := load(`refresh_period = "soon"
+bind = "x"
+nonsense = 1
+[storage]
+compression = "gzip"
+block_size = -1
+[zk]
+servers = 1
+[db.words]
+compression = "rar"
+`)
+	want := strings.Join([]string{
+		`sequins.conf: source: is not set: name the directory or URL where the data is, here or with --source`,
+		`sequins.conf:1: refresh_period: "soon" is not a duration such as "10m" or "800us"`,
+		`sequins.conf:2: bind: "x" is not an address of the form host:port`,
+		`sequins.conf:3: nonsense: unknown key; the nearest known key is source`,
+		`sequins.conf:5: storage.compression: "gzip" is none of none, snappy, lz4, zstd`,
+		`sequins.conf:6: storage.block_size: must be at least 256, not -1`,
+		`sequins.conf:8: zk.servers: must be an array of strings, not the integer 1`,
+		`sequins.conf:10: db.words.compression: "rar" is none of none, snappy, lz4, zstd`,
+	}, "\n")
+	if got := report(err); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	var first *Problem
+	if !errors.As(err, &first) || first.Key != "source" {
+		t.Errorf("no *Problem in %v", err)
+	}
+}
+
+func TestLargeBlocksWarn(t *testing.T) {
+	_, warnings, err := load("source = \"/d\"\n[storage]\nblock_size = 65536")
+	want := "sequins.conf:3: storage.block_size: pages have at most 61440 bytes, and get them"
+	if err != nil || len(warnings) != 1 || warnings[0].Error() != want {
+		t.Errorf("error %v, warnings %v, want %q", err, warnings, want)
+	}
+}
+
+// Configurations that look odd and are right.
+func TestNoProblems(t *testing.T) {
+	for _, doc := range []string{
+		"source = \"/foo/bar\"\nlocal_store = \"/foo/barn\"",
+		"source = \"/foo/bar\"\nlocal_store = \"/foo\\u00e9\"",
+		"source = \"/d with space/%zz?\"",
+		"source = \"file:///d\"",
+		"source = \"s3://bucket\"",
+		"source = \"hdfs://n1/x\"",
+		"source = \"/d\"\nbind = \":0\"\n[debug]\nbind = \":0\"",
+		"source = \"/d\"\nbind = \"[::1]:http\"",
+		"source = \"/d\"\nversion_remove_timeout = \"0s\"",
+		"source = \"/d\"\n[sharding]\nmax_replication = 1",
+		"source = \"/d\"\ndb.x.content_type = \"a/b\"",
+		"source = \"/d\"\ndb = { x = { content_type = \"a/b\" } }",
+		"source = \"/d\"\r\n[db.x]\r\n",
+	} {
+		if _, warnings, err := load(doc); err != nil || len(warnings) > 0 {
+			t.Errorf("%q: error %v, warnings %v", doc, err, warnings)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	c := Default()
+	c.Source, c.Bind = "/d", "x"
+	if got, want := report(c.Validate()), `bind: "x" is not an address of the form host:port`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	c.Bind = ":1"
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,50 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Size is a number of bytes. A file writes it as an integer or as a string with a unit: B, KB, MB, GB, TB
+// count in thousands and KiB, MiB, GiB, TiB in 1024s, as the standards have it.
+type Size int64
+
+var sizeUnits = []struct {
+	name  string
+	bytes int64
+}{
+	// Largest first, for String; the longer of two names that end alike comes first, for ParseSize.
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1},
+}
+
+// ParseSize reads a whole number with or without a unit, in any case: "256MiB", "64 mb", "4096".
+func ParseSize(s string) (Size, error) {
+	number, unit := strings.TrimSpace(s), int64(1)
+	for _, u := range sizeUnits {
+		if cut := len(number) - len(u.name); cut > 0 && strings.EqualFold(number[cut:], u.name) {
+			number, unit = strings.TrimSpace(number[:cut]), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a size such as \"256MiB\"", s)
+	}
+	if n > math.MaxInt64/unit || n < math.MinInt64/unit {
+		return 0, fmt.Errorf("%q is more than an int64 holds", s)
+	}
+	return Size(n * unit), nil
+}
+
+// String writes the size with the largest 1024-based unit that divides it.
+func (s Size) String() string {
+	for _, u := range sizeUnits[:4] {
+		if s != 0 && int64(s)%u.bytes == 0 {
+			return strconv.FormatInt(int64(s)/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(s), 10) + "B"
+}

@@ -1,0 +1,272 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The words that keys of their kind may have. What they stand for is defined where they are used: the
+// packages blocks and shard.
+var (
+	Compressions = []string{"none", "snappy", "lz4", "zstd"}
+	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading"}
+)
+
+const (
+	// MinBlockSize is the least block_size, in bytes.
+	MinBlockSize = 256
+	// MaxBlockSize is the largest page that blocks are written with; more is cut down to it.
+	MaxBlockSize = 60 << 10
+	// MinLoadMemory is the least load.memory, in bytes.
+	MinLoadMemory = 1 << 20
+
+	// maxBandwidth is the largest max_download_bandwidth_mb_per_second: 1 TiB/s, so that it can be
+	// counted in bytes.
+	maxBandwidth = 1 << 20
+)
+
+var dbName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
+
+// Validate checks the values and how they fit together. The error is a Problems without lines; Load
+// calls this itself and knows them.
+func (c *Config) Validate() error {
+	found, _ := c.check()
+	if len(found) == 0 {
+		return nil
+	}
+	problems := make(Problems, len(found))
+	for i, f := range found {
+		problems[i] = &Problem{Key: f.key, Reason: f.reason}
+	}
+	return problems
+}
+
+type finding struct{ key, reason string }
+
+// checker gathers what is wrong.
+type checker struct{ problems, warnings []finding }
+
+func (c *Config) check() (problems, warnings []finding) {
+	var k checker
+	k.source("source", c.Source)
+	k.store(c)
+	k.address("bind", c.Bind)
+	k.atLeast("max_parallel_loads", int64(c.MaxParallelLoads), 0)
+	k.bandwidth("max_download_bandwidth_mb_per_second", c.MaxDownloadBandwidth)
+	k.notNegative("throttle_loads", c.ThrottleLoads)
+	k.notNegative("refresh_period", c.RefreshPeriod)
+	k.notNegative("version_remove_timeout", c.VersionRemoveTimeout)
+	k.header("content_type", c.ContentType)
+	k.oneOf("partitioner", c.Partitioner, Partitioners)
+	k.oneOf("storage.compression", c.Storage.Compression, Compressions)
+	k.blockSize("storage.block_size", c.Storage.BlockSize)
+	k.atLeast("load.memory", int64(c.Load.Memory), MinLoadMemory)
+	k.atLeast("s3.max_retries", int64(c.S3.MaxRetries), 0)
+	k.sharding(&c.Sharding)
+	k.zk(&c.ZK, c.Sharding.Enabled)
+	k.debug(c)
+	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
+		k.db(join("db", name), name, c.DB[name], c.allDBs())
+	}
+	return k.problems, k.warnings
+}
+
+func (k *checker) problem(key, format string, args ...any) {
+	k.problems = append(k.problems, finding{key, fmt.Sprintf(format, args...)})
+}
+
+func (k *checker) atLeast(key string, v, least int64) {
+	if v < least {
+		k.problem(key, "must be at least %d, not %d", least, v)
+	}
+}
+
+func (k *checker) bandwidth(key string, v int) {
+	k.atLeast(key, int64(v), 0)
+	if v > maxBandwidth {
+		k.problem(key, "must be at most %d, not %d", maxBandwidth, v)
+	}
+}
+
+func (k *checker) notNegative(key string, v time.Duration) {
+	if v < 0 {
+		k.problem(key, "must not be negative, as %s is", v)
+	}
+}
+
+func (k *checker) positive(key string, v time.Duration) {
+	if v <= 0 {
+		k.problem(key, "must be more than 0, not %s", v)
+	}
+}
+
+func (k *checker) oneOf(key, v string, words []string) {
+	if !slices.Contains(words, v) {
+		k.problem(key, "%q is none of %s", v, strings.Join(words, ", "))
+	}
+}
+
+// address checks a host:port to listen on. The port may be 0 or the name of a service.
+func (k *checker) address(key, v string) {
+	_, port, err := net.SplitHostPort(v)
+	if err != nil {
+		k.problem(key, "%q is not an address of the form host:port", v)
+		return
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
+		k.problem(key, "%q has no valid port", v)
+	}
+}
+
+// header checks a value that becomes part of a response's head.
+func (k *checker) header(key, v string) {
+	for _, b := range []byte(v) {
+		if b < ' ' || b > '~' {
+			k.problem(key, "%q has characters that do not belong into a header", v)
+			return
+		}
+	}
+}
+
+func (k *checker) blockSize(key string, v int) {
+	k.atLeast(key, int64(v), MinBlockSize)
+	if v > MaxBlockSize {
+		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("pages have at most %d bytes, and get them", MaxBlockSize)})
+	}
+}
+
+// source checks where the data is said to be; whether it is there is for the node to find out.
+func (k *checker) source(key, v string) {
+	if v == "" {
+		k.problem(key, "is not set: name the directory or URL where the data is, here or with --source")
+		return
+	}
+	scheme, rest, isURL := strings.Cut(v, "://")
+	if !isURL {
+		if !filepath.IsAbs(v) {
+			k.problem(key, "%q is not an absolute path", v)
+		}
+		return
+	}
+	u, err := url.Parse(v)
+	switch {
+	case err != nil:
+		k.problem(key, "%q is not a valid URL", v)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		k.problem(key, "%s://%s has more than a host and a path", scheme, u.Host+u.Path)
+	case scheme == "file" && u.Host != "":
+		k.problem(key, "%q names a host; a local path has three slashes: file:///%s", v, rest)
+	case scheme == "file" && u.Path == "":
+		k.problem(key, "%q has no path", v)
+	case scheme == "hdfs" && u.Host == "":
+		k.problem(key, "%q has no namenode: hdfs://namenode:8020/path", v)
+	case scheme == "s3" && u.Host == "":
+		k.problem(key, "%q has no bucket: s3://bucket/path", v)
+	case !slices.Contains([]string{"file", "hdfs", "s3"}, scheme):
+		k.problem(key, "%q is of none of the kinds file://, hdfs://, s3://", v)
+	}
+}
+
+// LocalSource returns the path of a source on this machine's file system, and whether it is one.
+func (c *Config) LocalSource() (string, bool) {
+	if !strings.Contains(c.Source, "://") {
+		return c.Source, true
+	}
+	u, err := url.Parse(c.Source)
+	if err != nil || u.Scheme != "file" {
+		return "", false
+	}
+	return u.Path, true
+}
+
+// store checks the local store. Neither it nor the source may lie in the other: the node deletes in one
+// what it lists in the other.
+func (k *checker) store(c *Config) {
+	const key = "local_store"
+	if !filepath.IsAbs(c.LocalStore) {
+		k.problem(key, "%q is not an absolute path", c.LocalStore)
+		return
+	}
+	source, local := c.LocalSource()
+	if !local || !filepath.IsAbs(source) {
+		return
+	}
+	if within(source, c.LocalStore) {
+		k.problem(key, "%q is within the source, %q", c.LocalStore, source)
+	} else if within(c.LocalStore, source) {
+		k.problem("source", "%q is within the local store, %q", source, c.LocalStore)
+	}
+}
+
+// within reports whether path is dir or below it. Both are absolute.
+func within(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func (k *checker) sharding(s *Sharding) {
+	k.atLeast("sharding.replication", int64(s.Replication), 1)
+	k.atLeast("sharding.min_replication", int64(s.MinReplication), 1)
+	if s.MinReplication > s.Replication && s.Replication >= 1 {
+		k.problem("sharding.min_replication", "%d is more than sharding.replication, %d", s.MinReplication, s.Replication)
+	}
+	k.atLeast("sharding.max_replication", int64(s.MaxReplication), 0)
+	k.notNegative("sharding.time_to_converge", s.TimeToConverge)
+	k.positive("sharding.proxy_timeout", s.ProxyTimeout)
+	k.notNegative("sharding.proxy_stage_timeout", s.ProxyStageTimeout)
+	// They are written between separators into names in ZooKeeper.
+	for key, v := range map[string]string{"advertised_hostname": s.AdvertisedHostname, "shard_id": s.ShardID} {
+		if strings.ContainsAny(v, "/@\x00") {
+			k.problem("sharding."+key, "%q must not have a / or @ in it", v)
+		}
+	}
+}
+
+func (k *checker) zk(z *ZK, enabled bool) {
+	k.positive("zk.connect_timeout", z.ConnectTimeout)
+	k.positive("zk.session_timeout", z.SessionTimeout)
+	if enabled && len(z.Servers) == 0 {
+		k.problem("zk.servers", "is empty, and sharding is enabled")
+	}
+	if slices.Contains(z.Servers, "") {
+		k.problem("zk.servers", "has an empty address")
+	}
+}
+
+func (k *checker) debug(c *Config) {
+	if c.Debug.Bind != "" {
+		k.address("debug.bind", c.Debug.Bind)
+		if _, port, _ := net.SplitHostPort(c.Bind); c.Debug.Bind == c.Bind && port != "0" {
+			k.problem("debug.bind", "%q is the address of bind too", c.Debug.Bind)
+		}
+	}
+	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
+		k.problem("debug.request_log_file", "is empty, and request_log_enable is set")
+	}
+}
+
+// db checks [db.<name>] where it differs from what has been checked for all.
+func (k *checker) db(key, name string, db, all DB) {
+	if !dbName.MatchString(name) || slices.Contains([]string{"healthz", "livez", "readyz"}, name) {
+		k.problem(key, "%q cannot be the name of a database", name)
+	}
+	if db.ContentType != all.ContentType {
+		k.header(key+".content_type", db.ContentType)
+	}
+	if db.Partitioner != all.Partitioner {
+		k.oneOf(key+".partitioner", db.Partitioner, Partitioners)
+	}
+	if db.Compression != all.Compression {
+		k.oneOf(key+".compression", db.Compression, Compressions)
+	}
+	if db.BlockSize != all.BlockSize {
+		k.blockSize(key+".block_size", db.BlockSize)
+	}
+}
