@@ -192,39 +192,65 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// FuzzReader opens arbitrary bytes and bytes damaged in few places. Checksums are mended, so that
-// the fuzzer gets past them.
+// FuzzReader edits good blocks, three bytes an edit: where, and what to xor there. Checksums are
+// mended afterwards, so that the fuzzer gets past them.
 func FuzzReader(f *testing.F) {
+	var blocks [][]byte
 	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
 		records := makeRecords(rand.New(rand.NewPCG(9, 9)), keyShapes["url"], 20, 20)
-		f.Add(buildBlock(f, records, WriterOptions{Compression: c, BlockSize: MinBlockSize}), uint16(0), byte(0))
+		records = append(records, record{[]byte("z"), make([]byte, LargeValue+1)})
+		blocks = append(blocks, buildBlock(f, records, WriterOptions{Compression: c, BlockSize: MinBlockSize}))
+		f.Add(byte(c), true, []byte{})
+		f.Add(byte(c), false, []byte{3, 0, 8, 200, 1, 255})
 	}
-	f.Fuzz(func(t *testing.T, b []byte, at uint16, x byte) {
-		b = bytes.Clone(b)
-		if int(at) < len(b) {
-			b[at] ^= x
+	f.Fuzz(func(t *testing.T, which byte, fromEnd bool, edits []byte) {
+		b := bytes.Clone(blocks[int(which)%len(blocks)])
+		for ; len(edits) >= 3; edits = edits[3:] {
+			at := int(edits[0]) | int(edits[1])<<8
+			if fromEnd {
+				at = len(b) - 1 - at
+			}
+			if at >= 0 && at < len(b) {
+				b[at] ^= edits[2]
+			}
 		}
 		mend(b)
-		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "fuzz.block")
-		onlyCorrupt(t, err)
-		if err != nil {
-			return
-		}
-		var s Scratch
-		for _, key := range [][]byte{nil, []byte("a"), r.props.FirstKey, r.props.LastKey, r.index.prefix} {
-			v, ok, err := r.Get(key, &s)
-			if err == nil && ok {
-				_, err = valueBytes(v)
-			}
-			onlyCorrupt(t, err)
-		}
-		it := r.Iter([]byte("https"), nil)
-		for it.Next() {
-			_ = it.Key()
-		}
-		onlyCorrupt(t, it.Err())
-		onlyCorrupt(t, r.Verify(context.Background()))
+		exercise(t, b)
 	})
+}
+
+// FuzzOpen opens arbitrary bytes.
+func FuzzOpen(f *testing.F) {
+	f.Add(buildBlock(f, nil, WriterOptions{}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bytes.Clone(b)
+		mend(b)
+		exercise(t, b)
+	})
+}
+
+// exercise uses a block in every way: what goes wrong must be ErrCorrupt.
+func exercise(t *testing.T, b []byte) {
+	t.Helper()
+	r, err := NewReader(bytes.NewReader(b), int64(len(b)), "fuzz.block")
+	onlyCorrupt(t, err)
+	if err != nil {
+		return
+	}
+	var s Scratch
+	for _, key := range [][]byte{nil, []byte("a"), []byte("z"), r.props.FirstKey, r.props.LastKey, r.index.prefix} {
+		v, ok, err := r.Get(key, &s)
+		if err == nil && ok {
+			_, err = valueBytes(v)
+		}
+		onlyCorrupt(t, err)
+	}
+	it := r.Iter([]byte("https"), nil)
+	for it.Next() {
+		_ = it.Key()
+	}
+	onlyCorrupt(t, it.Err())
+	onlyCorrupt(t, r.Verify(context.Background()))
 }
 
 func onlyCorrupt(t *testing.T, err error) {
