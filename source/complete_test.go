@@ -1,0 +1,174 @@
+package source_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sequins/source"
+)
+
+// memory is a version whose files are in memory, named db/1/….
+type memory map[string]string
+
+func (m memory) Databases(context.Context) ([]string, error)        { return []string{"db"}, nil }
+func (m memory) Versions(context.Context, string) ([]string, error) { return []string{"1"}, nil }
+func (m memory) Path(db, version string) string                     { return "/" + db + "/" + version }
+
+func (m memory) Files(context.Context, string, string) ([]source.File, error) {
+	var files []source.File
+	for name, data := range m {
+		base, inMapFile := strings.CutSuffix(name, "/data")
+		if !source.Hidden(name) && (inMapFile || !strings.Contains(base, "/")) {
+			files = append(files, source.File{Name: name, Size: int64(len(data))})
+		}
+	}
+	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}
+
+var errBroken = errors.New("broken disk")
+
+func (m memory) Open(_ context.Context, _, _, name string, offset int64) (io.ReadCloser, error) {
+	data, ok := m[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	if data == "broken" {
+		return nil, errBroken
+	}
+	return io.NopCloser(strings.NewReader(data[offset:])), nil
+}
+
+func (m memory) with(names ...string) memory {
+	for _, name := range names {
+		m[name] = "x"
+	}
+	return m
+}
+
+func manifest(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestCheckComplete(t *testing.T) {
+	// Both as Hadoop 3.4.2 writes them.
+	files, mapFiles := manifest(t, "manifest-files.json"), manifest(t, "manifest-mapfiles.json")
+	marker := func(success string) memory { return memory{"_SUCCESS": success} }
+	threeMapFiles := []string{"part-r-00000/data", "part-r-00000/index", "part-r-00001/data", "part-r-00001/index", "part-r-00002/data", "part-r-00002/index"}
+	moved := func(s string) string { return strings.ReplaceAll(s, "/db/1/", "/staging/job_17/") }
+
+	tests := []struct {
+		name    string
+		src     memory
+		require bool
+		want    string // the reason, or "" if complete
+	}{
+		{"no marker", memory{}.with("part-r-00000"), false, ""},
+		{"no marker, required", memory{}.with("part-r-00000"), true, "no _SUCCESS file"},
+		{"empty marker", marker(""), true, ""},
+		{"marker of another kind", marker("done at noon"), true, ""},
+		{"JSON of another kind", marker(`{"filenames": 3}`), true, ""},
+		{"JSON that is no JSON", marker(`{done}`), true, ""},
+		{"JSON without a list", marker(`{"success": true}`), true, ""},
+		{"half a marker", marker(files[:len(files)/2]), true, "ends in the middle"},
+		{"half a marker, not required", marker(files[:len(files)/2]), false, "ends in the middle"},
+		{"a failed job", marker(`{"success": false, "filenames": []}`), true, "job failed"},
+
+		{"all there", marker(files).with("part-r-00000", "part-r-00001", "part-r-00002"), true, ""},
+		{"more than listed", marker(files).with("part-r-00000", "part-r-00001", "part-r-00002", "part-r-00003"), true, ""},
+		{"one missing", marker(files).with("part-r-00000", "part-r-00002"), true, "db/1/part-r-00001, which is not there"},
+		{"one missing, not required", marker(files).with("part-r-00000", "part-r-00002"), false, "part-r-00001"},
+		{"all missing", marker(files), true, "part-r-00001"},
+
+		{"MapFiles", marker(mapFiles).with(threeMapFiles...), true, ""},
+		{"an index missing", marker(mapFiles).with(threeMapFiles[:5]...), true, "part-r-00002/index"},
+
+		{"moved", marker(moved(files)).with("part-r-00000", "part-r-00001", "part-r-00002"), true, ""},
+		{"moved, one missing", marker(moved(files)).with("part-r-00000", "part-r-00002"), true, "part-r-00001"},
+		{"moved MapFiles", marker(moved(mapFiles)).with(threeMapFiles...), true, ""},
+		{"moved MapFiles, an index missing", marker(moved(mapFiles)).with(threeMapFiles[:5]...), true, "part-r-00002/index"},
+
+		{"keys, as of S3A", marker(`{"filenames": ["/team/db/1/part-0", "team/db/1/a%20b"]}`).with("part-0", "a%20b"), true, ""},
+		{"files of other directories", marker(`{"filenames": ["/out/db/1/part-0", "/elsewhere/part-1"]}`).with("part-0"), true, ""},
+		{"a name that leads outside", marker(`{"filenames": ["/out/db/1/../2/part-0"]}`).with("part-0"), true, ""},
+		{"names of nothing", marker(`{"filenames": ["", "/", ".."]}`), true, "not there"},
+		{"a nested file", marker(`{"filenames": ["s3a://b/db/1/x/y/part-0"]}`).with("x/y/part-0"), true, ""},
+		{"a nested file, missing", marker(`{"filenames": ["s3a://b/db/1/x/y/part-0"]}`).with("part-0"), true, "x/y/part-0"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			files, _ := tt.src.Files(t.Context(), "db", "1")
+			complete, reason, err := source.CheckComplete(t.Context(), tt.src, "db", "1", files, tt.require)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if complete != (tt.want == "") || !strings.Contains(reason, tt.want) || complete && reason != "" {
+				t.Errorf("complete %v because %q, want %q", complete, reason, tt.want)
+			}
+		})
+	}
+}
+
+func TestCheckCompleteErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		src  memory
+		want string
+	}{
+		{"unreadable marker", memory{"_SUCCESS": "broken"}, "broken disk"},
+		{"unreadable file", memory{"_SUCCESS": `{"filenames": ["/db/1/_index"]}`, "_index": "broken"}, "broken disk"},
+		{"huge marker", memory{"_SUCCESS": strings.Repeat(" ", 17<<20)}, "larger than"},
+	}
+	for _, tt := range tests {
+		_, _, err := source.CheckComplete(t.Context(), tt.src, "db", "1", nil, false)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+func TestInvalidOfASourceThatDoesNotKnow(t *testing.T) {
+	names, err := source.Invalid(t.Context(), memory{}, "")
+	if names != nil || err != nil {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// FuzzCheckComplete: whatever stands in a marker, the answer is a clean one,
+// and no name outside the version is asked for.
+func FuzzCheckComplete(f *testing.F) {
+	f.Add(`{"filenames": ["hdfs://nn/db/1/../../x", "%2e%2e/y", "/db/1//", "file:/a%"]}`)
+	f.Add(`{"success": false`)
+	f.Add(`{"filenames": [null, "\u0000"]}`)
+	f.Fuzz(func(t *testing.T, marker string) {
+		src := guarded{memory{"_SUCCESS": marker}, t}
+		complete, reason, err := source.CheckComplete(t.Context(), src, "db", "1", nil, true)
+		if complete != (reason == "" && err == nil) {
+			t.Errorf("complete %v, reason %q, error %v", complete, reason, err)
+		}
+	})
+}
+
+type guarded struct {
+	memory
+	t *testing.T
+}
+
+func (g guarded) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
+	if !source.ValidFile(name) {
+		g.t.Errorf("asked for %q", name)
+	}
+	return g.memory.Open(ctx, db, version, name, offset)
+}

@@ -1,0 +1,80 @@
+package local
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// resident counts the pages of a file that are in the page cache.
+func resident(t *testing.T, path string) int {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(m)
+	pages := make([]byte, (len(m)+os.Getpagesize()-1)/os.Getpagesize())
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&m[0])), uintptr(len(m)), uintptr(unsafe.Pointer(&pages[0])))
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	n := 0
+	for _, p := range pages {
+		n += int(p & 1)
+	}
+	return n
+}
+
+// TestForgets loads a file that is in the page cache and finds it gone from
+// there. A file system that lives in memory has nowhere else to keep it.
+func TestForgets(t *testing.T) {
+	d := dir(t.TempDir())
+	const size = 16<<20 + 123
+	d.Put(t, "db/1/part-00000", make([]byte, size))
+	path := filepath.Join(string(d), "db/1/part-00000")
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil { // dirty pages stay
+		t.Fatal(err)
+	}
+	f.Close()
+	before := resident(t, path)
+
+	r, err := d.Source(t).Open(t.Context(), "db", "1", "part-00000", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, r); n != size || err != nil {
+		t.Fatalf("read %d bytes, %v", n, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := resident(t, path); after > 1 && !inMemory(t, path) {
+		t.Errorf("%d pages are in memory after reading, %d were before", after, before)
+	}
+}
+
+func inMemory(t *testing.T, path string) bool {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Type == unix.TMPFS_MAGIC
+}

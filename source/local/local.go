@@ -1,0 +1,255 @@
+// Package local is the source that is a directory: <root>/<db>/<version>/<files>,
+// on a disk of this machine or on whatever is mounted there.
+//
+// Listing follows symbolic links, so that a version can be put in place with
+// one. Reading is sequential and tells the kernel to forget what was read, so
+// that loading a version does not push the pages being served out of memory.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sequins/source"
+)
+
+// A Source is a directory of databases. It holds nothing open.
+type Source struct {
+	root string
+}
+
+var (
+	_ source.Source   = (*Source)(nil)
+	_ source.Reporter = (*Source)(nil)
+)
+
+// New returns the source at path, which is a path or a file:// URL. Whether
+// anything is there is found out by listing it: a disk may be mounted later.
+func New(path string) (*Source, error) {
+	if len(path) >= 5 && strings.EqualFold(path[:5], "file:") {
+		u, err := url.Parse(path)
+		if err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+		if u.Host != "" && u.Host != "localhost" {
+			return nil, fmt.Errorf("source: %s is on the host %s: a local path has three slashes, file:///%s%s",
+				path, u.Host, u.Host, u.Path)
+		}
+		path = u.Path
+	}
+	if path == "" {
+		return nil, errors.New("source: the path is empty")
+	}
+	root, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return &Source{root: root}, nil
+}
+
+// Path returns a version's directory.
+func (s *Source) Path(db, version string) string {
+	return filepath.Join(s.root, db, version)
+}
+
+// Databases returns the directories in the root whose names are valid.
+func (s *Source) Databases(ctx context.Context) ([]string, error) {
+	names, err := directories(ctx, s.root)
+	return filter(names, source.ValidDatabase), err
+}
+
+// Versions returns the directories of a database whose names are valid.
+func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
+	dir := filepath.Join(s.root, db)
+	if !source.ValidDatabase(db) {
+		return nil, &fs.PathError{Op: "list", Path: dir, Err: fs.ErrNotExist}
+	}
+	names, err := directories(ctx, dir)
+	return filter(names, source.ValidName), err
+}
+
+// Invalid returns the directories that Databases or Versions leaves out.
+func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
+	valid := source.ValidName
+	if db == "" {
+		valid = source.ValidDatabase
+	}
+	names, err := directories(ctx, filepath.Join(s.root, db))
+	return filter(names, func(name string) bool {
+		return !valid(name) && !source.Hidden(name)
+	}), err
+}
+
+func filter(names []string, keep func(string) bool) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !keep(name) })
+}
+
+// directories returns the names of the directories in dir, in order, and of
+// the links to directories.
+func directories(ctx context.Context, dir string) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		isDir := e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			info, err := os.Stat(filepath.Join(dir, e.Name()))
+			isDir = err == nil && info.IsDir() // a link to nowhere is not a directory
+		}
+		if isDir {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Files returns a version's files. One that cannot be looked at is an error,
+// not an absence: the number of files is the number of partitions.
+func (s *Source) Files(ctx context.Context, db, version string) ([]source.File, error) {
+	dir, err := s.versionDir(db, version)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []source.File
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if source.Hidden(e.Name()) {
+			continue
+		}
+		f, ok, err := stat(dir, e.Name())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			files = append(files, f)
+		}
+	}
+	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
+	return files, nil
+}
+
+// stat looks at one entry of a version's directory. A directory counts if it
+// is a MapFile.
+func stat(dir, name string) (f source.File, ok bool, err error) {
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	if err != nil {
+		return f, false, err
+	}
+	if info.IsDir() {
+		name += "/data"
+		path = filepath.Join(path, "data")
+		info, err = os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+			return f, false, nil
+		}
+		if err != nil {
+			return f, false, err
+		}
+	}
+	if !info.Mode().IsRegular() {
+		return f, false, &fs.PathError{Op: "list", Path: path, Err: errors.New("not a regular file")}
+	}
+	return source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()}, true, nil
+}
+
+func (s *Source) versionDir(db, version string) (string, error) {
+	dir := filepath.Join(s.root, db, version)
+	if !source.ValidDatabase(db) || !source.ValidName(version) {
+		return "", &fs.PathError{Op: "list", Path: dir, Err: fs.ErrNotExist}
+	}
+	return dir, nil
+}
+
+// Open opens a file of a version for reading from offset on.
+func (s *Source) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dir, err := s.versionDir(db, version)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if !source.ValidFile(name) || offset < 0 {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
+	}
+	return openFile(ctx, path, offset)
+}
+
+func openFile(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
+	info, err := os.Stat(path) // before opening: to open a pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(offset, io.SeekStart); err != nil {
+		f.Close()
+		return nil, err
+	}
+	adviseSequential(f)
+	return &file{ctx: ctx, f: f, pos: offset, forgotten: offset}, nil
+}
+
+// forgetStep is how much is read between two words with the kernel.
+const forgetStep = 4 << 20
+
+// A file reads forward, and forgets what lies behind.
+type file struct {
+	ctx       context.Context
+	f         *os.File
+	pos       int64 // the next byte to read
+	forgotten int64 // what lies before is no longer in the page cache
+}
+
+func (r *file) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := r.f.Read(p)
+	r.pos += int64(n)
+	if r.pos-r.forgotten >= forgetStep {
+		r.forget()
+	}
+	return n, err
+}
+
+func (r *file) forget() {
+	if r.pos == r.forgotten {
+		return // to the kernel, a length of 0 means the rest of the file
+	}
+	adviseDontNeed(r.f, r.forgotten, r.pos-r.forgotten)
+	// The kernel forgets whole pages only, so the next step starts with the
+	// page that this one ends in.
+	r.forgotten = r.pos &^ int64(os.Getpagesize()-1)
+}
+
+func (r *file) Close() error {
+	r.forget()
+	return r.f.Close()
+}

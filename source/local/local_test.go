@@ -1,0 +1,206 @@
+package local
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/source"
+	"sequins/source/sourcetest"
+)
+
+// dir is a place under a directory of the test's.
+type dir string
+
+func (d dir) Source(t *testing.T) source.Source {
+	t.Helper()
+	s, err := New(string(d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (d dir) Put(t *testing.T, name string, data []byte) {
+	t.Helper()
+	path := filepath.Join(string(d), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d dir) Mkdir(t *testing.T, name string) bool {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(string(d), name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
+
+func (d dir) Remove(t *testing.T, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(string(d), name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d dir) link(t *testing.T, target, name string) {
+	t.Helper()
+	if err := os.Symlink(target, filepath.Join(string(d), name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestConformance(t *testing.T) {
+	sourcetest.Run(t, func(t *testing.T) sourcetest.Place { return dir(t.TempDir()) })
+}
+
+func TestNew(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		path, want, err string
+	}{
+		{"/data", "/data/db/1", ""},
+		{"/data/../x/", "/x/db/1", ""},
+		{"file:///data", "/data/db/1", ""},
+		{"file:/data", "/data/db/1", ""},
+		{"FILE:///data%20sets", "/data sets/db/1", ""},
+		{"file://localhost/data", "/data/db/1", ""},
+		{"relative", here + "/relative/db/1", ""},
+		{"/with%20percent", "/with%20percent/db/1", ""},
+		{"file://data/sets", "", "file:///data/sets"},
+		{"file://%zz", "", "invalid URL escape"},
+		{"", "", "empty"},
+		{"file:", "", "empty"},
+	}
+	for _, tt := range tests {
+		s, err := New(tt.path)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("New(%q): %v, want %q", tt.path, err, tt.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("New(%q): %v", tt.path, err)
+		} else if got := s.Path("db", "1"); got != tt.want {
+			t.Errorf("New(%q).Path = %q, want %q", tt.path, got, tt.want)
+		}
+	}
+}
+
+func TestNoRoot(t *testing.T) {
+	s := dir(filepath.Join(t.TempDir(), "unmounted")).Source(t)
+	if _, err := s.Databases(t.Context()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "unmounted") {
+		t.Errorf("listing a root that is not there: %v", err)
+	}
+}
+
+func TestSymlinks(t *testing.T) {
+	d := dir(t.TempDir())
+	d.Put(t, "real/v/part-00000", []byte("hello"))
+	d.Put(t, "elsewhere", []byte("file"))
+	d.Mkdir(t, "db")
+	d.link(t, "real", "linked")
+	d.link(t, "nowhere", "broken")
+	d.link(t, "elsewhere", "file")
+	d.link(t, "../real/v", "db/1")
+	d.link(t, "../nowhere", "db/2")
+
+	s, ctx := d.Source(t), t.Context()
+	dbs, err := s.Databases(ctx)
+	if diff := cmp.Diff([]string{"db", "linked", "real"}, dbs); diff != "" || err != nil {
+		t.Errorf("databases: %v\n%s", err, diff)
+	}
+	versions, err := s.Versions(ctx, "db")
+	if diff := cmp.Diff([]string{"1"}, versions); diff != "" || err != nil {
+		t.Errorf("versions: %v\n%s", err, diff)
+	}
+	f, err := s.Open(ctx, "db", "1", "part-00000", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if b, err := io.ReadAll(f); string(b) != "ello" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+func TestLinkedFiles(t *testing.T) {
+	d := dir(t.TempDir())
+	d.Put(t, "pool/blob", []byte("hello"))
+	d.Put(t, "pool/map/data", []byte("data"))
+	stamp := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	if err := os.Chtimes(filepath.Join(string(d), "pool/blob"), stamp, stamp); err != nil {
+		t.Fatal(err)
+	}
+	d.Mkdir(t, "db/1")
+	d.link(t, "../../pool/blob", "db/1/part-00000")
+	d.link(t, "../../pool/map", "db/1/part-00001")
+	files, err := d.Source(t).Files(t.Context(), "db", "1")
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	// The size and the time are those of the file, not of the link.
+	if f := files[0]; f.Name != "part-00000" || f.Size != 5 || !f.ModTime.Equal(stamp) {
+		t.Errorf("%+v", f)
+	}
+	if f := files[1]; f.Name != "part-00001/data" || f.Size != 4 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A file that cannot be looked at must not be left out in silence: the number
+// of files is the number of partitions.
+func TestFilesThatCannotBeServed(t *testing.T) {
+	tests := map[string]func(d dir, path string) error{
+		"a link to nowhere": func(d dir, path string) error { return os.Symlink("nowhere", path) },
+		"a link to itself":  func(d dir, path string) error { return os.Symlink(path, path) },
+		"a pipe":            func(d dir, path string) error { return syscall.Mkfifo(path, 0o644) },
+		"a MapFile's pipe": func(d dir, path string) error {
+			return errors.Join(os.Mkdir(path, 0o755), syscall.Mkfifo(path+"/data", 0o644))
+		},
+	}
+	for name, make := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := dir(t.TempDir())
+			d.Put(t, "db/1/part-00000", nil)
+			if err := make(d, filepath.Join(string(d), "db/1/part-00001")); err != nil {
+				t.Fatal(err)
+			}
+			files, err := d.Source(t).Files(t.Context(), "db", "1")
+			if err == nil || !strings.Contains(err.Error(), "part-00001") {
+				t.Errorf("listed %v, %v", files, err)
+			}
+			for _, name := range []string{"part-00001", "part-00001/data"} {
+				if f, err := d.Source(t).Open(t.Context(), "db", "1", name, 0); err == nil {
+					f.Close()
+					t.Errorf("opened %s", name)
+				}
+			}
+		})
+	}
+}
+
+func TestOpenOfADirectory(t *testing.T) {
+	d := dir(t.TempDir())
+	d.Mkdir(t, "db/1/part-00000")
+	if f, err := d.Source(t).Open(t.Context(), "db", "1", "part-00000", 0); err == nil {
+		f.Close()
+		t.Error("opened a directory")
+	}
+}

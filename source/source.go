@@ -1,0 +1,124 @@
+// Package source owns the idea of where data sits: a tree of databases,
+// versions and files that jobs write and sequins only reads. Its
+// subpackages are the kinds of place: a local directory, HDFS, S3.
+//
+// A version comes through here in three steps. The node lists databases and
+// versions; of a version that it wants it asks for the files, and whether the
+// job that writes them is done (CheckComplete); load then opens the files it
+// needs and reads each from its start to its end.
+//
+// Names are the contract between the place and the rest of the system.
+// Databases and versions have names that fit in a URL and a file system
+// unquoted; what has another name is reported and not served. Names that
+// begin with _ or . are the job's own business everywhere.
+package source
+
+import (
+	"context"
+	"io"
+	"strings"
+	"time"
+)
+
+// A File is one data file of a version.
+type File struct {
+	// Name is relative to the version's directory, with slashes: part-r-00000,
+	// or part-r-00000/data for a MapFile.
+	Name    string
+	Size    int64 // in bytes
+	ModTime time.Time
+}
+
+// A Source is a place where data sits. Its methods may be called from several
+// goroutines at a time. Errors say so with fs.ErrNotExist and fs.ErrPermission
+// where that is what is wrong, and name the path. Cancelling ctx ends a call
+// early.
+type Source interface {
+	// Databases returns the names of the databases, sorted.
+	Databases(ctx context.Context) ([]string, error)
+
+	// Versions returns the names of a database's versions, the newest last:
+	// in ascending order, byte by byte.
+	Versions(ctx context.Context, db string) ([]string, error)
+
+	// Files returns the data files of a version in ascending order of their
+	// names, byte by byte. Hidden names are left out, symbolic links are
+	// followed, and of a directory only a MapFile's data counts. A version
+	// that exists and is empty has no files, and that is no error.
+	Files(ctx context.Context, db, version string) ([]File, error)
+
+	// Open opens a file for reading from offset on. The name is one that Files
+	// returned, or any other under the version's directory, such as _SUCCESS.
+	// Reads fail soon after ctx is cancelled.
+	Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error)
+
+	// Path returns where a version is, as a person would write it down.
+	Path(db, version string) string
+}
+
+// A Reporter is a Source that can tell which directories it leaves out because
+// of their names.
+type Reporter interface {
+	// Invalid returns the names of the directories that would be databases,
+	// or, if db is not empty, versions of db, if it were not for their names.
+	// Hidden names are not among them.
+	Invalid(ctx context.Context, db string) ([]string, error)
+}
+
+// Invalid asks src for the names it leaves out; see Reporter. A source that
+// does not know answers with none.
+func Invalid(ctx context.Context, src Source, db string) ([]string, error) {
+	if r, ok := src.(Reporter); ok {
+		return r.Invalid(ctx, db)
+	}
+	return nil, nil
+}
+
+// MaxName is the length of the longest name of a database or a version, in
+// bytes: what file systems take.
+const MaxName = 255
+
+// ValidName reports whether s can be the name of a database or a version:
+// letters, digits, dots, underscores and dashes, the first a letter or a
+// digit.
+func ValidName(s string) bool {
+	if s == "" || len(s) > MaxName {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// ValidDatabase is ValidName, less the names that mean something else in a
+// URL.
+func ValidDatabase(s string) bool {
+	switch s {
+	case "healthz", "livez", "readyz":
+		return false
+	}
+	return ValidName(s)
+}
+
+// Hidden reports whether a file or directory of this name is the job's own:
+// _SUCCESS, _logs, .part-00000.crc.
+func Hidden(name string) bool {
+	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
+}
+
+// ValidFile reports whether name can be a file under a version's directory:
+// one that does not lead out of it.
+func ValidFile(name string) bool {
+	for elem := range strings.SplitSeq(name, "/") {
+		if elem == "" || elem == "." || elem == ".." {
+			return false
+		}
+	}
+	return !strings.ContainsRune(name, 0)
+}

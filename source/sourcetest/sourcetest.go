@@ -1,0 +1,367 @@
+// Package sourcetest is the conformance suite of source.Source: what every
+// kind of place must do alike. An implementation's test hands Run a Place for
+// each test and gets the whole suite run on it.
+package sourcetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"sequins/source"
+)
+
+// A Place is an empty place that the suite fills, and the source that looks
+// at it.
+type Place interface {
+	// Source returns the source that is tested.
+	Source(t *testing.T) source.Source
+
+	// Put writes a file, and the directories above it. Its name is
+	// <db>/<version>/<file>, or shorter or longer.
+	Put(t *testing.T, name string, data []byte)
+
+	// Mkdir makes an empty directory. Where the place has none, as in an
+	// object store, it does nothing and returns false.
+	Mkdir(t *testing.T, name string) bool
+
+	// Remove removes a file.
+	Remove(t *testing.T, name string)
+}
+
+// Run runs the suite. Each test gets a Place of its own.
+func Run(t *testing.T, newPlace func(t *testing.T) Place) {
+	tests := []struct {
+		name string
+		run  func(*testing.T, Place)
+	}{
+		{"Databases", testDatabases},
+		{"Versions", testVersions},
+		{"Files", testFiles},
+		{"MapFiles", testMapFiles},
+		{"NoFiles", testNoFiles},
+		{"ManyFiles", testManyFiles},
+		{"NotThere", testNotThere},
+		{"Open", testOpen},
+		{"OpenAtOffset", testOpenAtOffset},
+		{"OpenLarge", testOpenLarge},
+		{"OpenStaysInside", testOpenStaysInside},
+		{"Cancel", testCancel},
+		{"CancelWhileReading", testCancelWhileReading},
+		{"Concurrent", testConcurrent},
+		{"Complete", testComplete},
+		{"Path", testPath},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) { tt.run(t, newPlace(t)) })
+	}
+}
+
+func equal[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func testDatabases(t *testing.T, p Place) {
+	for _, db := range []string{"b", "a", "B", "a.b-c_d", "0", "healthz", "readyz", "livez", "a b", "ümlaut", "-x", "_hidden", ".hidden", strings.Repeat("n", 255)} {
+		p.Put(t, db+"/1/part-00000", []byte("x"))
+	}
+	p.Put(t, "README", []byte("not a directory"))
+	src, ctx := p.Source(t), t.Context()
+	equal(t, "databases", must(src.Databases(ctx))(t),
+		[]string{"0", "B", "a", "a.b-c_d", "b", strings.Repeat("n", 255)})
+	if _, ok := src.(source.Reporter); ok {
+		equal(t, "invalid databases", must(source.Invalid(ctx, src, ""))(t),
+			[]string{"-x", "a b", "healthz", "livez", "readyz", "ümlaut"})
+	}
+}
+
+func testVersions(t *testing.T, p Place) {
+	for _, v := range []string{"10", "9", "2026-01-31", "2026-01-31T10_00", "v1", "V2", "healthz", "_temporary", ".staging", "1+1"} {
+		p.Put(t, "db/"+v+"/part-00000", []byte("x"))
+	}
+	p.Put(t, "db/notes", []byte("not a directory"))
+	p.Put(t, "db2/5/part-00000", nil)
+	src, ctx := p.Source(t), t.Context()
+	equal(t, "versions", must(src.Versions(ctx, "db"))(t),
+		[]string{"10", "2026-01-31", "2026-01-31T10_00", "9", "V2", "healthz", "v1"})
+	equal(t, "versions of the other", must(src.Versions(ctx, "db2"))(t), []string{"5"})
+	if _, ok := src.(source.Reporter); ok {
+		equal(t, "invalid versions", must(source.Invalid(ctx, src, "db"))(t), []string{"1+1"})
+	}
+}
+
+func testFiles(t *testing.T, p Place) {
+	before := time.Now().Add(-time.Minute)
+	sizes := map[string]int{"part-00010": 10, "part-00002": 0, "part-r-00000.spl": 3, "data": 4, "Z": 1, "weird name+%41ü": 2}
+	for name, size := range sizes {
+		p.Put(t, "db/1/"+name, make([]byte, size))
+	}
+	for _, hidden := range []string{"_SUCCESS", ".part-00010.crc", "_logs/history", "_temporary/0/part-00000", ".x"} {
+		p.Put(t, "db/1/"+hidden, []byte("x"))
+	}
+	p.Put(t, "db/1/nested/part-00000", []byte("x"))
+	p.Put(t, "db/10/part-00000", []byte("x")) // a sibling with the same beginning
+	files := must(p.Source(t).Files(t.Context(), "db", "1"))(t)
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name)
+		if f.Size != int64(sizes[f.Name]) {
+			t.Errorf("%s has %d bytes, want %d", f.Name, f.Size, sizes[f.Name])
+		}
+		if f.ModTime.Before(before) || f.ModTime.After(time.Now().Add(time.Minute)) {
+			t.Errorf("%s was modified at %v, just now is %v", f.Name, f.ModTime, time.Now())
+		}
+	}
+	equal(t, "files", names, []string{"Z", "data", "part-00002", "part-00010", "part-r-00000.spl", "weird name+%41ü"})
+}
+
+func testMapFiles(t *testing.T, p Place) {
+	for _, name := range []string{"part-r-00001", "part-r-00000"} {
+		p.Put(t, "db/1/"+name+"/data", []byte("the data"))
+		p.Put(t, "db/1/"+name+"/index", []byte("index"))
+		p.Put(t, "db/1/"+name+"/.data.crc", []byte("crc"))
+	}
+	p.Put(t, "db/1/part-r-00000-x", []byte("a file, which sorts before the slash"))
+	p.Put(t, "db/1/deep/part-r-00000/data", []byte("too deep"))
+	src := p.Source(t)
+	var names []string
+	for _, f := range must(src.Files(t.Context(), "db", "1"))(t) {
+		names = append(names, f.Name)
+	}
+	equal(t, "files", names, []string{"part-r-00000-x", "part-r-00000/data", "part-r-00001/data"})
+	equal(t, "data", read(t, src, "part-r-00001/data", 0), "the data")
+}
+
+func testNoFiles(t *testing.T, p Place) {
+	p.Put(t, "db/1/_SUCCESS", nil)
+	src, ctx := p.Source(t), t.Context()
+	equal(t, "files", must(src.Files(ctx, "db", "1"))(t), nil)
+	if p.Mkdir(t, "db/2") {
+		equal(t, "versions", must(src.Versions(ctx, "db"))(t), []string{"1", "2"})
+		equal(t, "files", must(src.Files(ctx, "db", "2"))(t), nil)
+	}
+	if p.Mkdir(t, "empty") {
+		equal(t, "databases", must(src.Databases(ctx))(t), []string{"db", "empty"})
+		equal(t, "versions", must(src.Versions(ctx, "empty"))(t), nil)
+	}
+}
+
+// testManyFiles needs more than one page of a listing where there are pages.
+func testManyFiles(t *testing.T, p Place) {
+	var want []string
+	for i := range 1100 {
+		name := fmt.Sprintf("part-%05d", i)
+		want = append(want, name)
+		p.Put(t, "db/1/"+name, nil)
+	}
+	var got []string
+	for _, f := range must(p.Source(t).Files(t.Context(), "db", "1"))(t) {
+		got = append(got, f.Name)
+	}
+	equal(t, "files", got, want)
+}
+
+func testNotThere(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-00000", []byte("x"))
+	src, ctx := p.Source(t), t.Context()
+	for what, call := range map[string]func() error{
+		"versions of no db":        func() error { _, err := src.Versions(ctx, "nodb"); return err },
+		"versions of a bad name":   func() error { _, err := src.Versions(ctx, "../db"); return err },
+		"files of no db":           func() error { _, err := src.Files(ctx, "nodb", "1"); return err },
+		"files of no version":      func() error { _, err := src.Files(ctx, "db", "2"); return err },
+		"files of a bad version":   func() error { _, err := src.Files(ctx, "db", ".."); return err },
+		"a file that is not there": func() error { return open(ctx, src, "db", "1", "part-00001") },
+		"a file of no version":     func() error { return open(ctx, src, "db", "2", "part-00000") },
+		"no _SUCCESS":              func() error { return open(ctx, src, "db", "1", "_SUCCESS") },
+		"a file below a file":      func() error { return open(ctx, src, "db", "1", "nodir/data") },
+	} {
+		if err := call(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, want fs.ErrNotExist", what, err)
+		}
+	}
+	p.Remove(t, "db/1/part-00000")
+	if err := open(ctx, src, "db", "1", "part-00000"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is gone: %v, want fs.ErrNotExist", err)
+	}
+}
+
+func open(ctx context.Context, src source.Source, db, version, name string) error {
+	f, err := src.Open(ctx, db, version, name, 0)
+	if err == nil {
+		// An object store may find out only when it is asked for bytes.
+		_, err = io.ReadAll(f)
+		f.Close()
+	}
+	return err
+}
+
+func read(t *testing.T, src source.Source, name string, offset int64) string {
+	t.Helper()
+	f := must(src.Open(t.Context(), "db", "1", name, offset))(t)
+	b := must(io.ReadAll(f))(t)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func testOpen(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-00000", []byte("hello"))
+	p.Put(t, "db/1/empty", nil)
+	p.Put(t, "db/1/_SUCCESS", []byte("{}"))
+	p.Put(t, "db/1/weird name+%41ü", []byte("weird"))
+	src := p.Source(t)
+	for name, want := range map[string]string{"part-00000": "hello", "empty": "", "_SUCCESS": "{}", "weird name+%41ü": "weird"} {
+		equal(t, name, read(t, src, name, 0), want)
+	}
+}
+
+func testOpenAtOffset(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-00000", []byte("hello"))
+	src := p.Source(t)
+	for offset, want := range map[int64]string{0: "hello", 1: "ello", 4: "o", 5: ""} {
+		equal(t, fmt.Sprint("from ", offset), read(t, src, "part-00000", offset), want)
+	}
+	if f, err := src.Open(t.Context(), "db", "1", "part-00000", -1); err == nil {
+		f.Close()
+		t.Error("opened at a negative offset")
+	}
+}
+
+func testOpenLarge(t *testing.T, p Place) {
+	data := random(9 << 20)
+	p.Put(t, "db/1/part-00000", data)
+	src := p.Source(t)
+	for _, offset := range []int64{0, 4<<20 + 17} {
+		if got := read(t, src, "part-00000", offset); got != string(data[offset:]) {
+			t.Errorf("read %d bytes from %d on that are not those written", len(got), offset)
+		}
+	}
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rng := rand.NewChaCha8([32]byte{1})
+	rng.Read(b)
+	return b
+}
+
+func testOpenStaysInside(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-00000", []byte("x"))
+	p.Put(t, "db/2/part-00000", []byte("secret"))
+	src := p.Source(t)
+	for _, name := range []string{"", ".", "..", "../2/part-00000", "x/../../2/part-00000", "/etc/passwd", "part-00000/", "a//b", "a\x00b"} {
+		if err := open(t.Context(), src, "db", "1", name); err == nil {
+			t.Errorf("opened %q", name)
+		}
+	}
+	if err := open(t.Context(), src, "..", "1", "part-00000"); err == nil {
+		t.Error("opened a db named ..")
+	}
+}
+
+func testCancel(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-00000", []byte("x"))
+	src := p.Source(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for what, call := range map[string]func() error{
+		"Databases": func() error { _, err := src.Databases(ctx); return err },
+		"Versions":  func() error { _, err := src.Versions(ctx, "db"); return err },
+		"Files":     func() error { _, err := src.Files(ctx, "db", "1"); return err },
+		"Open":      func() error { return open(ctx, src, "db", "1", "part-00000") },
+	} {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s after cancelling: %v", what, err)
+		}
+	}
+}
+
+func testCancelWhileReading(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-00000", random(4<<20))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f := must(p.Source(t).Open(ctx, "db", "1", "part-00000", 0))(t)
+	defer f.Close()
+	if _, err := io.ReadFull(f, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := io.Copy(io.Discard, f); !errors.Is(err, context.Canceled) {
+		t.Errorf("reading after cancelling: %v", err)
+	}
+}
+
+func testConcurrent(t *testing.T, p Place) {
+	const n = 8
+	for i := range n {
+		p.Put(t, fmt.Sprintf("db/1/part-%05d", i), slices.Repeat([]byte{byte('a' + i)}, 100_000))
+	}
+	src := p.Source(t)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			f, err := src.Open(t.Context(), "db", "1", fmt.Sprintf("part-%05d", i), 0)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer f.Close()
+			if b, err := io.ReadAll(f); err != nil || string(b) != strings.Repeat(string(rune('a'+i)), 100_000) {
+				t.Errorf("file %d: %d bytes, %v", i, len(b), err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func testComplete(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-00000", []byte("x"))
+	src := p.Source(t)
+	check := func(require, want bool, because string) {
+		t.Helper()
+		files := must(src.Files(t.Context(), "db", "1"))(t)
+		ok, reason, err := source.CheckComplete(t.Context(), src, "db", "1", files, require)
+		if err != nil || ok != want || !strings.Contains(reason, because) {
+			t.Errorf("complete: %v %q %v, want %v because %q", ok, reason, err, want, because)
+		}
+	}
+	check(false, true, "")
+	check(true, false, "no _SUCCESS")
+	p.Put(t, "db/1/_SUCCESS", nil)
+	check(true, true, "")
+	p.Put(t, "db/1/_SUCCESS", []byte(`{"filenames": ["x://host/db/1/part-00000", "x://host/db/1/part-00001"]}`))
+	check(true, false, "part-00001")
+	p.Put(t, "db/1/part-00001", []byte("x"))
+	check(true, true, "")
+}
+
+func testPath(t *testing.T, p Place) {
+	if got := p.Source(t).Path("db", "1"); !strings.HasSuffix(got, "db/1") && !strings.HasSuffix(got, "db/1/") {
+		t.Errorf("Path = %q, want it to end with db/1", got)
+	}
+}
