@@ -1,0 +1,60 @@
+# make build   the program, into bin/
+# make test    everything that has to hold; installs what it needs
+# make lint    formatting, vet and golangci-lint
+# make fuzz    every fuzz test for FUZZTIME
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+GO       ?= go
+FUZZTIME ?= 5s
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := .cache/golangci-lint-$(GOLANGCI_VERSION)
+
+.PHONY: build test lint fuzz cross tools
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
+
+# The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
+# that passes is one line, one that fails is shown whole, and a skipped test is a failure.
+test: tools lint cross fuzz
+	CGO_ENABLED=0 $(GO) build ./...
+	mkdir -p .cache
+	CGO_ENABLED=1 $(GO) test -race -v ./... 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
+
+lint: $(GOLANGCI)
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+	  if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GOLANGCI) run ./...
+
+# Everything must compile where developers sit, too.
+cross:
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
+
+fuzz:
+	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort | while IFS=: read -r file fuzz; do \
+	  echo "$${fuzz#func } ($$(dirname $$file), $(FUZZTIME))"; \
+	  $(GO) test -run '^$$' -fuzz "^$${fuzz#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$(dirname $$file) </dev/null \
+	    > .cache/fuzz.log 2>&1 || { cat .cache/fuzz.log; exit 1; }; \
+	done
+
+$(GOLANGCI):
+	mkdir -p .cache
+	GOBIN=$(CURDIR)/.cache $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv .cache/golangci-lint $@
+
+# What the tests need beside Go: a C compiler for the race detector, and Java for the real Hadoop.
+tools:
+	@need=""; \
+	  for pair in gcc:build-essential javac:openjdk-17-jdk-headless mvn:maven; do \
+	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
+	  done; \
+	  if [ -n "$$need" ]; then \
+	    as_root=$$([ $$(id -u) = 0 ] || echo sudo); \
+	    $$as_root apt-get update -q && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -yq --no-install-recommends $$need; \
+	  fi
