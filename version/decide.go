@@ -1,0 +1,156 @@
+package version
+
+import "slices"
+
+// decide compares what is with what should be, and orders what is missing.
+func (m *machine) decide() {
+	if m.Gone {
+		m.removeAll()
+		return
+	}
+	m.activate()
+	wanted := m.wanted()
+	for _, name := range wanted {
+		m.load(m.add(name))
+	}
+	if v := m.entry(m.Current); v != nil {
+		m.load(v) // an active version may lack partitions: it waited for the cluster alone, or a block was corrupt
+	}
+	m.removeOthers(wanted)
+}
+
+// activate switches to the newest version that is ready, if that is forward.
+func (m *machine) activate() {
+	for i := len(m.Entries) - 1; i >= 0; i-- {
+		v := &m.Entries[i]
+		if v.Name <= m.Current {
+			return
+		}
+		if v.Live && v.Replicated && v.Exit == Staying {
+			old := m.entry(m.Current)
+			m.Current, v.Status = v.Name, Active
+			m.act(Activate, v.Name)
+			if old != nil {
+				m.remove(old)
+			}
+			return
+		}
+	}
+}
+
+// wanted returns the versions that should be loaded: the newest of the source,
+// if it is ahead of the current one. If that has failed and nothing is being
+// served, the next older one too, and so on.
+func (m *machine) wanted() []string {
+	var names []string
+	for _, name := range slices.Backward(m.Listed) {
+		if name <= m.Current {
+			break
+		}
+		names = append(names, name)
+		v := m.entry(name)
+		if m.Current != "" || v == nil || v.Reason == "" {
+			break
+		}
+	}
+	return names
+}
+
+// load orders a load of what is missing of v, unless something is being done
+// about it already or has failed since the last refresh.
+func (m *machine) load(v *Entry) {
+	if v.Exit != Staying || v.Work != Resting || v.Failed || v.Complete {
+		return
+	}
+	switch {
+	case v.Status == Active:
+	case v.Live:
+		v.Status = Prepared
+	default:
+		v.Status = Building
+	}
+	v.Work, v.Local = Loading, true
+	m.act(Load, v.Name)
+}
+
+// removeOthers removes what is neither current nor wanted: what is older than
+// the current version, has gone from the source, or was superseded while it
+// was loading. As long as the source has not been read, nothing is known to be
+// superfluous, except for a version that has been replaced.
+func (m *machine) removeOthers(wanted []string) {
+	for _, name := range m.names() {
+		v := m.entry(name)
+		switch {
+		case v.Exit != Staying:
+			m.leave(v)
+		case name == m.Current || slices.Contains(wanted, name):
+		case !m.Read && v.Status != Active:
+		case m.mayStillServe(v):
+		default:
+			m.remove(v)
+		}
+	}
+}
+
+// mayStillServe reports whether v could become active although a newer version
+// is being loaded: it is all here and waits for other nodes.
+func (m *machine) mayStillServe(v *Entry) bool {
+	return v.Name > m.Current && slices.Contains(m.Listed, v.Name) &&
+		v.Live && v.Complete && v.Work == Resting
+}
+
+func (m *machine) removeAll() {
+	for _, name := range m.names() {
+		v := m.entry(name)
+		if v.Live && v.Exit < Closing {
+			v.Status = Removing
+			m.close(v)
+		}
+		m.remove(v)
+	}
+}
+
+// remove begins the exit of v, or forgets it if there is nothing to undo. While
+// it is being opened it is not known what there is to undo: then later.
+func (m *machine) remove(v *Entry) {
+	switch {
+	case v.Work == Opening:
+		return
+	case v.Exit != Staying:
+	case v.Live:
+		v.Status, v.Exit = Removing, Lingering
+		m.act(Retire, v.Name)
+	case v.Local:
+		v.Status, v.Exit = Removing, Waiting
+	default:
+		m.forget(v.Name)
+		return
+	}
+	m.leave(v)
+}
+
+// leave goes on with an exit: a load is cancelled, and what can neither be
+// read nor written any more is deleted.
+func (m *machine) leave(v *Entry) {
+	if v.Work == Loading {
+		v.Work = Cancelling
+		m.act(Cancel, v.Name)
+	}
+	if v.Exit == Waiting && v.Work == Resting {
+		v.Exit = Deleting
+		m.act(Delete, v.Name)
+	}
+}
+
+func (m *machine) close(v *Entry) {
+	v.Exit = Closing
+	m.act(Close, v.Name)
+}
+
+func (m *machine) names() []string {
+	names := make([]string, len(m.Entries))
+	for i, v := range m.Entries {
+		names[i] = v.Name
+	}
+	return names
+}

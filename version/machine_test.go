@@ -1,0 +1,308 @@
+package version
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A step is an event, the actions it should lead to, and the versions
+// afterwards: "1:ACTIVE 2:BUILDING", the current one with a star.
+type step struct {
+	event   Event
+	actions string
+	state   string
+}
+
+func describe(actions []Action) string {
+	all := make([]string, len(actions))
+	for i, a := range actions {
+		all[i] = a.String()
+	}
+	return strings.Join(all, ", ")
+}
+
+func (s State) String() string {
+	all := make([]string, len(s.Entries))
+	for i, v := range s.Entries {
+		all[i] = v.Name + ":" + v.Status.String()
+		if v.Name == s.Current {
+			all[i] += "*"
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func here(v string) Seen      { return Seen{v, true, true} }   // all of it is here; enough on a single node
+func partly(v string) Seen    { return Seen{v, false, false} } // some of it
+func elsewhere(v string) Seen { return Seen{v, false, true} }  // other nodes have all of it
+func waiting(v string) Seen   { return Seen{v, true, false} }  // this node is done, others are not
+func ok(v string) LoadEnded   { return LoadEnded{v, ""} }
+func bad(v string) LoadEnded  { return LoadEnded{v, "bad"} }
+func list(v ...string) Listed { return Listed{v} }
+func source(v ...string) Start {
+	return Start{Listed: v, Read: true}
+}
+
+var scripts = map[string][]step{
+	"a first version is loaded and served": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{Absent{"1"}, "load 1", "1:BUILDING"},
+		{Planned{"1"}, "prepare 1", "1:PREPARED"},
+		{partly("1"), "", "1:PREPARED"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{ok("1"), "", "1:ACTIVE*"},
+	},
+	"a new one replaces it, and the old one goes when it is idle and let go of": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
+		{Planned{"2"}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
+		{ok("2"), "", "1:REMOVING 2:ACTIVE*"},
+		{list("1", "2"), "", "1:REMOVING 2:ACTIVE*"},
+		{Idle{"1"}, "close 1", "1:REMOVING 2:ACTIVE*"},
+		{Closed{"1"}, "delete 1", "1:REMOVING 2:ACTIVE*"},
+		{Deleted{"1", ""}, "", "2:ACTIVE*"},
+		{list("1", "2"), "", "2:ACTIVE*"},
+	},
+	"at start the newest three are looked at, the newest complete one is served while the newest loads": {
+		{source("1", "2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{Absent{"4"}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{here("3"), "activate 3", "2:AVAILABLE 3:ACTIVE* 4:BUILDING"},
+		{here("2"), "retire 2", "2:REMOVING 3:ACTIVE* 4:BUILDING"},
+	},
+	"what opens late is not served after something newer": {
+		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
+		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
+	},
+	"at start what is not in the source is deleted, complete or not": {
+		{Start{Local: []string{"1", "2", "9"}, Listed: []string{"2"}, Read: true},
+			"open 2, delete 1, delete 9", "1:REMOVING 2:AVAILABLE 9:REMOVING"},
+		{here("2"), "activate 2", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+		{Deleted{"1", ""}, "", "2:ACTIVE* 9:REMOVING"},
+		{Deleted{"9", "disk on fire"}, "", "2:ACTIVE* 9:REMOVING"},
+		{list("2"), "delete 9", "2:ACTIVE* 9:REMOVING"},
+		{Deleted{"9", ""}, "", "2:ACTIVE*"},
+	},
+	"at start without a source the newest complete one of the disk is served, and nothing is removed": {
+		{Start{Local: []string{"1", "2", "3"}}, "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{Absent{"3"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
+		{Absent{"1"}, "", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
+		{list("3"), "load 3, delete 1", "1:REMOVING 2:ACTIVE* 3:BUILDING"},
+	},
+	"what is being served stays although the source lost it": {
+		{Start{Local: []string{"5"}}, "open 5", "5:AVAILABLE"},
+		{here("5"), "activate 5", "5:ACTIVE*"},
+		{list("3", "4"), "", "5:ACTIVE*"},
+		{list(), "", "5:ACTIVE*"},
+		{list("3", "6"), "load 6", "5:ACTIVE* 6:BUILDING"},
+	},
+	"superseded while loading: cancelled at once, and removed": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
+		{list("1", "2", "3"), "load 3, cancel 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
+		{Planned{"2"}, "", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
+		{bad("2"), "delete 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
+		{Deleted{"2", ""}, "", "1:ACTIVE* 3:BUILDING"},
+	},
+	"superseded after it was prepared: it may have readers": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{Absent{"1"}, "load 1", "1:BUILDING"},
+		{Planned{"1"}, "prepare 1", "1:PREPARED"},
+		{list("1", "2"), "load 2, retire 1, cancel 1", "1:REMOVING 2:BUILDING"},
+		{here("1"), "", "1:REMOVING 2:BUILDING"}, // too late
+		{Idle{"1"}, "close 1", "1:REMOVING 2:BUILDING"},
+		{Closed{"1"}, "", "1:REMOVING 2:BUILDING"},
+		{ok("1"), "delete 1", "1:REMOVING 2:BUILDING"},
+	},
+	"the version that loads has gone from the source": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
+		{list("1"), "cancel 2", "1:ACTIVE* 2:REMOVING"},
+		{bad("2"), "delete 2", "1:ACTIVE* 2:REMOVING"},
+		{list("1", "2"), "", "1:ACTIVE* 2:REMOVING"},
+		{Deleted{"2", ""}, "load 2", "1:ACTIVE* 2:BUILDING"},
+	},
+	"an error of the newest leaves the current one, and is retried at each refresh": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:BUILDING"},
+		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
+		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:BUILDING"},
+		{Planned{"3"}, "prepare 3", "1:ACTIVE* 3:PREPARED"},
+		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
+		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:PREPARED"},
+		{here("3"), "activate 3, retire 1", "1:REMOVING 3:ACTIVE*"},
+	},
+	"an error with nothing to serve: the next older of the newest three": {
+		{source("1", "2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{Absent{"4"}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{Absent{"3"}, "", "2:AVAILABLE 4:BUILDING"},
+		{Absent{"2"}, "", "4:BUILDING"},
+		{bad("4"), "load 3", "3:BUILDING 4:ERROR"},
+		{bad("3"), "load 2", "2:BUILDING 3:ERROR 4:ERROR"},
+		{list("1", "2", "3", "4"), "load 4, load 3", "2:BUILDING 3:BUILDING 4:BUILDING"},
+		{bad("4"), "", "2:BUILDING 3:BUILDING 4:ERROR"},
+		{bad("3"), "", "2:BUILDING 3:ERROR 4:ERROR"},
+		{Planned{"2"}, "prepare 2", "2:PREPARED 3:ERROR 4:ERROR"},
+		{here("2"), "activate 2, delete 3", "2:ACTIVE* 3:REMOVING 4:ERROR"},
+		{ok("2"), "", "2:ACTIVE* 3:REMOVING 4:ERROR"},
+		{Deleted{"3", ""}, "", "2:ACTIVE* 4:ERROR"},
+		{list("1", "2", "3", "4"), "load 4", "2:ACTIVE* 4:BUILDING"},
+	},
+	"the retried newest gets ahead of the older one that loads meanwhile": {
+		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Absent{"1"}, "", "2:AVAILABLE"},
+		{Absent{"2"}, "load 2", "2:BUILDING"},
+		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
+		{list("1", "2"), "load 2", "1:BUILDING 2:BUILDING"},
+		{Planned{"2"}, "prepare 2", "1:BUILDING 2:PREPARED"},
+		{here("2"), "activate 2, cancel 1", "1:REMOVING 2:ACTIVE*"},
+	},
+	"a fresh version supersedes an older one that loads because another failed": {
+		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Absent{"1"}, "", "2:AVAILABLE"},
+		{Absent{"2"}, "load 2", "2:BUILDING"},
+		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
+		{list("1", "2", "3"), "load 3, cancel 1, delete 2", "1:REMOVING 2:REMOVING 3:BUILDING"},
+	},
+	"a database that is gone is removed at once": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
+		{Planned{"2"}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Gone{}, "close 1, close 2, cancel 2", "1:REMOVING 2:REMOVING"},
+		{Gone{}, "", "1:REMOVING 2:REMOVING"},
+		{list("1", "2", "3"), "", "1:REMOVING 2:REMOVING"},
+		{Closed{"1"}, "delete 1", "1:REMOVING 2:REMOVING"},
+		{Closed{"2"}, "", "1:REMOVING 2:REMOVING"},
+		{Deleted{"1", "busy"}, "", "1:REMOVING 2:REMOVING"},
+		{bad("2"), "delete 2", "1:REMOVING 2:REMOVING"},
+		{Deleted{"2", ""}, "", "1:REMOVING"},
+		{Gone{}, "delete 1", "1:REMOVING"},
+		{Deleted{"1", ""}, "", ""},
+	},
+	"gone while an old version lingers and a new one is being opened": {
+		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
+		{Gone{}, "close 1", "1:REMOVING 2:AVAILABLE"},
+		{here("2"), "close 2", "1:REMOVING 2:REMOVING"},
+	},
+	"a corrupt block is set aside and loaded again while the version stays": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{partly("1"), "load 1", "1:ACTIVE*"},
+		{Planned{"1"}, "", "1:ACTIVE*"},
+		{here("1"), "", "1:ACTIVE*"},
+		{ok("1"), "", "1:ACTIVE*"},
+		{Corrupted{"1", 4}, "", "1:ACTIVE*"}, // again: not before the next refresh
+		{Corrupted{"1", 4}, "", "1:ACTIVE*"},
+		{list("1"), "set aside 1/4", "1:ACTIVE*"},
+		{partly("1"), "load 1", "1:ACTIVE*"},
+		{bad("1"), "", "1:ACTIVE*"},
+		{list("1"), "load 1", "1:ACTIVE*"},
+		{here("1"), "", "1:ACTIVE*"},
+		{ok("1"), "", "1:ACTIVE*"},
+	},
+	"a load that ends without an error and without an end is repeated once": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{partly("1"), "load 1", "1:ACTIVE*"},
+		{Corrupted{"1", 5}, "set aside 1/5", "1:ACTIVE*"},
+		{partly("1"), "", "1:ACTIVE*"},
+		{ok("1"), "load 1", "1:ACTIVE*"},
+		{ok("1"), "", "1:ACTIVE*"},
+		{list("1"), "load 1", "1:ACTIVE*"},
+	},
+	"in a cluster the switch does not wait for this node's own load": {
+		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{elsewhere("1"), "activate 1, load 1", "1:ACTIVE* 2:BUILDING"},
+		{Planned{"2"}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{partly("2"), "", "1:ACTIVE* 2:PREPARED"},
+		{elsewhere("2"), "activate 2, retire 1, cancel 1", "1:REMOVING 2:ACTIVE*"},
+		{here("2"), "", "1:REMOVING 2:ACTIVE*"},
+		{ok("2"), "", "1:REMOVING 2:ACTIVE*"},
+	},
+	"in a cluster a node whose own load failed goes along": {
+		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:BUILDING"},
+		{Planned{"2"}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{bad("2"), "", "1:ACTIVE* 2:ERROR"},
+		{elsewhere("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
+		{list("1", "2"), "load 2", "1:REMOVING 2:ACTIVE*"},
+	},
+	"in a cluster what is done here waits for the others, even if a newer one is found": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{Absent{"1"}, "load 1", "1:BUILDING"},
+		{Planned{"1"}, "prepare 1", "1:PREPARED"},
+		{waiting("1"), "", "1:PREPARED"},
+		{ok("1"), "", "1:PREPARED"},
+		{list("1", "2"), "load 2", "1:PREPARED 2:BUILDING"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:BUILDING"},
+	},
+	"events of unknown versions change nothing": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("7"), "", "1:AVAILABLE"},
+		{ok("7"), "", "1:AVAILABLE"},
+		{ok("1"), "", "1:AVAILABLE"},
+		{Corrupted{"7", 1}, "", "1:AVAILABLE"},
+		{Corrupted{"1", 1}, "", "1:AVAILABLE"},
+		{Idle{"1"}, "", "1:AVAILABLE"},
+		{Closed{"1"}, "", "1:AVAILABLE"},
+		{Deleted{"1", ""}, "", "1:AVAILABLE"},
+		{Planned{"1"}, "", "1:AVAILABLE"},
+	},
+}
+
+func TestNext(t *testing.T) {
+	for name, script := range scripts {
+		t.Run(name, func(t *testing.T) {
+			var s State
+			for i, step := range script {
+				before := fmt.Sprintf("%#v", s)
+				next, actions := Next(s, step.event)
+				if after := fmt.Sprintf("%#v", s); after != before {
+					t.Errorf("step %d, %T: the old state was changed:\n%s\n%s", i, step.event, before, after)
+				}
+				s = next
+				want := step.actions + "\n" + step.state
+				if diff := cmp.Diff(want, describe(actions)+"\n"+s.String()); diff != "" {
+					t.Fatalf("step %d, %#v:\n%s", i, step.event, diff)
+				}
+			}
+			if _, gone := script[len(script)-1].event.(Deleted); gone && s.Gone != s.Finished() {
+				t.Errorf("Finished() = %v of %v", s.Finished(), s)
+			}
+		})
+	}
+}
+
+func TestReasons(t *testing.T) {
+	s, _ := Next(State{}, source("1"))
+	for _, e := range []Event{Absent{"1"}, LoadEnded{"1", "part-00000 is truncated"}, list("1")} {
+		s, _ = Next(s, e)
+	}
+	if v, found := s.Entry("1"); !found || v.Status != Building || v.Reason != "part-00000 is truncated" {
+		t.Errorf("a retried version shows %+v; want it building with the reason of its last failure", v)
+	}
+	for _, e := range []Event{Planned{"1"}, here("1"), ok("1")} {
+		s, _ = Next(s, e)
+	}
+	if v, _ := s.Entry("1"); v.Reason != "" {
+		t.Errorf("a version that was repaired still says %q", v.Reason)
+	}
+	if _, found := s.Entry("2"); found {
+		t.Error("Entry finds a version that there is not")
+	}
+}

@@ -1,0 +1,405 @@
+package version
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"sequins/blocks"
+	"sequins/shard"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newBlock returns a block that holds one pair.
+func newBlock(t *testing.T, key, value string) *blocks.Reader {
+	t.Helper()
+	var buf bytes.Buffer
+	w, err := blocks.NewWriter(&buf, blocks.WriterOptions{Partitions: 1, TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Add([]byte(key), []byte(value)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := blocks.NewReader(bytes.NewReader(buf.Bytes()), int64(buf.Len()), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A fakeBlock knows whether it is closed, and fails with err.
+type fakeBlock struct {
+	err    error
+	reads  atomic.Int64
+	closed atomic.Bool
+}
+
+func (b *fakeBlock) Get([]byte, *blocks.Scratch) (blocks.Value, bool, error) {
+	b.reads.Add(1)
+	if b.closed.Load() {
+		return blocks.Value{}, false, errors.New("read after close")
+	}
+	return blocks.Value{}, true, b.err
+}
+
+func (b *fakeBlock) Close() error {
+	if !b.closed.CompareAndSwap(false, true) {
+		return errors.New("closed twice")
+	}
+	return nil
+}
+
+func newVersion(name string, partitions int) *Version {
+	return New(Info{DB: "db", Name: name, Partitions: partitions, Partitioner: shard.String, Cluster: Solo{}})
+}
+
+// ready returns a set whose current version is made of fake blocks.
+func ready(t *testing.T, name string, partitions int) (*Set, []*fakeBlock) {
+	t.Helper()
+	s, v := NewSet("db"), newVersion(name, partitions)
+	all := make([]*fakeBlock, partitions)
+	for p := range all {
+		all[p] = &fakeBlock{}
+		must(t, v.Put(p, all[p]))
+	}
+	must(t, s.Prepare(v))
+	must(t, s.Activate(name))
+	return s, all
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHandleReads(t *testing.T) {
+	s := NewSet("db")
+	if s.Acquire() != nil || s.AcquireVersion("1") != nil || s.Current() != "" {
+		t.Fatal("an empty set has a version")
+	}
+	v := newVersion("1", 2)
+	must(t, s.Prepare(v))
+	if s.Acquire() != nil {
+		t.Fatal("a prepared version answers clients")
+	}
+	key := []byte("a")
+	p := shard.String.Partition(key, 2)
+	h := s.AcquireVersion("1")
+	var scratch blocks.Scratch
+	if _, _, err := h.Get(p, key, &scratch); err != ErrNotLocal {
+		t.Errorf("Get of a partition that is not here: %v", err)
+	}
+	must(t, v.Put(p, newBlock(t, "a", "value")))
+	if value, found, err := h.Get(h.Partition(key), key, &scratch); err != nil || !found || string(value.Bytes()) != "value" {
+		t.Errorf("Get = %q, %v, %v", value.Bytes(), found, err)
+	}
+	if _, found, err := h.Get(p, []byte("b"), &scratch); err != nil || found {
+		t.Errorf("Get of an absent key = %v, %v", found, err)
+	}
+	for _, p := range []int{-1, 2, 1 << 40} {
+		if _, _, err := h.Get(p, key, &scratch); err != ErrNotLocal {
+			t.Errorf("Get of partition %d: %v", p, err)
+		}
+	}
+	if h.Version() != "1" || h.Partitions() != 2 || h.Peers(0) != nil {
+		t.Errorf("version %q, %d partitions, peers %v", h.Version(), h.Partitions(), h.Peers(0))
+	}
+	want := make([]bool, 2)
+	want[p] = true
+	if diff := cmp.Diff(want, v.Held()); diff != "" {
+		t.Errorf("Held():\n%s", diff)
+	}
+	h.Release()
+	must(t, s.Remove("1").Close(t.Context()))
+}
+
+func TestEmptyVersion(t *testing.T) {
+	s, _ := ready(t, "1", 0)
+	h := s.Acquire()
+	if _, found, err := h.Get(h.Partition([]byte("a")), []byte("a"), nil); found || err != nil {
+		t.Errorf("Get from an empty version = %v, %v", found, err)
+	}
+	h.Release()
+	must(t, s.Remove("1").Close(t.Context()))
+}
+
+func TestForwardOnly(t *testing.T) {
+	s, _ := ready(t, "2", 1)
+	if err := s.Activate("3"); err == nil {
+		t.Error("a version that is not in the set became active")
+	}
+	must(t, s.Prepare(newVersion("1", 1)))
+	if err := s.Activate("1"); err == nil {
+		t.Error("the set went back")
+	}
+	if err := s.Prepare(newVersion("1", 1)); err == nil {
+		t.Error("a version was put into the set twice")
+	}
+	if s.Current() != "2" {
+		t.Errorf("current is %q", s.Current())
+	}
+}
+
+func TestCloseWaitsForReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, all := ready(t, "1", 1)
+		h1, h2 := s.Acquire(), s.AcquireVersion("1")
+		v := s.Remove("1")
+		if s.Acquire() != nil || s.AcquireVersion("1") != nil || s.Remove("1") != nil {
+			t.Error("a removed version can be acquired")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := v.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || all[0].closed.Load() {
+			t.Errorf("closed under a reader: %v", err)
+		}
+		done := make(chan error)
+		go func() { done <- v.Close(t.Context()) }()
+		h1.Release()
+		synctest.Wait()
+		if all[0].closed.Load() {
+			t.Error("closed under the second reader")
+		}
+		h2.Release()
+		if err := <-done; err != nil || !all[0].closed.Load() {
+			t.Errorf("after the last reader: %v", err)
+		}
+	})
+}
+
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := ready(t, "1", 1)
+		v := s.Version("1")
+		time.Sleep(time.Hour)
+		if v.Idle() != 0 {
+			t.Errorf("a current version is idle for %v", v.Idle())
+		}
+		s.Retire("1")
+		time.Sleep(time.Minute)
+		s.Retire("1") // does not start again
+		if v.Idle() != time.Minute {
+			t.Errorf("idle for %v", v.Idle())
+		}
+		s.AcquireVersion("1").Release()
+		time.Sleep(time.Second)
+		if v.Idle() != time.Second {
+			t.Errorf("idle for %v after a request", v.Idle())
+		}
+		must(t, s.Remove("1").Close(t.Context()))
+	})
+}
+
+func TestPutReplaces(t *testing.T) {
+	s, all := ready(t, "1", 1)
+	v := s.Version("1")
+	h := s.Acquire()
+	v.SetDamaged(0)
+	v.SetDamaged(1)
+	if v.Held()[0] {
+		t.Error("a damaged block counts")
+	}
+	if _, _, err := h.Get(0, nil, nil); err != nil {
+		t.Errorf("a damaged block is not read from: %v", err)
+	}
+	fresh := &fakeBlock{}
+	must(t, v.Put(0, fresh))
+	if all[0].closed.Load() || !v.Held()[0] {
+		t.Errorf("replaced: closed %v, held %v", all[0].closed.Load(), v.Held())
+	}
+	if _, _, err := h.Get(0, nil, nil); err != nil || fresh.reads.Load() != 1 {
+		t.Errorf("the fresh block was read %d times: %v", fresh.reads.Load(), err)
+	}
+	for _, p := range []int{-1, 1} {
+		if err := v.Put(p, &fakeBlock{}); err == nil {
+			t.Errorf("Put took partition %d of 1", p)
+		}
+	}
+	h.Release()
+	must(t, s.Remove("1").Close(t.Context()))
+	if !all[0].closed.Load() || !fresh.closed.Load() {
+		t.Error("not all blocks were closed")
+	}
+}
+
+func TestCorruptionIsReportedOnce(t *testing.T) {
+	s, all := ready(t, "1", 2)
+	h := s.Acquire()
+	defer h.Release()
+	all[0].err = errors.New("out of luck")
+	h.Get(0, nil, nil)
+	h.Report(0, all[0].err)
+	h.Report(7, blocks.ErrCorrupt)
+	all[0].err = fmt.Errorf("page 4: %w", blocks.ErrCorrupt)
+	for range 3 {
+		if _, _, err := h.Get(0, nil, nil); err != all[0].err {
+			t.Fatalf("Get = %v", err)
+		}
+	}
+	h.Report(1, syscall.EIO)
+	var got []string
+	for len(s.Corruptions()) > 0 {
+		c := <-s.Corruptions()
+		got = append(got, fmt.Sprintf("%s/%d %v", c.Version, c.Partition, c.Err))
+	}
+	want := []string{"1/0 " + all[0].err.Error(), "1/1 input/output error"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reports:\n%s", diff)
+	}
+	must(t, s.Version("1").Put(0, all[0])) // as bad as before
+	h.Get(0, nil, nil)
+	if len(s.Corruptions()) != 1 {
+		t.Error("a block that replaced another is not reported")
+	}
+}
+
+func TestReportsNeverBlock(t *testing.T) {
+	s, all := ready(t, "1", maxReports+1)
+	h := s.Acquire()
+	defer h.Release()
+	for p, b := range all {
+		b.err = blocks.ErrCorrupt
+		h.Get(p, nil, nil)
+	}
+	<-s.Corruptions()
+	for range 2 {
+		h.Get(maxReports, nil, nil) // there was no room for it the first time
+	}
+	seen := 0
+	for len(s.Corruptions()) > 0 {
+		<-s.Corruptions()
+		seen++
+	}
+	if seen != maxReports {
+		t.Errorf("%d more reports, want %d", seen, maxReports)
+	}
+}
+
+func TestSolo(t *testing.T) {
+	var c Cluster = Solo{}
+	if diff := cmp.Diff([]int{0, 1, 2}, c.Owned("db", "1", 3)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{0, 2}, c.Missing("db", "1", []bool{false, true, false}, 2)); diff != "" {
+		t.Error(diff)
+	}
+	if m := c.Missing("db", "1", []bool{true}, 2); m != nil {
+		t.Errorf("missing %v", m)
+	}
+	if c.Linger(time.Hour) != 0 || c.Changes() != nil || c.Peers("db", "1", 0) != nil {
+		t.Error("a cluster of one has peers")
+	}
+}
+
+func TestAcquireDoesNotAllocate(t *testing.T) {
+	s, _ := ready(t, "1", 2)
+	key := []byte("key")
+	if n := testing.AllocsPerRun(100, func() {
+		h := s.Acquire()
+		h.Get(h.Partition(key), key, nil)
+		h.Release()
+		s.AcquireVersion("1").Release()
+	}); n != 0 {
+		t.Errorf("%v allocations a request", n)
+	}
+}
+
+// TestStress has readers on a set whose versions are replaced, retired, removed
+// and closed as fast as they go. No reader may meet a closed block, find no
+// version, or find an older one than before.
+func TestStress(t *testing.T) {
+	const versions, readers = 3000, 4
+	s, _ := ready(t, name(0), 2)
+	ctx, stop := context.WithCancel(t.Context())
+	var group, closing sync.WaitGroup
+	for range readers {
+		group.Go(func() { readOn(ctx, t, s) })
+	}
+	group.Go(func() { // one that asks by name, also for what has gone
+		for i := 0; ctx.Err() == nil; i++ {
+			if h := s.AcquireVersion(name(i % versions)); h != nil {
+				get(t, h)
+				h.Release()
+			}
+		}
+	})
+	for i := 1; i <= versions; i++ {
+		v := newVersion(name(i), 2)
+		for p := range 2 {
+			must(t, v.Put(p, &fakeBlock{}))
+		}
+		must(t, s.Prepare(v))
+		must(t, s.Activate(name(i)))
+		s.Retire(name(i - 1))
+		old := s.Remove(name(i - 1))
+		closing.Go(func() {
+			if err := old.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		if i%3 == 0 {
+			must(t, v.Put(1, &fakeBlock{}))
+		}
+	}
+	stop()
+	group.Wait()
+	closing.Wait()
+	must(t, s.Remove(name(versions)).Close(t.Context()))
+}
+
+func name(i int) string { return fmt.Sprintf("%06d", i) }
+
+func readOn(ctx context.Context, t *testing.T, s *Set) {
+	last := ""
+	for ctx.Err() == nil {
+		h := s.Acquire()
+		if h == nil {
+			t.Error("no version")
+			return
+		}
+		if strings.Compare(h.Version(), last) < 0 {
+			t.Errorf("%s after %s", h.Version(), last)
+		}
+		last = h.Version()
+		get(t, h)
+		h.Release()
+	}
+}
+
+func get(t *testing.T, h *Handle) {
+	for p := range h.Partitions() {
+		if _, found, err := h.Get(p, nil, nil); !found || err != nil {
+			t.Errorf("%s/%d: %v, %v", h.Version(), p, found, err)
+		}
+	}
+}
+
+func BenchmarkAcquireRelease(b *testing.B) {
+	s, v := NewSet("db"), newVersion("1", 1)
+	s.Prepare(v)
+	s.Activate("1")
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			s.Acquire().Release()
+		}
+	})
+}
