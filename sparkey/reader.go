@@ -1,0 +1,356 @@
+package sparkey
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+const (
+	inputBuffer = 64 << 10  // of the underlying reader
+	entryBuffer = 256 << 10 // of entries, at first; it grows to the longest entry
+)
+
+// A Reader reads the entries of one log in the order in which they were written. It is not safe for concurrent use.
+//
+// The entries that are yet to be scanned lie in buf[pos:end]. Uncompressed logs are read straight into it, and of compressed ones it takes
+// whole blocks. It grows only by what was really there, never by what a length promised.
+type Reader struct {
+	name string
+	in   *bufio.Reader
+	h    Header
+
+	buf      []byte
+	pos, end int
+	left     uint64 // bytes before the data end that were not read from in
+	block    int64  // file offset of the block that buf[end-1] is from
+
+	decode     func(dst []byte, src []byte, limit int) ([]byte, error) // appends one block to dst; nil without compression
+	release    func()
+	compressed []byte
+
+	key, value []byte
+	deleted    bool
+	offset     int64
+
+	seen Header // what was really found; compared with h at the end
+	err  error  // io.EOF after the last entry
+}
+
+// NewReader reads and checks the header of the log that r holds. name is for errors. r is read to its end, and never seeked.
+func NewReader(r io.Reader, name string) (*Reader, error) {
+	rd := &Reader{name: name, in: bufio.NewReaderSize(r, inputBuffer)}
+	if err := rd.readHeader(); err != nil {
+		return nil, err
+	}
+	rd.left = rd.h.DataEnd - headerSize
+	var err error
+	if rd.decode, rd.release, err = newDecoder(rd.h.Compression); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	rd.buf = make([]byte, min(uint64(entryBuffer), max(rd.left, minBlockSize)))
+	return rd, nil
+}
+
+func (r *Reader) readHeader() error {
+	var b [headerSize]byte
+	n, err := io.ReadFull(r.in, b[:])
+	if n >= 4 && binary.LittleEndian.Uint32(b[:]) != magic {
+		return r.corrupt("it does not begin as a Sparkey log does")
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF && n < headerSize && r.ended() {
+		return r.corrupt("it ends in the header, after %d bytes", n)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: header: %w", r.name, err)
+	}
+	r.h = parseHeader(&b)
+	if err := r.h.supported(); err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	if flaw := r.h.flaw(); flaw != "" {
+		return r.corrupt("header: %s", flaw)
+	}
+	return nil
+}
+
+// ended tells a file that has ended from a reader that failed with io.ErrUnexpectedEOF, as a cut connection does.
+func (r *Reader) ended() bool {
+	_, err := r.in.ReadByte()
+	return err == io.EOF
+}
+
+// Header returns what the log says of itself. The numbers in it are proven when Scan has returned false and Err nil.
+func (r *Reader) Header() Header { return r.h }
+
+// Key returns the key of the current entry. It is valid until the next call of Scan.
+func (r *Reader) Key() []byte { return r.key }
+
+// Value returns the value of the current entry, empty if it is a delete. It is valid until the next call of Scan.
+func (r *Reader) Value() []byte { return r.value }
+
+// Deleted reports whether the current entry deletes its key.
+func (r *Reader) Deleted() bool { return r.deleted }
+
+// Offset is where the current entry lies in the file, or with compression the block in which it begins.
+func (r *Reader) Offset() int64 { return r.offset }
+
+// Err returns what stopped Scan: nil at a clean end, an ErrCorrupt, or the underlying reader's error.
+func (r *Reader) Err() error {
+	if r.err == io.EOF {
+		return nil
+	}
+	return r.err
+}
+
+// Close gives back what the Reader holds. It does not close the underlying reader.
+func (r *Reader) Close() error {
+	r.release()
+	r.release = func() {}
+	if r.err == nil {
+		r.err = fmt.Errorf("%s: the reader is closed", r.name)
+	}
+	r.key, r.value, r.buf, r.compressed = nil, nil, nil, nil
+	return nil
+}
+
+// Scan moves to the next entry. It returns false at the end of the log and when something is wrong with it: see Err.
+func (r *Reader) Scan() bool {
+	r.key, r.value, r.deleted = nil, nil, false
+	if r.err == nil {
+		r.err = r.next()
+	}
+	return r.err == nil
+}
+
+func (r *Reader) next() error {
+	if err := r.fill(1); err == io.EOF {
+		return r.finish()
+	} else if err != nil {
+		return err
+	}
+	r.offset = r.block
+	if r.decode == nil {
+		r.offset = int64(r.h.DataEnd - r.left - uint64(r.end-r.pos))
+	}
+	a, n, err := r.vlq(0)
+	if err != nil {
+		return err
+	}
+	b, m, err := r.vlq(n)
+	if err != nil {
+		return err
+	}
+	return r.take(a, b, n+m)
+}
+
+// take makes the entry with the lengths a and b, which took n bytes, the current one.
+func (r *Reader) take(a, b uint64, n int) error {
+	keyLen, valueLen := a-1, b
+	r.deleted = a == 0
+	if r.deleted {
+		keyLen, valueLen = b, 0
+	}
+	if err := r.checkLengths(keyLen, valueLen); err != nil {
+		return err
+	}
+	size := n + int(keyLen) + int(valueLen)
+	if r.decode == nil && uint64(size) > r.left+uint64(r.end-r.pos) {
+		return r.corrupt("an entry of %d bytes, but only %d are left", size, r.left+uint64(r.end-r.pos))
+	}
+	if err := r.fill(size); err != nil {
+		return r.cut(err)
+	}
+	entry := r.buf[r.pos : r.pos+size : r.pos+size]
+	r.key, r.value = entry[n:n+int(keyLen):n+int(keyLen)], entry[n+int(keyLen):]
+	r.pos += size
+	r.count(keyLen, valueLen, uint64(size))
+	return nil
+}
+
+func (r *Reader) checkLengths(keyLen, valueLen uint64) error {
+	maxKey := r.h.MaxKeyLen
+	if r.deleted { // the header's longest key is that of the puts
+		maxKey = r.h.DeleteSize
+	}
+	switch {
+	case keyLen > maxKey || keyLen > maxLength:
+		return r.corrupt("a key of %d bytes", keyLen)
+	case valueLen > r.h.MaxValueLen || valueLen > maxLength:
+		return r.corrupt("a value of %d bytes, where the longest has %d", valueLen, r.h.MaxValueLen)
+	}
+	return nil
+}
+
+func (r *Reader) count(keyLen, valueLen, size uint64) {
+	if r.deleted {
+		r.seen.Deletes++
+		r.seen.DeleteSize += size
+		return
+	}
+	r.seen.Puts++
+	r.seen.PutSize += size
+	r.seen.MaxKeyLen = max(r.seen.MaxKeyLen, keyLen)
+	r.seen.MaxValueLen = max(r.seen.MaxValueLen, valueLen)
+}
+
+// finish proves the header's numbers once all entries were read. Bytes after the data end are those of a writer that never closed the log.
+func (r *Reader) finish() error {
+	r.offset = int64(r.h.DataEnd)
+	if _, err := r.in.ReadByte(); err == nil {
+		return r.corrupt("there is more after the end of the data: it was not closed by its writer")
+	} else if err != io.EOF {
+		return fmt.Errorf("%s: at offset %d: %w", r.name, r.offset, err)
+	}
+	h, s := &r.h, &r.seen
+	if s.Puts != h.Puts || s.Deletes != h.Deletes {
+		return r.corrupt("%d puts and %d deletes, but the header has %d and %d", s.Puts, s.Deletes, h.Puts, h.Deletes)
+	}
+	if s.PutSize != h.PutSize || s.DeleteSize != h.DeleteSize {
+		return r.corrupt("%d bytes of puts and %d of deletes, but the header has %d and %d", s.PutSize, s.DeleteSize, h.PutSize, h.DeleteSize)
+	}
+	if s.MaxKeyLen != h.MaxKeyLen || s.MaxValueLen != h.MaxValueLen {
+		return r.corrupt("keys up to %d and values up to %d bytes, but the header has %d and %d", s.MaxKeyLen, s.MaxValueLen, h.MaxKeyLen, h.MaxValueLen)
+	}
+	return io.EOF
+}
+
+// vlq reads a number that begins at bytes after pos, and returns how many bytes it takes.
+func (r *Reader) vlq(at int) (uint64, int, error) {
+	for {
+		v, n := binary.Uvarint(r.buf[r.pos+at : r.end])
+		if n > 0 {
+			return v, n, nil
+		}
+		if n < 0 {
+			return 0, 0, r.corrupt("a length of more than 64 bits")
+		}
+		if err := r.fill(r.end - r.pos + 1); err != nil {
+			return 0, 0, r.cut(err)
+		}
+	}
+}
+
+// fill reads until n bytes of entries lie in the buffer. It returns io.EOF at the end of the data.
+func (r *Reader) fill(n int) error {
+	for r.end-r.pos < n {
+		if r.left == 0 {
+			return io.EOF
+		}
+		if r.pos > 0 {
+			r.end = copy(r.buf, r.buf[r.pos:r.end])
+			r.pos = 0
+		}
+		more := r.readPlain
+		if r.decode != nil {
+			more = r.readBlock
+		}
+		if err := more(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) readPlain() error {
+	if r.end == len(r.buf) {
+		r.buf = append(r.buf, make([]byte, len(r.buf))...) // no more than what was read so far
+	}
+	room := r.buf[r.end:]
+	if uint64(len(room)) > r.left {
+		room = room[:r.left]
+	}
+	n, err := io.ReadAtLeast(r.in, room, 1)
+	r.end += n
+	r.left -= uint64(n)
+	return r.truncated(err)
+}
+
+func (r *Reader) readBlock() error {
+	r.block = int64(r.h.DataEnd - r.left)
+	size, err := r.blockLength()
+	if err != nil {
+		return err
+	}
+	if err := r.readCompressed(size); err != nil {
+		return err
+	}
+	out, err := r.decode(r.buf[:r.end], r.compressed, int(r.h.BlockSize))
+	if err != nil {
+		r.offset = r.block
+		return r.corrupt("block of %d bytes: %v", size, err)
+	}
+	r.end = len(out)
+	r.buf = out[:cap(out)]
+	return nil
+}
+
+// blockLength reads the compressed length that a block begins with.
+func (r *Reader) blockLength() (int, error) {
+	r.offset = r.block
+	var v uint64
+	for shift := 0; shift < 35; shift += 7 {
+		if r.left == 0 {
+			return 0, r.corrupt("it ends in the length of a block")
+		}
+		b, err := r.in.ReadByte()
+		if err != nil {
+			return 0, r.truncated(err)
+		}
+		r.left--
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			if v > r.left || v > uint64(maxCompressed(int(r.h.BlockSize))) {
+				return 0, r.corrupt("a block of %d compressed bytes, %d are left", v, r.left)
+			}
+			return int(v), nil
+		}
+	}
+	return 0, r.corrupt("the length of a block has more than 32 bits")
+}
+
+func (r *Reader) readCompressed(size int) error {
+	r.compressed = r.compressed[:0]
+	for len(r.compressed) < size {
+		have := len(r.compressed)
+		step := min(size-have, max(have, inputBuffer))
+		r.compressed = slices.Grow(r.compressed, step)[:have+step]
+		n, err := io.ReadFull(r.in, r.compressed[have:])
+		r.left -= uint64(n)
+		if err != nil {
+			if err == io.ErrUnexpectedEOF && r.ended() {
+				err = io.EOF
+			}
+			return r.truncated(err)
+		}
+	}
+	return nil
+}
+
+// truncated makes the end of the file, where there must be more, an ErrCorrupt; other errors are the underlying reader's.
+func (r *Reader) truncated(err error) error {
+	if err == nil {
+		return nil
+	}
+	at := int64(r.h.DataEnd - r.left)
+	if err == io.EOF {
+		r.offset = at
+		return r.corrupt("it ends %d bytes before the end of the data", r.left)
+	}
+	return fmt.Errorf("%s: at offset %d: %w", r.name, at, err)
+}
+
+// cut makes the end of the data within an entry an ErrCorrupt.
+func (r *Reader) cut(err error) error {
+	if errors.Is(err, io.EOF) {
+		return r.corrupt("the data ends within an entry")
+	}
+	return err
+}
+
+func (r *Reader) corrupt(format string, args ...any) error {
+	return &CorruptError{Name: r.name, Offset: r.offset, Reason: fmt.Sprintf(format, args...)}
+}
