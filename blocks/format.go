@@ -34,8 +34,8 @@ const (
 
 	footerSize = 6*8 + 5*4 + 8
 
-	// maxStored bounds a page as it lies on the disk (20 bits of its location) and unpacked.
-	maxStored = 1<<20 - 1
+	// maxStored bounds a page as it lies on the disk (19 bits of its location) and unpacked.
+	maxStored = 1<<19 - 1
 
 	// maxOffset bounds where a page may begin (40 bits of its location): 1 TiB.
 	maxOffset = 1<<40 - 1

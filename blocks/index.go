@@ -8,19 +8,25 @@ import (
 	"sort"
 )
 
-// A location packs where a page lies: offset:40 length:20 separatorLength:4, from the high bits
-// down. The separator length is that of the part behind the block's common prefix; longSeparator
-// stands for one that goes on in the tails.
+// A location packs where a page lies: offset:40 length:19 packed:1 separatorLength:4, from the high
+// bits down. packed says that the page's payload is compressed, which a reader of the map would
+// otherwise have to look for at the page's end. The separator length is that of the part behind the
+// block's common prefix; longSeparator stands for one that goes on in the tails.
 type location uint64
 
 const longSeparator = 9
 
-func makeLocation(offset int64, length, separator int) location {
-	return location(uint64(offset)<<24 | uint64(length)<<4 | uint64(min(separator, longSeparator)))
+func makeLocation(offset int64, length int, packed bool) location {
+	l := location(offset)<<24 | location(length)<<5
+	if packed {
+		l |= 1 << 4
+	}
+	return l
 }
 
 func (l location) offset() int64  { return int64(l >> 24) }
-func (l location) length() int    { return int(l >> 4 & 0xfffff) }
+func (l location) length() int    { return int(l >> 5 & maxStored) }
+func (l location) packed() bool   { return l>>4&1 != 0 }
 func (l location) separator() int { return int(l & 0xf) }
 
 // fence is the first eight bytes of s, filled up with zeros, as a number that orders like them.
@@ -43,7 +49,7 @@ type indexBuilder struct {
 
 // add appends a page. separator is the shortest string greater than every key before the page
 // and not greater than the page's first key; it is ignored for the first page.
-func (b *indexBuilder) add(separator []byte, offset int64, length int) error {
+func (b *indexBuilder) add(separator []byte, offset int64, length int, packed bool) error {
 	if offset > maxOffset || length > maxStored {
 		return fmt.Errorf("page of %d bytes at offset %d: %w", length, offset, ErrTooLarge)
 	}
@@ -51,7 +57,7 @@ func (b *indexBuilder) add(separator []byte, offset int64, length int) error {
 		b.separators = append(b.separators, separator...)
 	}
 	b.ends = append(b.ends, len(b.separators))
-	b.locations = append(b.locations, makeLocation(offset, length, 0))
+	b.locations = append(b.locations, makeLocation(offset, length, packed))
 	return nil
 }
 
@@ -74,7 +80,7 @@ func (b *indexBuilder) appendTo(dst, prefix []byte) []byte {
 	for i, l := range b.locations {
 		n := len(rest(i))
 		long = long || n >= longSeparator
-		dst = le.AppendUint64(dst, uint64(makeLocation(l.offset(), l.length(), n)))
+		dst = le.AppendUint64(dst, uint64(l)|uint64(min(n, longSeparator)))
 	}
 	if !long {
 		return le.AppendUint32(dst, 0)

@@ -144,11 +144,7 @@ func (it *Iterator) load() bool {
 		it.err = it.r.broken(it.next-1, l.offset(), err)
 		return false
 	}
-	if err := checkPacked(stored, uint32(it.next-1)); err != nil {
-		it.fail(err)
-		return false
-	}
-	payload, err := it.scratch.unpack(stored)
+	payload, err := it.r.unpackPage(it.next-1, stored, &it.scratch)
 	if err == nil {
 		err = it.parse(payload)
 	}

@@ -107,33 +107,56 @@ func (p *page) record(i int) (key, value []byte, err error) {
 	return b[:k:k], b[k:], nil
 }
 
-// find looks a key up: eight fingerprints at a time are compared with the key's, and only
-// records whose fingerprint agrees are looked at.
+// find looks a key up among the records whose fingerprint is that of hash.
 func (p *page) find(key []byte, hash uint64) (value []byte, found bool, err error) {
-	const low, high = 0x0101010101010101, 0x8080808080808080
-	f := p.fingerprints
-	pattern := uint64(fingerprint(hash)) * low
-	for i := 0; i < len(f); i += 8 {
-		var w uint64
-		if i+8 <= len(f) {
-			w = binary.LittleEndian.Uint64(f[i:])
-		} else {
-			w = lastWord(f[i:], ^pattern)
+	return p.findFrom(key, hash, p.candidate(hash, 0))
+}
+
+// findFrom is find once the first candidate, i, is known.
+func (p *page) findFrom(key []byte, hash uint64, i int) (value []byte, found bool, err error) {
+	for ; i >= 0; i = p.candidate(hash, i+1) {
+		k, v, err := p.record(i)
+		if err != nil {
+			return nil, false, err
 		}
-		// The lowest high bit set in m marks a byte that agrees; those above it may be wrong
-		// by a borrow, which costs a comparison and nothing else.
-		x := w ^ pattern
-		for m := (x - low) &^ x & high; m != 0; m &= m - 1 {
-			k, v, err := p.record(i + bits.TrailingZeros64(m)>>3)
-			if err != nil {
-				return nil, false, err
-			}
-			if bytes.Equal(k, key) {
-				return v, true, nil
-			}
+		if bytes.Equal(k, key) {
+			return v, true, nil
 		}
 	}
 	return nil, false, nil
+}
+
+// candidate returns the first record from i on whose fingerprint is that of hash, -1 if there is
+// none. It compares eight fingerprints at a time.
+func (p *page) candidate(hash uint64, i int) int {
+	const low, high = 0x0101010101010101, 0x8080808080808080
+	f := p.fingerprints
+	pattern := uint64(fingerprint(hash)) * low
+	for ; i < len(f); i += 8 {
+		var x uint64
+		if i+8 <= len(f) {
+			x = binary.LittleEndian.Uint64(f[i:]) ^ pattern
+		} else {
+			x = lastWord(f[i:], ^pattern) ^ pattern
+		}
+		// The lowest high bit that is left marks the first byte that is zero in x.
+		if m := (x - low) &^ x & high; m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+	}
+	return -1
+}
+
+// firstByte is the first byte of record i, 0 if there is none.
+func (p *page) firstByte(i int) byte {
+	start := 0
+	if i > 0 {
+		start = int(binary.LittleEndian.Uint16(p.ends[2*i-2:]))
+	}
+	if i < 0 || start >= len(p.records) {
+		return 0
+	}
+	return p.records[start]
 }
 
 // lastWord loads fewer than eight fingerprints, filled up from pad.

@@ -174,8 +174,8 @@ func (r *Reader) payload(i int, s *Scratch) ([]byte, error) {
 	l := r.index.locations[i]
 	var stored []byte
 	if r.trusted.has(i) {
-		stored = r.file.data[l.offset() : l.offset()+int64(l.length())]
-		if Compression(stored[len(stored)-5]) == None {
+		stored = r.mapped(l)
+		if !l.packed() {
 			return stored[:len(stored)-trailerSize], nil
 		}
 	} else {
@@ -185,15 +185,28 @@ func (r *Reader) payload(i int, s *Scratch) ([]byte, error) {
 		}
 		stored = s.stored
 	}
-	if err := checkPacked(stored, uint32(i)); err != nil {
-		return nil, r.corrupt(i, l.offset(), err)
-	}
-	r.trusted.set(i)
-	raw, err := s.unpack(stored)
+	payload, err := r.unpackPage(i, stored, s)
 	if err != nil {
 		return nil, r.corrupt(i, l.offset(), err)
 	}
-	return raw, nil
+	r.trusted.set(i)
+	return payload, nil
+}
+
+// unpackPage checks page i as it lies in the file and returns its payload, in s or in stored.
+func (r *Reader) unpackPage(i int, stored []byte, s *Scratch) ([]byte, error) {
+	if err := checkPacked(stored, uint32(i)); err != nil {
+		return nil, err
+	}
+	if codec, _, err := storedCodec(stored); err != nil || r.index.locations[i].packed() != (codec != None) {
+		return nil, errCodec
+	}
+	return s.unpack(stored)
+}
+
+// mapped is a page as it lies in the map.
+func (r *Reader) mapped(l location) []byte {
+	return r.file.data[l.offset() : l.offset()+int64(l.length())]
 }
 
 // Properties returns what the block says of itself.

@@ -142,13 +142,14 @@ func (b *Writer) writePage(payload []byte) error {
 	}
 	b.out = out
 	n := len(b.out) - start
+	packed := Compression(b.out[len(b.out)-5]) != None
 	if pad := padding(b.offset, n); pad > 0 {
 		b.out = append(b.out, zeros[:pad]...)
 		copy(b.out[start+pad:], b.out[start:start+n])
 		clear(b.out[start : start+pad])
 		b.offset += int64(pad)
 	}
-	if err := b.index.add(b.pageStart, b.offset, n); err != nil {
+	if err := b.index.add(b.pageStart, b.offset, n, packed); err != nil {
 		return err
 	}
 	b.props.Pages++

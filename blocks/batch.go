@@ -1,0 +1,179 @@
+package blocks
+
+import (
+	"bytes"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// Result is the answer for one key of a batch: the value, whether the key is there, and the
+// damage that kept it from being known.
+type Result struct {
+	Value Value
+	Found bool
+	Err   error
+}
+
+// batchSize is how many keys go through the stages together: enough for the processor to wait
+// for many cache lines at once, few enough for their state to stay in the first cache.
+const batchSize = 64
+
+// BatchScratch is the memory that one caller at a time lends to [Reader.GetBatch].
+type BatchScratch struct {
+	single  Scratch
+	copies  []byte
+	keys    [batchSize]batchKey
+	touched byte // keeps the reads that bring records in from being left out
+}
+
+// batchKey is where the lookup of one key stands.
+type batchKey struct {
+	index     int // of the key in the batch
+	hash      uint64
+	fence     uint64
+	lo, hi    int    // where the page is among the pages; then lo is the page
+	stored    []byte // the page in the map
+	page      page
+	candidate int
+}
+
+// GetBatch looks many keys up and sets results[i] for keys[i]; results must be as long as keys.
+// All values are valid until s is used again or the reader is closed.
+//
+// A single lookup spends its time waiting for one cache line after the other. Here every stage is
+// done for 64 keys before the next, so that their cache misses overlap.
+func (r *Reader) GetBatch(keys [][]byte, results []Result, s *BatchScratch) {
+	s.copies = s.copies[:0]
+	for len(keys) > 0 {
+		n := min(len(keys), batchSize)
+		r.getSome(keys[:n], results[:n], s)
+		keys, results = keys[n:], results[n:]
+	}
+}
+
+func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
+	left := r.filterBatch(keys, results, s.keys[:0])
+	r.index.findBatch(left)
+	left = r.mapBatch(keys, results, s, left)
+	left = r.pageBatch(keys, results, s, left)
+	for i := range left {
+		left[i].candidate = left[i].page.candidate(left[i].hash, 0)
+	}
+	var touched byte
+	for i := range left {
+		touched ^= left[i].page.firstByte(left[i].candidate)
+	}
+	s.touched = touched
+	for i := range left {
+		b := &left[i]
+		v, found, err := b.page.findFrom(keys[b.index], b.hash, b.candidate)
+		if err != nil {
+			err = r.corrupt(b.lo, r.index.locations[b.lo].offset(), err)
+		}
+		results[b.index] = Result{Value{small: v}, found, err}
+	}
+}
+
+// filterBatch returns those keys that the filter does not turn away.
+func (r *Reader) filterBatch(keys [][]byte, results []Result, left []batchKey) []batchKey {
+	var hashes [batchSize]uint64
+	for i, key := range keys {
+		hashes[i] = xxhash.Sum64(key)
+	}
+	prefix := r.index.prefix
+	for i, key := range keys {
+		results[i] = Result{}
+		if r.filter.contains(hashes[i]) && bytes.HasPrefix(key, prefix) {
+			left = append(left, batchKey{index: i, hash: hashes[i], fence: fence(key[len(prefix):])})
+		}
+	}
+	return left
+}
+
+// findBatch sets lo of each key to the page that find returns, but for ties, which hi = -1 marks.
+// The binary searches go forward together, a step of each at a time.
+func (x *index) findBatch(left []batchKey) {
+	widest := 0
+	for i := range left {
+		b := &left[i]
+		if len(x.radix) == 0 || b.fence < x.base {
+			b.lo, b.hi = 1, 1
+			continue
+		}
+		bucket := min((b.fence-x.base)>>x.shift, uint64(len(x.radix)-2))
+		b.lo, b.hi = int(x.radix[bucket]), int(x.radix[bucket+1])
+		widest = max(widest, b.hi-b.lo)
+	}
+	for range bits.Len(uint(widest)) {
+		for i := range left {
+			b := &left[i]
+			if b.lo >= b.hi {
+				continue
+			}
+			mid := int(uint(b.lo+b.hi) >> 1)
+			if x.fences[mid] <= b.fence {
+				b.lo = mid + 1
+			} else {
+				b.hi = mid
+			}
+		}
+	}
+	for i := range left {
+		b := &left[i]
+		b.lo--
+		if b.lo > 0 && x.fences[b.lo] == b.fence {
+			b.hi = -1
+		}
+	}
+}
+
+// mapBatch finds the pages in the map. It answers at once for keys whose page is packed or
+// not known to be there; the others are left.
+func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left []batchKey) []batchKey {
+	rest := left[:0]
+	for i := range left {
+		b := &left[i]
+		key := keys[b.index]
+		if b.hi < 0 {
+			b.lo = r.index.find(key[len(r.index.prefix):])
+		}
+		if !r.trusted.has(b.lo) || r.index.locations[b.lo].packed() {
+			results[b.index] = r.getCopy(key, s)
+			continue
+		}
+		b.stored = r.mapped(r.index.locations[b.lo])
+		rest = append(rest, *b)
+	}
+	return rest
+}
+
+// pageBatch reads the heads of the pages. It answers at once for keys whose page is that of a large
+// value; the others are left.
+func (r *Reader) pageBatch(keys [][]byte, results []Result, s *BatchScratch, left []batchKey) []batchKey {
+	rest := left[:0]
+	for i := range left {
+		b := &left[i]
+		payload := b.stored[:len(b.stored)-trailerSize]
+		var err error
+		if !isLarge(payload) {
+			if b.page, err = parsePage(payload); err == nil {
+				rest = append(rest, *b)
+				continue
+			}
+		}
+		results[b.index] = r.getCopy(keys[b.index], s)
+	}
+	return rest
+}
+
+// getCopy is Get with a value that outlives the next lookup.
+func (r *Reader) getCopy(key []byte, s *BatchScratch) Result {
+	v, found, err := r.Get(key, &s.single)
+	if v.small != nil {
+		n := len(s.copies)
+		s.copies = append(s.copies, v.small...) // a grown slice leaves earlier values where they are
+		v.small = s.copies[n:len(s.copies):len(s.copies)]
+	}
+	return Result{v, found, err}
+}

@@ -1,0 +1,144 @@
+package blocks
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// benchKeys is small, so that the benchmark can run anywhere; the comparisons with other engines,
+// on ten million keys, are in the bench module.
+const benchKeys = 4_000_000
+
+func benchKey(dst []byte, i int) []byte {
+	return fmt.Appendf(dst, "%016x", uint64(i)*(1<<63/benchKeys*2))
+}
+
+func benchBlock(b *testing.B, c Compression) *Reader {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "b.block")
+	f, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	w, err := NewWriter(f, WriterOptions{Compression: c, TempDir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	value := make([]byte, 100)
+	var key []byte
+	for i := range benchKeys {
+		for j := range value {
+			value[j] = "0123456789abcdef"[rng.Uint32()&15]
+		}
+		key = benchKey(key[:0], i)
+		if err := w.Add(key, value); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		b.Fatal(err)
+	}
+	r, err := Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { r.Close() })
+	return r
+}
+
+func BenchmarkGet(b *testing.B) {
+	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+		r := benchBlock(b, c)
+		keys := make([][]byte, 1<<16)
+		absent := make([][]byte, 1<<16)
+		rng := rand.New(rand.NewPCG(2, 2))
+		for i := range keys {
+			keys[i] = benchKey(nil, rng.IntN(benchKeys))
+			absent[i] = append(benchKey(nil, rng.IntN(benchKeys))[:15], 'x')
+		}
+		var s Scratch
+		b.Run(c.String()+"/hit", func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				if _, ok, err := r.Get(keys[i&(1<<16-1)], &s); !ok || err != nil {
+					b.Fatal(ok, err)
+				}
+			}
+		})
+		b.Run(c.String()+"/batch", func(b *testing.B) {
+			b.ReportAllocs()
+			var s BatchScratch
+			results := make([]Result, 64)
+			for i := 0; i < b.N; i += 64 {
+				r.GetBatch(keys[i&(1<<16-1):][:64], results, &s)
+				for j := range results {
+					if !results[j].Found || results[j].Err != nil {
+						b.Fatal(results[j])
+					}
+				}
+			}
+		})
+		b.Run(c.String()+"/pread", func(b *testing.B) {
+			for i := range b.N {
+				r.trusted.clear(r.index.find(keys[i&(1<<16-1)]))
+				if _, ok, err := r.Get(keys[i&(1<<16-1)], &s); !ok || err != nil {
+					b.Fatal(ok, err)
+				}
+			}
+		})
+		b.Run(c.String()+"/miss", func(b *testing.B) {
+			for i := range b.N {
+				if _, ok, err := r.Get(absent[i&(1<<16-1)], &s); ok || err != nil {
+					b.Fatal(ok, err)
+				}
+			}
+		})
+		b.Run(c.String()+"/sweep", func(b *testing.B) {
+			for range b.N {
+				if err := r.Sweep(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkWriter(b *testing.B) {
+	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+		b.Run(c.String(), func(b *testing.B) {
+			w, err := NewWriter(discard{}, WriterOptions{Compression: c, TempDir: b.TempDir()})
+			if err != nil {
+				b.Fatal(err)
+			}
+			value := make([]byte, 100)
+			rng := rand.New(rand.NewPCG(1, 1))
+			var key []byte
+			b.ReportAllocs()
+			for i := range b.N {
+				for j := 0; j < 100; j += 8 {
+					v := rng.Uint64()
+					for k := j; k < min(j+8, 100); k++ {
+						value[k] = "0123456789abcdef"[v&15]
+						v >>= 4
+					}
+				}
+				key = fmt.Appendf(key[:0], "%016x", i)
+				if err := w.Add(key, value); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if _, err := w.Finish(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
