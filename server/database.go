@@ -1,0 +1,83 @@
+package server
+
+import (
+	"maps"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"sequins/metrics"
+	"sequins/version"
+)
+
+// database is what the server keeps of a db between requests.
+type database struct {
+	name   string
+	counts *metrics.Requests
+	heads  atomic.Pointer[heads]
+}
+
+// heads are the headers that all values of one version have, rendered once.
+type heads struct {
+	version      string
+	configured   *func(string) string // that contentType is from
+	modified     time.Time            // whole seconds
+	versionValue []byte
+	lastModified []byte
+	contentType  []byte
+}
+
+// database finds a db that the catalogue has.
+func (s *Server) database(name []byte) *database {
+	if d := (*s.databases.Load())[string(name)]; d != nil {
+		return d
+	}
+	return s.addDatabase(string(name))
+}
+
+// addDatabase makes a new table with one more db, and without those that are
+// gone from the catalogue.
+func (s *Server) addDatabase(name string) *database {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := *s.databases.Load()
+	if d := old[name]; d != nil {
+		return d
+	}
+	table := maps.Clone(old)
+	for gone := range old {
+		if s.catalog.Set([]byte(gone)) == nil {
+			delete(table, gone)
+			s.opts.Metrics.Forget(gone)
+		}
+	}
+	d := &database{name: name, counts: s.opts.Metrics.DB(name)}
+	table[name] = d
+	s.databases.Store(&table)
+	return d
+}
+
+// head returns the headers of a version. Only those of the version that was
+// asked for last are kept: that is the current one, but for the moments after
+// a change and for peers that are behind.
+func (d *database) head(s *Server, h *version.Handle) *heads {
+	configured := s.contentType.Load()
+	if known := d.heads.Load(); known != nil && known.version == h.Version() && known.configured == configured {
+		return known
+	}
+	fresh := &heads{
+		version:      h.Version(),
+		configured:   configured,
+		versionValue: []byte(h.Version()),
+		contentType:  []byte((*configured)(d.name)),
+	}
+	if len(fresh.contentType) == 0 {
+		fresh.contentType = []byte("application/octet-stream")
+	}
+	if t := h.LastModified(); !t.IsZero() {
+		fresh.modified = t.UTC().Truncate(time.Second)
+		fresh.lastModified = []byte(fresh.modified.Format(http.TimeFormat))
+	}
+	d.heads.Store(fresh)
+	return fresh
+}

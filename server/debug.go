@@ -1,0 +1,63 @@
+package server
+
+import (
+	"encoding/json"
+	"expvar"
+	"fmt"
+	"net/http"
+	"net/http/pprof"
+
+	"sequins/metrics"
+)
+
+// DebugOptions are what the debug listener shows.
+type DebugOptions struct {
+	Metrics *metrics.Metrics
+	Pprof   bool // /debug/pprof/
+	Expvars bool // /debug/vars
+}
+
+// DebugHandler is the handler of the debug listener: /metrics for Prometheus,
+// and what else is enabled. It is not for the public: profiles show memory.
+func DebugHandler(o DebugOptions) http.Handler {
+	mux := http.NewServeMux()
+	pages := []string{"/metrics"}
+	mux.Handle("GET /metrics", o.Metrics.Handler())
+	if o.Pprof {
+		pages = append(pages, "/debug/pprof/")
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+	if o.Expvars {
+		pages = append(pages, "/debug/vars")
+		mux.HandleFunc("GET /debug/vars", func(w http.ResponseWriter, _ *http.Request) { vars(w, o.Metrics) })
+	}
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		for _, p := range pages {
+			fmt.Fprintln(w, p) //nolint:errcheck // the client has gone
+		}
+	})
+	return mux
+}
+
+// vars writes what expvar has published, and beside it our own, which are not
+// published, because that can be done once a process only.
+func vars(w http.ResponseWriter, m *metrics.Metrics) {
+	all := make(map[string]json.RawMessage)
+	expvar.Do(func(kv expvar.KeyValue) { all[kv.Key] = json.RawMessage(kv.Value.String()) })
+	own, err := json.Marshal(m.Server.Vars())
+	if err == nil {
+		all["sequins"] = own
+		own, err = json.Marshal(all)
+	}
+	if err != nil {
+		text(w, http.StatusInternalServerError, "the variables cannot be rendered: "+oneLine(err.Error()))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Write(own) //nolint:errcheck // the client has gone
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"sequins/blocks"
+	"sequins/version"
+)
+
+// statusClientGone is nginx's code for a client that went away. It is seen in
+// the log and the metrics only.
+const statusClientGone = 499
+
+// serveKey answers GET /<db>/<key>.
+func (r *request) serveKey() {
+	s := r.s
+	asked, err := proxyOf(r.target.query)
+	if err != nil {
+		r.fail(http.StatusBadRequest, err.Error())
+		return
+	}
+	r.counts = s.opts.Metrics.Unknown
+	set := s.catalog.Set(r.target.db)
+	if set == nil {
+		r.absent(asked, "no such db")
+		return
+	}
+	r.db = s.database(r.target.db)
+	r.counts = r.db.counts
+	if asked == "" || asked == "true" {
+		r.handle = set.Acquire()
+	} else {
+		r.handle = set.AcquireVersion(asked)
+	}
+	if r.handle == nil {
+		r.absent(asked, "no version of this db can be read yet")
+		return
+	}
+	r.get(r.db.head(s, r.handle), asked != "")
+}
+
+// absent answers where there is no db or no version of it. A peer has to be
+// told from a client: it would take 404 for the key's.
+func (r *request) absent(asked, message string) {
+	if asked != "" {
+		r.fail(http.StatusNotImplemented, "the db or the version is not here")
+		return
+	}
+	r.fail(http.StatusNotFound, message)
+}
+
+// get looks the key up in the version that r holds. A request is proxied if it
+// comes from a peer.
+func (r *request) get(h *heads, proxied bool) {
+	if r.handle.Partitions() == 0 {
+		r.notFound(h)
+		return
+	}
+	p := r.handle.Partition(r.target.key)
+	v, ok, err := r.handle.Get(p, r.target.key, &r.scratch)
+	if err == nil && ok {
+		err = r.answer(h, p, v)
+	}
+	switch {
+	case err != nil:
+		r.elsewhere(h, p, proxied, err)
+	case !ok:
+		r.notFound(h)
+	}
+}
+
+// notFound is the answer for a key that is not in the version.
+func (r *request) notFound(h *heads) {
+	r.ctx.Response.Header.SetCanonical(keyVersion, h.versionValue)
+	r.fail(http.StatusNotFound, "no such key")
+}
+
+// elsewhere answers for a partition that cannot be read here, because of err:
+// from a peer, or with the reason why not.
+func (r *request) elsewhere(h *heads, partition int, proxied bool, err error) {
+	unreadable := !errors.Is(err, version.ErrNotLocal)
+	if unreadable {
+		r.broken(partition, err)
+	}
+	if peers := r.peers(partition, proxied); len(peers) > 0 {
+		if err = r.fetch(h, peers); err == nil {
+			return
+		}
+	}
+	r.ctx.Response.Header.SetCanonical(keyVersion, h.versionValue)
+	switch {
+	case unreadable:
+		r.fail(http.StatusInternalServerError, "the block of this key cannot be read")
+	case proxied:
+		r.fail(http.StatusNotImplemented, "this key's partition is not here")
+	case errors.Is(err, context.DeadlineExceeded):
+		r.fail(http.StatusGatewayTimeout, "the nodes that have this key's partition took too long")
+	case errors.Is(err, context.Canceled):
+		r.fail(statusClientGone, "the request was given up")
+	default:
+		r.fail(http.StatusBadGateway, "no node that can be reached has this key's partition")
+	}
+}
+
+// peers are the nodes that may be asked. A proxied request is never proxied on.
+func (r *request) peers(partition int, proxied bool) []string {
+	if proxied || r.s.opts.Proxy == nil {
+		return nil
+	}
+	return r.handle.Peers(partition)
+}
+
+// broken counts and logs that a block could not be read.
+func (r *request) broken(partition int, err error) {
+	r.s.trouble("reading a block", "target", r.escaped(), "version", r.handle.Version(), "partition", partition, "error", err)
+	if errors.Is(err, blocks.ErrCorrupt) {
+		r.s.opts.Metrics.ChecksumFailure(r.db.name)
+	}
+}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"sequins/metrics"
+	"sequins/version"
+)
+
+// Catalog is what the server needs of a node.
+type Catalog interface {
+	// Set returns the versions of a db, nil if there is no such db. It is
+	// called for every request: one atomic load and a look-up, no allocation.
+	// It must not keep db.
+	Set(db []byte) *version.Set
+	// Status describes everything that the node knows; the caller may change
+	// the result. It must not wait for anything but memory.
+	Status() Status
+	// Ready says whether every db of the source is being served, and if not,
+	// why not, in one line.
+	Ready() (ok bool, reason string)
+}
+
+// Proxy asks other nodes for what is not here. A single node has none.
+type Proxy interface {
+	// Fetch asks the peers (host:port, in any order, at least one) with method
+	// and header for path, as it came, and "?proxy=<version>", and returns the
+	// first usable answer and the peer that gave it. Its body is to be closed.
+	// Fetch bounds its time itself. An error is context.DeadlineExceeded
+	// (errors.Is) where the peers took too long, context.Canceled where ctx
+	// ended; any other one means that nobody had it.
+	Fetch(ctx context.Context, peers []string, version, method, path string, header http.Header) (resp *http.Response, peer string, err error)
+}
+
+// Timeouts are how long a client may take.
+type Timeouts struct {
+	Read  time.Duration // for the whole request, from its first byte
+	Idle  time.Duration // between two requests
+	Write time.Duration // for taking each 64 KiB of an answer
+}
+
+// Options are the settings of a Server. The zero value serves.
+type Options struct {
+	// ContentType is the Content-Type of a db's values; where it is nil or
+	// returns "", application/octet-stream.
+	ContentType func(db string) string
+	// RequestLog is where a line for each request goes; nil: nowhere.
+	RequestLog io.Writer
+	// Timeouts that are zero are 10s, 2m and 30s.
+	Timeouts Timeouts
+	// MaxConns bounds the open connections; one more gets 503. 0: 262144.
+	MaxConns int
+	// Proxy is asked for partitions of other nodes; nil on a single one.
+	Proxy Proxy
+	// Metrics counts requests; nil: counted for nobody.
+	Metrics *metrics.Server
+	// Logger gets what goes wrong; nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// withDefaults fills in what is zero.
+func (o Options) withDefaults() Options {
+	setDefault(&o.Timeouts.Read, 10*time.Second)
+	setDefault(&o.Timeouts.Idle, 2*time.Minute)
+	setDefault(&o.Timeouts.Write, 30*time.Second)
+	if o.Metrics == nil {
+		o.Metrics = metrics.New().Server
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+func setDefault(d *time.Duration, v time.Duration) {
+	if *d <= 0 {
+		*d = v
+	}
+}

@@ -1,0 +1,262 @@
+package server
+
+import (
+	_ "embed" // page.html
+	"fmt"
+	"html/template"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+//go:embed page.html
+var pageSource string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+
+// How well something is, and the class that the page paints it with.
+const (
+	levelGood = "good"
+	levelBusy = "busy"
+	levelWarn = "warn"
+	levelBad  = "bad"
+)
+
+// page is what page.html shows: everything is text already.
+type page struct {
+	Level, Headline string
+	Notes           []string
+	DBs             []dbView
+	Only            bool // one db of several may be shown
+	Refresh         bool // something is moving
+	Node, Build     string
+	Source, Up, Now string
+}
+
+type dbView struct {
+	Name, Level, Summary string
+	Error                string
+	Facts                []fact
+	Versions             []versionView
+}
+
+type fact struct{ Name, Value string }
+
+type versionView struct {
+	Name, State, Level string
+	Current            bool
+	Summary            string
+	Error              string
+	Percent            string // of a load; "" without one
+	Progress           string
+	Path               string
+	Nodes              []nodeView // where there are several
+}
+
+type nodeView struct{ Name, State, Level, Summary string }
+
+// newPage lays out a status: of the whole node, or of one db.
+func newPage(st Status, ready bool, reason, only string, now time.Time) page {
+	p := page{Node: st.Node, Build: st.Build, Source: st.Source, Only: only != "", Now: now.UTC().Format(time.DateTime)}
+	if !st.StartedAt.IsZero() {
+		p.Up = ago(now.Sub(st.StartedAt))
+	}
+	failed := 0
+	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
+		v := newDBView(name, st.DBs[name], st.Node, now)
+		if v.Level == levelWarn {
+			failed++
+		}
+		p.Refresh = p.Refresh || v.moving()
+		if only == "" || only == name {
+			p.DBs = append(p.DBs, v)
+		}
+	}
+	p.Level, p.Headline = headline(st, ready, reason, failed)
+	if st.SourceError != "" {
+		p.Notes = append(p.Notes, "The source cannot be read"+since(st.SourceErrorSince, now)+": "+st.SourceError)
+	}
+	p.Notes = append(p.Notes, st.Warnings...)
+	return p
+}
+
+// headline is the node's health in one line.
+func headline(st Status, ready bool, reason string, failed int) (level, line string) {
+	n := len(st.DBs)
+	switch {
+	case st.Draining:
+		return levelBad, "This node is shutting down."
+	case !ready:
+		return levelBad, "Not ready: " + reason + "."
+	case n == 0:
+		return levelWarn, "Ready, but there is no database in the source."
+	case failed > 0:
+		return levelWarn, "Serving " + count(n, "database") + "; " + count(failed, "database") + " with a version that could not be loaded."
+	case st.SourceError != "":
+		return levelWarn, "Serving " + count(n, "database") + ", but the source cannot be read."
+	}
+	return levelGood, "Serving " + count(n, "database") + "."
+}
+
+func newDBView(name string, db DBStatus, node string, now time.Time) dbView {
+	v := dbView{Name: name, Level: levelBad, Summary: "nothing to serve yet", Error: db.Error}
+	for _, version := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {
+		vs := db.Versions[version]
+		n, here := vs.Nodes[node]
+		if here && n.Current {
+			v.Level, v.Summary = levelGood, "serving "+version
+			v.Facts = facts(vs, n, now)
+		}
+		v.Versions = append(v.Versions, newVersionView(version, vs, node, now))
+	}
+	for _, version := range v.Versions {
+		if version.Level == levelBad && v.Level == levelGood {
+			v.Level = levelWarn
+		}
+	}
+	return v
+}
+
+// moving says whether a look in a few seconds will show something else.
+func (v dbView) moving() bool {
+	return slices.ContainsFunc(v.Versions, func(v versionView) bool { return v.Level == levelBusy })
+}
+
+// facts are about the current version.
+func facts(v VersionStatus, n NodeStatus, now time.Time) []fact {
+	var f []fact
+	if !n.LastModified.IsZero() {
+		f = append(f, fact{"data from", n.LastModified.UTC().Format(time.DateTime) + " UTC (" + ago(now.Sub(n.LastModified)) + " ago)"})
+	}
+	if !n.ActiveAt.IsZero() {
+		f = append(f, fact{"active for", ago(now.Sub(n.ActiveAt))})
+	}
+	f = append(f, fact{"partitions here", fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions)})
+	if n.Records > 0 {
+		f = append(f, fact{"records here", thousands(n.Records)})
+	}
+	if n.Bytes > 0 {
+		f = append(f, fact{"on disk", size(n.Bytes)})
+	}
+	if n.Partitioner != "" {
+		f = append(f, fact{"partitioner", n.Partitioner})
+	}
+	return f
+}
+
+func newVersionView(name string, v VersionStatus, node string, now time.Time) versionView {
+	n := v.Nodes[node]
+	view := versionView{
+		Name: name, State: string(n.State), Level: stateLevel(n.State), Current: n.Current,
+		Error: n.Error, Path: v.Path, Summary: summary(v, n, now),
+	}
+	if n.Progress != nil {
+		view.Percent, view.Progress = percent(n.Progress), progress(n.Progress, now)
+	}
+	if len(v.Nodes) > 1 || (len(v.Nodes) == 1 && n.Name == "" && n.State == "") {
+		for _, other := range slices.Sorted(maps.Keys(v.Nodes)) {
+			o := v.Nodes[other]
+			view.Nodes = append(view.Nodes, nodeView{other, string(o.State), stateLevel(o.State), summary(v, o, now)})
+		}
+	}
+	return view
+}
+
+func stateLevel(s State) string {
+	switch s {
+	case StateActive:
+		return levelGood
+	case StateBuilding:
+		return levelBusy
+	case StateError:
+		return levelBad
+	}
+	return ""
+}
+
+// summary is what there is to say about a version on a node in one line.
+func summary(v VersionStatus, n NodeStatus, now time.Time) string {
+	s := fmt.Sprintf("%d of %s", len(n.Partitions), count(v.NumPartitions, "partition"))
+	if n.State == StateActive && v.MissingPartitions > 0 {
+		s += fmt.Sprintf(", %d missing everywhere", v.MissingPartitions)
+	}
+	if !n.CreatedAt.IsZero() {
+		s += ", seen " + ago(now.Sub(n.CreatedAt)) + " ago"
+	}
+	if n.Detail != "" {
+		s += ", " + n.Detail
+	}
+	return s
+}
+
+func percent(p *Progress) string {
+	if p.Bytes <= 0 {
+		return "0"
+	}
+	return strconv.FormatInt(min(100, max(0, int64(100*float64(p.BytesDone)/float64(p.Bytes)))), 10)
+}
+
+// progress is how far a load has come, in words.
+func progress(p *Progress, now time.Time) string {
+	s := fmt.Sprintf("%s of %s read, %d of %s, %s records", size(p.BytesDone), size(p.Bytes),
+		p.FilesDone, count(p.Files, "file"), thousands(p.Records))
+	if p.RecordsPerSecond > 0 {
+		s += fmt.Sprintf(" (%s a second)", thousands(int64(p.RecordsPerSecond)))
+	}
+	if left := p.ETA.Sub(now); !p.ETA.IsZero() && left > 0 {
+		s += ", about " + ago(left) + " left"
+	}
+	return s
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+func since(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " since " + ago(now.Sub(t))
+}
+
+// ago renders a duration to the unit that matters.
+func ago(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + " min"
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return count(int(d.Hours()/24), "day")
+}
+
+// size renders bytes in powers of 1024.
+func size(n int64) string {
+	const units = "KMGTP"
+	f, i := float64(n), -1
+	for f >= 1024 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	if i < 0 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	return fmt.Sprintf("%.1f %ciB", f, units[i])
+}
+
+// thousands renders 1234567 as 1,234,567.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,244 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp/fasthttpadaptor"
+
+	"sequins/metrics"
+)
+
+// servePage answers everything that is not a key. These pages are ordinary
+// net/http handlers: nobody asks for them thousands of times a second.
+func (r *request) servePage() {
+	s := r.s
+	m := s.opts.Metrics
+	var page http.HandlerFunc
+	switch r.target.route {
+	case routeHealth:
+		r.counts, page = m.Health, s.health
+	case routeLive:
+		r.counts, page = m.Health, s.live
+	case routeReady:
+		r.counts, page = m.Health, s.ready
+	case routeDB:
+		name := string(r.target.db)
+		r.counts, page = m.Status, func(w http.ResponseWriter, req *http.Request) { s.dbPage(w, req, name) }
+	default:
+		r.counts, page = m.Status, s.nodePage
+	}
+	fasthttpadaptor.NewFastHTTPHandlerFunc(page)(r.ctx)
+	r.code = r.ctx.Response.StatusCode()
+	if !r.ctx.IsHead() {
+		r.bytes = int64(len(r.ctx.Response.Body()))
+	}
+}
+
+// live is GET /livez: the process works.
+func (s *Server) live(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") }
+
+// ready is GET /readyz: every db is being served and will be for a while.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	ok, reason := s.catalog.Ready()
+	switch {
+	case s.draining.Load():
+		text(w, http.StatusServiceUnavailable, "draining: this node is shutting down")
+	case !ok:
+		text(w, http.StatusServiceUnavailable, "not ready: "+oneLine(reason))
+	default:
+		text(w, http.StatusOK, "ready")
+	}
+}
+
+// health is GET /healthz: what this node has of every version that it knows.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+	st := s.status()
+	code := http.StatusNotFound
+	dbs := make(map[string]map[string]NodeStatus)
+	for name, db := range st.DBs {
+		for version, v := range db.Versions {
+			n, ok := v.Nodes[st.Node]
+			if !ok {
+				continue
+			}
+			if dbs[name] == nil {
+				dbs[name] = make(map[string]NodeStatus)
+			}
+			dbs[name][version] = n
+			if n.State == StateActive {
+				code = http.StatusOK
+			}
+		}
+	}
+	if st.ShardID != "" {
+		w.Header().Set("X-Sequins-Shard-ID", st.ShardID)
+	}
+	s.json(w, code, dbs)
+}
+
+// nodePage is GET /.
+func (s *Server) nodePage(w http.ResponseWriter, r *http.Request) {
+	st := s.status()
+	if s.html(w, r, st, "") {
+		return
+	}
+	s.json(w, http.StatusOK, st)
+}
+
+// dbPage is GET /<db> and GET /<db>/.
+func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
+	st := s.status()
+	db, ok := st.DBs[name]
+	if !ok {
+		text(w, http.StatusNotFound, "no such db")
+		return
+	}
+	if s.html(w, r, st, name) {
+		return
+	}
+	s.json(w, http.StatusOK, db)
+}
+
+// status is the catalogue's with what the server knows, and no null where a
+// reader expects a list or an object.
+func (s *Server) status() Status {
+	st := s.catalog.Status()
+	st.Draining = s.draining.Load()
+	if st.DBs == nil {
+		st.DBs = map[string]DBStatus{}
+	}
+	for name, db := range st.DBs {
+		if db.Versions == nil {
+			db.Versions = map[string]VersionStatus{}
+		}
+		for version, v := range db.Versions {
+			v.complete()
+			db.Versions[version] = v
+		}
+		st.DBs[name] = db
+	}
+	return st
+}
+
+// complete fills in what the catalogue leaves to the server.
+func (v *VersionStatus) complete() {
+	if v.Nodes == nil {
+		v.Nodes = map[string]NodeStatus{}
+	}
+	for name, n := range v.Nodes {
+		if n.Partitions == nil {
+			n.Partitions = []int{}
+			v.Nodes[name] = n
+		}
+	}
+	v.count()
+}
+
+func (s *Server) json(w http.ResponseWriter, code int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		s.trouble("rendering the status", "error", err)
+		text(w, http.StatusInternalServerError, "the status cannot be rendered")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Vary", "Accept")
+	w.WriteHeader(code)
+	w.Write(append(b, '\n')) //nolint:errcheck // the client has gone
+}
+
+func text(w http.ResponseWriter, code int, line string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	fmt.Fprintln(w, line) //nolint:errcheck // the client has gone
+}
+
+// oneLine keeps a reason from being taken for several.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// wantsHTML says whether an Accept header names text/html. "*/*" does not:
+// that is what programs send.
+func wantsHTML(accept []string) bool {
+	for _, line := range accept {
+		for item := range strings.SplitSeq(line, ",") {
+			media, params, _ := strings.Cut(item, ";")
+			if strings.EqualFold(strings.TrimSpace(media), "text/html") {
+				return !refused(params)
+			}
+		}
+	}
+	return false
+}
+
+// refused says whether the parameters of a media range hold q=0.
+func refused(params string) bool {
+	for p := range strings.SplitSeq(params, ";") {
+		if name, value, _ := strings.Cut(strings.TrimSpace(p), "="); strings.EqualFold(name, "q") {
+			q, err := strconv.ParseFloat(value, 64)
+			return err == nil && q == 0
+		}
+	}
+	return false
+}
+
+// gauges is what a scrape of the metrics asks for.
+func (s *Server) gauges() metrics.State {
+	st := s.status()
+	g := metrics.State{
+		Connections:      s.open.count(),
+		Draining:         st.Draining,
+		SourceErrorSince: st.SourceErrorSince,
+		RefreshedAt:      st.RefreshedAt,
+	}
+	for name, db := range st.DBs {
+		g.DBs = append(g.DBs, db.gauges(name, st.Node))
+	}
+	return g
+}
+
+// gauges sums up what a node has of a db.
+func (d DBStatus) gauges(name, node string) metrics.DB {
+	g := metrics.DB{Name: name, Versions: make(map[string]int)}
+	for _, v := range d.Versions {
+		n, ok := v.Nodes[node]
+		if !ok {
+			continue
+		}
+		g.Versions[string(n.State)]++
+		if n.Current {
+			g.ActiveAt, g.LastModified = n.ActiveAt, n.LastModified
+			g.Records, g.Bytes = n.Records, n.Bytes
+		}
+	}
+	return g
+}
+
+// html answers with the page for people if one asks for it: the whole node, or
+// one db of it.
+func (s *Server) html(w http.ResponseWriter, r *http.Request, st Status, only string) bool {
+	if !wantsHTML(r.Header["Accept"]) {
+		return false
+	}
+	ready, reason := s.catalog.Ready()
+	var b strings.Builder
+	if err := pageTemplate.Execute(&b, newPage(st, ready, oneLine(reason), only, time.Now())); err != nil {
+		s.trouble("rendering the status page", "error", err)
+		text(w, http.StatusInternalServerError, "the status page cannot be rendered")
+		return true
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Accept")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	fmt.Fprint(w, b.String()) //nolint:errcheck // the client has gone
+	return true
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sequins/blocks"
+	"sequins/metrics"
+	"sequins/version"
+)
+
+// request is what has to be remembered of one request until it has been
+// answered. It is pooled; what is a slice keeps its memory.
+type request struct {
+	s      *Server
+	stripe uint32 // of the metrics: the pool gives a request to the core that had it last
+	ctx    *fasthttp.RequestCtx
+	start  time.Time
+	target target
+	counts *metrics.Requests
+
+	db     *database       // nil until it is known
+	handle *version.Handle // to be released at the end
+	body   *body           // what ends the request, where the answer is streamed
+
+	code  int
+	bytes int64 // of the body
+
+	buf     []byte // holds what of the target had to be decoded
+	etag    []byte
+	scratch blocks.Scratch
+}
+
+func (r *request) begin(ctx *fasthttp.RequestCtx, start time.Time) {
+	r.ctx, r.start = ctx, start
+	ctx.Response.Header.SetCanonical(keyDate, r.s.clock.date(start))
+	r.counts = r.s.opts.Metrics.Invalid
+	r.s.opts.Metrics.Begin(r.stripe)
+}
+
+// leave is the end of the handler, and of the request unless its body is
+// streamed.
+func (r *request) leave() {
+	if p := recover(); p != nil {
+		r.s.trouble("panic while answering a request", "target", r.escaped(), "panic", p, "stack", string(debug.Stack()))
+		r.ctx.Response.Reset()
+		r.ctx.SetConnectionClose()
+		r.fail(http.StatusInternalServerError, "internal error")
+	}
+	if r.body == nil {
+		r.end()
+	}
+}
+
+// end counts and logs the request and gives back all that it holds.
+func (r *request) end() {
+	s := r.s
+	if r.handle != nil {
+		r.handle.Release()
+	}
+	d := time.Since(r.start)
+	s.opts.Metrics.End(r.stripe)
+	r.counts.Done(r.stripe, r.code, d, r.bytes)
+	if s.log != nil {
+		s.log.write(r, d)
+	}
+	r.ctx, r.handle, r.body, r.db = nil, nil, nil, nil
+	r.target = target{}
+	r.code, r.bytes = 0, 0
+	if cap(r.buf) > readAhead {
+		r.buf = nil
+	}
+	s.requests.Put(r)
+}
+
+// fail answers with an error: a status and one line that says what is wrong.
+func (r *request) fail(code int, message string) {
+	resp := &r.ctx.Response
+	resp.SetStatusCode(code)
+	resp.Header.SetContentType("text/plain; charset=utf-8")
+	resp.SetBodyString(message)
+	resp.AppendBodyString("\n")
+	r.code, r.bytes = code, int64(len(message)+1)
+	if r.ctx.IsHead() {
+		resp.SkipBody = true
+		r.bytes = 0
+	}
+}
+
+func (r *request) methodNotAllowed() {
+	r.ctx.Response.Header.Set("Allow", "GET, HEAD")
+	r.fail(http.StatusMethodNotAllowed, "only GET and HEAD are allowed")
+}
+
+// escaped is the target as a person would type it, for logs: nothing that could
+// break a line, and not longer than a line should be.
+func (r *request) escaped() string {
+	return string(r.appendEscaped(nil))
+}
+
+const maxLoggedKey = 1 << 10
+
+func (r *request) appendEscaped(b []byte) []byte {
+	t := &r.target
+	switch {
+	case t.path == nil: // it could not be read
+		return append(b, '-')
+	case t.route != routeKey:
+		return appendEscaped(b, t.path)
+	}
+	b = appendEscaped(append(b, '/'), t.db)
+	b = appendEscaped(append(b, '/'), t.key[:min(len(t.key), maxLoggedKey)])
+	if len(t.key) > maxLoggedKey {
+		b = append(b, "..."...)
+	}
+	return b
+}
+
+// appendEscaped percent-escapes what is no letter, digit or one of -._~/:@
+func appendEscaped(b, s []byte) []byte {
+	for _, c := range s {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			c == '-', c == '.', c == '_', c == '~', c == '/', c == ':', c == '@':
+			b = append(b, c)
+		default:
+			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return b
+}
+
+const hexDigits = "0123456789ABCDEF"

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Limits of a request.
+const (
+	// maxHeader is what the request line and the headers may have together: a
+	// key of 64 KiB in which every byte is escaped, and the rest of them.
+	maxHeader = 256 << 10
+	// maxFields is what the headers may have without the request line.
+	maxFields = 32 << 10
+	// maxBody is what is read of a request's body, to throw it away and keep
+	// the connection.
+	maxBody = 64 << 10
+	// responseBuffer takes a header and the largest value that is not
+	// streamed, so that they go out in one write.
+	responseBuffer = 68 << 10
+)
+
+// Server answers HTTP. It is safe for concurrent use.
+type Server struct {
+	catalog  Catalog
+	opts     Options
+	http     *fasthttp.Server
+	open     connections
+	log      *requestLog // nil: off
+	draining atomic.Bool
+
+	contentType atomic.Pointer[func(db string) string]
+	databases   atomic.Pointer[map[string]*database]
+	mu          sync.Mutex // of changes to databases
+
+	clock    clock
+	requests sync.Pool // of *request
+	stripes  atomic.Uint32
+	troubled atomic.Int64 // see trouble
+
+	// ending is cancelled when Shutdown gives up on the requests in flight.
+	ending context.Context
+	cancel context.CancelFunc
+}
+
+// New returns a server of what the catalogue has.
+func New(c Catalog, o Options) *Server {
+	s := &Server{catalog: c, opts: o.withDefaults()}
+	s.ending, s.cancel = context.WithCancel(context.Background())
+	s.databases.Store(&map[string]*database{})
+	s.SetContentType(o.ContentType)
+	if o.RequestLog != nil {
+		s.log = &requestLog{w: o.RequestLog, logger: s.opts.Logger}
+	}
+	s.requests.New = func() any { return &request{s: s, stripe: s.stripes.Add(1)} }
+	s.opts.Metrics.SetState(s.gauges)
+	s.http = &fasthttp.Server{
+		Handler:      s.handle,
+		ErrorHandler: s.refuse,
+		Logger:       quiet{s.opts.Logger},
+		Concurrency:  o.MaxConns,
+
+		ReduceMemoryUsage: true, // see conn, which has the deadlines for writing, too
+		ReadTimeout:       s.opts.Timeouts.Read,
+		IdleTimeout:       s.opts.Timeouts.Idle,
+
+		// A goroutine of fasthttp lives on for this long after Shutdown.
+		MaxIdleWorkerDuration: 250 * time.Millisecond,
+
+		ReadBufferSize:     maxHeader,
+		WriteBufferSize:    responseBuffer,
+		MaxRequestBodySize: maxBody,
+
+		NoDefaultServerHeader:        true,
+		NoDefaultDate:                true, // see clock
+		NoDefaultContentType:         true,
+		DisablePreParseMultipartForm: true,
+		CloseOnShutdown:              true,
+	}
+	return s
+}
+
+// Serve answers the connections of ln until Shutdown, and then returns nil;
+// any other end is an error. It closes ln.
+func (s *Server) Serve(ln net.Listener) error {
+	if err := s.http.Serve(listener{ln, s.opts.Timeouts, &s.open}); err != nil {
+		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+// Drain makes /readyz fail and tells every client that its connection ends
+// with the next answer. Requests are answered as before.
+func (s *Server) Drain() { s.draining.Store(true) }
+
+// Shutdown drains, closes the listeners and the idle connections and waits for
+// the requests in flight. When ctx ends first, it cuts them off and returns an
+// error that wraps ctx's.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.Drain()
+	defer s.cancel()
+	s.open.closeFresh()
+	if err := s.http.ShutdownWithContext(ctx); err != nil {
+		n := s.open.count()
+		s.cancel()
+		s.open.closeAll()
+		return fmt.Errorf("finishing the requests of %d connections: %w", n, err)
+	}
+	return nil
+}
+
+// SetContentType replaces Options.ContentType, for the requests from now on.
+func (s *Server) SetContentType(f func(db string) string) {
+	if f == nil {
+		f = func(string) string { return "" }
+	}
+	s.contentType.Store(&f)
+}
+
+// handle is what fasthttp calls with a request that could be read. Nothing of
+// a request may end the process: a panic is a bug, and this request's 500.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	r := s.requests.Get().(*request)
+	r.begin(ctx, ctx.Time())
+	defer r.leave()
+	if s.draining.Load() {
+		ctx.SetConnectionClose()
+	}
+	if len(ctx.Request.Header.RawHeaders()) > maxFields {
+		r.fail(http.StatusRequestHeaderFieldsTooLarge, "the request's headers are larger than 32 KiB")
+		return
+	}
+	var err error
+	r.target, r.buf, err = parseTarget(ctx.Request.Header.RequestURI(), r.buf)
+	switch {
+	case !ctx.IsGet() && !ctx.IsHead():
+		r.methodNotAllowed()
+	case errors.Is(err, errKeyTooLong):
+		r.fail(http.StatusRequestURITooLong, err.Error())
+	case err != nil:
+		r.fail(http.StatusBadRequest, err.Error())
+	case r.target.route == routeKey:
+		r.serveKey()
+	default:
+		r.servePage()
+	}
+}
+
+// refuse is what fasthttp calls with a request that could not be read. The
+// connection is closed after the answer.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
+	r := s.requests.Get().(*request)
+	r.begin(ctx, time.Now())
+	defer r.leave()
+	c, _ := ctx.Conn().(*conn)
+	if c != nil {
+		c.refuse()
+	}
+	var tooLong *fasthttp.ErrSmallBuffer
+	var timeout net.Error
+	switch {
+	case errors.As(err, &tooLong) && c != nil && c.longLine:
+		r.fail(http.StatusRequestURITooLong, "the request line is longer than 256 KiB")
+	case errors.As(err, &tooLong):
+		r.fail(http.StatusRequestHeaderFieldsTooLarge, "the request's headers are larger than 32 KiB")
+	case errors.As(err, &timeout) && timeout.Timeout():
+		r.fail(http.StatusRequestTimeout, "the request took too long to arrive")
+	case errors.Is(err, fasthttp.ErrBodyTooLarge) && (ctx.IsGet() || ctx.IsHead()):
+		r.fail(http.StatusRequestEntityTooLarge, "a GET has no body here")
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		r.methodNotAllowed()
+	default:
+		r.fail(http.StatusBadRequest, "malformed request")
+	}
+}
+
+// trouble logs what went wrong with a request, once a second at most: what is
+// wrong with one is mostly wrong with thousands.
+func (s *Server) trouble(msg string, args ...any) {
+	now := time.Now().Unix()
+	if last := s.troubled.Load(); last != now && s.troubled.CompareAndSwap(last, now) {
+		s.opts.Logger.Error(msg, args...)
+	}
+}
+
+// quiet is fasthttp's logger. What it says of single connections is of use
+// only to somebody who is looking for it.
+type quiet struct{ *slog.Logger }
+
+// Printf implements fasthttp.Logger.
+func (q quiet) Printf(format string, args ...any) {
+	q.Debug("http: " + fmt.Sprintf(format, args...))
+}

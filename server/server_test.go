@@ -1,0 +1,285 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sequins/blocks"
+	"sequins/shard"
+	"sequins/version"
+)
+
+func TestMain(m *testing.M) {
+
+	goleak.VerifyTestMain(m)
+}
+
+// catalog is a node's, with sets that tests fill.
+type catalog struct {
+	mu     sync.Mutex
+	sets   map[string]*version.Set
+	state  Status
+	reason string // why not ready
+}
+
+func (c *catalog) Set(db []byte) *version.Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sets[string(db)]
+}
+
+func (c *catalog) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st := c.state
+	st.DBs = make(map[string]DBStatus)
+	for name, db := range c.state.DBs {
+		db.Versions = maps.Clone(db.Versions)
+		for v, vs := range db.Versions {
+			vs.Nodes = maps.Clone(vs.Nodes)
+			db.Versions[v] = vs
+		}
+		st.DBs[name] = db
+	}
+	return st
+}
+
+func (c *catalog) Ready() (bool, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reason == "", c.reason
+}
+
+func (c *catalog) remove(db string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.sets, db)
+}
+
+// peersOnly is a cluster in which others have every partition.
+type peersOnly struct {
+	version.Solo
+	peers []string
+}
+
+func (p peersOnly) Peers(string, string, int) []string { return p.peers }
+
+// modified is the Last-Modified of the versions in tests.
+var modified = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
+
+// versionOf builds a version of one or more partitions, in real blocks.
+func versionOf(t testing.TB, db, name string, partitions int, records map[string]string) *version.Version {
+	t.Helper()
+	return versionWith(t, version.Info{DB: db, Name: name, Partitions: partitions, LastModified: modified, Cluster: version.Solo{}}, records)
+}
+
+func versionWith(t testing.TB, info version.Info, records map[string]string) *version.Version {
+	t.Helper()
+	v := version.New(info)
+	for p := range info.Partitions {
+		r, err := blocks.Open(writeBlock(t, info, p, records))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.Put(p, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return v
+}
+
+// writeBlock writes the block of one partition to a file.
+func writeBlock(t testing.TB, info version.Info, p int, records map[string]string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), fmt.Sprintf("%s-%d.block", info.Name, p))
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: p, Partitions: info.Partitions, BlockSize: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range slices.Sorted(maps.Keys(records)) {
+		if shard.String.Partition([]byte(k), info.Partitions) != p {
+			continue
+		}
+		if err := w.Add([]byte(k), []byte(records[k])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// activate puts a version into a set as the current one.
+func activate(t testing.TB, s *version.Set, v *version.Version) {
+	t.Helper()
+	if err := s.Prepare(v); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Activate(v.Info().Name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if gone := s.Remove(v.Info().Name); gone != nil {
+			closeVersion(t, gone)
+		}
+	})
+}
+
+// closeVersion fails if somebody still holds the version.
+func closeVersion(t testing.TB, v *version.Version) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := v.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// catalogOf has one db, "db", with one version, "v1", of two partitions.
+func catalogOf(t testing.TB, records map[string]string) *catalog {
+	t.Helper()
+	set := version.NewSet("db")
+	activate(t, set, versionOf(t, "db", "v1", 2, records))
+	return &catalog{sets: map[string]*version.Set{"db": set}}
+}
+
+// logs collects what is logged.
+type logs struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// running is a server that listens.
+type running struct {
+	*Server
+	addr string
+	logs *logs
+	done chan error
+}
+
+// start serves a catalogue until the end of the test.
+func start(t testing.TB, c Catalog, o Options) *running {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := new(logs)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(l, nil))
+	}
+	r := &running{Server: New(c, o), addr: ln.Addr().String(), logs: l, done: make(chan error, 1)}
+	go func() { r.done <- r.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := r.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-r.done; err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// dial opens a connection that is closed at the end of the test.
+func (s *running) dial(t testing.TB) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// answer is a response that has been read.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	length int64
+	closed bool // the server will close the connection
+}
+
+// raw sends bytes as they are and reads one response to the given method.
+func (s *running) raw(t testing.TB, method, request string) answer {
+	t.Helper()
+	c := s.dial(t)
+	go io.WriteString(c, request) //nolint:errcheck // the server may refuse it before it is whole
+	return read(t, bufio.NewReader(c), method)
+}
+
+func read(t testing.TB, r *bufio.Reader, method string) answer {
+	t.Helper()
+	resp, err := http.ReadResponse(r, &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("reading the response: %v", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("reading the body: %v", err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(body), resp.ContentLength, resp.Close}
+}
+
+// get asks for a target as it stands, with headers as lines without their ends.
+func (s *running) get(t testing.TB, target string, headers ...string) answer {
+	t.Helper()
+	return s.do(t, "GET", target, headers...)
+}
+
+func (s *running) do(t testing.TB, method, target string, headers ...string) answer {
+	t.Helper()
+	lines := append([]string{method + " " + target + " HTTP/1.1", "Host: x"}, headers...)
+	return s.raw(t, method, strings.Join(lines, "\r\n")+"\r\n\r\n")
+}
+
+// eventually polls until a condition holds.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for: %s", what)
+		}
+	}
+}
