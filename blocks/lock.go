@@ -1,0 +1,97 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockName is the file in a store's directory that its owner holds under flock. It contains the
+// owner's pid in decimal, filled up with spaces. It is never removed: a process that had opened
+// it just before would lock a file that nobody else can see.
+const lockName = "sequins.lock"
+
+// lockSize is the length of its content, always the same, so that a full disk does not keep the
+// next owner from writing its pid over the last one's.
+const lockSize = 16
+
+// ErrLocked is the class of the error of [OpenStore] for a store that another process uses.
+var ErrLocked = errors.New("store is in use")
+
+// LockedError says which store is in use, and by whom.
+type LockedError struct {
+	Path string // of the lock file
+	PID  int    // of the process that holds it; 0 where it has not said so
+}
+
+// Error names the process.
+func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("%s: store is in use by another process", e.Path)
+	}
+	return fmt.Sprintf("%s: store is in use by process %d", e.Path, e.PID)
+}
+
+// Is makes errors.Is(err, ErrLocked) true.
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
+
+// lock takes the lock of the store in dir without waiting for it. It is held until the file that
+// lock returns is closed, or the process is dead.
+func lock(dir string) (*os.File, error) {
+	path := filepath.Join(dir, lockName)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f); err != nil {
+		defer f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, &LockedError{Path: path, PID: readPID(f)}
+		}
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	if err := writePID(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func flock(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// readPID returns the pid in a lock file, or 0 where there is none.
+func readPID(f *os.File) int {
+	buf := make([]byte, lockSize)
+	n, err := f.ReadAt(buf, 0)
+	if err != nil && err != io.EOF {
+		return 0
+	}
+	pid, err := strconv.ParseInt(strings.TrimSpace(string(buf[:n])), 10, 32)
+	if err != nil || pid < 0 {
+		return 0
+	}
+	return int(pid)
+}
+
+// writePID notes who owns the store. A disk without room for that does not keep a process from
+// serving what the store has; then the file says nothing rather than the pid of the last owner.
+func writePID(f *os.File) error {
+	content := fmt.Sprintf("%-*d\n", lockSize-1, os.Getpid())
+	_, err := f.WriteAt([]byte(content), 0)
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return f.Truncate(0)
+	}
+	return err
+}

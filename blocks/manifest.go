@@ -1,0 +1,258 @@
+package blocks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// A manifest is one line of JSON,
+//
+//	{"format_version":1,"crc32c":"0123abcd","manifest":{…}}
+//
+// where crc32c is the CRC-32C of the bytes of the object behind "manifest", as they stand in the
+// file, in 8 hexadecimal digits.
+const (
+	// manifestVersion history:
+	//
+	//	1  first version
+	manifestVersion    = 1
+	minManifestVersion = 1 // the oldest version that this code reads
+)
+
+const (
+	manifestName      = "MANIFEST.json"
+	maxManifest       = 64 << 20 // bytes; 100,000 files with names of 500 bytes fit
+	maxManifestFiles  = 1 << 20
+	maxPartitions     = 1 << 20
+	maxSourceFileName = 4096
+	maxWord           = 64 // length of the name of a partitioner or format
+)
+
+// ErrManifestVersion is returned for a manifest of a format version that this code does not read,
+// such as one by a later release. [Store.Create] replaces it.
+var ErrManifestVersion = errors.New("format version of the manifest is not supported")
+
+// Manifest is the plan by which a version is loaded. It lies in the version's directory, written
+// once, before the first block. Which blocks there are it does not say: a block is complete if it
+// exists, as it gets its name only when it is.
+//
+// The store gives it out as it was created, with times in UTC; what it refers to is not to be
+// changed.
+type Manifest struct {
+	FormatVersion int            // of the manifest; set by the store
+	DB, Version   string         // set by the store
+	Format        string         // of the source's files, as the loader names it
+	Partitions    int            // 0 for a version without data
+	Partitioner   string         // by name
+	Aligned       bool           // file i has the keys of partition i, and no others
+	Files         []ManifestFile // the source's files, in order
+	LastModified  time.Time      // newest modification time among the files
+	Created       time.Time      // when the version was first planned on this node
+}
+
+// ManifestFile describes a file of the source as it was when the version was planned.
+type ManifestFile struct {
+	Name    string // relative to the version's directory in the source
+	Size    int64  // bytes
+	ModTime time.Time
+}
+
+// SamePlan says whether blocks loaded by plan m are those that plan o asks for: whether they agree
+// in all but the time of planning.
+func (m Manifest) SamePlan(o Manifest) bool {
+	return m.DB == o.DB && m.Version == o.Version && m.Format == o.Format &&
+		m.Partitions == o.Partitions && m.Partitioner == o.Partitioner && m.Aligned == o.Aligned &&
+		m.LastModified.Equal(o.LastModified) && slices.EqualFunc(m.Files, o.Files, sameFile)
+}
+
+func sameFile(a, b ManifestFile) bool {
+	return a.Name == b.Name && a.Size == b.Size && a.ModTime.Equal(b.ModTime)
+}
+
+// manifestEnvelope is what a manifest file contains.
+type manifestEnvelope struct {
+	FormatVersion int             `json:"format_version"`
+	CRC           string          `json:"crc32c"`
+	Manifest      json.RawMessage `json:"manifest"`
+}
+
+// manifestJSON is the object behind "manifest".
+type manifestJSON struct {
+	DB           string        `json:"db"`
+	Version      string        `json:"version"`
+	Format       string        `json:"format"`
+	Partitions   int           `json:"partitions"`
+	Partitioner  string        `json:"partitioner"`
+	Aligned      bool          `json:"aligned"`
+	LastModified time.Time     `json:"last_modified"`
+	Created      time.Time     `json:"created"`
+	Files        manifestFiles `json:"files"`
+}
+
+// manifestFileJSON is an element of "files". A name that is not UTF-8 cannot be a JSON string, so
+// it is kept in base64.
+type manifestFileJSON struct {
+	Name      string    `json:"name,omitempty"`
+	NameBytes []byte    `json:"name_base64,omitempty"`
+	Size      int64     `json:"size"`
+	ModTime   time.Time `json:"mod_time"`
+}
+
+// manifestFiles stops decoding when there are more than a manifest may have, before the memory for
+// them is taken: 64 MiB of "{}," would become gigabytes.
+type manifestFiles []manifestFileJSON
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (l *manifestFiles) UnmarshalJSON(data []byte) error {
+	dec := strictDecoder(data)
+	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
+		return errors.New("files is not an array")
+	}
+	for dec.More() {
+		if len(*l) == maxManifestFiles {
+			return fmt.Errorf("more than %d files", maxManifestFiles)
+		}
+		var f manifestFileJSON
+		if err := dec.Decode(&f); err != nil {
+			return err
+		}
+		*l = append(*l, f)
+	}
+	return nil
+}
+
+func strictDecoder(data []byte) *json.Decoder {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	return dec
+}
+
+// encodeManifest returns the content of the file for m, which has to be valid.
+func encodeManifest(m Manifest) ([]byte, error) {
+	j := manifestJSON{
+		DB: m.DB, Version: m.Version, Format: m.Format, Partitions: m.Partitions, Partitioner: m.Partitioner,
+		Aligned: m.Aligned, LastModified: m.LastModified.UTC(), Created: m.Created.UTC(),
+		Files: make(manifestFiles, len(m.Files)),
+	}
+	for i, f := range m.Files {
+		j.Files[i] = manifestFileJSON{Name: f.Name, Size: f.Size, ModTime: f.ModTime.UTC()}
+		if !utf8.ValidString(f.Name) {
+			j.Files[i].Name, j.Files[i].NameBytes = "", []byte(f.Name)
+		}
+	}
+	body, err := json.Marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(manifestEnvelope{FormatVersion: manifestVersion, CRC: manifestCRC(body), Manifest: body})
+	if err != nil {
+		return nil, err
+	}
+	if len(data) >= maxManifest {
+		return nil, fmt.Errorf("manifest of %d bytes: %w", len(data), ErrTooLarge)
+	}
+	return append(data, '\n'), nil
+}
+
+func manifestCRC(body []byte) string {
+	return fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli))
+}
+
+// decodeManifest reads the content of a manifest file; path is for its errors.
+func decodeManifest(data []byte, path string) (Manifest, error) {
+	corrupt := func(reason string, err error) (Manifest, error) {
+		return Manifest{}, corruptManifest(path, reason, err)
+	}
+	var head struct {
+		FormatVersion int `json:"format_version"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return corrupt("not a manifest", err)
+	}
+	if v := head.FormatVersion; v < minManifestVersion || v > manifestVersion {
+		return Manifest{}, fmt.Errorf("%s: %w: it is %d, and %d to %d can be read", path, ErrManifestVersion,
+			v, minManifestVersion, manifestVersion)
+	}
+	var env manifestEnvelope
+	if err := strictDecoder(data).Decode(&env); err != nil {
+		return corrupt("not a manifest", err)
+	}
+	if crc := manifestCRC(env.Manifest); crc != env.CRC {
+		return corrupt(fmt.Sprintf("checksum is %s, should be %q", crc, env.CRC), nil)
+	}
+	var j manifestJSON
+	if err := strictDecoder(env.Manifest).Decode(&j); err != nil {
+		return corrupt("not a manifest", err)
+	}
+	m := j.manifest(head.FormatVersion)
+	if err := m.validate(); err != nil {
+		return corrupt("invalid", err)
+	}
+	return m, nil
+}
+
+// manifest returns what j says.
+func (j *manifestJSON) manifest(formatVersion int) Manifest {
+	m := Manifest{
+		FormatVersion: formatVersion, DB: j.DB, Version: j.Version, Format: j.Format, Partitions: j.Partitions,
+		Partitioner: j.Partitioner, Aligned: j.Aligned, LastModified: j.LastModified.UTC(), Created: j.Created.UTC(),
+		Files: make([]ManifestFile, len(j.Files)),
+	}
+	for i, f := range j.Files {
+		m.Files[i] = ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime.UTC()}
+		if f.Name == "" {
+			m.Files[i].Name = string(f.NameBytes)
+		}
+	}
+	return m
+}
+
+// corruptManifest makes the error for a damaged manifest, with the offset where JSON knows one.
+func corruptManifest(path, reason string, err error) error {
+	e := &CorruptError{Path: path, Page: -1, Reason: reason}
+	if err != nil {
+		e.Reason += ": " + err.Error()
+	}
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		e.Offset = syntax.Offset
+	}
+	return e
+}
+
+// validate checks everything that other code relies on.
+func (m Manifest) validate() error {
+	switch {
+	case !validName(m.DB):
+		return fmt.Errorf("%q is not a name of a db", m.DB)
+	case !validName(m.Version):
+		return fmt.Errorf("%q is not a name of a version", m.Version)
+	case m.Partitions < 0 || m.Partitions > maxPartitions:
+		return fmt.Errorf("%d partitions", m.Partitions)
+	case len(m.Files) > maxManifestFiles:
+		return fmt.Errorf("%d files: %w", len(m.Files), ErrTooLarge)
+	case !validWord(m.Partitioner):
+		return fmt.Errorf("%q is not a name of a partitioner", m.Partitioner)
+	case !validWord(m.Format):
+		return fmt.Errorf("%q is not a name of a format", m.Format)
+	case !validTime(m.LastModified) || !validTime(m.Created):
+		return errors.New("a time that cannot be written down")
+	}
+	for i, f := range m.Files {
+		if f.Name == "" || len(f.Name) > maxSourceFileName || f.Size < 0 || !validTime(f.ModTime) {
+			return fmt.Errorf("file %d has a name of %d bytes, the size %d and the year %d",
+				i, len(f.Name), f.Size, f.ModTime.Year())
+		}
+	}
+	return nil
+}
+
+func validWord(s string) bool { return len(s) <= maxWord && utf8.ValidString(s) }
+
+// validTime says whether t can be written in the form of RFC 3339.
+func validTime(t time.Time) bool { y := t.UTC().Year(); return 0 <= y && y <= 9999 }

@@ -1,0 +1,275 @@
+package blocks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var testTime = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
+
+// testManifest is a plan like one that a loader makes.
+func testManifest() Manifest {
+	return Manifest{
+		FormatVersion: manifestVersion, DB: "names", Version: "2026-01-31",
+		Format: "sequencefile", Partitions: 3, Partitioner: "hadoop", Aligned: true,
+		Files: []ManifestFile{
+			{Name: "part-r-00000", Size: 100, ModTime: testTime},
+			{Name: "part-r-00001/data", Size: 0, ModTime: testTime.Add(time.Hour)},
+			{Name: "part-\xff<&>\u2028", Size: 1 << 50, ModTime: time.Time{}},
+		},
+		LastModified: testTime.Add(time.Hour), Created: testTime.Add(2 * time.Hour),
+	}
+}
+
+func TestManifestRoundTrip(t *testing.T) {
+	empty := Manifest{FormatVersion: 1, DB: "d", Version: "v", Files: []ManifestFile{}}
+	for _, want := range []Manifest{testManifest(), empty} {
+		data, err := encodeManifest(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeManifest(data, "m")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestManifestZones: times are kept to the nanosecond, in UTC whatever they came in.
+func TestManifestZones(t *testing.T) {
+	m := testManifest()
+	m.Created = m.Created.In(time.FixedZone("x", 3600))
+	m.Files[0].ModTime = time.Now().Add(time.Nanosecond)
+	data, err := encodeManifest(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeManifest(data, "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.SamePlan(m) || !got.Created.Equal(m.Created) {
+		t.Error("times changed")
+	}
+	if got.Created.Location() != time.UTC || got.Files[0].ModTime.Location() != time.UTC {
+		t.Error("times are not in UTC")
+	}
+}
+
+// TestManifestOfOldFormats: what a release has written, later ones read.
+func TestManifestOfOldFormats(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeManifest(data, "manifest-v1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(testManifest(), got); diff != "" {
+		t.Error(diff)
+	}
+	if now, err := encodeManifest(got); err != nil || !bytes.Equal(now, data) {
+		t.Errorf("version 1 is now written differently (%v):\n%s", err, now)
+	}
+}
+
+func TestSamePlan(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(m *Manifest)
+		same   bool
+	}{
+		{"nothing", func(m *Manifest) {}, true},
+		{"created", func(m *Manifest) { m.Created = m.Created.Add(1) }, true},
+		{"zone", func(m *Manifest) { m.LastModified = m.LastModified.Local() }, true},
+		{"format version", func(m *Manifest) { m.FormatVersion++ }, true},
+		{"db", func(m *Manifest) { m.DB += "x" }, false},
+		{"version", func(m *Manifest) { m.Version += "x" }, false},
+		{"format", func(m *Manifest) { m.Format = "sparkey" }, false},
+		{"partitions", func(m *Manifest) { m.Partitions++ }, false},
+		{"partitioner", func(m *Manifest) { m.Partitioner = "spark" }, false},
+		{"aligned", func(m *Manifest) { m.Aligned = false }, false},
+		{"last modified", func(m *Manifest) { m.LastModified = m.LastModified.Add(1) }, false},
+		{"file name", func(m *Manifest) { m.Files[1].Name += "x" }, false},
+		{"file size", func(m *Manifest) { m.Files[1].Size++ }, false},
+		{"file time", func(m *Manifest) { m.Files[1].ModTime = testTime }, false},
+		{"files", func(m *Manifest) { m.Files = m.Files[:2] }, false},
+		{"order of files", func(m *Manifest) { m.Files[0], m.Files[1] = m.Files[1], m.Files[0] }, false},
+	}
+	for _, tt := range tests {
+		m := testManifest()
+		tt.change(&m)
+		if got := m.SamePlan(testManifest()); got != tt.same {
+			t.Errorf("%s: SamePlan is %v", tt.name, got)
+		}
+	}
+}
+
+// seal puts a body into a manifest file with the right checksum.
+func seal(body string) string {
+	return fmt.Sprintf(`{"format_version":1,"crc32c":"%s","manifest":%s}`+"\n", manifestCRC([]byte(body)), body)
+}
+
+const goodBody = `{"db":"d","version":"v","format":"f","partitions":1,"partitioner":"p","aligned":false,` +
+	`"last_modified":"2026-01-31T10:00:00Z","created":"2026-01-31T10:00:00Z",` +
+	`"files":[{"name":"a","size":1,"mod_time":"2026-01-31T10:00:00Z"}]}`
+
+func TestBadManifest(t *testing.T) {
+	with := func(old, new string) string {
+		if !strings.Contains(goodBody, old) {
+			t.Fatalf("no %s in the body", old)
+		}
+		return seal(strings.Replace(goodBody, old, new, 1))
+	}
+	tests := []struct {
+		name, data, want string // want is empty for a good one
+	}{
+		{"good", seal(goodBody), ""},
+		{"empty", "", "not a manifest"},
+		{"not JSON", "hello", "not a manifest"},
+		{"cut short", seal(goodBody)[:200], "not a manifest"},
+		{"more behind it", seal(goodBody) + "{}", "not a manifest"},
+		{"no format version", `{}`, "format version"},
+		{"format version 0", strings.Replace(seal(goodBody), `n":1`, `n":0`, 1), "format version"},
+		{"newer", `{"format_version":2,"new":"things"}`, "it is 2, and 1 to 1 can be read"},
+		{"no body", `{"format_version":1,"crc32c":"00000000"}`, "not a manifest"},
+		{"null body", seal("null"), `"" is not a name of a db`},
+		{"checksum", strings.Replace(seal(goodBody), `"size":1`, `"size":2`, 1), "checksum"},
+		{"unknown key outside", strings.Replace(seal(goodBody), `{`, `{"x":1,`, 1), "unknown field"},
+		{"unknown key", with(`"db"`, `"x":1,"db"`), "unknown field"},
+		{"unknown key of a file", with(`"size"`, `"x":1,"size"`), "unknown field"},
+		{"db", with(`"db":"d"`, `"db":"../d"`), "not a name of a db"},
+		{"version", with(`"version":"v"`, `"version":".."`), "not a name of a version"},
+		{"partitions below 0", with(`"partitions":1`, `"partitions":-1`), "-1 partitions"},
+		{"partitions", with(`"partitions":1`, `"partitions":1048577`), "1048577 partitions"},
+		{"partitions beyond an int", with(`"partitions":1`, `"partitions":1e40`), "partitions"},
+		{"partitioner", with(`"p"`, `"`+strings.Repeat("p", 65)+`"`), "not a name of a partitioner"},
+		{"format", with(`"f"`, `"`+strings.Repeat("f", 65)+`"`), "not a name of a format"},
+		{"file without a name", with(`"name":"a",`, ``), "file 0 has a name of 0 bytes"},
+		{"file name", with(`"a"`, `"`+strings.Repeat("a", 4097)+`"`), "file 0 has a name of 4097 bytes"},
+		{"file size", with(`"size":1`, `"size":-1`), "the size -1"},
+		{"files", seal(`{"files":{}}`), "not an array"},
+		{"year", with(`"created":"2026-01-31T10:00:00Z"`, `"created":"0000-01-01T00:00:00+10:00"`), "a time"},
+		{"file year", with(`e":"2026-01-31T10:00:00Z"}`, `e":"9999-12-31T23:00:00-10:00"}`), "the year 10000"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := decodeManifest([]byte(tt.data), "the/path")
+			if tt.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "the/path") {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrManifestVersion) {
+				t.Errorf("%v is neither corruption nor a version", err)
+			}
+		})
+	}
+}
+
+func TestManifestWithTooManyFiles(t *testing.T) {
+	body := strings.Replace(goodBody, `[{`, `[`+strings.Repeat("{},", maxManifestFiles)+`{`, 1)
+	_, err := decodeManifest([]byte(seal(body)), "m")
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "more than 1048576 files") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestManifestTooLongToWrite(t *testing.T) {
+	m := testManifest()
+	for len(m.Files)*maxSourceFileName < maxManifest {
+		m.Files = append(m.Files, ManifestFile{Name: strings.Repeat("x", maxSourceFileName)})
+	}
+	if _, err := encodeManifest(m); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestManifestOf100000Files: the limits leave room for the largest versions there are.
+func TestManifestOf100000Files(t *testing.T) {
+	m := testManifest()
+	m.Files, m.Partitions = make([]ManifestFile, 100_000), 100_000
+	for i := range m.Files {
+		name := fmt.Sprintf("%0500d", i)
+		m.Files[i] = ManifestFile{Name: name, Size: 1 << 40, ModTime: testTime}
+	}
+	data, err := encodeManifest(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decodeManifest(data, "m")
+	if err != nil || !got.SamePlan(m) {
+		t.Errorf("not the same after %d bytes: %v", len(data), err)
+	}
+}
+
+// TestManifestFlippedBits: no flipped bit changes what a manifest says.
+func TestManifestFlippedBits(t *testing.T) {
+	want := testManifest()
+	data, err := encodeManifest(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for bit := range len(data) * 8 {
+		data[bit/8] ^= 1 << (bit % 8)
+		if got, err := decodeManifest(data, "m"); err != nil {
+			found++
+		} else if !cmp.Equal(want, got) {
+			t.Fatalf("bit %d flipped, and the manifest says %v", bit, got)
+		}
+		data[bit/8] ^= 1 << (bit % 8)
+	}
+	// What is left is the case of the letters in the envelope's keys, and the space at the end.
+	if len(data)*8-found > 40 {
+		t.Errorf("only %d of %d flipped bits were found", found, len(data)*8)
+	}
+}
+
+func FuzzManifest(f *testing.F) {
+	data, err := encodeManifest(testManifest())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(data), false)
+	f.Add(seal(goodBody), false)
+	f.Add(goodBody, true)
+	f.Add(`{"files":[{},null,{"name":"","name_base64":"/w=="}]}`, true)
+	f.Add(`{"format_version":2}`, false)
+	f.Fuzz(func(t *testing.T, data string, isBody bool) {
+		if isBody {
+			data = seal(data)
+		}
+		m, err := decodeManifest([]byte(data), "m")
+		if err != nil {
+			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrManifestVersion) {
+				t.Fatalf("%v is neither corruption nor a version", err)
+			}
+			return
+		}
+		again, err := encodeManifest(m)
+		if err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		m2, err := decodeManifest(again, "m")
+		if err != nil || !cmp.Equal(m, m2) {
+			t.Fatalf("%v, after a round trip %v: %v", m, m2, err)
+		}
+	})
+}

@@ -1,0 +1,305 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sequins/internal/fsys"
+)
+
+// The store's directory:
+//
+//	sequins.lock                          held under flock, with the owner's pid
+//	data/<db>/<version>/MANIFEST.json     the plan; a directory without one is not a version
+//	data/<db>/<version>/00042.block       a complete block
+//	data/<db>/<version>/00042.block.7.tmp a block being written
+//	data/<db>/<version>/00042.block.corrupt-1767225600  set aside at that Unix time
+//	data/<db>/<version>/tmp/              sort runs and the like; emptied at start-up
+//	data/<db>/.trash-7/                   a version being removed
+//
+// Every file gets the name under which it counts by a rename, when it is whole and fsynced. The
+// temporary name differs with each attempt, so that a writer that was left behind by the removal
+// of its version cannot publish into the next directory of that name.
+const (
+	dataDir     = "data"
+	tempDir     = "tmp"
+	tempSuffix  = ".tmp"
+	trashPrefix = ".trash-"
+)
+
+// maxName is the length that file systems allow a name to have, in bytes.
+const maxName = 255
+
+// Store is the directory in which a node keeps its blocks, by db and version. Its methods, and
+// those of its Dirs, may be called from several goroutines.
+type Store struct {
+	data string // the directory data/
+	fs   fsys.FS
+	lock *os.File
+	now  func() time.Time
+
+	names atomic.Uint64 // makes temporary names differ
+
+	// mu is held for writing while a version's directory comes or goes.
+	mu   sync.RWMutex
+	dirs map[string]*Dir // those given out, by path
+}
+
+// OpenStore opens the store in dir, which is made if it does not exist. It takes the store's lock,
+// which another process may hold (see [ErrLocked]), and removes what was left unfinished by the
+// last owner.
+func OpenStore(dir string) (*Store, error) {
+	if err := fsys.OS.MkdirAll(dir); err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	held, err := lock(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	s, err := OpenStoreFS(fsys.OS, dir)
+	if err != nil {
+		return nil, errors.Join(err, held.Close())
+	}
+	s.lock = held
+	return s, nil
+}
+
+// OpenStoreFS is OpenStore on any file system, and without a lock: for tests of what a failing
+// disk does.
+func OpenStoreFS(fsys fsys.FS, dir string) (*Store, error) { return openStore(fsys, dir, time.Now) }
+
+func openStore(fsys fsys.FS, dir string, now func() time.Time) (*Store, error) {
+	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, now: now, dirs: map[string]*Dir{}}
+	if err := fsys.MkdirAll(s.data); err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	if err := s.sweep(); err != nil {
+		return nil, fmt.Errorf("cleaning up the store: %w", err)
+	}
+	return s, nil
+}
+
+// Close lets another process open the store.
+func (s *Store) Close() error {
+	if s.lock == nil {
+		return nil
+	}
+	return s.lock.Close()
+}
+
+// validName says whether s can be the name of a db or a version: [A-Za-z0-9][A-Za-z0-9._-]*. No
+// such name leads out of its directory, or is one of the store's own, which begin with a dot.
+func validName(s string) bool {
+	if s == "" || len(s) > maxName {
+		return false
+	}
+	for i, c := range []byte(s) {
+		alnum := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !alnum && (i == 0 || c != '.' && c != '_' && c != '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// dbPath returns the directory of a db.
+func (s *Store) dbPath(db string) (string, error) {
+	if !validName(db) {
+		return "", fmt.Errorf("%q is not a name of a db", db)
+	}
+	return filepath.Join(s.data, db), nil
+}
+
+// versionPath returns the directory of a version.
+func (s *Store) versionPath(db, version string) (string, error) {
+	path, err := s.dbPath(db)
+	if err != nil {
+		return "", err
+	}
+	if !validName(version) {
+		return "", fmt.Errorf("db %s: %q is not a name of a version", db, version)
+	}
+	return filepath.Join(path, version), nil
+}
+
+// Databases lists the dbs of which there is a version, sorted.
+func (s *Store) Databases() ([]string, error) {
+	dbs, err := s.subdirs(s.data)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, db := range dbs {
+		versions, err := s.Versions(db)
+		if err != nil {
+			return nil, err
+		}
+		if len(versions) > 0 {
+			found = append(found, db)
+		}
+	}
+	return found, nil
+}
+
+// Versions lists the versions of a db, in ascending order, complete or not. Of an unknown db there
+// are none.
+func (s *Store) Versions(db string) ([]string, error) {
+	path, err := s.dbPath(db)
+	if err != nil {
+		return nil, err
+	}
+	versions, err := s.subdirs(path)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, v := range versions {
+		_, err := s.fs.Stat(filepath.Join(path, v, manifestName))
+		if err == nil {
+			found = append(found, v)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// subdirs lists the directories in path that can be a db's or a version's, sorted. There are none
+// in a directory that does not exist.
+func (s *Store) subdirs(path string) ([]string, error) {
+	entries, err := s.fs.ReadDir(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && validName(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Dir returns the directory of a version. The error wraps [fs.ErrNotExist] if there is none,
+// [ErrCorrupt] if its manifest is damaged, and [ErrManifestVersion] if that is of another release;
+// in the last two cases Create replaces it and Remove removes it.
+func (s *Store) Dir(db, version string) (*Dir, error) {
+	path, err := s.versionPath(db, version)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dir(db, version, path)
+}
+
+func (s *Store) dir(db, version, path string) (*Dir, error) {
+	name := filepath.Join(path, manifestName)
+	if d := s.dirs[path]; d != nil {
+		if _, err := s.fs.Stat(name); err == nil {
+			return d, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		s.forget(path) // somebody has deleted it behind our back
+	}
+	data, err := fsys.ReadFile(s.fs, name, maxManifest)
+	if errors.Is(err, fsys.ErrTooLong) {
+		return nil, &CorruptError{Path: name, Page: -1, Offset: maxManifest, Reason: "too long"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := decodeManifest(data, name)
+	if err != nil {
+		return nil, err
+	}
+	if m.DB != db || m.Version != version {
+		reason := fmt.Sprintf("is of version %s of db %s", m.Version, m.DB)
+		return nil, &CorruptError{Path: name, Page: -1, Reason: reason}
+	}
+	s.dirs[path] = &Dir{store: s, path: path, manifest: m}
+	return s.dirs[path], nil
+}
+
+// tempName returns a name for a file that will be called final, never the same twice.
+func (s *Store) tempName(final string) string {
+	return final + "." + strconv.FormatUint(s.names.Add(1), 10) + tempSuffix
+}
+
+// Remove removes a version, in one step as far as any process or power loss can tell. The error
+// wraps [fs.ErrNotExist] if there is none. Blocks that are open stay readable.
+func (s *Store) Remove(db, version string) error {
+	path, err := s.versionPath(db, version)
+	if err != nil {
+		return err
+	}
+	trash, err := s.remove(path)
+	if err == nil {
+		err = s.empty(trash)
+	}
+	if err != nil {
+		return fmt.Errorf("removing version %s of db %s: %w", version, db, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removeIfEmpty(filepath.Dir(path))
+}
+
+func (s *Store) remove(path string) (trash string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.fs.Stat(filepath.Join(path, manifestName)); err != nil {
+		return "", err
+	}
+	return s.discard(path)
+}
+
+// discard renames a version's directory to a name that makes it trash, durably.
+func (s *Store) discard(path string) (trash string, err error) {
+	db := filepath.Dir(path)
+	name := filepath.Join(db, trashPrefix+strconv.FormatUint(s.names.Add(1), 10))
+	if err := s.fs.Rename(path, name); err != nil {
+		return "", err
+	}
+	s.forget(path)
+	if err := s.fs.SyncDir(db); err != nil {
+		return "", err // the next start empties the trash
+	}
+	return name, nil
+}
+
+// forget makes the Dir of this path, if one was given out, one that no block can be written in.
+func (s *Store) forget(path string) {
+	if d := s.dirs[path]; d != nil {
+		d.gone = true
+		delete(s.dirs, path)
+	}
+}
+
+// empty deletes trash.
+func (s *Store) empty(trash string) error {
+	if trash == "" {
+		return nil
+	}
+	return s.fs.RemoveAll(trash)
+}
+
+// removeIfEmpty removes the directory of a db that has no version any more.
+func (s *Store) removeIfEmpty(path string) error {
+	entries, err := s.fs.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || len(entries) > 0 {
+		return err
+	}
+	return s.fs.Remove(path)
+}

@@ -1,0 +1,272 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sequins/internal/fsys"
+)
+
+// storeOp is something done to a store like that of filled, and the states of the store, as
+// describe shows them, that there may be if it is interrupted; the last is the one to arrive at.
+type storeOp struct {
+	name   string
+	do     func(s *Store) error
+	states []string
+}
+
+const filledState = "db/v A [0 1]"
+
+func withDir(do func(d *Dir) error) func(*Store) error {
+	return func(s *Store) error {
+		d, err := s.Dir("db", "v")
+		if err != nil {
+			return err
+		}
+		return do(d)
+	}
+}
+
+func create(db, version, name string) func(*Store) error {
+	return func(s *Store) error {
+		_, err := s.Create(db, version, plan(name))
+		return err
+	}
+}
+
+var storeOps = []storeOp{
+	{"create", create("db", "v2", "B"), []string{filledState, filledState + ", db/v2 B []"}},
+	{"create in a new db", create("a", "v", "B"), []string{filledState, "a/v B [], " + filledState}},
+	{"create again", create("db", "v", "A"), []string{filledState}},
+	{"create by another plan", create("db", "v", "B"), []string{filledState, "", "db/v B []"}},
+	{"publish", withDir(func(d *Dir) error { return addBlock(d, 2) }), []string{filledState, "db/v A [0 1 2]"}},
+	{"publish again", withDir(func(d *Dir) error { return addBlock(d, 1) }), []string{filledState}},
+	{"discard", withDir(func(d *Dir) error {
+		f, err := d.CreateBlock(2)
+		if err == nil {
+			err = d.DiscardBlock(f)
+		}
+		return err
+	}), []string{filledState}},
+	{"set aside", withDir(func(d *Dir) error {
+		if err := d.SetAside(0); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil // the second time
+	}), []string{filledState, "db/v A [1]"}},
+	{"remove", func(s *Store) error {
+		if err := s.Remove("db", "v"); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil // the second time
+	}, []string{filledState, ""}},
+}
+
+// checkState fails the test if the store is in none of these states.
+func checkState(t *testing.T, s *Store, states ...string) {
+	t.Helper()
+	if got := strings.Join(describe(t, s), ", "); !slices.Contains(states, got) {
+		t.Errorf("the store has %q, want one of %q", got, states)
+	}
+}
+
+// checkTidy fails the test if there are files that an opened store does not have.
+func checkTidy(t *testing.T, fs fsys.FS, dir string) {
+	t.Helper()
+	entries, err := fs.ReadDir(dir)
+	check(t, err)
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(name, ".tmp") || strings.Contains(name, "/tmp/") {
+			t.Errorf("%s is left over", name)
+		}
+		if e.IsDir() {
+			checkTidy(t, fs, name)
+		}
+	}
+}
+
+// TestStorePowerLoss turns the power off after each system call of each operation, goes through
+// all that may be left of what was not fsynced, and does the operation again.
+func TestStorePowerLoss(t *testing.T) {
+	for _, op := range storeOps {
+		t.Run(op.name, func(t *testing.T) {
+			last := op.states[len(op.states)-1]
+			for n := 0; ; n++ {
+				f, s, _ := filled(t)
+				f.PowerOffAfter(n)
+				err := op.do(s)
+				states := op.states
+				if err == nil {
+					states = []string{last}
+				}
+				f.PowerOn()
+				left := slices.Collect(f.Outcomes(300))
+				for _, after := range append(left, f) { // f itself: the process was killed
+					interruptOpen(t, after, states)
+					s := memStore(t, after)
+					checkState(t, s, states...)
+					checkTidy(t, after, "/s")
+					check(t, op.do(s))
+					checkState(t, s, last)
+				}
+				if t.Failed() {
+					t.Fatalf("power lost after %d calls", n)
+				}
+				if err == nil {
+					break
+				}
+			}
+		})
+	}
+}
+
+// interruptOpen turns the power off after each system call of opening the store, too.
+func interruptOpen(t *testing.T, f *fsys.Faulty, states []string) {
+	t.Helper()
+	for n := 0; ; n++ {
+		f := f.Crash(fsys.Keep)
+		f.PowerOffAfter(n)
+		_, err := openStore(f, "/s", time.Now)
+		f.PowerOn()
+		for left := range f.Outcomes(20) {
+			checkState(t, memStore(t, left), states...)
+			checkTidy(t, left, "/s")
+		}
+		if err == nil {
+			return
+		}
+		wantErr(t, "opening without power", err, fsys.ErrPowerOff)
+	}
+}
+
+// TestStoreFailures lets each system call of each operation fail: the error is reported, the store
+// that goes on working and the one opened next agree on what there is, and the operation succeeds
+// when it is tried again.
+func TestStoreFailures(t *testing.T) {
+	for _, op := range storeOps {
+		t.Run(op.name, func(t *testing.T) {
+			last := op.states[len(op.states)-1]
+			for n := 1; ; n++ {
+				f, s, _ := filled(t)
+				before := f.Calls()
+				injected := []error{syscall.EIO, syscall.ENOSPC}[n%2]
+				f.FailAt(n, injected)
+				err := op.do(s)
+				if f.Calls()-before < n { // all of its calls have failed, each in its turn
+					check(t, err)
+					return
+				}
+				if err != nil {
+					wantErr(t, "the operation", err, injected)
+					checkState(t, s, op.states...)
+				} else {
+					checkState(t, s, last)
+				}
+				if open := f.OpenFiles(); open != 0 {
+					t.Errorf("%d files are open", open)
+				}
+				checkState(t, memStore(t, f.Crash(fsys.Keep)), state(t, s))
+				check(t, op.do(s))
+				checkState(t, s, last)
+				states := []string{last}
+				if err != nil && (op.name == "remove" || op.name == "set aside") {
+					states = op.states // nothing was left to do, but it is not durable
+				}
+				checkState(t, memStore(t, f.Crash(fsys.Lose)), states...)
+				if t.Failed() {
+					t.Fatalf("call %d failed with %v", n, injected)
+				}
+			}
+		})
+	}
+}
+
+// state is describe in one line.
+func state(t *testing.T, s *Store) string { return strings.Join(describe(t, s), ", ") }
+
+// TestOpenStoreFailures lets each system call of opening a store with leftovers fail.
+func TestOpenStoreFailures(t *testing.T) {
+	for n := 1; ; n++ {
+		f, _, d := filled(t)
+		_, err := d.CreateBlock(2)
+		check(t, err)
+		write(t, f, d.Temp()+"/run-1.tmp", "x")
+		check(t, f.MkdirAll("/s/data/db/.trash-1"))
+		write(t, f, "/s/data/db/.trash-1/MANIFEST.json", "x")
+		check(t, f.MkdirAll("/s/data/db2/v/tmp"))
+		before := f.Calls()
+		f.FailAt(n, syscall.EIO)
+		s, err := openStore(f, "/s", time.Now)
+		if f.Calls()-before < n {
+			check(t, err)
+			return
+		}
+		wantErr(t, fmt.Sprintf("call %d of opening", n), err, syscall.EIO)
+		if s != nil {
+			t.Error("a store comes with the error")
+		}
+		checkState(t, memStore(t, f), filledState)
+		checkTidy(t, f, "/s")
+	}
+}
+
+// TestStoreWalk goes through random operations, power losses and kills: every block is always whole
+// and of its version's plan, and what is done stays done.
+func TestStoreWalk(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		f := fsys.NewFaulty()
+		s := memStore(t, f)
+		settled := true // nothing was interrupted since the last power loss
+		for range 30 {
+			f.PowerOffAfter(r.IntN(30))
+			err := randomStoreOp(r, s)
+			f.PowerOn()
+			settled = settled && err == nil
+			before, crash := state(t, s), r.IntN(3) == 0
+			if crash {
+				f = f.Crash(fsys.Seeded(r.Uint64()))
+			}
+			if crash || err != nil || r.IntN(2) == 0 { // the last two: the process was killed
+				s = memStore(t, f)
+			}
+			if after := state(t, s); settled && after != before {
+				t.Errorf("%s became %s", before, after)
+			}
+			settled = settled || crash
+			if t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		}
+	}
+}
+
+// randomStoreOp does something to a random version of few.
+func randomStoreOp(r *rand.Rand, s *Store) error {
+	db, v := fmt.Sprint("db", r.IntN(2)), fmt.Sprint("v", r.IntN(2))
+	d, err := s.Dir(db, v)
+	op := r.IntN(8)
+	switch {
+	case op == 0:
+		err = s.Remove(db, v)
+	case err != nil || op == 1:
+		_, err = s.Create(db, v, plan(string(rune('A'+r.IntN(2)))))
+	case op == 2:
+		err = d.SetAside(r.IntN(3))
+	default:
+		err = addBlock(d, r.IntN(3))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,113 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"sequins/internal/fsys"
+)
+
+// Create returns the directory of a version that is to be loaded by plan m, of which DB, Version
+// and FormatVersion are filled in. If there is one of the same plan, it is returned with the blocks
+// that it has and the time it was created; of any other plan, it is removed first. The manifest is
+// durable when Create returns.
+//
+// A directory that is not a version, and in which there are files that no sequins made, is left as
+// it is and makes an error: it may be somebody's data.
+func (s *Store) Create(db, version string, m Manifest) (*Dir, error) {
+	path, err := s.versionPath(db, version)
+	if err != nil {
+		return nil, err
+	}
+	m.FormatVersion, m.DB, m.Version = manifestVersion, db, version
+	if err := m.validate(); err != nil {
+		return nil, fmt.Errorf("manifest of version %s of db %s: %w", version, db, err)
+	}
+	data, err := encodeManifest(m)
+	if err != nil {
+		return nil, fmt.Errorf("manifest of version %s of db %s: %w", version, db, err)
+	}
+	if m, err = decodeManifest(data, filepath.Join(path, manifestName)); err != nil { // so that it is the same after a restart
+		return nil, err
+	}
+	d, trash, err := s.create(path, m, data)
+	if terr := s.empty(trash); err == nil {
+		err = terr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating version %s of db %s: %w", version, db, err)
+	}
+	return d, nil
+}
+
+// create finds or makes the directory, and returns the trash that an older one became, if any.
+func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, err = s.dir(m.DB, m.Version, path)
+	switch {
+	case err == nil && d.manifest.SamePlan(m):
+		return d, "", s.revive(d)
+	case errors.Is(err, fs.ErrNotExist):
+		err = s.refuseStranger(path)
+	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrManifestVersion):
+		err = nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	trash, err = s.discard(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, trash, err
+	}
+	if err = s.make(path, data); err != nil {
+		s.unmake(path)
+		return nil, trash, err
+	}
+	s.dirs[path] = &Dir{store: s, path: path, manifest: m}
+	return s.dirs[path], trash, nil
+}
+
+// revive makes a directory that is there ready for a load: its manifest durable, as the process
+// that wrote it may have been killed before it was, and its directory for temporary files there.
+func (s *Store) revive(d *Dir) error {
+	if err := s.fs.MkdirAll(d.Temp()); err != nil {
+		return err
+	}
+	return s.fs.SyncDir(d.path)
+}
+
+// make makes the directory of a version with its manifest, durably.
+func (s *Store) make(path string, manifest []byte) error {
+	if err := s.fs.MkdirAll(filepath.Join(path, tempDir)); err != nil {
+		return err
+	}
+	// MkdirAll has fsynced the parents of what it made; but a process may have been killed
+	// after making one and before fsyncing its parent.
+	for _, dir := range []string{filepath.Dir(path), s.data} {
+		if err := s.fs.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	final := filepath.Join(path, manifestName)
+	f, err := s.fs.Create(s.tempName(final))
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(manifest); err != nil {
+		return errors.Join(err, f.Close(), s.fs.Remove(f.Name()))
+	}
+	return fsys.Publish(s.fs, f, final)
+}
+
+// unmake removes what make has left when it failed, as far as it can: it is only for tidiness, as
+// a directory without a manifest is no version, and is removed at the next start.
+func (s *Store) unmake(path string) {
+	for _, dir := range []string{filepath.Join(path, tempDir), path, filepath.Dir(path)} {
+		if err := s.fs.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sequins/internal/fsys"
+)
+
+const (
+	blockSuffix   = ".block"
+	corruptSuffix = ".corrupt-"
+)
+
+// Dir is the directory of one version in a [Store].
+type Dir struct {
+	store    *Store
+	path     string
+	manifest Manifest
+	gone     bool // removed, or replaced by one of another plan; under store.mu
+}
+
+// Manifest returns the plan of the version.
+func (d *Dir) Manifest() Manifest { return d.manifest }
+
+// Temp is a directory for sort runs and other files that do not outlive a load. [Store.Create] has
+// made it, and it is emptied when the store is opened.
+func (d *Dir) Temp() string { return filepath.Join(d.path, tempDir) }
+
+// BlockPath is where the block of partition p lies, or will lie.
+func (d *Dir) BlockPath(p int) string { return filepath.Join(d.path, blockName(p)) }
+
+func blockName(p int) string { return fmt.Sprintf("%05d%s", p, blockSuffix) }
+
+// Complete lists the partitions whose blocks are there, in ascending order.
+func (d *Dir) Complete() ([]int, error) {
+	entries, err := d.store.fs.ReadDir(d.path)
+	if err != nil {
+		return nil, err
+	}
+	var found []int
+	for _, e := range entries {
+		digits, ok := strings.CutSuffix(e.Name(), blockSuffix)
+		if !ok || e.IsDir() {
+			continue
+		}
+		p, err := strconv.Atoi(digits)
+		if err == nil && d.has(p) && e.Name() == blockName(p) {
+			found = append(found, p)
+		}
+	}
+	slices.Sort(found) // 100000.block comes before 99999.block
+	return found, nil
+}
+
+// has says whether the version has a partition p.
+func (d *Dir) has(p int) bool { return 0 <= p && p < d.manifest.Partitions }
+
+// check returns an error if nothing may be done to partition p in this directory.
+func (d *Dir) check(p int) error {
+	if !d.has(p) {
+		return fmt.Errorf("%s: partition %d of %d", d.path, p, d.manifest.Partitions)
+	}
+	if d.gone {
+		return &fs.PathError{Op: "use", Path: d.path, Err: fs.ErrNotExist}
+	}
+	return nil
+}
+
+// CreateBlock opens a new file for the block of partition p. It is to be given to PublishBlock
+// when it is whole, or else to DiscardBlock.
+func (d *Dir) CreateBlock(p int) (fsys.File, error) {
+	d.store.mu.RLock() // a directory that is not gone stays so until its file is made
+	defer d.store.mu.RUnlock()
+	if err := d.check(p); err != nil {
+		return nil, err
+	}
+	return d.store.fs.Create(d.store.tempName(d.BlockPath(p)))
+}
+
+// PublishBlock makes f, which came from CreateBlock, the block of partition p, durably, and closes
+// it. If that fails, f is removed. A block that p has already is replaced.
+func (d *Dir) PublishBlock(f fsys.File, p int) error {
+	if err := d.mine(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	d.store.mu.RLock()
+	err := d.check(p)
+	d.store.mu.RUnlock()
+	if err == nil && !strings.HasPrefix(f.Name(), d.BlockPath(p)+".") {
+		err = fmt.Errorf("%s is not for partition %d", f.Name(), p)
+	}
+	if err != nil {
+		return errors.Join(err, d.DiscardBlock(f))
+	}
+	return fsys.Publish(d.store.fs, f, d.BlockPath(p))
+}
+
+// DiscardBlock closes and removes f, which came from CreateBlock.
+func (d *Dir) DiscardBlock(f fsys.File) error {
+	if err := d.mine(f); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	err := f.Close()
+	if rerr := d.store.fs.Remove(f.Name()); !errors.Is(rerr, fs.ErrNotExist) {
+		err = errors.Join(err, rerr)
+	}
+	return err
+}
+
+// mine returns an error if f is not a temporary file of this directory: publishing or discarding
+// it would take away what is somebody else's.
+func (d *Dir) mine(f fsys.File) error {
+	if filepath.Dir(f.Name()) != d.path || !strings.HasSuffix(f.Name(), tempSuffix) {
+		return fmt.Errorf("%s is not a block being written in %s", f.Name(), d.path)
+	}
+	return nil
+}
+
+// SetAside takes the block of partition p, which turned out to be corrupt, out of the way, so that
+// the partition counts as not loaded. The file is kept for some days under another name, for those
+// who want to know what happened to it, unless another block of the partition is set aside.
+func (d *Dir) SetAside(p int) error {
+	d.store.mu.RLock()
+	defer d.store.mu.RUnlock()
+	if err := d.check(p); err != nil {
+		return err
+	}
+	prefix := blockName(p) + corruptSuffix
+	aside := prefix + strconv.FormatInt(d.store.now().Unix(), 10)
+	if err := d.store.fs.Rename(d.BlockPath(p), filepath.Join(d.path, aside)); err != nil {
+		return err
+	}
+	if err := d.store.fs.SyncDir(d.path); err != nil {
+		return err
+	}
+	entries, err := d.store.fs.ReadDir(d.path)
+	for _, e := range entries {
+		if err == nil && strings.HasPrefix(e.Name(), prefix) && e.Name() != aside {
+			err = d.store.fs.Remove(filepath.Join(d.path, e.Name()))
+		}
+	}
+	return err
+}

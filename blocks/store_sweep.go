@@ -1,0 +1,159 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// keepCorrupt is how long a block that was set aside is kept.
+const keepCorrupt = 7 * 24 * time.Hour
+
+// ours matches the names of files and directories that a version's directory may have, if nobody
+// but sequins has been there; the second line is what the first sequins left in the same
+// place.
+var ours = regexp.MustCompile(`^(MANIFEST\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)?` +
+	`|\.manifest|block-\d{5,}-[0-9a-f-]{36}\.sp[li])$`)
+
+// sweep removes what the last owner of the store left: trash, temporary files, directories of
+// versions that have no manifest, and corrupt blocks that were set aside long ago. Which versions
+// are of use it does not know.
+func (s *Store) sweep() error {
+	dbs, err := s.subdirs(s.data)
+	if err != nil {
+		return err
+	}
+	for _, db := range dbs {
+		path := filepath.Join(s.data, db)
+		if err := s.sweepTrash(path); err != nil {
+			return err
+		}
+		versions, err := s.subdirs(path)
+		if err != nil {
+			return err
+		}
+		for _, v := range versions {
+			if err := s.sweepVersion(filepath.Join(path, v)); err != nil {
+				return err
+			}
+		}
+		if err := s.removeIfEmpty(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepTrash deletes the versions of a db whose removal was begun.
+func (s *Store) sweepTrash(db string) error {
+	entries, err := s.fs.ReadDir(db)
+	if err != nil {
+		return err
+	}
+	synced := false
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), trashPrefix) {
+			continue
+		}
+		if !synced { // the renaming may not be durable yet, and must be before the deletion
+			if err := s.fs.SyncDir(db); err != nil {
+				return err
+			}
+			synced = true
+		}
+		if err := s.fs.RemoveAll(filepath.Join(db, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepVersion removes the leftovers in a version's directory, or all of it if it has no manifest
+// and nothing that is not sequins' own.
+func (s *Store) sweepVersion(path string) error {
+	_, err := s.fs.Stat(filepath.Join(path, manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		stranger, err := s.stranger(path)
+		if err != nil || stranger != "" {
+			return err // of a stranger Create says so, when it is asked for this version
+		}
+		return s.fs.RemoveAll(path)
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := s.fs.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == tempDir && e.IsDir() {
+			err = s.sweepTemp(filepath.Join(path, tempDir))
+		} else if s.leftover(e.Name()) {
+			err = s.fs.Remove(filepath.Join(path, e.Name()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepTemp empties a directory that [Dir.Temp] gave out, and keeps it.
+func (s *Store) sweepTemp(path string) error {
+	entries, err := s.fs.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := s.fs.RemoveAll(filepath.Join(path, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leftover says whether a file of this name in a version's directory is of no use any more.
+func (s *Store) leftover(name string) bool {
+	if !ours.MatchString(name) {
+		return false
+	}
+	if strings.HasSuffix(name, tempSuffix) {
+		return true
+	}
+	_, seconds, ok := strings.Cut(name, corruptSuffix)
+	if !ok {
+		return false
+	}
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	return err != nil || s.now().Sub(time.Unix(at, 0)) > keepCorrupt
+}
+
+// stranger returns the name of a file in a version's directory that is not sequins' own, or "" if
+// there is none. A directory that does not exist has none.
+func (s *Store) stranger(path string) (string, error) {
+	entries, err := s.fs.ReadDir(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for _, e := range entries {
+		if !ours.MatchString(e.Name()) {
+			return filepath.Join(path, e.Name()), nil
+		}
+	}
+	return "", nil
+}
+
+// refuseStranger returns an error if there is a stranger.
+func (s *Store) refuseStranger(path string) error {
+	stranger, err := s.stranger(path)
+	if err == nil && stranger != "" {
+		err = fmt.Errorf("%s is not a file of sequins: is the source inside the local store?", stranger)
+	}
+	return err
+}

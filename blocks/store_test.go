@@ -1,0 +1,301 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/internal/fsys"
+)
+
+// check fails the test on an error.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", what, err, want)
+	}
+}
+
+// plan returns a manifest for 3 partitions; different names, different plans.
+func plan(name string) Manifest { return Manifest{Partitions: 3, Partitioner: name} }
+
+// content is what the block of a partition has in these tests, if it was loaded by this plan.
+func content(m Manifest, p int) string {
+	return fmt.Sprintf("%s/%s by plan %s, partition %d", m.DB, m.Version, m.Partitioner, p)
+}
+
+// addBlock loads a partition.
+func addBlock(d *Dir, p int) error {
+	f, err := d.CreateBlock(p)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(f, content(d.Manifest(), p)); err != nil {
+		return errors.Join(err, d.DiscardBlock(f))
+	}
+	return d.PublishBlock(f, p)
+}
+
+// describe lists what a store has as "db/version plan [0 1 2]", and fails if a block is not whole
+// or not of its version's plan.
+func describe(t *testing.T, s *Store) []string {
+	t.Helper()
+	dbs, err := s.Databases()
+	check(t, err)
+	list := []string{}
+	for _, db := range dbs {
+		versions, err := s.Versions(db)
+		check(t, err)
+		for _, v := range versions {
+			d, err := s.Dir(db, v)
+			check(t, err)
+			complete, err := d.Complete()
+			check(t, err)
+			for _, p := range complete {
+				got, err := fsys.ReadFile(s.fs, d.BlockPath(p), 1000)
+				check(t, err)
+				if want := content(d.Manifest(), p); string(got) != want {
+					t.Errorf("block of partition %d is %q, want %q", p, got, want)
+				}
+			}
+			list = append(list, fmt.Sprint(db, "/", v, " ", d.Manifest().Partitioner, " ", complete))
+		}
+	}
+	return list
+}
+
+func wantStore(t *testing.T, s *Store, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(append([]string{}, want...), describe(t, s)); diff != "" {
+		t.Errorf("in the store (-want +got):\n%s", diff)
+	}
+}
+
+func TestStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "by", "OpenStore")
+	s, err := OpenStore(dir)
+	check(t, err)
+	wantStore(t, s)
+	_, err = s.Dir("db", "v1")
+	wantErr(t, "Dir of nothing", err, fs.ErrNotExist)
+	wantErr(t, "Remove of nothing", s.Remove("db", "v1"), fs.ErrNotExist)
+
+	d, err := s.Create("db", "v1", plan("A"))
+	check(t, err)
+	wantStore(t, s, "db/v1 A []")
+	if want := filepath.Join(dir, "data", "db", "v1", "00001.block"); d.BlockPath(1) != want {
+		t.Errorf("block is at %s, want %s", d.BlockPath(1), want)
+	}
+	check(t, addBlock(d, 2))
+	check(t, addBlock(d, 0))
+	check(t, addBlock(d, 0))
+	check(t, os.WriteFile(filepath.Join(d.Temp(), "run"), nil, 0o644))
+	_, err = s.Create("db", "v0", plan("B"))
+	check(t, err)
+	_, err = s.Create("other", "v1", plan("C"))
+	check(t, err)
+	want := []string{"db/v0 B []", "db/v1 A [0 2]", "other/v1 C []"}
+	wantStore(t, s, want...)
+	check(t, s.Close())
+
+	s, err = OpenStore(dir)
+	check(t, err)
+	wantStore(t, s, want...)
+	open, err := os.Open(d.BlockPath(2))
+	check(t, err)
+	defer open.Close()
+	check(t, s.Remove("db", "v1"))
+	wantStore(t, s, "db/v0 B []", "other/v1 C []")
+	data, err := io.ReadAll(open)
+	if err != nil || string(data) != content(d.Manifest(), 2) {
+		t.Errorf("a block that was open reads %q, %v after the removal", data, err)
+	}
+	check(t, s.Remove("db", "v0"))
+	check(t, s.Remove("other", "v1"))
+	wantStore(t, s)
+	entries, err := os.ReadDir(filepath.Join(dir, "data"))
+	if err != nil || len(entries) != 0 {
+		t.Errorf("left over after all was removed: %v, %v", entries, err)
+	}
+	check(t, s.Close())
+}
+
+// memStore opens a store on f.
+func memStore(t *testing.T, f *fsys.Faulty) *Store {
+	t.Helper()
+	s, err := openStore(f, "/s", func() time.Time { return testTime })
+	check(t, err)
+	return s
+}
+
+// filled is a store with a version of plan A that has its blocks 0 and 1.
+func filled(t *testing.T) (*fsys.Faulty, *Store, *Dir) {
+	t.Helper()
+	f := fsys.NewFaulty()
+	s := memStore(t, f)
+	d, err := s.Create("db", "v", plan("A"))
+	check(t, err)
+	check(t, addBlock(d, 0))
+	check(t, addBlock(d, 1))
+	return f, s, d
+}
+
+func TestStoreNames(t *testing.T) {
+	_, s, _ := filled(t)
+	long := strings.Repeat("x", 256)
+	for _, name := range []string{"", ".", "..", ".trash-1", "_x", "-x", "a/b", "../db", "a\x00", "ä", "a b", "a\n", long} {
+		_, createDB := s.Create(name, "v", plan("A"))
+		_, createVersion := s.Create("db", name, plan("A"))
+		_, dirDB := s.Dir(name, "v")
+		_, dirVersion := s.Dir("db", name)
+		_, versions := s.Versions(name)
+		for _, err := range []error{createDB, createVersion, dirDB, dirVersion, versions, s.Remove(name, "v"), s.Remove("db", name)} {
+			if err == nil || !strings.Contains(err.Error(), "name") || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%q passes for a name: %v", name, err)
+			}
+		}
+	}
+	for _, name := range []string{"a", "0", "A.b_c-d", "a..", long[:255]} {
+		_, err := s.Create(name, name, plan("A"))
+		check(t, err)
+		check(t, s.Remove(name, name))
+	}
+	wantStore(t, s, "db/v A [0 1]")
+}
+
+func TestCreateInvalid(t *testing.T) {
+	_, s, _ := filled(t)
+	if _, err := s.Create("db", "v2", Manifest{Partitions: -1}); err == nil {
+		t.Error("-1 partitions are accepted")
+	}
+	wantStore(t, s, "db/v A [0 1]")
+}
+
+func TestCreateAgain(t *testing.T) {
+	f, s, d := filled(t)
+	same := plan("A")
+	same.Created = testTime
+	d2, err := s.Create("db", "v", same)
+	check(t, err)
+	if d2 != d || !d2.Manifest().Created.IsZero() {
+		t.Errorf("the same plan makes another manifest")
+	}
+	wantStore(t, s, "db/v A [0 1]")
+	wantStore(t, memStore(t, f), "db/v A [0 1]")
+
+	_, err = s.Create("db", "v", plan("B"))
+	check(t, err)
+	wantStore(t, s, "db/v B []")
+	wantStore(t, memStore(t, f.Crash(fsys.Lose)), "db/v B []")
+}
+
+// write makes a file.
+func write(t *testing.T, fsys fsys.FS, name, content string) {
+	t.Helper()
+	f, err := fsys.Create(name)
+	check(t, err)
+	_, err = io.WriteString(f, content)
+	check(t, err)
+	check(t, f.Close())
+}
+
+func TestBadManifests(t *testing.T) {
+	newer := []byte(`{"format_version":2}`)
+	tests := []struct {
+		name    string
+		content []byte
+		want    error
+	}{
+		{"damaged", []byte("x"), ErrCorrupt},
+		{"empty", nil, ErrCorrupt},
+		{"newer", newer, ErrManifestVersion},
+		{"too long", append(newer, make([]byte, maxManifest)...), ErrCorrupt},
+		{"of another version", []byte(seal(goodBody)), ErrCorrupt},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, remove := range []bool{false, true} {
+				f, _, _ := filled(t)
+				check(t, f.Alter("/s/data/db/v/MANIFEST.json", func([]byte) []byte { return tt.content }))
+				s := memStore(t, f)
+				_, err := s.Dir("db", "v")
+				wantErr(t, "Dir", err, tt.want)
+				if err == nil || !strings.Contains(err.Error(), "/s/data/db/v/MANIFEST.json") {
+					t.Errorf("the error does not name the file: %v", err)
+				}
+				if versions, err := s.Versions("db"); err != nil || len(versions) != 1 {
+					t.Errorf("Versions: %v, %v", versions, err)
+				}
+				if remove {
+					check(t, s.Remove("db", "v"))
+					wantStore(t, s)
+					continue
+				}
+				_, err = s.Create("db", "v", plan("A"))
+				check(t, err)
+				wantStore(t, s, "db/v A []")
+			}
+		})
+	}
+}
+
+// TestConcurrentStore is for the race detector: versions come and go while others are loaded.
+func TestConcurrentStore(t *testing.T) {
+	s, err := OpenStore(t.TempDir())
+	check(t, err)
+	defer s.Close()
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for range 10 {
+				db, v := "db"+fmt.Sprint(i%2), "v"+fmt.Sprint(i)
+				d, err := s.Create(db, v, plan("A"))
+				if err == nil {
+					err = errors.Join(addBlock(d, 0), addBlock(d, 1), d.SetAside(1))
+				}
+				if _, lerr := s.Databases(); lerr != nil {
+					err = errors.Join(err, lerr)
+				}
+				if err = errors.Join(err, s.Remove(db, v)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	wantStore(t, s)
+}
+
+// TestStoreDiskFull: where the disk is full nothing is left but what was there, and what there is
+// can still be served.
+func TestStoreDiskFull(t *testing.T) {
+	f, s, d := filled(t)
+	f.SetFree(10)
+	wantErr(t, "PublishBlock", addBlock(d, 2), syscall.ENOSPC)
+	_, err := s.Create("db", "v2", plan("A"))
+	wantErr(t, "Create", err, syscall.ENOSPC)
+	entries, err := f.ReadDir("/s/data/db")
+	check(t, err)
+	if len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+	wantStore(t, s, "db/v A [0 1]")
+	wantStore(t, memStore(t, f), "db/v A [0 1]")
+}
