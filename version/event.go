@@ -22,7 +22,10 @@ type (
 	// Absent answers Open: there is nothing of the version to be opened.
 	Absent struct{ Version string }
 	// Planned says that a load has found out how its version is partitioned.
-	Planned struct{ Version string }
+	Planned struct {
+		Version string
+		Changed bool // not as it was when the version was put into the set
+	}
 	// Seen tells how much of a version is there. It answers Open, Prepare and
 	// SetAside, and comes whenever a partition has been published or the
 	// cluster has changed.
@@ -77,8 +80,8 @@ const (
 	// Load loads the partitions that are missing. First comes Planned, and in
 	// the end always LoadEnded.
 	Load
-	// Prepare puts a planned version into the set, to be read by name.
-	// Answered by Seen.
+	// Prepare puts a planned version into the set, to be read by name, in the
+	// place of one whose files have changed if there is one. Answered by Seen.
 	Prepare
 	// Activate makes a version the current one.
 	Activate

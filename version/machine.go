@@ -64,7 +64,7 @@ func (m *machine) note(e Event) {
 			v.Work = Resting
 		}
 	case Planned:
-		m.notePlanned(e.Version)
+		m.notePlanned(e)
 	case Seen:
 		m.noteSeen(e)
 	case LoadEnded:
@@ -127,10 +127,17 @@ func (m *machine) retryDeletes() {
 	}
 }
 
-func (m *machine) notePlanned(name string) {
-	if v := m.entry(name); v != nil && v.Work == Loading && v.Exit == Staying && !v.Live {
+// notePlanned makes a version readable, or replaces what was readable of it by
+// what its files are now. If clients are answered from it, it stays as it is.
+func (m *machine) notePlanned(e Planned) {
+	v := m.entry(e.Version)
+	if v == nil || v.Work != Loading || v.Exit != Staying || v.Status == Active {
+		return
+	}
+	if !v.Live || e.Changed {
 		v.Live, v.Status = true, Prepared
-		m.act(Prepare, name)
+		v.Complete, v.Replicated = false, false
+		m.act(Prepare, v.Name)
 	}
 }
 

@@ -50,7 +50,7 @@ var scripts = map[string][]step{
 	"a first version is loaded and served": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1"}, "prepare 1", "1:PREPARED"},
+		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
 		{partly("1"), "", "1:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
@@ -59,7 +59,7 @@ var scripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2"}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 		{ok("2"), "", "1:REMOVING 2:ACTIVE*"},
 		{list("1", "2"), "", "1:REMOVING 2:ACTIVE*"},
@@ -107,14 +107,14 @@ var scripts = map[string][]step{
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
 		{list("1", "2", "3"), "load 3, cancel 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
-		{Planned{"2"}, "", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
+		{Planned{"2", false}, "", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{bad("2"), "delete 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 		{Deleted{"2", ""}, "", "1:ACTIVE* 3:BUILDING"},
 	},
 	"superseded after it was prepared: it may have readers": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1"}, "prepare 1", "1:PREPARED"},
+		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
 		{list("1", "2"), "load 2, retire 1, cancel 1", "1:REMOVING 2:BUILDING"},
 		{here("1"), "", "1:REMOVING 2:BUILDING"}, // too late
 		{Idle{"1"}, "close 1", "1:REMOVING 2:BUILDING"},
@@ -136,10 +136,25 @@ var scripts = map[string][]step{
 		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:BUILDING"},
 		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
 		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:BUILDING"},
-		{Planned{"3"}, "prepare 3", "1:ACTIVE* 3:PREPARED"},
+		{Planned{"3", false}, "prepare 3", "1:ACTIVE* 3:PREPARED"},
 		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
 		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:PREPARED"},
 		{here("3"), "activate 3, retire 1", "1:REMOVING 3:ACTIVE*"},
+	},
+	"a version that failed and was repaired is not what it was": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{Absent{"1"}, "load 1", "1:BUILDING"},
+		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{partly("1"), "", "1:PREPARED"},
+		{bad("1"), "", "1:ERROR"},
+		{list("1"), "load 1", "1:PREPARED"},
+		{Planned{"1", true}, "prepare 1", "1:PREPARED"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{ok("1"), "", "1:ACTIVE*"},
+		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{partly("1"), "load 1", "1:ACTIVE*"},
+		{Planned{"1", true}, "", "1:ACTIVE*"}, // clients are answered from it: it cannot be replaced
+		{bad("1"), "", "1:ACTIVE*"},
 	},
 	"an error with nothing to serve: the next older of the newest three": {
 		{source("1", "2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
@@ -151,7 +166,7 @@ var scripts = map[string][]step{
 		{list("1", "2", "3", "4"), "load 4, load 3", "2:BUILDING 3:BUILDING 4:BUILDING"},
 		{bad("4"), "", "2:BUILDING 3:BUILDING 4:ERROR"},
 		{bad("3"), "", "2:BUILDING 3:ERROR 4:ERROR"},
-		{Planned{"2"}, "prepare 2", "2:PREPARED 3:ERROR 4:ERROR"},
+		{Planned{"2", false}, "prepare 2", "2:PREPARED 3:ERROR 4:ERROR"},
 		{here("2"), "activate 2, delete 3", "2:ACTIVE* 3:REMOVING 4:ERROR"},
 		{ok("2"), "", "2:ACTIVE* 3:REMOVING 4:ERROR"},
 		{Deleted{"3", ""}, "", "2:ACTIVE* 4:ERROR"},
@@ -163,7 +178,7 @@ var scripts = map[string][]step{
 		{Absent{"2"}, "load 2", "2:BUILDING"},
 		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
 		{list("1", "2"), "load 2", "1:BUILDING 2:BUILDING"},
-		{Planned{"2"}, "prepare 2", "1:BUILDING 2:PREPARED"},
+		{Planned{"2", false}, "prepare 2", "1:BUILDING 2:PREPARED"},
 		{here("2"), "activate 2, cancel 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"a fresh version supersedes an older one that loads because another failed": {
@@ -177,7 +192,7 @@ var scripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2"}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{Gone{}, "close 1, close 2, cancel 2", "1:REMOVING 2:REMOVING"},
 		{Gone{}, "", "1:REMOVING 2:REMOVING"},
 		{list("1", "2", "3"), "", "1:REMOVING 2:REMOVING"},
@@ -200,7 +215,7 @@ var scripts = map[string][]step{
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
-		{Planned{"1"}, "", "1:ACTIVE*"},
+		{Planned{"1", false}, "", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 		{Corrupted{"1", 4}, "", "1:ACTIVE*"}, // again: not before the next refresh
@@ -227,7 +242,7 @@ var scripts = map[string][]step{
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{elsewhere("1"), "activate 1, load 1", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2"}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{partly("2"), "", "1:ACTIVE* 2:PREPARED"},
 		{elsewhere("2"), "activate 2, retire 1, cancel 1", "1:REMOVING 2:ACTIVE*"},
 		{here("2"), "", "1:REMOVING 2:ACTIVE*"},
@@ -237,7 +252,7 @@ var scripts = map[string][]step{
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:BUILDING"},
-		{Planned{"2"}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR"},
 		{elsewhere("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:REMOVING 2:ACTIVE*"},
@@ -245,7 +260,7 @@ var scripts = map[string][]step{
 	"in a cluster what is done here waits for the others, even if a newer one is found": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{Absent{"1"}, "load 1", "1:BUILDING"},
-		{Planned{"1"}, "prepare 1", "1:PREPARED"},
+		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
 		{waiting("1"), "", "1:PREPARED"},
 		{ok("1"), "", "1:PREPARED"},
 		{list("1", "2"), "load 2", "1:PREPARED 2:BUILDING"},
@@ -261,7 +276,7 @@ var scripts = map[string][]step{
 		{Idle{"1"}, "", "1:AVAILABLE"},
 		{Closed{"1"}, "", "1:AVAILABLE"},
 		{Deleted{"1", ""}, "", "1:AVAILABLE"},
-		{Planned{"1"}, "", "1:AVAILABLE"},
+		{Planned{"1", false}, "", "1:AVAILABLE"},
 	},
 }
 
@@ -296,7 +311,7 @@ func TestReasons(t *testing.T) {
 	if v, found := s.Entry("1"); !found || v.Status != Building || v.Reason != "part-00000 is truncated" {
 		t.Errorf("a retried version shows %+v; want it building with the reason of its last failure", v)
 	}
-	for _, e := range []Event{Planned{"1"}, here("1"), ok("1")} {
+	for _, e := range []Event{Planned{"1", false}, here("1"), ok("1")} {
 		s, _ = Next(s, e)
 	}
 	if v, _ := s.Entry("1"); v.Reason != "" {

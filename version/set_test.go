@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -319,76 +317,6 @@ func TestAcquireDoesNotAllocate(t *testing.T) {
 		s.AcquireVersion("1").Release()
 	}); n != 0 {
 		t.Errorf("%v allocations a request", n)
-	}
-}
-
-// TestStress has readers on a set whose versions are replaced, retired, removed
-// and closed as fast as they go. No reader may meet a closed block, find no
-// version, or find an older one than before.
-func TestStress(t *testing.T) {
-	const versions, readers = 3000, 4
-	s, _ := ready(t, name(0), 2)
-	ctx, stop := context.WithCancel(t.Context())
-	var group, closing sync.WaitGroup
-	for range readers {
-		group.Go(func() { readOn(ctx, t, s) })
-	}
-	group.Go(func() { // one that asks by name, also for what has gone
-		for i := 0; ctx.Err() == nil; i++ {
-			if h := s.AcquireVersion(name(i % versions)); h != nil {
-				get(t, h)
-				h.Release()
-			}
-		}
-	})
-	for i := 1; i <= versions; i++ {
-		v := newVersion(name(i), 2)
-		for p := range 2 {
-			must(t, v.Put(p, &fakeBlock{}))
-		}
-		must(t, s.Prepare(v))
-		must(t, s.Activate(name(i)))
-		s.Retire(name(i - 1))
-		old := s.Remove(name(i - 1))
-		closing.Go(func() {
-			if err := old.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
-		if i%3 == 0 {
-			must(t, v.Put(1, &fakeBlock{}))
-		}
-	}
-	stop()
-	group.Wait()
-	closing.Wait()
-	must(t, s.Remove(name(versions)).Close(t.Context()))
-}
-
-func name(i int) string { return fmt.Sprintf("%06d", i) }
-
-func readOn(ctx context.Context, t *testing.T, s *Set) {
-	last := ""
-	for ctx.Err() == nil {
-		h := s.Acquire()
-		if h == nil {
-			t.Error("no version")
-			return
-		}
-		if strings.Compare(h.Version(), last) < 0 {
-			t.Errorf("%s after %s", h.Version(), last)
-		}
-		last = h.Version()
-		get(t, h)
-		h.Release()
-	}
-}
-
-func get(t *testing.T, h *Handle) {
-	for p := range h.Partitions() {
-		if _, found, err := h.Get(p, nil, nil); !found || err != nil {
-			t.Errorf("%s/%d: %v, %v", h.Version(), p, found, err)
-		}
 	}
 }
 

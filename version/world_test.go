@@ -1,0 +1,250 @@
+package version
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// A world is a node and its source as far as they matter to the machine: it
+// carries actions out, objects to those that make no sense, and knows which
+// events can come next.
+type world struct {
+	t     *testing.T
+	rnd   *rand.Rand
+	solo  bool
+	state State
+	trace []string
+
+	source   []string        // versions in the source
+	broken   map[string]bool // versions whose loads fail
+	disk     map[string]bool
+	loads    map[string]bool // running; true if cancelled
+	planned  map[string]bool // running loads that have planned
+	live     map[string]bool
+	held     map[string]bool // all partitions are here
+	lingers  map[string]bool
+	closing  map[string]bool
+	current  string
+	answered []string // every version that was ever activated
+	queue    []Event  // answers that come before anything else
+	gone     bool
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), broken: map[string]bool{}, disk: map[string]bool{},
+		loads: map[string]bool{}, planned: map[string]bool{}, live: map[string]bool{}, held: map[string]bool{},
+		lingers: map[string]bool{}, closing: map[string]bool{}}
+	w.solo = w.rnd.IntN(2) == 0
+	return w
+}
+
+func (w *world) fatalf(format string, args ...any) {
+	w.t.Helper()
+	for _, line := range w.trace[max(0, len(w.trace)-40):] {
+		w.t.Log(line)
+	}
+	w.t.Fatalf(format, args...)
+}
+
+func (w *world) seen(v string) Seen {
+	return Seen{v, w.held[v], w.held[v] && w.solo || !w.solo && w.rnd.IntN(4) == 0}
+}
+
+// feed gives an event to the machine and carries out what it says, with all
+// the answers that come at once.
+func (w *world) feed(e Event) {
+	w.queue = append(w.queue, e)
+	for len(w.queue) > 0 {
+		e := w.queue[0]
+		w.queue = w.queue[1:]
+		before := w.state
+		next, actions := Next(w.state, e)
+		w.state = next
+		w.trace = append(w.trace, fmt.Sprintf("%T%v → %s | %v", e, e, describe(actions), next))
+		w.checkStates(before, next, e)
+		for _, a := range actions {
+			w.carryOut(a)
+		}
+		w.check()
+	}
+}
+
+func (w *world) answer(e Event) { w.queue = append(w.queue, e) }
+
+func (w *world) carryOut(a Action) {
+	v := a.Version
+	if _, known := w.state.Entry(v); !known {
+		w.fatalf("%v: of a version that is forgotten", a)
+	}
+	switch a.Op {
+	case Open:
+		w.must(a, !w.live[v])
+		if w.held[v] && w.disk[v] || !w.solo && w.rnd.IntN(3) == 0 {
+			w.live[v] = true
+			w.answer(w.seen(v))
+		} else {
+			w.answer(Absent{v})
+		}
+	case Load:
+		_, running := w.loads[v]
+		w.must(a, !running && !w.closing[v] && !w.lingers[v])
+		w.loads[v], w.disk[v] = false, true
+	case Prepare:
+		w.must(a, w.planned[v] && v != w.current && !w.closing[v])
+		w.live[v], w.held[v] = true, false
+		w.answer(w.seen(v))
+	case Activate:
+		w.must(a, w.live[v] && v > w.current && (!w.solo || w.held[v]))
+		w.current = v
+		w.answered = append(w.answered, v)
+	case SetAside:
+		w.must(a, w.live[v])
+		w.held[v] = false
+		w.answer(w.seen(v))
+	case Cancel:
+		cancelled, running := w.loads[v]
+		w.must(a, running && !cancelled)
+		w.loads[v] = true
+	case Retire:
+		w.must(a, w.live[v] && !w.lingers[v] && !w.closing[v] && v != w.current)
+		w.lingers[v] = true
+	case Close:
+		w.must(a, w.live[v] && !w.closing[v] && (v != w.current || w.state.Gone))
+		delete(w.lingers, v)
+		w.closing[v] = true
+	case Delete:
+		_, running := w.loads[v]
+		w.must(a, !running && !w.live[v])
+		if w.rnd.IntN(10) == 0 {
+			w.answer(Deleted{v, "busy"})
+			return
+		}
+		delete(w.disk, v)
+		delete(w.held, v)
+		w.answer(Deleted{v, ""})
+	}
+}
+
+func (w *world) must(a Action, ok bool) {
+	w.t.Helper()
+	if !ok {
+		w.fatalf("%v makes no sense now", a)
+	}
+}
+
+// successors is what the comments of the Status constants say.
+var successors = map[Status][]Status{
+	Available: {Building, Prepared, Active, Error, Removing},
+	Building:  {Prepared, Error, Removing},
+	Prepared:  {Active, Error, Removing},
+	Active:    {Removing},
+	Error:     {Building, Prepared, Active, Removing},
+}
+
+func (w *world) checkStates(before, after State, e Event) {
+	w.t.Helper()
+	for _, v := range after.Entries {
+		old, found := before.Entry(v.Name)
+		if e == (Deleted{v.Name, ""}) {
+			continue // forgotten, and found in the source again
+		}
+		if found && old.Status != v.Status && !slices.Contains(successors[old.Status], v.Status) {
+			w.fatalf("%s: %v → %v is not a legal step", v.Name, old.Status, v.Status)
+		}
+	}
+	if !after.Gone && after.Current < before.Current {
+		w.fatalf("current went back from %q to %q", before.Current, after.Current)
+	}
+}
+
+// check holds the invariants that are true at any time.
+func (w *world) check() {
+	w.t.Helper()
+	active, loads := 0, 0
+	for _, v := range w.state.Entries {
+		if v.Status == Active {
+			active++
+			if v.Name != w.state.Current {
+				w.fatalf("%s is active and not current", v.Name)
+			}
+		}
+		if v.Status == Removing && v.Exit == Staying || v.Status != Removing && v.Exit != Staying {
+			w.fatalf("%s: status %v and exit %v", v.Name, v.Status, v.Exit)
+		}
+		if v.Status == Error && v.Reason == "" {
+			w.fatalf("%s: an error without a reason", v.Name)
+		}
+		if v.Live != w.live[v.Name] && len(w.queue) == 0 {
+			w.fatalf("%s: live is %v, should be %v", v.Name, v.Live, w.live[v.Name])
+		}
+	}
+	if want := min(1, len(w.state.Current)); active != want {
+		w.fatalf("%d versions are active, current is %q", active, w.state.Current)
+	}
+	if w.state.Current != w.current && !w.state.Gone {
+		w.fatalf("current is %q, the node serves %q", w.state.Current, w.current)
+	}
+	for _, cancelled := range w.loads {
+		if !cancelled {
+			loads++
+		}
+	}
+	if loads > Newest {
+		w.fatalf("%d loads run", loads)
+	}
+}
+
+// possible returns all events that could come now.
+func (w *world) possible() []func() {
+	var all []func()
+	can := func(f func()) { all = append(all, f) }
+	for _, v := range sorted(w.loads) {
+		cancelled := w.loads[v]
+		switch {
+		case cancelled:
+			can(func() { w.endLoad(v, "cancelled") })
+		case !w.planned[v]:
+			can(func() { w.planned[v] = true; w.feed(Planned{v, w.rnd.IntN(5) == 0}) })
+			can(func() { w.endLoad(v, "cannot plan") })
+		case w.broken[v]:
+			can(func() { w.endLoad(v, "broken") })
+		default:
+			can(func() { w.feed(w.seen(v)) })
+			can(func() { w.held[v] = true; w.feed(w.seen(v)) })
+			can(func() { w.endLoad(v, "") })
+		}
+	}
+	for _, v := range sorted(w.live) {
+		can(func() { w.feed(w.seen(v)) })
+		if w.rnd.IntN(10) == 0 {
+			can(func() { w.feed(Corrupted{v, w.rnd.IntN(3)}) })
+		}
+	}
+	for _, v := range sorted(w.lingers) {
+		can(func() { delete(w.lingers, v); w.feed(Idle{v}) })
+	}
+	for _, v := range sorted(w.closing) {
+		can(func() { w.closed(v) })
+	}
+	return all
+}
+
+func (w *world) closed(v string) {
+	delete(w.closing, v)
+	delete(w.live, v)
+	w.feed(Closed{v})
+}
+
+func (w *world) endLoad(v, err string) {
+	if err == "" {
+		w.held[v] = true
+		if w.live[v] {
+			w.feed(w.seen(v))
+		}
+	}
+	delete(w.loads, v)
+	delete(w.planned, v)
+	w.feed(LoadEnded{v, err})
+}
