@@ -32,6 +32,7 @@ type Meta struct {
 	Version     string   `json:"version"`
 	Format      string   `json:"format"`      // sequencefile, mapfile, sparkey
 	Partitioner string   `json:"partitioner"` // what the files were cut by: string, hadoop, spark, cascading, or none
+	Partitions  int      `json:"partitions"`  // one a file, but for Sparkey, where several logs may make one partition
 	Fits        []string `json:"fits"`        // every partitioner under which each record lies in its file, in the order of the design's table
 	Compression string   `json:"compression"` // NONE, RECORD, BLOCK; for Sparkey NONE, SNAPPY, ZSTD
 	Codec       string   `json:"codec"`       // Java class; empty with NONE and for Sparkey

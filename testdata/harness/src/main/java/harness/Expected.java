@@ -43,7 +43,8 @@ final class Expected {
         field(b, "version", quote(version));
         field(b, "format", quote(f.format));
         field(b, "partitioner", quote(f.cut == null ? "none" : f.cut.id()));
-        field(b, "fits", list(fits(files)));
+        field(b, "partitions", Integer.toString(f.cut == null ? files.size() : f.files));
+        field(b, "fits", list(fits(files, f.logsPerPartition)));
         field(b, "compression", quote(f.compression));
         field(b, "codec", quote(f.codec.isEmpty() || f.format.equals("sparkey") ? f.codec : f.codecClass()));
         field(b, "keyClass", quote(f.format.equals("sparkey") ? "" : f.key.type.getName()));
@@ -58,14 +59,14 @@ final class Expected {
         return b.append("\n}\n").toString();
     }
 
-    /** The functions under which every record lies in the partition of its file, the i-th of n; the table's order. */
-    private static List<String> fits(Map<String, List<Rec>> files) {
+    /** The functions under which every record lies in the partition of its file, where files i*per to i*per + per-1 are partition i. */
+    private static List<String> fits(Map<String, List<Rec>> files, int per) {
         List<List<Rec>> all = new ArrayList<>(files.values());
         List<String> out = new ArrayList<>();
         for (Cut c : Cut.values()) {
             boolean ok = true;
             for (int i = 0; i < all.size() && ok; i++)
-                for (Rec r : all.get(i)) ok &= c.partition(r.key(), all.size()) == i;
+                for (Rec r : all.get(i)) ok &= c.partition(r.key(), all.size() / per) == i / per;
             if (ok) out.add(c.id());
         }
         return out;

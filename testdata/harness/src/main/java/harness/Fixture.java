@@ -18,6 +18,8 @@ final class Fixture {
     /** SequenceFile header version; Hadoop writes 6. */
     int header = 6;
     int sparkeyBlock;
+    /** Sparkey only: files is then the number of partitions, each in so many logs. */
+    int logsPerPartition = 1;
     boolean manifestCommitter, keepCrc, success = true;
     final Map<String, String> metadata = new TreeMap<>();
     final Map<String, String> conf = new TreeMap<>();
@@ -37,6 +39,8 @@ final class Fixture {
     Fixture sync(int every) { this.syncEvery = every; return this; }
     Fixture header(int version) { this.header = version; return this; }
     Fixture conf(String k, String v) { conf.put(k, v); return this; }
+
+    Fixture perPartition(int logs) { this.logsPerPartition = logs; return this; }
 
     String codecClass() { return "org.apache.hadoop.io.compress." + codec; }
     String fileName(int i) { return base + String.format("%05d", i); }

@@ -5,53 +5,64 @@ import java.nio.file.*;
 import java.util.*;
 
 /**
- * Line protocol: one command a line on stdin, one reply line a command on stdout
- * ("OK key=value ..." or "ERR message"); logs go to stderr. EOF on stdin ends the process,
- * so the servers die with the Go test that started it.
+ * Runs real servers and jobs for tests. One command a line on stdin, one reply line a command on stdout: "OK key=value ..." or "ERR message";
+ * logs go to stderr. It ends when stdin does or when the process that started it is gone, so nothing outlives the test.
+ *
+ * <pre>java harness.Main [DIRECTORY]    everything that is written without being told where goes under DIRECTORY</pre>
  */
 public final class Main {
     static Path root;
+    /** What has to be closed at the end, by name, in the order of opening. */
     static final Map<String, AutoCloseable> open = new LinkedHashMap<>();
 
+    private Main() {}
+
     public static void main(String[] a) throws Exception {
-        long t0 = System.nanoTime();
         root = Paths.get(a.length > 0 ? a[0] : Files.createTempDirectory("harness").toString()).toAbsolutePath();
         Files.createDirectories(root);
         PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), true);
         System.setOut(System.err); // libraries that print must not disturb the protocol
+        dieWithParent();
         out.println("OK ready=1 root=" + root + " pid=" + ProcessHandle.current().pid());
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        for (String line; (line = in.readLine()) != null; ) {
+        for (String line; (line = in.readLine()) != null && !line.equals("quit"); ) {
             line = line.trim();
-            if (line.isEmpty() || line.startsWith("#")) continue;
-            if (line.equals("quit")) break;
-            String[] w = line.split("\\s+");
-            Map<String, String> o = new LinkedHashMap<>();
-            for (int i = 1; i < w.length; i++) {
-                int e = w[i].indexOf('=');
-                if (e < 0) o.put(w[i], ""); else o.put(w[i].substring(0, e), w[i].substring(e + 1));
-            }
-            long t = System.nanoTime();
-            String r;
-            try {
-                r = "OK " + run(w[0], o);
-            } catch (Throwable e) {
-                StringWriter sw = new StringWriter();
-                e.printStackTrace(new PrintWriter(sw));
-                System.err.println(sw);
-                r = "ERR " + (e.getClass().getName() + ": " + e.getMessage()).replace('\n', ' ');
-            }
-            out.println(r + " ms=" + (System.nanoTime() - t) / 1_000_000);
+            if (!line.isEmpty() && !line.startsWith("#")) out.println(answer(line));
         }
-        List<AutoCloseable> c = new ArrayList<>(open.values());
-        Collections.reverse(c);
-        for (AutoCloseable x : c) try { x.close(); } catch (Throwable e) { e.printStackTrace(); }
-        out.println("OK bye uptime_ms=" + (System.nanoTime() - t0) / 1_000_000);
+        closeAll();
+        out.println("OK bye=1");
         System.exit(0);
     }
 
-    static String run(String cmd, Map<String, String> o) throws Exception {
-        return switch (cmd) {
+    /** A test that is killed closes stdin too, but that is seen only after the command at hand, and a job can take long. */
+    private static void dieWithParent() {
+        ProcessHandle.current().parent().ifPresent(p -> p.onExit().thenRun(() -> Runtime.getRuntime().halt(3)));
+    }
+
+    private static String answer(String line) {
+        String[] w = line.split("\\s+");
+        long t = System.nanoTime();
+        String r;
+        try {
+            r = "OK " + run(w[0], options(w));
+        } catch (Throwable e) {
+            e.printStackTrace();
+            r = "ERR " + (e.getClass().getName() + ": " + e.getMessage()).replaceAll("\\s+", " ");
+        }
+        return r + " ms=" + (System.nanoTime() - t) / 1_000_000;
+    }
+
+    private static Map<String, String> options(String[] words) {
+        Map<String, String> o = new LinkedHashMap<>();
+        for (String w : Arrays.asList(words).subList(1, words.length)) {
+            int e = w.indexOf('=');
+            o.put(e < 0 ? w : w.substring(0, e), e < 0 ? "" : w.substring(e + 1));
+        }
+        return o;
+    }
+
+    private static String run(String command, Map<String, String> o) throws Exception {
+        return switch (command) {
             case "zk" -> Zk.run(o);
             case "dfs" -> Dfs.run(o);
             case "kdc" -> Kdc.run(o);
@@ -59,7 +70,20 @@ public final class Main {
             case "codecs" -> Jobs.codecs();
             case "fixtures" -> Fixtures.run(o);
             case "vectors" -> Vectors.run(o);
-            default -> throw new IllegalArgumentException("unknown command " + cmd);
+            case "read" -> ReadBack.run(o);
+            default -> throw new IllegalArgumentException("unknown command " + command);
         };
+    }
+
+    private static void closeAll() {
+        List<AutoCloseable> c = new ArrayList<>(open.values());
+        Collections.reverse(c);
+        for (AutoCloseable x : c) {
+            try {
+                x.close();
+            } catch (Throwable e) {
+                e.printStackTrace();
+            }
+        }
     }
 }
