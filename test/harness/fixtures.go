@@ -12,7 +12,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -69,11 +68,24 @@ func (r *Record) HasValue(got []byte) bool {
 // FixturesDir is testdata/fixtures: a source whose every db is a fixture.
 func FixturesDir(t testing.TB) string {
 	t.Helper()
-	_, file, _, ok := runtime.Caller(0)
-	if !ok {
-		t.Fatal("harness: no caller information, so testdata cannot be found")
+	return filepath.Join(testdata(t), "fixtures")
+}
+
+// testdata finds the module's testdata from the working directory, which for a test is its package's.
+func testdata(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(filepath.Dir(file), "..", "..", "testdata", "fixtures")
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
+			return filepath.Join(d, "testdata")
+		}
+		if d == filepath.Dir(d) {
+			t.Fatalf("harness: no go.mod above %s", dir)
+		}
+	}
 }
 
 // Fixtures lists all fixtures by name.

@@ -1,0 +1,109 @@
+package harness
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// build compiles the Java program in dir, unless what lies in dir/target was compiled from the same sources. Test packages run side by side,
+// so it works under a lock.
+func build(dir string) error {
+	target := filepath.Join(dir, "target")
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return err
+	}
+	unlock, err := lock(filepath.Join(target, "build.lock"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	want, err := sourceHash(dir)
+	if err != nil {
+		return err
+	}
+	stamp := filepath.Join(target, "stamp")
+	if got, err := os.ReadFile(stamp); err == nil && string(got) == want && classPathIsWhole(target) {
+		return nil
+	}
+	if err := os.RemoveAll(filepath.Join(target, "classes")); err != nil { // a class whose source is gone must go, too
+		return err
+	}
+	if err := maven(dir); err != nil {
+		return err
+	}
+	return os.WriteFile(stamp, []byte(want), 0o644)
+}
+
+func maven(dir string) error {
+	cmd := exec.Command("mvn", "-B", "-ntp", "-q", "-Pnative", "compile")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("mvn compile in %s: %w\n%s", dir, err, lastLines(out, 30))
+	}
+	return nil
+}
+
+// lock takes an exclusive lock on a file, waiting for whoever has it.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil
+}
+
+// sourceHash covers all that is compiled, names and contents.
+func sourceHash(dir string) (string, error) {
+	h := sha256.New()
+	add := func(path string) error {
+		b, err := os.ReadFile(path)
+		fmt.Fprintf(h, "%s %d\n", path, len(b))
+		h.Write(b)
+		return err
+	}
+	err := filepath.WalkDir(filepath.Join(dir, "src"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		return add(path)
+	})
+	err = errors.Join(err, add(filepath.Join(dir, "pom.xml")))
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// classPathIsWhole reports whether the jars are still where Maven left them: its repository may have been cleaned since.
+func classPathIsWhole(target string) bool {
+	b, err := os.ReadFile(filepath.Join(target, "cp.txt"))
+	if err != nil {
+		return false
+	}
+	for _, jar := range strings.Split(strings.TrimSpace(string(b)), string(os.PathListSeparator)) {
+		if _, err := os.Stat(jar); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func lastLines(b []byte, n int) []byte {
+	lines := bytes.Split(bytes.TrimSpace(b), []byte("\n"))
+	return bytes.Join(lines[max(0, len(lines)-n):], []byte("\n"))
+}

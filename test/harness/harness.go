@@ -1,0 +1,166 @@
+package harness
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// commandTimeout bounds one command. The longest that tests run, a job of a million records, takes some fifteen seconds.
+	commandTimeout = 3 * time.Minute
+	// quitTimeout bounds an orderly end, in which servers are shut down; then the process is killed.
+	quitTimeout = 30 * time.Second
+)
+
+// A Harness is a running Java program (testdata/harness) in which a test starts real servers and jobs. It runs one command at a time.
+type Harness struct {
+	// Root is the directory under which the program writes everything that it is not told where to write. It goes with the test.
+	Root string
+
+	mu      sync.Mutex
+	cmd     *exec.Cmd
+	stdin   io.WriteCloser
+	replies chan string // closed when the program ends
+	log     string      // file of its stderr
+	broken  error       // why nothing can be asked any more
+}
+
+// Start builds the program if its sources have changed, runs it, and ends it with the test. Without Java or Maven the test fails.
+func Start(t testing.TB) *Harness {
+	t.Helper()
+	for tool, pkg := range map[string]string{"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "mvn": "maven"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Fatalf("harness: %s is not installed; on Debian it is in the package %s", tool, pkg)
+		}
+	}
+	dir := filepath.Join(testdata(t), "harness")
+	if err := build(dir); err != nil {
+		t.Fatalf("harness: %v", err)
+	}
+	h := &Harness{Root: t.TempDir(), replies: make(chan string)}
+	if err := h.start(dir); err != nil {
+		t.Fatalf("harness: %v", err)
+	}
+	t.Cleanup(func() { h.stop(t) })
+	if ready, err := h.next(time.After(commandTimeout)); err != nil || !strings.HasPrefix(ready, "OK ready=1 ") {
+		t.Fatalf("harness: it does not start: %q, %v\n%s", ready, err, h.logTail())
+	}
+	return h
+}
+
+func (h *Harness) start(dir string) error {
+	h.log = filepath.Join(h.Root, "stderr.log")
+	stderr, err := os.Create(h.log)
+	if err != nil {
+		return err
+	}
+	defer stderr.Close()
+	h.cmd = exec.Command(filepath.Join(dir, "run.sh"), h.Root)
+	h.cmd.Stderr = stderr
+	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	stdout, err := h.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := h.cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		defer close(h.replies)
+		for s := bufio.NewScanner(stdout); s.Scan(); {
+			h.replies <- s.Text()
+		}
+	}()
+	return nil
+}
+
+// Do runs one command, "verb key=value …", and returns the reply's keys and values. The test fails if the reply is an error.
+func (h *Harness) Do(t testing.TB, command string) map[string]string {
+	t.Helper()
+	r, err := h.Try(command)
+	if err != nil {
+		t.Fatalf("harness: %v\n%s", err, h.logTail())
+	}
+	return r
+}
+
+// Try is Do for a command that may fail.
+func (h *Harness) Try(command string) (map[string]string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.broken != nil {
+		return nil, fmt.Errorf("%s: %w", command, h.broken)
+	}
+	if strings.ContainsAny(command, "\r\n") {
+		return nil, fmt.Errorf("a command of several lines: %q", command)
+	}
+	if _, err := io.WriteString(h.stdin, command+"\n"); err != nil {
+		h.broken = fmt.Errorf("the program is gone: %w", err)
+		return nil, fmt.Errorf("%s: %w", command, h.broken)
+	}
+	reply, err := h.next(time.After(commandTimeout))
+	if err != nil {
+		h.broken = err
+		return nil, fmt.Errorf("%s: %w", command, err)
+	}
+	return parse(command, reply)
+}
+
+func parse(command, reply string) (map[string]string, error) {
+	words := strings.Fields(reply)
+	if len(words) == 0 || words[0] != "OK" {
+		return nil, fmt.Errorf("%s: %s", command, reply)
+	}
+	r := make(map[string]string, len(words)-1)
+	for _, w := range words[1:] {
+		k, v, _ := strings.Cut(w, "=")
+		r[k] = v
+	}
+	return r, nil
+}
+
+func (h *Harness) next(timeout <-chan time.Time) (string, error) {
+	select {
+	case line, ok := <-h.replies:
+		if !ok {
+			return "", errors.New("the program has ended")
+		}
+		return line, nil
+	case <-timeout:
+		return "", errors.New("no reply in time")
+	}
+}
+
+// stop ends the program, by its own will if it can, and waits until it is gone.
+func (h *Harness) stop(t testing.TB) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stdin.Close()
+	kill := time.AfterFunc(quitTimeout, func() { h.cmd.Process.Kill() })
+	defer kill.Stop()
+	for range h.replies { // until it is closed: what comes late is of no interest
+	}
+	if err := h.cmd.Wait(); err != nil {
+		t.Errorf("harness: %v\n%s", err, h.logTail())
+	}
+	h.broken = errors.New("the program was stopped")
+}
+
+func (h *Harness) logTail() []byte {
+	b, err := os.ReadFile(h.log)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return lastLines(b, 40)
+}

@@ -1,0 +1,119 @@
+package harness
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestDoAndTry(t *testing.T) {
+	h := Start(t)
+	r := h.Do(t, "codecs")
+	for _, c := range []string{"DefaultCodec", "DeflateCodec", "GzipCodec", "SnappyCodec", "Lz4Codec", "ZStandardCodec", "BZip2Codec"} {
+		if !strings.HasPrefix(r[c], "ok:") {
+			t.Errorf("%s: %q", c, r[c])
+		}
+	}
+	if _, err := h.Try("nonsense"); err == nil || !strings.Contains(err.Error(), "unknown command nonsense") {
+		t.Errorf("nonsense: %v", err)
+	}
+	if _, err := h.Try("codecs\ncodecs"); err == nil {
+		t.Error("two commands in one")
+	}
+	h.Do(t, "codecs") // it goes on after an error
+}
+
+func TestProgramThatDies(t *testing.T) {
+	inner := &failing{TB: t}
+	h := Start(inner)
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := h.Try("codecs"); err == nil {
+			t.Fatal("a dead program answers")
+		}
+	}
+	inner.cleanup()
+	if inner.errors != 1 {
+		t.Errorf("%d errors at the end, want one that says it was killed", inner.errors)
+	}
+}
+
+// failing is a test that counts its errors instead of failing, and whose cleanup is called by hand.
+type failing struct {
+	testing.TB
+	errors   int
+	cleanups []func()
+}
+
+func (f *failing) Errorf(string, ...any) { f.errors++ }
+func (f *failing) Cleanup(c func())      { f.cleanups = append(f.cleanups, c) }
+func (f *failing) cleanup() {
+	for _, c := range f.cleanups {
+		c()
+	}
+}
+
+// The end of the test is the end of the process.
+func TestStopWaits(t *testing.T) {
+	var pid int
+	t.Run("started", func(t *testing.T) {
+		h := Start(t)
+		h.Do(t, "zk start")
+		pid = h.cmd.Process.Pid
+	})
+	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("process %d after its test: %v", pid, err)
+	}
+}
+
+// A changed source is compiled, an unchanged one is not.
+func TestSourceHash(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "src", "A.java")
+	write := func(path, s string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(s), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]bool{}
+	hash := func() bool {
+		t.Helper()
+		h, err := sourceHash(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := !seen[h]
+		seen[h] = true
+		return fresh
+	}
+	write(file, "class A {}")
+	write(filepath.Join(dir, "pom.xml"), "<project/>")
+	if !hash() || hash() {
+		t.Error("the hash of the same sources changes")
+	}
+	write(file, "class A { }")
+	if !hash() {
+		t.Error("a changed class is not seen")
+	}
+	write(filepath.Join(dir, "pom.xml"), "<project />")
+	if !hash() {
+		t.Error("a changed pom.xml is not seen")
+	}
+	write(filepath.Join(dir, "src", "B.java"), "")
+	if !hash() {
+		t.Error("a new class is not seen")
+	}
+}
