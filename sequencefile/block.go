@@ -1,0 +1,170 @@
+package sequencefile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// block is the current block of a BLOCK-compressed file.
+type block struct {
+	left int // records that have not been read yet
+	size int // bytes that the block takes in the input's buffer; they are not used up before it is finished
+}
+
+// The columns of a block, in their order in the file.
+const (
+	keyLengths = iota
+	keyBytes
+	valueLengths
+	valueBytes
+)
+
+var columnNames = [...]string{"key lengths", "keys", "value lengths", "values"}
+
+// scanBlock reads the next record of a BLOCK-compressed file.
+func (r *Reader) scanBlock() bool {
+	b := &r.block
+	for b.left == 0 {
+		if !r.nextBlock() {
+			return false
+		}
+	}
+	b.left--
+	key, ok := r.entry(keyLengths, keyBytes)
+	if !ok {
+		return false
+	}
+	value, ok := r.entry(valueLengths, valueBytes)
+	if !ok {
+		return false
+	}
+	if len(key)+len(value) > maxRecord {
+		return r.failColumn(valueLengths, errColumnLength)
+	}
+	return r.unwrap(key, value)
+}
+
+// entry takes the next key or value from its columns.
+func (r *Reader) entry(lengths, bytes int) ([]byte, bool) {
+	l, b := r.columns[lengths], r.columns[bytes]
+	n, size := 0, 1
+	switch v := l.buf[l.pos:]; { // the vints of small lengths, see decodeLength
+	case len(v) >= 1 && v[0] < 0x80:
+		n = int(v[0])
+	case len(v) >= 2 && v[0] == 0x8f:
+		n, size = int(v[1]), 2
+	case len(v) >= 3 && v[0] == 0x8e:
+		n, size = int(v[1])<<8|int(v[2]), 3
+	default:
+		return r.entrySlowly(lengths, bytes)
+	}
+	if n > len(b.buf)-b.pos {
+		return r.entrySlowly(lengths, bytes)
+	}
+	l.pos += size
+	start := b.pos
+	b.pos += n
+	return b.buf[start:b.pos], true
+}
+
+// entrySlowly does the work of entry for large lengths, at the ends of windows and where something is damaged.
+func (r *Reader) entrySlowly(lengths, bytes int) ([]byte, bool) {
+	n, err := r.columns[lengths].length()
+	if err != nil {
+		return nil, r.failColumn(lengths, err)
+	}
+	if n > maxRecord {
+		return nil, r.failColumn(lengths, errColumnLength)
+	}
+	b, err := r.columns[bytes].take(n)
+	if err != nil {
+		return nil, r.failColumn(bytes, err)
+	}
+	return b, true
+}
+
+func (r *Reader) failColumn(i int, err error) bool {
+	return r.fail(r.corrupt(r.offset, fmt.Sprintf("%s of the block: %v", columnNames[i], err)))
+}
+
+// nextBlock finishes the block that has been read and starts the next.
+func (r *Reader) nextBlock() bool {
+	if r.block.size > 0 && !r.finishBlock() {
+		return false
+	}
+	in := &r.in
+	r.offset = in.offset()
+	if !in.fill(4) {
+		return r.endOfBlocks()
+	}
+	if int32(binary.BigEndian.Uint32(in.buf[in.pos:])) != syncEscape {
+		return r.fail(r.corrupt(r.offset, "a block does not begin with a sync marker"))
+	}
+	return r.takeSync() && r.readBlock()
+}
+
+// finishBlock checks that nothing is left over in the current block, and gives up its bytes.
+func (r *Reader) finishBlock() bool {
+	b := &r.block
+	for i := range r.columns {
+		if err := r.columns[i].finish(); err != nil {
+			return r.failColumn(i, err)
+		}
+	}
+	r.in.pos += b.size
+	b.size = 0
+	return true
+}
+
+// endOfBlocks ends the scan where a block could have begun, but too few bytes are left.
+func (r *Reader) endOfBlocks() bool {
+	if r.in.len() == 0 && r.in.err == io.EOF {
+		return r.fail(io.EOF)
+	}
+	return r.fail(r.ended(r.offset, "within the sync marker of a block"))
+}
+
+// readBlock makes the whole of a block available, of which the sync marker has been read, and starts its columns.
+func (r *Reader) readBlock() bool {
+	b := &r.block
+	var ok bool
+	b.size = 0
+	if b.left, ok = r.blockLength("number of records"); !ok {
+		return false
+	}
+	var start, end [len(columnNames)]int // relative to the input's position
+	for i, name := range columnNames {
+		n, ok := r.blockLength(name)
+		if !ok {
+			return false
+		}
+		start[i], end[i] = b.size, b.size+n
+		b.size += n
+		if !r.in.fill(b.size) {
+			return r.fail(r.ended(r.offset, fmt.Sprintf("within a block, in its %s of %d bytes", name, n)))
+		}
+	}
+	data := r.in.buf[r.in.pos:r.in.end]
+	for i := range r.columns {
+		if err := r.columns[i].reset(data[start[i]:end[i]]); err != nil {
+			return r.failColumn(i, err)
+		}
+	}
+	return true
+}
+
+// blockLength reads a vint in the head of a block or in front of one of its columns.
+func (r *Reader) blockLength(what string) (int, bool) {
+	in := &r.in
+	in.fill(r.block.size + maxVIntLen) // or less, near the end of the file
+	n, size := decodeLength(in.buf[in.pos+r.block.size : in.end])
+	switch {
+	case size < 0:
+		return 0, r.fail(r.corrupt(r.offset, "a block with an impossible length: "+what))
+	case size == 0:
+		return 0, r.fail(r.ended(r.offset, "within a block, in the length of its "+what))
+	}
+	r.block.size += size
+	return n, true
+}

@@ -1,0 +1,281 @@
+package sequencefile
+
+const (
+	bzip2MinTrees = 2
+	bzip2MaxTrees = 6
+	bzip2Group    = 50 // symbols that are coded with the same tree
+	// bzip2MaxRun bounds the length of a run while its digits are being read.
+	bzip2MaxRun = 2 << 20
+
+	// The first symbols are the digits of the length of a run of the byte in front; the last ends the block.
+	bzip2RunA = 0
+	bzip2RunB = 1
+)
+
+// bzip2Block is a block, decoded up to the inverse of the Burrows-Wheeler transform. An entry of tt has a byte of the
+// output in its lowest 8 bits, and the number of the entry that follows above them.
+type bzip2Block struct {
+	tt    []uint32
+	front mtf // the bytes in use, the last used in front
+	used  int // how many they are
+	count [256]uint32
+
+	trees     [bzip2MaxTrees]huffman
+	selectors [1 << 15]uint8 // tree of each group of symbols
+	groups    int
+}
+
+// read decodes a block of not more than size bytes, of which magic and checksum have been read, and returns the number
+// of the first entry.
+func (b *bzip2Block) read(in *bitReader, size int) (first uint32, err error) {
+	if in.take(1) != 0 {
+		return 0, errBzip2Random
+	}
+	origin := in.take(24)
+	if !b.readSymbols(in) || !b.readSelectors(in) || !b.readTrees(in) {
+		return 0, b.bad(in, errBzip2Tables)
+	}
+	if !b.readData(in, size) {
+		return 0, b.bad(in, errBzip2Data)
+	}
+	if origin >= uint32(len(b.tt)) {
+		return 0, errBzip2Data
+	}
+	b.untransform()
+	return b.tt[origin] >> 8, nil
+}
+
+// bad returns err, unless the reason is that the input has ended.
+func (b *bzip2Block) bad(in *bitReader, err error) error {
+	if in.short() {
+		return errTruncated
+	}
+	return err
+}
+
+// readSymbols reads which bytes are in use: 16 bits for ranges of 16 bytes, and 16 for each that is set.
+func (b *bzip2Block) readSymbols(in *bitReader) bool {
+	b.used = 0
+	ranges := in.take(16)
+	for i := range 16 {
+		if ranges>>(15-i)&1 == 0 {
+			continue
+		}
+		bytes := in.take(16)
+		for j := range 16 {
+			if bytes>>(15-j)&1 != 0 {
+				b.front[b.used] = byte(i<<4 | j)
+				b.used++
+			}
+		}
+	}
+	return b.used > 0 && !in.short()
+}
+
+// readSelectors reads the number of trees, and which of them is for which group: its place in a list where the last
+// used is in front, in unary.
+func (b *bzip2Block) readSelectors(in *bitReader) bool {
+	trees := int(in.take(3))
+	b.groups = int(in.take(15))
+	if trees < bzip2MinTrees || trees > bzip2MaxTrees || b.groups == 0 {
+		return false
+	}
+	front := mtf{0, 1, 2, 3, 4, 5}
+	for i := range b.groups {
+		place := 0
+		for in.take(1) != 0 {
+			if place++; place >= trees {
+				return false
+			}
+		}
+		b.selectors[i] = front.take(place)
+	}
+	for i := range b.trees {
+		b.trees[i].absent = i >= trees
+	}
+	return !in.short()
+}
+
+// readTrees reads the lengths of codes: that of the first symbol, then differences in unary.
+func (b *bzip2Block) readTrees(in *bitReader) bool {
+	var lengths [258]uint8
+	for i := range b.trees {
+		if b.trees[i].absent {
+			break
+		}
+		n := in.take(5)
+		for j := range lengths[:b.used+2] {
+			for {
+				if n < 1 || n > huffmanMax {
+					return false
+				}
+				if in.take(1) == 0 {
+					break
+				}
+				n += 1 - 2*in.take(1)
+			}
+			lengths[j] = uint8(n)
+		}
+		if in.short() || !b.trees[i].build(lengths[:b.used+2]) {
+			return false
+		}
+	}
+	return true
+}
+
+// readData decodes the symbols into the low bytes of tt, and counts them.
+func (b *bzip2Block) readData(in *bitReader, size int) bool {
+	clear(b.count[:])
+	b.tt = b.tt[:0]
+	end := uint32(b.used + 1)
+	run, digit := 0, 1
+	for _, s := range b.selectors[:b.groups] {
+		tree := &b.trees[s]
+		for range bzip2Group {
+			symbol := tree.decode(in)
+			if symbol <= bzip2RunB {
+				run += digit << symbol
+				if digit <<= 1; run > bzip2MaxRun {
+					return false
+				}
+				continue
+			}
+			if run > 0 {
+				if run > size-len(b.tt) {
+					return false
+				}
+				b.repeat(b.front[0], run)
+				run, digit = 0, 1
+			}
+			if symbol >= end {
+				return symbol == end && !in.short()
+			}
+			if len(b.tt) >= size || in.short() {
+				return false
+			}
+			c := b.front.take(int(symbol - 1))
+			b.count[c]++
+			b.tt = append(b.tt, uint32(c))
+		}
+	}
+	return false // no group is left, and the end has not come
+}
+
+func (b *bzip2Block) repeat(c byte, n int) {
+	b.count[c] += uint32(n)
+	for range n {
+		b.tt = append(b.tt, uint32(c))
+	}
+}
+
+// untransform links the entries: the i-th entry of those with the byte c follows the one at place i among all that
+// are sorted before.
+func (b *bzip2Block) untransform() {
+	sum := uint32(0)
+	for i, n := range b.count {
+		b.count[i] = sum
+		sum += n
+	}
+	for i, entry := range b.tt {
+		c := byte(entry)
+		b.tt[b.count[c]] |= uint32(i) << 8
+		b.count[c]++
+	}
+}
+
+// mtf is a list of bytes in which the one that is used moves to the front.
+type mtf [256]byte
+
+func (m *mtf) take(i int) byte {
+	c := m[i]
+	copy(m[1:i+1], m[:i])
+	m[0] = c
+	return c
+}
+
+const (
+	huffmanMax  = 20 // bits of the longest code
+	huffmanFast = 10 // bits of the longest code that is found by one look
+)
+
+// huffman decodes the symbols of one tree.
+type huffman struct {
+	absent bool
+	// fast has, for the next huffmanFast bits, the symbol<<4 and the length of its code; 0 if the code is longer.
+	fast [1 << huffmanFast]uint16
+	// Codes of a length, in the top of huffmanMax bits, are below limit; a code less the base is a place in symbols.
+	limit   [huffmanMax + 1]uint32
+	base    [huffmanMax + 1]uint32
+	symbols [258]uint16
+}
+
+// build makes the canonical codes of the given lengths, 1 … huffmanMax. It is false if there are too many.
+func (h *huffman) build(lengths []uint8) bool {
+	var count [huffmanMax + 1]uint32
+	for _, n := range lengths {
+		count[n]++
+	}
+	var place [huffmanMax + 1]uint32 // of the next symbol of a length
+	code, seen := uint32(0), uint32(0)
+	for n := 1; n <= huffmanMax; n++ {
+		h.base[n] = code - seen
+		place[n] = seen
+		code += count[n]
+		seen += count[n]
+		if code > 1<<n {
+			return false
+		}
+		h.limit[n] = code << (huffmanMax - n)
+		code <<= 1
+	}
+	clear(h.fast[:])
+	for symbol, n := range lengths {
+		at := place[n]
+		place[n]++
+		h.symbols[at] = uint16(symbol)
+		if n <= huffmanFast {
+			h.fill(h.base[n]+at, int(n), uint16(symbol))
+		}
+	}
+	return true
+}
+
+// fill enters a code of n bits into fast.
+func (h *huffman) fill(code uint32, n int, symbol uint16) {
+	first := code << (huffmanFast - n)
+	for i := range uint32(1) << (huffmanFast - n) {
+		h.fast[first+i] = symbol<<4 | uint16(n)
+	}
+}
+
+// huffmanNone is no symbol: larger than any.
+const huffmanNone = 1 << 16
+
+// decode returns the next symbol, or huffmanNone if there is no such code.
+func (h *huffman) decode(in *bitReader) uint32 {
+	if in.n < huffmanMax {
+		if in.n < 0 {
+			return huffmanNone
+		}
+		in.refill()
+	}
+	if e := h.fast[in.bits>>(64-huffmanFast)]; e != 0 {
+		n := e & 15
+		in.bits <<= n
+		in.n -= int(n)
+		return uint32(e >> 4)
+	}
+	return h.decodeLong(in)
+}
+
+func (h *huffman) decodeLong(in *bitReader) uint32 {
+	v := uint32(in.bits >> (64 - huffmanMax))
+	for n := huffmanFast + 1; n <= huffmanMax; n++ {
+		if v < h.limit[n] {
+			in.bits <<= n
+			in.n -= n
+			return uint32(h.symbols[v>>(huffmanMax-n)-h.base[n]])
+		}
+	}
+	return huffmanNone
+}

@@ -1,0 +1,59 @@
+package sequencefile
+
+import "encoding/binary"
+
+// The classes whose wrapping is taken off (and put on) by this package.
+const (
+	BytesWritable = "org.apache.hadoop.io.BytesWritable"
+	Text          = "org.apache.hadoop.io.Text"
+)
+
+// wrapping is how a class serialises a string of bytes.
+type wrapping uint8
+
+const (
+	bare      wrapping = iota // any other class: the serialised bytes are the value
+	int32Size                 // BytesWritable: an int32 length before the bytes
+	vintSize                  // Text: a vint length before the bytes
+)
+
+func wrappingOf(class string) wrapping {
+	switch class {
+	case BytesWritable:
+		return int32Size
+	case Text:
+		return vintSize
+	}
+	return bare
+}
+
+// unwrap returns the bytes inside a serialised key or value. It is false if the length in front of them is not theirs.
+func (w wrapping) unwrap(b []byte) ([]byte, bool) {
+	switch w {
+	case int32Size:
+		if !hasInt32Size(b) {
+			return nil, false
+		}
+		return b[4:], true
+	case vintSize:
+		n, size := decodeLength(b)
+		return b[max(size, 0):], size > 0 && n == len(b)-size
+	}
+	return b, true
+}
+
+// hasInt32Size tells whether b begins with the length of what follows.
+func hasInt32Size(b []byte) bool {
+	return len(b) >= 4 && binary.BigEndian.Uint32(b) == uint32(len(b)-4)
+}
+
+// wrap appends the serialised form of b.
+func (w wrapping) wrap(dst, b []byte) []byte {
+	switch w {
+	case int32Size:
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(b)))
+	case vintSize:
+		dst = appendLength(dst, len(b))
+	}
+	return append(dst, b...)
+}

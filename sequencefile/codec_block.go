@@ -1,0 +1,187 @@
+package sequencefile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/golang/snappy"
+	"github.com/pierrec/lz4/v4"
+)
+
+// Hadoop puts formats that have no stream of their own, snappy and lz4, into blocks of chunks (BlockCompressorStream):
+//
+//	block length     int32: decompressed bytes in the chunks up to the next block; 0 ends the stream
+//	chunk length     int32: compressed bytes
+//	chunk            one raw snappy or lz4 block
+//	…
+//
+// Hadoop's chunks hold at most its buffer, 256 KiB unless configured; other writers put a whole value or column into one.
+
+// maxChunk bounds what one chunk may decompress to, in bytes, and with it the memory that a column can take: lz4
+// expands up to 255 times.
+const maxChunk = 64 << 20
+
+// emptyChunk is what some writers leave behind the length of an empty block, where Hadoop has nothing: a chunk of
+// length 1, holding an empty snappy or lz4 block.
+const emptyChunk = "\x00\x00\x00\x01\x00"
+
+var (
+	errChunkLength = errors.New("a chunk has an impossible length")
+	errChunk       = errors.New("a chunk is damaged")
+	errTrailing    = errors.New("there is something behind its end")
+)
+
+// blockDecoder is a decoder for Hadoop's blocks of chunks.
+type blockDecoder struct {
+	src  []byte
+	left int // bytes of the current block that have not come yet
+	// chunk appends a decompressed chunk, of not more than limit bytes, to dst.
+	chunk func(dst, src []byte, limit int) ([]byte, error)
+}
+
+func newSnappyDecoder() decoder { return &blockDecoder{chunk: snappyChunk} }
+func newLz4Decoder() decoder    { return &blockDecoder{chunk: lz4Chunk} }
+
+func (d *blockDecoder) reset(src []byte) { d.src, d.left = src, 0 }
+
+func (d *blockDecoder) more(dst []byte) ([]byte, error) {
+	if d.left == 0 {
+		if err := d.nextBlock(); err != nil {
+			return dst, err
+		}
+	}
+	n, err := d.int32()
+	if err != nil {
+		return dst, err
+	}
+	if n > len(d.src) {
+		return dst, errTruncated
+	}
+	out, err := d.chunk(dst, d.src[:n], min(d.left, maxChunk))
+	if err != nil {
+		return dst, err
+	}
+	if len(out) == len(dst) {
+		return dst, errChunkLength
+	}
+	d.src = d.src[n:]
+	d.left -= len(out) - len(dst)
+	return out, nil
+}
+
+// nextBlock reads the length of a block. It returns io.EOF at the end of the stream.
+func (d *blockDecoder) nextBlock() (err error) {
+	if len(d.src) == 0 {
+		return io.EOF
+	}
+	if d.left, err = d.int32(); err != nil || d.left > 0 {
+		return err
+	}
+	if len(d.src) > 0 && string(d.src) != emptyChunk {
+		return errTrailing
+	}
+	d.src = nil
+	return io.EOF
+}
+
+func (d *blockDecoder) int32() (int, error) {
+	if len(d.src) < 4 {
+		return 0, errTruncated
+	}
+	n := binary.BigEndian.Uint32(d.src)
+	if n > math.MaxInt32 {
+		return 0, errChunkLength
+	}
+	d.src = d.src[4:]
+	return int(n), nil
+}
+
+// snappyExpansion is the most that snappy can expand by: 64 bytes for 3.
+const snappyExpansion = 64.0 / 3
+
+func snappyChunk(dst, src []byte, limit int) ([]byte, error) {
+	n, err := snappy.DecodedLen(src)
+	if err != nil {
+		return dst, errChunk
+	}
+	if n > limit || float64(n) > snappyExpansion*float64(len(src)) {
+		return dst, fmt.Errorf("a chunk of %d bytes claims to hold %d, of at most %d", len(src), n, limit)
+	}
+	dst = slices.Grow(dst, n)
+	if _, err := snappy.Decode(dst[len(dst):len(dst)+n], src); err != nil {
+		return dst, errChunk
+	}
+	return dst[:len(dst)+n], nil
+}
+
+// lz4Guess is what a chunk is first taken to hold, since it does not say: Hadoop's buffer.
+const lz4Guess = 256 << 10
+
+func lz4Chunk(dst, src []byte, limit int) ([]byte, error) {
+	limit = min(limit, 255*len(src))
+	for room := min(limit, lz4Guess); ; room = min(limit, 4*room) {
+		dst = slices.Grow(dst, room)
+		n, err := lz4.UncompressBlock(src, dst[len(dst):len(dst)+room])
+		if err == nil {
+			return dst[:len(dst)+n], nil
+		}
+		if room == limit {
+			return dst, errChunk
+		}
+	}
+}
+
+// blockEncoder is an encoder for Hadoop's blocks of chunks: one block, of as many chunks as its size needs.
+type blockEncoder struct {
+	maxInput int // bytes before compression in a chunk, so that it fits into Hadoop's buffer after it
+	chunk    func(dst, src []byte) ([]byte, error)
+}
+
+// hadoopBuffer is the default size of the buffers that Hadoop reads and writes chunks with.
+const hadoopBuffer = 256 << 10
+
+func newSnappyEncoder() (encoder, error) {
+	return &blockEncoder{maxInput: hadoopBuffer - hadoopBuffer/6 - 32, chunk: appendSnappy}, nil
+}
+
+func newLz4Encoder() (encoder, error) {
+	c := new(lz4.Compressor)
+	return &blockEncoder{maxInput: hadoopBuffer - hadoopBuffer/255 - 16, chunk: func(dst, src []byte) ([]byte, error) {
+		return appendLz4(c, dst, src)
+	}}, nil
+}
+
+func (e *blockEncoder) encode(dst, src []byte) ([]byte, error) {
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(src)))
+	for len(src) > 0 {
+		n := min(len(src), e.maxInput)
+		head := len(dst)
+		dst = append(dst, 0, 0, 0, 0)
+		var err error
+		if dst, err = e.chunk(dst, src[:n]); err != nil {
+			return dst, err
+		}
+		binary.BigEndian.PutUint32(dst[head:], uint32(len(dst)-head-4))
+		src = src[n:]
+	}
+	return dst, nil
+}
+
+func appendSnappy(dst, src []byte) ([]byte, error) {
+	dst = slices.Grow(dst, snappy.MaxEncodedLen(len(src)))
+	b := snappy.Encode(dst[len(dst):cap(dst)], src)
+	return dst[:len(dst)+len(b)], nil
+}
+
+func appendLz4(c *lz4.Compressor, dst, src []byte) ([]byte, error) {
+	dst = slices.Grow(dst, lz4.CompressBlockBound(len(src)))
+	n, err := c.CompressBlock(src, dst[len(dst):cap(dst)])
+	if err == nil && n == 0 {
+		err = errors.New("lz4: block was not compressed") // it always is, into a buffer of this size
+	}
+	return dst[:len(dst)+n], err
+}

@@ -1,0 +1,150 @@
+package sequencefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"testing"
+)
+
+// record is a key and a value as they are given to a Writer and as a Reader returns them.
+type record struct{ key, value []byte }
+
+func (r record) String() string {
+	return fmt.Sprintf("%.40q: %.40q (%d bytes)", r.key, r.value, len(r.value))
+}
+
+// modes are all ways to write a file.
+func modes() []WriterOptions {
+	all := []WriterOptions{{}}
+	for _, c := range []Compression{Record, Block} {
+		for _, codec := range Codecs() {
+			all = append(all, WriterOptions{Compression: c, Codec: codec})
+		}
+	}
+	return all
+}
+
+// modeName names options for subtests: BLOCK-SnappyCodec.
+func modeName(opts WriterOptions) string {
+	if opts.Codec == "" {
+		return opts.Compression.String()
+	}
+	return opts.Compression.String() + "-" + path.Ext(opts.Codec)[1:]
+}
+
+// eachMode runs a subtest for each way to write a file, with a sync marker that is always the same.
+func eachMode(t *testing.T, test func(t *testing.T, opts WriterOptions)) {
+	for _, opts := range modes() {
+		opts.SyncSeed = "test"
+		t.Run(modeName(opts), func(t *testing.T) { test(t, opts) })
+	}
+}
+
+// writeFile returns the bytes of a file with the records.
+func writeFile(tb testing.TB, opts WriterOptions, records []record) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, r := range records {
+		if err := w.Append(r.key, r.value); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// scan returns copies of all records that a Reader gives.
+func scan(r *Reader) (records []record) {
+	for r.Scan() {
+		records = append(records, record{bytes.Clone(r.Key()), bytes.Clone(r.Value())})
+	}
+	return records
+}
+
+// readFile returns what is in a file up to its end or the first error.
+func readFile(file []byte) ([]record, error) {
+	r, err := NewReader(bytes.NewReader(file), "test")
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	records := scan(r)
+	return records, r.Err()
+}
+
+// sameRecords tells where two lists differ, or returns "".
+func sameRecords(got, want []record) string {
+	for i := range min(len(got), len(want)) {
+		if !bytes.Equal(got[i].key, want[i].key) || !bytes.Equal(got[i].value, want[i].value) {
+			return fmt.Sprintf("record %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+	if len(got) != len(want) {
+		return fmt.Sprintf("%d records, want %d", len(got), len(want))
+	}
+	return ""
+}
+
+// smallRecords make a file of a few hundred bytes, with keys and values of 0, 1 and more bytes.
+func smallRecords() []record {
+	return []record{
+		{[]byte("a"), []byte("first value, first value, first value")},
+		{nil, []byte("value of the empty key")},
+		{[]byte("empty value"), nil},
+		{[]byte("b"), []byte("x")},
+		{[]byte("long"), bytes.Repeat([]byte("0123456789"), 20)},
+	}
+}
+
+// noise returns n bytes, of which some compress and some do not.
+func noise(rng *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		switch {
+		case i%64 < 24:
+			b[i] = byte(rng.Uint32())
+		case i%64 < 48:
+			b[i] = "abcdefgh"[rng.IntN(8)]
+		default:
+			b[i] = 'z'
+		}
+	}
+	return b
+}
+
+// manyRecords have keys and values of all lengths around those where something changes: lengths of vints, buffers,
+// chunks.
+func manyRecords() []record {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var records []record
+	for n := range 300 {
+		records = append(records, record{noise(rng, n%37), noise(rng, n)})
+	}
+	for _, n := range []int{65534, 65535, 65536, 65537, bufferSize - 9, bufferSize, bufferSize + 1, 218_000, 262_144, 900_001} {
+		records = append(records, record{fmt.Appendf(nil, "key %d", n), noise(rng, n)})
+	}
+	records = append(records, record{noise(rng, 70_000), nil}, record{nil, nil})
+	return append(records, record{[]byte("zeros"), make([]byte, 3<<20)}, record{[]byte("last"), noise(rng, 5<<20)})
+}
+
+// wantCorrupt checks that an error is a CorruptError for the file "test" with a reason.
+func wantCorrupt(t *testing.T, err error) *CorruptError {
+	t.Helper()
+	var c *CorruptError
+	if !errors.Is(err, ErrCorrupt) || !errors.As(err, &c) {
+		t.Fatalf("error %v, want a CorruptError", err)
+	}
+	if c.Name != "test" || c.Reason == "" || c.Offset < 0 {
+		t.Fatalf("incomplete error %#v", c)
+	}
+	return c
+}

@@ -1,0 +1,221 @@
+package sequencefile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Compression is what is compressed in a file.
+type Compression uint8
+
+const (
+	None   Compression = iota // nothing
+	Record                    // each value by itself
+	Block                     // keys and values of many records together
+)
+
+func (c Compression) String() string {
+	switch c {
+	case None:
+		return "NONE"
+	case Record:
+		return "RECORD"
+	case Block:
+		return "BLOCK"
+	}
+	return fmt.Sprintf("Compression(%d)", uint8(c))
+}
+
+// Format versions. Nothing but the header differs between those that are read.
+const (
+	versionMin      = 4 // Hadoop 0.5: class names as Text, block compression
+	versionCodec    = 5 // names its codec
+	versionMetadata = 6 // has metadata; the last, in use since 2006
+)
+
+const (
+	magic    = "SEQ"
+	syncSize = 16
+	// syncEscape stands where the length of a record would be, if a sync marker follows.
+	syncEscape = -1
+	// maxHeader bounds the header, in bytes: metadata may carry a schema, but no data.
+	maxHeader = 16 << 20
+	// maxMetadata bounds the number of pairs, which take more memory than their bytes.
+	maxMetadata = 1 << 16
+)
+
+// Header is what a file says of itself.
+type Header struct {
+	Version     int // 4, 5 or 6
+	KeyClass    string
+	ValueClass  string
+	Compression Compression
+	Codec       string            // Java class name; empty if nothing is compressed
+	Metadata    map[string]string // nil if there is none
+	Sync        [syncSize]byte
+}
+
+// headerParser reads a header field by field and keeps its first error, so that parsing reads in a straight line.
+type headerParser struct {
+	r    *Reader
+	left int // bytes that the header may still take
+	err  error
+}
+
+func (r *Reader) readHeader() error {
+	p := &headerParser{r: r, left: maxHeader}
+	h := &r.header
+	h.Version = p.version()
+	h.KeyClass = p.str("key class")
+	h.ValueClass = p.str("value class")
+	h.Compression = p.compression()
+	if h.Compression != None {
+		h.Codec = p.codec(h.Version)
+	}
+	if h.Version >= versionMetadata {
+		h.Metadata = p.metadata()
+	}
+	copy(h.Sync[:], p.take(syncSize, "sync marker"))
+	return p.err
+}
+
+// take returns the next n bytes, or nil after an error.
+func (p *headerParser) take(n int, what string) []byte {
+	if p.err != nil {
+		return nil
+	}
+	if n > p.left {
+		p.fail(fmt.Sprintf("%s of %d bytes makes the header larger than %d bytes", what, n, maxHeader))
+		return nil
+	}
+	in := &p.r.in
+	if !in.fill(n) {
+		p.err = p.r.ended(in.offset(), "in the header's "+what)
+		return nil
+	}
+	b := in.buf[in.pos : in.pos+n]
+	in.pos += n
+	p.left -= n
+	return b
+}
+
+func (p *headerParser) fail(reason string) {
+	if p.err == nil {
+		p.err = p.r.corrupt(p.r.in.offset(), reason)
+	}
+}
+
+func (p *headerParser) version() int {
+	b := p.take(len(magic)+1, "magic")
+	if p.err != nil {
+		return 0
+	}
+	if string(b[:len(magic)]) != magic {
+		p.err = p.r.corrupt(0, fmt.Sprintf("it begins with %q, not %q: not a SequenceFile", b[:len(magic)], magic))
+		return 0
+	}
+	v := int(b[len(magic)])
+	if v < versionMin || v > versionMetadata {
+		p.err = p.r.corrupt(0, fmt.Sprintf("version %d is not supported (%d to %d are)", v, versionMin, versionMetadata))
+	}
+	return v
+}
+
+func (p *headerParser) str(what string) string {
+	if p.err != nil {
+		return ""
+	}
+	in := &p.r.in
+	in.fill(maxVIntLen) // or less, near the end of a short file
+	n, size := decodeLength(in.buf[in.pos:in.end])
+	switch {
+	case size < 0:
+		p.fail("bad length of the " + what)
+		return ""
+	case size == 0: // the file ends within the length
+		size = in.len() + 1
+	}
+	p.take(size, what)
+	return string(p.take(n, what))
+}
+
+func (p *headerParser) compression() Compression {
+	b := p.take(2, "compression flags")
+	if p.err != nil {
+		return None
+	}
+	switch [2]byte(b) {
+	case [2]byte{0, 0}:
+		return None
+	case [2]byte{1, 0}:
+		return Record
+	case [2]byte{1, 1}:
+		return Block
+	}
+	p.fail(fmt.Sprintf("impossible compression flags %d, %d", b[0], b[1]))
+	return None
+}
+
+func (p *headerParser) codec(version int) string {
+	if version < versionCodec {
+		return DefaultCodec
+	}
+	name := p.str("codec class")
+	if p.err == nil && codecs[name] == nil {
+		p.fail(fmt.Sprintf("codec %q is not supported", name))
+	}
+	return name
+}
+
+func (p *headerParser) metadata() map[string]string {
+	b := p.take(4, "metadata")
+	if p.err != nil {
+		return nil
+	}
+	n := binary.BigEndian.Uint32(b)
+	if n > maxMetadata {
+		p.fail(fmt.Sprintf("%d pairs of metadata, more than %d", n, maxMetadata))
+		return nil
+	}
+	if n == 0 {
+		return nil
+	}
+	m := make(map[string]string)
+	for i := uint32(0); i < n && p.err == nil; i++ {
+		k := p.str("metadata")
+		m[k] = p.str("metadata")
+	}
+	return m
+}
+
+// appendHeader appends h as version 6, with the metadata in order of its keys (as Hadoop's TreeMap has them).
+func appendHeader(dst []byte, h *Header) []byte {
+	dst = append(dst, magic...)
+	dst = append(dst, versionMetadata)
+	dst = appendString(dst, h.KeyClass)
+	dst = appendString(dst, h.ValueClass)
+	dst = appendBool(dst, h.Compression != None)
+	dst = appendBool(dst, h.Compression == Block)
+	if h.Compression != None {
+		dst = appendString(dst, h.Codec)
+	}
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(h.Metadata)))
+	for _, k := range slices.Sorted(maps.Keys(h.Metadata)) {
+		dst = appendString(dst, k)
+		dst = appendString(dst, h.Metadata[k])
+	}
+	return append(dst, h.Sync[:]...)
+}
+
+func appendString(dst []byte, s string) []byte {
+	return append(appendLength(dst, len(s)), s...)
+}
+
+func appendBool(dst []byte, b bool) []byte {
+	if b {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}

@@ -1,0 +1,120 @@
+package sequencefile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxRecord bounds a key and its value together, in bytes: what Java can hold in one array.
+const maxRecord = 1<<31 - 1 - 8
+
+var errClosed = errors.New("sequencefile: reader is closed")
+
+// Reader reads a SequenceFile from its start to its end. It is not safe for concurrent use.
+type Reader struct {
+	in     input
+	name   string
+	header Header
+
+	keys, values wrapping
+	codec        *codec // nil if nothing is compressed
+
+	key, value []byte
+	offset     int64
+	err        error
+
+	columns [len(columnNames)]*column // RECORD compression: the first is for values. BLOCK: see columnNames.
+	block   block
+}
+
+// NewReader reads the header from r and returns a Reader for the records that follow. The name is for error messages.
+// It returns a *CorruptError if r does not give a SequenceFile's header, or the wrapped error of r. It reads ahead, so
+// how far r has been read is undefined.
+func NewReader(r io.Reader, name string) (*Reader, error) {
+	sr := &Reader{in: input{r: r}, name: name}
+	if err := sr.readHeader(); err != nil {
+		return nil, err
+	}
+	sr.keys, sr.values = wrappingOf(sr.header.KeyClass), wrappingOf(sr.header.ValueClass)
+	if sr.header.Compression != None {
+		sr.codec = codecs[sr.header.Codec]
+	}
+	for i := range sr.columnCount() {
+		sr.columns[i] = sr.codec.getColumn()
+	}
+	return sr, nil
+}
+
+func (r *Reader) columnCount() int {
+	return [...]int{None: 0, Record: 1, Block: len(r.columns)}[r.header.Compression]
+}
+
+// Header returns what the file says of itself. Its map belongs to the Reader.
+func (r *Reader) Header() Header { return r.header }
+
+// Scan reads the next record, which Key and Value then return. It returns false at the end of the file and after the
+// first error; Err tells which. The records of a file can be trusted only when all have been read and Err is nil:
+// some checksums come after the records that they are for.
+func (r *Reader) Scan() bool {
+	if r.err != nil {
+		return false
+	}
+	if r.header.Compression == Block {
+		return r.scanBlock()
+	}
+	return r.scanRecord()
+}
+
+// Key returns the key of the record that Scan has read: the bytes in a BytesWritable or Text, the serialised bytes of
+// any other class. They are valid until the next Scan or Close, and must not be changed.
+func (r *Reader) Key() []byte { return r.key }
+
+// Value returns the value of the record that Scan has read, on the same terms as Key.
+func (r *Reader) Value() []byte { return r.value }
+
+// Err returns why Scan returned false: nil at the end of an undamaged file, a *CorruptError, or the wrapped error of
+// the underlying reader.
+func (r *Reader) Err() error {
+	if r.err == io.EOF {
+		return nil
+	}
+	return r.err
+}
+
+// Offset returns where the current record begins in the file, in bytes; with BLOCK compression, where its block does.
+func (r *Reader) Offset() int64 { return r.offset }
+
+// Close gives up the Reader's buffers and decoders. It does not close the underlying reader. A Scan after it fails.
+func (r *Reader) Close() error {
+	for i, c := range r.columns {
+		if c != nil {
+			r.codec.putColumn(c)
+			r.columns[i] = nil
+		}
+	}
+	r.in.close()
+	r.key, r.value, r.block = nil, nil, block{}
+	return nil
+}
+
+// corrupt makes the error for damage at an offset in the file.
+func (r *Reader) corrupt(offset int64, reason string) error {
+	return &CorruptError{Name: r.name, Offset: offset, Reason: reason}
+}
+
+// ended makes the error for a file that has no more bytes where it should have: it is damaged, or could not be read.
+// where says in the middle of what that is.
+func (r *Reader) ended(offset int64, where string) error {
+	if r.in.err != io.EOF {
+		return fmt.Errorf("%s: reading SequenceFile at offset %d: %w", r.name, r.in.base+int64(r.in.end), r.in.err)
+	}
+	return r.corrupt(offset, "the file ends "+where)
+}
+
+// fail ends the scan with an error.
+func (r *Reader) fail(err error) bool {
+	r.err = err
+	r.key, r.value = nil, nil
+	return false
+}

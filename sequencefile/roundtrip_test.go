@@ -1,0 +1,180 @@
+package sequencefile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+	"testing/iotest"
+)
+
+// classes are pairs of key and value classes; the last is one whose bytes are passed through.
+var classes = [][2]string{
+	{BytesWritable, BytesWritable},
+	{Text, Text},
+	{Text, BytesWritable},
+	{"com.example.Key", "com.example.Value"},
+}
+
+func TestRoundTrip(t *testing.T) {
+	many := manyRecords()
+	eachMode(t, func(t *testing.T, opts WriterOptions) {
+		for i, c := range classes {
+			records := many
+			if i > 0 && opts.Codec == BZip2Codec {
+				records = smallRecords() // its writer is slow
+			}
+			opts.KeyClass, opts.ValueClass = c[0], c[1]
+			got, err := readFile(writeFile(t, opts, records))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := sameRecords(got, records); diff != "" {
+				t.Fatalf("%v: %s", c, diff)
+			}
+		}
+	})
+}
+
+// TestSmallReads reads through readers that return little at a time, or data together with the end.
+func TestSmallReads(t *testing.T) {
+	records := smallRecords()
+	readers := map[string]func(io.Reader) io.Reader{
+		"one byte":      iotest.OneByteReader,
+		"half":          iotest.HalfReader,
+		"data with EOF": iotest.DataErrReader,
+		"now and then nothing": func(r io.Reader) io.Reader {
+			return &stutterer{r: r}
+		},
+	}
+	eachMode(t, func(t *testing.T, opts WriterOptions) {
+		file := writeFile(t, opts, records)
+		for name, wrap := range readers {
+			r, err := NewReader(wrap(bytes.NewReader(file)), "test")
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			got := scan(r)
+			if diff := sameRecords(got, records); diff != "" || r.Err() != nil {
+				t.Fatalf("%s: %s, error %v", name, diff, r.Err())
+			}
+			r.Close()
+		}
+	})
+}
+
+// stutterer returns nothing, without an error, every other time.
+type stutterer struct {
+	r    io.Reader
+	last bool
+}
+
+func (s *stutterer) Read(p []byte) (int, error) {
+	if s.last = !s.last; s.last {
+		return 0, nil
+	}
+	return s.r.Read(p)
+}
+
+// TestHeaderRoundTrip checks that what a Writer was given comes back, and metadata too.
+func TestHeaderRoundTrip(t *testing.T) {
+	eachMode(t, func(t *testing.T, opts WriterOptions) {
+		opts.KeyClass, opts.ValueClass = Text, "com.example.Value"
+		opts.Metadata = map[string]string{"": "empty key", "b": "", "schema": string(bytes.Repeat([]byte("x"), 300))}
+		r, err := NewReader(bytes.NewReader(writeFile(t, opts, nil)), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		h := r.Header()
+		if h.Version != 6 || h.KeyClass != Text || h.ValueClass != "com.example.Value" || h.Compression != opts.Compression ||
+			h.Codec != opts.Codec || h.Sync == [16]byte{} {
+			t.Fatalf("header %+v", h)
+		}
+		if len(h.Metadata) != 3 || h.Metadata[""] != "empty key" || h.Metadata["b"] != "" || len(h.Metadata["schema"]) != 300 {
+			t.Fatalf("metadata %q", h.Metadata)
+		}
+		if r.Scan() || r.Err() != nil {
+			t.Fatalf("a record in an empty file, or %v", r.Err())
+		}
+	})
+}
+
+// TestReuse reads files of different modes one after the other, and gives up some in the middle, so that pooled
+// decoders come back in every state.
+func TestReuse(t *testing.T) {
+	records := smallRecords()
+	for range 3 {
+		eachMode(t, func(t *testing.T, opts WriterOptions) {
+			opts.BlockSize = 1 // a block for each record
+			file := writeFile(t, opts, records)
+			r, err := NewReader(bytes.NewReader(file), "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Scan()
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if r.Err() != nil {
+				t.Fatalf("closing gave %v", r.Err())
+			}
+			if r.Scan() || !errors.Is(r.Err(), errClosed) {
+				t.Fatalf("a closed reader gave %q, error %v", r.Key(), r.Err())
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			damaged := bytes.Clone(file)
+			damaged[len(damaged)-20]++
+			readFile(damaged)
+			got, err := readFile(file)
+			if diff := sameRecords(got, records); diff != "" || err != nil {
+				t.Fatalf("%s, error %v", diff, err)
+			}
+		})
+	}
+}
+
+// TestOffset checks where records are said to be.
+func TestOffset(t *testing.T) {
+	records := smallRecords()
+	eachMode(t, func(t *testing.T, opts WriterOptions) {
+		var out bytes.Buffer
+		w, err := NewWriter(&out, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []int64
+		for _, r := range records {
+			if opts.Compression == Block {
+				want = append(want, w.position())
+			}
+			if err := errors.Join(w.Append(r.key, r.value), w.Sync()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := NewReader(bytes.NewReader(out.Bytes()), "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if opts.Compression != Block {
+			marker := append([]byte{0xff, 0xff, 0xff, 0xff}, r.header.Sync[:]...)
+			want = append(want, int64(bytes.Index(out.Bytes(), r.header.Sync[:])+syncSize))
+			for i := range out.Len() {
+				if bytes.HasPrefix(out.Bytes()[i:], marker) {
+					want = append(want, int64(i+len(marker)))
+				}
+			}
+		}
+		for i := 0; r.Scan(); i++ {
+			if r.Offset() != want[i] {
+				t.Fatalf("record %d is said to be at %d, want %d", i, r.Offset(), want[i])
+			}
+		}
+		if r.Err() != nil {
+			t.Fatal(r.Err())
+		}
+	})
+}
