@@ -19,8 +19,8 @@ import org.apache.parquet.hadoop.metadata.CompressionCodecName;
 
 /**
  * "job out=URI [format=seq|map|parquet|avro] [type=text|bytes] [compression=NONE|RECORD|BLOCK] [codec=class]
- *  [records=1000] [reducers=3] [size=100] [seed=1] [maps=2]": a real MapReduce job under LocalJobRunner with the stock
- *  HashPartitioner. Record i: key "key-%09d", value "value-i-" padded with 'x...' to size.
+ *  [records=1000] [reducers=3] [size=100] [tag=value-] [maps=2] [any.hadoop.property=…]": a real MapReduce job under LocalJobRunner with the
+ *  stock HashPartitioner. Record i: key "key-%09d", value the tag, i and letters that depend on i, size characters of it.
  */
 public final class Jobs {
     static final List<String> CODECS = List.of("DefaultCodec", "DeflateCodec", "GzipCodec", "SnappyCodec", "Lz4Codec", "ZStandardCodec", "BZip2Codec");
@@ -114,42 +114,52 @@ public final class Jobs {
         f.setInt("mapreduce.local.reduce.tasks.maximum", 2);
         f.setInt("mapreduce.client.completion.pollinterval", 50);
         f.setInt("mapreduce.client.progressmonitor.pollinterval", 50);
+        String namenode = f.get("dfs.namenode.kerberos.principal"); // whoever may renew a job's tokens for HDFS
+        if (namenode != null) f.set("yarn.resourcemanager.principal", namenode);
         return f;
     }
 
     static String run(Map<String, String> o) throws Exception {
-        Configuration f = Dfs.conf != null ? new Configuration(Dfs.conf) : new Configuration();
-        local(f);
-        String format = o.getOrDefault("format", "seq"), type = o.getOrDefault("type", "text");
-        f.set("gen.format", format);
-        f.set("gen.type", type);
-        f.setLong("gen.records", Long.parseLong(o.getOrDefault("records", "1000")));
-        f.setInt("gen.maps", Integer.parseInt(o.getOrDefault("maps", "2")));
-        f.setInt("gen.size", Integer.parseInt(o.getOrDefault("size", "100")));
-        if (o.containsKey("tag")) f.set("gen.tag", o.get("tag"));
-        for (Map.Entry<String, String> e : o.entrySet()) if (e.getKey().contains(".")) f.set(e.getKey(), e.getValue());
-
+        Configuration f = local(Dfs.conf != null ? new Configuration(Dfs.conf) : new Configuration());
+        f.set("gen.format", o.getOrDefault("format", "seq"));
+        f.set("gen.type", o.getOrDefault("type", "text"));
+        f.set("gen.records", o.getOrDefault("records", "1000"));
+        f.set("gen.maps", o.getOrDefault("maps", "2"));
+        f.set("gen.size", o.getOrDefault("size", "100"));
+        f.set("gen.tag", o.getOrDefault("tag", "value-"));
+        o.forEach((k, v) -> { if (k.contains(".")) f.set(k, v); });
         Job j = Job.getInstance(f, "gen");
         j.setJarByClass(Jobs.class);
         j.setInputFormatClass(GenInput.class);
         j.setMapperClass(M.class);
         j.setNumReduceTasks(Integer.parseInt(o.getOrDefault("reducers", "3")));
-        Class<? extends Writable> t = type.equals("bytes") ? BytesWritable.class : Text.class;
+        Path out = new Path(o.get("out"));
+        FileOutputFormat.setOutputPath(j, out);
+        types(j);
+        compression(j, o.getOrDefault("compression", "NONE"), o.getOrDefault("codec", "DefaultCodec"));
+        format(j, o.getOrDefault("codec", "UNCOMPRESSED"));
+        if (!j.waitForCompletion(false)) throw new IOException("job failed: " + j.getStatus().getFailureInfo());
+        return written(out.getFileSystem(f), out);
+    }
+
+    private static void types(Job j) {
+        Class<? extends Writable> t = j.getConfiguration().get("gen.type").equals("bytes") ? BytesWritable.class : Text.class;
         j.setMapOutputKeyClass(t);
         j.setMapOutputValueClass(t);
         j.setOutputKeyClass(t);
         j.setOutputValueClass(t);
-        Path out = new Path(o.get("out"));
-        FileOutputFormat.setOutputPath(j, out);
-        String comp = o.getOrDefault("compression", "NONE");
-        if (!comp.equals("NONE")) {
-            FileOutputFormat.setCompressOutput(j, true);
-            SequenceFileOutputFormat.setOutputCompressionType(j, CompressionType.valueOf(comp));
-            FileOutputFormat.setOutputCompressorClass(j, Class.forName(
-                    o.getOrDefault("codec", "DefaultCodec").contains(".") ? o.get("codec")
-                            : "org.apache.hadoop.io.compress." + o.getOrDefault("codec", "DefaultCodec")).asSubclass(CompressionCodec.class));
-        }
-        switch (format) {
+    }
+
+    private static void compression(Job j, String type, String codec) throws ClassNotFoundException {
+        if (type.equals("NONE")) return;
+        FileOutputFormat.setCompressOutput(j, true);
+        SequenceFileOutputFormat.setOutputCompressionType(j, CompressionType.valueOf(type));
+        String name = codec.contains(".") ? codec : "org.apache.hadoop.io.compress." + codec;
+        FileOutputFormat.setOutputCompressorClass(j, Class.forName(name).asSubclass(CompressionCodec.class));
+    }
+
+    private static void format(Job j, String codec) {
+        switch (j.getConfiguration().get("gen.format")) {
             case "seq" -> j.setOutputFormatClass(SequenceFileOutputFormat.class);
             case "map" -> j.setOutputFormatClass(MapFileOutputFormat.class);
             case "avro" -> {
@@ -163,14 +173,15 @@ public final class Jobs {
                 j.setReducerClass(RecordReducer.class);
                 j.setOutputFormatClass(AvroParquetOutputFormat.class);
                 AvroParquetOutputFormat.setSchema(j, AVRO);
-                AvroParquetOutputFormat.setCompression(j, CompressionCodecName.valueOf(o.getOrDefault("codec", "UNCOMPRESSED")));
+                AvroParquetOutputFormat.setCompression(j, CompressionCodecName.valueOf(codec));
                 j.setOutputKeyClass(Void.class);
                 j.setOutputValueClass(GenericRecord.class);
             }
-            default -> throw new IllegalArgumentException(format);
+            default -> throw new IllegalArgumentException("format " + j.getConfiguration().get("gen.format"));
         }
-        if (!j.waitForCompletion(false)) throw new IOException("job failed: " + j.getStatus().getFailureInfo());
-        FileSystem fs = out.getFileSystem(f);
+    }
+
+    private static String written(FileSystem fs, Path out) throws IOException {
         long bytes = 0;
         int files = 0;
         for (RemoteIterator<LocatedFileStatus> it = fs.listFiles(out, true); it.hasNext(); ) {
