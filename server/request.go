@@ -36,7 +36,6 @@ type request struct {
 
 func (r *request) begin(ctx *fasthttp.RequestCtx, start time.Time) {
 	r.ctx, r.start = ctx, start
-	ctx.Response.Header.SetCanonical(keyDate, r.s.clock.date(start))
 	r.counts = r.s.opts.Metrics.Invalid
 	r.s.opts.Metrics.Begin(r.stripe)
 }

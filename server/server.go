@@ -42,7 +42,6 @@ type Server struct {
 	databases   atomic.Pointer[map[string]*database]
 	mu          sync.Mutex // of changes to databases
 
-	clock    clock
 	requests sync.Pool // of *request
 	stripes  atomic.Uint32
 	troubled atomic.Int64 // see trouble
@@ -81,7 +80,6 @@ func New(c Catalog, o Options) *Server {
 		MaxRequestBodySize: maxBody,
 
 		NoDefaultServerHeader:        true,
-		NoDefaultDate:                true, // see clock
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,

@@ -11,7 +11,6 @@ import (
 // The headers of a value. X-Sequins-Version is there wherever a version was
 // asked, so that its absence tells a missing db from a missing key.
 var (
-	keyDate         = []byte("Date")
 	keyVersion      = []byte("X-Sequins-Version")
 	keyLastModified = []byte("Last-Modified")
 	keyETag         = []byte("ETag")

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestParseTarget(t *testing.T) {
+	long := strings.Repeat("k", 64<<10)
+	tests := []struct {
+		uri, db, key, query string
+		route               route
+		err                 error
+	}{
+		{uri: "/", route: routeNode},
+		{uri: "/?x=/db/key", route: routeNode, query: "x=/db/key"},
+		{uri: "/db", route: routeDB, db: "db"},
+		{uri: "/db/", route: routeDB, db: "db"},
+		{uri: "/db/?proxy=status", route: routeDB, db: "db", query: "proxy=status"},
+		{uri: "/healthz", route: routeHealth, db: "healthz"},
+		{uri: "/livez", route: routeLive, db: "livez"},
+		{uri: "/readyz?verbose", route: routeReady, db: "readyz", query: "verbose"},
+		{uri: "/healthz/", route: routeDB, db: "healthz"},
+		{uri: "/healthz/x", db: "healthz", key: "x"},
+
+		{uri: "/db/key", db: "db", key: "key"},
+		{uri: "/db/a/b/c", db: "db", key: "a/b/c"},
+		{uri: "/db//", db: "db", key: "/"},
+		{uri: "/db//a//b/", db: "db", key: "/a//b/"},
+		{uri: "/db/..", db: "db", key: ".."},
+		{uri: "/db/../../etc/passwd", db: "db", key: "../../etc/passwd"},
+		{uri: "/db/./a", db: "db", key: "./a"},
+		{uri: "//db/key", route: routeKey, db: "", key: "db/key"},
+		{uri: "//", route: routeDB, db: ""},
+		{uri: "/db/a+b", db: "db", key: "a+b"},
+		{uri: "/db/a%2Bb", db: "db", key: "a+b"},
+		{uri: "/db/a%20b", db: "db", key: "a b"},
+		{uri: "/db/%2F", db: "db", key: "/"},
+		{uri: "/db/%2f%2e%2E", db: "db", key: "/.."},
+		{uri: "/db/%252F", db: "db", key: "%2F"},
+		{uri: "/db/%00%ff\xfe", db: "db", key: "\x00\xff\xfe"},
+		{uri: "/db/a#b", db: "db", key: "a#b"},
+		{uri: "/db/a%3Fb?c", db: "db", key: "a?b", query: "c"},
+		{uri: "/db/a?b?c", db: "db", key: "a", query: "b?c"},
+		{uri: "/db/a;b=c&d\"'", db: "db", key: "a;b=c&d\"'"},
+		{uri: "/db/http://x/y", db: "db", key: "http://x/y"},
+		{uri: "/%64b/key", db: "db", key: "key"},
+		{uri: "/a%2Fb/key", db: "a/b", key: "key"},
+		{uri: "/db/" + long, db: "db", key: long},
+		{uri: "/db/" + strings.Repeat("%6b", 64<<10), db: "db", key: long},
+
+		{uri: "http://h/db/key?q", db: "db", key: "key", query: "q"},
+		{uri: "HTTP://h:80/db//..", db: "db", key: "/.."},
+		{uri: "http://h", route: routeNode},
+		{uri: "http://h?q", route: routeNode, query: "q"},
+		{uri: "http://h/", route: routeNode},
+
+		{uri: "", err: errTarget},
+		{uri: "*", err: errTarget},
+		{uri: "host:443", err: errTarget},
+		{uri: "db/key", err: errTarget},
+		{uri: "/db/%", err: errEscape},
+		{uri: "/db/%4", err: errEscape},
+		{uri: "/db/%4?1", err: errEscape},
+		{uri: "/db/%4g", err: errEscape},
+		{uri: "/db/%G4", err: errEscape},
+		{uri: "/db/%%41", err: errEscape},
+		{uri: "/d%b/key", err: errEscape},
+		{uri: "/d%zz", err: errEscape},
+		{uri: "/db/" + long + "k", err: errKeyTooLong},
+		{uri: "/db/" + long + "%6b", err: errKeyTooLong},
+	}
+	var buf []byte
+	for _, test := range tests {
+		before := strings.Clone(test.uri)
+		var got target
+		var err error
+		got, buf, err = parseTarget([]byte(test.uri), buf)
+		if !errors.Is(err, test.err) {
+			t.Errorf("%.40q: error %v, want %v", test.uri, err, test.err)
+			continue
+		}
+		if err != nil {
+			continue
+		}
+		if got.route != test.route || string(got.db) != test.db || string(got.key) != test.key || string(got.query) != test.query {
+			t.Errorf("%.40q: route %d db %q key %.40q query %q", test.uri, got.route, got.db, got.key, got.query)
+		}
+		if test.uri != before {
+			t.Errorf("%.40q was changed", before)
+		}
+	}
+}
+
+func TestProxyOf(t *testing.T) {
+	tests := []struct {
+		query, want string
+		err         error
+	}{
+		{"", "", nil},
+		{"proxy", "", nil},
+		{"proxy=", "", nil},
+		{"proxy=true", "true", nil},
+		{"proxy=2026-01-31", "2026-01-31", nil},
+		{"a=b&proxy=v1&c", "v1", nil},
+		{"xproxy=v1", "", nil},
+		{"Proxy=v1", "", nil},
+		{"proxy=v%31", "v1", nil},
+		{"proxy=a&proxy=b", "a", nil},
+		{"&&proxy=a", "a", nil},
+		{"proxy=%", "", errEscape},
+		{"other=%zz", "", nil},
+	}
+	for _, test := range tests {
+		got, err := proxyOf([]byte(test.query))
+		if got != test.want || !errors.Is(err, test.err) {
+			t.Errorf("%q: %q, %v; want %q, %v", test.query, got, err, test.want, test.err)
+		}
+	}
+}
+
+// reference takes a target apart slowly, with the standard library's decoder.
+func reference(uri string) (db, key, query string, hasKey, ok bool) {
+	if !strings.HasPrefix(uri, "/") {
+		_, rest, found := strings.Cut(uri, "://")
+		if !found {
+			return "", "", "", false, false
+		}
+		end := strings.IndexAny(rest, "/?")
+		if end < 0 {
+			end = len(rest)
+		}
+		if uri = rest[end:]; !strings.HasPrefix(uri, "/") {
+			uri = "/" + uri
+		}
+	}
+	uri, query, _ = strings.Cut(uri, "?")
+	parts := strings.SplitN(uri, "/", 3)
+	db, err := url.PathUnescape(parts[1])
+	if err != nil {
+		return "", "", "", false, false
+	}
+	if len(parts) == 3 {
+		if key, err = url.PathUnescape(parts[2]); err != nil {
+			return "", "", "", false, false
+		}
+	}
+	return db, key, query, key != "", len(key) <= 64<<10
+}
+
+func FuzzParseTarget(f *testing.F) {
+	for _, s := range []string{
+		"/", "/db/key", "/db//..//%2F", "http://h/db/a+b?proxy=v", "/db/%00\xff#", "/db/%4", "*", "://x/y", "/d%62/%25%32%35", "//", "x://?a/b",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, uri []byte) {
+		before := bytes.Clone(uri)
+		dirty := []byte("left from the request before")
+		got, _, err := parseTarget(uri, dirty)
+		if !bytes.Equal(uri, before) {
+			t.Fatalf("%q became %q", before, uri)
+		}
+		db, key, query, hasKey, ok := reference(string(uri))
+		if ok != (err == nil) {
+			t.Fatalf("%q: error %v, reference says ok=%v", uri, err, ok)
+		}
+		if err != nil {
+			return
+		}
+		if string(got.db) != db || string(got.key) != key || string(got.query) != query || (got.route == routeKey) != hasKey {
+			t.Fatalf("%q: got %d %q %q %q, reference %v %q %q %q", uri, got.route, got.db, got.key, got.query, hasKey, db, key, query)
+		}
+	})
+}
