@@ -114,9 +114,9 @@ func (s *Set) Retire(name string) {
 	}
 }
 
-// Remove takes a version out of the set, so that nobody can acquire it any
-// more, and returns it to be closed; nil if it is not in the set. If it was
-// the current one there is none then.
+// Remove takes a version out of the set, so that nobody finds it any more, and
+// returns it to be closed, not before: Acquire relies on that. It returns nil if
+// the version is not in the set. If it was the current one there is none then.
 func (s *Set) Remove(name string) *Version {
 	v := s.Version(name)
 	if v == nil {
@@ -126,6 +126,5 @@ func (s *Set) Remove(name string) *Version {
 	delete(named, name)
 	s.named.Store(&named)
 	s.current.CompareAndSwap(v, nil)
-	v.shut() // after the pointer is gone: Acquire must not find it again
 	return v
 }

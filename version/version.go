@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -39,8 +40,9 @@ type Version struct {
 	// refs counts the handles. shut and then drained are added to it on the
 	// way out, so that one atomic addition tells a reader whether it came too
 	// late, and the last one to let go that it was the last.
-	refs    atomic.Int64
-	drained chan struct{}
+	refs     atomic.Int64
+	shutOnce sync.Once
+	drained  chan struct{}
 
 	retired   atomic.Bool
 	retiredAt time.Time    // set before retired
@@ -141,9 +143,11 @@ func (v *Version) release() {
 
 // shut lets nobody in any more.
 func (v *Version) shut() {
-	if v.refs.Add(shut) == shut {
-		v.drain()
-	}
+	v.shutOnce.Do(func() {
+		if v.refs.Add(shut) == shut {
+			v.drain()
+		}
+	})
 }
 
 // drain is called when there are no references left. Those who came too late
@@ -154,10 +158,11 @@ func (v *Version) drain() {
 	}
 }
 
-// Close waits until the last handle has been released, and closes the blocks.
-// Nothing is closed if ctx ends first. It is to be called once, and only after
-// Set.Remove.
+// Close lets nobody in any more, waits until the last handle has been released,
+// and closes the blocks. If ctx ends first, nothing is closed, and it may be
+// called again. It is for a version that is not in a set, or not any more.
 func (v *Version) Close(ctx context.Context) error {
+	v.shut()
 	select {
 	case <-v.drained:
 	case <-ctx.Done():
