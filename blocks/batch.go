@@ -24,7 +24,7 @@ type BatchScratch struct {
 	single  Scratch
 	copies  []byte
 	keys    [batchSize]batchKey
-	touched byte // keeps the reads that bring records in from being left out
+	touched byte // of the bytes that are read to bring their cache lines in
 }
 
 // batchKey is where the lookup of one key stands.
@@ -56,15 +56,16 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	left := r.filterBatch(keys, results, s.keys[:0])
 	r.index.findBatch(left)
 	left = r.mapBatch(keys, results, s, left)
+	for i := range left {
+		s.touched ^= left[i].stored[0] ^ left[i].stored[min(64, len(left[i].stored)-1)]
+	}
 	left = r.pageBatch(keys, results, s, left)
 	for i := range left {
 		left[i].candidate = left[i].page.candidate(left[i].hash, 0)
 	}
-	var touched byte
 	for i := range left {
-		touched ^= left[i].page.firstByte(left[i].candidate)
+		s.touched ^= left[i].page.firstByte(left[i].candidate)
 	}
-	s.touched = touched
 	for i := range left {
 		b := &left[i]
 		v, found, err := b.page.findFrom(keys[b.index], b.hash, b.candidate)
