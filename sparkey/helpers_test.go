@@ -94,7 +94,7 @@ func entries(n, size int) []entry {
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
 	all := make([]entry, n)
 	for i := range all {
-		all[i].key = fmt.Appendf(nil, "key-%d", rnd.IntN(1000))
+		all[i].key = fmt.Appendf(nil, "key-%03d", rnd.IntN(1000))
 		if i%11 == 5 {
 			all[i].key = []byte{}
 		}

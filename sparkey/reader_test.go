@@ -22,7 +22,7 @@ func TestRoundTrip(t *testing.T) {
 		"no entries":   nil,
 		"one byte":     {{key: []byte("a")}},
 		"nothing":      {{key: []byte{}}},
-		"one delete":   {{key: []byte("long key"), deleted: true}},
+		"one delete":   {{key: []byte("key")}, {key: []byte("key"), deleted: true}},
 		"small":        entries(1000, 20),
 		"middling":     entries(200, 3000),
 		"large values": {{key: []byte("a"), value: make([]byte, 3<<20)}, {key: make([]byte, 70_000)}, {key: []byte("b"), value: make([]byte, 300_000)}},
@@ -118,6 +118,27 @@ func TestOffsets(t *testing.T) {
 			t.Errorf("offset %d, want %d: %v", r.Offset(), want, r.Err())
 		}
 	}
+}
+
+// The writers in C and Java differ in what they do with the delete of a key that is longer than every key put before: the one writes it,
+// although the header's longest key is that of the puts, and the other, as ours does, leaves it out.
+func TestDeleteOfALongerKey(t *testing.T) {
+	log := write(t, sparkey.WriterOptions{}, []entry{{key: []byte("ab")}, {key: []byte("abc"), deleted: true}})
+	got, err := read(bytes.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, []entry{{key: []byte("ab")}})
+
+	h := binary.LittleEndian
+	log = append(log, 0, 3, 'a', 'b', 'c')
+	h.PutUint64(log[24:], 1)                // deletes
+	h.PutUint64(log[32:], uint64(len(log))) // data end
+	h.PutUint64(log[56:], 5)                // size of deletes
+	if got, err = read(bytes.NewReader(log)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, []entry{{key: []byte("ab")}, {key: []byte("abc"), deleted: true}})
 }
 
 // A log cut off anywhere is damaged, never shorter.

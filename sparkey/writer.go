@@ -80,8 +80,12 @@ func (w *Writer) Put(key, value []byte) error {
 	return w.err
 }
 
-// Delete adds that the key is no more.
+// Delete adds that the key is no more. As with Sparkey's own Java writer nothing is added where the key is longer than every key put so far:
+// the log cannot have it, and Sparkey's readers have no room for a key longer than those that the header speaks of.
 func (w *Writer) Delete(key []byte) error {
+	if uint64(len(key)) > w.h.MaxKeyLen {
+		return w.err
+	}
 	w.h.DeleteSize += w.add(0, uint64(len(key)), key, nil)
 	w.h.Deletes++
 	return w.err
