@@ -1,0 +1,227 @@
+package harness
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"sequins/sequencefile"
+	"sequins/shard"
+	"sequins/sparkey"
+)
+
+// A real job runs, and what it writes is read back by us: every record once, as it was made, in the partition that it belongs to.
+func TestJobsAreRead(t *testing.T) {
+	h := Start(t)
+	const records, reducers = 20_000, 3
+	for _, c := range []struct{ kind, compression, codec, format string }{
+		{"text", "NONE", "DefaultCodec", "seq"},
+		{"bytes", "RECORD", "GzipCodec", "seq"},
+		{"text", "BLOCK", "SnappyCodec", "seq"},
+		{"bytes", "BLOCK", "ZStandardCodec", "seq"},
+		{"text", "BLOCK", "Lz4Codec", "map"},
+	} {
+		t.Run(fmt.Sprintf("%s-%s-%s-%s", c.format, c.kind, c.compression, c.codec), func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "1")
+			h.Do(t, fmt.Sprintf("job out=file://%s format=%s type=%s compression=%s codec=%s records=%d reducers=%d tag=v",
+				out, c.format, c.kind, c.compression, c.codec, records, reducers))
+			seen := make([]bool, records)
+			for p := range reducers {
+				name := fmt.Sprintf("part-r-%05d", p)
+				if c.format == "map" {
+					name = filepath.Join(name, "data")
+				}
+				readPart(t, filepath.Join(out, name), p, reducers, seen)
+			}
+			for i, ok := range seen {
+				if !ok {
+					t.Fatalf("record %d is in no file", i)
+				}
+			}
+		})
+	}
+}
+
+func readPart(t *testing.T, path string, partition, partitions int, seen []bool) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := sequencefile.NewReader(f, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for r.Scan() {
+		var i int
+		if n, err := fmt.Sscanf(string(r.Key()), "key-%09d", &i); n != 1 || err != nil || i >= len(seen) || seen[i] {
+			t.Fatalf("%s: key %q: %v", path, r.Key(), err)
+		}
+		seen[i] = true
+		if string(r.Value()) != jobValue(i) {
+			t.Fatalf("%s: %s has the value %q, want %q", path, r.Key(), r.Value(), jobValue(i))
+		}
+		if p := shard.Hadoop.Partition(r.Key(), partitions); p != partition {
+			t.Fatalf("%s: %s belongs to partition %d", path, r.Key(), p)
+		}
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+}
+
+// jobValue is the value that the job gives to record i: see Jobs.java.
+func jobValue(i int) string {
+	b := append(strconv.AppendInt([]byte("v"), int64(i), 10), '-')
+	for len(b) < 100 {
+		b = append(b, byte('a'+(i*7+len(b)*13)%26))
+	}
+	return string(b)
+}
+
+// What we write, Hadoop reads.
+func TestHadoopReadsOurSequenceFiles(t *testing.T) {
+	h := Start(t)
+	dir := t.TempDir()
+	try := func(name string, o sequencefile.WriterOptions) {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, name)
+			f, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			w, err := sequencefile.NewWriter(f, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := newSum()
+			for key, value := range someRecords() {
+				if err := w.Append(key, value); err != nil {
+					t.Fatal(err)
+				}
+				sum.add(key, value, false)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			sum.check(t, h.Do(t, "read file="+path))
+		})
+	}
+	try("none", sequencefile.WriterOptions{SyncInterval: 500, Metadata: map[string]string{"a": "b"}})
+	try("text", sequencefile.WriterOptions{KeyClass: "org.apache.hadoop.io.Text", ValueClass: "org.apache.hadoop.io.Text"})
+	for _, codec := range []string{"DefaultCodec", "DeflateCodec", "GzipCodec", "SnappyCodec", "Lz4Codec", "ZStandardCodec", "BZip2Codec"} {
+		class := "org.apache.hadoop.io.compress." + codec
+		try("record-"+codec, sequencefile.WriterOptions{Compression: sequencefile.Record, Codec: class})
+		try("block-"+codec, sequencefile.WriterOptions{Compression: sequencefile.Block, Codec: class, BlockSize: 3000})
+	}
+}
+
+// What we write, Sparkey reads.
+func TestSparkeyReadsOurLogs(t *testing.T) {
+	h := Start(t)
+	dir := t.TempDir()
+	for name, o := range map[string]sparkey.WriterOptions{
+		"none":         {},
+		"snappy-small": {Compression: sparkey.Snappy, BlockSize: 40},
+		"snappy":       {Compression: sparkey.Snappy},
+		"zstd":         {Compression: sparkey.Zstd, BlockSize: 2000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, name+".spl")
+			f, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			sum := writeLog(t, f, o)
+			sum.check(t, h.Do(t, "read file="+path))
+		})
+	}
+}
+
+// writeLog puts some records, and deletes half of every fifth one's key.
+func writeLog(t *testing.T, f *os.File, o sparkey.WriterOptions) *sum {
+	t.Helper()
+	w, err := sparkey.NewWriter(f, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := newSum()
+	for key, value := range someRecords() {
+		if err := w.Put(key, value); err != nil {
+			t.Fatal(err)
+		}
+		sum.add(key, value, false)
+		if half := key[:len(key)/2]; len(key)%5 == 4 {
+			if err := w.Delete(half); err != nil {
+				t.Fatal(err)
+			}
+			sum.add(half, nil, true)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// someRecords yields keys of 1 to 300 bytes of every kind, and values from nothing to 200 KB.
+func someRecords() func(yield func(key, value []byte) bool) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	bytes := func(n, of int) []byte {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(rnd.IntN(of))
+		}
+		return b
+	}
+	return func(yield func(key, value []byte) bool) {
+		for i := range 300 {
+			size := rnd.IntN(150)
+			if i%100 == 7 {
+				size = i * 1000
+			}
+			if !yield(bytes(1+i, 256), bytes(size, 1+i%256)) {
+				return
+			}
+		}
+	}
+}
+
+// sum is the digest of records that the harness's command "read" makes.
+type sum struct {
+	n int
+	h hash.Hash
+}
+
+func newSum() *sum { return &sum{h: sha256.New()} }
+
+func (s *sum) add(key, value []byte, deleted bool) {
+	s.n++
+	first := []byte{0}
+	if deleted {
+		first[0] = 1
+	}
+	s.h.Write(first)
+	for _, b := range [][]byte{key, value} {
+		s.h.Write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
+		s.h.Write(b)
+	}
+}
+
+func (s *sum) check(t *testing.T, reply map[string]string) {
+	t.Helper()
+	if want := hex.EncodeToString(s.h.Sum(nil)); reply["records"] != strconv.Itoa(s.n) || reply["sha256"] != want {
+		t.Errorf("read %v, want %d records, %s", reply, s.n, want)
+	}
+}
