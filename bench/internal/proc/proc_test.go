@@ -1,0 +1,77 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPageCache(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	const size = 1 << 20
+	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Drop(path); err != nil {
+		t.Fatal(err)
+	}
+	before, err := ReadsSoFar(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Warm(path); err != nil {
+		t.Fatal(err)
+	}
+	after, err := ReadsSoFar(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := after.Sub(before)
+	if r.Bytes < size || r.Calls < 1 || r.Device < 1 {
+		t.Errorf("reading a dropped file of %d bytes counted as %+v", size, r)
+	}
+	if n, err := Resident(path); n != size || err != nil {
+		t.Errorf("%d bytes resident, %v", n, err)
+	}
+}
+
+func TestCPUOf(t *testing.T) {
+	cmd := OnCPUs("0", "sh", "-c", "while :; do :; done & wait")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		d, err := CPUOf(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		children, err := childrenOf(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d >= 100*time.Millisecond && len(children) == 1 {
+			child, err := os.FindProcess(children[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			child.Kill()
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a loop's child used %v", d)
+		}
+	}
+	if m, err := PeakMemory(os.Getpid()); m < 1<<20 || err != nil {
+		t.Errorf("peak memory %d, %v", m, err)
+	}
+}
+
+func TestMachine(t *testing.T) {
+	if m := Machine(); !strings.Contains(m, "cores") || strings.Contains(m, "\x00") {
+		t.Errorf("%q", m)
+	}
+}

@@ -1,0 +1,157 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPU is the processor time that this process has used, all threads together, to the nanosecond.
+func CPU() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &ts); err != nil {
+		panic(err) // every Linux has this clock
+	}
+	return time.Duration(ts.Nano())
+}
+
+func self() unix.Rusage {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err) // there is no such error for this argument
+	}
+	return u
+}
+
+// Reads is what this process has caused to be read from disks.
+type Reads struct {
+	Calls       int64 // system calls of the read family, /proc/self/io
+	Bytes       int64 // fetched from a disk, page faults included, /proc/self/io
+	MajorFaults int64 // page faults that waited for a disk, getrusage
+	Device      int64 // read requests that the disk has answered, of all processes, /sys/dev/block
+}
+
+// Sub returns what came since.
+func (r Reads) Sub(since Reads) Reads {
+	return Reads{r.Calls - since.Calls, r.Bytes - since.Bytes, r.MajorFaults - since.MajorFaults, r.Device - since.Device}
+}
+
+// ReadsSoFar is what has been read by now; Device counts those of the disk that holds path.
+func ReadsSoFar(path string) (Reads, error) {
+	r := Reads{MajorFaults: self().Majflt}
+	var err error
+	if r.Device, err = deviceReads(path); err != nil {
+		return r, err
+	}
+	io, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return r, err
+	}
+	for line := range strings.Lines(string(io)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		switch name {
+		case "syscr":
+			r.Calls = n
+		case "read_bytes":
+			r.Bytes = n
+		}
+	}
+	return r, nil
+}
+
+func deviceReads(path string) (int64, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	b, err := os.ReadFile(fmt.Sprintf("/sys/dev/block/%d:%d/stat", unix.Major(st.Dev), unix.Minor(st.Dev)))
+	if err != nil {
+		return 0, fmt.Errorf("the disk of %s: %w", path, err)
+	}
+	fields := strings.Fields(string(b))
+	if len(fields) == 0 {
+		return 0, fmt.Errorf("the disk of %s counts nothing", path)
+	}
+	return strconv.ParseInt(fields[0], 10, 64)
+}
+
+// tick is the unit of /proc/PID/stat: USER_HZ, which is 100 on every system that Go runs on.
+const tick = 10 * time.Millisecond
+
+// CPUOf is the processor time that a process and its children, dead or alive, have used, to 10 ms each.
+func CPUOf(pid int) (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, in parentheses, may hold anything; utime is the 12th field behind it.
+	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
+	if len(fields) < 15 {
+		return 0, fmt.Errorf("/proc/%d/stat: too short", pid)
+	}
+	var sum time.Duration
+	for _, f := range fields[11:15] { // utime stime cutime cstime
+		n, err := strconv.ParseInt(string(f), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+		}
+		sum += time.Duration(n) * tick
+	}
+	children, err := childrenOf(pid)
+	if err != nil {
+		return 0, err
+	}
+	for _, child := range children {
+		d, err := CPUOf(child)
+		if err != nil {
+			return 0, err
+		}
+		sum += d
+	}
+	return sum, nil
+}
+
+func childrenOf(pid int) ([]int, error) {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil, err
+	}
+	var children []int
+	for _, task := range tasks {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		if os.IsNotExist(err) {
+			continue // the thread has ended
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range strings.Fields(string(b)) {
+			if child, err := strconv.Atoi(f); err == nil {
+				children = append(children, child)
+			}
+		}
+	}
+	return children, nil
+}
+
+// PeakMemory is the most memory that a process has had resident, in bytes: VmHWM. What exec took over
+// from its parent is not in it, unlike in getrusage.
+func PeakMemory(pid int) (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("/proc/%d/status has no VmHWM", pid)
+}

@@ -1,0 +1,69 @@
+// Package setup is what the benchmark commands begin and end with: the flags that they share, the
+// directory of data sets, the line that says what machine this is, and the checks.
+package setup
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sequins/bench/internal/data"
+	"sequins/bench/internal/proc"
+	"sequins/bench/internal/table"
+)
+
+// Env is what a benchmark runs with.
+type Env struct {
+	Short  bool // small sizes, to see that all of it works; the figures mean nothing
+	Rounds int
+	Cache  *data.Cache
+	Checks table.Checks
+}
+
+// Size returns the value of a flag, or where it was not given the size for a full or a short run.
+func (e *Env) Size(flagged, full, short int) int {
+	switch {
+	case flagged > 0:
+		return flagged
+	case e.Short:
+		return short
+	}
+	return full
+}
+
+// Print writes a table to the standard output.
+func (e *Env) Print(tables ...*table.Table) {
+	for _, t := range tables {
+		t.Print(os.Stdout)
+	}
+}
+
+// Logf tells what is going on, apart from the results.
+func Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, "# "+format+"\n", args...) }
+
+// Main parses the flags, has a benchmark run and prints what it has checked. It exits with 1 after an error
+// and, if asked to be strict, where a check was missed.
+func Main(run func(*Env) error) {
+	env := &Env{}
+	dir := flag.String("dir", filepath.Join(os.TempDir(), "sequins-bench"), "directory of data sets, kept for the next run")
+	limit := flag.Int64("disk", 15_000, "the most MB to keep there")
+	strict := flag.Bool("strict", false, "exit with 1 if what must hold does not")
+	flag.BoolVar(&env.Short, "short", false, "small sizes, to see that it works")
+	flag.IntVar(&env.Rounds, "rounds", 0, "how often each contender has its turn (7, short 3)")
+	flag.Parse()
+	env.Rounds = env.Size(env.Rounds, 7, 3)
+	var err error
+	if env.Cache, err = data.NewCache(*dir, *limit*1_000_000, Logf); err == nil {
+		err = run(env)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, filepath.Base(os.Args[0])+":", err)
+		os.Exit(1)
+	}
+	env.Checks.Print(os.Stdout)
+	fmt.Printf("\n%s\n", proc.Machine())
+	if *strict && env.Checks.Missed() > 0 {
+		os.Exit(1)
+	}
+}

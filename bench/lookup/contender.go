@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+
+	"sequins/bench/internal/data"
+	"sequins/blocks"
+)
+
+// contender is a store that is asked for keys.
+type contender interface {
+	fmt.Stringer
+	// build makes the store's files, unless they are there, and returns their path.
+	build(c *data.Cache, s data.Spec) (string, error)
+	open(path string) error
+	// get returns the value of a key. It is valid until the next call. Callers take turns.
+	get(key []byte) ([]byte, bool, error)
+	close() error
+}
+
+// batcher is a contender that may be able to answer many keys at once.
+type batcher interface {
+	batches() bool
+	// getBatch calls found with each value.
+	getBatch(keys [][]byte, found func(value []byte)) error
+}
+
+// reference is the contender that all others are compared with.
+const reference = "sequins none 4K"
+
+var (
+	codecs    = []blocks.Compression{blocks.None, blocks.Snappy, blocks.LZ4, blocks.Zstd}
+	pageSizes = []int{4096, 2048, 1024}
+)
+
+// contenders returns those whose names match, the reference first and always.
+func contenders(pattern string) ([]contender, error) {
+	match, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var all []contender
+	for _, c := range codecs {
+		for _, size := range pageSizes {
+			all = append(all, &block{codec: c, pageSize: size})
+		}
+	}
+	all = append(all, &block{each: &dictionary{codec: "s2"}}, &block{each: &dictionary{codec: "zstd"}})
+	all = append(all, &bboltDB{}, &pebbleTable{}, &pebbleTable{snappy: true}, &badgerDB{})
+	all = append(all, sparkeys()...)
+	var chosen []contender
+	for _, c := range all {
+		if c.String() == reference || match.MatchString(c.String()) {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen, nil
+}
