@@ -37,8 +37,11 @@ type Reader struct {
 	offset     int64
 
 	seen Header // what was really found; compared with h at the end
-	err  error  // io.EOF after the last entry
+	err  error  // errEnd after the last entry
 }
+
+// errEnd is the end of the data, where the header says that it is.
+var errEnd = errors.New("the end of the data")
 
 // NewReader reads and checks the header of the log that r holds. name is for errors. r is read to its end, and never seeked.
 func NewReader(r io.Reader, name string) (*Reader, error) {
@@ -61,7 +64,7 @@ func (r *Reader) readHeader() error {
 	if n >= 4 && binary.LittleEndian.Uint32(b[:]) != magic {
 		return r.corrupt("it does not begin as a Sparkey log does")
 	}
-	if err == io.EOF || err == io.ErrUnexpectedEOF && n < headerSize && r.ended() {
+	if isEOF(err) || errors.Is(err, io.ErrUnexpectedEOF) && r.ended() {
 		return r.corrupt("it ends in the header, after %d bytes", n)
 	}
 	if err != nil {
@@ -80,7 +83,12 @@ func (r *Reader) readHeader() error {
 // ended tells a file that has ended from a reader that failed with io.ErrUnexpectedEOF, as a cut connection does.
 func (r *Reader) ended() bool {
 	_, err := r.in.ReadByte()
-	return err == io.EOF
+	return isEOF(err)
+}
+
+// isEOF reports the end of a file, which is io.EOF itself: an error that wraps it is some failure.
+func isEOF(err error) bool {
+	return err == io.EOF //nolint:errorlint
 }
 
 // Header returns what the log says of itself. The numbers in it are proven when Scan has returned false and Err nil.
@@ -100,7 +108,7 @@ func (r *Reader) Offset() int64 { return r.offset }
 
 // Err returns what stopped Scan: nil at a clean end, an ErrCorrupt, or the underlying reader's error.
 func (r *Reader) Err() error {
-	if r.err == io.EOF {
+	if errors.Is(r.err, errEnd) {
 		return nil
 	}
 	return r.err
@@ -127,7 +135,7 @@ func (r *Reader) Scan() bool {
 }
 
 func (r *Reader) next() error {
-	if err := r.fill(1); err == io.EOF {
+	if err := r.fill(1); errors.Is(err, errEnd) {
 		return r.finish()
 	} else if err != nil {
 		return err
@@ -202,7 +210,7 @@ func (r *Reader) finish() error {
 	r.offset = int64(r.h.DataEnd)
 	if _, err := r.in.ReadByte(); err == nil {
 		return r.corrupt("there is more after the end of the data: it was not closed by its writer")
-	} else if err != io.EOF {
+	} else if !isEOF(err) {
 		return fmt.Errorf("%s: at offset %d: %w", r.name, r.offset, err)
 	}
 	h, s := &r.h, &r.seen
@@ -215,7 +223,7 @@ func (r *Reader) finish() error {
 	if s.MaxKeyLen != h.MaxKeyLen || s.MaxValueLen != h.MaxValueLen {
 		return r.corrupt("keys up to %d and values up to %d bytes, but the header has %d and %d", s.MaxKeyLen, s.MaxValueLen, h.MaxKeyLen, h.MaxValueLen)
 	}
-	return io.EOF
+	return errEnd
 }
 
 // vlq reads a number that begins at bytes after pos, and returns how many bytes it takes.
@@ -234,11 +242,11 @@ func (r *Reader) vlq(at int) (uint64, int, error) {
 	}
 }
 
-// fill reads until n bytes of entries lie in the buffer. It returns io.EOF at the end of the data.
+// fill reads until n bytes of entries lie in the buffer. It returns errEnd at the end of the data.
 func (r *Reader) fill(n int) error {
 	for r.end-r.pos < n {
 		if r.left == 0 {
-			return io.EOF
+			return errEnd
 		}
 		if r.pos > 0 {
 			r.end = copy(r.buf, r.buf[r.pos:r.end])
@@ -321,7 +329,7 @@ func (r *Reader) readCompressed(size int) error {
 		n, err := io.ReadFull(r.in, r.compressed[have:])
 		r.left -= uint64(n)
 		if err != nil {
-			if err == io.ErrUnexpectedEOF && r.ended() {
+			if errors.Is(err, io.ErrUnexpectedEOF) && r.ended() {
 				err = io.EOF
 			}
 			return r.truncated(err)
@@ -336,7 +344,7 @@ func (r *Reader) truncated(err error) error {
 		return nil
 	}
 	at := int64(r.h.DataEnd - r.left)
-	if err == io.EOF {
+	if isEOF(err) {
 		r.offset = at
 		return r.corrupt("it ends %d bytes before the end of the data", r.left)
 	}
@@ -345,7 +353,7 @@ func (r *Reader) truncated(err error) error {
 
 // cut makes the end of the data within an entry an ErrCorrupt.
 func (r *Reader) cut(err error) error {
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, errEnd) {
 		return r.corrupt("the data ends within an entry")
 	}
 	return err

@@ -282,7 +282,7 @@ func TestReaderErrors(t *testing.T) {
 	for name, o := range options {
 		log := write(t, o, entries(15, 60))
 		for n := range log {
-			for _, cause := range []error{broken, io.ErrUnexpectedEOF} {
+			for _, cause := range []error{broken, io.ErrUnexpectedEOF, fmt.Errorf("cut off: %w", io.EOF)} {
 				_, err := read(io.MultiReader(bytes.NewReader(log[:n]), iotest.ErrReader(cause)))
 				if !errors.Is(err, cause) || errors.Is(err, sparkey.ErrCorrupt) || !strings.Contains(err.Error(), "test.spl") {
 					t.Fatalf("%s: %v after %d bytes: %v", name, cause, n, err)

@@ -156,7 +156,7 @@ func (w *Writer) write(b []byte) {
 
 // Close writes what is pending and the header. It does not close the underlying writer, which it leaves at the end of the header.
 func (w *Writer) Close() error {
-	if w.err == errClosed {
+	if errors.Is(w.err, errClosed) {
 		return nil
 	}
 	w.flush()

@@ -59,15 +59,14 @@ func lock(path string) (unlock func(), err error) {
 		return nil, err
 	}
 	for {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != syscall.EINTR {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
 			break
 		}
 	}
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking %s: %w", path, err)
+		return nil, fmt.Errorf("locking %s: %w", path, errors.Join(err, f.Close()))
 	}
-	return func() { f.Close() }, nil
+	return func() { _ = f.Close() }, nil // which unlocks
 }
 
 // sourceHash covers all that is compiled, names and contents.
@@ -75,8 +74,7 @@ func sourceHash(dir string) (string, error) {
 	h := sha256.New()
 	add := func(path string) error {
 		b, err := os.ReadFile(path)
-		fmt.Fprintf(h, "%s %d\n", path, len(b))
-		h.Write(b)
+		h.Write(fmt.Appendf(nil, "%s %d\n%s", path, len(b), b))
 		return err
 	}
 	err := filepath.WalkDir(filepath.Join(dir, "src"), func(path string, d fs.DirEntry, err error) error {

@@ -146,7 +146,7 @@ func (f Fixture) Records(t testing.TB) iter.Seq[Record] {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		var r io.Reader = bufio.NewReader(file)
 		if strings.HasSuffix(f.expected, ".gz") {
 			if r, err = gzip.NewReader(r); err != nil {

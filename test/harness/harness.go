@@ -57,13 +57,13 @@ func Start(t testing.TB) *Harness {
 	return h
 }
 
-func (h *Harness) start(dir string) error {
+func (h *Harness) start(dir string) (err error) {
 	h.log = filepath.Join(h.Root, "stderr.log")
 	stderr, err := os.Create(h.log)
 	if err != nil {
 		return err
 	}
-	defer stderr.Close()
+	defer func() { err = errors.Join(err, stderr.Close()) }() // the program has its own
 	h.cmd = exec.Command(filepath.Join(dir, "run.sh"), h.Root)
 	h.cmd.Stderr = stderr
 	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
@@ -146,8 +146,8 @@ func (h *Harness) next(timeout <-chan time.Time) (string, error) {
 func (h *Harness) stop(t testing.TB) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.stdin.Close()
-	kill := time.AfterFunc(quitTimeout, func() { h.cmd.Process.Kill() })
+	_ = h.stdin.Close() // it may be gone already
+	kill := time.AfterFunc(quitTimeout, func() { _ = h.cmd.Process.Kill() })
 	defer kill.Stop()
 	for range h.replies { // until it is closed: what comes late is of no interest
 	}

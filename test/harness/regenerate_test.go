@@ -1,0 +1,61 @@
+package harness
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write all of testdata/fixtures anew")
+
+// The program that wrote the fixtures still writes the same ones: the same records, cut alike. (The files differ in their sync markers, which
+// Hadoop takes at random.) With -update it writes them all, in place of those that are there.
+func TestFixturesAreWrittenAgain(t *testing.T) {
+	h := Start(t)
+	committed := FixturesDir(t)
+	if *update {
+		h.Do(t, "fixtures out="+committed)
+		h.Do(t, "vectors out="+filepath.Join(committed, "_vectors", "partitioners.json"))
+		return
+	}
+	dir := t.TempDir()
+	h.Do(t, "vectors out="+filepath.Join(dir, "_vectors", "partitioners.json"))
+	for _, prefix := range []string{"cut-", "sparkey-", "mapfile-"} {
+		h.Do(t, "fixtures out="+dir+" only="+prefix)
+	}
+	n := 0
+	for _, pattern := range []string{"_expected/*", "_vectors/*"} {
+		files, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			n++
+			rel, err := filepath.Rel(dir, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameFile(t, f, filepath.Join(committed, rel))
+		}
+	}
+	if n < 40 {
+		t.Errorf("%d files compared", n)
+	}
+}
+
+func sameFile(t *testing.T, got, want string) {
+	t.Helper()
+	a, err := os.ReadFile(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a, b) {
+		t.Errorf("%s is not what is written today: run go test ./test/harness -run AreWrittenAgain -update", want)
+	}
+}
