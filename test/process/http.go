@@ -1,0 +1,165 @@
+package process
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Response is an answer, read whole.
+type Response struct {
+	Code   int
+	Header http.Header
+	Body   []byte
+}
+
+// Version is the version that answered.
+func (r *Response) Version() string { return r.Header.Get("X-Sequins-Version") }
+
+// Client sends one request after the other over one connection, their targets as they are: no
+// cleaning, no escaping, no redirects. It is for one goroutine.
+type Client struct {
+	addr string
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+// Client returns a client of the node.
+func (n *Node) Client() *Client { return &Client{addr: n.Addr} }
+
+// Get asks for a target such as /db/key, dialling anew if the connection is closed.
+func (c *Client) Get(target string) (*Response, error) { return c.Do("GET", target, "") }
+
+// Do sends a request without a body. header is lines that end in \r\n.
+func (c *Client) Do(method, target, header string) (*Response, error) {
+	if c.conn == nil {
+		conn, err := net.DialTimeout("tcp", c.addr, Deadline)
+		if err != nil {
+			return nil, err
+		}
+		c.conn, c.r = conn, bufio.NewReader(conn)
+	}
+	r, err := c.exchange(method, target, header)
+	if err != nil || r.Header.Get("Connection") == "close" {
+		c.Close()
+	}
+	return r, err
+}
+
+func (c *Client) exchange(method, target, header string) (*Response, error) {
+	if err := c.conn.SetDeadline(time.Now().Add(Deadline)); err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintf(c.conn, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", method, target, c.addr, header); err != nil {
+		return nil, err
+	}
+	resp, err := http.ReadResponse(c.r, &http.Request{Method: method})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.Close {
+		resp.Header.Set("Connection", "close")
+	}
+	return &Response{resp.StatusCode, resp.Header, body}, nil
+}
+
+// Close closes the connection.
+func (c *Client) Close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// TryGet asks once over a connection of its own.
+func (n *Node) TryGet(target string) (*Response, error) {
+	c := n.Client()
+	defer c.Close()
+	return c.Get(target)
+}
+
+// Get is TryGet that fails the test on an error.
+func (n *Node) Get(t testing.TB, target string) *Response {
+	t.Helper()
+	r, err := n.TryGet(target)
+	if err != nil {
+		t.Fatalf("GET %s: %v", target, err)
+	}
+	return r
+}
+
+// Metrics is the exposition of the debug listener.
+func (n *Node) Metrics(t testing.TB) string {
+	t.Helper()
+	c := &Client{addr: n.Debug}
+	defer c.Close()
+	r, err := c.Get("/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(r.Body)
+}
+
+// VersionState is what /healthz says of one version.
+type VersionState struct {
+	State      string `json:"state"`
+	Current    bool   `json:"current"`
+	Error      string `json:"error"`
+	Partitions []int  `json:"partitions"`
+}
+
+// Health is /healthz: by db and version.
+func (n *Node) Health(t testing.TB) map[string]map[string]VersionState {
+	t.Helper()
+	r, err := n.TryGet("/healthz")
+	if err != nil {
+		return nil // not up yet, or already down: the caller polls
+	}
+	var h map[string]map[string]VersionState
+	if err := json.Unmarshal(r.Body, &h); err != nil {
+		t.Fatalf("/healthz: %v: %s", err, r.Body)
+	}
+	return h
+}
+
+// WaitCurrent waits until a version of a db is the current one.
+func (n *Node) WaitCurrent(t testing.TB, db, version string) {
+	t.Helper()
+	n.WaitFor(t, db+" serves "+version, func() bool { return n.Health(t)[db][version].Current })
+}
+
+// Target is the request target of a key, every byte escaped that could be escaped.
+func Target(db string, key []byte) string {
+	var b strings.Builder
+	b.WriteString("/" + db + "/")
+	for _, c := range key {
+		fmt.Fprintf(&b, "%%%02X", c)
+	}
+	return b.String()
+}
+
+// PlainTarget is the request target of a key with as few bytes escaped as HTTP allows: the
+// percent sign, the question mark, and what may not stand in a request line.
+func PlainTarget(db string, key []byte) string {
+	var b strings.Builder
+	b.WriteString("/" + db + "/")
+	for _, c := range key {
+		if c <= ' ' || c == '%' || c == '?' || c == 0x7f {
+			fmt.Fprintf(&b, "%%%02x", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

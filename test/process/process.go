@@ -1,0 +1,243 @@
+// Package process builds the real sequins binary once a test run, and starts, asks, signals and
+// kills real processes of it. Tests of one node (test/single) and of clusters stand on it.
+//
+// A test describes a node with Config, starts it with Start, asks it with Get, which sends the
+// request line as given, and waits with WaitFor, which polls a condition under a deadline.
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Deadline is how long any one condition may take to come true on a slow, busy machine.
+const Deadline = 60 * time.Second
+
+var build struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// Binary builds cmd/sequins, once in a test process, and returns its path.
+func Binary(t testing.TB) string {
+	t.Helper()
+	build.once.Do(func() {
+		dir, err := os.MkdirTemp("", "sequins-binary-")
+		if err != nil {
+			build.err = err
+			return
+		}
+		build.path = filepath.Join(dir, "sequins")
+		cmd := exec.Command("go", "build", "-o", build.path, "./cmd/sequins")
+		cmd.Dir = Root()
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			build.err = fmt.Errorf("go build ./cmd/sequins: %w\n%s", err, out)
+		}
+	})
+	if build.err != nil {
+		t.Fatal(build.err)
+	}
+	return build.path
+}
+
+// RemoveBinary deletes what Binary built; call it at the end of TestMain.
+func RemoveBinary() {
+	if build.path != "" {
+		os.RemoveAll(filepath.Dir(build.path))
+	}
+}
+
+// Root is the directory of the module.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Config describes one node. Source and Store are directories.
+type Config struct {
+	Source, Store string
+	Addr          string   // "" picks a free port of 127.0.0.1
+	Extra         string   // further lines of sequins.conf, before any section
+	Sections      string   // and sections
+	Prefix        []string // a command in front of the binary, such as taskset
+}
+
+// Node is one running sequins.
+type Node struct {
+	Addr, Debug string
+	cmd         *exec.Cmd
+	log         logBuffer
+	done        chan struct{}
+	err         error
+}
+
+// logBuffer keeps what the process prints.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// FreeAddr returns an address of the loopback on which nobody listens.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// Start starts a node and waits until it answers /livez. The node is killed when the test ends;
+// its log is shown if the test failed.
+func Start(t testing.TB, c Config) *Node {
+	t.Helper()
+	n := Launch(t, c)
+	n.WaitFor(t, "/livez answers", func() bool {
+		r, err := n.TryGet("/livez")
+		return err == nil && r.Code == 200
+	})
+	return n
+}
+
+// Launch starts a node and does not wait for it.
+func Launch(t testing.TB, c Config) *Node {
+	t.Helper()
+	n := &Node{Addr: c.Addr, Debug: FreeAddr(t), done: make(chan struct{})}
+	if n.Addr == "" {
+		n.Addr = FreeAddr(t)
+	}
+	conf := filepath.Join(t.TempDir(), "sequins.conf")
+	text := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = %q\n%s\n[debug]\nbind = %q\npprof = true\n%s\n", c.Source, c.Store, n.Addr, c.Extra, n.Debug, c.Sections)
+	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := append(append([]string{}, c.Prefix...), Binary(t), "--config", conf)
+	n.cmd = exec.Command(args[0], args[1:]...)
+	n.cmd.Stdout, n.cmd.Stderr = &n.log, &n.log
+	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // Pdeathsig follows the thread that started the process
+	err := n.cmd.Start()
+	runtime.UnlockOSThread()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		n.err = n.cmd.Wait()
+		close(n.done)
+	}()
+	t.Cleanup(func() {
+		n.Kill()
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", n.Addr, tail(n.Log(), 20_000))
+		}
+	})
+	return n
+}
+
+func tail(s string, n int) string { return s[max(0, len(s)-n):] }
+
+// Log is what the process has printed so far.
+func (n *Node) Log() string { return n.log.String() }
+
+// PID is the process's number.
+func (n *Node) PID() int { return n.cmd.Process.Pid }
+
+// Exited says whether the process has ended.
+func (n *Node) Exited() bool {
+	select {
+	case <-n.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Kill ends the process with SIGKILL and waits for it.
+func (n *Node) Kill() {
+	n.cmd.Process.Kill()
+	<-n.done
+}
+
+// Signal sends a signal.
+func (n *Node) Signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := n.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// WaitExit waits for the process to end and returns its exit code.
+func (n *Node) WaitExit(t testing.TB) int {
+	t.Helper()
+	select {
+	case <-n.done:
+	case <-time.After(Deadline):
+		t.Fatalf("%s does not end", n.Addr)
+	}
+	var exit *exec.ExitError
+	if errors.As(n.err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// WaitFor polls a condition until it holds, the process has ended, or the deadline is over.
+func (n *Node) WaitFor(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	Eventually(t, what, func() bool {
+		if condition() {
+			return true
+		}
+		if n.Exited() {
+			t.Fatalf("waiting for: %s; but the process ended: %v", what, n.err)
+		}
+		return false
+	})
+}
+
+// Eventually polls a condition under the deadline.
+func Eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	end := time.After(Deadline)
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("%v have passed without: %s", Deadline, what)
+		}
+	}
+}
+
+// WaitLog waits until the log holds a text.
+func (n *Node) WaitLog(t testing.TB, text string) {
+	t.Helper()
+	n.WaitFor(t, "the log says "+text, func() bool { return strings.Contains(n.Log(), text) })
+}

@@ -1,0 +1,378 @@
+package single
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sequins/test/harness"
+	"sequins/test/process"
+)
+
+func removeAll(t testing.TB, path string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startWithGood starts a node that serves version 1 of db, so that each fault of version 2 can be
+// seen to leave it alone.
+func startWithGood(t *testing.T) (source string, n *process.Node) {
+	t.Helper()
+	source, c := newNode(t)
+	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
+	n = process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	return source, n
+}
+
+// TestBadFiles gives version 2 a truncated, a damaged and an alien file, an empty file and mixed
+// formats: ERROR that says what and where, version 1 stays, and 2 is served once it is mended.
+func TestBadFiles(t *testing.T) {
+	fixture := filepath.Join(harness.FixturesDir(t), "text-block-default")
+	good, err := filepath.Glob(filepath.Join(fixture, "*", "part-*"))
+	if err != nil || len(good) == 0 {
+		t.Fatal(good, err)
+	}
+	sparkey, err := filepath.Glob(filepath.Join(harness.FixturesDir(t), "sparkey-none", "*", "*.spl"))
+	if err != nil || len(sparkey) == 0 {
+		t.Fatal(sparkey, err)
+	}
+	size := func() int {
+		st, err := os.Stat(good[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(st.Size())
+	}()
+	tests := []struct {
+		name string
+		make func(dir string)
+		want []string
+	}{
+		{"truncated", func(dir string) { copyFile(t, good[0], filepath.Join(dir, "part-r-00000"), size-5) }, []string{"part-r-00000", "offset"}},
+		{"damaged", func(dir string) {
+			path := filepath.Join(dir, "part-r-00000")
+			copyFile(t, good[0], path, -1)
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[len(b)-30] ^= 0x55
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"part-r-00000", "offset"}},
+		{"alien", func(dir string) {
+			copyFile(t, filepath.Join(harness.FixturesDir(t), "..", "..", "go.mod"), filepath.Join(dir, "part-r-00000"), -1)
+		}, []string{"part-r-00000"}},
+		{"zero bytes", func(dir string) { copyFile(t, good[0], filepath.Join(dir, "part-r-00000"), 0) }, []string{"part-r-00000"}},
+		{"mixed", func(dir string) {
+			copyFile(t, good[0], filepath.Join(dir, "part-r-00000"), -1)
+			copyFile(t, sparkey[0], filepath.Join(dir, "part-00001.spl"), -1)
+		}, []string{"part-r-00000", "part-00001.spl"}},
+		{"empty directory", func(dir string) {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"no data files"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			source, n := startWithGood(t)
+			tmp := filepath.Join(source, "db", "_2")
+			tt.make(tmp)
+			if err := os.Rename(tmp, filepath.Join(source, "db", "2")); err != nil {
+				t.Fatal(err)
+			}
+			wantText(t, waitError(t, n, "db", "2"), tt.want...)
+			expect(t, n, "/db/key-000042", 200, "1", "1/42")
+			if !n.Health(t)["db"]["1"].Current {
+				t.Error("version 1 is not current any more")
+			}
+			removeAll(t, filepath.Join(source, "db", "2"))
+			writeVersion(t, source, "db", "2", 2, 100, numbered("2"))
+			n.WaitCurrent(t, "db", "2")
+			expect(t, n, "/db/key-000042", 200, "2", "2/42")
+		})
+	}
+}
+
+// TestEmptyVersionAllowed: with _SUCCESS and allow_empty, a version without files is served.
+func TestEmptyVersionAllowed(t *testing.T) {
+	source, c := newNode(t)
+	c.Extra += "\nallow_empty = true"
+	writeVersion(t, source, "db", "1", 0, 0, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	expect(t, n, "/db/anything", 404, "1", "")
+}
+
+// TestOlderVersionWhileNewestIsBad: a version in ERROR that leaves the node with nothing to serve
+// does not leave it idle.
+func TestOlderVersionWhileNewestIsBad(t *testing.T) {
+	source, c := newNode(t)
+	writeVersion(t, source, "db", "1", 1, 100, numbered("1"))
+	copyFile(t, filepath.Join(process.Root(), "go.mod"), filepath.Join(source, "db", "2", "part-00000"), -1)
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	waitError(t, n, "db", "2")
+	expect(t, n, "/db/key-000007", 200, "1", "1/7")
+}
+
+// TestDiskFull loads into a small tmpfs: ERROR with the reason, nothing of the version left on
+// disk, the old one up, and success after room is made.
+func TestDiskFull(t *testing.T) {
+	source, c := newNode(t)
+	if err := os.MkdirAll(c.Store, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", c.Store, "tmpfs", 0, "size=8m"); err != nil {
+		t.Fatalf("mounting a small tmpfs (this test must run as root): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(c.Store, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	ballast := filepath.Join(c.Store, "ballast")
+	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	if err := os.WriteFile(ballast, make([]byte, 6<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	writeVersion(t, source, "db", "2", 2, 5000, func(i int) (string, string) {
+		v := make([]byte, 500)
+		for j := range v {
+			v[j] = byte(rng.Uint32())
+		}
+		return fmt.Sprintf("key-%06d", i), string(v)
+	})
+	wantText(t, waitError(t, n, "db", "2"), "no space left on device")
+	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	n.WaitFor(t, "partial files are removed", func() bool {
+		return !strings.Contains(strings.Join(storeFiles(t, c.Store), " "), ".tmp")
+	})
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	n.WaitCurrent(t, "db", "2")
+}
+
+// TestSourceUnreachable moves the source away: serving goes on, log and metrics say since when,
+// and new versions are seen when it is back.
+func TestSourceUnreachable(t *testing.T) {
+	source, n := startWithGood(t)
+	if err := os.Rename(source, source+".away"); err != nil {
+		t.Fatal(err)
+	}
+	n.WaitFor(t, "metrics tell of it", func() bool {
+		for line := range strings.Lines(n.Metrics(t)) {
+			if strings.HasPrefix(line, "sequins_source_unreachable_since_timestamp_seconds ") && !strings.HasSuffix(line, " 0\n") {
+				return true
+			}
+		}
+		return false
+	})
+	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	if err := os.Rename(source+".away", source); err != nil {
+		t.Fatal(err)
+	}
+	writeVersion(t, source, "db", "2", 2, 100, numbered("2"))
+	n.WaitCurrent(t, "db", "2")
+	wantText(t, n.Log(), "source")
+}
+
+// TestStartWithoutSource: what is complete on disk is served though the source cannot be read.
+func TestStartWithoutSource(t *testing.T) {
+	source, c := newNode(t)
+	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	n.Signal(t, syscall.SIGTERM)
+	n.WaitExit(t)
+	if err := os.Rename(source, source+".away"); err != nil {
+		t.Fatal(err)
+	}
+	n = process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+}
+
+// TestSecondProcess: the store belongs to one process, an address to one listener.
+func TestSecondProcess(t *testing.T) {
+	source, c := newNode(t)
+	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	second := process.Launch(t, c)
+	if code := second.WaitExit(t); code != 1 {
+		t.Errorf("a second process on the same store: exit code %d", code)
+	}
+	wantText(t, second.Log(), c.Store, fmt.Sprint(n.PID()))
+	oneError(t, second.Log())
+
+	other := c
+	other.Store, other.Addr = filepath.Join(t.TempDir(), "store"), n.Addr
+	second = process.Launch(t, other)
+	if code := second.WaitExit(t); code != 1 {
+		t.Errorf("a port in use: exit code %d", code)
+	}
+	wantText(t, second.Log(), n.Addr)
+	oneError(t, second.Log())
+
+	other = c
+	other.Extra = "refresh_perod = \"1s\""
+	second = process.Launch(t, other)
+	if code := second.WaitExit(t); code == 0 {
+		t.Error("a misspelt key: exit code 0")
+	}
+	wantText(t, second.Log(), "refresh_perod", "refresh_period")
+	expect(t, n, "/db/key-000003", 200, "1", "1/3")
+}
+
+// oneError wants the reason in the last line, and no stack of a panic.
+func oneError(t *testing.T, log string) {
+	t.Helper()
+	if strings.Contains(log, "goroutine ") || strings.Contains(log, "panic") {
+		t.Errorf("not one line: %s", log)
+	}
+}
+
+// TestKillDuringLoads kills the process at random moments of loads: each start serves a complete
+// version, what was finished is kept, and no stray file is left.
+func TestKillDuringLoads(t *testing.T) {
+	source, c := newNode(t)
+	c.Extra = `refresh_period = "20ms"`
+	rng := rand.New(rand.NewPCG(11, 11))
+	rounds := 12
+	writeVersion(t, source, "db", "v000", 6, 3000, numbered("v000"))
+	served := ""
+	for round := range rounds {
+		n := process.Start(t, c)
+		version := fmt.Sprintf("v%03d", round+1)
+		n.WaitFor(t, "something is served", func() bool {
+			r, err := n.TryGet("/db/key-000001")
+			return err == nil && r.Code == 200
+		})
+		writeVersion(t, source, "db", version, 6, 3000, numbered(version))
+		stop := rng.IntN(40)
+		c := n.Client()
+		for range stop { // each a moment of the load
+			r, err := c.Get("/db/key-000123")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Code != 200 || r.Version() < served || string(r.Body) != r.Version()+"/123" {
+				t.Fatalf("round %d: %d of version %s after %s: %s", round, r.Code, r.Version(), served, r.Body)
+			}
+			served = r.Version()
+			n.Health(t)
+		}
+		n.Kill()
+	}
+	n := process.Start(t, c)
+	last := fmt.Sprintf("v%03d", rounds)
+	n.WaitCurrent(t, "db", last)
+	for i := range 3000 {
+		key, value := numbered(last)(i)
+		expect(t, n, "/db/"+key, 200, last, value)
+	}
+	n.WaitFor(t, "only the last version is on disk", func() bool {
+		for _, f := range storeFiles(t, c.Store) {
+			if !strings.HasPrefix(f, "db/"+last+"/") || strings.HasSuffix(f, ".tmp") {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestRestartKeepsFinishedPartitions kills a throttled load after some partitions are published:
+// their files are not written again.
+func TestRestartKeepsFinishedPartitions(t *testing.T) {
+	source, c := newNode(t)
+	c.Extra += "\nthrottle_loads = \"1ms\"\npartitioner = \"string\"\nmax_parallel_loads = 1"
+	writeAligned(t, filepath.Join(source, "db", "1"), 8, 4000)
+	n := process.Start(t, c)
+	var kept []string
+	n.WaitFor(t, "some partitions are there", func() bool {
+		kept = nil
+		for _, f := range storeFiles(t, c.Store) {
+			if strings.HasSuffix(f, ".block") {
+				kept = append(kept, f)
+			}
+		}
+		return len(kept) > 0
+	})
+	n.Kill()
+	before := map[string]os.FileInfo{}
+	for _, f := range kept {
+		st, err := os.Stat(filepath.Join(c.Store, "data", f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[f] = st
+	}
+	c.Extra = strings.Replace(c.Extra, `throttle_loads = "1ms"`, "", 1)
+	n = process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	for f, st := range before {
+		now, err := os.Stat(filepath.Join(c.Store, "data", f))
+		if err != nil || !os.SameFile(st, now) {
+			t.Errorf("%s was loaded again (%v)", f, err)
+		}
+	}
+	for i := range 4000 {
+		expect(t, n, fmt.Sprintf("/db/key-%06d", i), 200, "1", fmt.Sprintf("1/%d", i))
+	}
+}
+
+// TestBadRequests sends what no client should.
+func TestBadRequests(t *testing.T) {
+	_, n := startWithGood(t)
+	long := strings.Repeat("a", 65<<10)
+	huge := strings.Repeat("b", 300<<10)
+	for _, tt := range []struct {
+		name, method, target, header string
+		codes                        []int
+	}{
+		{"bad escape", "GET", "/db/%zz", "", []int{400}},
+		{"cut escape", "GET", "/db/a%2", "", []int{400}},
+		{"long key", "GET", "/db/" + long, "", []int{414}},
+		{"huge target", "GET", "/db/" + huge, "", []int{414, 431}},
+		{"huge header", "GET", "/db/a", "X-A: " + huge + "\r\n", []int{431}},
+		{"post", "POST", "/db/a", "Content-Length: 0\r\n", []int{405}},
+		{"delete", "DELETE", "/db/a", "", []int{405}},
+		{"no db", "GET", "/nosuch/a", "", []int{404}},
+		{"proxy of another version", "GET", "/db/key-000001?proxy=7", "", []int{501}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := n.Client()
+			defer c.Close()
+			r, err := c.Do(tt.method, tt.target, tt.header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ok := false
+			for _, code := range tt.codes {
+				ok = ok || r.Code == code
+			}
+			if !ok {
+				t.Errorf("%d: %.200q, want %v", r.Code, r.Body, tt.codes)
+			}
+			if bytes.Count(r.Body, []byte("\n")) > 1 {
+				t.Errorf("not one line: %q", r.Body)
+			}
+		})
+	}
+	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+}

@@ -1,0 +1,144 @@
+package single
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sequins/sequencefile"
+	"sequins/test/process"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	process.RemoveBinary()
+	os.Exit(code)
+}
+
+// writeVersion writes a version of files SequenceFiles under a temporary name and renames it, as
+// a careful job does. record gives the i-th record of n.
+func writeVersion(t testing.TB, source, db, version string, files, n int, record func(i int) (key, value string)) {
+	t.Helper()
+	tmp := filepath.Join(source, db, "_"+version)
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for f := range files {
+		path := filepath.Join(tmp, fmt.Sprintf("part-r-%05d", f))
+		writeSequenceFile(t, path, func(add func(key, value string)) {
+			for i := f; i < n; i += files {
+				add(record(i))
+			}
+		})
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeSequenceFile(t testing.TB, path string, records func(add func(key, value string))) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records(func(key, value string) {
+		if err := w.Append([]byte(key), []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// numbered gives the records of a version whose values name it.
+func numbered(version string) func(i int) (key, value string) {
+	return func(i int) (string, string) { return fmt.Sprintf("key-%06d", i), fmt.Sprintf("%s/%d", version, i) }
+}
+
+// newNode makes a source directory and the config of a node that reads it.
+func newNode(t testing.TB) (source string, c process.Config) {
+	t.Helper()
+	dir := t.TempDir()
+	source = filepath.Join(dir, "source")
+	if err := os.MkdirAll(source, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return source, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: `refresh_period = "100ms"`}
+}
+
+// expect asks for a key and compares the answer.
+func expect(t testing.TB, n *process.Node, target string, code int, version, body string) {
+	t.Helper()
+	r := n.Get(t, target)
+	if r.Code != code || r.Version() != version || body != "" && string(r.Body) != body {
+		t.Fatalf("GET %s: %d of version %q: %.100q; want %d of %q: %.100q", target, r.Code, r.Version(), r.Body, code, version, body)
+	}
+}
+
+// waitError waits until a version is in ERROR and returns its text.
+func waitError(t testing.TB, n *process.Node, db, version string) string {
+	t.Helper()
+	var text string
+	n.WaitFor(t, db+"/"+version+" is in ERROR", func() bool {
+		v := n.Health(t)[db][version]
+		text = v.Error
+		return v.State == "ERROR"
+	})
+	return text
+}
+
+// wantText fails unless the text holds every part.
+func wantText(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			t.Errorf("%q does not say %q", text, p)
+		}
+	}
+}
+
+// storeFiles lists the files of a store below data, relative to it.
+func storeFiles(t testing.TB, store string) []string {
+	t.Helper()
+	var files []string
+	root := filepath.Join(store, "data")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed under our eyes
+		}
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(root, path)
+			files = append(files, rel)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// copyFile copies a file, or the first n bytes of it if n >= 0.
+func copyFile(t testing.TB, from, to string, n int) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n >= 0 {
+		b = b[:n]
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, b, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}

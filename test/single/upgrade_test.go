@@ -1,0 +1,144 @@
+package single
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"sequins/test/process"
+)
+
+// TestTenUpgradesUnderLoad moves through ten versions while four readers ask without pause: no
+// request fails, no reader sees an older version after a newer one, values belong to the version
+// that the header names, and old versions are gone from disk afterwards.
+func TestTenUpgradesUnderLoad(t *testing.T) {
+	const keys = 5000
+	source, c := newNode(t)
+	c.Extra = `refresh_period = "1h"` // SIGHUP alone
+	writeVersion(t, source, "db", "v00", 4, keys, numbered("v00"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "v00")
+
+	var stop atomic.Bool
+	var readers sync.WaitGroup
+	var reads atomic.Int64
+	for r := range 4 {
+		readers.Go(func() {
+			if err := read(n, r, keys, &stop, &reads); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for v := 1; v <= 10; v++ {
+		version := fmt.Sprintf("v%02d", v)
+		writeVersion(t, source, "db", version, 4, keys, numbered(version))
+		before := reads.Load()
+		n.Signal(t, syscall.SIGHUP)
+		n.WaitCurrent(t, "db", version)
+		n.WaitFor(t, "the readers go on", func() bool { return reads.Load() > before+1000 || t.Failed() })
+	}
+	stop.Store(true)
+	readers.Wait()
+	t.Logf("%d reads through 10 upgrades", reads.Load())
+
+	n.WaitFor(t, "only v10 is left on disk", func() bool {
+		for _, f := range storeFiles(t, c.Store) {
+			if !strings.HasPrefix(f, "db/v10/") {
+				return false
+			}
+		}
+		return len(n.Health(t)["db"]) == 1
+	})
+}
+
+// read asks for keys until stop, and checks each answer against those before it.
+func read(n *process.Node, reader, keys int, stop *atomic.Bool, reads *atomic.Int64) error {
+	c := n.Client()
+	defer c.Close()
+	last := ""
+	for i := reader; !stop.Load(); i += 7 {
+		key := fmt.Sprintf("key-%06d", i%keys)
+		r, err := c.Get("/db/" + key)
+		if err != nil {
+			return fmt.Errorf("reader %d: %s: %w", reader, key, err)
+		}
+		v := r.Version()
+		if r.Code != 200 || string(r.Body) != fmt.Sprintf("%s/%d", v, i%keys) {
+			return fmt.Errorf("reader %d: %s: %d of version %q: %.100q", reader, key, r.Code, v, r.Body)
+		}
+		if v < last {
+			return fmt.Errorf("reader %d: version %s after %s", reader, v, last)
+		}
+		last = v
+		reads.Add(1)
+	}
+	return nil
+}
+
+// TestRefreshByPeriod sees a new version, a new db and a removed db without a signal.
+func TestRefreshByPeriod(t *testing.T) {
+	source, c := newNode(t)
+	writeVersion(t, source, "a", "1", 1, 10, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "a", "1")
+	expect(t, n, "/b/key-000001", 404, "", "")
+	writeVersion(t, source, "b", "1", 2, 10, numbered("b1"))
+	n.WaitCurrent(t, "b", "1")
+	expect(t, n, "/b/key-000001", 200, "1", "b1/1")
+	writeVersion(t, source, "a", "2", 1, 10, numbered("2"))
+	n.WaitCurrent(t, "a", "2")
+	removeAll(t, source+"/b")
+	n.WaitFor(t, "b is gone", func() bool { _, there := n.Health(t)["b"]; return !there })
+	expect(t, n, "/b/key-000001", 404, "", "")
+	n.WaitFor(t, "b's files are gone", func() bool {
+		return !strings.Contains(strings.Join(storeFiles(t, c.Store), " "), "b/")
+	})
+	expect(t, n, "/a/key-000001", 200, "2", "2/1")
+}
+
+// TestSupersededLoadIsCancelled throttles a load, so that it would take hours, and publishes a
+// newer version.
+func TestSupersededLoadIsCancelled(t *testing.T) {
+	source, c := newNode(t)
+	c.Extra += "\n" + `throttle_loads = "5ms"`
+	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	writeVersion(t, source, "db", "2", 2, 1_000_000, numbered("2"))
+	n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
+	writeVersion(t, source, "db", "3", 2, 100, numbered("3"))
+	n.WaitCurrent(t, "db", "3")
+	expect(t, n, "/db/key-000099", 200, "3", "3/99")
+	n.WaitFor(t, "nothing of 2 is left", func() bool {
+		_, there := n.Health(t)["db"]["2"]
+		return !there && !strings.Contains(strings.Join(storeFiles(t, c.Store), " "), "db/2/")
+	})
+}
+
+// TestShutdown sends SIGTERM in the middle of a load, with a request in flight before it.
+func TestShutdown(t *testing.T) {
+	source, c := newNode(t)
+	c.Extra += "\n" + `throttle_loads = "5ms"`
+	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	writeVersion(t, source, "db", "2", 1, 1_000_000, numbered("2"))
+	n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
+	start := time.Now()
+	n.Signal(t, syscall.SIGTERM)
+	if code := n.WaitExit(t); code != 0 {
+		t.Errorf("exit code %d after SIGTERM", code)
+	}
+	if d := time.Since(start); d > 20*time.Second {
+		t.Errorf("the shutdown took %v", d)
+	}
+	for _, f := range storeFiles(t, c.Store) {
+		if strings.HasSuffix(f, ".tmp") {
+			t.Errorf("left behind: %s", f)
+		}
+	}
+}
