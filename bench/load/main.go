@@ -1,0 +1,200 @@
+// Command load measures how SequenceFiles become blocks: processor time, wall time and the most memory for
+// each record, beside what it takes to copy the same bytes.
+//
+// Every measurement is a process of its own, this program started again to do one thing ([work]), so that
+// the kernel's accounts of it are those of that thing alone. Before each, the input is brought into memory
+// and everything written is flushed; so that what is measured is the work and not the disk's history.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sequins/bench/internal/data"
+	"sequins/bench/internal/proc"
+	"sequins/bench/internal/setup"
+	"sequins/bench/internal/table"
+)
+
+var (
+	records = flag.Int("records", 0, "records (5,000,000, short 200,000)")
+	value   = flag.Int("value", 100, "bytes of a value")
+	files   = flag.Int("files", 4, "files, each with one partition")
+	memory  = flag.Int("memory", 0, "load.memory in MiB (a quarter of the input at most)")
+	profile = flag.String("profile", "", "directory for a processor profile of each load")
+	child   = flag.String("child", "", "do this one thing, as JSON describes it (used by the program itself)")
+)
+
+func main() {
+	setup.Main(func(env *setup.Env) error {
+		if *child != "" {
+			return work(*child)
+		}
+		r := run{env: env, spec: data.Spec{Records: env.Size(*records, 5_000_000, 200_000), ValueSize: *value, Keys: "hex"}}
+		if err := r.spec.Check(); err != nil {
+			return err
+		}
+		r.memory = int64(*memory) << 20
+		if r.memory == 0 {
+			r.memory = r.spec.Size() / 4
+		}
+		return r.measure()
+	})
+}
+
+// run is what the measurements share.
+type run struct {
+	env    *setup.Env
+	spec   data.Spec
+	memory int64
+}
+
+// task is one row of the table: what a child is to do. Task and Input are for the child too.
+type task struct {
+	Task    string // "copy", "copy snappy" or "load"
+	Codec   string // of blocks
+	Memory  int64  // for sorting, bytes
+	Root    string // source
+	Out     string // directory to write in
+	Profile string // file for a processor profile, if any
+
+	name  string
+	input data.Input
+	cpus  string
+}
+
+func (t *task) String() string { return t.name }
+
+// outcome is what a child says of itself.
+type outcome struct {
+	Peak int64 // bytes of memory
+}
+
+// Columns.
+const (
+	cpuTime  = "CPU ns/record"
+	wallTime = "wall ns/record"
+	peak     = "peak MiB"
+	written  = "B/record on disk"
+)
+
+// The rows that checks are about.
+const (
+	rowCopy     = "copy, fsync"
+	rowSnappy   = "copy through snappy in 4 KiB pieces, fsync"
+	rowOneCPU   = "plain sorted → none, one core"
+	rowUnsorted = "plain unsorted → none"
+	rowSorted   = "plain sorted → none"
+	rowPacked   = "plain sorted → snappy"
+)
+
+func (r *run) tasks() []*task {
+	input := func(format string, sorted bool) data.Input {
+		return data.Input{Spec: r.spec, Files: *files, Format: format, Sorted: sorted}
+	}
+	sorted := input("plain", true)
+	all := []*task{
+		{Task: "copy", name: rowCopy, input: sorted},
+		{Task: "copy snappy", name: rowSnappy, input: sorted},
+		{Task: "load", Codec: "none", name: rowOneCPU, input: sorted, cpus: "0"},
+	}
+	for _, in := range []data.Input{sorted, input("plain", false), input("BLOCK snappy", true), input("BLOCK zlib", true), input("RECORD zlib", true)} {
+		for _, codec := range []string{"none", "snappy", "lz4", "zstd"} {
+			if in != sorted && codec != "none" && (codec != "snappy" || in.Format != "plain") {
+				continue // the codec of the blocks costs the same whatever it came from
+			}
+			all = append(all, &task{Task: "load", Codec: codec, name: in.String() + " → " + codec, input: in})
+		}
+	}
+	return all
+}
+
+func (r *run) measure() error {
+	tasks := r.tasks()
+	for _, t := range tasks {
+		var err error
+		if t.Root, err = t.input.Build(r.env.Cache); err != nil {
+			return err
+		}
+		t.Out = filepath.Join(r.env.Cache.Dir(), "out.tmp")
+		t.Memory = r.memory
+		if *profile != "" {
+			t.Profile = filepath.Join(*profile, t.name+".prof")
+		}
+	}
+	tab := table.New(fmt.Sprintf("Loads: %d records with values of %d bytes, %d files, load.memory %d MiB", r.spec.Records, r.spec.ValueSize, *files, r.memory>>20), rowCopy).
+		Column(cpuTime, "%.0f", true).Column(wallTime, "%.0f", true).Column(peak, "%.0f", false).Column(written, "%.1f", false)
+	if err := table.Rounds(r.env.Rounds, tasks, func(round int, t *task) error { return r.turn(tab, t, round) }); err != nil {
+		return err
+	}
+	tab.Note("Each turn is a process: CPU is user and system time of it, by wait4; the peak is its VmHWM. The input is in the page cache.")
+	r.check(tab)
+	r.env.Print(tab)
+	return nil
+}
+
+func (r *run) check(t *table.Table) {
+	c := &r.env.Checks
+	if r.spec.RecordSize() == 116 {
+		c.AtMost("CPU of "+rowPacked+" / "+rowSnappy, t.Ratio(rowPacked, rowSnappy, cpuTime), 1.1)
+		c.AtMost("CPU of "+rowSorted+" / "+rowCopy, t.Ratio(rowSorted, rowCopy, cpuTime), 2)
+		c.AtMost("CPU ns that sorting adds to a record", t.Median(rowUnsorted, cpuTime)-t.Median(rowSorted, cpuTime), 500)
+	}
+	c.AtMost("peak MiB above load.memory, unsorted", t.Max(rowUnsorted, peak)-float64(r.memory>>20), 64)
+	c.AtLeast("speed on two cores / on one", t.Ratio(rowOneCPU, rowSorted, wallTime), 1.7)
+}
+
+// turn has a child do a task, and the first time looks whether it did it right.
+func (r *run) turn(tab *table.Table, t *task, round int) error {
+	if err := os.RemoveAll(t.Out); err != nil {
+		return err
+	}
+	defer os.RemoveAll(t.Out)
+	in, err := data.Files(t.Root)
+	if err != nil {
+		return err
+	}
+	if err := proc.Warm(in...); err != nil {
+		return err
+	}
+	unix.Sync()
+	job, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := proc.OnCPUs(t.cpus, self, "-child", string(job), "-dir", r.env.Cache.Dir())
+	start := time.Now()
+	out, err := cmd.Output()
+	wall := time.Since(start)
+	if err != nil {
+		return err
+	}
+	var got outcome
+	if err := json.Unmarshal(out, &got); err != nil {
+		return fmt.Errorf("child said %s: %w", strconv.Quote(string(out)), err)
+	}
+	size, err := data.DiskUse(t.Out)
+	if err != nil {
+		return err
+	}
+	n := float64(r.spec.Records)
+	tab.Add(t.name, cpuTime, float64(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())/n)
+	tab.Add(t.name, wallTime, float64(wall)/n)
+	tab.Add(t.name, peak, float64(got.Peak)/(1<<20))
+	tab.Add(t.name, written, float64(size)/n)
+	if round > 0 || t.Task != "load" {
+		return nil
+	}
+	return r.verify(t)
+}

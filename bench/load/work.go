@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+
+	"github.com/klauspost/compress/s2"
+
+	"sequins/bench/internal/data"
+	"sequins/bench/internal/proc"
+	"sequins/blocks"
+	"sequins/load"
+	"sequins/shard"
+	"sequins/source/local"
+)
+
+// work does one task in a process of its own and says on the standard output what it took.
+func work(job string) error {
+	var t task
+	if err := json.Unmarshal([]byte(job), &t); err != nil {
+		return err
+	}
+	err := os.MkdirAll(t.Out, 0o755)
+	if err != nil {
+		return err
+	}
+	if t.Profile != "" {
+		f, err := os.Create(t.Profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+	}
+	switch t.Task {
+	case "copy":
+		err = eachFile(&t, func(w io.Writer, r io.Reader) error {
+			_, err := io.CopyBuffer(w, r, make([]byte, 1<<20))
+			return err
+		})
+	case "copy snappy":
+		err = eachFile(&t, copySnappy)
+	case "load":
+		err = t.load()
+	default:
+		err = fmt.Errorf("no such task: %q", t.Task)
+	}
+	if err != nil {
+		return err
+	}
+	pprof.StopCPUProfile()
+	var o outcome
+	if o.Peak, err = proc.PeakMemory(os.Getpid()); err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(o); err != nil {
+		return err
+	}
+	os.Exit(0) // without the tables of a parent
+	return nil
+}
+
+// eachFile copies the files of the input, one after another, each with an fsync.
+func eachFile(t *task, do func(io.Writer, io.Reader) error) error {
+	files, err := data.Files(t.Root)
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if err := copyFile(filepath.Join(t.Out, filepath.Base(name)), name, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(to, from string, do func(io.Writer, io.Reader) error) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	// Nothing but Read and Write, or the kernel would copy by itself.
+	if err := do(struct{ io.Writer }{out}, struct{ io.Reader }{in}); err != nil {
+		return err
+	}
+	return out.Sync()
+}
+
+// copySnappy is the least that writing packed pages can cost.
+func copySnappy(w io.Writer, r io.Reader) error {
+	in, out := bufio.NewReaderSize(r, 256<<10), bufio.NewWriterSize(w, 256<<10)
+	piece := make([]byte, blocks.DefaultBlockSize)
+	packed := make([]byte, s2.MaxEncodedLen(len(piece)))
+	for {
+		n, err := io.ReadFull(in, piece)
+		if err == io.EOF {
+			return out.Flush()
+		}
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return err
+		}
+		p := s2.EncodeSnappy(packed, piece[:n])
+		var length [4]byte
+		binary.LittleEndian.PutUint32(length[:], uint32(len(p)))
+		out.Write(length[:])
+		if _, err := out.Write(p); err != nil {
+			return err
+		}
+	}
+}
+
+// load does what a node does with a version: plan it, and make all blocks.
+func (t *task) load() error {
+	ctx := context.Background()
+	src, err := local.New(t.Root)
+	if err != nil {
+		return err
+	}
+	store, err := blocks.OpenStore(t.Out)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	codec, err := blocks.ParseCompression(t.Codec)
+	if err != nil {
+		return err
+	}
+	l := load.New(src, store, nil, load.Options{Memory: t.Memory, Compression: codec})
+	plan, err := l.Plan(ctx, data.DB, data.Version)
+	if err != nil {
+		return err
+	}
+	all := make([]int, plan.Partitions)
+	for i := range all {
+		all[i] = i
+	}
+	return l.Load(ctx, plan, all, nil)
+}
+
+// verify holds what a child has loaded to the records.
+func (r *run) verify(t *task) error {
+	store, err := blocks.OpenStore(t.Out)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	dir, err := store.Dir(data.DB, data.Version)
+	if err != nil {
+		return err
+	}
+	readers := make([]*blocks.Reader, *files)
+	var sum int64
+	for i := range readers {
+		if readers[i], err = blocks.Open(dir.BlockPath(i)); err != nil {
+			return err
+		}
+		defer readers[i].Close()
+		sum += readers[i].Properties().Records
+	}
+	if sum != int64(r.spec.Records) {
+		return fmt.Errorf("%d records were loaded of %d", sum, r.spec.Records)
+	}
+	var s blocks.Scratch
+	for i := 0; i < r.spec.Records; i += 97 {
+		key := r.spec.Key(nil, i)
+		v, ok, err := readers[shard.String.Partition(key, *files)].Get(key, &s)
+		if err := r.spec.Verify(i, v.Bytes(), ok, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
