@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sequins/blocks"
+	"sequins/sequencefile"
+	"sequins/sparkey"
+)
+
+// dataFile is a file of records, in whatever format, open for reading. The records are read once, from
+// the first to the last.
+type dataFile interface {
+	kind() string
+	describe(d *description)
+	next() bool
+	err() error
+	key() []byte
+	deleted() bool // the record says that its key is no more
+	valueSize() int64
+	writeValue(w io.Writer) error
+	// get writes the value of a key to w, and reports whether there is one. The last record of a key
+	// is the one that counts.
+	get(key []byte, w io.Writer) (bool, error)
+	// verify checks whatever the format allows to check, and returns the number of records.
+	verify(ctx context.Context) (int64, error)
+	Close() error
+}
+
+// The first bytes of the formats that are recognised by them.
+var (
+	sequenceMagic = []byte("SEQ")
+	sparkeyMagic  = binary.LittleEndian.AppendUint32(nil, 0x49b39c95)
+)
+
+const blockSuffix = ".block"
+
+// errAlien is the error of a file that is none of the formats.
+var errAlien = errors.New("is neither a block, nor a SequenceFile, nor a Sparkey log")
+
+// sniff tells the format of a file from its name and first bytes: "block", "SequenceFile", "Sparkey log",
+// or "" for anything else. A block shows what it is at its end only.
+func sniff(path string) (string, error) {
+	if strings.HasSuffix(path, blockSuffix) {
+		return "block", nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // read only
+	head := make([]byte, 4)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", err
+	}
+	switch {
+	case bytes.HasPrefix(head[:n], sequenceMagic):
+		return "SequenceFile", nil
+	case bytes.Equal(head[:n], sparkeyMagic):
+		return "Sparkey log", nil
+	}
+	return "", nil
+}
+
+// openFile opens a file of records. A MapFile's directory stands for the data file in it.
+func openFile(path string) (dataFile, error) {
+	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
+		path = data
+	}
+	kind, err := sniff(path)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "SequenceFile", "Sparkey log":
+		return openScanned(path, kind)
+	case "block":
+		return openBlock(path)
+	}
+	b, err := openBlock(path)
+	if errors.Is(err, blocks.ErrCorrupt) {
+		return nil, fmt.Errorf("%s %w", path, errAlien)
+	}
+	return b, err
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// blockFile is a block of the local store.
+type blockFile struct {
+	r  *blocks.Reader
+	it *blocks.Iterator
+}
+
+func openBlock(path string) (dataFile, error) {
+	r, err := blocks.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &blockFile{r: r, it: r.Iter(nil, nil)}, nil
+}
+
+func (b *blockFile) kind() string     { return "block" }
+func (b *blockFile) next() bool       { return b.it.Next() }
+func (b *blockFile) err() error       { return b.it.Err() }
+func (b *blockFile) key() []byte      { return b.it.Key() }
+func (b *blockFile) deleted() bool    { return false }
+func (b *blockFile) valueSize() int64 { return b.it.Value().Len() }
+
+func (b *blockFile) writeValue(w io.Writer) error { return writeValue(w, b.it.Value()) }
+
+func writeValue(w io.Writer, v blocks.Value) (err error) {
+	if !v.Large() {
+		_, err = w.Write(v.Bytes())
+		return err
+	}
+	section := v.Section(0, v.Len())
+	defer func() { err = errors.Join(err, section.Close()) }()
+	_, err = io.Copy(w, section)
+	return err
+}
+
+func (b *blockFile) get(key []byte, w io.Writer) (bool, error) {
+	var scratch blocks.Scratch
+	v, found, err := b.r.Get(key, &scratch)
+	if err != nil || !found {
+		return false, err
+	}
+	return true, writeValue(w, v)
+}
+
+func (b *blockFile) verify(ctx context.Context) (int64, error) {
+	return b.r.Properties().Records, b.r.Verify(ctx)
+}
+
+func (b *blockFile) Close() error { return b.r.Close() }
+
+// scanner is what the readers of the input formats have in common.
+type scanner interface {
+	Scan() bool
+	Key() []byte
+	Value() []byte
+	Err() error
+	Close() error
+}
+
+// scannedFile is a file of one of the input formats.
+type scannedFile struct {
+	scanner
+	name string
+	f    *os.File
+}
+
+func openScanned(path, kind string) (dataFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	var s scanner
+	if kind == "Sparkey log" {
+		s, err = sparkey.NewReader(f, path)
+	} else {
+		s, err = sequencefile.NewReader(f, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &scannedFile{scanner: s, name: kind, f: f}, nil
+}
+
+func (s *scannedFile) kind() string     { return s.name }
+func (s *scannedFile) next() bool       { return s.Scan() }
+func (s *scannedFile) err() error       { return s.Err() }
+func (s *scannedFile) key() []byte      { return s.Key() }
+func (s *scannedFile) valueSize() int64 { return int64(len(s.Value())) }
+
+func (s *scannedFile) deleted() bool {
+	log, ok := s.scanner.(*sparkey.Reader)
+	return ok && log.Deleted()
+}
+
+func (s *scannedFile) writeValue(w io.Writer) error {
+	_, err := w.Write(s.Value())
+	return err
+}
+
+func (s *scannedFile) get(key []byte, w io.Writer) (bool, error) {
+	found, value := false, []byte(nil)
+	for s.Scan() {
+		if bytes.Equal(s.Key(), key) {
+			found, value = !s.deleted(), append(value[:0], s.Value()...)
+		}
+	}
+	if err := s.Err(); err != nil || !found {
+		return false, err
+	}
+	_, err := w.Write(value)
+	return true, err
+}
+
+func (s *scannedFile) verify(ctx context.Context) (records int64, err error) {
+	for s.Scan() {
+		if records++; records%1024 == 0 && ctx.Err() != nil {
+			return records, ctx.Err()
+		}
+	}
+	return records, s.Err()
+}
+
+func (s *scannedFile) Close() error { return errors.Join(s.scanner.Close(), s.f.Close()) }

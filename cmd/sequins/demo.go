@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sequins/config"
+	"sequins/node"
+)
+
+func demoCommand() *cobra.Command {
+	var d demo
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Make a small data set, load it, serve it, and upgrade it while you watch",
+		Long: `Make a database of two versions, as a nightly job would write them; load and
+serve the first; then put the second beside it and watch the upgrade, while
+requests go on all the time and each answer is checked. Serves until ^C.
+
+Everything is in a temporary directory, which is removed at the end.`,
+		Example: `  sequins demo
+  sequins demo --bind 127.0.0.1:8080 --pause 30s`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d.anyPort = !cmd.Flags().Changed("bind")
+			d.out = cmd.OutOrStdout()
+			return d.run(cmd.Context(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().StringVarP(&d.bind, "bind", "b", "127.0.0.1:9599", "the `address` to serve on; if not given, any port will do")
+	cmd.Flags().DurationVar(&d.pause, "pause", 10*time.Second, "how long to serve the first version before there is a second")
+	return cmd
+}
+
+// demo is one run of the demo.
+type demo struct {
+	bind    string
+	anyPort bool // bind is a suggestion
+	pause   time.Duration
+	out     io.Writer
+}
+
+func (d *demo) run(ctx context.Context, stderr io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "sequins-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	c := config.Default()
+	c.Source, c.LocalStore, c.Bind = filepath.Join(dir, "source"), filepath.Join(dir, "store"), d.bind
+	c.RequireSuccessFile, c.ContentType = true, "application/json"
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if err := d.write(c.Source, demoFirst); err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s, err := open(c, log)
+	if d.anyPort && errors.Is(err, syscall.EADDRINUSE) {
+		host, _, _ := net.SplitHostPort(d.bind)
+		c.Bind = net.JoinHostPort(host, "0")
+		s, err = open(c, log)
+	}
+	if err != nil {
+		return err
+	}
+	return untilSignal(ctx, log, s.node.Refresh, func(ctx context.Context) error {
+		return d.serve(ctx, s, c.Source)
+	})
+}
+
+// serve runs the node and shows it, and ends when both have ended.
+func (d *demo) serve(ctx context.Context, s *serving, source string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	shown := make(chan error, 1)
+	go func() {
+		err := d.show(ctx, s.node, source, "http://"+s.address)
+		if err != nil {
+			cancel() // a demo that failed does not go on
+		}
+		shown <- err
+	}()
+	err := s.node.Run(ctx)
+	cancel()
+	if failed := <-shown; !errors.Is(failed, context.Canceled) {
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// show is what a spectator sees.
+func (d *demo) show(ctx context.Context, n *node.Node, source, base string) error {
+	w := newDemoWatch(base)
+	defer w.close()
+	if err := w.wait(ctx, demoFirst); err != nil {
+		return err
+	}
+	d.say("serving version %s; try, in another terminal:\n%s", demoFirst, demoCommands(base))
+	d.say("in %v there will be a second version", d.pause)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d.pause):
+	}
+	if err := d.upgrade(ctx, n, source, w); err != nil {
+		return err
+	}
+	d.say("go on as you like; prices and stock have changed. ^C ends this and removes everything")
+	return nil
+}
+
+// upgrade puts the second version there and makes requests until all answers come from it.
+func (d *demo) upgrade(ctx context.Context, n *node.Node, source string, w *demoWatch) error {
+	d.say("requesting random keys from now on, as fast as they are answered, and checking each answer")
+	watched := make(chan error, 1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { watched <- w.watch(ctx) }()
+	if err := d.write(source, demoSecond); err != nil {
+		cancel()
+		return errors.Join(err, <-watched)
+	}
+	d.say("telling sequins to look at its source, as SIGHUP does")
+	n.Refresh()
+	if err := <-watched; err != nil {
+		return err
+	}
+	d.say("upgraded: %d answers from %s, then %d from %s; none failed, none was wrong, none went back",
+		w.answers[demoFirst], demoFirst, w.answers[demoSecond], demoSecond)
+	return nil
+}
+
+func (d *demo) write(source, version string) error {
+	records, err := writeDemoVersion(source, version)
+	if err != nil {
+		return err
+	}
+	d.say("wrote version %s of %s: %d products in %d SequenceFiles, in %s",
+		version, demoDB, records, demoFiles, filepath.Join(source, demoDB, version))
+	return nil
+}
+
+// say prints a line with the time. Where it cannot be printed, nobody watches.
+func (d *demo) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(d.out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}
+
+// demoCommands are worth trying; the first key is in both versions.
+func demoCommands(base string) string {
+	return fmt.Sprintf(`
+    curl %[1]s/%[2]s/red-wool-scarf
+    curl -i %[1]s/%[2]s/blue-oak-chair
+    curl -i %[1]s/%[2]s/no-such-product
+    curl %[1]s/%[2]s
+    curl %[1]s/healthz
+    open %[1]s/ in a browser
+`, base, demoDB)
+}

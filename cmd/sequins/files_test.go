@@ -1,0 +1,335 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sequins/blocks"
+	"sequins/sequencefile"
+	"sequins/sparkey"
+)
+
+const fixtures = "../../testdata/fixtures"
+
+// record is one record of a file made for a test.
+type record struct{ key, value string }
+
+// awkward are records with what a terminal, a line or a shell could stumble over, in ascending order.
+var awkward = []record{
+	{"", "the empty key"},
+	{"\x00\xff", "binary key"},
+	{"a/b c", "spaces\tand tabs\nand lines\r"},
+	{"back\\slash", "\x1b[2J\x07"},
+	{"empty", ""},
+	{"large", strings.Repeat("0123456789", 20_000)},
+	{"ключ", "значение \xe2\x82 \u202e"},
+}
+
+func makeBlock(t *testing.T, path string, records []record) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: 2, Partitions: 3, Compression: blocks.Snappy, BlockSize: 256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if err := w.Add([]byte(r.key), []byte(r.value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func makeSequenceFile(t *testing.T, path string, records []record) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{
+		Compression: sequencefile.Block, Codec: sequencefile.GzipCodec, Metadata: map[string]string{"made\nby": "a test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if err := w.Append([]byte(r.key), []byte(r.value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func makeSparkey(t *testing.T, path string, records []record, deleted string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := sparkey.NewWriter(f, sparkey.WriterOptions{Compression: sparkey.Snappy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if err := w.Put([]byte(r.key), []byte(r.value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Delete([]byte(deleted)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeFiles makes a file of each format with the awkward records, "empty" deleted from the Sparkey log.
+func makeFiles(t *testing.T) (block, sequence, log string) {
+	t.Helper()
+	dir := t.TempDir()
+	block, sequence, log = filepath.Join(dir, "00002.block"), filepath.Join(dir, "part-00000"), filepath.Join(dir, "x", "part-0.spl")
+	if err := os.Mkdir(filepath.Dir(log), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	makeBlock(t, block, awkward)
+	// The first record of a key is not the one that counts.
+	makeSequenceFile(t, sequence, append([]record{{"large", "old"}}, awkward...))
+	makeSparkey(t, log, awkward, "empty")
+	return block, sequence, log
+}
+
+func TestGet(t *testing.T) {
+	block, sequence, log := makeFiles(t)
+	for _, path := range []string{block, sequence, log} {
+		for _, r := range awkward {
+			args := []string{"get", path, r.key}
+			if strings.Contains(r.key, "\x00") {
+				args = []string{"get", path, "--hex", hex.EncodeToString([]byte(r.key))}
+			}
+			got := sequins(t, args...)
+			if path == log && r.key == "empty" {
+				got.wants(t, exitFailure, "sequins: "+path+" has no key empty")
+				continue
+			}
+			got.wants(t, exitOK)
+			if got.stdout != r.value {
+				t.Errorf("%s, key %q: got %d bytes, want %d", path, r.key, len(got.stdout), len(r.value))
+			}
+		}
+		got := sequins(t, "get", path, "no\nsuch")
+		got.wants(t, exitFailure, "sequins: "+path+` has no key no\nsuch`)
+		if got.stdout != "" {
+			t.Errorf("printed %q for a key that is not there", got.stdout)
+		}
+	}
+}
+
+func TestCat(t *testing.T) {
+	block, sequence, log := makeFiles(t)
+	large := strings.Repeat("0123456789", 20_000)
+	lines := []string{
+		"\tthe empty key",
+		`\x00\xff` + "\tbinary key",
+		"a/b c\tspaces" + `\tand tabs\nand lines\r`,
+		`back\\slash` + "\t" + `\x1b[2J\x07`,
+		"empty\t",
+		"large\t" + large,
+		"ключ\tзначение " + `\xe2\x82 \xe2\x80\xae`,
+	}
+	for path, want := range map[string][]string{
+		block:    lines,
+		sequence: append([]string{"large\told"}, lines...),
+		log:      append(lines[:len(lines):len(lines)], "empty"),
+	} {
+		got := sequins(t, "cat", path)
+		got.wants(t, exitOK)
+		if got.stdout != strings.Join(want, "\n")+"\n" {
+			t.Errorf("%s: got\n%.1000s", path, got.stdout)
+		}
+	}
+}
+
+func TestCatJSON(t *testing.T) {
+	_, _, log := makeFiles(t)
+	got := sequins(t, "cat", "--json", log)
+	got.wants(t, exitOK)
+	want := strings.Join([]string{
+		`{"key":"","value":"the empty key"}`,
+		`{"key_base64":"AP8=","value":"binary key"}`,
+		`{"key":"a/b c","value":"spaces\tand tabs\nand lines\r"}`,
+		`{"key":"back\\slash","value":"\u001b[2J\u0007"}`,
+		`{"key":"empty","value":""}`,
+		`{"key":"large","value":"` + strings.Repeat("0123456789", 20_000) + `"}`,
+		`{"key":"ключ","value_base64":"0LfQvdCw0YfQtdC90LjQtSDigiDigK4="}`,
+		`{"deleted":true,"key":"empty"}`,
+	}, "\n") + "\n"
+	if got.stdout != want {
+		t.Errorf("got\n%.1000s", got.stdout)
+	}
+}
+
+// has checks that each of some lines is in a text, whatever the spaces between words.
+func has(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	var got []string
+	for line := range strings.Lines(text) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	for _, want := range lines {
+		if !strings.Contains("\n"+strings.Join(got, "\n")+"\n", "\n"+want+"\n") {
+			t.Errorf("no line %q in\n%s", want, text)
+		}
+	}
+	for _, r := range text {
+		if r < ' ' && r != '\n' {
+			t.Errorf("a control character, %q, in\n%q", r, text)
+		}
+	}
+}
+
+func TestInspect(t *testing.T) {
+	block, sequence, log := makeFiles(t)
+	r := sequins(t, "inspect", "--records", "6", block)
+	r.wants(t, exitOK)
+	has(t, r.stdout, block+": block", "partition 2 of 3", "records 7", "compression snappy", "first key", "last key ключ",
+		"record 0 the empty key", `record 3 back\\slash \x1b[2J\x07`, "record 5 large "+strings.Repeat("0123456789", 8)+"… (200000 bytes)")
+	if strings.Contains(r.stdout, "record 6") {
+		t.Error("showed more records than asked for")
+	}
+
+	r = sequins(t, "inspect", sequence)
+	r.wants(t, exitOK)
+	has(t, r.stdout, sequence+": SequenceFile", "format version 6", "key class org.apache.hadoop.io.BytesWritable",
+		"compression BLOCK", "codec org.apache.hadoop.io.compress.GzipCodec", `metadata made\nby = a test`, "records 8")
+
+	r = sequins(t, "inspect", log)
+	r.wants(t, exitOK)
+	has(t, r.stdout, log+": Sparkey log", "compression snappy", "records 8", "deletes among them 1",
+		"partitioner any, as it is the only file")
+}
+
+func TestInspectFindsThePartitioner(t *testing.T) {
+	for fixture, want := range map[string]string{
+		"cut-cascading":       "cascading",
+		"cut-hadoop-text":     "hadoop",
+		"cut-spark":           "spark",
+		"cut-string-text":     "string",
+		"cut-string-or-spark": "string or spark",
+	} {
+		files, err := filepath.Glob(filepath.Join(fixtures, fixture, "1", "[^_.]*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no files (%v)", fixture, err)
+		}
+		for i, file := range files {
+			path, err := filepath.Abs(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := sequins(t, "inspect", path)
+			r.wants(t, exitOK)
+			has(t, r.stdout, fmt.Sprintf("partitioner %s, as file %d of %d", want, i, len(files)))
+		}
+	}
+}
+
+func TestInspectGoesOnAfterABadFile(t *testing.T) {
+	block, _, _ := makeFiles(t)
+	alien := filepath.Join(t.TempDir(), "alien")
+	writeFile(t, alien, "hello")
+	r := sequins(t, "inspect", alien, "/nowhere", block)
+	r.wants(t, exitFailure, "sequins: "+alien+" is neither a block, nor a SequenceFile, nor a Sparkey log", "sequins: open /nowhere: ")
+	has(t, r.stdout, block+": block")
+}
+
+func TestVerifyGood(t *testing.T) {
+	block, sequence, log := makeFiles(t)
+	dir := filepath.Dir(block)
+	writeFile(t, filepath.Join(dir, "MANIFEST.json"), "{}")
+	writeFile(t, filepath.Join(dir, "_hidden", "part-00000"), "SEQ")
+	for _, args := range [][]string{{block, sequence, log}, {dir}, {dir + "/"}, {filepath.Dir(log), block, sequence}} {
+		r := sequins(t, append([]string{"verify"}, args...)...)
+		r.wants(t, exitOK)
+		if r.stdout != "3 files with 23 records are good\n" {
+			t.Errorf("%v: said %q", args, r.stdout)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	if r := sequins(t, "verify", link); r.stdout != "3 files with 23 records are good\n" {
+		t.Errorf("through a link: said %q, %q", r.stdout, r.stderr)
+	}
+}
+
+func TestVerifyFixtures(t *testing.T) {
+	path, err := filepath.Abs(fixtures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sequins(t, "verify", path)
+	r.wants(t, exitOK)
+	if !strings.HasSuffix(r.stdout, " records are good\n") {
+		t.Errorf("said %q", r.stdout)
+	}
+}
+
+// One bit is flipped in the middle of a page, and in a compressed block of records.
+func TestVerifyNamesWhatIsBad(t *testing.T) {
+	block, sequence, log := makeFiles(t)
+	spoil(t, block, 40)
+	spoil(t, sequence, 600)
+	r := sequins(t, "verify", filepath.Dir(block))
+	r.wants(t, exitFailure, "bad: "+block, "bad: "+sequence, "sequins: 2 of 3 files are bad")
+	if !strings.Contains(r.stderr, "page 0") {
+		t.Errorf("the page is not named:\n%s", r.stderr)
+	}
+	if r.stdout != "" {
+		t.Errorf("said %q", r.stdout)
+	}
+	raw, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(log, raw[:len(raw)-1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sequins(t, "verify", log).wants(t, exitFailure, "bad: "+log, "sequins: 1 of 1 files are bad")
+	sequins(t, "get", block, "").wants(t, exitFailure, "sequins: "+block)
+	sequins(t, "cat", log).wants(t, exitFailure, "sequins: "+log)
+}
+
+func spoil(t *testing.T, path string, offset int) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[offset] ^= 1
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVerifyOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	sequins(t, "verify", dir).wants(t, exitFailure, "sequins: found no blocks and no data files")
+	alien := filepath.Join(dir, "alien")
+	writeFile(t, alien, "hello")
+	sequins(t, "verify", dir).wants(t, exitFailure, "sequins: found no blocks and no data files")
+	sequins(t, "verify", alien).wants(t, exitFailure, "bad: "+alien+" is neither a block", "sequins: 1 of 1 files are bad")
+	sequins(t, "verify", filepath.Join(dir, "none")).wants(t, exitFailure, "bad: ", "sequins: 1 of 1 files are bad")
+}

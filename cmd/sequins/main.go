@@ -1,0 +1,114 @@
+// Command sequins serves the output of batch jobs: it loads the newest version of each database from a
+// directory of files onto local disk, answers GET /db/key from there, and moves on to the next version
+// when there is one.
+//
+// This package owns the command line: flags, subcommands, signals and exit codes. main.go has the root
+// command, serve.go brings flags and sequins.conf together and runs a node from them, demo.go does that
+// with data it makes, and the other files are the commands that work on files without a server.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes. A second SIGINT or SIGTERM exits with 128 and the signal's number, as shells have it.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// usageError is what the command line is wrong about.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run carries out one command line and returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		return exitOK
+	}
+	for line := range strings.Lines(err.Error()) {
+		_, _ = fmt.Fprintf(stderr, "sequins: %s\n", strings.TrimSuffix(line, "\n"))
+	}
+	if errors.As(err, &usageError{}) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+func rootCommand() *cobra.Command {
+	var flags serveFlags
+	root := &cobra.Command{
+		Use:   "sequins",
+		Short: "Serve the output of batch jobs as key-value databases over HTTP",
+		Long: `sequins serves the output of batch jobs. It loads the newest version of each
+database under the source, <source>/<db>/<version>/<files>, onto local disk,
+answers GET /<db>/<key> from there, and moves on to the next version as soon as
+it is loaded.
+
+Without a subcommand it serves. Everything is set in sequins.conf, which is
+looked for in the working directory and then in /etc; these flags come before
+it, and with --source no file is needed. SIGHUP reads the file again and looks
+for new versions. SIGTERM and SIGINT finish the requests in flight and exit; a
+second one exits at once.
+
+Exit codes: 0 after a signal, 1 on failure, 2 for a command line that makes no
+sense, 130 or 143 when a second SIGINT or SIGTERM cut it short.`,
+		Example: `  sequins demo
+  sequins --source /srv/sequins --local-store /var/sequins
+  sequins --config /etc/sequins.conf --bind 127.0.0.1:9599`,
+		Args:              noArguments,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Version:           versionLine(),
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd.Context(), cmd.ErrOrStderr(), flags)
+		},
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	flags.register(root)
+	root.AddCommand(demoCommand(), checkConfigCommand(), inspectCommand(), verifyCommand(), getCommand(), catCommand(), versionCommand())
+	for _, cmd := range append(root.Commands(), root) {
+		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		})
+		cmd.Args = usageArgs(cmd.Args)
+	}
+	return root
+}
+
+// noArguments is for the root command, whose only arguments can be commands that do not exist.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("there is no command %q", args[0])
+	}
+	return nil
+}
+
+// usageArgs makes what a check of arguments complains of a usageError.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sequins/blocks"
+	"sequins/config"
+	"sequins/load"
+	"sequins/node"
+	"sequins/source/local"
+)
+
+// serveFlags are the flags of the root command. An empty one was not given.
+type serveFlags struct {
+	config, source, bind, localStore, debugBind string
+}
+
+func (f *serveFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.config, "config", "", "the configuration `file`; sequins.conf or /etc/sequins.conf if not given")
+	flags.StringVarP(&f.source, "source", "r", "", "where the data is: a `directory` or URL")
+	flags.StringVarP(&f.bind, "bind", "b", "", "the `address` (host:port) to answer requests on")
+	flags.StringVarP(&f.localStore, "local-store", "l", "", "the `directory` to keep local copies of the data in")
+	flags.StringVar(&f.debugBind, "debug-bind", "", "the `address` (host:port) for metrics and profiles")
+}
+
+// path is the configuration file to read, or "" for none, which is enough if the flags name a source.
+func (f *serveFlags) path() (string, error) {
+	if f.config != "" {
+		return f.config, nil
+	}
+	path := config.Find(config.SearchPath)
+	if path == "" && f.source == "" {
+		return "", errNoConfig()
+	}
+	return path, nil
+}
+
+// overrides are the keys that the flags set. Relative paths are relative to where the command was given.
+func (f *serveFlags) overrides() ([]config.Flag, error) {
+	source, err := absolute(f.source)
+	if err != nil {
+		return nil, err
+	}
+	store, err := absolute(f.localStore)
+	if err != nil {
+		return nil, err
+	}
+	var given []config.Flag
+	for _, flag := range []config.Flag{
+		{Name: "--source", Key: "source", Value: source},
+		{Name: "--bind", Key: "bind", Value: f.bind},
+		{Name: "--local-store", Key: "local_store", Value: store},
+		{Name: "--debug-bind", Key: "debug.bind", Value: f.debugBind},
+	} {
+		if flag.Value != "" {
+			given = append(given, flag)
+		}
+	}
+	return given, nil
+}
+
+// absolute makes a path absolute, and leaves alone what is a URL or empty.
+func absolute(path string) (string, error) {
+	if path == "" || strings.Contains(path, "://") {
+		return path, nil
+	}
+	return filepath.Abs(path)
+}
+
+// load reads the configuration, and checks that this program can do what it asks for.
+func (f *serveFlags) load() (config.Config, []*config.Warning, error) {
+	path, err := f.path()
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	overrides, err := f.overrides()
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	c, warnings, err := config.Load(path, overrides...)
+	if err != nil {
+		return c, warnings, err
+	}
+	return c, warnings, supported(&c)
+}
+
+// serve runs a node until a signal ends it.
+func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
+	c, warnings, err := flags.load()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	for _, w := range warnings {
+		log.Warn("configuration: " + w.Error())
+	}
+	log.Info("sequins starts", "version", buildName(), "source", c.Source, "bind", c.Bind, "store", c.LocalStore)
+	s, err := open(c, log)
+	if err != nil {
+		return err
+	}
+	r := &reloader{flags: flags, running: c, node: s.node, log: log}
+	return errors.Join(untilSignal(ctx, log, r.reload, s.node.Run), s.requestLog.Close())
+}
+
+// serving is a node and what it was given that it does not close itself.
+type serving struct {
+	node       *node.Node
+	address    string // that it answers on
+	requestLog io.Closer
+}
+
+// open acquires what a node needs, in the order in which it is cheapest to find out that it cannot be had.
+func open(c config.Config, log *slog.Logger) (s *serving, err error) {
+	enoughProcs()
+	o := node.Options{
+		SourceName:       c.Source,
+		MaxParallelLoads: c.MaxParallelLoads,
+		Build:            buildName(),
+		Logger:           log,
+		Reloadable:       reloadable(c),
+	}
+	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
+	var opened closers
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, opened.Close())
+		}
+	}()
+	if o.Source, err = local.New(c.Source); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	if o.Listener, err = listen("bind", c.Bind, &opened); err != nil {
+		return nil, err
+	}
+	if c.Debug.Bind != "" {
+		if o.DebugListener, err = listen("debug.bind", c.Debug.Bind, &opened); err != nil {
+			return nil, err
+		}
+	}
+	requestLog := io.WriteCloser(keepOpen{io.Discard})
+	if c.Debug.RequestLogEnable {
+		if requestLog, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
+			return nil, err
+		}
+		opened = append(opened, requestLog)
+		o.Server.RequestLog = requestLog
+	}
+	if o.Store, err = blocks.OpenStore(c.LocalStore); err != nil {
+		return nil, fmt.Errorf("local_store: %w", err)
+	}
+	opened = append(opened, o.Store)
+	n, err := node.New(o)
+	if err != nil {
+		return nil, err
+	}
+	return &serving{node: n, address: o.Listener.Addr().String(), requestLog: requestLog}, nil
+}
+
+// closers close what has been opened when not everything could be.
+type closers []io.Closer
+
+func (cs closers) Close() error {
+	var errs []error
+	for _, c := range cs {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// listen binds an address. The error says which key asked for it, and why it is not to be had.
+func listen(key, address string, opened *closers) (net.Listener, error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		var op *net.OpError
+		var call *os.SyscallError
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		if errors.As(err, &call) {
+			err = call.Err
+		}
+		return nil, fmt.Errorf("%s: cannot listen on %s: %w", key, address, err)
+	}
+	*opened = append(*opened, ln)
+	return ln, nil
+}
+
+// openRequestLog opens what requests are logged to. Each line of it is written as it comes.
+func openRequestLog(path string) (io.WriteCloser, error) {
+	if path == "stdout" {
+		return keepOpen{os.Stdout}, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("debug.request_log_file: %w", err)
+	}
+	return f, nil
+}
+
+type keepOpen struct{ io.Writer }
+
+func (keepOpen) Close() error { return nil }
+
+// enoughProcs lets the kernel run requests before loads, whose threads have the lowest priority: it can
+// choose only where there is more than one thread at a time that runs Go.
+func enoughProcs() {
+	if runtime.GOMAXPROCS(0) < 2 {
+		runtime.GOMAXPROCS(2)
+	}
+}
+
+// reloadable is the part of the configuration that a running node can take over.
+func reloadable(c config.Config) node.Reloadable {
+	return node.Reloadable{
+		RefreshPeriod:        c.RefreshPeriod,
+		VersionRemoveTimeout: c.VersionRemoveTimeout,
+		Bandwidth:            float64(c.MaxDownloadBandwidth) * (1 << 20),
+		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
+		ContentType:          func(db string) string { return c.ForDB(db).ContentType },
+	}
+}
+
+// loadOptions are how versions of a database are loaded.
+func loadOptions(c *config.Config, db string) load.Options {
+	d := c.ForDB(db)
+	compression, err := blocks.ParseCompression(d.Compression)
+	if err != nil {
+		// The configuration was checked against the same names, which a test holds together.
+		compression = blocks.Snappy
+	}
+	return load.Options{
+		Memory:         int64(c.Load.Memory),
+		Compression:    compression,
+		BlockSize:      d.BlockSize,
+		Throttle:       c.ThrottleLoads,
+		RequireSuccess: d.RequireSuccessFile,
+		AllowEmpty:     d.AllowEmpty,
+		Partitioner:    d.Partitioner,
+	}
+}

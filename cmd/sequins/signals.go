@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"sequins/config"
+	"sequins/node"
+)
+
+// untilSignal runs something until it ends by itself or SIGINT or SIGTERM ends its context. A second one
+// ends the process, whatever it is doing. SIGHUP calls reload.
+func untilSignal(ctx context.Context, log *slog.Logger, reload func(), run func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case s := <-signals:
+			if s == syscall.SIGHUP {
+				reload()
+				continue
+			}
+			if ctx.Err() != nil {
+				log.Error("a second signal: exiting at once", "signal", s)
+				os.Exit(exitCode(s))
+			}
+			log.Info("signal: finishing what is in flight; another one exits at once", "signal", s)
+			cancel()
+		}
+	}
+}
+
+// exitCode is that of a process which a signal ended, as shells have it.
+func exitCode(s os.Signal) int {
+	if number, ok := s.(syscall.Signal); ok {
+		return 128 + int(number)
+	}
+	return exitFailure
+}
+
+// reloader takes over what SIGHUP may change.
+type reloader struct {
+	flags   serveFlags
+	running config.Config
+	node    *node.Node
+	log     *slog.Logger
+}
+
+// reload reads the configuration again, hands the reloadable keys to the node, and has it look for new
+// versions. A file that is not good changes nothing, but new versions are looked for all the same.
+func (r *reloader) reload() {
+	fresh, warnings, err := r.flags.load()
+	for _, w := range warnings {
+		r.log.Warn("configuration: " + w.Error())
+	}
+	if err != nil {
+		r.log.Error("SIGHUP: the configuration is not good; the old one stays", "error", err)
+	} else {
+		r.apply(fresh)
+	}
+	r.node.Refresh()
+}
+
+func (r *reloader) apply(fresh config.Config) {
+	taken, left := []string{}, []string{}
+	for _, change := range config.Changes(r.running, fresh) {
+		if change.Reloadable {
+			taken = append(taken, change.Key)
+		} else {
+			left = append(left, change.Key)
+		}
+	}
+	r.log.Info("SIGHUP: looking for new versions", "changed", taken)
+	if len(left) > 0 {
+		r.log.Warn("SIGHUP: these keys have changed and need a restart", "keys", left)
+	}
+	r.running = config.Reloaded(r.running, fresh)
+	r.node.Apply(reloadable(r.running))
+}
