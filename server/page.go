@@ -62,9 +62,12 @@ func newPage(st Status, ready bool, reason, only string, now time.Time) page {
 	if !st.StartedAt.IsZero() {
 		p.Up = ago(now.Sub(st.StartedAt))
 	}
-	failed := 0
+	served, failed := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		v := newDBView(name, st.DBs[name], st.Node, now)
+		if v.Level != levelBad {
+			served++
+		}
 		if v.Level == levelWarn {
 			failed++
 		}
@@ -73,7 +76,7 @@ func newPage(st Status, ready bool, reason, only string, now time.Time) page {
 			p.DBs = append(p.DBs, v)
 		}
 	}
-	p.Level, p.Headline = headline(st, ready, reason, failed)
+	p.Level, p.Headline = headline(st, ready, reason, served, failed)
 	if st.SourceError != "" {
 		p.Notes = append(p.Notes, "The source cannot be read"+since(st.SourceErrorSince, now)+": "+st.SourceError)
 	}
@@ -81,8 +84,9 @@ func newPage(st Status, ready bool, reason, only string, now time.Time) page {
 	return p
 }
 
-// headline is the node's health in one line.
-func headline(st Status, ready bool, reason string, failed int) (level, line string) {
+// headline is the node's health in one line: how many of the dbs are served,
+// and how many of those have a version that could not be loaded.
+func headline(st Status, ready bool, reason string, served, failed int) (level, line string) {
 	n := len(st.DBs)
 	switch {
 	case st.Draining:
@@ -91,8 +95,10 @@ func headline(st Status, ready bool, reason string, failed int) (level, line str
 		return levelBad, "Not ready: " + reason + "."
 	case n == 0:
 		return levelWarn, "Ready, but there is no database in the source."
+	case served < n:
+		return levelWarn, fmt.Sprintf("Serving %d of %s.", served, count(n, "database"))
 	case failed > 0:
-		return levelWarn, "Serving " + count(n, "database") + "; " + count(failed, "database") + " with a version that could not be loaded."
+		return levelWarn, fmt.Sprintf("Serving %s; %d with a version that could not be loaded.", count(n, "database"), failed)
 	case st.SourceError != "":
 		return levelWarn, "Serving " + count(n, "database") + ", but the source cannot be read."
 	}

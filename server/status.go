@@ -122,8 +122,10 @@ func (v *VersionStatus) count() {
 			continue
 		}
 		for _, p := range n.Partitions {
-			replicas[p]++
-			total++
+			if p >= 0 && p < v.NumPartitions {
+				replicas[p]++
+				total++
+			}
 		}
 	}
 	v.ReplicationHistogram = make(map[int]int)

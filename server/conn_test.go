@@ -1,0 +1,202 @@
+package server
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// pipes is a listener whose connections are pipes, so that a test can have a
+// clock of its own.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.done); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p *pipes) dial() net.Conn {
+	a, b := net.Pipe()
+	p.conns <- a
+	return b
+}
+
+// A client gets Idle between requests, Read for each, and no byte more.
+func TestTimeouts(t *testing.T) {
+	c := catalogOf(t, map[string]string{"a": "one"})
+	_ = new(fasthttp.ResponseHeader).String() // starts a goroutine for good, which must not be in the bubble
+	synctest.Test(t, func(t *testing.T) {
+		ln := &pipes{make(chan net.Conn), make(chan struct{})}
+		s := New(c, Options{Timeouts: Timeouts{Read: 10 * time.Second, Idle: time.Minute, Write: 30 * time.Second}})
+		done := make(chan error, 1)
+		go func() { done <- s.Serve(ln) }()
+
+		client := ln.dial()
+		r := bufio.NewReader(client)
+		const request = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
+		for _, pause := range []time.Duration{0, 58 * time.Second, time.Second, 58 * time.Second} {
+			time.Sleep(pause)
+			io.WriteString(client, request[:20])
+			time.Sleep(8 * time.Second)
+			io.WriteString(client, request[20:])
+			if got := read(t, r, "GET"); got.status != 200 || got.closed {
+				t.Fatalf("after a pause of %v: %+v", pause, got)
+			}
+		}
+		began := time.Now()
+		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
+			t.Errorf("an idle connection: %v", err)
+		}
+		if d := time.Since(began); d < 59*time.Second || d > 61*time.Second {
+			t.Errorf("an idle connection was closed after %v", d)
+		}
+
+		for _, sent := range []string{"G", request[:20], "GET /db/" + strings.Repeat("k", 5000)} {
+			client = ln.dial()
+			began = time.Now()
+			io.WriteString(client, sent)
+			got := read(t, bufio.NewReader(client), "GET")
+			if d := time.Since(began); got.status != 408 || !got.closed || d < 9*time.Second || d > 11*time.Second {
+				t.Errorf("%.20q and no more: %+v after %v", sent, got, d)
+			}
+			client.Close()
+		}
+
+		client = ln.dial()
+		began = time.Now()
+		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("a connection without a request: %v", err)
+		}
+		if d := time.Since(began); d < 9*time.Second || d > 11*time.Second {
+			t.Errorf("a connection without a request was closed after %v", d)
+		}
+
+		// One byte a second does not keep a request alive.
+		client = ln.dial()
+		began = time.Now()
+		go func() {
+			for i := range request {
+				if _, err := io.WriteString(client, request[i:i+1]); err != nil {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		}()
+		if got := read(t, bufio.NewReader(client), "GET"); got.status != 408 {
+			t.Errorf("a byte a second: %+v", got)
+		}
+		if d := time.Since(began); d > 11*time.Second {
+			t.Errorf("a byte a second lasted %v", d)
+		}
+		client.Close()
+
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute) // for what is on its way out
+	})
+}
+
+// counting is a connection that counts the calls of its peer's.
+type counting struct {
+	net.Conn
+	reads, deadlines int
+}
+
+func (c *counting) Read(p []byte) (int, error) { c.reads++; return c.Conn.Read(p) }
+func (c *counting) SetReadDeadline(t time.Time) error {
+	c.deadlines++
+	return c.Conn.SetReadDeadline(t)
+}
+
+func TestConnReadsAhead(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	under := &counting{Conn: near}
+	c := &conn{Conn: under, open: new(connections), writeTimeout: time.Second, slack: time.Second}
+	go func() {
+		for i := range 100 {
+			fmt.Fprintf(far, "request %02d\n", i)
+		}
+	}()
+	for i := range 100 {
+		c.SetReadDeadline(time.Now().Add(time.Minute)) // idle
+		p := make([]byte, 100)
+		if n, err := c.Read(p[:1]); n != 1 || err != nil {
+			t.Fatalf("the first byte: %d, %v", n, err)
+		}
+		c.SetReadDeadline(time.Now().Add(10 * time.Second)) // of the request
+		n, err := c.Read(p[1:])
+		if want := fmt.Sprintf("request %02d\n", i); err != nil || string(p[:1+n]) != want {
+			t.Fatalf("%q, %v; want %q", p[:1+n], err, want)
+		}
+	}
+	if under.reads != 100 || under.deadlines != 1 {
+		t.Errorf("100 requests took %d reads and %d deadlines", under.reads, under.deadlines)
+	}
+	c.SetReadDeadline(time.Now().Add(-time.Second))
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a deadline in the past: %v", err)
+	}
+}
+
+func TestConnWritesInChunks(t *testing.T) {
+	near, far := net.Pipe()
+	c := &conn{Conn: near, open: new(connections), writeTimeout: time.Minute, slack: time.Second}
+	value := noise(3, 300<<10)
+	go func() {
+		defer near.Close()
+		if n, err := c.Write([]byte(value)); n != len(value) || err != nil {
+			t.Errorf("Write: %d, %v", n, err)
+		}
+		if n, err := c.Write(nil); n != 0 || err != nil {
+			t.Errorf("Write of nothing: %d, %v", n, err)
+		}
+	}()
+	got, err := io.ReadAll(far)
+	if err != nil || string(got) != value {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// What is refused while the client still sends gets to the client all the same.
+func TestRefusedWhileSending(t *testing.T) {
+	s := start(t, catalogOf(t, nil), Options{})
+	for range 20 {
+		c := s.dial(t)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			io.WriteString(c, "GET /db/"+strings.Repeat("k", 700<<10)+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		}()
+		if got := read(t, bufio.NewReader(c), "GET"); got.status != 414 {
+			t.Errorf("%+v", got)
+		}
+		c.Close()
+		<-sent
+	}
+	eventually(t, "the connections to be forgotten", func() bool { return s.open.count() == 0 })
+}

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sequins/metrics"
+	"sequins/version"
+)
+
+func scrapeText(t *testing.T, m *metrics.Metrics) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	DebugHandler(DebugOptions{Metrics: m}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("/metrics: %d", w.Code)
+	}
+	return w.Body.String()
+}
+
+func TestDebugHandler(t *testing.T) {
+	m := metrics.New()
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{Metrics: m.Server})
+	s.get(t, "/db/a")
+	get := func(o DebugOptions, path string) *httptest.ResponseRecorder {
+		o.Metrics = m
+		w := httptest.NewRecorder()
+		DebugHandler(o).ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		return w
+	}
+	tests := []struct {
+		o    DebugOptions
+		path string
+		code int
+		body string
+	}{
+		{DebugOptions{}, "/metrics", 200, `sequins_requests_total{code="200",db="db",route="key"} 1`},
+		{DebugOptions{}, "/metrics", 200, "go_goroutines"},
+		{DebugOptions{}, "/", 200, "/metrics\n"},
+		{DebugOptions{Pprof: true, Expvars: true}, "/", 200, "/metrics\n/debug/pprof/\n/debug/vars\n"},
+		{DebugOptions{}, "/debug/pprof/", 404, ""},
+		{DebugOptions{}, "/debug/vars", 404, ""},
+		{DebugOptions{Pprof: true}, "/debug/pprof/", 200, "goroutine"},
+		{DebugOptions{Pprof: true}, "/debug/pprof/heap?debug=1", 200, "heap profile"},
+		{DebugOptions{Pprof: true}, "/debug/pprof/cmdline", 200, ""},
+		{DebugOptions{Expvars: true}, "/debug/vars", 200, "memstats"},
+		{DebugOptions{Expvars: true}, "/else", 404, ""},
+	}
+	for _, test := range tests {
+		if w := get(test.o, test.path); w.Code != test.code || !strings.Contains(w.Body.String(), test.body) {
+			t.Errorf("%s with %+v: %d %.200s", test.path, test.o, w.Code, w.Body)
+		}
+	}
+	var vars struct{ Sequins metrics.Vars }
+	if err := json.Unmarshal(get(DebugOptions{Expvars: true}, "/debug/vars").Body.Bytes(), &vars); err != nil {
+		t.Fatal(err)
+	}
+	if vars.Sequins.Requests["200"] != 1 || vars.Sequins.Bytes != 3 {
+		t.Errorf("%+v", vars.Sequins)
+	}
+}
+
+func TestRequestLog(t *testing.T) {
+	lines := new(logs)
+	s := start(t, catalogOf(t, map[string]string{"a/ä": "one"}), Options{RequestLog: lines})
+	long := strings.Repeat("k", 3000)
+	s.get(t, "/db/a/%C3%a4?proxy=true")
+	s.do(t, "HEAD", "/db/a%2F\u00e4")
+	s.get(t, "/db/a%0A%22b")
+	s.get(t, "/nodb/%00")
+	s.get(t, "/db?x")
+	s.get(t, "/healthz")
+	s.get(t, "/db/%")
+	s.raw(t, "GET", "GET / x HTTP/1.1\r\n\r\n")
+	s.do(t, "POST", "/db/k")
+	s.get(t, "/db/"+long)
+	eventually(t, "ten lines", func() bool { return strings.Count(lines.String(), "\n") == 10 })
+	want := []string{
+		"200 GET /db/a/%C3%A4 3",
+		"200 HEAD /db/a/%C3%A4 0",
+		"404 GET /db/a%0A%22b 12",
+		"404 GET /nodb/%00 11",
+		"404 GET /db 11",
+		"404 GET /healthz 3",
+		"400 GET - 79",
+		"400 GET - 18",
+		"405 POST /db/k 30",
+		"404 GET /db/" + long[:1024] + "... 12",
+	}
+	form := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (.*) (\d+\.\d{6})$`)
+	for i, line := range strings.Split(strings.TrimSpace(lines.String()), "\n") {
+		m := form.FindStringSubmatch(line)
+		if m == nil || m[1] != want[i] {
+			t.Errorf("line %d: %s\nwant      … %s …", i, line, want[i])
+		}
+	}
+}
+
+func TestRequestLogThatCannotBeWritten(t *testing.T) {
+	w := &fussy{err: errors.New("disk full")}
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{RequestLog: w})
+	for range 3 {
+		if got := s.get(t, "/db/a"); got.status != 200 {
+			t.Errorf("%+v", got)
+		}
+	}
+	if n := strings.Count(s.logs.String(), "disk full"); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, s.logs)
+	}
+}
+
+type fussy struct{ err error }
+
+func (f *fussy) Write([]byte) (int, error) { return 0, f.err }
+
+// A bug in answering one request is that request's alone.
+func TestPanic(t *testing.T) {
+	c := &panicking{catalogOf(t, map[string]string{"a": "one"})}
+	m := metrics.New()
+	s := start(t, c, Options{Metrics: m.Server})
+	for range 3 {
+		if got := s.get(t, "/panic/k"); got.status != 500 || got.body != "internal error\n" || !got.closed {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := s.get(t, "/db/a"); got.status != 200 {
+		t.Errorf("afterwards: %+v", got)
+	}
+	if l := s.logs.String(); !strings.Contains(l, "target=/panic/k") || !strings.Contains(l, "server_test") && !strings.Contains(l, "debug_test.go") {
+		t.Errorf("logged: %s", l)
+	}
+	if body := scrapeText(t, m); !strings.Contains(body, "sequins_requests_in_flight 0\n") {
+		t.Error("requests stay in flight")
+	}
+}
+
+type panicking struct{ *catalog }
+
+func (p *panicking) Set(db []byte) *version.Set {
+	if string(db) == "panic" {
+		panic("a bug")
+	}
+	return p.catalog.Set(db)
+}
+
+// Trouble is logged once a second, however much there is of it.
+func TestTroubleIsNotAFlood(t *testing.T) {
+	var b bytes.Buffer
+	s := New(&catalog{}, Options{Logger: slog.New(slog.NewTextHandler(io.MultiWriter(&b), nil))})
+	for range 10000 {
+		s.trouble("bad block")
+	}
+	if n := strings.Count(b.String(), "bad block"); n < 1 || n > 10 {
+		t.Errorf("logged %d times", n)
+	}
+}

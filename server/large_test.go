@@ -1,0 +1,269 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/blocks"
+	"sequins/metrics"
+	"sequins/version"
+)
+
+// noise is a value that no codec makes smaller.
+func noise(seed uint64, n int) string {
+	b := make([]byte, n)
+	rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(b)
+	return string(b)
+}
+
+func TestLargeValues(t *testing.T) {
+	records := map[string]string{}
+	for _, n := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 128 << 10, 128<<10 + 1, 5 << 20} {
+		records[fmt.Sprint(n)] = noise(uint64(n), n)
+	}
+	s := start(t, catalogOf(t, records), Options{})
+	c := s.dial(t)
+	r := bufio.NewReader(c)
+	for key, value := range records {
+		fmt.Fprintf(c, "GET /db/%s HTTP/1.1\r\nHost: x\r\n\r\n", key)
+		got := read(t, r, "GET")
+		if got.status != 200 || got.body != value || got.length != int64(len(value)) || got.header.Get("Etag") != etagOf(value) {
+			t.Errorf("%s: %d, %d bytes", key, got.status, len(got.body))
+		}
+		for range 20 {
+			from := rand.IntN(len(value))
+			to := from + rand.IntN(len(value)-from)
+			fmt.Fprintf(c, "GET /db/%s HTTP/1.1\r\nHost: x\r\nRange: bytes=%d-%d\r\n\r\n", key, from, to)
+			got := read(t, r, "GET")
+			if got.status != 206 || got.body != value[from:to+1] {
+				t.Errorf("%s from %d to %d: %d, %d bytes", key, from, to, got.status, len(got.body))
+			}
+		}
+	}
+}
+
+// startLarge begins to read a large value, and stops after its header.
+func startLarge(t *testing.T, s *running, target string) (net.Conn, *http.Response) {
+	t.Helper()
+	c := s.dial(t)
+	if err := c.(*net.TCPConn).SetReadBuffer(256 << 10); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", target)
+	resp, err := http.ReadResponse(bufio.NewReaderSize(c, 4<<10), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return c, resp
+}
+
+// A client that reads slowly gets the value that it asked for, whole, however
+// many versions come and go meanwhile; the old one is closed after that.
+func TestUpgradeUnderASlowReader(t *testing.T) {
+	old, young := noise(1, 64<<20), "small now"
+	set := version.NewSet("db")
+	v1 := versionOf(t, "db", "v1", 1, map[string]string{"k": old})
+	activate(t, set, v1)
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
+	_, resp := startLarge(t, s, "/db/k")
+
+	activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"k": young}))
+	if got := s.get(t, "/db/k"); got.body != young || got.header.Get("X-Sequins-Version") != "v2" {
+		t.Errorf("after the upgrade: %+v", got)
+	}
+	closed := make(chan struct{})
+	gone := set.Remove("v1")
+	go func() {
+		defer close(closed)
+		closeVersion(t, gone)
+	}()
+	first := make([]byte, 1<<20)
+	if _, err := io.ReadFull(resp.Body, first); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-closed:
+		t.Error("the old version was closed while it was read from")
+	case <-time.After(20 * time.Millisecond):
+	}
+	rest, err := io.ReadAll(resp.Body)
+	if err != nil || string(first)+string(rest) != old {
+		t.Errorf("read %d bytes of %d: %v", len(first)+len(rest), len(old), err)
+	}
+	if resp.Header.Get("X-Sequins-Version") != "v1" {
+		t.Errorf("version %s", resp.Header.Get("X-Sequins-Version"))
+	}
+	<-closed
+}
+
+func TestClientGoesAway(t *testing.T) {
+	set := version.NewSet("db")
+	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 64<<20)}))
+	m := metrics.New()
+	lines := new(logs)
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server, RequestLog: lines})
+	c, _ := startLarge(t, s, "/db/k")
+	c.Close()
+	eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
+	closeVersion(t, set.Remove("v1"))
+	if got := lines.String(); !strings.Contains(got, " 499 GET /db/k ") {
+		t.Errorf("request log: %q", got)
+	}
+}
+
+// A client that stops reading is cut off; one that is only slow is not.
+func TestStalledReader(t *testing.T) {
+	value := noise(1, 16<<20)
+	set := version.NewSet("db")
+	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": value}))
+	m := metrics.New()
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server, Timeouts: Timeouts{Write: 300 * time.Millisecond}})
+
+	_, slow := startLarge(t, s, "/db/k")
+	began := time.Now()
+	startLarge(t, s, "/db/k") // reads nothing
+	for read := 0; read < len(value)/2; read += 64 << 10 {
+		if _, err := io.CopyN(io.Discard, slow.Body, 64<<10); err != nil {
+			t.Fatalf("the slow reader was cut off after %v: %v", time.Since(began), err)
+		}
+		time.Sleep(5 * time.Millisecond) // it is slow
+	}
+	if _, err := io.Copy(io.Discard, slow.Body); err != nil {
+		t.Fatalf("the slow reader was cut off after %v: %v", time.Since(began), err)
+	}
+	if d := time.Since(began); d < 300*time.Millisecond {
+		t.Fatalf("the slow reader took %v only", d)
+	}
+	eventually(t, "the stalled reader to be cut off", func() bool { return m.Server.Vars().Requests["499"] == 1 })
+	eventually(t, "the slow reader to be counted", func() bool { return m.Server.Vars().Requests["200"] == 1 })
+}
+
+// damaged writes the block of one partition with records, flips a bit in it
+// where the given bytes are, and opens it.
+func damaged(t *testing.T, records map[string]string, where ...string) *version.Set {
+	t.Helper()
+	return damagedOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Cluster: version.Solo{}}, records, where...)
+}
+
+func damagedOf(t *testing.T, info version.Info, records map[string]string, where ...string) *version.Set {
+	t.Helper()
+	path := writeBlock(t, info, 0, records)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range where {
+		i := bytes.Index(b, []byte(w))
+		if i < 0 {
+			t.Fatalf("the block does not hold %.40q", w)
+		}
+		b[i] ^= 1
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := blocks.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := version.New(info)
+	if err := v.Put(0, r); err != nil {
+		t.Fatal(err)
+	}
+	set := version.NewSet("db")
+	activate(t, set, v)
+	return set
+}
+
+func TestDamage(t *testing.T) {
+	small, large := noise(1, 1000), noise(2, 1<<20)
+	tests := []struct {
+		name, key, flip, rng string
+		status               int
+	}{
+		{"small value", "small", small[500:600], "", 500},
+		{"first chunk of a large value", "large", large[100:200], "", 500},
+		{"first chunk, before the range", "large", large[100:200], "bytes=65536-", 206},
+		{"first chunk that the range needs", "large", large[70000:70100], "bytes=65536-", 500},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			set := damaged(t, map[string]string{"small": small, "large": large}, test.flip)
+			m := metrics.New()
+			s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server})
+			var headers []string
+			if test.rng != "" {
+				headers = append(headers, "Range: "+test.rng)
+			}
+			got := s.get(t, "/db/"+test.key, headers...)
+			if got.status != test.status || got.header.Get("X-Sequins-Version") != "v1" {
+				t.Fatalf("%+v", got)
+			}
+			if test.status != 500 {
+				return
+			}
+			if got.body != "the block of this key cannot be read\n" || got.header.Get("Etag") != "" {
+				t.Errorf("%+v", got)
+			}
+			select {
+			case c := <-set.Corruptions():
+				if c.Version != "v1" || c.Partition != 0 || !errors.Is(c.Err, blocks.ErrCorrupt) {
+					t.Errorf("reported %+v", c)
+				}
+			default:
+				t.Error("nothing was reported")
+			}
+			if !strings.Contains(s.logs.String(), "corrupt") {
+				t.Errorf("logged: %s", s.logs)
+			}
+			if got := s.do(t, "HEAD", "/db/large"); got.status != 200 || got.length != 1<<20 {
+				t.Errorf("HEAD, which reads no chunk: %+v", got)
+			}
+		})
+	}
+}
+
+// Damage that is found after the header has gone cuts the connection: the
+// client gets less than it was promised, and none of what is wrong.
+func TestDamageInTheMiddle(t *testing.T) {
+	large := noise(2, 4<<20)
+	set := damaged(t, map[string]string{"large": large}, large[3<<20:3<<20+100])
+	m := metrics.New()
+	lines := new(logs)
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server, RequestLog: lines})
+	_, resp := startLarge(t, s, "/db/large")
+	body, err := io.ReadAll(resp.Body)
+	if !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("reading the body: %d bytes, %v", len(body), err)
+	}
+	if len(body) > 3<<20 || string(body) != large[:len(body)] {
+		t.Errorf("got %d bytes, which are not the first of the value or more than are good", len(body))
+	}
+	if resp.StatusCode != 200 || resp.ContentLength != 4<<20 {
+		t.Errorf("%d, %d bytes announced", resp.StatusCode, resp.ContentLength)
+	}
+	select {
+	case c := <-set.Corruptions():
+		if !errors.Is(c.Err, blocks.ErrCorrupt) {
+			t.Errorf("reported %+v", c)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("nothing was reported")
+	}
+	eventually(t, "the request to be counted", func() bool { return m.Server.Vars().Requests["500"] == 1 })
+	if got := lines.String(); !strings.Contains(got, " 500 GET /db/large ") {
+		t.Errorf("request log: %q", got)
+	}
+	closeVersion(t, set.Remove("v1"))
+}
