@@ -5,11 +5,12 @@
 // fasthttp into Server.handle. parseTarget takes the raw request target apart;
 // the key is bytes, decoded once. Catalog.Set finds the db's set of versions,
 // Set.Acquire the current one, Handle.Partition and Handle.Get the value, and
-// request.answer holds it against the request's conditions and range. A value
-// of up to 64 KiB is copied into the response and the handle released; a larger
-// one is streamed by a body that holds the handle until fasthttp closes it.
-// What has to be remembered meanwhile is in a pooled request, so that a hit
-// allocates nothing.
+// request.answer holds it against the request's conditions and range. fasthttp
+// writes the response after the handler has returned; so the value becomes a
+// body that holds the handle until fasthttp closes it, and is copied only once,
+// from the page it lies in (or, a large one, chunk by chunk) into the buffer
+// that goes to the socket. What has to be remembered meanwhile is in a pooled
+// request, so that a hit allocates nothing.
 //
 // Everything else a client can ask for (status.go, page.go) is made from
 // Catalog.Status by ordinary net/http handlers.

@@ -24,27 +24,27 @@ func (r *request) serveKey() {
 	r.counts = s.opts.Metrics.Unknown
 	set := s.catalog.Set(r.target.db)
 	if set == nil {
-		r.absent(asked, "no such db")
+		r.absent(len(asked) > 0, "no such db")
 		return
 	}
 	r.db = s.database(r.target.db)
 	r.counts = r.db.counts
-	if asked == "" || asked == "true" {
+	if len(asked) == 0 || string(asked) == "true" {
 		r.handle = set.Acquire()
 	} else {
-		r.handle = set.AcquireVersion(asked)
+		r.handle = set.AcquireVersion(string(asked))
 	}
 	if r.handle == nil {
-		r.absent(asked, "no version of this db can be read yet")
+		r.absent(len(asked) > 0, "no version of this db can be read yet")
 		return
 	}
-	r.get(r.db.head(s, r.handle), asked != "")
+	r.get(r.db.head(s, r.handle), len(asked) > 0)
 }
 
 // absent answers where there is no db or no version of it. A peer has to be
 // told from a client: it would take 404 for the key's.
-func (r *request) absent(asked, message string) {
-	if asked != "" {
+func (r *request) absent(proxied bool, message string) {
+	if proxied {
 		r.fail(http.StatusNotImplemented, "the db or the version is not here")
 		return
 	}

@@ -84,8 +84,7 @@ func (r *request) pass(h *heads, resp *http.Response, peer string) {
 		r.ctx.Response.SkipBody = true
 		header.SetContentLength(int(resp.ContentLength))
 	default:
-		r.body = &body{r: r, src: resp.Body, remote: true}
-		r.ctx.Response.SetBodyStream(r.body, int(resp.ContentLength))
+		r.stream(&peerBody{r: r, src: resp.Body}, int(resp.ContentLength))
 		return
 	}
 	resp.Body.Close() //nolint:errcheck // it has been answered without

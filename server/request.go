@@ -24,7 +24,9 @@ type request struct {
 
 	db     *database       // nil until it is known
 	handle *version.Handle // to be released at the end
-	body   *body           // what ends the request, where the answer is streamed
+	// streaming: the end of the body is that of the request; see stream.
+	streaming bool
+	small     smallBody
 
 	code  int
 	bytes int64 // of the body
@@ -45,11 +47,11 @@ func (r *request) begin(ctx *fasthttp.RequestCtx, start time.Time) {
 func (r *request) leave() {
 	if p := recover(); p != nil {
 		r.s.trouble("panic while answering a request", "target", r.escaped(), "panic", p, "stack", string(debug.Stack()))
-		r.ctx.Response.Reset()
+		r.ctx.Response.Reset() // nothing is streamed yet: that is the last thing a handler does
 		r.ctx.SetConnectionClose()
 		r.fail(http.StatusInternalServerError, "internal error")
 	}
-	if r.body == nil {
+	if !r.streaming {
 		r.end()
 	}
 }
@@ -66,7 +68,8 @@ func (r *request) end() {
 	if s.log != nil {
 		s.log.write(r, d)
 	}
-	r.ctx, r.handle, r.body, r.db = nil, nil, nil, nil
+	r.ctx, r.handle, r.db = nil, nil, nil
+	r.streaming = false
 	r.target = target{}
 	r.code, r.bytes = 0, 0
 	if cap(r.buf) > readAhead {

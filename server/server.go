@@ -60,7 +60,11 @@ func New(c Catalog, o Options) *Server {
 	if o.RequestLog != nil {
 		s.log = &requestLog{w: o.RequestLog, logger: s.opts.Logger}
 	}
-	s.requests.New = func() any { return &request{s: s, stripe: s.stripes.Add(1)} }
+	s.requests.New = func() any {
+		r := &request{s: s, stripe: s.stripes.Add(1)}
+		r.small.r = r
+		return r
+	}
 	s.opts.Metrics.SetState(s.gauges)
 	s.http = &fasthttp.Server{
 		Handler:      s.handle,

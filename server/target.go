@@ -145,7 +145,7 @@ var unhex = func() (t [256]byte) {
 // proxyOf finds the value of the proxy parameter in a query: the version that
 // another node asks for, or "true". Empty means that the request comes from a
 // client. Any other parameter is ignored.
-func proxyOf(query []byte) (string, error) {
+func proxyOf(query []byte) ([]byte, error) {
 	for len(query) > 0 {
 		var pair []byte
 		pair, query, _ = bytes.Cut(query, []byte{'&'})
@@ -154,7 +154,7 @@ func proxyOf(query []byte) (string, error) {
 			continue
 		}
 		value, _, err := unescape(value, nil)
-		return string(value), err
+		return value, err
 	}
-	return "", nil
+	return nil, nil
 }

@@ -116,7 +116,7 @@ func TestProxyOf(t *testing.T) {
 	}
 	for _, test := range tests {
 		got, err := proxyOf([]byte(test.query))
-		if got != test.want || !errors.Is(err, test.err) {
+		if string(got) != test.want || !errors.Is(err, test.err) {
 			t.Errorf("%q: %q, %v; want %q, %v", test.query, got, err, test.want, test.err)
 		}
 	}

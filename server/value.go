@@ -1,7 +1,6 @@
 package server
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 
@@ -25,16 +24,15 @@ var (
 func (r *request) answer(h *heads, partition int, v blocks.Value) error {
 	rep := representation{etag: r.tag(v.Hash()), lastModified: h.modified, size: v.Len()}
 	sel := choose(&r.ctx.Request.Header, rep)
-	var b *body
+	var large *largeBody
 	if sel.hasBody() && v.Large() && !r.ctx.IsHead() {
 		var err error
-		if b, err = r.open(v, partition, sel); err != nil {
+		if large, err = r.open(v, partition, sel); err != nil {
 			return err
 		}
 	}
 	r.head(h, rep, sel)
 	n := int(sel.end - sel.start)
-	resp := &r.ctx.Response
 	switch {
 	case sel.status == http.StatusPreconditionFailed:
 		r.fail(sel.status, "the value is not the one of the request's condition")
@@ -42,14 +40,14 @@ func (r *request) answer(h *heads, partition int, v blocks.Value) error {
 		r.fail(sel.status, "the range begins after the end of the value")
 	case !sel.hasBody():
 	case r.ctx.IsHead():
-		resp.SkipBody = true
-		resp.Header.SetContentLength(n)
-	case b != nil:
-		r.body = b
-		resp.SetBodyStream(b, n)
+		r.ctx.Response.SkipBody = true
+		r.ctx.Response.Header.SetContentLength(n)
+	case large != nil:
+		r.stream(large, n)
 	default:
+		r.small.Reset(v.Bytes()[sel.start:sel.end])
 		r.bytes = int64(n)
-		resp.SetBody(v.Bytes()[sel.start:sel.end])
+		r.stream(&r.small, n)
 	}
 	return nil
 }
@@ -98,66 +96,4 @@ func contentRange(sel selection, size int64) []byte {
 	}
 	b = append(b, '/')
 	return strconv.AppendInt(b, size, 10)
-}
-
-// body is an answer that is being streamed: part of a large value, or what a
-// peer has sent. fasthttp closes it, whatever happens, and that is the end of
-// the request.
-type body struct {
-	r         *request
-	src       io.ReadCloser
-	partition int
-	remote    bool
-
-	first  [1]byte // read already
-	unread bool
-	failed error // of src
-}
-
-// open begins to read part of a large value. Its first chunk is read and
-// verified here, where a bad one can still be answered with an error.
-func (r *request) open(v blocks.Value, partition int, sel selection) (*body, error) {
-	b := &body{r: r, src: v.Section(sel.start, sel.end-sel.start), partition: partition, unread: true}
-	if _, err := io.ReadFull(b.src, b.first[:]); err != nil {
-		b.src.Close() //nolint:errcheck // it was only read from
-		r.handle.Report(partition, err)
-		return nil, err
-	}
-	return b, nil
-}
-
-// Read implements io.Reader. After an error the connection is cut: the client
-// has been promised a length, and sees that it is not there.
-func (b *body) Read(p []byte) (n int, err error) {
-	if b.unread && len(p) > 0 {
-		b.unread = false
-		p[0] = b.first[0]
-		n = 1
-	}
-	m, err := b.src.Read(p[n:])
-	b.r.bytes += int64(n + m)
-	if err != nil && err != io.EOF {
-		b.failed = err
-	}
-	return n + m, err
-}
-
-// CloseWithError is called by fasthttp, once, with the error that ended the
-// writing.
-func (b *body) CloseWithError(err error) error {
-	r := b.r
-	switch {
-	case b.failed != nil && b.remote:
-		r.code = http.StatusBadGateway
-		r.s.trouble("reading a peer's answer", "target", r.escaped(), "error", b.failed)
-	case b.failed != nil:
-		r.code = http.StatusInternalServerError
-		r.handle.Report(b.partition, b.failed)
-		r.broken(b.partition, b.failed)
-	case err != nil:
-		r.code = statusClientGone
-	}
-	errc := b.src.Close()
-	r.end()
-	return errc
 }

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+
+	"sequins/blocks"
+)
+
+// stream makes body the response's, n bytes of it. From now on the request ends
+// when fasthttp closes the body, which it does whatever happens, with the error
+// that ended the writing. Until then its handle keeps what the body reads from.
+func (r *request) stream(body io.Reader, n int) {
+	r.streaming = true
+	r.ctx.Response.SetBodyStream(body, n)
+}
+
+// smallBody is a value that lies in the page where it was found, or in the
+// request's scratch. It is copied once, by WriteTo, into the buffer that goes to
+// the socket.
+type smallBody struct {
+	bytes.Reader
+	r *request
+}
+
+// CloseWithError ends the request.
+func (b *smallBody) CloseWithError(err error) error {
+	if err != nil {
+		b.r.code = statusClientGone
+	}
+	b.Reset(nil)
+	b.r.end()
+	return nil
+}
+
+// largeBody is part of a large value.
+type largeBody struct {
+	r         *request
+	src       io.ReadCloser
+	partition int
+	first     [1]byte // read already
+	unread    bool
+	failed    error // of src
+}
+
+// open begins to read part of a large value. Its first chunk is read and
+// verified here, where a bad one can still be answered with an error.
+func (r *request) open(v blocks.Value, partition int, sel selection) (*largeBody, error) {
+	b := &largeBody{r: r, src: v.Section(sel.start, sel.end-sel.start), partition: partition, unread: true}
+	if _, err := io.ReadFull(b.src, b.first[:]); err != nil {
+		b.src.Close() //nolint:errcheck // it was only read from
+		r.handle.Report(partition, err)
+		return nil, err
+	}
+	return b, nil
+}
+
+// Read implements io.Reader. After an error the connection is cut: the client
+// has been promised a length, and sees that it is not there.
+func (b *largeBody) Read(p []byte) (n int, err error) {
+	if b.unread && len(p) > 0 {
+		b.unread = false
+		p[0] = b.first[0]
+		n = 1
+	}
+	m, err := b.src.Read(p[n:])
+	b.r.bytes += int64(n + m)
+	if err != nil && err != io.EOF {
+		b.failed = err
+	}
+	return n + m, err
+}
+
+// CloseWithError ends the request.
+func (b *largeBody) CloseWithError(err error) error {
+	r := b.r
+	switch {
+	case b.failed != nil:
+		r.code = http.StatusInternalServerError
+		r.handle.Report(b.partition, b.failed)
+		r.broken(b.partition, b.failed)
+	case err != nil:
+		r.code = statusClientGone
+	}
+	errc := b.src.Close()
+	r.end()
+	return errc
+}
+
+// peerBody is what a peer sends.
+type peerBody struct {
+	r      *request
+	src    io.ReadCloser
+	failed error
+}
+
+// Read implements io.Reader. After an error the connection is cut, as the
+// peer's was.
+func (b *peerBody) Read(p []byte) (int, error) {
+	n, err := b.src.Read(p)
+	b.r.bytes += int64(n)
+	if err != nil && err != io.EOF {
+		b.failed = err
+	}
+	return n, err
+}
+
+// CloseWithError ends the request.
+func (b *peerBody) CloseWithError(err error) error {
+	r := b.r
+	switch {
+	case b.failed != nil:
+		r.code = http.StatusBadGateway
+		r.s.trouble("reading a peer's answer", "target", r.escaped(), "error", b.failed)
+	case err != nil:
+		r.code = statusClientGone
+	}
+	errc := b.src.Close()
+	r.end()
+	return errc
+}
