@@ -15,6 +15,7 @@ type Iterator struct {
 	span    []byte // part of the file from spanAt on
 	spanAt  int64
 	want    int // length of the next span
+	spans   spanReader
 	next    int // the next page
 	page    page
 	record  int
@@ -171,7 +172,7 @@ func (it *Iterator) stored(l location) ([]byte, error) {
 		if n < int64(l.length()) {
 			return nil, io.ErrUnexpectedEOF
 		}
-		b, err := it.r.read(it.span, l.offset(), int(n))
+		b, err := it.spans.read(it.r, it.span, l.offset(), int(n))
 		if err != nil {
 			return nil, err
 		}
@@ -180,6 +181,32 @@ func (it *Iterator) stored(l location) ([]byte, error) {
 	}
 	start := l.offset() - it.spanAt
 	return it.span[start : start+int64(l.length())], nil
+}
+
+// spanReader reads parts of the file in its order. That of a scrub leaves memory as it finds it.
+type spanReader struct {
+	pace  func(bytes int) error // nil for none; waits before each read
+	scrub bool                  // drop from memory what was not there before
+}
+
+func (s *spanReader) read(r *Reader, buf []byte, off int64, n int) ([]byte, error) {
+	if s.pace != nil {
+		if err := s.pace(n); err != nil {
+			return nil, err
+		}
+	}
+	if !s.scrub || r.file == nil {
+		return r.read(buf, off, n)
+	}
+	resident, err := r.file.resident(off, off+int64(n))
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.read(buf, off, n)
+	if err == nil && !resident {
+		err = r.file.drop(off, int64(n))
+	}
+	return b, err
 }
 
 // errOrderOnDisk is found by Verify alone: lookups do not depend on it for safety.

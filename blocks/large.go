@@ -22,6 +22,7 @@ type largeValue struct {
 	hash   uint64
 	first  int64    // offset of the first chunk
 	stored []uint32 // length of each chunk in the file
+	spans  spanReader
 }
 
 // Len is the value's length in bytes.
@@ -143,7 +144,7 @@ func (s *valueStream) fill() error {
 func (v *largeValue) chunk(i int, at int64, s *Scratch) ([]byte, error) {
 	r := v.r
 	var err error
-	if s.stored, err = r.read(s.stored, at, int(v.stored[i])); err != nil {
+	if s.stored, err = v.spans.read(r, s.stored, at, int(v.stored[i])); err != nil {
 		return nil, r.broken(-1, at, err)
 	}
 	if err := checkPacked(s.stored, uint32(i)); err != nil {

@@ -68,6 +68,20 @@ func (m *mappedFile) ReadAt(p []byte, off int64) (int, error) {
 	}
 }
 
+// resident says whether all of the file from an offset to another is in memory.
+func (m *mappedFile) resident(from, to int64) (bool, error) {
+	var w residency
+	return w.covers(m.data, from, to)
+}
+
+// drop has the kernel forget pages of the file, as far as nobody has them mapped.
+func (m *mappedFile) drop(off, n int64) error {
+	if err := unix.Fadvise(m.fd, off, n, unix.FADV_DONTNEED); err != nil {
+		return fmt.Errorf("fadvise: %w", err)
+	}
+	return nil
+}
+
 // Close unmaps and closes the file.
 func (m *mappedFile) Close() error {
 	var err error

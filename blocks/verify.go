@@ -16,7 +16,19 @@ import (
 // by its fingerprint, the filter and the index, and that the properties are true. Damage is
 // ErrCorrupt, naming the first page that is bad.
 func (r *Reader) Verify(ctx context.Context) error {
+	return r.verify(ctx, spanReader{})
+}
+
+// Scrub is Verify for a block that is being served: wait is called before every read with its
+// length in bytes, and may slow it down or end it; what was not in memory before is dropped from it
+// again. What is in memory is checked there, and not read from the disk again.
+func (r *Reader) Scrub(ctx context.Context, wait func(bytes int) error) error {
+	return r.verify(ctx, spanReader{pace: wait, scrub: true})
+}
+
+func (r *Reader) verify(ctx context.Context, spans spanReader) error {
 	v := verifier{r: r, it: r.Iter(nil, nil)}
+	v.it.spans = spans
 	v.hash.Reset()
 	for i := range r.props.Pages {
 		if err := ctx.Err(); err != nil {
@@ -91,6 +103,7 @@ func (v *verifier) large(i int) error {
 	}
 	var whole xxhash.Digest
 	whole.Reset()
+	v.it.value.large.spans = v.it.spans
 	s := v.it.value.Section(0, v.it.value.Len())
 	defer s.Close()
 	n, err := io.Copy(&whole, s)
