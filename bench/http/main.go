@@ -1,0 +1,244 @@
+// Command http compares GETs over loopback: sequins, as it is built and configured for use, with servers
+// that do nothing but answer, and with others that look keys up.
+//
+// All servers run at once, on one processor, and are asked in turn by a client on the other, which checks
+// every answer. What a request costs is from the server's own account with the kernel.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"sequins/bench/internal/daemon"
+	"sequins/bench/internal/data"
+	"sequins/bench/internal/proc"
+	"sequins/bench/internal/setup"
+	"sequins/bench/internal/table"
+	"sequins/bench/internal/wire"
+)
+
+var (
+	program = flag.String("sequins", "../bin/sequins", "the program under test")
+	records = flag.Int("records", 0, "records (10,000,000, short 100,000)")
+	seconds = flag.Float64("seconds", 1, "length of a turn")
+	asked   = flag.Int("keys", 0, "different keys that are asked for (1,000,000, short 50,000)")
+	cpu     = flag.Int("cpu", 0, "the processor of the servers")
+	client  = flag.Int("client", 1, "the processor of the client")
+	serve   = flag.String("serve", "", "be one of the servers, on the address behind the flags (used by the program itself)")
+	blockAt = flag.String("blocks", "", "the blocks that it looks keys up in")
+)
+
+func main() {
+	setup.Main(func(env *setup.Env) error {
+		if *serve != "" {
+			return serveForever(*serve, *blockAt, flag.Arg(0))
+		}
+		if err := proc.Pin(*client); err != nil {
+			return err
+		}
+		r := &run{env: env, spec: data.Spec{Records: env.Size(*records, 10_000_000, 100_000), ValueSize: 100, Keys: "hex"}}
+		defer r.stop()
+		if err := r.start(); err != nil {
+			return err
+		}
+		r.makeRequests(env.Size(*asked, 1_000_000, 50_000))
+		return r.measure()
+	})
+}
+
+// run is what the measurements share.
+type run struct {
+	env     *setup.Env
+	spec    data.Spec
+	daemons []*daemon.Daemon
+	servers []*server
+	ids     []int // of the records that are asked for
+}
+
+// server is a contender: how to ask a daemon.
+type server struct {
+	name     string
+	daemon   *daemon.Daemon
+	request  func(key []byte) []byte
+	parse    wire.Parser
+	constant bool // answers the same whatever the key: has no misses
+
+	present, absent [][]byte
+}
+
+func (s *server) String() string { return s.name }
+
+// reference is the contender that the others are compared with.
+const reference = "sequins none"
+
+var constantBody = data.Spec{Records: 1, ValueSize: 100, Keys: "hex"}.Value(nil, 0)
+
+func (r *run) start() error {
+	source, err := (data.Input{Spec: r.spec, Files: 1, Format: "plain", Sorted: true}).Build(r.env.Cache)
+	if err != nil {
+		return err
+	}
+	cpus := strconv.Itoa(*cpu)
+	get := func(prefix string) func([]byte) []byte {
+		return func(key []byte) []byte { return wire.Get(prefix + string(key)) }
+	}
+	var add = func(d *daemon.Daemon, err error, servers ...*server) error {
+		if err != nil {
+			return err
+		}
+		r.daemons = append(r.daemons, d)
+		for _, s := range servers {
+			s.daemon = d
+			r.servers = append(r.servers, s)
+		}
+		return nil
+	}
+	sequins := func(codec string) error {
+		d, err := daemon.Sequins(*program, cpus, source, r.store(codec), codec, "")
+		return add(d, err, &server{name: "sequins " + codec, request: get("/" + data.DB + "/"), parse: wire.HTTP})
+	}
+	self := func(name, kind string, constant bool) error {
+		d, err := daemon.Self(cpus, "-serve", kind, "-blocks", filepath.Join(r.store("none"), "data", data.DB, data.Version))
+		return add(d, err, &server{name: name, request: get("/" + data.DB + "/"), parse: wire.HTTP, constant: constant})
+	}
+	nginx, err := daemon.Nginx(cpus, constantBody)
+	return errors.Join(
+		sequins("none"),
+		sequins("snappy"),
+		self("fasthttp, constant", "fasthttp", true),
+		self("net/http, constant", "nethttp", true),
+		self("net/http, same lookup", "lookup", false),
+		add(nginx, err,
+			&server{name: "nginx return", request: get("/return/"), parse: wire.HTTP, constant: true},
+			&server{name: "nginx file", request: func([]byte) []byte { return wire.Get("/file") }, parse: wire.HTTP, constant: true}),
+		r.startRedis(cpus, add),
+	)
+}
+
+func (r *run) store(codec string) string {
+	return filepath.Join(r.env.Cache.Dir(), "http "+codec+".tmp")
+}
+
+func (r *run) stop() {
+	for _, d := range r.daemons {
+		if err := d.Stop(); err != nil {
+			setup.Logf("%v", err)
+		}
+	}
+	r.removeStores()
+}
+
+func (r *run) makeRequests(n int) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	r.ids = make([]int, n)
+	for i := range r.ids {
+		r.ids[i] = rng.IntN(r.spec.Records)
+	}
+	for _, s := range r.servers {
+		s.present, s.absent = make([][]byte, n), make([][]byte, n)
+		for i, id := range r.ids {
+			s.present[i], s.absent[i] = s.request(r.spec.Key(nil, id)), s.request(r.spec.Absent(nil, id))
+		}
+	}
+}
+
+// Columns.
+const (
+	perSecond = "requests/s"
+	cpuTime   = "CPU µs/request"
+	half      = "p50 µs"
+	most      = "p99 µs"
+)
+
+func (r *run) measure() error {
+	for _, hit := range []bool{true, false} {
+		for _, conns := range []int{1, 16, 64} {
+			title := fmt.Sprintf("GET, %s, %d connections, %d records", map[bool]string{true: "hits", false: "misses"}[hit], conns, r.spec.Records)
+			t := table.New(title, reference).Column(perSecond, "%.0f", true).Column(cpuTime, "%.2f", true).Column(half, "%.0f", false).Column(most, "%.0f", false)
+			var servers []*server
+			for _, s := range r.servers {
+				if hit || !s.constant {
+					servers = append(servers, s)
+				}
+			}
+			if err := table.Rounds(r.env.Rounds, servers, func(_ int, s *server) error { return r.turn(t, s, conns, hit) }); err != nil {
+				return err
+			}
+			if hit {
+				r.check(t, conns)
+			}
+			r.env.Print(t)
+		}
+	}
+	return nil
+}
+
+func (r *run) check(t *table.Table, conns int) {
+	c := &r.env.Checks
+	of := fmt.Sprintf(", %d connections", conns)
+	c.AtMost("CPU of ours / fasthttp with a constant"+of, t.Ratio(reference, "fasthttp, constant", cpuTime), 1.25)
+	c.AtLeast("requests/s of ours / nginx with a file"+of, t.Ratio(reference, "nginx file", perSecond), 1)
+	c.AtLeast("requests/s of ours / net/http with the same lookup"+of, t.Ratio(reference, "net/http, same lookup", perSecond), 1.5)
+}
+
+// turn asks one server over some connections for a while.
+func (r *run) turn(t *table.Table, s *server, conns int, hit bool) error {
+	l := wire.Load{Addr: s.daemon.Addr, Conns: conns, Requests: s.absent, Parse: s.parse, Duration: time.Duration(*seconds * float64(time.Second)), Check: absent}
+	if hit {
+		l.Requests, l.Check = s.present, r.present(s)
+	}
+	before, err := s.daemon.CPU()
+	if err != nil {
+		return err
+	}
+	result, err := wire.Run(context.Background(), l)
+	if err != nil {
+		return err
+	}
+	after, err := s.daemon.CPU()
+	if err != nil {
+		return err
+	}
+	if result.Failures > 0 {
+		return fmt.Errorf("%d failures, the first: %w", result.Failures, result.Failure)
+	}
+	n := float64(result.Times.Count())
+	t.Add(s.name, perSecond, n/result.Took.Seconds())
+	t.Add(s.name, cpuTime, float64((after-before).Nanoseconds())/1e3/n)
+	t.Add(s.name, half, float64(result.Times.Quantile(0.5).Nanoseconds())/1e3)
+	t.Add(s.name, most, float64(result.Times.Quantile(0.99).Nanoseconds())/1e3)
+	return nil
+}
+
+func absent(_ int, reply wire.Reply) error {
+	if reply.Found {
+		return errors.New("found")
+	}
+	return nil
+}
+
+// present checks that a value is there, and for one in 64 that it is the right one.
+func (r *run) present(s *server) func(int, wire.Reply) error {
+	return func(i int, reply wire.Reply) error {
+		if !reply.Found || len(reply.Body) != r.spec.ValueSize {
+			return fmt.Errorf("found %v, %d bytes", reply.Found, len(reply.Body))
+		}
+		if i%64 != 0 {
+			return nil
+		}
+		if s.constant {
+			if !bytes.Equal(reply.Body, constantBody) {
+				return errors.New("not the constant")
+			}
+			return nil
+		}
+		return r.spec.Verify(r.ids[i], reply.Body, true, nil)
+	}
+}

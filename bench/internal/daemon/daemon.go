@@ -1,0 +1,129 @@
+// Package daemon starts the servers that the benchmarks talk to, waits until they answer, and ends them.
+// All listen on the loopback interface only, on ports that the kernel has chosen.
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"sequins/bench/internal/proc"
+)
+
+// Daemon is a running server.
+type Daemon struct {
+	Addr string
+	cmd  *exec.Cmd
+	log  *bytes.Buffer
+	done chan struct{} // closed when the process has ended
+	temp string        // a directory that goes with it
+}
+
+// readyTime is how long a server may take until it answers; loading ten million records is part of it.
+const readyTime = 5 * time.Minute
+
+// address returns one that nobody listens on.
+func address() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}
+
+// start runs a server, which make puts together given its address and a directory of its own, on the
+// processors in cpus, and waits for ready.
+func start(cpus string, ready func(addr string) error, makeArgs func(addr, temp string) ([]string, error)) (*Daemon, error) {
+	addr, err := address()
+	if err != nil {
+		return nil, err
+	}
+	temp, err := os.MkdirTemp("", "sequins-bench-")
+	if err != nil {
+		return nil, err
+	}
+	d := &Daemon{Addr: addr, log: new(bytes.Buffer), done: make(chan struct{}), temp: temp}
+	args, err := makeArgs(addr, temp)
+	if err == nil {
+		d.cmd = proc.OnCPUs(cpus, args[0], args[1:]...)
+		d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
+		err = d.cmd.Start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(temp))
+	}
+	go func() {
+		d.cmd.Wait()
+		close(d.done)
+	}()
+	if err := d.await(ready); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", filepath.Base(args[0]), err), d.Stop())
+	}
+	return d, nil
+}
+
+func (d *Daemon) await(ready func(addr string) error) error {
+	deadline := time.Now().Add(readyTime)
+	for {
+		err := ready(d.Addr)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-d.done:
+			return fmt.Errorf("ended at once: %s", bytes.TrimSpace(d.log.Bytes()))
+		case <-time.After(20 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("not ready after %v: %w", readyTime, err)
+		}
+	}
+}
+
+// CPU is the processor time that the server has used, its children included.
+func (d *Daemon) CPU() (time.Duration, error) { return proc.CPUOf(d.cmd.Process.Pid) }
+
+// Signal sends the server a signal.
+func (d *Daemon) Signal(s syscall.Signal) error { return d.cmd.Process.Signal(s) }
+
+// Stop ends the server and removes what it was given.
+func (d *Daemon) Stop() error {
+	d.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-d.done:
+	case <-time.After(20 * time.Second):
+		d.cmd.Process.Kill()
+		<-d.done
+	}
+	return os.RemoveAll(d.temp)
+}
+
+// listening is ready when somebody takes connections.
+func listening(addr string) error {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// Ready asks a sequins whether it serves everything.
+func Ready(addr string) error {
+	resp, err := http.Get("http://" + addr + "/readyz")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
+	}
+	return nil
+}
