@@ -1,0 +1,136 @@
+package blocks
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"sequins/internal/fsys"
+)
+
+// damageRuns sorts like sortSome, and alters the one run that is made first, before it is read.
+// It says whether the sorter noticed.
+func damageRuns(t *testing.T, config smallSorter, want []string, alter func(run []byte) []byte) (noticed bool) {
+	t.Helper()
+	f := fsys.NewFaulty()
+	s := config.open(t, f)
+	for _, kv := range want {
+		k, v, _ := bytes.Cut([]byte(kv), []byte("="))
+		check(t, s.Add(k, v, false))
+	}
+	check(t, s.spill())
+	check(t, f.Alter(s.runs[0].name, alter))
+	var got []string
+	err := s.Merge(context.Background(), func(key, value []byte) error {
+		got = append(got, string(key)+"="+string(value))
+		return nil
+	})
+	check(t, s.Close())
+	checkNoRuns(t, f)
+	if err == nil && !slices.Equal(got, want) {
+		t.Error("damage passes for right")
+	}
+	if err == nil {
+		return false
+	}
+	if !errors.Is(err, ErrCorrupt) {
+		t.Errorf("%v is no corruption", err)
+	}
+	if len(got) > len(want) || !slices.Equal(got, want[:len(got)]) {
+		t.Error("wrong records were yielded before the damage was found")
+	}
+	return true
+}
+
+var damageConfig = smallSorter{memory: 10_000, frame: 100, maxKey: 10, maxRuns: 2}
+
+func damageRecords() []string {
+	var want []string
+	for i := range 15 {
+		want = append(want, fmt.Sprintf("key%d=%s", 100+i, bytes.Repeat([]byte{byte('a' + i)}, i*i)))
+	}
+	return want
+}
+
+// TestRunFlippedBits: a flipped bit in a run is found, wherever it is.
+func TestRunFlippedBits(t *testing.T) {
+	want := damageRecords()
+	size := 1
+	for bit := 0; bit < size*8; bit++ {
+		found := damageRuns(t, damageConfig, want, func(run []byte) []byte {
+			size = len(run)
+			run[bit/8] ^= 1 << (bit % 8)
+			return run
+		})
+		if !found {
+			t.Errorf("bit %d of byte %d: not found", bit%8, bit/8)
+		}
+	}
+	if size < 1000 {
+		t.Errorf("the run has only %d bytes", size)
+	}
+}
+
+// TestRunCutShort: a run is not shorter than it was written.
+func TestRunCutShort(t *testing.T) {
+	want, size := damageRecords(), 1
+	for n := 0; n < size; n++ {
+		found := damageRuns(t, damageConfig, want, func(run []byte) []byte { size = len(run); return run[:n] })
+		if !found {
+			t.Errorf("%d of %d bytes: not found", n, size)
+		}
+	}
+}
+
+// TestRunFramesSwapped: a frame that lies where another belongs is damage.
+func TestRunFramesSwapped(t *testing.T) {
+	var want []string
+	for i := range 20 {
+		want = append(want, fmt.Sprintf("key%d=%090d", 100+i, i)) // one record a frame
+	}
+	found := damageRuns(t, damageConfig, want, func(run []byte) []byte {
+		n := frameHead + int(binary.LittleEndian.Uint32(run))
+		return slices.Concat(run[n:2*n], run[:n], run[2*n:])
+	})
+	if !found {
+		t.Error("not found")
+	}
+}
+
+// FuzzRun reads runs whose frames have good checksums and arbitrary content: they may be anything
+// but a panic or an endless loop.
+func FuzzRun(f *testing.F) {
+	f.Add([]byte("\x03\x0akeyvalue"), []byte(""), int64(1), uint8(64))
+	f.Add([]byte("\x03\x90\x03key"), bytes.Repeat([]byte("v"), 100), int64(1), uint8(64))
+	f.Add([]byte("\x80\x80\x80\x80\x80"), []byte("\xff\xff\xff\xff\xff"), int64(3), uint8(0))
+	f.Fuzz(func(t *testing.T, first, second []byte, records int64, limit uint8) {
+		var content []byte
+		for i, payload := range [][]byte{first, second} {
+			content = binary.LittleEndian.AppendUint32(content, uint32(len(payload)))
+			content = binary.LittleEndian.AppendUint32(content, checksum(payload, uint32(i)))
+			content = append(content, payload...)
+		}
+		mem := fsys.NewFaulty()
+		write(t, mem, "/run", string(content))
+		r := run{name: "/run", size: int64(len(content)), records: records}
+		rr, err := openRun(context.Background(), mem, r, int(limit)+1, make([]byte, frameHead+300))
+		for n := 0; err == nil && !rr.done; n++ {
+			if n > len(content) {
+				t.Fatal("more records than bytes")
+			}
+			if n%2 == 0 {
+				_, err = rr.value(nil)
+			}
+			if err == nil {
+				err = rr.next()
+			}
+		}
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%v is no corruption", err)
+		}
+	})
+}

@@ -1,0 +1,262 @@
+package blocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"sequins/internal/fsys"
+)
+
+// MinSortMemory is the least memory that a [Sorter] works with, in bytes.
+const MinSortMemory = 1 << 20
+
+const (
+	// minRunBuffer is the least room in which a run can be read: one frame, whose payload is
+	// that of a full one, or one key.
+	minRunBuffer = frameHead + maxRecordHead + max(frameSize, MaxKey)
+
+	// maxRunBuffer is the most, in bytes: longer reads are no faster.
+	maxRunBuffer = 1 << 20
+
+	// maxRuns is how many runs are read at once, at most. It bounds the number of open files;
+	// with 256 MiB of memory, it is reached at 64 GiB.
+	maxRuns = 256
+
+	// maxKeptValue is the length in bytes up to which the buffer for a large value is kept for
+	// the next one.
+	maxKeptValue = 1 << 20
+
+	// recordsBetweenChecks is how many records pass before the context is looked at.
+	recordsBetweenChecks = 1024
+)
+
+// SorterOptions are the options of [NewSorter].
+type SorterOptions struct {
+	// Memory bounds the memory of the sorter, in bytes; less than [MinSortMemory] counts as
+	// that. Beyond it goes the one value that is being yielded, where it is longer than 64 KiB
+	// and comes from the disk.
+	Memory int64
+
+	// Dir is where runs are written, if the records do not fit into Memory. It must exist, and
+	// should be one whose *.tmp files are removed after a crash, as that of [Dir.Temp].
+	Dir string
+
+	// FS is the file system that Dir is in; nil for that of the operating system.
+	FS fsys.FS
+}
+
+// Sorter sorts records by key, bytewise, in bounded memory: what does not fit is written to
+// sorted runs on the disk, which are merged at the end. Of records with the same key, the one that
+// was added last wins; if it is a deletion, there is none.
+//
+// It is used as Add…, Merge, Close, by one goroutine at a time, and starts none.
+type Sorter struct {
+	fs        fsys.FS
+	dir       string
+	memory    int
+	frameSize int // these two differ in tests
+	minBuffer int
+	maxRuns   int
+
+	arena  arena
+	frame  []byte // the buffer of run writers
+	runs   []run  // the older first
+	merged bool   // Merge was called
+	err    error  // which ends everything
+}
+
+// NewSorter returns a sorter, which must be closed. It takes memory when the first record is added.
+func NewSorter(o SorterOptions) *Sorter {
+	s := &Sorter{fs: o.FS, dir: o.Dir, frameSize: frameSize, minBuffer: minRunBuffer, maxRuns: maxRuns}
+	if s.fs == nil {
+		s.fs = fsys.OS
+	}
+	s.memory = int(max(o.Memory, MinSortMemory)) - minRunBuffer // for the writer
+	return s
+}
+
+// maxFanIn is how many runs can be read at once.
+func (s *Sorter) maxFanIn() int { return min(s.maxRuns, len(s.arena.mem)/s.minBuffer) }
+
+// Add adds a record, or the deletion of all records with this key that were added before. It keeps
+// neither key nor value. [ErrTooLarge] is for this record alone; any other error ends the sorter,
+// and its runs are removed.
+func (s *Sorter) Add(key, value []byte, deleted bool) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.merged:
+		return fmt.Errorf("adding to a sorter: %w", ErrStage)
+	case len(key) > MaxKey:
+		return fmt.Errorf("key of %d bytes: %w", len(key), ErrTooLarge)
+	case len(value) > MaxValue:
+		return fmt.Errorf("value of %d bytes: %w", len(value), ErrTooLarge)
+	}
+	if deleted {
+		value = nil
+	}
+	size := maxRecordHead + len(key) + len(value)
+	if !s.arena.fits(size) {
+		if err := s.makeRoom(); err != nil {
+			return s.fail(err)
+		}
+		if !s.arena.fits(size) {
+			return s.fail(s.addAlone(key, value, deleted))
+		}
+	}
+	s.arena.add(key, value, deleted)
+	return nil
+}
+
+// makeRoom empties the arena, or makes it if there is none yet.
+func (s *Sorter) makeRoom() error {
+	if s.arena.mem != nil {
+		return s.spill()
+	}
+	mem, err := mapArena(s.memory &^ 7)
+	if err != nil {
+		return fmt.Errorf("memory for sorting: %w", err)
+	}
+	s.arena.mem, s.frame = mem, make([]byte, s.minBuffer)
+	return nil
+}
+
+// fail ends the sorter if there is an error: the disk may be full, and its runs are of no use.
+func (s *Sorter) fail(err error) error {
+	if err != nil {
+		s.err = also(err, s.removeRuns())
+	}
+	return s.err
+}
+
+// also returns err, together with what went wrong while cleaning up after it.
+func also(err, cleanup error) error {
+	if cleanup == nil {
+		return err
+	}
+	return errors.Join(err, cleanup)
+}
+
+// spill writes the records in the arena to a run.
+func (s *Sorter) spill() error {
+	if s.arena.n == 0 {
+		return nil
+	}
+	oldest := len(s.runs) == 0
+	r, err := s.writeRun(func(w *runWriter) error {
+		return s.arena.each(func(head recordHead, rec []byte) error {
+			if head.deleted && oldest { // there is nothing that it could hide
+				return nil
+			}
+			return w.add(rec[:head.value()], rec[head.value():])
+		})
+	})
+	if err != nil {
+		return err
+	}
+	s.arena.reset()
+	s.runs = append(s.runs, r)
+	return nil
+}
+
+// addAlone writes a record that does not fit into the arena to a run of its own.
+func (s *Sorter) addAlone(key, value []byte, deleted bool) error {
+	r, err := s.writeRun(func(w *runWriter) error {
+		return w.add(append(appendHead(nil, len(key), len(value), deleted), key...), value)
+	})
+	if err == nil {
+		s.runs = append(s.runs, r)
+	}
+	return err
+}
+
+// writeRun makes a run of what write gives to its writer.
+func (s *Sorter) writeRun(write func(w *runWriter) error) (run, error) {
+	w, err := newRunWriter(s.fs, s.dir, s.frameSize, s.frame)
+	if err != nil {
+		return run{}, err
+	}
+	var r run
+	if err = write(w); err == nil {
+		r, err = w.finish()
+	}
+	if err != nil {
+		return run{}, also(err, w.abort())
+	}
+	return r, nil
+}
+
+// Merge yields the records in ascending order of their keys, each key once. Key and value are valid
+// until yield returns. An error of yield, and the end of the context, end Merge with that error.
+// Merge can be called once.
+func (s *Sorter) Merge(ctx context.Context, yield func(key, value []byte) error) error {
+	if s.err != nil {
+		return s.err
+	}
+	if s.merged {
+		return fmt.Errorf("merging a sorter: %w", ErrStage)
+	}
+	s.merged = true
+	if len(s.runs) == 0 {
+		return s.yieldArena(ctx, yield)
+	}
+	return s.fail(s.mergeAll(ctx, yield))
+}
+
+func (s *Sorter) mergeAll(ctx context.Context, yield func(key, value []byte) error) error {
+	if err := s.spill(); err != nil {
+		return err
+	}
+	if err := s.reduce(ctx); err != nil {
+		return err
+	}
+	return s.yieldMerged(ctx, yield)
+}
+
+// yieldArena is Merge where everything is in memory.
+func (s *Sorter) yieldArena(ctx context.Context, yield func(key, value []byte) error) error {
+	n := 0
+	return s.arena.each(func(head recordHead, rec []byte) error {
+		if n++; n%recordsBetweenChecks == 1 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if head.deleted {
+			return nil
+		}
+		return yield(rec[head.head:head.value()], rec[head.value():])
+	})
+}
+
+// Close removes the runs and gives the memory back. What Merge has yielded is not valid any more.
+func (s *Sorter) Close() error {
+	err := s.removeRuns()
+	if s.arena.mem != nil {
+		err = errors.Join(err, unmapArena(s.arena.mem))
+	}
+	s.arena = arena{}
+	if s.err == nil {
+		s.err = fmt.Errorf("sorter is closed: %w", ErrStage)
+	}
+	return err
+}
+
+// removeRuns removes all runs.
+func (s *Sorter) removeRuns() error {
+	runs := s.runs
+	s.runs = nil
+	return s.remove(runs)
+}
+
+func (s *Sorter) remove(runs []run) error {
+	var errs []error
+	for _, r := range runs {
+		if err := s.fs.Remove(r.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,377 @@
+package blocks
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"sequins/internal/fsys"
+)
+
+// smallSorter is a sorter with so little memory that few records make it write runs and merge them
+// more than once.
+type smallSorter struct{ memory, frame, maxKey, maxRuns int }
+
+func (c smallSorter) open(t testing.TB, f fsys.FS) *Sorter {
+	t.Helper()
+	if err := f.MkdirAll("/sort"); err != nil {
+		t.Fatal(err)
+	}
+	s := NewSorter(SorterOptions{Dir: "/sort", FS: f})
+	s.memory, s.frameSize, s.maxRuns = c.memory, c.frame, c.maxRuns
+	s.minBuffer = frameHead + maxRecordHead + max(c.frame, c.maxKey)
+	return s
+}
+
+var smallSorters = map[string]smallSorter{
+	"in memory":         {memory: 1 << 20, frame: 64, maxKey: 40, maxRuns: 4},
+	"few runs":          {memory: 20_000, frame: 1000, maxKey: 40, maxRuns: 100},
+	"many runs":         {memory: 3000, frame: 100, maxKey: 40, maxRuns: 100},
+	"two at once":       {memory: 1000, frame: 100, maxKey: 40, maxRuns: 2},
+	"three, tiny":       {memory: 700, frame: 50, maxKey: 40, maxRuns: 3},
+	"frames below keys": {memory: 2000, frame: 10, maxKey: 40, maxRuns: 5},
+}
+
+// model is what a sorter is to yield.
+type model map[string]string
+
+func (m model) add(key, value string, deleted bool) {
+	if deleted {
+		delete(m, key)
+	} else {
+		m[key] = value
+	}
+}
+
+// sortedList merges a sorter into a list of "key=value", and checks the order.
+func sortedList(t testing.TB, s *Sorter) []string {
+	t.Helper()
+	list, last := []string{}, ""
+	err := s.Merge(context.Background(), func(key, value []byte) error {
+		if len(list) > 0 && string(key) <= last {
+			t.Errorf("%q comes after %q", key, last)
+		}
+		last = string(key)
+		list = append(list, string(key)+"="+string(value))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func (m model) list() []string {
+	list := []string{}
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, k+"="+m[k])
+	}
+	return list
+}
+
+// randomRecord makes keys that meet often, and values of which some are longer than the memory.
+func randomRecord(r *rand.Rand) (key, value string, deleted bool) {
+	switch r.IntN(3) {
+	case 0:
+		key = fmt.Sprintf("user:%06d", r.IntN(500))
+	case 1:
+		key = strings.Repeat("k", r.IntN(40))
+	default:
+		key = randomBits(r, r.IntN(12))
+	}
+	length := r.IntN(60)
+	switch r.IntN(100) {
+	case 0:
+		length = r.IntN(5000)
+	case 1, 2, 3:
+		length = r.IntN(300)
+	}
+	value = strings.Repeat(string(rune('a'+r.IntN(26))), length)
+	return key, value, r.IntN(5) == 0
+}
+
+func TestSorterModel(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for name, config := range smallSorters {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(30) {
+				r := rand.New(rand.NewPCG(seed, 3))
+				f := fsys.NewFaulty()
+				s, want := config.open(t, f), model{}
+				for range r.IntN(3000) {
+					k, v, deleted := randomRecord(r)
+					check(t, s.Add([]byte(k), []byte(v), deleted))
+					want.add(k, v, deleted)
+				}
+				if diff := cmp.Diff(want.list(), sortedList(t, s)); diff != "" {
+					t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
+				}
+				check(t, s.Close())
+				checkNoRuns(t, f)
+			}
+		})
+	}
+}
+
+// checkNoRuns fails the test if the sorter has left files, open or not.
+func checkNoRuns(t *testing.T, f *fsys.Faulty) {
+	t.Helper()
+	if files := tree(t, f, "/sort"); len(files) > 0 {
+		t.Errorf("left over: %v", files)
+	}
+	if n := f.OpenFiles(); n != 0 {
+		t.Errorf("%d files are open", n)
+	}
+}
+
+// TestSorterDeletions: a deletion hides older records in whatever run they are, and no newer one.
+func TestSorterDeletions(t *testing.T) {
+	for name, config := range smallSorters {
+		f := fsys.NewFaulty()
+		s := config.open(t, f)
+		filler := func() {
+			for i := range 200 {
+				check(t, s.Add(fmt.Appendf(nil, "m%04d", i), []byte("0123456789"), false))
+			}
+		}
+		check(t, s.Add([]byte("a"), []byte("old"), false))
+		check(t, s.Add([]byte("z"), []byte("old"), false))
+		filler()
+		check(t, s.Add([]byte("a"), []byte("ignored"), true))
+		check(t, s.Add([]byte("z"), nil, true))
+		check(t, s.Add([]byte("never there"), nil, true))
+		filler()
+		check(t, s.Add([]byte("z"), []byte("new"), false))
+		filler()
+		got := sortedList(t, s)
+		if len(got) != 201 || got[200] != "z=new" || got[0] != "m0000=0123456789" {
+			t.Errorf("%s: %d records: %.80q", name, len(got), got)
+		}
+		check(t, s.Close())
+	}
+}
+
+func TestSorterEmpty(t *testing.T) {
+	s := NewSorter(SorterOptions{Dir: "/does/not/exist"})
+	if got := sortedList(t, s); len(got) != 0 {
+		t.Errorf("an empty sorter yields %q", got)
+	}
+	check(t, s.Close())
+
+	s = NewSorter(SorterOptions{Dir: "/does/not/exist"})
+	check(t, s.Add(nil, nil, false))
+	check(t, s.Add(nil, nil, true))
+	check(t, s.Add([]byte("\x00"), nil, false))
+	if diff := cmp.Diff([]string{"\x00="}, sortedList(t, s)); diff != "" {
+		t.Error(diff)
+	}
+	check(t, s.Close())
+}
+
+// TestSorterWritesNothing: what fits into memory does not touch the disk.
+func TestSorterWritesNothing(t *testing.T) {
+	f := fsys.NewFaulty()
+	s := NewSorter(SorterOptions{Memory: 4 << 20, Dir: "/", FS: f})
+	for i := range 20_000 { // of about 140 bytes, in 4 MiB less what is for the writer
+		check(t, s.Add(fmt.Appendf(nil, "%016d", i*7919%20_000), make([]byte, 100), false))
+	}
+	if got := sortedList(t, s); len(got) != 20_000 {
+		t.Errorf("%d records", len(got))
+	}
+	check(t, s.Close())
+	if n := f.Calls(); n != 0 {
+		t.Errorf("%d system calls", n)
+	}
+}
+
+func TestSorterStages(t *testing.T) {
+	f := fsys.NewFaulty()
+	s := smallSorters["many runs"].open(t, f)
+	check(t, s.Add([]byte("k"), []byte("v"), false))
+	sortedList(t, s)
+	wantErr(t, "Add after Merge", s.Add(nil, nil, false), ErrStage)
+	wantErr(t, "second Merge", s.Merge(context.Background(), nil), ErrStage)
+	check(t, s.Close())
+	check(t, s.Close())
+	wantErr(t, "Add after Close", s.Add(nil, nil, false), ErrStage)
+	wantErr(t, "Merge after Close", s.Merge(context.Background(), nil), ErrStage)
+}
+
+func TestSorterTooLarge(t *testing.T) {
+	s := NewSorter(SorterOptions{})
+	defer s.Close()
+	wantErr(t, "key", s.Add(make([]byte, MaxKey+1), nil, false), ErrTooLarge)
+	key := bytes.Repeat([]byte("k"), MaxKey)
+	check(t, s.Add(key, nil, false)) // the sorter goes on
+	if got := sortedList(t, s); len(got) != 1 || len(got[0]) != MaxKey+1 {
+		t.Errorf("%d records", len(got))
+	}
+}
+
+// TestSorterYieldError: Merge ends with the very error of yield, wherever the records come from.
+func TestSorterYieldError(t *testing.T) {
+	stop := errors.New("stop")
+	for name, config := range smallSorters {
+		f := fsys.NewFaulty()
+		s := config.open(t, f)
+		for i := range 300 {
+			check(t, s.Add(fmt.Appendf(nil, "%04d", i), []byte("some value"), false))
+		}
+		n := 0
+		err := s.Merge(context.Background(), func(key, value []byte) error {
+			if n++; n == 100 {
+				return stop
+			}
+			return nil
+		})
+		if err != stop || n != 100 {
+			t.Errorf("%s: Merge ends after %d records with %v", name, n, err)
+		}
+		check(t, s.Close())
+		checkNoRuns(t, f)
+	}
+}
+
+// countdown is a context that is cancelled after it was looked at n times.
+type countdown struct {
+	context.Context
+	n int
+}
+
+func (c *countdown) Err() error {
+	if c.n--; c.n < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestSorterCancel cancels the context at each time at which it is looked at.
+func TestSorterCancel(t *testing.T) {
+	for name, config := range smallSorters {
+		t.Run(name, func(t *testing.T) {
+			for n := 0; ; n++ {
+				f := fsys.NewFaulty()
+				s := config.open(t, f)
+				for i := range 100 {
+					check(t, s.Add(fmt.Appendf(nil, "%04d", i%60), []byte("some value"), i%7 == 0))
+				}
+				err := s.Merge(&countdown{context.Background(), n}, func(key, value []byte) error { return nil })
+				check(t, s.Close())
+				checkNoRuns(t, f)
+				if err == nil {
+					if n == 0 {
+						t.Error("nobody has looked at the context")
+					}
+					return
+				}
+				wantErr(t, "Merge", err, context.Canceled)
+			}
+		})
+	}
+}
+
+// sortSome adds records and merges them, some of which are larger than a frame or the memory.
+func sortSome(s *Sorter) (list []string, err error) {
+	for i := range 60 {
+		value := bytes.Repeat([]byte{byte('a' + i%26)}, i*37%120)
+		if i%20 == 7 {
+			value = bytes.Repeat(value, 30)
+		}
+		if err := s.Add(fmt.Appendf(nil, "key%03d", i*17%40), value, i%9 == 0); err != nil {
+			return nil, err
+		}
+	}
+	err = s.Merge(context.Background(), func(key, value []byte) error {
+		list = append(list, string(key)+"="+string(value))
+		return nil
+	})
+	return list, err
+}
+
+// TestSorterFailures lets each system call fail. The sorter reports it, and leaves nothing behind.
+func TestSorterFailures(t *testing.T) {
+	config := smallSorters["three, tiny"]
+	for n := 1; ; n++ {
+		f := fsys.NewFaulty()
+		s := config.open(t, f)
+		before := f.Calls()
+		injected := []error{syscall.EIO, syscall.ENOSPC}[n%2]
+		f.FailAt(n, injected)
+		_, err := sortSome(s)
+		cerr := s.Close()
+		if f.Calls()-before < n {
+			check(t, errors.Join(err, cerr))
+			if n < 100 {
+				t.Errorf("only %d calls", n)
+			}
+			return
+		}
+		wantErr(t, fmt.Sprintf("call %d", n), errors.Join(err, cerr), injected)
+		left := tree(t, f, "/sort")
+		removal := len(left) == 1 && strings.Contains(errors.Join(err, cerr).Error(), "remove /sort/run")
+		if len(left) > 0 && !removal || f.OpenFiles() > 0 {
+			t.Errorf("call %d failed: left over: %v, %d open", n, left, f.OpenFiles())
+		}
+	}
+}
+
+// TestSorterDiskFull: at the first write that does not fit, all runs are removed.
+func TestSorterDiskFull(t *testing.T) {
+	f := fsys.NewFaulty()
+	s := smallSorters["many runs"].open(t, f)
+	f.SetFree(20_000)
+	var err error
+	for i := 0; err == nil && i < 10_000; i++ {
+		err = s.Add(fmt.Appendf(nil, "%05d", i), []byte("some value"), false)
+	}
+	wantErr(t, "Add", err, syscall.ENOSPC)
+	checkNoRuns(t, f)
+	wantErr(t, "Add again", s.Add(nil, nil, false), syscall.ENOSPC)
+	wantErr(t, "Merge", s.Merge(context.Background(), nil), syscall.ENOSPC)
+	check(t, s.Close())
+}
+
+// TestSorterNoAllocations: neither adding nor merging allocates for each record.
+func TestSorterNoAllocations(t *testing.T) {
+	s := NewSorter(SorterOptions{Memory: 2 << 20, Dir: t.TempDir()})
+	defer s.Close()
+	key, value := []byte("user:000000000000"), make([]byte, 100)
+	const n = 100_000
+	allocs := allocations(func() {
+		for i := range n {
+			for j, k := 16, i*7919%n; j > 4; j, k = j-1, k/10 {
+				key[j] = '0' + byte(k%10)
+			}
+			check(t, s.Add(key, value, false))
+		}
+	})
+	if allocs > n/50 {
+		t.Errorf("%d allocations to add %d records", allocs, n)
+	}
+	records := 0
+	allocs = allocations(func() {
+		check(t, s.Merge(context.Background(), func(key, value []byte) error { records++; return nil }))
+	})
+	if allocs > n/50 || records != n {
+		t.Errorf("%d allocations to merge %d records", allocs, records)
+	}
+}
+
+func allocations(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.Mallocs - before.Mallocs
+}
