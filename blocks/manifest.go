@@ -28,8 +28,8 @@ const (
 const (
 	manifestName      = "MANIFEST.json"
 	maxManifest       = 64 << 20 // bytes; 100,000 files with names of 500 bytes fit
-	maxManifestFiles  = 1 << 20
-	maxPartitions     = 1 << 20
+	maxManifestFiles  = 1 << 18
+	maxPartitions     = 1 << 18
 	maxSourceFileName = 4096
 	maxWord           = 64 // length of the name of a partitioner or format
 )
@@ -243,7 +243,11 @@ func (m Manifest) validate() error {
 	case !validTime(m.LastModified) || !validTime(m.Created):
 		return errors.New("a time that cannot be written down")
 	}
+	names := 0
 	for i, f := range m.Files {
+		if names += len(f.Name); names > maxManifest {
+			return fmt.Errorf("names of %d bytes and more: %w", names, ErrTooLarge)
+		}
 		if f.Name == "" || len(f.Name) > maxSourceFileName || f.Size < 0 || !validTime(f.ModTime) {
 			return fmt.Errorf("file %d has a name of %d bytes, the size %d and the year %d",
 				i, len(f.Name), f.Size, f.ModTime.Year())

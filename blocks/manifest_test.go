@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,7 +154,7 @@ func TestBadManifest(t *testing.T) {
 		{"db", with(`"db":"d"`, `"db":"../d"`), "not a name of a db"},
 		{"version", with(`"version":"v"`, `"version":".."`), "not a name of a version"},
 		{"partitions below 0", with(`"partitions":1`, `"partitions":-1`), "-1 partitions"},
-		{"partitions", with(`"partitions":1`, `"partitions":1048577`), "1048577 partitions"},
+		{"partitions", with(`"partitions":1`, `"partitions":262145`), "262145 partitions"},
 		{"partitions beyond an int", with(`"partitions":1`, `"partitions":1e40`), "partitions"},
 		{"partitioner", with(`"p"`, `"`+strings.Repeat("p", 65)+`"`), "not a name of a partitioner"},
 		{"format", with(`"f"`, `"`+strings.Repeat("f", 65)+`"`), "not a name of a format"},
@@ -186,19 +187,24 @@ func TestBadManifest(t *testing.T) {
 func TestManifestWithTooManyFiles(t *testing.T) {
 	body := strings.Replace(goodBody, `[{`, `[`+strings.Repeat("{},", maxManifestFiles)+`{`, 1)
 	_, err := decodeManifest([]byte(seal(body)), "m")
-	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "more than 1048576 files") {
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "more than 262144 files") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestManifestTooLongToWrite(t *testing.T) {
-	m := testManifest()
-	for len(m.Files)*maxSourceFileName < maxManifest {
-		m.Files = append(m.Files, ManifestFile{Name: strings.Repeat("x", maxSourceFileName)})
-	}
-	if _, err := encodeManifest(m); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("got %v", err)
-	}
+// TestManifestTooLong: a manifest that could not be read again is not written.
+func TestManifestTooLong(t *testing.T) {
+	long := testManifest()
+	name := strings.Repeat("x", maxSourceFileName)
+	long.Files = slices.Repeat([]ManifestFile{{Name: name}}, maxManifest/len(name)+1)
+	wantErr(t, "names", long.validate(), ErrTooLarge)
+	many := testManifest()
+	many.Files = make([]ManifestFile, maxManifestFiles+1)
+	wantErr(t, "files", many.validate(), ErrTooLarge)
+	escaped := testManifest()
+	escaped.Files = []ManifestFile{{Name: strings.Repeat("<", maxManifest/6)}}
+	_, err := encodeManifest(escaped)
+	wantErr(t, "escapes", err, ErrTooLarge)
 }
 
 // TestManifestOf100000Files: the limits leave room for the largest versions there are.
@@ -206,16 +212,15 @@ func TestManifestOf100000Files(t *testing.T) {
 	m := testManifest()
 	m.Files, m.Partitions = make([]ManifestFile, 100_000), 100_000
 	for i := range m.Files {
-		name := fmt.Sprintf("%0500d", i)
+		name := fmt.Sprintf("part-r-%05d-0a1b2c3d-0000-4111-8222-abcdefabcdef-c000.snappy", i)
 		m.Files[i] = ManifestFile{Name: name, Size: 1 << 40, ModTime: testTime}
 	}
 	data, err := encodeManifest(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	got, err := decodeManifest(data, "m")
-	if err != nil || !got.SamePlan(m) {
-		t.Errorf("not the same after %d bytes: %v", len(data), err)
+	check(t, err)
+	if !got.SamePlan(m) || len(data) > maxManifest/4 {
+		t.Errorf("not the same after %d bytes", len(data))
 	}
 }
 

@@ -45,7 +45,7 @@ func plant(t *testing.T, f *fsys.Faulty, names ...string) {
 	}
 }
 
-func TestSweep(t *testing.T) {
+func TestStoreSweep(t *testing.T) {
 	old := fmt.Sprint("/s/data/db/v/00002.block.corrupt-", testTime.Add(-8*24*time.Hour).Unix())
 	recent := fmt.Sprint("/s/data/db/v/00002.block.corrupt-", testTime.Add(-6*24*time.Hour).Unix())
 	uuid := "0a1b2c3d-0000-4111-8222-abcdefabcdef"
