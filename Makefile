@@ -32,12 +32,12 @@ lint: $(GOLANGCI)
 	$(GO) vet ./...
 	$(GOLANGCI) run ./...
 
-# Everything must compile where developers sit, too.
+# The program must compile where developers sit, too.
 cross:
-	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./cmd/...
 
 fuzz:
-	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort | while IFS=: read -r file fuzz; do \
+	@mkdir -p .cache; grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort | while IFS=: read -r file fuzz; do \
 	  echo "$${fuzz#func } ($$(dirname $$file), $(FUZZTIME))"; \
 	  $(GO) test -run '^$$' -fuzz "^$${fuzz#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$(dirname $$file) </dev/null \
 	    > .cache/fuzz.log 2>&1 || { cat .cache/fuzz.log; exit 1; }; \
