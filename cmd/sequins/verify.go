@@ -75,6 +75,8 @@ func (v *verifier) path(ctx context.Context, path string) error {
 	}
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // removed meanwhile, by the sequins whose store it is
 		case err != nil:
 			v.files++
 			v.complain(err)
@@ -91,7 +93,9 @@ func (v *verifier) path(ctx context.Context, path string) error {
 		if kind == "" && err == nil {
 			return nil
 		}
-		if err := v.file(ctx, file); err != nil {
+		if err := v.file(ctx, file); errors.Is(err, fs.ErrNotExist) {
+			v.files--
+		} else if err != nil {
 			v.complain(err)
 		}
 		return ctx.Err()
