@@ -81,16 +81,19 @@ func (s *Set) Current() string {
 // been replaced.
 func (s *Set) Corruptions() <-chan Corruption { return s.reports }
 
-// Prepare puts a version into the set: it can be acquired by name.
-func (s *Set) Prepare(v *Version) error {
+// Prepare puts a version into the set: it can be acquired by name. If there is
+// one of this name already, v takes its place, also as the current one, and it
+// is returned to be closed.
+func (s *Set) Prepare(v *Version) (replaced *Version) {
 	named := maps.Clone(*s.named.Load())
-	if named[v.info.Name] != nil {
-		return fmt.Errorf("version %s of %s is in the set already", v.info.Name, s.db)
-	}
+	replaced = named[v.info.Name]
 	v.reports = s.reports
 	named[v.info.Name] = v
 	s.named.Store(&named)
-	return nil
+	if replaced != nil {
+		s.current.CompareAndSwap(replaced, v)
+	}
+	return replaced
 }
 
 // Activate makes a version of the set the current one. Going back is an error.

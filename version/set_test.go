@@ -76,7 +76,7 @@ func ready(t *testing.T, name string, partitions int) (*Set, []*fakeBlock) {
 		all[p] = &fakeBlock{}
 		must(t, v.Put(p, all[p]))
 	}
-	must(t, s.Prepare(v))
+	s.Prepare(v)
 	must(t, s.Activate(name))
 	return s, all
 }
@@ -94,7 +94,7 @@ func TestHandleReads(t *testing.T) {
 		t.Fatal("an empty set has a version")
 	}
 	v := newVersion("1", 2)
-	must(t, s.Prepare(v))
+	s.Prepare(v)
 	if s.Acquire() != nil {
 		t.Fatal("a prepared version answers clients")
 	}
@@ -144,16 +144,30 @@ func TestForwardOnly(t *testing.T) {
 	if err := s.Activate("3"); err == nil {
 		t.Error("a version that is not in the set became active")
 	}
-	must(t, s.Prepare(newVersion("1", 1)))
+	s.Prepare(newVersion("1", 1))
 	if err := s.Activate("1"); err == nil {
 		t.Error("the set went back")
-	}
-	if err := s.Prepare(newVersion("1", 1)); err == nil {
-		t.Error("a version was put into the set twice")
 	}
 	if s.Current() != "2" {
 		t.Errorf("current is %q", s.Current())
 	}
+}
+
+func TestPrepareReplaces(t *testing.T) {
+	s, all := ready(t, "1", 1)
+	old, fresh := s.Version("1"), newVersion("1", 2)
+	h := s.Acquire()
+	if got := s.Prepare(fresh); got != old {
+		t.Errorf("Prepare returned %p, want %p", got, old)
+	}
+	if s.Version("1") != fresh || s.Acquire().Partitions() != 2 {
+		t.Error("the old one is still there")
+	}
+	if _, _, err := h.Get(0, nil, nil); err != nil || all[0].closed.Load() {
+		t.Errorf("its readers cannot go on: %v", err)
+	}
+	h.Release()
+	must(t, old.Close(t.Context()))
 }
 
 func TestCloseWaitsForReaders(t *testing.T) {

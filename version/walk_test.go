@@ -77,19 +77,16 @@ func sorted(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }
 
 // endOne ends one thing that is under way.
 func (w *world) endOne() bool {
-	for _, v := range sorted(w.lingers) {
-		delete(w.lingers, v)
-		w.feed(Idle{v})
-		return true
-	}
-	for _, v := range sorted(w.closing) {
-		w.closed(v)
-		return true
-	}
-	for _, v := range sorted(w.loads) {
-		cancelled := w.loads[v]
-		switch {
-		case cancelled:
+	lingers, closing, loads := sorted(w.lingers), sorted(w.closing), sorted(w.loads)
+	switch {
+	case len(lingers) > 0:
+		delete(w.lingers, lingers[0])
+		w.feed(Idle{lingers[0]})
+	case len(closing) > 0:
+		w.closed(closing[0])
+	case len(loads) > 0:
+		switch v := loads[0]; {
+		case w.loads[v]:
 			w.endLoad(v, "cancelled")
 		case !w.planned[v]:
 			w.planned[v] = true
@@ -99,9 +96,10 @@ func (w *world) endOne() bool {
 		default:
 			w.endLoad(v, "")
 		}
-		return true
+	default:
+		return false
 	}
-	return false
+	return true
 }
 
 // checkSettled holds what has to be true in the end.
