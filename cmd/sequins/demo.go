@@ -50,12 +50,20 @@ type demo struct {
 	out     io.Writer
 }
 
-func (d *demo) run(ctx context.Context, stderr io.Writer) (err error) {
-	dir, err := os.MkdirTemp("", "sequins-demo-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+func (d *demo) run(ctx context.Context, stderr io.Writer) error {
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return untilSignal(ctx, log, nil, func(ctx context.Context) (err error) {
+		dir, err := os.MkdirTemp("", "sequins-demo-")
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		return d.in(ctx, dir, log)
+	})
+}
+
+// in does everything in a directory.
+func (d *demo) in(ctx context.Context, dir string, log *slog.Logger) error {
 	c := config.Default()
 	c.Source, c.LocalStore, c.Bind = filepath.Join(dir, "source"), filepath.Join(dir, "store"), d.bind
 	c.RequireSuccessFile, c.ContentType = true, "application/json"
@@ -65,7 +73,6 @@ func (d *demo) run(ctx context.Context, stderr io.Writer) (err error) {
 	if err := d.write(c.Source, demoFirst); err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s, err := open(c, log)
 	if d.anyPort && errors.Is(err, syscall.EADDRINUSE) {
 		host, _, _ := net.SplitHostPort(d.bind)
@@ -75,9 +82,7 @@ func (d *demo) run(ctx context.Context, stderr io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	return untilSignal(ctx, log, s.node.Refresh, func(ctx context.Context) error {
-		return d.serve(ctx, s, c.Source)
-	})
+	return d.serve(ctx, s, c.Source)
 }
 
 // serve runs the node and shows it, and ends when both have ended.

@@ -428,6 +428,25 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// Whatever ends the demo early, nothing is left.
+func TestDemoCutShort(t *testing.T) {
+	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
+		cmd := command(t, "demo", "--bind", "127.0.0.1:0", "--pause", "1h")
+		temp := t.TempDir()
+		cmd.Env = append(cmd.Env, "TMPDIR="+temp)
+		p := start(t, cmd, cmd.StdoutPipe)
+		p.waitFor("in 1h0m0s there will be a second version")
+		p.signal(signal)
+		if code := p.wait(); code != exitOK {
+			t.Errorf("exit code %d after %v", code, signal)
+		}
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+			t.Errorf("left in the temporary directory: %v, %v", left, err)
+		}
+	}
+	sequins(t, "demo", "--bind", "nowhere").wants(t, exitFailure, "sequins: bind: \"nowhere\" is not an address")
+}
+
 func TestDemoOnATakenAddress(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // untilSignal runs something until it ends by itself or SIGINT or SIGTERM ends its context. A second one
-// ends the process, whatever it is doing. SIGHUP calls reload.
+// ends the process, whatever it is doing. SIGHUP calls reload; if that is nil, it is one of them.
 func untilSignal(ctx context.Context, log *slog.Logger, reload func(), run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -27,7 +27,7 @@ func untilSignal(ctx context.Context, log *slog.Logger, reload func(), run func(
 		case err := <-ended:
 			return err
 		case s := <-signals:
-			if s == syscall.SIGHUP {
+			if s == syscall.SIGHUP && reload != nil {
 				reload()
 				continue
 			}
