@@ -1,0 +1,67 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+
+	"sequins/blocks"
+	"sequins/internal/fsys"
+)
+
+// A builder writes the block of one partition.
+type builder struct {
+	job       *job
+	partition int
+	file      fsys.File // nil once it is published or discarded
+	w         *blocks.Writer
+}
+
+func (j *job) newBuilder(partition int) (*builder, error) {
+	file, err := j.dir.CreateBlock(partition)
+	if err != nil {
+		return nil, fmt.Errorf("block %d: %w", partition, err)
+	}
+	b := &builder{job: j, partition: partition, file: file}
+	b.w, err = blocks.NewWriter(file, blocks.WriterOptions{
+		Partition: partition, Partitions: j.plan.Partitions,
+		Compression: j.opts.Compression, BlockSize: j.opts.BlockSize, TempDir: j.dir.Temp(),
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("block %d: %w", partition, err), j.dir.DiscardBlock(file))
+	}
+	return b, nil
+}
+
+// add appends a record, whose key is greater than the last.
+func (b *builder) add(key, value []byte) error {
+	if err := b.w.Add(key, value); err != nil {
+		return fmt.Errorf("block %d: %w", b.partition, err)
+	}
+	return nil
+}
+
+// publish finishes the block and puts it in its place.
+func (b *builder) publish() error {
+	if _, err := b.w.Finish(); err != nil {
+		return fmt.Errorf("block %d: %w", b.partition, err)
+	}
+	file := b.file
+	b.file = nil
+	if err := b.job.dir.PublishBlock(file, b.partition); err != nil {
+		return fmt.Errorf("block %d: %w", b.partition, err)
+	}
+	b.job.progress.partitionsDone.Add(1)
+	return nil
+}
+
+// discard removes what is written of a block, unless it is published. An error
+// of that is of no use to anybody: what could not be removed now, the store
+// removes at its next start.
+func (b *builder) discard() {
+	if b.file == nil {
+		return
+	}
+	b.w.Abort()
+	_ = b.job.dir.DiscardBlock(b.file)
+	b.file = nil
+}

@@ -1,0 +1,91 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+
+	"sequins/blocks"
+	"sequins/shard"
+	"sequins/source/local"
+	"sequins/test/harness"
+)
+
+// TestFixtures loads what Hadoop, Spark, Cascading and Sparkey have written,
+// in both ways, and compares every record.
+func TestFixtures(t *testing.T) {
+	src := check(local.New(harness.FixturesDir(t)))(t)
+	for _, f := range harness.Fixtures(t) {
+		t.Run(f.Name, func(t *testing.T) {
+			for _, partitioner := range []string{"auto", "string"} {
+				w := newWorld(t)
+				opts := Options{Partitioner: partitioner, RequireSuccess: f.Meta.Success}
+				l := New(src, w.store, nil, opts)
+				plan := check(l.Plan(t.Context(), f.Name, f.Meta.Version))(t)
+				checkPlan(t, f, plan, partitioner)
+				var p Progress
+				if err := l.Load(t.Context(), plan, all(plan), &p); err != nil {
+					t.Fatal(err)
+				}
+				if got := p.Snapshot(); got.Records != int64(f.Meta.Records) || got.Bytes != got.BytesDone || got.FilesDone != int64(f.Meta.Files) {
+					t.Errorf("%s: progress %+v", partitioner, got)
+				}
+				compareFixture(t, f, plan, check(w.store.Dir(f.Name, f.Meta.Version))(t))
+			}
+		})
+	}
+}
+
+func checkPlan(t *testing.T, f harness.Fixture, plan *Plan, partitioner string) {
+	t.Helper()
+	var names []string
+	for _, file := range plan.Files {
+		names = append(names, file.Name)
+	}
+	if !slices.Equal(names, f.Meta.Names) || plan.Partitions != f.Meta.Partitions {
+		t.Errorf("%d partitions of the files %v, want %d of %v", plan.Partitions, names, f.Meta.Partitions, f.Meta.Names)
+	}
+	want, aligned := shard.String, false
+	if partitioner == "auto" && len(f.Meta.Fits) > 0 {
+		want, aligned = check(shard.ParsePartitioner(f.Meta.Fits[0]))(t), true
+	}
+	if plan.Partitioner != want || plan.Aligned != aligned {
+		t.Errorf("partitioner %v, aligned %v; want %v, %v", plan.Partitioner, plan.Aligned, want, aligned)
+	}
+}
+
+func compareFixture(t *testing.T, f harness.Fixture, plan *Plan, dir *blocks.Dir) {
+	t.Helper()
+	want := f.Final(t)
+	for p := range plan.Partitions {
+		r := check(blocks.Open(dir.BlockPath(p)))(t)
+		it := r.Iter(nil, nil)
+		for it.Next() {
+			key := string(it.Key())
+			rec, ok := want[key]
+			v := it.Value()
+			got := check(io.ReadAll(v.Section(0, v.Len())))(t)
+			if !ok || !rec.HasValue(got) || plan.Partitioner.Partition(it.Key(), plan.Partitions) != p {
+				t.Errorf("partition %d: key %q: %s", p, key, describe(ok, rec, got))
+			}
+			delete(want, key)
+		}
+		if err := it.Err(); err != nil {
+			t.Error(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for key := range want {
+		t.Errorf("key %q is missing", key)
+	}
+}
+
+func describe(expected bool, want harness.Record, got []byte) string {
+	if !expected {
+		return fmt.Sprintf("unexpected, or twice, with %d bytes", len(got))
+	}
+	return fmt.Sprintf("a value of %d bytes, want %d", len(got), want.ValueLen)
+}

@@ -1,0 +1,140 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"sequins/sequencefile"
+	"sequins/shard"
+)
+
+// timed loads everything in a bubble, where time passes only when all wait.
+func timed(t *testing.T, w *world, opts Options, loads int) time.Duration {
+	t.Helper()
+	var took time.Duration
+	plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+	worlds := make([]*world, loads)
+	for i := range worlds {
+		worlds[i] = &world{t: t, root: w.root, src: w.src}
+		worlds[i].newStore()
+	}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var wg sync.WaitGroup
+		for _, w := range worlds {
+			wg.Go(func() {
+				l := New(w.src, w.store, nil, opts)
+				if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		took = time.Since(start)
+	})
+	return took
+}
+
+func within(t *testing.T, got, want time.Duration) {
+	t.Helper()
+	if math.Abs(got.Seconds()/want.Seconds()-1) > 0.05 {
+		t.Errorf("took %v, want %v", got, want)
+	}
+}
+
+func bulk(n, value int) []data {
+	files := cut(shard.Hadoop, 5, keys(n)...)
+	for _, f := range files {
+		for i := range f.records {
+			f.records[i].value = strings.Repeat("v", value)
+		}
+	}
+	return files
+}
+
+func TestBandwidth(t *testing.T) {
+	w := newWorld(t)
+	w.write(bulk(10_000, 1000), sequencefile.WriterOptions{})
+	var size int64
+	for _, f := range check(w.src.Files(t.Context(), "db", "1"))(t) {
+		size += f.Size
+	}
+	for _, bytesPerSecond := range []float64{50_000, 1e6, 1e7} {
+		want := time.Duration(float64(size) / bytesPerSecond * float64(time.Second))
+		for _, partitioner := range []string{"hadoop", "string"} {
+			opts := Options{Partitioner: partitioner, Bandwidth: NewBandwidth(bytesPerSecond), Workers: 4}
+			within(t, timed(t, w, opts, 1), want)
+		}
+		// Three loads share it.
+		opts := Options{Partitioner: "hadoop", Bandwidth: NewBandwidth(bytesPerSecond)}
+		within(t, timed(t, w, opts, 3), 3*want)
+	}
+}
+
+func TestNewBandwidth(t *testing.T) {
+	for bytesPerSecond, burst := range map[float64]int{1: 4 << 10, 1e6: 50_000, 1e9: 1 << 20, 1e30: 1 << 20, math.Inf(1): 1 << 20} {
+		l := NewBandwidth(bytesPerSecond)
+		if l.Burst() != burst || l.Limit() != rate.Limit(bytesPerSecond) {
+			t.Errorf("%v bytes a second: burst %d, limit %v", bytesPerSecond, l.Burst(), l.Limit())
+		}
+	}
+}
+
+// A limiter that lets nothing through fails the load rather than hang it.
+func TestBandwidthOfNothing(t *testing.T) {
+	w := newWorld(t)
+	w.write(bulk(10, 10), sequencefile.WriterOptions{})
+	l := New(w.src, w.store, nil, Options{Partitioner: "hadoop", Bandwidth: rate.NewLimiter(10, 0)})
+	plan := check(l.Plan(t.Context(), "db", "1"))(t)
+	if err := l.Load(t.Context(), plan, all(plan), nil); err == nil {
+		t.Error("loaded")
+	}
+}
+
+// Throttle is per record and per load, however many files are read at a time.
+func TestThrottle(t *testing.T) {
+	w := newWorld(t)
+	w.write(bulk(3000, 10), sequencefile.WriterOptions{})
+	for _, throttle := range []time.Duration{50 * time.Microsecond, 800 * time.Microsecond, 40 * time.Millisecond, time.Second} {
+		for _, partitioner := range []string{"hadoop", "string"} {
+			opts := Options{Partitioner: partitioner, Throttle: throttle, Workers: 3}
+			within(t, timed(t, w, opts, 1), 3000*throttle)
+		}
+	}
+}
+
+// A load that waits for its turn is cancelled at once.
+func TestCancelWhileWaiting(t *testing.T) {
+	w := newWorld(t)
+	w.write(bulk(3000, 100), sequencefile.WriterOptions{})
+	for _, opts := range []Options{{Throttle: time.Hour}, {Bandwidth: rate.NewLimiter(0.001, 1000)}} {
+		opts.Partitioner = "hadoop"
+		l := New(w.src, w.store, nil, opts)
+		plan := check(l.Plan(t.Context(), "db", "1"))(t)
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			start := time.Now()
+			err := l.Load(ctx, plan, all(plan), nil)
+			if err == nil || time.Since(start) > time.Minute {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+			ctx, cancel = context.WithCancel(t.Context())
+			time.AfterFunc(time.Minute, cancel)
+			start = time.Now()
+			err = l.Load(ctx, plan, all(plan), nil)
+			if !errors.Is(err, context.Canceled) || time.Since(start) != time.Minute {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+		})
+		w.clean()
+	}
+}

@@ -1,0 +1,138 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"sequins/blocks"
+	"sequins/shard"
+	"sequins/source"
+)
+
+// ErrIncomplete is wrapped by the error of Plan for a version that does not
+// exist yet: the job that writes it is not done.
+var ErrIncomplete = errors.New("the version is not complete yet")
+
+// ErrEmpty is wrapped by the error of Plan for a version without data files.
+var ErrEmpty = errors.New("there are no data files")
+
+// ErrMixed is wrapped by the error of Plan for a version with files of both
+// formats.
+var ErrMixed = errors.New("Sparkey logs and other files are mixed")
+
+// The names of the input formats, as in Plan.Format.
+const (
+	FormatSequenceFile = "sequencefile"
+	FormatSparkey      = "sparkey"
+)
+
+// MaxPartitions is how many partitions a version can have. ZooKeeper and every
+// file system are in trouble long before.
+const MaxPartitions = 1 << 16
+
+// A Plan says how a version is loaded. All nodes make the same plan of a
+// version. It is immutable, and made by Loader.Plan only.
+type Plan struct {
+	DB, Version  string
+	Format       string
+	Files        []source.File // those with data, in the order of their names
+	Partitions   int           // 1 or more, also if there are no files
+	Partitioner  shard.Partitioner
+	Aligned      bool      // each file holds the keys of one partition and no others
+	LastModified time.Time // of the newest file; zero without files
+
+	parts []int // the partition of each file if Aligned
+}
+
+// Manifest returns the plan as the store keeps it.
+func (p *Plan) Manifest() blocks.Manifest {
+	m := blocks.Manifest{
+		DB: p.DB, Version: p.Version, Format: p.Format, Partitions: p.Partitions,
+		Partitioner: p.Partitioner.String(), Aligned: p.Aligned,
+		LastModified: p.LastModified, Created: time.Now(),
+	}
+	for _, f := range p.Files {
+		m.Files = append(m.Files, blocks.ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime})
+	}
+	return m
+}
+
+// Plan looks at a version in the source and decides how to load it. Errors
+// wrap ErrIncomplete where the version does not exist yet, ErrEmpty where it
+// has no data files, ErrMixed where they are of both formats, ErrCorrupt of
+// the format where one is damaged or alien, and name the file.
+func (l *Loader) Plan(ctx context.Context, db, version string) (*Plan, error) {
+	plan, err := l.plan(ctx, db, version)
+	if err != nil {
+		return nil, fmt.Errorf("planning version %s of %s: %w", version, db, err)
+	}
+	return plan, nil
+}
+
+func (l *Loader) plan(ctx context.Context, db, version string) (*Plan, error) {
+	files, err := l.src.Files(ctx, db, version)
+	if err != nil {
+		return nil, err
+	}
+	complete, reason, err := source.CheckComplete(ctx, l.src, db, version, files, l.opts.RequireSuccess)
+	if err != nil {
+		return nil, err
+	}
+	if !complete {
+		return nil, fmt.Errorf("%w: %s", ErrIncomplete, reason)
+	}
+	plan := &Plan{DB: db, Version: version}
+	if plan.Format, plan.Files, err = classify(files); err != nil {
+		return nil, err
+	}
+	for _, f := range plan.Files {
+		if f.ModTime.After(plan.LastModified) {
+			plan.LastModified = f.ModTime
+		}
+	}
+	if len(plan.Files) == 0 {
+		return plan, l.planEmpty(ctx, plan)
+	}
+	fits, err := plan.place()
+	if err != nil {
+		return nil, err
+	}
+	return plan, l.choose(ctx, plan, fits)
+}
+
+// planEmpty plans a version without data: one partition, whose block is empty.
+func (l *Loader) planEmpty(ctx context.Context, plan *Plan) error {
+	if !l.opts.AllowEmpty {
+		return fmt.Errorf("%s: %w", l.src.Path(plan.DB, plan.Version), ErrEmpty)
+	}
+	f, err := l.src.Open(ctx, plan.DB, plan.Version, source.SuccessFile, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w, and no %s file", l.src.Path(plan.DB, plan.Version), ErrEmpty, source.SuccessFile)
+	}
+	if err != nil {
+		return err
+	}
+	plan.Partitions, plan.Aligned = 1, true
+	return f.Close()
+}
+
+// choose decides by which function keys belong to partitions, and whether the
+// files are cut by it. fits says whether they can be, by their names.
+func (l *Loader) choose(ctx context.Context, plan *Plan, fits bool) (err error) {
+	switch name := l.opts.Partitioner; name {
+	case "", "auto":
+		if !fits {
+			return nil // string, every file
+		}
+		plan.Partitioner, plan.Aligned, err = l.detect(ctx, plan)
+	case shard.String.String():
+		// Every file is read: this is the way out where a guess was wrong.
+	default:
+		plan.Partitioner, err = shard.ParsePartitioner(name)
+		plan.Aligned = fits
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package load
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Progress says how far a load is. The zero value is ready; it is filled by
+// Load and may be read by any goroutine meanwhile, with Snapshot.
+type Progress struct {
+	files, filesDone           atomic.Int64
+	bytes, bytesDone           atomic.Int64
+	records                    atomic.Int64
+	partitions, partitionsDone atomic.Int64
+	started                    atomic.Int64 // Unix time in nanoseconds; 0 before the start
+}
+
+// Snapshot is a Progress at one moment.
+type Snapshot struct {
+	Files, FilesDone           int64 // those this node has to read
+	Bytes, BytesDone           int64 // of these files, as they lie in the source
+	Records                    int64 // read, wanted or not
+	Partitions, PartitionsDone int64 // those this node wants; done: with a block
+	Started                    time.Time
+}
+
+// Snapshot returns the numbers as they are now. Those of the past can be
+// larger: a file that is read a second time, because it is not sorted, counts
+// as not yet read.
+func (p *Progress) Snapshot() Snapshot {
+	s := Snapshot{
+		Files: p.files.Load(), FilesDone: p.filesDone.Load(),
+		Bytes: p.bytes.Load(), BytesDone: p.bytesDone.Load(),
+		Records:    p.records.Load(),
+		Partitions: p.partitions.Load(), PartitionsDone: p.partitionsDone.Load(),
+	}
+	if ns := p.started.Load(); ns != 0 {
+		s.Started = time.Unix(0, ns)
+	}
+	return s
+}
+
+// begin resets p for a load.
+func (p *Progress) begin(partitions, done int) {
+	for _, v := range []*atomic.Int64{&p.files, &p.filesDone, &p.bytes, &p.bytesDone, &p.records} {
+		v.Store(0)
+	}
+	p.partitions.Store(int64(partitions))
+	p.partitionsDone.Store(int64(done))
+	p.started.Store(time.Now().UnixNano())
+}
+
+// tally is what one scan has read. It belongs to the scanning goroutine, which
+// passes it on now and then.
+type tally struct {
+	files, bytes, records int64
+}
+
+func (p *Progress) add(t tally) {
+	p.filesDone.Add(t.files)
+	p.bytesDone.Add(t.bytes)
+	p.records.Add(t.records)
+}
+
+// undo takes back what a scan has counted that has to be done again.
+func (p *Progress) undo(t tally) {
+	p.add(tally{files: -t.files, bytes: -t.bytes, records: -t.records})
+}

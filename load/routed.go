@@ -1,0 +1,255 @@
+package load
+
+import (
+	"context"
+	"encoding/binary"
+
+	"sequins/blocks"
+)
+
+// rankSize is the length of the rank in front of a key in a sorter.
+const rankSize = 2
+
+// minSorter is the memory that a sorter should have, in bytes, before there
+// are more of them.
+const minSorter = 16 << 20
+
+// loadRouted makes partitions from files that can each hold keys of all.
+//
+// The files are split into lanes, in the order of their names, and the
+// partitions into shards. In the first half, every lane reads its files one
+// after another and sorts the records, into a sorter for each shard. In the
+// second, every shard merges what the lanes have for it, and its partitions
+// come out one after another.
+func (j *job) loadRouted(ctx context.Context, todo []int) error {
+	files := make([]int, len(j.plan.Files))
+	for i := range files {
+		files[i] = i
+	}
+	j.expect(files)
+	r := routed{job: j, todo: todo}
+	lanes, shards := r.shape()
+	r.lanes = j.plan.split(lanes)
+	r.deal(shards)
+	r.openSorters()
+	defer r.close()
+	if err := parallel(ctx, len(r.lanes), len(r.lanes), r.sort); err != nil {
+		return err
+	}
+	return parallel(ctx, shards, shards, r.merge)
+}
+
+// routed is one load of files that are not aligned.
+type routed struct {
+	*job
+	todo    []int              // the partitions, by slot
+	places  []place            // of each slot
+	slots   []slot             // of each partition of the version
+	lanes   [][]int            // the files of each lane
+	shards  [][]int            // the partitions of each shard, by rank
+	sorters [][]*blocks.Sorter // by lane and shard
+}
+
+// A place is where a slot's records are sorted: in which shard, and behind how
+// many other partitions of it.
+type place struct {
+	shard int
+	rank  uint16 // there are no more than MaxPartitions
+}
+
+// shape says how many lanes and shards there are: as many as are worked on at
+// a time, unless their sorters would then have too little memory each.
+func (r *routed) shape() (lanes, shards int) {
+	lanes, shards = min(r.opts.workers(), len(r.plan.Files)), min(r.opts.workers(), len(r.todo))
+	if r.plan.Format == FormatSparkey {
+		// A sorter drops what was deleted, so a delete has to meet what it
+		// deletes in one.
+		lanes = 1
+	}
+	for most := max(1, int(r.opts.Memory/minSorter)); lanes*shards > most; {
+		if lanes >= shards {
+			lanes--
+		} else {
+			shards--
+		}
+	}
+	return lanes, shards
+}
+
+// split cuts the files into n runs of about the same size in bytes, none
+// empty.
+func (p *Plan) split(n int) [][]int {
+	var left int64
+	for _, f := range p.Files {
+		left += f.Size
+	}
+	lanes := make([][]int, 0, n)
+	for i := 0; i < len(p.Files); n-- {
+		var lane []int
+		var size int64
+		for share := left / int64(n); i < len(p.Files)-(n-1) && (len(lane) == 0 || size+p.Files[i].Size/2 <= share); i++ {
+			lane = append(lane, i)
+			size += p.Files[i].Size
+		}
+		left -= size
+		lanes = append(lanes, lane)
+	}
+	return lanes
+}
+
+// deal gives each partition its place.
+func (r *routed) deal(shards int) {
+	r.shards = make([][]int, shards)
+	r.places = make([]place, len(r.todo))
+	r.slots = make([]slot, r.plan.Partitions)
+	for i := range r.slots {
+		r.slots[i] = unwanted
+	}
+	for i, p := range r.todo {
+		s := i % shards
+		r.slots[p] = slot(i)
+		r.places[i] = place{shard: s, rank: uint16(len(r.shards[s]))}
+		r.shards[s] = append(r.shards[s], p)
+	}
+}
+
+func (r *routed) openSorters() {
+	memory := r.opts.Memory / int64(len(r.lanes)*len(r.shards))
+	for range r.lanes {
+		var lane []*blocks.Sorter
+		for range r.shards {
+			lane = append(lane, blocks.NewSorter(blocks.SorterOptions{Memory: memory, Dir: r.dir.Temp()}))
+		}
+		r.sorters = append(r.sorters, lane)
+	}
+}
+
+// close removes what the sorters have on disk; what cannot be removed now, the
+// store removes at its next start.
+func (r *routed) close() {
+	for _, lane := range r.sorters {
+		for _, s := range lane {
+			_ = s.Close()
+		}
+	}
+}
+
+// sort reads the files of one lane. Records are sorted by the rank of their
+// partition in its shard, and then by their key.
+func (r *routed) sort(ctx context.Context, lane int) error {
+	s := &scanner{job: r.job, router: router{
+		by: r.plan.Partitioner, partitions: r.plan.Partitions, slots: r.slots,
+	}}
+	scan := func(ctx context.Context, out *stream) error {
+		s.out.s = out
+		return s.run(ctx, r.lanes[lane])
+	}
+	var ranked []byte
+	return pipe(ctx, scan, func(ctx context.Context, in *stream) error {
+		return in.each(ctx, func(b *batch) error {
+			defer b.release()
+			for i := range b.records {
+				rec := &b.records[i]
+				at := r.places[rec.slot]
+				ranked = append(binary.BigEndian.AppendUint16(ranked[:0], at.rank), b.key(rec)...)
+				if err := r.sorters[lane][at.shard].Add(ranked, b.value(rec), rec.deleted); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// merge makes the partitions of one shard.
+func (r *routed) merge(ctx context.Context, shard int) (err error) {
+	out := &ranks{job: r.job, partitions: r.shards[shard]}
+	defer out.discard()
+	if len(r.lanes) == 1 {
+		err = r.sorters[0][shard].Merge(ctx, out.add)
+	} else {
+		err = r.mergeLanes(ctx, shard, out.add)
+	}
+	if err != nil {
+		return err
+	}
+	return out.finish()
+}
+
+// mergeLanes merges what the sorters of all lanes have for a shard, each of
+// which goes on in a goroutine of its own.
+func (r *routed) mergeLanes(ctx context.Context, shard int, add func(key, value []byte) error) error {
+	sources := make([]func(context.Context, *stream) error, len(r.lanes))
+	for lane := range r.lanes {
+		sources[lane] = func(ctx context.Context, s *stream) error {
+			out := filler{s: s}
+			err := r.sorters[lane][shard].Merge(ctx, func(key, value []byte) error {
+				return out.add(ctx, 0, key, value, false)
+			})
+			if err != nil {
+				return err
+			}
+			return out.flush(ctx)
+		}
+	}
+	return mergeStreams(ctx, sources, add)
+}
+
+// ranks cuts records, sorted by rank and key, into the blocks of their
+// partitions. A partition without a record gets a block, too.
+type ranks struct {
+	*job
+	partitions []int // by rank
+	b          *builder
+	done       int // how many are published
+}
+
+func (r *ranks) add(ranked, value []byte) error {
+	rank := int(binary.BigEndian.Uint16(ranked))
+	if r.b == nil || rank != r.done {
+		if err := r.advance(rank); err != nil {
+			return err
+		}
+	}
+	return r.b.add(ranked[rankSize:], value)
+}
+
+// advance publishes all partitions before rank and begins that one.
+func (r *ranks) advance(rank int) (err error) {
+	for {
+		if r.b == nil {
+			if r.b, err = r.newBuilder(r.partitions[r.done]); err != nil {
+				return err
+			}
+		}
+		if r.done == rank {
+			return nil
+		}
+		if err := r.publish(); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *ranks) publish() error {
+	if err := r.b.publish(); err != nil {
+		return err
+	}
+	r.b = nil
+	r.done++
+	return nil
+}
+
+// finish publishes what is left.
+func (r *ranks) finish() error {
+	if err := r.advance(len(r.partitions) - 1); err != nil {
+		return err
+	}
+	return r.publish()
+}
+
+func (r *ranks) discard() {
+	if r.b != nil {
+		r.b.discard()
+	}
+}

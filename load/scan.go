@@ -1,0 +1,164 @@
+package load
+
+import (
+	"context"
+	"fmt"
+
+	"sequins/blocks"
+	"sequins/shard"
+)
+
+// reportEvery is how many records are read between two updates of the
+// progress, at most.
+const reportEvery = 4096
+
+// slot is the place of a partition among those that a load has to make.
+type slot uint32
+
+// A router decides what becomes of a record.
+type router struct {
+	by         shard.Partitioner
+	partitions int
+
+	// slots has the slot of each partition, or unwanted. It is nil for an
+	// aligned file, all of whose records must be of one partition.
+	slots []slot
+	only  int
+}
+
+const unwanted = ^slot(0)
+
+// maxKey is the length of the longest key that can be loaded this way.
+func (r *router) maxKey() int {
+	if r.slots != nil {
+		return blocks.MaxKey - rankSize // a sorter takes no more, with the rank in front
+	}
+	return blocks.MaxKey
+}
+
+// A scanner reads files one after another and fills a stream with the records
+// that are wanted.
+type scanner struct {
+	job    *job
+	router router
+	out    filler
+	total  tally // of this scan
+	told   tally // what of it the progress knows
+}
+
+// run reads the files, which are indices into the plan's.
+func (s *scanner) run(ctx context.Context, files []int) error {
+	for _, i := range files {
+		if err := s.file(ctx, i); err != nil {
+			return err
+		}
+	}
+	return s.out.flush(ctx)
+}
+
+func (s *scanner) file(ctx context.Context, i int) error {
+	in, err := s.job.open(ctx, s.job.plan, s.job.plan.Files[i])
+	if err != nil {
+		return err
+	}
+	before := s.total.bytes
+	err = s.records(ctx, in, before)
+	if cerr := in.close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		s.total.files++
+	}
+	s.total.bytes = before + in.meter.n
+	if perr := s.tell(ctx); err == nil {
+		err = perr
+	}
+	return err
+}
+
+// records reads the records of a file. before is what was read before it.
+func (s *scanner) records(ctx context.Context, in *input, before int64) error {
+	step := min(reportEvery, s.job.pacer.step())
+	next := s.total.records + step
+	maxKey := s.router.maxKey()
+	for in.Scan() {
+		key, value := in.Key(), in.Value()
+		if len(key) > maxKey || len(value) > blocks.MaxValue {
+			return tooLarge(in, maxKey)
+		}
+		to := slot(0)
+		p := s.router.by.Partition(key, s.router.partitions)
+		if s.router.slots != nil {
+			to = s.router.slots[p]
+		} else if p != s.router.only {
+			return s.misplaced(in, p)
+		}
+		if to != unwanted {
+			if err := s.out.add(ctx, to, key, value, in.deleted()); err != nil {
+				return err
+			}
+		}
+		if s.total.records++; s.total.records == next {
+			next += step
+			s.total.bytes = before + in.meter.n
+			if err := s.tell(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return in.Err()
+}
+
+// tell updates the progress and the metrics, and then waits for as long as the
+// records that it tells of are to take.
+func (s *scanner) tell(ctx context.Context) error {
+	news := tally{
+		files:   s.total.files - s.told.files,
+		bytes:   s.total.bytes - s.told.bytes,
+		records: s.total.records - s.told.records,
+	}
+	s.told = s.total
+	s.job.progress.add(news)
+	s.job.metrics.Read(s.job.plan.DB, news.bytes, news.records)
+	return s.job.pacer.wait(ctx, news.records)
+}
+
+func tooLarge(in *input, maxKey int) error {
+	return fmt.Errorf("%s: offset %d: a record with a key of %d and a value of %d bytes, over %d or %d: %w",
+		in.path, in.Offset(), len(in.Key()), len(in.Value()), maxKey, blocks.MaxValue, blocks.ErrTooLarge)
+}
+
+func (s *scanner) misplaced(in *input, partition int) error {
+	key := in.Key()
+	e := &PartitionError{
+		File: in.path, Offset: in.Offset(), Partitioner: s.router.by,
+		Want: s.router.only, Got: partition,
+	}
+	e.Key = append(e.Key, key[:min(len(key), maxShownKey)]...)
+	e.Clipped = len(key) > maxShownKey
+	return e
+}
+
+// maxShownKey is how much of a key an error shows, in bytes.
+const maxShownKey = 64
+
+// A PartitionError is about a record that is not in the file it should be in.
+type PartitionError struct {
+	File        string
+	Offset      int64  // of the record in File, or of its block
+	Key         []byte // its beginning
+	Clipped     bool   // whether it goes on
+	Partitioner shard.Partitioner
+	Want, Got   int // the partition of the file, and that of the key
+}
+
+// Error names everything, and the way out.
+func (e *PartitionError) Error() string {
+	more := ""
+	if e.Clipped {
+		more = "…"
+	}
+	return fmt.Sprintf("%s: offset %d: the key %q%s belongs to partition %d by the partitioner %q, but the file is partition %d; "+
+		`if its files are not cut by this function, set partitioner = "string" for this db`,
+		e.File, e.Offset, e.Key, more, e.Got, e.Partitioner, e.Want)
+}
