@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -12,10 +13,12 @@ import (
 // conn stands between fasthttp and a client's connection, for three reasons.
 //
 // Memory: a key may have 64 KiB, three times as much when it is escaped, and
-// fasthttp wants the whole header in one buffer. With ReduceMemoryUsage it
-// keeps no buffer for a connection that is idle, but then begins each request
-// with a read of one byte. conn answers that from readAhead bytes of its own,
-// so that an idle connection costs 4 KiB and a request is still one read.
+// fasthttp wants the whole header in one buffer. With ReduceMemoryUsage it takes
+// that buffer from a pool for each request, which it begins with a read of one
+// byte. conn answers that only when it has all of the header, in a buffer that
+// is as large as what has arrived, and never gives more than one header. So
+// nobody makes fasthttp wait with its large buffer in hand: a connection costs
+// 4 KiB and at most four times of what it has sent. A request is still one read.
 //
 // Deadlines: fasthttp sets one or two for every request. Setting one costs the
 // runtime a lock and a timer; conn does it only where bytes have to be waited
@@ -25,19 +28,22 @@ import (
 // that a large value may take long, but a client that stops reading may not.
 type conn struct {
 	net.Conn
-	open                *connections
-	writeTimeout, slack time.Duration
+	open                             *connections
+	readTimeout, writeTimeout, slack time.Duration
 
 	wantRead, haveRead time.Time // deadline asked for, and the one that is set
 	haveWrite          time.Time
 
-	// longLine is true while the end of the request line has not been seen.
-	longLine  bool
 	used      atomic.Bool // something has been read
-	lingering atomic.Bool // see refuse
+	lingering atomic.Bool // see Close
+	longLine  bool        // the last header that was given out has no end of its first line
 
-	r, w int // buf[r:w] is still to be read
-	buf  [readAhead]byte
+	// buf[r:w] has arrived and was not given out; buf[r:end] is of the header that
+	// is being given out. err is why nothing more will arrive.
+	buf       []byte
+	r, end, w int
+	err       error
+	first     [readAhead]byte // what buf is, mostly
 }
 
 const (
@@ -51,47 +57,128 @@ const (
 	freshGrace = 50 * time.Millisecond
 )
 
+func newConn(nc net.Conn, open *connections, t Timeouts) *conn {
+	c := &conn{Conn: nc, open: open, readTimeout: t.Read, writeTimeout: t.Write}
+	c.slack = min(t.Read, t.Idle, t.Write, 10*time.Second) / 10
+	c.buf = c.first[:]
+	return c
+}
+
 // SetReadDeadline notes the deadline for the next Read that has to wait.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.wantRead = t
 	return nil
 }
 
-// Read reads ahead where a single byte is asked for, which is how fasthttp
-// begins a request.
+// errNoMore is what fasthttp gets when it asks for more than a header. Bodies
+// are not read, so what it has got is not a header to it.
+var errNoMore = errors.New("the header ends here")
+
+// Read gives out a header. A read of one byte is the first of a request.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.r == c.w && len(p) == 1 {
-		n, err := c.read(c.buf[:])
-		if n <= 0 {
-			return 0, err
-		}
-		c.r, c.w = 0, n
-		c.longLine = bytes.IndexByte(c.buf[:n], '\n') < 0
+	if c.r == c.end && len(p) == 1 {
+		c.fetch()
 	}
-	if c.r < c.w {
-		n := copy(p, c.buf[c.r:c.w])
+	switch {
+	case c.r < c.end:
+		n := copy(p, c.buf[c.r:c.end])
 		c.r += n
 		return n, nil
+	case c.err != nil:
+		return 0, c.err
 	}
-	n, err := c.read(p)
-	if c.longLine && n > 0 {
-		c.longLine = bytes.IndexByte(p[:n], '\n') < 0
-	}
-	return n, err
+	return 0, errNoMore
 }
 
-func (c *conn) read(p []byte) (int, error) {
+// fetch waits for a header and makes it the next to be given out. Where it
+// stays incomplete, because of an error or because it is too long, it is what
+// there is of it.
+func (c *conn) fetch() {
+	c.compact()
+	begun := false
+	for searched := 0; ; {
+		if c.w > 0 && !begun {
+			begun = true
+			c.wantRead = time.Time{} // readTimeout from now, if the rest has to be waited for
+		}
+		c.skipEmptyLines()
+		if n := headerEnd(c.buf[c.r:c.w], searched); n > 0 {
+			c.end = c.r + n
+			break
+		}
+		c.end = c.w
+		if c.err != nil || c.w-c.r >= maxHeader {
+			break
+		}
+		searched = c.w - c.r
+		c.receive()
+	}
+	c.longLine = bytes.IndexByte(c.buf[c.r:c.end], '\n') < 0
+}
+
+// compact moves what has not been given out to the front, and lets go of a
+// large buffer that is not needed any more.
+func (c *conn) compact() {
+	rest := c.buf[c.r:c.w]
+	if len(rest) <= readAhead {
+		c.buf = c.first[:]
+	}
+	copy(c.buf, rest)
+	c.r, c.end, c.w = 0, 0, len(rest)
+}
+
+// skipEmptyLines drops line ends before a request line, as RFC 9112, section
+// 2.2, asks for.
+func (c *conn) skipEmptyLines() {
+	for c.r < c.w && (c.buf[c.r] == '\r' || c.buf[c.r] == '\n') {
+		c.r++
+	}
+	if c.r == c.w {
+		c.r, c.w = 0, 0
+	}
+}
+
+// receive waits for more of a header.
+func (c *conn) receive() {
+	if c.w == len(c.buf) {
+		// Room for skipped lines: they came with one read into first.
+		larger := make([]byte, min(4*len(c.buf), maxHeader+readAhead))
+		copy(larger, c.buf)
+		c.buf = larger
+	}
+	if c.wantRead.IsZero() {
+		c.wantRead = time.Now().Add(c.readTimeout)
+	}
 	if d := c.wantRead.Sub(c.haveRead); d < 0 || d > c.slack {
-		if err := c.Conn.SetReadDeadline(c.wantRead); err != nil {
-			return 0, err
+		if c.err = c.Conn.SetReadDeadline(c.wantRead); c.err != nil {
+			return
 		}
 		c.haveRead = c.wantRead
 	}
-	n, err := c.Conn.Read(p)
+	var n int
+	n, c.err = c.Conn.Read(c.buf[c.w:])
+	c.w += n
 	if n > 0 && !c.used.Load() {
 		c.used.Store(true)
 	}
-	return n, err
+}
+
+// headerEnd is the length of the header at the beginning of b, 0 if it is not
+// whole: it ends with an empty line. The first searched bytes hold no end.
+func headerEnd(b []byte, searched int) int {
+	for i := max(0, searched-3); ; {
+		n := bytes.IndexByte(b[i:], '\n')
+		if n < 0 {
+			return 0
+		}
+		i += n + 1
+		if i < len(b) && b[i] == '\n' {
+			return i + 1
+		}
+		if i+1 < len(b) && b[i] == '\r' && b[i+1] == '\n' {
+			return i + 2
+		}
+	}
 }
 
 // Write gives every chunk of p its own time.
@@ -117,11 +204,9 @@ func (c *conn) extendWrite() error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// refuse makes Close wait for a client that is still sending: if bytes of it
-// lay unread, closing would reset the connection and take the answer with it.
-func (c *conn) refuse() { c.lingering.Store(true) }
-
-// Close closes the connection.
+// Close closes the connection. If it is lingering it waits for a client that is
+// still sending: were bytes of it unread, closing would reset the connection and
+// take the answer with it.
 func (c *conn) Close() error {
 	c.open.remove(c)
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.lingering.Load() {
@@ -151,8 +236,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := l.timeouts
-	c := &conn{Conn: nc, open: l.open, writeTimeout: t.Write, slack: min(t.Read, t.Idle, t.Write, 10*time.Second) / 10}
+	c := newConn(nc, l.open, l.timeouts)
 	l.open.add(c)
 	return c, nil
 }

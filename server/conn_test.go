@@ -136,10 +136,10 @@ func TestConnReadsAhead(t *testing.T) {
 	defer near.Close()
 	defer far.Close()
 	under := &counting{Conn: near}
-	c := &conn{Conn: under, open: new(connections), writeTimeout: time.Second, slack: time.Second}
+	c := newConn(under, new(connections), Timeouts{10 * time.Second, time.Minute, 10 * time.Second})
 	go func() {
 		for i := range 100 {
-			fmt.Fprintf(far, "request %02d\n", i)
+			fmt.Fprintf(far, "request %02d\r\n\r\n", i)
 		}
 	}()
 	for i := range 100 {
@@ -150,7 +150,7 @@ func TestConnReadsAhead(t *testing.T) {
 		}
 		c.SetReadDeadline(time.Now().Add(10 * time.Second)) // of the request
 		n, err := c.Read(p[1:])
-		if want := fmt.Sprintf("request %02d\n", i); err != nil || string(p[:1+n]) != want {
+		if want := fmt.Sprintf("request %02d\r\n\r\n", i); err != nil || string(p[:1+n]) != want {
 			t.Fatalf("%q, %v; want %q", p[:1+n], err, want)
 		}
 	}
@@ -165,7 +165,7 @@ func TestConnReadsAhead(t *testing.T) {
 
 func TestConnWritesInChunks(t *testing.T) {
 	near, far := net.Pipe()
-	c := &conn{Conn: near, open: new(connections), writeTimeout: time.Minute, slack: time.Second}
+	c := newConn(near, new(connections), Timeouts{time.Second, time.Second, time.Minute})
 	value := noise(3, 300<<10)
 	go func() {
 		defer near.Close()
@@ -199,4 +199,90 @@ func TestRefusedWhileSending(t *testing.T) {
 		<-sent
 	}
 	eventually(t, "the connections to be forgotten", func() bool { return s.open.count() == 0 })
+}
+
+func TestHeaderEnd(t *testing.T) {
+	tests := map[string]int{
+		"": 0, "a": 0, "a\n": 0, "a\r\n": 0, "a\r\n\r": 0, "a\r\nb\r\n": 0, "\r\r": 0, "a\n\rb\n": 0,
+		"a\r\n\r\n": 5, "a\r\n\r\nb": 5, "a\n\n": 3, "a\n\r\n": 4, "a\r\n\n\r\n": 4, "a\r\nb: c\r\n\r\nd\r\n\r\n": 11,
+	}
+	for b, want := range tests {
+		for searched := range len(b) + 1 {
+			if headerEnd([]byte(b[:searched]), 0) > 0 {
+				break
+			}
+			if got := headerEnd([]byte(b), searched); got != want {
+				t.Errorf("headerEnd(%q, %d) = %d, want %d", b, searched, got, want)
+			}
+		}
+	}
+}
+
+// However requests are cut into packets, each is given out by itself, whole,
+// and the memory for a long one does not stay.
+func TestConnGivesOutWholeHeaders(t *testing.T) {
+	var requests []string
+	for _, n := range []int{0, 10, 4000, 4090, 5000, 60000, 200000, 3, 100000, 0} {
+		requests = append(requests, "GET /"+strings.Repeat("k", n)+" HTTP/1.1\r\nHost: x\r\n\r\n")
+	}
+	for _, packet := range []int{1, 7, 1460, 4096, 65536, 1 << 20} {
+		near, far := net.Pipe()
+		c := newConn(near, new(connections), Timeouts{time.Minute, time.Minute, time.Minute})
+		go func() {
+			defer far.Close()
+			for all := "\r\n" + strings.Join(requests, "\r\n"); all != ""; {
+				n := min(packet, len(all))
+				io.WriteString(far, all[:n])
+				all = all[n:]
+			}
+		}()
+		p := make([]byte, maxHeader)
+		for _, want := range requests {
+			n, err := c.Read(p[:1])
+			for err == nil && n < len(want) {
+				var m int
+				m, err = c.Read(p[n:])
+				n += m
+			}
+			if err != nil || string(p[:n]) != want {
+				t.Fatalf("in packets of %d: %d bytes of %d, %v", packet, n, len(want), err)
+			}
+			if _, err := c.Read(p); !errors.Is(err, errNoMore) {
+				t.Fatalf("in packets of %d: more than a header: %v", packet, err)
+			}
+		}
+		if _, err := c.Read(p[:1]); !errors.Is(err, io.EOF) {
+			t.Errorf("in packets of %d: at the end: %v", packet, err)
+		}
+		if len(c.buf) != readAhead {
+			t.Errorf("in packets of %d: %d bytes are kept", packet, len(c.buf))
+		}
+		near.Close()
+	}
+}
+
+// A client that has more to send than a header may have is not listened to for
+// ever, whatever it sends.
+func TestConnIsBounded(t *testing.T) {
+	for name, endless := range map[string]string{"line": "x", "headers": "x\r\n", "empty lines": "\r\n"} {
+		near, far := net.Pipe()
+		c := newConn(near, new(connections), Timeouts{200 * time.Millisecond, time.Minute, time.Minute})
+		go func() {
+			for chunk := strings.Repeat(endless, 1000); ; {
+				if _, err := io.WriteString(far, chunk); err != nil {
+					return
+				}
+			}
+		}()
+		c.SetReadDeadline(time.Now().Add(time.Minute))
+		_, err := c.Read(make([]byte, 1))
+		if want := name == "empty lines"; errors.Is(err, os.ErrDeadlineExceeded) != want || (err == nil) == want {
+			t.Errorf("endless %s: %v", name, err)
+		}
+		if len(c.buf) > maxHeader+readAhead {
+			t.Errorf("endless %s: %d bytes are held", name, len(c.buf))
+		}
+		near.Close()
+		far.Close()
+	}
 }

@@ -183,8 +183,13 @@ func TestRefused(t *testing.T) {
 		{"headers of 40 KiB", "GET /db/a HTTP/1.1\r\nHost: x\r\nX: " + megabyte[:40<<10] + "\r\n\r\n", 431, false},
 		{"endless headers", "GET /db/a HTTP/1.1\r\nHost: x\r\nX: " + megabyte + "\r\n\r\n", 431, true},
 		{"headers of 31 KiB", "GET /db/a HTTP/1.1\r\nHost: x\r\nX: " + megabyte[:31<<10] + "\r\n\r\n", 200, false},
-		{"GET with a body", "GET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", 200, false},
-		{"GET with a huge body", "GET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n" + megabyte, 413, true},
+		{"GET with a body", "GET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody", 200, true},
+		{"GET with a huge body", "GET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n" + megabyte, 200, true},
+		{"GET with a chunked body", "GET /db/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", 200, true},
+		{"GET with a body that never comes", "GET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n", 200, true},
+		{"GET with an empty body", "GET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 200, false},
+		{"empty lines before", "\r\n\r\n\nGET /db/a HTTP/1.1\r\nHost: x\r\n\r\n", 200, false},
+		{"bare line ends", "GET /db/a HTTP/1.1\nHost: x\n\n", 400, true},
 	}
 	for _, test := range tests {
 		got := s.raw(t, "GET", test.request)
@@ -215,6 +220,8 @@ func TestMethods(t *testing.T) {
 		"small":   "POST /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody",
 		"huge":    "POST /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n" + body,
 		"chunked": "PUT /db/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
+		"never":   "POST /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n",
+		"expect":  "POST /db/a HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n",
 		"form":    "POST /db/a HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 4\r\n\r\nbody",
 	} {
 		if got := s.raw(t, "POST", request); got.status != 405 || got.header.Get("Allow") != "GET, HEAD" {

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp/fasthttpadaptor"
+	"github.com/valyala/fasthttp"
 
 	"sequins/metrics"
 )
@@ -33,11 +34,42 @@ func (r *request) servePage() {
 	default:
 		r.counts, page = m.Status, s.nodePage
 	}
-	fasthttpadaptor.NewFastHTTPHandlerFunc(page)(r.ctx)
+	r.adapt(page)
 	r.code = r.ctx.Response.StatusCode()
 	if !r.ctx.IsHead() {
 		r.bytes = int64(len(r.ctx.Response.Body()))
 	}
+}
+
+// adapt calls a net/http handler. (fasthttp's own adaptor parses the target
+// again, by rules of its own.)
+func (r *request) adapt(h http.HandlerFunc) {
+	req := &http.Request{
+		Method: string(r.ctx.Method()),
+		URL:    &url.URL{Path: string(r.target.path)},
+		Header: make(http.Header),
+	}
+	for _, line := range r.ctx.Request.Header.PeekAll("Accept") {
+		req.Header.Add("Accept", string(line))
+	}
+	w := pageWriter{header: make(http.Header), resp: &r.ctx.Response}
+	h(w, req)
+	for name, lines := range w.header {
+		w.resp.Header.Set(name, strings.Join(lines, ", "))
+	}
+}
+
+// pageWriter is an http.ResponseWriter whose body goes straight to fasthttp's.
+type pageWriter struct {
+	header http.Header
+	resp   *fasthttp.Response
+}
+
+func (w pageWriter) Header() http.Header  { return w.header }
+func (w pageWriter) WriteHeader(code int) { w.resp.SetStatusCode(code) }
+func (w pageWriter) Write(p []byte) (int, error) {
+	w.resp.AppendBody(p)
+	return len(p), nil
 }
 
 // live is GET /livez: the process works.

@@ -21,9 +21,6 @@ const (
 	maxHeader = 256 << 10
 	// maxFields is what the headers may have without the request line.
 	maxFields = 32 << 10
-	// maxBody is what is read of a request's body, to throw it away and keep
-	// the connection.
-	maxBody = 64 << 10
 	// responseBuffer takes a header and the largest value that is not
 	// streamed, so that they go out in one write.
 	responseBuffer = 68 << 10
@@ -79,9 +76,9 @@ func New(c Catalog, o Options) *Server {
 		// A goroutine of fasthttp lives on for this long after Shutdown.
 		MaxIdleWorkerDuration: 250 * time.Millisecond,
 
-		ReadBufferSize:     maxHeader,
-		WriteBufferSize:    responseBuffer,
-		MaxRequestBodySize: maxBody,
+		ReadBufferSize:  maxHeader,
+		WriteBufferSize: responseBuffer,
+		HeaderReceived:  ignoreBody,
 
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -137,6 +134,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	if s.draining.Load() {
 		ctx.SetConnectionClose()
 	}
+	if h := &ctx.Request.Header; h.ContentLength() == 0 && h.ConnectionClose() {
+		linger(ctx) // there may be a body: see ignoreBody
+	}
 	if len(ctx.Request.Header.RawHeaders()) > maxFields {
 		r.fail(http.StatusRequestHeaderFieldsTooLarge, "the request's headers are larger than 32 KiB")
 		return
@@ -163,10 +163,7 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	r := s.requests.Get().(*request)
 	r.begin(ctx, time.Now())
 	defer r.leave()
-	c, _ := ctx.Conn().(*conn)
-	if c != nil {
-		c.refuse()
-	}
+	c := linger(ctx)
 	var tooLong *fasthttp.ErrSmallBuffer
 	var timeout net.Error
 	switch {
@@ -176,13 +173,30 @@ func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 		r.fail(http.StatusRequestHeaderFieldsTooLarge, "the request's headers are larger than 32 KiB")
 	case errors.As(err, &timeout) && timeout.Timeout():
 		r.fail(http.StatusRequestTimeout, "the request took too long to arrive")
-	case errors.Is(err, fasthttp.ErrBodyTooLarge) && (ctx.IsGet() || ctx.IsHead()):
-		r.fail(http.StatusRequestEntityTooLarge, "a GET has no body here")
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		r.methodNotAllowed()
 	default:
 		r.fail(http.StatusBadRequest, "malformed request")
 	}
+}
+
+// ignoreBody keeps fasthttp from waiting for a body. No request here has one; if
+// it does, the connection ends with the answer.
+func ignoreBody(h *fasthttp.RequestHeader) (unchanged fasthttp.RequestConfig) {
+	if n := h.ContentLength(); n > 0 || n == -1 {
+		h.SetContentLength(0)
+		h.SetConnectionClose()
+		h.Del("Expect") // it gets the answer instead of "100 Continue"
+	}
+	return unchanged
+}
+
+// linger is called where the client may still be sending while it is answered
+// for the last time.
+func linger(ctx *fasthttp.RequestCtx) *conn {
+	c, ok := ctx.Conn().(*conn)
+	if ok {
+		c.lingering.Store(true)
+	}
+	return c
 }
 
 // trouble logs what went wrong with a request, once a second at most: what is

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// FuzzConnection sends any bytes to a server, and wants HTTP back: nothing, or
+// responses with a length and a status that the table of errors has.
+func FuzzConnection(f *testing.F) {
+	for _, s := range []string{
+		"GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n",
+		"HEAD /db/large HTTP/1.1\r\nHost: x\r\n\r\nGET /db/large HTTP/1.1\r\nHost: x\r\nRange: bytes=70000-\r\n\r\n",
+		"POST /db/a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+		"GET A://# HTTP/1.0\r\n\r\n",
+		"GET //..%2f?proxy=v1 HTTP/1.0\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nIf-None-Match: *\r\nConnection: close\r\n\r\n",
+		"GET http://h/healthz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
+	} {
+		f.Add([]byte(s))
+	}
+	l := new(logs)
+	c := catalogOf(f, map[string]string{"a": "one", "large": noise(1, 100<<10)})
+	s := New(c, Options{Logger: slog.New(slog.NewTextHandler(l, nil))})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		client := &recording{in: bytes.NewReader(data)}
+		s.http.ServeConn(newConn(client, &s.open, s.opts.Timeouts)) //nolint:errcheck // it ends with an error as often as not
+		checkResponses(t, &client.out, data)
+		if strings.Contains(l.String(), "panic") {
+			t.Fatalf("%q: %s", data, l)
+		}
+	})
+}
+
+// recording is a connection to a client that sends all it has, then hangs up,
+// and reads everything.
+type recording struct {
+	net.Conn
+	in  *bytes.Reader
+	out bytes.Buffer
+}
+
+func (c *recording) Read(p []byte) (int, error)       { return c.in.Read(p) }
+func (c *recording) Write(p []byte) (int, error)      { return c.out.Write(p) }
+func (c *recording) Close() error                     { return nil }
+func (c *recording) SetReadDeadline(time.Time) error  { return nil }
+func (c *recording) SetWriteDeadline(time.Time) error { return nil }
+func (c *recording) LocalAddr() net.Addr              { return &net.TCPAddr{} }
+func (c *recording) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
+
+// checkResponses reads responses to the end.
+func checkResponses(t *testing.T, c io.Reader, data []byte) {
+	r := bufio.NewReader(c)
+	for {
+		if _, err := r.Peek(1); err != nil {
+			return
+		}
+		// The request that this answers is not known, so neither is whether it was HEAD.
+		resp, err := http.ReadResponse(r, &http.Request{Method: "HEAD"})
+		if err != nil {
+			t.Fatalf("%q: %v", data, err)
+		}
+		switch resp.StatusCode {
+		case 200, 206, 304, 400, 404, 405, 412, 414, 416, 431, 501, 100:
+		default:
+			t.Fatalf("%q: %s", data, resp.Status)
+		}
+		if !skipBody(r, resp) {
+			return
+		}
+	}
+}
+
+// skipBody reads a body if one follows: another response would begin with HTTP.
+func skipBody(r *bufio.Reader, resp *http.Response) bool {
+	next, err := r.Peek(5)
+	if resp.ContentLength <= 0 || (err == nil && string(next) == "HTTP/") {
+		return true
+	}
+	_, err = io.CopyN(io.Discard, r, resp.ContentLength)
+	return err == nil || !errors.Is(err, io.EOF)
+}
