@@ -76,7 +76,7 @@ func (m *machine) load(v *Entry) {
 // removeOthers removes what is neither current nor wanted: what is older than
 // the current version, has gone from the source, or was superseded while it
 // was loading. As long as the source has not been read, nothing is known to be
-// superfluous, except for a version that has been replaced.
+// superfluous.
 func (m *machine) removeOthers(wanted []string) {
 	for _, name := range m.names() {
 		v := m.entry(name)
@@ -84,7 +84,7 @@ func (m *machine) removeOthers(wanted []string) {
 		case v.Exit != Staying:
 			m.leave(v)
 		case name == m.Current || slices.Contains(wanted, name):
-		case !m.Read && v.Status != Active:
+		case !m.Read:
 		case m.mayStillServe(v):
 		default:
 			m.remove(v)

@@ -57,7 +57,7 @@ func (m *machine) note(e Event) {
 	case Listed:
 		m.noteListed(e.Versions)
 	case Gone:
-		m.Gone, m.Current, m.Listed = true, "", nil
+		m.Gone, m.Current = true, ""
 		m.retryDeletes()
 	case Absent:
 		if v := m.entry(e.Version); v != nil && v.Work == Opening {
@@ -136,7 +136,6 @@ func (m *machine) notePlanned(e Planned) {
 	}
 	if !v.Live || e.Changed {
 		v.Live, v.Status = true, Prepared
-		v.Complete, v.Replicated = false, false
 		m.act(Prepare, v.Name)
 	}
 }

@@ -197,6 +197,29 @@ func TestCloseWaitsForReaders(t *testing.T) {
 	})
 }
 
+// TestLateReaders has readers come between the steps of closing.
+func TestLateReaders(t *testing.T) {
+	v := newVersion("1", 1)
+	if !v.acquire() {
+		t.Fatal("a version cannot be read")
+	}
+	v.shut()
+	if v.acquire() {
+		t.Error("a version that is shut can be read")
+	}
+	select {
+	case <-v.drained:
+		t.Fatal("drained with a reader in it")
+	default:
+	}
+	v.release()
+	<-v.drained
+	if v.acquire() {
+		t.Error("a version that is drained can be read")
+	}
+	must(t, v.Close(t.Context()))
+}
+
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := ready(t, "1", 1)
