@@ -1,0 +1,128 @@
+package node
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"sequins/version"
+)
+
+// carryOut does what the state machine says. It returns the answer if there is
+// one at once.
+func (d *db) carryOut(a version.Action) version.Event {
+	switch a.Op {
+	case version.Open:
+		return d.open(a.Version)
+	case version.Load:
+		d.startLoad(a.Version)
+	case version.Prepare:
+		return d.prepare(a.Version)
+	case version.Activate:
+		d.activate(a.Version)
+	case version.SetAside:
+		return d.setAside(a.Version, a.Partition)
+	case version.Cancel:
+		d.loads[a.Version].cancel()
+	case version.Retire:
+		d.retire(a.Version)
+	case version.Close:
+		d.startClosing(a.Version)
+	case version.Delete:
+		d.work(func() message { return d.delete(a.Version) })
+	}
+	return nil
+}
+
+// An outcome is the event that some work has ended with.
+type outcome struct{ event version.Event }
+
+// tell implements message.
+func (o outcome) tell(d *db) { d.handle(o.event) }
+
+func (d *db) activate(name string) {
+	old := d.set.Current()
+	if err := d.set.Activate(name); err != nil {
+		d.log.Error("bug: version cannot be activated", "version", name, "error", err)
+		return
+	}
+	f := d.facts[name]
+	f.activeAt = time.Now()
+	attrs := []any{"version", name, "after", f.activeAt.Sub(f.found).Round(time.Millisecond)}
+	if old != "" {
+		attrs = append(attrs, "instead_of", old)
+	}
+	d.log.Info("version active", attrs...)
+}
+
+// setAside has the next load replace a block. A file that cannot be moved away
+// will be found again by that load, which then ends with the partition missing.
+func (d *db) setAside(name string, partition int) version.Event {
+	l := d.live[name]
+	log := d.log.With("version", name, "partition", partition)
+	dir, err := d.node.o.Store.Dir(d.name, name)
+	if err == nil {
+		err = dir.SetAside(partition)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Error("a damaged block cannot be set aside", "error", err)
+	} else {
+		l.forget(partition)
+	}
+	l.v.SetDamaged(partition)
+	return d.seen(l)
+}
+
+// retire waits until nobody has asked for a version for long enough.
+func (d *db) retire(name string) {
+	d.set.Retire(name)
+	v := d.live[name].v
+	d.work(func() message {
+		idle := outcome{version.Idle{Version: name}}
+		for {
+			wait := d.linger() - v.Idle()
+			if wait <= 0 {
+				return idle
+			}
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-d.ctx.Done():
+				timer.Stop()
+				return idle
+			}
+		}
+	})
+}
+
+func (d *db) linger() time.Duration {
+	return d.node.o.Cluster.Linger(d.node.reloadable.Load().VersionRemoveTimeout)
+}
+
+// startClosing takes a version out of the set, and closes it when its readers
+// have let go.
+func (d *db) startClosing(name string) {
+	v := d.set.Remove(name)
+	delete(d.live, name)
+	d.node.o.Cluster.Withdraw(d.name, name)
+	d.closeLater(v, func() { d.send(outcome{version.Closed{Version: name}}) })
+}
+
+// closeLater closes a version that is not in the set, and then calls done. Its
+// readers may take as long as they need: at shutdown the server cuts them off.
+func (d *db) closeLater(v *version.Version, done func()) {
+	d.closing.Go(func() {
+		if err := v.Close(d.node.patience); err != nil {
+			d.log.Warn("closing a version", "version", v.Info().Name, "error", err)
+		}
+		done()
+	})
+}
+
+func (d *db) delete(name string) message {
+	err := d.node.o.Store.Remove(d.name, name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return outcome{version.Deleted{Version: name, Err: err.Error()}}
+	}
+	return outcome{version.Deleted{Version: name}}
+}

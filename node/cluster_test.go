@@ -1,0 +1,235 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/blocks"
+	"sequins/version"
+)
+
+// A testCluster is what a node is told of its peers.
+type testCluster struct {
+	mu         sync.Mutex
+	peers      map[string][]int // partitions that one peer holds, by version
+	owned      []int            // nil: all
+	advertised map[string][]int
+	changes    chan struct{}
+}
+
+func newCluster() *testCluster {
+	return &testCluster{peers: map[string][]int{}, advertised: map[string][]int{}, changes: make(chan struct{}, 1)}
+}
+
+func (c *testCluster) Owned(db, v string, partitions int) []int {
+	if c.owned != nil {
+		return c.owned
+	}
+	return version.Solo{}.Owned(db, v, partitions)
+}
+
+func (c *testCluster) Peers(db, v string, partition int) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.peers[v], partition) {
+		return []string{"peer:1"}
+	}
+	return nil
+}
+
+func (c *testCluster) Advertise(db, v string, partition int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.advertised[v] = append(c.advertised[v], partition)
+}
+
+func (c *testCluster) Withdraw(db, v string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.advertised, v)
+}
+
+func (c *testCluster) Missing(db, v string, held []bool, minReplication int) []int {
+	var missing []int
+	for p, h := range held {
+		n := len(c.Peers(db, v, p))
+		if h {
+			n++
+		}
+		if n < minReplication {
+			missing = append(missing, p)
+		}
+	}
+	return missing
+}
+
+func (c *testCluster) Linger(d time.Duration) time.Duration { return d }
+
+func (c *testCluster) Changes() <-chan struct{} { return c.changes }
+
+// hold says that a peer has partitions of a version.
+func (c *testCluster) hold(v string, partitions ...int) {
+	c.mu.Lock()
+	c.peers[v] = partitions
+	c.mu.Unlock()
+	wake(c.changes)
+}
+
+func (c *testCluster) has(v string) []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(slices.Values(c.advertised[v]))
+}
+
+// A deaf listener has no connections.
+type deaf struct{ net.Listener }
+
+func (deaf) Close() error { return nil }
+
+// follow starts a node that does everything but answer requests, in a bubble
+// of synctest. The result stops it.
+func (f *fixture) follow(change func(*Options)) (*Node, func()) {
+	f.t.Helper()
+	store, err := blocks.OpenStore(f.store)
+	must(f.t, err)
+	o := Options{Source: f.source, Store: store, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil))}
+	change(&o)
+	n, err := New(o)
+	must(f.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	must(f.t, n.start(ctx))
+	close(n.serving)
+	n.following.Go(func() { n.follow(ctx) })
+	return n, func() {
+		cancel()
+		n.following.Wait()
+		for _, d := range n.dbs {
+			must(f.t, d.close())
+		}
+		must(f.t, store.Close())
+	}
+}
+
+// TestOldVersionLingers: it stays for version_remove_timeout after the last
+// request for it, and is read from by its name until then.
+func TestOldVersionLingers(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("fruit", "2", 2, fruit...)
+	f.remove("fruit", "2", "_SUCCESS")
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		n, stop := f.follow(func(o *Options) {
+			o.Cluster, o.VersionRemoveTimeout, o.RefreshPeriod = c, 10*time.Minute, time.Minute
+			o.Load = requireSuccess
+		})
+		defer stop()
+		set := n.Set([]byte("fruit"))
+		by := func(name string) bool {
+			h := set.AcquireVersion(name)
+			if h != nil {
+				h.Release()
+			}
+			return h != nil
+		}
+		time.Sleep(time.Second)
+		if set.Current() != "1" || !by("1") {
+			t.Fatalf("current is %q", set.Current())
+		}
+		if diff := cmp.Diff([]int{0, 1}, c.has("1")); diff != "" {
+			t.Errorf("advertised of 1:\n%s", diff)
+		}
+		f.finish("fruit", "2")
+		time.Sleep(2 * time.Minute) // a refresh, and the load
+		if set.Current() != "2" {
+			t.Fatalf("current is %q", set.Current())
+		}
+		time.Sleep(7 * time.Minute)
+		if !by("1") {
+			t.Fatal("it did not stay for its time")
+		}
+		time.Sleep(9 * time.Minute)
+		if s := n.Status().DBs["fruit"].Versions["1"].Nodes["localhost"]; s.State != "REMOVING" || len(c.has("1")) != 2 {
+			t.Errorf("after 9 minutes more it is %+v, advertised %v", s, c.has("1"))
+		}
+		time.Sleep(2 * time.Minute)
+		if by("1") || len(c.has("1")) != 0 || f.onDisk("fruit") != "2" {
+			t.Errorf("it stays on: by name %v, advertised %v, on disk %s", by("1"), c.has("1"), f.onDisk("fruit"))
+		}
+	})
+}
+
+// TestSwitchDoesNotWaitForOwnLoad: other nodes have the version, so this one
+// switches and proxies, and goes on loading.
+func TestSwitchDoesNotWaitForOwnLoad(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 3, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.owned = []int{1}
+		n, stop := f.follow(func(o *Options) { o.Cluster, o.MinReplication = c, 1 })
+		defer stop()
+		set := n.Set([]byte("fruit"))
+		time.Sleep(time.Second)
+		if set.Current() != "" {
+			t.Fatal("it is active without the partitions of others")
+		}
+		s := n.Status().DBs["fruit"].Versions["1"].Nodes["localhost"]
+		if diff := cmp.Diff([]int{1}, s.Partitions); diff != "" || s.State != "BUILDING" ||
+			s.Detail != "prepared, waiting for 2 partitions of other nodes" {
+			t.Errorf("its own partition is loaded: %+v", s)
+		}
+		if h := set.AcquireVersion("1"); h == nil {
+			t.Error("a prepared version is not here for peers")
+		} else {
+			if _, _, err := h.Get(0, []byte("fig"), nil); err != version.ErrNotLocal {
+				t.Errorf("a partition of others: %v", err)
+			}
+			h.Release()
+		}
+		c.hold("1", 0)
+		time.Sleep(time.Second)
+		if set.Current() != "" {
+			t.Fatal("it is active without partition 2")
+		}
+		c.hold("1", 0, 2)
+		time.Sleep(time.Second)
+		if set.Current() != "1" {
+			t.Fatal("it does not become active")
+		}
+		h := set.Acquire()
+		defer h.Release()
+		if diff := cmp.Diff([]string{"peer:1"}, h.Peers(0)); diff != "" {
+			t.Errorf("peers of partition 0:\n%s", diff)
+		}
+	})
+}
+
+// TestJoiningNodeServesAtOnce: the cluster has a complete version, so a node
+// without any data answers from it at its start, and not after its load.
+func TestJoiningNodeServesAtOnce(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("fruit", "2", 2, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.hold("1", 0, 1)
+		n, stop := f.follow(func(o *Options) { o.Cluster = c })
+		defer stop()
+		if n.Set([]byte("fruit")).Current() != "1" {
+			t.Errorf("at the start it serves %q", n.Set([]byte("fruit")).Current())
+		}
+		time.Sleep(time.Second)
+		if n.Set([]byte("fruit")).Current() != "2" {
+			t.Errorf("later it serves %q", n.Set([]byte("fruit")).Current())
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package node
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// flip changes bits of a block's first page behind the back of everybody.
+func (f *fixture) flip(db, version, block string) {
+	f.t.Helper()
+	path := filepath.Join(f.store, "data", db, version, block)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(f.t, err)
+	defer file.Close()
+	b := make([]byte, 16)
+	_, err = file.ReadAt(b, 8)
+	must(f.t, err)
+	for i := range b {
+		b[i] ^= 0x55
+	}
+	_, err = file.WriteAt(b, 8)
+	must(f.t, err)
+}
+
+// TestCorruptBlockIsLoadedAgain damages a block that is being served.
+func TestCorruptBlockIsLoadedAgain(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	f.flip("fruit", "1", "00000.block")
+	if got := r.get("/fruit/fig"); got.status != http.StatusInternalServerError {
+		t.Fatalf("from a damaged page: %+v", got)
+	}
+	r.eventually("it is mended", func() bool { return r.get("/fruit/fig").body == "fig of 1" })
+	if n := f.log.count("a block is damaged"); n != 1 {
+		t.Errorf("the log says so %d times", n)
+	}
+	r.eventually("and whole", func() bool {
+		s := r.node("fruit", "1")
+		return s.State == "ACTIVE" && s.Error == "" && s.Progress == nil && len(s.Partitions) == 1
+	})
+	aside, err := filepath.Glob(filepath.Join(f.store, "data", "fruit", "1", "*.corrupt-*"))
+	if err != nil || len(aside) != 1 {
+		t.Errorf("set aside: %q", aside)
+	}
+}
+
+// TestCorruptBlockIsServedMeanwhile: the block cannot be loaded again, so one
+// page of it stays unreadable, and the others do not.
+func TestCorruptBlockIsServedMeanwhile(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	f.damage("fruit", "1", "part-r-00000")
+	f.flip("fruit", "1", "00000.block")
+	bad, good := 0, 0
+	count := func() {
+		bad, good = 0, 0
+		for _, key := range fruit {
+			switch got := r.get("/fruit/" + key); {
+			case got.status == http.StatusInternalServerError:
+				bad++
+			case got.body == key+" of 1":
+				good++
+			}
+		}
+	}
+	count()
+	r.eventually("the reload fails", func() bool { return r.node("fruit", "1").Error != "" })
+	if s := r.node("fruit", "1"); s.State != "ACTIVE" || !s.Current || len(s.Partitions) != 1 {
+		t.Errorf("a damaged version that is being served: %+v", s)
+	}
+	before := []int{bad, good}
+	count()
+	if bad == 0 || good == 0 || bad != before[0] || good != before[1] || bad+good != len(fruit) {
+		t.Errorf("%d keys bad, %d good; before %v", bad, good, before)
+	}
+	f.put("fruit", "2", 2, fruit...)
+	r.Refresh()
+	r.serves("fruit", "2")
+}
+
+// TestCorruptBlockAtStart finds the damage before the block is served.
+func TestCorruptBlockAtStart(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	path := filepath.Join(f.store, "data", "fruit", "1", "00001.block")
+	must(t, os.Truncate(path, 100))
+	r = f.run()
+	r.serves("fruit", "1")
+	for _, key := range fruit {
+		if got := r.get("/fruit/" + key); got.body != key+" of 1" {
+			t.Errorf("%s: %+v", key, got)
+		}
+	}
+}
+
+// TestCorruptBlockOfChangedFiles: what clients are answered from cannot become
+// something else, so the block is not loaded from files that are not those it
+// was made of.
+func TestCorruptBlockOfChangedFiles(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	f.remove("fruit", "1")
+	f.put("fruit", "1", 3, fruit...)
+	f.flip("fruit", "1", "00000.block")
+	for _, key := range fruit {
+		r.get("/fruit/" + key)
+	}
+	r.eventually("it says why", func() bool { return strings.Contains(r.node("fruit", "1").Error, errChanged.Error()) })
+	if s := r.node("fruit", "1"); s.State != "ACTIVE" || len(s.Partitions) != 1 {
+		t.Errorf("the version: %+v", s)
+	}
+	if _, err := os.Stat(filepath.Join(f.store, "data", "fruit", "1", "00001.block")); err != nil {
+		t.Errorf("its other block: %v", err)
+	}
+}
+
+// TestBlockUnderAnotherName: a block that is not the partition it is called is
+// as good as a damaged one.
+func TestBlockUnderAnotherName(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	dir := filepath.Join(f.store, "data", "fruit", "1")
+	data, err := os.ReadFile(filepath.Join(dir, "00000.block"))
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, "00001.block"), data, 0o644))
+	r = f.run()
+	r.serves("fruit", "1")
+	for _, key := range fruit {
+		if got := r.get("/fruit/" + key); got.body != key+" of 1" {
+			t.Errorf("%s: %+v", key, got)
+		}
+	}
+	if f.log.count("is partition 0 of 2") != 1 {
+		t.Error("nobody is told")
+	}
+}

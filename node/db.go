@@ -1,0 +1,249 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sequins/version"
+)
+
+// tick is how often finished partitions of running loads are looked for.
+const tick = 200 * time.Millisecond
+
+// A db follows one database. What is not a channel, an atomic or a set belongs
+// to the goroutine of run.
+type db struct {
+	node *Node
+	name string
+	log  *slog.Logger
+	set  *version.Set
+	view atomic.Pointer[view]
+
+	ctx    context.Context // of everything that works in the background
+	cancel context.CancelFunc
+
+	state version.State
+	facts map[string]*facts   // of each entry of state
+	live  map[string]*live    // of each version in set
+	loads map[string]*loading // that have not ended
+	tick  *time.Ticker        // runs while there are loads
+
+	listing    bool   // the versions are being listed
+	again      bool   // and have to be once more
+	unfinished string // the newest version that does not exist yet, and why
+
+	// leaving: it is not in the source any more. It belongs to the follower.
+	leaving bool
+
+	begun    chan struct{}  // closed when what is here has been opened
+	refresh  chan struct{}  // the versions are to be listed
+	gone     chan struct{}  // the db is not in the source any more
+	survey   chan struct{}  // the cluster has changed
+	messages chan message   // from the goroutines below
+	working  sync.WaitGroup // listing, loading, waiting for idleness, deleting
+	closing  sync.WaitGroup // versions that wait for their readers
+	stopped  chan struct{}  // closed when nobody takes messages any more
+}
+
+// A message is what a goroutine of a db has to tell it.
+type message interface{ tell(d *db) }
+
+// facts are what is to be known of a version beside its state.
+type facts struct {
+	created  time.Time // first seen by this node, maybe before a restart
+	found    time.Time // first seen by this process
+	activeAt time.Time
+}
+
+// begin says how a db begins.
+type begin struct {
+	read bool // the list of databases could be read, so the list of versions should be
+	gone bool // it is on the disk, and not in the source
+}
+
+func newDB(ctx context.Context, n *Node, name string) *db {
+	d := &db{
+		node: n, name: name, log: n.log.With("db", name),
+		set:      version.NewSet(name),
+		facts:    make(map[string]*facts),
+		live:     make(map[string]*live),
+		loads:    make(map[string]*loading),
+		tick:     time.NewTicker(tick),
+		begun:    make(chan struct{}),
+		refresh:  make(chan struct{}, 1),
+		gone:     make(chan struct{}, 1),
+		survey:   make(chan struct{}, 1),
+		messages: make(chan message),
+		stopped:  make(chan struct{}),
+	}
+	d.ctx, d.cancel = context.WithCancel(ctx)
+	d.tick.Stop()
+	d.view.Store(&view{})
+	return d
+}
+
+// run follows the database until ctx ends, which newDB was given too, or
+// nothing is left of it. Versions may be open then: see close.
+func (d *db) run(ctx context.Context, b begin) {
+	d.begin(b)
+	close(d.begun)
+	for ctx.Err() == nil && !d.state.Finished() {
+		d.next()
+		d.publish()
+	}
+	d.stop()
+	if d.state.Finished() {
+		select {
+		case d.node.left <- d:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// begin opens what is complete, and orders the first loads.
+func (d *db) begin(b begin) {
+	defer d.publish()
+	local, err := d.node.o.Store.Versions(d.name)
+	if err != nil {
+		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
+	}
+	start := version.Start{Local: local}
+	switch {
+	case b.gone:
+		d.log.Info("database removed: it is on the disk and not in the source")
+		start.Read = true
+	case b.read:
+		l := d.list(startTimeout, "", known(local))
+		start.Listed, start.Read, d.unfinished = l.versions, l.err == nil, l.unfinished
+	}
+	d.handle(start)
+	if b.gone {
+		d.handle(version.Gone{})
+	}
+}
+
+// next takes one event, whatever comes first.
+func (d *db) next() {
+	select {
+	case <-d.ctx.Done():
+	case m := <-d.messages:
+		m.tell(d)
+	case <-d.refresh:
+		d.startListing()
+	case <-d.gone:
+		d.handle(version.Gone{})
+	case <-d.survey:
+		for name := range d.live {
+			d.look(name)
+		}
+	case <-d.tick.C:
+		for name, l := range d.loads {
+			d.progress(name, l)
+		}
+	case c := <-d.set.Corruptions():
+		d.log.Error("a block is damaged", "version", c.Version,
+			"partition", c.Partition, "error", c.Err)
+		d.handle(version.Corrupted{Version: c.Version, Partition: c.Partition})
+	}
+}
+
+// handle gives an event to the state machine, carries out what it says, and
+// goes on with the events that come of it.
+func (d *db) handle(events ...version.Event) {
+	for len(events) > 0 {
+		before := d.state
+		var actions []version.Action
+		d.state, actions = version.Next(before, events[0])
+		events = events[1:]
+		d.note(before)
+		for _, a := range actions {
+			if e := d.carryOut(a); e != nil {
+				events = append(events, e)
+			}
+		}
+	}
+}
+
+// note keeps facts of the versions that there are, and logs what has become of
+// them.
+func (d *db) note(before version.State) {
+	for _, v := range d.state.Entries {
+		old, found := before.Entry(v.Name)
+		log := d.log.With("version", v.Name)
+		if !found {
+			d.facts[v.Name] = &facts{created: time.Now(), found: time.Now()}
+			log.Info("version found")
+		}
+		if v.Reason != "" && (v.Failed && !old.Failed) {
+			log.Error("version failed; it will be tried again at the next refresh", "state", v.Status, "error", v.Reason)
+		}
+		if v.Status == version.Removing && old.Status != version.Removing {
+			log.Info("version superseded or withdrawn", "was", old.Status)
+		}
+	}
+	for _, v := range before.Entries {
+		if _, found := d.state.Entry(v.Name); !found {
+			delete(d.facts, v.Name)
+			if v.Status == version.Removing {
+				d.log.Info("version removed", "version", v.Name)
+			}
+		}
+	}
+}
+
+// look tells the state machine how much of a version is here.
+func (d *db) look(name string) {
+	if l := d.live[name]; l != nil {
+		d.handle(d.seen(l))
+	}
+}
+
+// work runs f in a goroutine that stop waits for, and takes the message that
+// it ends with.
+func (d *db) work(f func() message) {
+	d.working.Go(func() { d.send(f()) })
+}
+
+// send gives a message to the db, unless that has stopped.
+func (d *db) send(m message) {
+	select {
+	case d.messages <- m:
+	case <-d.stopped:
+	}
+}
+
+// stop ends everything that works in the background.
+func (d *db) stop() {
+	d.cancel()
+	d.tick.Stop()
+	done := make(chan struct{})
+	go func() {
+		d.working.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case <-d.messages: // too late to matter
+		case <-done:
+			close(d.stopped)
+			return
+		}
+	}
+}
+
+// close closes all versions, as soon as their readers let go of them. It is
+// called after run.
+func (d *db) close() error {
+	var errs []error
+	for name := range d.live {
+		if v := d.set.Remove(name); v != nil {
+			errs = append(errs, v.Close(d.node.patience))
+		}
+	}
+	d.closing.Wait()
+	return errors.Join(errs...)
+}

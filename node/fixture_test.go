@@ -1,0 +1,322 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sequins/blocks"
+	"sequins/sequencefile"
+	"sequins/server"
+	"sequins/shard"
+	"sequins/source"
+	"sequins/source/local"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+}
+
+// patience is how long a test waits for what should take milliseconds.
+const patience = 30 * time.Second
+
+// A fixture is a source and a store, and at most one node on them at a time.
+type fixture struct {
+	t      *testing.T
+	root   string // the source
+	store  string
+	source *testSource
+	log    *lines
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "source")
+	must(t, os.Mkdir(root, 0o755))
+	src, err := local.New(root)
+	must(t, err)
+	f := &fixture{t: t, root: root, store: filepath.Join(t.TempDir(), "store"),
+		source: &testSource{Source: src}, log: &lines{}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(f.log.String())
+		}
+	})
+	return f
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A testSource is a source that can be made to fail or to wait.
+type testSource struct {
+	source.Source
+	down atomic.Bool
+	gate atomic.Pointer[gate] // for data files
+}
+
+// A gate lets reading begin when it is opened.
+type gate struct {
+	opened  chan struct{}
+	waiting chan string // a file that somebody wants to read
+}
+
+var errDown = errors.New("connection refused")
+
+func (s *testSource) Databases(ctx context.Context) ([]string, error) {
+	if s.down.Load() {
+		return nil, errDown
+	}
+	return s.Source.Databases(ctx)
+}
+
+func (s *testSource) Versions(ctx context.Context, db string) ([]string, error) {
+	if s.down.Load() {
+		return nil, errDown
+	}
+	return s.Source.Versions(ctx, db)
+}
+
+func (s *testSource) Invalid(ctx context.Context, db string) ([]string, error) {
+	return source.Invalid(ctx, s.Source, db)
+}
+
+func (s *testSource) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
+	if s.down.Load() {
+		return nil, errDown
+	}
+	if g := s.gate.Load(); g != nil && name != source.SuccessFile {
+		select {
+		case g.waiting <- db + "/" + version + "/" + name:
+		default:
+		}
+		select {
+		case <-g.opened:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return s.Source.Open(ctx, db, version, name, offset)
+}
+
+// shut makes all reading of data files wait until the result is called.
+func (s *testSource) shut() (g *gate, open func()) {
+	g = &gate{opened: make(chan struct{}), waiting: make(chan string, 1)}
+	s.gate.Store(g)
+	return g, func() {
+		s.gate.CompareAndSwap(g, nil)
+		close(g.opened)
+	}
+}
+
+// put writes a version of the given number of files, with _SUCCESS, as a job
+// does it: hidden first, then in one step. Every key has the value
+// "<key> of <version>".
+func (f *fixture) put(db, version string, files int, keys ...string) {
+	f.t.Helper()
+	must(f.t, os.MkdirAll(filepath.Join(f.root, db), 0o755))
+	temp := filepath.Join(f.root, db, "_temporary")
+	must(f.t, os.Mkdir(temp, 0o755))
+	for i := range files {
+		f.putFile(filepath.Join(temp, fmt.Sprintf("part-r-%05d", i)), version, func(key string) bool {
+			return shard.String.Partition([]byte(key), files) == i
+		}, keys)
+	}
+	must(f.t, os.WriteFile(filepath.Join(temp, "_SUCCESS"), nil, 0o644))
+	must(f.t, os.Rename(temp, filepath.Join(f.root, db, version)))
+}
+
+func (f *fixture) putFile(path, version string, in func(string) bool, keys []string) {
+	f.t.Helper()
+	file, err := os.Create(path)
+	must(f.t, err)
+	w, err := sequencefile.NewWriter(file, sequencefile.WriterOptions{SyncSeed: "seed"})
+	must(f.t, err)
+	for _, key := range keys {
+		if in(key) {
+			must(f.t, w.Append([]byte(key), []byte(key+" of "+version)))
+		}
+	}
+	must(f.t, w.Close())
+	must(f.t, file.Close())
+}
+
+// damage cuts a file of a version short. The version keeps the others.
+func (f *fixture) damage(db, version, file string) {
+	f.t.Helper()
+	path := filepath.Join(f.root, db, version, file)
+	data, err := os.ReadFile(path)
+	must(f.t, err)
+	must(f.t, os.WriteFile(path, data[:len(data)-3], 0o644))
+}
+
+func (f *fixture) remove(path ...string) {
+	f.t.Helper()
+	must(f.t, os.RemoveAll(filepath.Join(append([]string{f.root}, path...)...)))
+}
+
+// onDisk lists the versions of a db in the store, and what has not been
+// cleared away.
+func (f *fixture) onDisk(db string) string {
+	entries, err := os.ReadDir(filepath.Join(f.store, "data", db))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		f.t.Error(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// A running is a node that runs.
+type running struct {
+	*Node
+	f      *fixture
+	url    string
+	client *http.Client
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// run starts a node, and returns when it answers. It is stopped at the end of
+// the test, if not before.
+func (f *fixture) run(change ...func(*Options)) *running {
+	f.t.Helper()
+	store, err := blocks.OpenStore(f.store)
+	must(f.t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(f.t, err)
+	o := Options{
+		Source: f.source, SourceName: f.root, Store: store, Listener: ln,
+		Logger: slog.New(slog.NewTextHandler(f.log, nil)), Build: "test",
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	n, err := New(o)
+	must(f.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{Node: n, f: f, url: "http://" + ln.Addr().String(), cancel: cancel, done: make(chan error, 1),
+		client: &http.Client{Transport: &http.Transport{}}}
+	go func() { r.done <- n.Run(ctx) }()
+	f.t.Cleanup(func() { r.stop() })
+	r.get("/livez")
+	return r
+}
+
+// stop shuts the node down and waits for that.
+func (r *running) stop() {
+	r.f.t.Helper()
+	r.cancel()
+	r.client.CloseIdleConnections()
+	select {
+	case err, first := <-r.done:
+		if first {
+			close(r.done)
+		}
+		if err != nil {
+			r.f.t.Errorf("Run: %v", err)
+		}
+	case <-time.After(patience):
+		r.f.t.Error("the node does not stop")
+	}
+}
+
+// An answer is what a GET got.
+type answer struct {
+	status        int
+	body, version string
+}
+
+func (r *running) get(path string) answer {
+	r.f.t.Helper()
+	a, err := r.try(path)
+	must(r.f.t, err)
+	return a
+}
+
+func (r *running) try(path string) (answer, error) {
+	resp, err := r.client.Get(r.url + path)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, string(body), resp.Header.Get("X-Sequins-Version")}, err
+}
+
+// eventually waits for something to become true.
+func (r *running) eventually(what string, f func() bool) {
+	r.f.t.Helper()
+	for deadline := time.Now().Add(patience); !f(); {
+		if time.Now().After(deadline) {
+			r.f.t.Fatalf("never: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// serves waits until a version of a db is the current one.
+func (r *running) serves(db, version string) {
+	r.f.t.Helper()
+	r.eventually(db+" is served from "+version, func() bool {
+		s := r.Set([]byte(db))
+		return s != nil && s.Current() == version
+	})
+}
+
+// node returns what the status says of a version on this node.
+func (r *running) node(db, version string) server.NodeStatus {
+	return r.Status().DBs[db].Versions[version].Nodes["localhost"]
+}
+
+// lines collects a log.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// count returns how many lines have all of the words.
+func (l *lines) count(words ...string) int {
+	n := 0
+line:
+	for line := range strings.Lines(l.String()) {
+		for _, w := range words {
+			if !strings.Contains(line, w) {
+				continue line
+			}
+		}
+		n++
+	}
+	return n
+}

@@ -1,0 +1,231 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"sequins/source"
+)
+
+const (
+	// startTimeout is how long the start waits for the source before it serves
+	// what is on the disk.
+	startTimeout = 15 * time.Second
+	// listTimeout bounds one listing of the source.
+	listTimeout = 2 * time.Minute
+	// maxListings is how many databases have their versions listed at a time.
+	maxListings = 32
+	// minBackoff and maxBackoff bound the time until a source that could not
+	// be read is tried again.
+	minBackoff = time.Second
+	maxBackoff = 5 * time.Minute
+)
+
+// start finds out what there is, in the source or else on the disk, and opens
+// what is complete. Loads are ordered but do not begin.
+func (n *Node) start(ctx context.Context) error {
+	local, err := n.o.Store.Databases()
+	if err != nil {
+		return fmt.Errorf("reading the local store: %w", err)
+	}
+	names, err := n.databases(ctx, startTimeout)
+	for _, name := range names {
+		n.add(ctx, name, begin{read: true})
+	}
+	for _, name := range local {
+		if n.dbs[name] == nil {
+			n.add(ctx, name, begin{read: err == nil, gone: err == nil})
+		}
+	}
+	for _, d := range n.dbs {
+		<-d.begun
+	}
+	n.publish()
+	return nil
+}
+
+// add makes a db and starts its goroutine.
+func (n *Node) add(ctx context.Context, name string, b begin) {
+	d := newDB(ctx, n, name)
+	d.leaving = b.gone
+	n.dbs[name] = d
+	n.following.Go(func() { d.run(ctx, b) })
+}
+
+// follow lists the source when it is time to: at each refresh, and after a
+// while if it could not be read.
+func (n *Node) follow(ctx context.Context) {
+	f := follower{Node: n, full: n.after(n.reloadable.Load().RefreshPeriod)}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		timer.Reset(f.wait())
+		select {
+		case <-ctx.Done():
+			return
+		case d := <-n.left:
+			f.forget(d)
+		case <-n.applied:
+			f.full = n.after(n.reloadable.Load().RefreshPeriod)
+		case <-n.o.Cluster.Changes():
+			for _, d := range n.dbs {
+				wake(d.survey)
+			}
+		case <-n.health.failed:
+			f.retryLater()
+		case <-n.refresh:
+			f.look(ctx, true)
+		case <-timer.C:
+			f.look(ctx, !f.full.IsZero() && !time.Now().Before(f.full))
+		}
+	}
+}
+
+// A follower is the state of follow.
+type follower struct {
+	*Node
+	full  time.Time // of the next refresh; zero: when asked to
+	retry time.Time // of the next attempt at what has failed; zero: nothing has
+	// missed: dbs were found in the source and not added, because their last
+	// lives were not over.
+	missed bool
+}
+
+// after returns the time in a while from now; zero for never if d is.
+func (n *Node) after(d time.Duration) time.Time {
+	if d <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(d)
+}
+
+// wait returns how long nothing has to be done.
+func (f *follower) wait() time.Duration {
+	next := f.full
+	if next.IsZero() || !f.retry.IsZero() && f.retry.Before(next) {
+		next = f.retry
+	}
+	if next.IsZero() {
+		return 24 * time.Hour
+	}
+	return time.Until(next)
+}
+
+// retryLater plans another attempt: the longer it has failed, the later.
+func (f *follower) retryLater() {
+	since := f.health.failingSince()
+	if since.IsZero() || !f.retry.IsZero() {
+		return
+	}
+	d := min(max(time.Since(since), minBackoff), maxBackoff)
+	d += rand.N(d / 8)
+	f.retry = time.Now().Add(d)
+	f.log.Warn("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
+}
+
+// look lists the databases, starts and ends them as they come and go, and has
+// the versions of the others listed: of all of them, or, if this is not a
+// refresh, of those where that has failed.
+func (f *follower) look(ctx context.Context, full bool) {
+	f.retry = time.Time{}
+	if full {
+		f.full = f.after(f.reloadable.Load().RefreshPeriod)
+	}
+	full = full || f.health.rootFailing() // its refresh is still to come
+	names, err := f.databases(ctx, listTimeout)
+	if err != nil {
+		return
+	}
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[name] = true
+		switch d := f.dbs[name]; {
+		case d == nil:
+			f.log.Info("database found", "db", name)
+			f.add(ctx, name, begin{read: true})
+		case d.leaving:
+			f.missed = true
+		case full || f.health.isFailing(name):
+			wake(d.refresh)
+		}
+	}
+	for name, d := range f.dbs {
+		if !there[name] {
+			f.remove(d)
+		}
+	}
+	f.publish()
+}
+
+// remove has a db end that is not in the source any more, or try again to.
+func (f *follower) remove(d *db) {
+	if !d.leaving {
+		d.leaving = true
+		d.log.Info("database removed: it is not in the source any more")
+	}
+	f.health.ok(d.name)
+	wake(d.gone)
+}
+
+// forget takes note that nothing is left of a db.
+func (f *follower) forget(d *db) {
+	delete(f.dbs, d.name)
+	f.o.Metrics.Load.Forget(d.name)
+	f.health.forget(d.name)
+	if f.missed && !f.anyLeaving() {
+		f.missed = false
+		f.Refresh()
+	}
+}
+
+func (f *follower) anyLeaving() bool {
+	for _, d := range f.dbs {
+		if d.leaving {
+			return true
+		}
+	}
+	return false
+}
+
+// databases lists the databases of the source, and keeps the books of that.
+func (n *Node) databases(ctx context.Context, timeout time.Duration) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	names, err := n.o.Source.Databases(ctx)
+	if err != nil {
+		n.sourceFailed(ctx, "", err)
+		return nil, err
+	}
+	n.sourceRead(ctx, "")
+	return names, nil
+}
+
+// sourceFailed takes note that the source, or a db of it, could not be listed.
+func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return // we are shutting down
+	}
+	n.health.fail(db, err)
+	attrs := []any{"error", err}
+	if db != "" {
+		attrs = append(attrs, "db", db)
+	}
+	n.log.Error("the source cannot be listed; serving goes on", attrs...)
+}
+
+// sourceRead takes note that it could, and reports what is left out.
+func (n *Node) sourceRead(ctx context.Context, db string) {
+	if since := n.health.ok(db); !since.IsZero() {
+		n.log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
+	}
+	names, err := source.Invalid(ctx, n.o.Source, db)
+	if err != nil {
+		return // it was listed a moment ago, and will be again
+	}
+	for _, warning := range n.health.leftOut(db, names) {
+		n.log.Warn(warning)
+	}
+}

@@ -1,0 +1,290 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/blocks"
+	"sequins/load"
+	"sequins/source"
+)
+
+func requireSuccess(string) load.Options { return load.Options{RequireSuccess: true} }
+
+// finish gives a version the _SUCCESS file that was taken from it.
+func (f *fixture) finish(db, version string) {
+	f.t.Helper()
+	must(f.t, os.WriteFile(filepath.Join(f.root, db, version, "_SUCCESS"), nil, 0o644))
+}
+
+// A watched source notes when its databases are listed.
+type watched struct {
+	*testSource
+	mu    sync.Mutex
+	begun time.Time
+	at    []time.Duration
+}
+
+func (w *watched) Databases(ctx context.Context) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at = append(w.at, time.Since(w.begun))
+	return w.testSource.Databases(ctx)
+}
+
+func (w *watched) times() []time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := w.at
+	w.at = nil
+	return at
+}
+
+func TestRefreshPeriod(t *testing.T) {
+	f := newFixture(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := &watched{testSource: f.source, begun: time.Now()}
+		n, stop := f.follow(func(o *Options) { o.Source, o.RefreshPeriod = w, 10*time.Minute })
+		defer stop()
+		time.Sleep(35 * time.Minute)
+		if diff := cmp.Diff([]time.Duration{0, 10 * time.Minute, 20 * time.Minute, 30 * time.Minute}, w.times()); diff != "" {
+			t.Errorf("listed at:\n%s", diff)
+		}
+		n.Refresh() // starts the period again
+		time.Sleep(11 * time.Minute)
+		if diff := cmp.Diff([]time.Duration{35 * time.Minute, 45 * time.Minute}, w.times()); diff != "" {
+			t.Errorf("after Refresh, listed at:\n%s", diff)
+		}
+		n.Apply(Reloadable{RefreshPeriod: time.Hour})
+		time.Sleep(90 * time.Minute) // 136
+		if diff := cmp.Diff([]time.Duration{106 * time.Minute}, w.times()); diff != "" {
+			t.Errorf("with another period, listed at:\n%s", diff)
+		}
+		n.Apply(Reloadable{})
+		time.Sleep(100 * time.Hour)
+		if len(w.times()) > 10 {
+			t.Error("without a period it goes on listing")
+		}
+	})
+}
+
+// TestBackoff: a source that cannot be read is tried again, more and more
+// seldom, although there is no refresh period, and is read as soon as it can.
+func TestBackoff(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		w := &watched{testSource: f.source, begun: time.Now()}
+		f.source.down.Store(true)
+		n, stop := f.follow(func(o *Options) { o.Source = w })
+		defer stop()
+		time.Sleep(time.Hour)
+		at := w.times()
+		if len(at) < 15 || len(at) > 30 || at[1] < minBackoff || at[1] > 2*minBackoff {
+			t.Errorf("%d attempts in an hour, at %v", len(at), at)
+		}
+		for i := 2; i < len(at); i++ {
+			if wait := at[i] - at[i-1]; wait > maxBackoff+maxBackoff/8 || wait < at[i-1]-at[i-2]-maxBackoff/8 {
+				t.Errorf("attempts at %v and %v", at[i-1], at[i])
+			}
+		}
+		if since := n.Status().SourceErrorSince; time.Since(since) < time.Hour-2*time.Second {
+			t.Errorf("unreachable since %v", since)
+		}
+		f.source.down.Store(false)
+		time.Sleep(6 * time.Minute)
+		if s := n.Set([]byte("fruit")); s == nil || s.Current() != "1" {
+			t.Error("it does not notice that the source is back")
+		}
+	})
+}
+
+// TestBackoffOfOneDatabase: the versions of one db cannot be listed.
+func TestBackoffOfOneDatabase(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	synctest.Test(t, func(t *testing.T) {
+		src := &partly{testSource: f.source, bad: "nuts"}
+		n, stop := f.follow(func(o *Options) { o.Source = src })
+		defer stop()
+		time.Sleep(30 * time.Second)
+		if n.Set([]byte("fruit")).Current() != "1" || n.Set([]byte("nuts")).Current() != "" {
+			t.Errorf("fruit %q, nuts %q", n.Set([]byte("fruit")).Current(), n.Set([]byte("nuts")).Current())
+		}
+		if ok, _ := n.Ready(); ok || n.Status().SourceError == "" {
+			t.Errorf("ready %v, error %q", ok, n.Status().SourceError)
+		}
+		if lists := src.counts(); lists["fruit"] != 1 || lists["nuts"] < 4 {
+			t.Errorf("listed: %v", lists)
+		}
+		src.repair()
+		time.Sleep(time.Minute)
+		if ok, reason := n.Ready(); !ok || n.Status().SourceError != "" {
+			t.Errorf("not ready: %s, error %q", reason, n.Status().SourceError)
+		}
+	})
+}
+
+// A partly source cannot list the versions of one database.
+type partly struct {
+	*testSource
+	mu    sync.Mutex
+	bad   string
+	lists map[string]int
+}
+
+func (s *partly) Versions(ctx context.Context, db string) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lists == nil {
+		s.lists = map[string]int{}
+	}
+	s.lists[db]++
+	if db == s.bad {
+		return nil, errDown
+	}
+	return s.testSource.Versions(ctx, db)
+}
+
+func (s *partly) counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lists
+}
+
+func (s *partly) repair() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bad = ""
+}
+
+// TestExisting looks for the newest versions that exist.
+func TestExisting(t *testing.T) {
+	versions := map[string]error{ // what listing their files ends in
+		"1": nil, "2": nil, "3": nil, "4": nil, "5": fs.ErrNotExist, "6": fs.ErrPermission, "7": nil,
+	}
+	tests := map[string]struct {
+		unfinished []string
+		current    string
+		exist      []string
+		want       []string
+		why        string
+	}{
+		"the newest three":     {nil, "", nil, []string{"4", "6", "7"}, "5: it has just been removed"},
+		"newer than current":   {nil, "6", nil, []string{"7"}, ""},
+		"nothing newer":        {nil, "7", nil, nil, ""},
+		"unfinished":           {[]string{"7", "4"}, "", nil, []string{"2", "3", "6"}, "7: there is no _SUCCESS file yet"},
+		"known to exist":       {[]string{"7", "4"}, "", []string{"7", "5"}, []string{"5", "6", "7"}, ""},
+		"none":                 {[]string{"1", "2", "3", "4", "6", "7"}, "6", nil, nil, "7: there is no _SUCCESS file yet"},
+		"current is unlisted":  {nil, "65", nil, []string{"7"}, ""},
+		"one that is not read": {[]string{"7"}, "5", nil, []string{"6"}, "7: there is no _SUCCESS file yet"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			for v := range versions {
+				f.put("fruit", v, 1, "fig")
+			}
+			for _, v := range test.unfinished {
+				f.remove("fruit", v, "_SUCCESS")
+			}
+			n, err := New(Options{Source: &selective{f.source, versions}, Store: new(blocks.Store), Listener: deaf{},
+				Reloadable: Reloadable{Load: requireSuccess}})
+			must(t, err)
+			d := newDB(t.Context(), n, "fruit")
+			defer d.cancel()
+			found, why, err := d.existing(t.Context(), test.current, known(test.exist))
+			must(t, err)
+			if diff := cmp.Diff(test.want, found); diff != "" || why != test.why {
+				t.Errorf("unfinished %q, want %q; found:\n%s", why, test.why, diff)
+			}
+		})
+	}
+}
+
+// A selective source cannot list the files of some versions.
+type selective struct {
+	*testSource
+	files map[string]error
+}
+
+func (s *selective) Files(ctx context.Context, db, version string) ([]source.File, error) {
+	if err := s.files[version]; err != nil {
+		return nil, &fs.PathError{Op: "list", Path: version, Err: err}
+	}
+	return s.testSource.Files(ctx, db, version)
+}
+
+// TestListingFailsAsAWhole: if it is not known whether the newest version
+// exists, nothing is known.
+func TestListingFailsAsAWhole(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, "fig")
+	n, err := New(Options{Source: &selective{f.source, map[string]error{"1": errDown}}, Store: new(blocks.Store), Listener: deaf{}})
+	must(t, err)
+	d := newDB(t.Context(), n, "fruit")
+	defer d.cancel()
+	if _, _, err := d.existing(t.Context(), "", nil); !errors.Is(err, errDown) {
+		t.Errorf("existing: %v", err)
+	}
+}
+
+// A slowSource takes its time to say what versions there were when it was
+// asked.
+type slowSource struct{ *testSource }
+
+func (s slowSource) Versions(ctx context.Context, db string) ([]string, error) {
+	names, err := s.testSource.Versions(ctx, db)
+	select {
+	case <-time.After(10 * time.Second):
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return names, err
+}
+
+// TestRefreshDuringListing: a refresh that comes while the versions are being
+// listed is not lost, as they may have changed since.
+func TestRefreshDuringListing(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) { o.Source = slowSource{f.source} })
+		defer stop()
+		n.Refresh()
+		time.Sleep(5 * time.Second)
+		f.put("fruit", "2", 1, fruit...)
+		n.Refresh()
+		time.Sleep(time.Minute)
+		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+			t.Errorf("current is %q", got)
+		}
+	})
+}
+
+// TestSourceTooSlowForStart: what is on the disk is served meanwhile.
+func TestSourceTooSlowForStart(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		n, stop := f.follow(func(o *Options) { o.Source = hanging{f.source} })
+		defer stop()
+		if took := time.Since(began); took != startTimeout || n.Set([]byte("fruit")).Current() != "1" {
+			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current())
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"sequins/blocks"
+	"sequins/shard"
+	"sequins/version"
+)
+
+// live is a version in the set, with what the node has to know of it.
+type live struct {
+	v        *version.Version
+	manifest blocks.Manifest // by which its blocks were, or are being, loaded
+	open     []bool          // partitions whose block in the store is open
+	records  []int64         // of each partition
+	bytes    []int64
+}
+
+func (d *db) newLive(m blocks.Manifest, partitioner shard.Partitioner) *live {
+	return &live{
+		v: version.New(version.Info{
+			DB: d.name, Name: m.Version, Partitions: m.Partitions, Partitioner: partitioner,
+			LastModified: m.LastModified, Cluster: d.node.o.Cluster,
+		}),
+		manifest: m,
+		open:     make([]bool, m.Partitions),
+		records:  make([]int64, m.Partitions),
+		bytes:    make([]int64, m.Partitions),
+	}
+}
+
+// forget has the block of a partition opened again when there is one.
+func (l *live) forget(partition int) {
+	if 0 <= partition && partition < len(l.open) {
+		l.open[partition] = false
+	}
+}
+
+// size returns the records and bytes of the blocks that are open.
+func (l *live) size() (records, bytes int64) {
+	for p := range l.records {
+		records += l.records[p]
+		bytes += l.bytes[p]
+	}
+	return records, bytes
+}
+
+// seen says how much of a version is there.
+func (d *db) seen(l *live) version.Seen {
+	complete, replicated := d.judge(l.v.Info().Name, l.v.Held())
+	return version.Seen{Version: l.v.Info().Name, Complete: complete, Replicated: replicated}
+}
+
+// judge says whether this node holds all of a version that it has to, and
+// whether the cluster holds enough of it to switch to it.
+func (d *db) judge(name string, held []bool) (complete, replicated bool) {
+	cluster := d.node.o.Cluster
+	complete = !slices.ContainsFunc(cluster.Owned(d.name, name, len(held)), func(p int) bool {
+		return p < 0 || p >= len(held) || !held[p]
+	})
+	replicated = len(cluster.Missing(d.name, name, held, d.node.o.MinReplication)) == 0
+	return complete, replicated
+}
+
+// open puts a version into the set if it can be answered from without loading
+// anything: because its blocks are here, or because other nodes have them.
+func (d *db) open(name string) version.Event {
+	l, err := d.openLocal(name)
+	if err == nil && l == nil {
+		l, err = d.openRemote(name)
+	}
+	if err != nil {
+		d.log.Warn("version cannot be opened; it will be loaded again", "version", name, "error", err)
+	}
+	if l == nil {
+		return version.Absent{Version: name}
+	}
+	d.insert(l)
+	if created := l.manifest.Created; !created.IsZero() {
+		d.facts[name].created = created
+	}
+	seen := d.seen(l)
+	d.log.Info("version opened", "version", name, "partitions", len(l.open), "complete", seen.Complete)
+	return seen
+}
+
+// insert puts a version into the set, in the place of one of the same name.
+func (d *db) insert(l *live) {
+	name := l.v.Info().Name
+	if old := d.set.Prepare(l.v); old != nil {
+		d.node.o.Cluster.Withdraw(d.name, name)
+		d.closeLater(old, func() {})
+	}
+	d.live[name] = l
+	for p, open := range l.open {
+		if open {
+			d.node.o.Cluster.Advertise(d.name, name, p)
+		}
+	}
+}
+
+// openLocal opens the blocks of a version; nil if there are not enough.
+func (d *db) openLocal(name string) (*live, error) {
+	dir, err := d.node.o.Store.Dir(d.name, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	partitions, err := dir.Complete()
+	if err != nil {
+		return nil, err
+	}
+	held := make([]bool, dir.Manifest().Partitions)
+	for _, p := range partitions {
+		held[p] = true
+	}
+	if complete, replicated := d.judge(name, held); !complete && !replicated {
+		return nil, nil
+	}
+	partitioner, err := shard.ParsePartitioner(dir.Manifest().Partitioner)
+	if err != nil {
+		return nil, err
+	}
+	l := d.newLive(dir.Manifest(), partitioner)
+	d.openBlocks(l)
+	if complete, replicated := d.judge(name, l.v.Held()); complete || replicated {
+		return l, nil
+	}
+	d.closeLater(l.v, func() {})
+	return nil, nil
+}
+
+// openRemote makes a version of which other nodes have every partition; nil if
+// they do not.
+func (d *db) openRemote(name string) (*live, error) {
+	if len(d.node.o.Cluster.Peers(d.name, name, 0)) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, startTimeout)
+	defer cancel()
+	plan, err := d.loader().Plan(ctx, d.name, name)
+	if err != nil {
+		return nil, err
+	}
+	if _, replicated := d.judge(name, make([]bool, plan.Partitions)); !replicated {
+		return nil, nil
+	}
+	return d.newLive(manifest(plan), plan.Partitioner), nil
+}
+
+// openBlocks makes the partitions readable that have been published since the
+// last time, and says whether there were any. What the store has by another
+// plan is left alone: the load that has found the new one will remove it.
+func (d *db) openBlocks(l *live) (opened bool) {
+	name := l.v.Info().Name
+	dir, err := d.node.o.Store.Dir(d.name, name)
+	if err != nil || !dir.Manifest().SamePlan(l.manifest) {
+		return false
+	}
+	partitions, err := dir.Complete()
+	if err != nil {
+		d.log.Error("the blocks of a version cannot be listed", "version", name, "error", err)
+		return false
+	}
+	for _, p := range partitions {
+		if l.open[p] {
+			continue
+		}
+		if err := l.openBlock(dir, p); err != nil {
+			d.unopened(dir, name, p, err)
+			continue
+		}
+		opened = true
+		if d.live[name] == l {
+			d.node.o.Cluster.Advertise(d.name, name, p)
+		}
+	}
+	return opened
+}
+
+func (l *live) openBlock(dir *blocks.Dir, p int) error {
+	path := dir.BlockPath(p)
+	r, err := blocks.Open(path)
+	if err != nil {
+		return err
+	}
+	props := r.Properties()
+	if props.Partition != p || props.Partitions != len(l.open) {
+		err = &blocks.CorruptError{Path: path, Page: -1,
+			Reason: fmt.Sprintf("is partition %d of %d", props.Partition, props.Partitions)}
+		return errors.Join(err, r.Close())
+	}
+	if err := l.v.Put(p, r); err != nil {
+		return errors.Join(err, r.Close())
+	}
+	l.open[p], l.records[p], l.bytes[p] = true, props.Records, r.Size()
+	return nil
+}
+
+// unopened deals with a block that cannot be opened: if it is damaged, it is
+// moved out of the way, so that it is loaded again.
+func (d *db) unopened(dir *blocks.Dir, name string, p int, err error) {
+	log := d.log.With("version", name, "partition", p)
+	log.Error("a block cannot be opened", "error", err)
+	if !errors.Is(err, blocks.ErrCorrupt) {
+		return
+	}
+	if err := dir.SetAside(p); err != nil {
+		log.Error("a damaged block cannot be set aside", "error", err)
+	}
+}

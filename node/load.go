@@ -1,0 +1,197 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"sequins/blocks"
+	"sequins/load"
+	"sequins/shard"
+	"sequins/version"
+)
+
+// progressPeriod is how often a load that runs is heard of in the log.
+const progressPeriod = 5 * time.Second
+
+// Stages of a load.
+const (
+	waitingForTurn int32 = iota
+	planning
+	copying
+)
+
+// errChanged is why a version cannot be mended that clients are answered from.
+var errChanged = errors.New("the version's files in the source are not those that it was loaded from, and a version must never change")
+
+// A loading is a load that has not ended.
+type loading struct {
+	cancel   context.CancelFunc
+	progress load.Progress
+	stage    atomic.Int32
+	ordered  time.Time
+
+	// The rest belongs to the db's goroutine.
+	manifest    blocks.Manifest // of its plan
+	partitioner shard.Partitioner
+	found       int64 // finished partitions at the last look
+	logged      time.Time
+}
+
+func (d *db) loader() *load.Loader {
+	n := d.node
+	return load.New(n.o.Source, n.o.Store, n.o.Metrics.Load, n.loadOptions(d.name))
+}
+
+// manifest is the one that a load by this plan gives to the store.
+func manifest(p *load.Plan) blocks.Manifest {
+	m := blocks.Manifest{
+		DB: p.DB, Version: p.Version, Format: p.Format, Partitions: p.Partitions,
+		Partitioner: p.Partitioner.String(), Aligned: p.Aligned, LastModified: p.LastModified,
+	}
+	for _, f := range p.Files {
+		m.Files = append(m.Files, blocks.ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime})
+	}
+	return m
+}
+
+func (d *db) startLoad(name string) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	l := &loading{cancel: cancel, ordered: time.Now(), logged: time.Now()}
+	if len(d.loads) == 0 {
+		d.tick.Reset(tick)
+	}
+	d.loads[name] = l
+	d.work(func() message {
+		defer cancel()
+		return loaded{name, d.load(ctx, name, l)}
+	})
+}
+
+// load waits for its turn, finds out how the version is to be loaded, and loads
+// what is missing of this node's partitions.
+func (d *db) load(ctx context.Context, name string, l *loading) error {
+	n := d.node
+	select {
+	case <-n.serving:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case n.slots <- struct{}{}:
+		defer func() { <-n.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	l.stage.Store(planning)
+	loader := d.loader()
+	plan, err := loader.Plan(ctx, d.name, name)
+	if err != nil {
+		return err
+	}
+	answer := make(chan error, 1)
+	d.send(planned{name, manifest(plan), plan.Partitioner, answer})
+	select {
+	case err = <-answer:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	l.stage.Store(copying)
+	want := n.o.Cluster.Owned(d.name, name, plan.Partitions)
+	return loader.Load(ctx, plan, want, &l.progress)
+}
+
+// planned asks whether a load may go on with its plan.
+type planned struct {
+	name        string
+	manifest    blocks.Manifest
+	partitioner shard.Partitioner
+	answer      chan<- error
+}
+
+// tell implements message.
+func (p planned) tell(d *db) {
+	l := d.loads[p.name]
+	l.manifest, l.partitioner = p.manifest, p.partitioner
+	old := d.live[p.name]
+	changed := old != nil && !old.manifest.SamePlan(p.manifest)
+	d.handle(version.Planned{Version: p.name, Changed: changed})
+	switch now := d.live[p.name]; {
+	case now == nil:
+		p.answer <- context.Canceled // it was superseded meanwhile
+	case !now.manifest.SamePlan(p.manifest):
+		p.answer <- errChanged
+	default:
+		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,
+			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,
+			"waited", time.Since(l.ordered).Round(time.Millisecond))
+		p.answer <- nil
+	}
+}
+
+// prepare puts a version into the set by the plan that a load has made.
+func (d *db) prepare(name string) version.Event {
+	l := d.newLive(d.loads[name].manifest, d.loads[name].partitioner)
+	d.insert(l)
+	d.openBlocks(l)
+	return d.seen(l)
+}
+
+// progress makes readable what a load has finished since the last look.
+func (d *db) progress(name string, l *loading) {
+	s := l.progress.Snapshot()
+	if live := d.live[name]; live != nil && s.PartitionsDone != l.found {
+		l.found = s.PartitionsDone
+		if d.openBlocks(live) {
+			d.handle(d.seen(live))
+		}
+	}
+	if l.stage.Load() == copying && time.Since(l.logged) >= progressPeriod {
+		l.logged = time.Now()
+		d.log.Info("loading", append([]any{"version", name}, figures(s)...)...)
+	}
+}
+
+func figures(s load.Snapshot) []any {
+	return []any{
+		"files", fmt.Sprintf("%d/%d", s.FilesDone, s.Files), "bytes", fmt.Sprintf("%d/%d", s.BytesDone, s.Bytes),
+		"partitions", fmt.Sprintf("%d/%d", s.PartitionsDone, s.Partitions), "records", s.Records,
+		"took", time.Since(s.Started).Round(time.Millisecond),
+	}
+}
+
+// loaded says that a load has ended.
+type loaded struct {
+	name string
+	err  error
+}
+
+// tell implements message. What was published stays, whatever the end, and is
+// opened.
+func (m loaded) tell(d *db) {
+	l := d.loads[m.name]
+	ended := version.LoadEnded{Version: m.name}
+	switch {
+	case m.err == nil:
+		d.log.Info("load finished", append([]any{"version", m.name}, figures(l.progress.Snapshot())...)...)
+	case errors.Is(m.err, context.Canceled):
+		d.log.Info("load cancelled", "version", m.name)
+		ended.Err = "cancelled"
+	default:
+		ended.Err = m.err.Error()
+	}
+	if live := d.live[m.name]; live != nil {
+		d.openBlocks(live)
+		d.handle(d.seen(live))
+	}
+	delete(d.loads, m.name)
+	if len(d.loads) == 0 {
+		d.tick.Stop()
+	}
+	d.handle(ended)
+}

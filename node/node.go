@@ -1,0 +1,223 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"sequins/load"
+	"sequins/server"
+	"sequins/version"
+)
+
+// releaseTimeout is how long the last readers may take to let go of their
+// versions when all connections have been closed.
+const releaseTimeout = 5 * time.Second
+
+// A Node follows a source and serves what is in it. Set, Status, Ready,
+// Refresh and Apply may be called from any goroutine, at any time.
+type Node struct {
+	o      Options
+	log    *slog.Logger
+	server *server.Server
+	debug  *http.Server
+
+	reloadable atomic.Pointer[Reloadable]
+	bandwidth  *rate.Limiter
+
+	catalog atomic.Pointer[map[string]*db] // what is served; never changed, only replaced
+	health  health
+	started time.Time
+
+	slots     chan struct{}  // one for each load that runs
+	listings  chan struct{}  // one for each database whose versions are being listed
+	serving   chan struct{}  // closed when requests are being answered; loads begin then
+	servers   sync.WaitGroup // the goroutines that answer on the listeners
+	following sync.WaitGroup // follow, and all dbs
+
+	// patience ends when versions that are still being read at shutdown are
+	// not waited for any more.
+	patience context.Context
+	giveUp   context.CancelFunc
+
+	refresh chan struct{} // Refresh was called
+	applied chan struct{} // Apply was called
+	left    chan *db      // dbs that are done with
+
+	// dbs are all there are, also those that are on their way out. They belong
+	// to start, and then to follow.
+	dbs map[string]*db
+}
+
+var _ server.Catalog = (*Node)(nil)
+
+// New returns a node that does nothing yet. Only if there is no error it owns
+// the store and the listeners.
+func New(o Options) (*Node, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		o: o, log: o.Logger,
+		bandwidth: rate.NewLimiter(rate.Inf, bandwidthBurst),
+		slots:     make(chan struct{}, o.MaxParallelLoads),
+		listings:  make(chan struct{}, maxListings),
+		serving:   make(chan struct{}),
+		refresh:   make(chan struct{}, 1),
+		applied:   make(chan struct{}, 1),
+		left:      make(chan *db),
+		dbs:       make(map[string]*db),
+		started:   time.Now(),
+	}
+	n.catalog.Store(&map[string]*db{})
+	n.patience, n.giveUp = context.WithCancel(context.Background())
+	n.health.init()
+	n.server = server.New(n, o.Server)
+	n.apply(o.Reloadable)
+	if o.DebugListener != nil {
+		n.debug = &http.Server{Handler: server.DebugHandler(o.Debug), ReadHeaderTimeout: 10 * time.Second}
+	}
+	return n, nil
+}
+
+// Run serves until ctx ends, and returns when everything has come to its end:
+// nil after an orderly shutdown. It is to be called once.
+func (n *Node) Run(ctx context.Context) error {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	failed := make(chan error, 2)
+
+	interrupted := context.AfterFunc(ctx, stop)
+	err := n.start(work)
+	interrupted()
+	if err == nil {
+		n.serve(failed)
+		close(n.serving)
+		n.following.Go(func() { n.follow(work) })
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+		}
+	}
+	return errors.Join(err, n.shutdown(stop))
+}
+
+// serve answers on the listeners, until shutdown or an error.
+func (n *Node) serve(failed chan<- error) {
+	n.servers.Go(func() { failed <- n.server.Serve(n.o.Listener) })
+	n.log.Info("serving", "address", n.o.Listener.Addr().String())
+	if n.debug == nil {
+		return
+	}
+	n.servers.Go(func() {
+		if err := n.debug.Serve(n.o.DebugListener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("serving on %s: %w", n.o.DebugListener.Addr(), err)
+		}
+	})
+	n.log.Info("serving metrics", "address", n.o.DebugListener.Addr().String())
+}
+
+// shutdown ends everything, from the outside to the inside.
+func (n *Node) shutdown(stop context.CancelFunc) error {
+	n.log.Info("shutting down")
+	n.withdraw()
+	n.server.Drain()
+
+	stop() // cancels loads, and everything else that works in the background
+	n.following.Wait()
+
+	ctx, cancel := context.WithTimeout(context.Background(), n.o.ShutdownTimeout)
+	defer cancel()
+	errs := []error{n.server.Shutdown(ctx)}
+	n.o.Listener.Close() //nolint:errcheck // mostly the server has closed it; not if the start failed
+	if n.debug != nil {
+		errs = append(errs, n.debug.Close())
+		n.o.DebugListener.Close() //nolint:errcheck // likewise
+	}
+	n.servers.Wait()
+
+	defer time.AfterFunc(releaseTimeout, n.giveUp).Stop()
+	for _, d := range n.dbs {
+		errs = append(errs, d.close())
+	}
+	n.giveUp()
+	errs = append(errs, n.o.Store.Close())
+	n.log.Info("shut down")
+	return errors.Join(errs...)
+}
+
+// withdraw tells other nodes to ask somebody else from now on.
+func (n *Node) withdraw() {
+	for _, d := range *n.catalog.Load() {
+		for name := range d.view.Load().versions {
+			n.o.Cluster.Withdraw(d.name, name)
+		}
+	}
+}
+
+// Set implements server.Catalog.
+func (n *Node) Set(db []byte) *version.Set {
+	if d := (*n.catalog.Load())[string(db)]; d != nil {
+		return d.set
+	}
+	return nil
+}
+
+// publish replaces the catalogue by one of the dbs that are not on their way
+// out.
+func (n *Node) publish() {
+	served := maps.Clone(n.dbs)
+	maps.DeleteFunc(served, func(_ string, d *db) bool { return d.leaving })
+	n.catalog.Store(&served)
+}
+
+// Refresh has the source listed soon, and what has failed tried again.
+func (n *Node) Refresh() { wake(n.refresh) }
+
+// Apply takes over settings while the node runs. Loads that run keep theirs,
+// except for the bandwidth.
+func (n *Node) Apply(r Reloadable) {
+	n.apply(r)
+	wake(n.applied)
+}
+
+func (n *Node) apply(r Reloadable) {
+	if r.Load == nil {
+		r.Load = func(string) load.Options { return load.Options{} }
+	}
+	n.reloadable.Store(&r)
+	n.server.SetContentType(r.ContentType)
+	limit := rate.Inf
+	if r.Bandwidth > 0 {
+		limit = rate.Limit(r.Bandwidth)
+	}
+	n.bandwidth.SetLimit(limit)
+}
+
+// bandwidthBurst is how many bytes may be read from the source at once. It
+// stays the same whatever the limit, as loads read in pieces of this size.
+const bandwidthBurst = 1 << 20
+
+// loadOptions returns the options for a load that begins now.
+func (n *Node) loadOptions(db string) load.Options {
+	o := n.reloadable.Load().Load(db)
+	o.Bandwidth = n.bandwidth
+	return o
+}
+
+// wake sends to a channel that has room for one, if it is empty.
+func wake(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,219 @@
+package node
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/blocks"
+	"sequins/load"
+)
+
+func TestSetDoesNotAllocate(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	known, unknown := []byte("fruit"), []byte("vegetables")
+	if n := testing.AllocsPerRun(100, func() {
+		r.Set(known).Acquire().Release()
+		if r.Set(unknown) != nil {
+			t.Error("an unknown database has versions")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a request", n)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 3, fruit...)
+	r := f.run(func(o *Options) { o.ShardID, o.Replication = "s1", 2 })
+	r.serves("fruit", "1")
+	s := r.Status()
+	if s.ShardID != "s1" || s.Node != "localhost" || s.Build != "test" || s.Source != f.root ||
+		s.StartedAt.IsZero() || s.RefreshedAt.IsZero() || s.SourceError != "" {
+		t.Errorf("node: %+v", s)
+	}
+	v := s.DBs["fruit"].Versions["1"]
+	if v.Path != filepath.Join(f.root, "fruit", "1") || v.NumPartitions != 3 || v.TargetReplication != 2 {
+		t.Errorf("version: %+v", v)
+	}
+	n := v.Nodes["localhost"]
+	if n.State != "ACTIVE" || !n.Current || len(n.Partitions) != 3 || n.Records != int64(len(fruit)) || n.Bytes == 0 ||
+		n.CreatedAt.IsZero() || n.ActiveAt.Before(n.CreatedAt) || n.LastModified.IsZero() || n.Partitioner != "string" {
+		t.Errorf("node of version: %+v", n)
+	}
+	r.stop()
+
+	r = f.run()
+	if again := r.node("fruit", "1"); !again.CreatedAt.Equal(n.CreatedAt) {
+		t.Errorf("created at %v, after a restart at %v", n.CreatedAt, again.CreatedAt)
+	}
+}
+
+func TestReady(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	f.damage("nuts", "1", "part-r-00000")
+	r := f.run()
+	r.serves("fruit", "1")
+	r.eventually("nuts fails", func() bool { return r.node("nuts", "1").State == "ERROR" })
+	if ok, reason := r.Ready(); ok || !strings.Contains(reason, "nuts") {
+		t.Errorf("ready %v, %q, without nuts", ok, reason)
+	}
+	f.put("nuts", "2", 1, "almond")
+	r.Refresh()
+	r.serves("nuts", "2")
+	if ok, reason := r.Ready(); !ok {
+		t.Errorf("not ready: %s", reason)
+	}
+}
+
+func TestApply(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	r := f.run(func(o *Options) { o.Bandwidth = 1 << 30 })
+	r.serves("fruit", "1")
+	var asked []string
+	r.Apply(Reloadable{
+		ContentType: func(db string) string { return "text/" + db },
+		Load: func(db string) load.Options {
+			asked = append(asked, db)
+			return load.Options{Compression: blocks.Zstd}
+		},
+	})
+	resp, err := r.client.Get(r.url + "/fruit/fig")
+	must(t, err)
+	resp.Body.Close()
+	if got := resp.Header.Get("Content-Type"); got != "text/fruit" {
+		t.Errorf("content type %q", got)
+	}
+	f.put("fruit", "2", 1, fruit...)
+	r.Refresh()
+	r.serves("fruit", "2")
+	r.stop() // before asked is read
+	if len(asked) == 0 || asked[0] != "fruit" {
+		t.Errorf("load options were asked for %q", asked)
+	}
+	b, err := blocks.Open(filepath.Join(f.store, "data", "fruit", "2", "00000.block"))
+	must(t, err)
+	defer b.Close()
+	if got := b.Properties().Compression; got != "zstd" {
+		t.Errorf("compression %q", got)
+	}
+}
+
+func TestDebugListener(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	r := f.run(func(o *Options) { o.DebugListener = ln })
+	r.serves("fruit", "1")
+	resp, err := r.client.Get("http://" + ln.Addr().String() + "/metrics")
+	must(t, err)
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	must(t, err)
+	for _, line := range []string{`sequins_versions{db="fruit",state="ACTIVE"} 1`, `sequins_load_records_total{db="fruit"} 8`} {
+		if !strings.Contains(string(body), line) {
+			t.Errorf("/metrics lacks %s", line)
+		}
+	}
+	r.stop()
+	if _, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+		t.Error("the debug listener is still open")
+	}
+}
+
+// TestStartFails: what is in the way of the store is an error of Run, which
+// closes everything it was given.
+func TestStartFails(t *testing.T) {
+	f := newFixture(t)
+	store, err := blocks.OpenStore(f.store)
+	must(t, err)
+	must(t, os.RemoveAll(filepath.Join(f.store, "data")))
+	must(t, os.WriteFile(filepath.Join(f.store, "data"), nil, 0o644))
+	lns := make([]net.Listener, 2)
+	for i := range lns {
+		lns[i], err = net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+	}
+	n, err := New(Options{Source: f.source, Store: store, Listener: lns[0], DebugListener: lns[1]})
+	must(t, err)
+	if err := n.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "local store") {
+		t.Errorf("Run: %v", err)
+	}
+	for _, ln := range lns {
+		if _, err := net.Dial("tcp", ln.Addr().String()); err == nil {
+			t.Errorf("%s is still open", ln.Addr())
+		}
+	}
+	must(t, os.Remove(filepath.Join(f.store, "data")))
+	store, err = blocks.OpenStore(f.store)
+	must(t, err)
+	must(t, store.Close())
+}
+
+// A hanging source answers when its context ends.
+type hanging struct{ *testSource }
+
+func (hanging) Databases(ctx context.Context) ([]string, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestShutdownAtStart ends a node that still waits for its source.
+func TestShutdownAtStart(t *testing.T) {
+	f := newFixture(t)
+	store, err := blocks.OpenStore(f.store)
+	must(t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	n, err := New(Options{Source: hanging{f.source}, Store: store, Listener: ln})
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	if err := n.Run(ctx); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if took := time.Since(began); took > startTimeout/2 {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestShutdownFinishesRequests: a value that is being streamed is streamed to
+// its end, from a version that is closed after that.
+func TestShutdownFinishesRequests(t *testing.T) {
+	const size = 8 << 20
+	f := newFixture(t)
+	f.put("fruit", "1", 1, "melon", strings.Repeat("x", 100))
+	must(t, os.MkdirAll(filepath.Join(f.root, "big", "_temporary"), 0o755))
+	f.putFile(filepath.Join(f.root, "big", "_temporary", "part-00000"), strings.Repeat("v", size),
+		func(string) bool { return true }, []string{"melon"})
+	must(t, os.Rename(filepath.Join(f.root, "big", "_temporary"), filepath.Join(f.root, "big", "1")))
+	r := f.run()
+	r.serves("big", "1")
+	resp, err := r.client.Get(r.url + "/big/melon")
+	must(t, err)
+	defer resp.Body.Close()
+	r.cancel()
+	r.eventually("it drains", func() bool { return f.log.count("shutting down") == 1 })
+	n, err := io.Copy(io.Discard, resp.Body)
+	if err != nil || n != size+int64(len("melon of ")) {
+		t.Errorf("read %d bytes: %v", n, err)
+	}
+	r.stop()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+}

@@ -1,0 +1,111 @@
+package node
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"time"
+
+	"sequins/blocks"
+	"sequins/load"
+	"sequins/metrics"
+	"sequins/server"
+	"sequins/source"
+	"sequins/version"
+)
+
+// DefaultParallelLoads is how many databases load at a time if nothing else is
+// said.
+const DefaultParallelLoads = 10
+
+// Options are what a Node is made of. Source, Store and Listener are required.
+type Options struct {
+	Source source.Source
+	// SourceName is what a person would type to see the source.
+	SourceName string
+	// Store is where blocks are kept. Run closes it.
+	Store *blocks.Store
+	// Cluster is what is known of other nodes; nil stands for version.Solo.
+	Cluster version.Cluster
+
+	// Listener is where requests are answered; Run closes it.
+	Listener net.Listener
+	// DebugListener is where Debug is shown; nil is nowhere. Run closes it.
+	DebugListener net.Listener
+	// Debug says what is shown there. Its Metrics are filled in.
+	Debug server.DebugOptions
+	// Server are the settings of the server. Metrics, Logger and ContentType
+	// are filled in.
+	Server server.Options
+
+	// MaxParallelLoads is how many databases load at a time; 0 stands for
+	// DefaultParallelLoads.
+	MaxParallelLoads int
+	// Replication is how many replicas the cluster should have of a partition,
+	// MinReplication how many a switch waits for. 0 stands for 1.
+	Replication, MinReplication int
+	// ShutdownTimeout is how long requests in flight may take after the end of
+	// Run's context; 0 stands for 30s.
+	ShutdownTimeout time.Duration
+
+	// Name is what this node is called in the status JSON: host:port, or ""
+	// for localhost. ShardID decides which partitions are its own, Build is the
+	// version of the program.
+	Name, ShardID, Build string
+
+	// Metrics counts; nil: for nobody.
+	Metrics *metrics.Metrics
+	// Logger gets one line for each event that matters; nil: slog.Default().
+	Logger *slog.Logger
+
+	Reloadable
+}
+
+// Reloadable are the settings that Node.Apply changes while a node runs. The
+// zero value lists the source at the start and then when asked to.
+type Reloadable struct {
+	// RefreshPeriod is the time between two looks at the source; 0 leaves it
+	// to Refresh.
+	RefreshPeriod time.Duration
+	// VersionRemoveTimeout is how long a version that has been replaced stays
+	// after the last request for it, where there are other nodes.
+	VersionRemoveTimeout time.Duration
+	// Bandwidth bounds reading from the source, for all loads together, in
+	// bytes a second; 0 does not.
+	Bandwidth float64
+	// Load says how versions of a database are loaded. Its Bandwidth is filled
+	// in. nil stands for the zero load.Options.
+	Load func(db string) load.Options
+	// ContentType is the Content-Type of a database's values; see
+	// server.Options.
+	ContentType func(db string) string
+}
+
+// withDefaults checks o and fills in what is zero.
+func (o Options) withDefaults() (Options, error) {
+	if o.Source == nil || o.Store == nil || o.Listener == nil {
+		return o, errors.New("a node needs a source, a store and a listener")
+	}
+	if o.Cluster == nil {
+		o.Cluster = version.Solo{}
+	}
+	if o.Name == "" {
+		o.Name = "localhost"
+	}
+	if o.Metrics == nil {
+		o.Metrics = metrics.New()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.MaxParallelLoads <= 0 {
+		o.MaxParallelLoads = DefaultParallelLoads
+	}
+	if o.ShutdownTimeout <= 0 {
+		o.ShutdownTimeout = 30 * time.Second
+	}
+	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
+	o.Server.Metrics, o.Server.Logger, o.Server.ContentType = o.Metrics.Server, o.Logger, o.ContentType
+	o.Debug.Metrics = o.Metrics
+	return o, nil
+}

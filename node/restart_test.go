@@ -1,0 +1,252 @@
+package node
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/blocks"
+	"sequins/load"
+)
+
+// slow makes loads take long: a record a second.
+func slow(o *Options) {
+	o.Load = func(string) load.Options { return load.Options{Throttle: time.Second, Workers: 1} }
+}
+
+// TestRestartServesAtOnce: what is complete on the disk answers the first
+// request, although nothing can be loaded.
+func TestRestartServesAtOnce(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+
+	f.put("fruit", "2", 2, fruit...)
+	g, open := f.source.shut()
+	defer open()
+	r = f.run()
+	if got := r.get("/fruit/fig"); got.body != "fig of 1" {
+		t.Errorf("the first request: %+v", got)
+	}
+	<-g.waiting // while the newest loads
+}
+
+// TestRestartKeepsFinishedPartitions stops a node in the middle of a load.
+func TestRestartKeepsFinishedPartitions(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 8, fruit...)
+	r := f.run(slow)
+	block := func(i int) string {
+		return filepath.Join(f.store, "data", "fruit", "1", "0000"+string(rune('0'+i))+".block")
+	}
+	r.eventually("a first partition is there", func() bool {
+		_, err := os.Stat(block(0))
+		return err == nil
+	})
+	before, err := os.Stat(block(0))
+	must(t, err)
+	r.eventually("it can be read by name", func() bool {
+		h := r.Set([]byte("fruit")).AcquireVersion("1")
+		if h == nil {
+			return false
+		}
+		defer h.Release()
+		_, _, err := h.Get(0, []byte("no such key"), new(blocks.Scratch))
+		return err == nil
+	})
+	if got := r.get("/fruit/fig"); got.status != http.StatusNotFound || got.version != "" {
+		t.Errorf("half a version is being served: %+v", got)
+	}
+	if s := r.node("fruit", "1"); s.Progress == nil || s.Progress.PartitionsDone == 0 || s.Progress.PartitionsDone == 8 ||
+		s.Progress.Partitions != 8 || s.State != "BUILDING" {
+		t.Errorf("progress: %+v", s)
+	}
+	r.stop()
+	if f.log.count("version failed") != 0 || f.log.count("level=ERROR") != 0 {
+		t.Error("a shutdown looks like a failure")
+	}
+
+	r = f.run()
+	r.serves("fruit", "1")
+	after, err := os.Stat(block(0))
+	must(t, err)
+	if !os.SameFile(before, after) {
+		t.Error("a finished partition was loaded again")
+	}
+	for _, key := range fruit {
+		if got := r.get("/fruit/" + key); got.body != key+" of 1" {
+			t.Errorf("%s: %+v", key, got)
+		}
+	}
+}
+
+func TestStartWithoutSource(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+
+	f.source.down.Store(true)
+	f.put("fruit", "2", 2, fruit...)
+	r = f.run()
+	if got := r.get("/fruit/fig"); got.body != "fig of 1" {
+		t.Errorf("without a source: %+v", got)
+	}
+	s := r.Status()
+	if s.SourceError != errDown.Error() || s.SourceErrorSince.IsZero() || !s.RefreshedAt.IsZero() {
+		t.Errorf("status: %+v", s)
+	}
+	if ok, reason := r.Ready(); !ok {
+		t.Errorf("not ready: %s", reason)
+	}
+	f.source.down.Store(false)
+	r.serves("fruit", "2") // without being asked to
+	if s := r.Status(); s.SourceError != "" || !s.SourceErrorSince.IsZero() || s.RefreshedAt.IsZero() {
+		t.Errorf("status: %+v", s)
+	}
+	if f.log.count("can be listed again") != 1 {
+		t.Error("the log does not say that the source is back")
+	}
+}
+
+func TestUnreadableSourceChangesNothing(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	r := f.run()
+	r.serves("fruit", "1")
+	r.serves("nuts", "1")
+	f.source.down.Store(true)
+	f.remove("nuts")
+	r.Refresh()
+	r.eventually("it is noticed", func() bool { return r.Status().SourceError != "" })
+	for path, want := range map[string]string{"/fruit/fig": "fig of 1", "/nuts/almond": "almond of 1"} {
+		if got := r.get(path); got.body != want {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
+	if ok, reason := r.Ready(); !ok {
+		t.Errorf("not ready: %s", reason)
+	}
+	f.source.down.Store(false)
+	r.eventually("nuts is gone", func() bool { return r.Set([]byte("nuts")) == nil })
+}
+
+func TestStartWithoutAnything(t *testing.T) {
+	f := newFixture(t)
+	f.source.down.Store(true)
+	r := f.run()
+	if got := r.get("/readyz"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("ready: %+v", got)
+	}
+	f.source.down.Store(false)
+	r.eventually("ready: an empty source is served completely", func() bool {
+		return r.get("/readyz").status == http.StatusOK
+	})
+}
+
+// TestStartSweeps removes what belongs to no live version.
+func TestStartSweeps(t *testing.T) {
+	f := newFixture(t)
+	f.put("nuts", "1", 1, "almond")
+	for _, v := range []string{"1", "2", "3"} {
+		f.put("fruit", v, 1, fruit...)
+		r := f.run()
+		r.serves("fruit", v)
+		r.serves("nuts", "1")
+		r.stop()
+		if v != "3" { // put it aside, so that the next version does not replace it
+			must(t, os.Rename(filepath.Join(f.store, "data", "fruit"), filepath.Join(f.store, v)))
+		}
+	}
+	for _, v := range []string{"1", "2"} {
+		must(t, os.Rename(filepath.Join(f.store, v, v), filepath.Join(f.store, "data", "fruit", v)))
+	}
+	f.remove("nuts")
+	f.remove("fruit", "3")
+	f.remove("fruit", "1")
+	if got := f.onDisk("fruit"); got != "1 2 3" {
+		t.Fatalf("on the disk: %s", got)
+	}
+	r := f.run()
+	if got := r.get("/fruit/fig"); got.body != "fig of 2" {
+		t.Errorf("version 3 is not in the source, so 2 should be served: %+v", got)
+	}
+	if got := r.get("/nuts/almond"); got.status != http.StatusNotFound {
+		t.Errorf("a database that is not in the source: %+v", got)
+	}
+	r.eventually("the others are gone", func() bool { return f.onDisk("fruit") == "2" && f.onDisk("nuts") == "" })
+}
+
+func TestShutdown(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 8, fruit...)
+	r := f.run(slow)
+	r.eventually("it loads", func() bool { return f.log.count("load started") == 1 })
+	if _, err := blocks.OpenStore(f.store); err == nil {
+		t.Error("the store of a running node is not locked")
+	}
+	began := time.Now()
+	r.stop()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("stopping took %v", took)
+	}
+	if _, err := r.try("/livez"); err == nil {
+		t.Error("a node that is shut down answers")
+	}
+	if f.log.count("level=ERROR") != 0 {
+		t.Error("a shutdown makes errors")
+	}
+	s, err := blocks.OpenStore(f.store)
+	if err != nil {
+		t.Fatalf("after the shutdown: %v", err)
+	}
+	must(t, s.Close())
+}
+
+func TestDiskFull(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	// A file in the place of the version's directory is as good as a full disk.
+	obstacle := filepath.Join(f.store, "data", "fruit", "2")
+	must(t, os.WriteFile(obstacle, nil, 0o644))
+	f.put("fruit", "2", 1, fruit...)
+	r.Refresh()
+	r.eventually("2 cannot be loaded", func() bool { return r.node("fruit", "2").State == "ERROR" })
+	if got := r.get("/fruit/fig"); got.body != "fig of 1" {
+		t.Errorf("meanwhile: %+v", got)
+	}
+	must(t, os.Remove(obstacle))
+	r.Refresh()
+	r.serves("fruit", "2")
+}
+
+func TestOptionsAreRequired(t *testing.T) {
+	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "source") {
+		t.Errorf("New without anything: %v", err)
+	}
+}
+
+func TestRunFailsWithItsListener(t *testing.T) {
+	f := newFixture(t)
+	r := f.run()
+	r.o.Listener.Close()
+	select {
+	case err := <-r.done:
+		close(r.done)
+		if err == nil {
+			t.Error("Run ended without an error")
+		}
+	case <-time.After(patience):
+		t.Error("Run goes on without a listener")
+	}
+	r.cancel()
+}

@@ -1,0 +1,195 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"sequins/load"
+	"sequins/server"
+	"sequins/version"
+)
+
+// A view is what a db shows of itself. It is never changed, only replaced;
+// what its pointers lead to may be read at any time.
+type view struct {
+	current    string
+	versions   map[string]versionView
+	listed     bool   // the source has versions of it that exist
+	read       bool   // its versions were listed at least once
+	unfinished string // the newest that does not exist yet, and why
+}
+
+type versionView struct {
+	version.Entry
+	facts
+	live           *version.Version // nil if it is not in the set
+	records, bytes int64
+	loading        *loading // nil if it is not being loaded
+}
+
+// publish shows the state of a db to Node.Status and Node.Ready.
+func (d *db) publish() {
+	s := d.state
+	v := view{
+		current: s.Current, listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
+		versions: make(map[string]versionView, len(s.Entries)),
+	}
+	for _, e := range s.Entries {
+		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name]}
+		if l := d.live[e.Name]; l != nil {
+			vv.live = l.v
+			vv.records, vv.bytes = l.size()
+		}
+		v.versions[e.Name] = vv
+	}
+	d.view.Store(&v)
+}
+
+// Status implements server.Catalog.
+func (n *Node) Status() server.Status {
+	r := n.health.report()
+	s := server.Status{
+		DBs:     make(map[string]server.DBStatus),
+		ShardID: n.o.ShardID, Node: n.o.Name, Build: n.o.Build,
+		StartedAt: seconds(n.started), Source: n.o.SourceName,
+		SourceErrorSince: seconds(r.since), RefreshedAt: seconds(r.refreshed), Warnings: r.warnings,
+	}
+	if r.err != nil {
+		s.SourceError = r.err.Error()
+	}
+	for name, d := range *n.catalog.Load() {
+		s.DBs[name] = d.status()
+	}
+	return s
+}
+
+func (d *db) status() server.DBStatus {
+	v := d.view.Load()
+	s := server.DBStatus{Versions: make(map[string]server.VersionStatus, len(v.versions)), Error: v.trouble()}
+	n := d.node
+	for name, vv := range v.versions {
+		vs := server.VersionStatus{
+			Path:              n.o.Source.Path(d.name, name),
+			TargetReplication: n.o.Replication,
+			Nodes:             map[string]server.NodeStatus{n.o.Name: d.nodeStatus(vv, name == v.current)},
+		}
+		if vv.live != nil {
+			vs.NumPartitions = vv.live.Info().Partitions
+		}
+		s.Versions[name] = vs
+	}
+	return s
+}
+
+// trouble says what is wrong with a db that has nothing to serve; "" if it may
+// have soon.
+func (v *view) trouble() string {
+	switch {
+	case v.current != "" || v.listed || !v.read:
+		return ""
+	case v.unfinished != "":
+		return "no version exists yet; " + v.unfinished
+	}
+	return "there are no versions in the source"
+}
+
+func (d *db) nodeStatus(v versionView, current bool) server.NodeStatus {
+	s := server.NodeStatus{
+		Name: d.node.o.Name, ShardID: d.node.o.ShardID,
+		CreatedAt: seconds(v.created), ActiveAt: seconds(v.activeAt),
+		Current: current, State: states[v.Status], Error: v.Reason,
+		Partitions: []int{}, Records: v.records, Bytes: v.bytes,
+	}
+	if v.live != nil {
+		info := v.live.Info()
+		s.LastModified, s.Partitioner = seconds(info.LastModified), info.Partitioner.String()
+		for p, held := range v.live.Held() {
+			if held {
+				s.Partitions = append(s.Partitions, p)
+			}
+		}
+	}
+	if v.loading != nil {
+		s.Progress = progress(v.loading.progress.Snapshot(), time.Now())
+	}
+	s.Detail = d.detail(v)
+	return s
+}
+
+// states are what clients of the first sequins know.
+var states = map[version.Status]server.State{
+	version.Available: server.StateBuilding,
+	version.Building:  server.StateBuilding,
+	version.Prepared:  server.StateBuilding,
+	version.Active:    server.StateActive,
+	version.Removing:  server.StateRemoving,
+	version.Error:     server.StateError,
+}
+
+// detail says in a few words what the state leaves out.
+func (d *db) detail(v versionView) string {
+	switch {
+	case v.Exit == version.Lingering:
+		return "other nodes may still ask for it"
+	case v.Exit == version.Closing:
+		return "waiting for the requests in flight"
+	case v.Exit != version.Staying:
+		return "being deleted"
+	case v.loading != nil:
+		return stages[v.loading.stage.Load()]
+	case v.Status == version.Available:
+		return "on this node's disk, and the source cannot be read"
+	case v.Status == version.Prepared && v.live != nil:
+		missing := d.node.o.Cluster.Missing(d.name, v.Name, v.live.Held(), d.node.o.MinReplication)
+		return fmt.Sprintf("prepared, waiting for %d partitions of other nodes", len(missing))
+	}
+	return ""
+}
+
+var stages = map[int32]string{
+	waitingForTurn: "waiting for other databases' loads",
+	planning:       "looking at the files",
+	copying:        "loading",
+}
+
+// progress renders how far a load is; nil before its first record.
+func progress(s load.Snapshot, now time.Time) *server.Progress {
+	if s.Started.IsZero() {
+		return nil
+	}
+	p := &server.Progress{
+		Files: int(s.Files), FilesDone: int(s.FilesDone), Bytes: s.Bytes, BytesDone: s.BytesDone, Records: s.Records,
+		Partitions: int(s.Partitions), PartitionsDone: int(s.PartitionsDone), StartedAt: seconds(s.Started),
+	}
+	took := now.Sub(s.Started)
+	if took > 0 {
+		p.RecordsPerSecond = float64(s.Records) / took.Seconds()
+	}
+	if 0 < s.BytesDone && s.BytesDone < s.Bytes {
+		left := float64(s.Bytes-s.BytesDone) / float64(s.BytesDone)
+		p.ETA = seconds(now.Add(time.Duration(left * float64(took))))
+	}
+	return p
+}
+
+// seconds is how times look in the status JSON.
+func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+// Ready implements server.Catalog. A node that could not read the source yet is
+// ready if it serves all that it has. A db without a version that exists yet
+// does not count: there is nothing that any node could serve.
+func (n *Node) Ready() (bool, string) {
+	dbs := *n.catalog.Load()
+	if r := n.health.report(); len(dbs) == 0 && r.refreshed.IsZero() {
+		return false, fmt.Sprintf("the source has not been read yet: %v", r.err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(dbs)) {
+		v := dbs[name].view.Load()
+		if v.current == "" && (v.listed || !v.read) {
+			return false, fmt.Sprintf("no version of %s can be served yet", name)
+		}
+	}
+	return true, ""
+}
