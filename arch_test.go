@@ -1,0 +1,267 @@
+package sequins
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// room is one package of the house, and which others of ours it may import outside of tests.
+type room struct {
+	name    string
+	imports []string
+}
+
+// house is the plan, top to bottom: a package may import only what stands below it, and of that only
+// what its row names. A new package gets a row here before it gets a file.
+var house = []room{
+	{".", nil},
+	{"cmd/sequins", []string{"config", "node", "version", "load", "shard", "blocks", "source", "source/local",
+		"sequencefile", "sparkey", "internal/fsys"}},
+	{"config", nil},
+	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "internal/fsys"}},
+	{"server", []string{"version", "shard", "blocks", "metrics"}},
+	{"version", []string{"shard", "blocks"}},
+	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "metrics", "internal/fsys"}},
+	{"test/single", nil},
+	{"test/process", nil},
+	{"test/harness", []string{"shard"}},
+	{"shard", nil},
+	{"blocks", []string{"internal/fsys"}},
+	{"source/sourcetest", []string{"source"}},
+	{"source/local", []string{"source"}},
+	{"source", nil},
+	{"sequencefile", nil},
+	{"sparkey", nil},
+	{"metrics", nil},
+	{"internal/fsys", nil},
+}
+
+// Words that say nothing about what a package owns.
+var forbiddenNames = []string{"util", "utils", "common", "base", "helper", "helpers"}
+
+// Modules that are here for tests alone.
+var testModules = []string{"github.com/colinmarc/sequencefile", "github.com/google/go-cmp", "go.uber.org/goleak"}
+
+func TestHouse(t *testing.T) {
+	packages := parseTree(t)
+	if len(packages) < 2 {
+		t.Fatalf("found %d packages: not the tree that this is about", len(packages))
+	}
+	for _, complaint := range complaints(house, packages) {
+		t.Error(complaint)
+	}
+}
+
+// The check itself is held to trees that are wrong in one way each.
+func TestHouseIsHeld(t *testing.T) {
+	good := func() map[string]*pkg {
+		return map[string]*pkg{
+			"node":   {doc: true, imports: []string{"sequins/server", "fmt"}},
+			"server": {doc: true},
+		}
+	}
+	plan := []room{{"node", []string{"server"}}, {"server", nil}}
+	tests := map[string]struct {
+		plan  []room
+		spoil func(map[string]*pkg)
+		want  string
+	}{
+		"as planned":     {plan, func(map[string]*pkg) {}, ""},
+		"import upwards": {plan, func(p map[string]*pkg) { p["server"].imports = []string{"sequins/node"} }, "server imports node"},
+		"new package":    {plan, func(p map[string]*pkg) { p["extra"] = &pkg{doc: true} }, "extra has no row"},
+		"gone package":   {plan, func(p map[string]*pkg) { delete(p, "server") }, "server has a row"},
+		"bad name":       {plan, func(p map[string]*pkg) { p["server/util"] = &pkg{doc: true} }, "server/util: util says nothing"},
+		"no comment":     {plan, func(p map[string]*pkg) { p["node"].doc = false }, "node has no package comment"},
+		"skipped test":   {plan, func(p map[string]*pkg) { p["node"].skips = []string{"x_test.go:3"} }, "x_test.go:3 skips"},
+		"test module":    {plan, func(p map[string]*pkg) { p["node"].imports = []string{"go.uber.org/goleak"} }, "node imports go.uber.org/goleak"},
+		"plan upwards":   {[]room{{"node", nil}, {"server", []string{"node"}}}, func(p map[string]*pkg) { p["node"].imports = nil }, "the row of server names node"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			packages := good()
+			test.spoil(packages)
+			got := strings.Join(complaints(test.plan, packages), "\n")
+			if test.want == "" && got != "" || !strings.Contains(got, test.want) {
+				t.Errorf("complaints:\n%s\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
+// pkg is what the check knows of one package.
+type pkg struct {
+	imports []string // of its files other than tests
+	doc     bool     // it has a package comment
+	skips   []string // where its tests skip themselves
+}
+
+// complaints says what in the tree is not as planned.
+func complaints(plan []room, packages map[string]*pkg) []string {
+	var found []string
+	rows := map[string]room{}
+	for i, r := range plan {
+		rows[r.name] = r
+		for _, imported := range r.imports {
+			if !slices.ContainsFunc(plan[i+1:], func(below room) bool { return below.name == imported }) {
+				found = append(found, fmt.Sprintf("the row of %s names %s, which is not below it", r.name, imported))
+			}
+		}
+		if packages[r.name] == nil {
+			found = append(found, fmt.Sprintf("%s has a row in the plan and no files", r.name))
+		}
+	}
+	for name, p := range packages {
+		row, planned := rows[name]
+		if !planned {
+			found = append(found, name+" has no row in the plan")
+		}
+		found = append(found, complaintsAbout(row, name, p)...)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func complaintsAbout(row room, name string, p *pkg) []string {
+	var found []string
+	for _, imported := range p.imports {
+		ours, isOurs := strings.CutPrefix(imported, "sequins/")
+		if isOurs && !slices.Contains(row.imports, ours) {
+			found = append(found, fmt.Sprintf("%s imports %s, which its row does not name", name, ours))
+		}
+		if isTestModule(imported) && !strings.HasSuffix(name, "test") && !strings.HasPrefix(name, "test/") {
+			found = append(found, fmt.Sprintf("%s imports %s outside of tests", name, imported))
+		}
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if slices.Contains(forbiddenNames, part) {
+			found = append(found, fmt.Sprintf("%s: %s says nothing about what a package owns", name, part))
+		}
+	}
+	if !p.doc {
+		found = append(found, name+" has no package comment")
+	}
+	for _, where := range p.skips {
+		found = append(found, where+" skips a test")
+	}
+	return found
+}
+
+func isTestModule(imported string) bool {
+	return slices.ContainsFunc(testModules, func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") })
+}
+
+// parseTree reads every Go file below this directory, whatever system it is for.
+func parseTree(t *testing.T) map[string]*pkg {
+	t.Helper()
+	packages := map[string]*pkg{}
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && file != "." && isElsewhere(file, entry.Name()) {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		name := path.Dir(filepath.ToSlash(file))
+		if packages[name] == nil {
+			packages[name] = &pkg{}
+		}
+		return packages[name].add(file)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+// isElsewhere reports whether a directory is none of this module's packages.
+func isElsewhere(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil || strings.HasPrefix(name, ".") || name == "testdata"
+}
+
+// add reads one file into what is known of its package.
+func (p *pkg) add(file string) error {
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return err
+	}
+	var imports []string
+	for _, spec := range f.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		imports = append(imports, imported)
+	}
+	if strings.HasSuffix(file, "_test.go") {
+		p.skips = append(p.skips, skips(files, f)...)
+		return nil
+	}
+	p.imports = append(p.imports, imports...)
+	p.doc = p.doc || f.Doc != nil && len(f.Doc.List) > 0
+	return nil
+}
+
+// skips finds the calls that leave a test out: t.Skip and its kin, on anything that is called like a
+// testing.T, B, F or TB.
+func skips(files *token.FileSet, f *ast.File) []string {
+	var found []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		call, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		receiver := ""
+		switch x := call.X.(type) {
+		case *ast.Ident:
+			receiver = x.Name
+		case *ast.SelectorExpr:
+			receiver = x.Sel.Name
+		}
+		isTest := slices.Contains([]string{"t", "b", "f", "tb"}, receiver)
+		isSkip := slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, call.Sel.Name)
+		if isTest && isSkip {
+			found = append(found, files.Position(call.Pos()).String())
+		}
+		return true
+	})
+	return found
+}
+
+// What counts as skipping, and what does not.
+func TestSkipsAreFound(t *testing.T) {
+	const source = `package x
+func a(t *testing.T) { t.Skip("no") }
+func b(h holder) { h.t.SkipNow() }
+func c(tb testing.TB) { defer tb.Skip() }
+func d(f *testing.F) { f.Skipf("%d", 1) }
+func e(r *reader) { r.Skip(4) }
+func g(t *testing.T) { t.Log("Skip") }
+`
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, "x_test.go", source, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, where := range skips(files, f) {
+		lines = append(lines, strings.Split(where, ":")[1])
+	}
+	if got := strings.Join(lines, " "); got != "2 3 4 5" {
+		t.Errorf("skips on lines %s, want 2 3 4 5", got)
+	}
+}
