@@ -26,7 +26,7 @@ func badgerOptions(path string) badger.Options {
 }
 
 func (b *badgerDB) build(c *data.Cache, s data.Spec) (string, error) {
-	return c.Get(fmt.Sprintf("%v badger", s), s.Size()*3/2, func(path string) error {
+	return c.Get(fmt.Sprintf("%v badger", s), s.Size()*11/10+64<<20, func(path string) error {
 		db, err := badger.Open(badgerOptions(path))
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ const bboltBatch = 100_000 // records in a transaction when building
 func (b *bboltDB) String() string { return "bbolt" }
 
 func (b *bboltDB) build(c *data.Cache, s data.Spec) (string, error) {
-	return c.Get(fmt.Sprintf("%v bbolt", s), s.Size()*2, func(path string) error {
+	return c.Get(fmt.Sprintf("%v bbolt", s), s.Size()*3/2, func(path string) error {
 		db, err := bolt.Open(path, 0o644, &bolt.Options{NoSync: true, NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: int(s.Size() * 2)})
 		if err != nil {
 			return err

@@ -64,7 +64,7 @@ func (s *sparkeyLog) build(c *data.Cache, spec data.Spec) (string, error) {
 	if spec.ValueSize > len(s.out) {
 		return "", fmt.Errorf("values of %d bytes", spec.ValueSize)
 	}
-	return c.Get(fmt.Sprintf("%v %v", spec, s), spec.Size()*3/2, func(path string) error {
+	return c.Get(fmt.Sprintf("%v %v", spec, s), spec.Size()*11/10+int64(spec.Records)*16, func(path string) error {
 		if err := os.Mkdir(path, 0o755); err != nil {
 			return err
 		}

@@ -91,6 +91,9 @@ func (d *Daemon) await(ready func(addr string) error) error {
 // CPU is the processor time that the server has used, its children included.
 func (d *Daemon) CPU() (time.Duration, error) { return proc.CPUOf(d.cmd.Process.Pid) }
 
+// Read is how many bytes the server has had fetched from disks.
+func (d *Daemon) Read() (int64, error) { return proc.BytesReadBy(d.cmd.Process.Pid) }
+
 // Signal sends the server a signal.
 func (d *Daemon) Signal(s syscall.Signal) error { return d.cmd.Process.Signal(s) }
 

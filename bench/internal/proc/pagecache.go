@@ -9,19 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Drop writes the files out and has the kernel forget what it holds of them in memory. Nobody may have
-// them mapped. It fails if anything is left.
+// Drop writes the files out and has the kernel forget what it holds of them in memory. It fails if anything
+// is left, as it is of files that somebody has mapped.
 func Drop(paths ...string) error {
 	for _, p := range paths {
-		f, err := os.Open(p)
-		if err != nil {
-			return err
-		}
-		if err = f.Sync(); err == nil {
-			err = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
-		}
-		f.Close()
-		if err != nil {
+		if err := forget(p); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
 		left, err := Resident(p)
@@ -33,6 +25,18 @@ func Drop(paths ...string) error {
 		}
 	}
 	return nil
+}
+
+func forget(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }
 
 // Warm reads the files, so that they are in memory. It fails if they do not stay there.

@@ -48,21 +48,32 @@ func ReadsSoFar(path string) (Reads, error) {
 	if r.Device, err = deviceReads(path); err != nil {
 		return r, err
 	}
-	io, err := os.ReadFile("/proc/self/io")
+	r.Calls, r.Bytes, err = readsOf("self")
+	return r, err
+}
+
+// BytesReadBy is how many bytes a process has caused to be fetched from disks.
+func BytesReadBy(pid int) (int64, error) {
+	_, n, err := readsOf(strconv.Itoa(pid))
+	return n, err
+}
+
+func readsOf(pid string) (calls, bytes int64, err error) {
+	b, err := os.ReadFile("/proc/" + pid + "/io")
 	if err != nil {
-		return r, err
+		return 0, 0, err
 	}
-	for line := range strings.Lines(string(io)) {
+	for line := range strings.Lines(string(b)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		n, _ := strconv.ParseInt(value, 10, 64)
 		switch name {
 		case "syscr":
-			r.Calls = n
+			calls = n
 		case "read_bytes":
-			r.Bytes = n
+			bytes = n
 		}
 	}
-	return r, nil
+	return calls, bytes, nil
 }
 
 func deviceReads(path string) (int64, error) {

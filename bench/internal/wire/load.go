@@ -37,14 +37,14 @@ type Result struct {
 // timerTag stands in epoll for the timer of an open loop; connections have their index.
 const timerTag = -1
 
-// drainTime is how long answers to the last requests of an open loop are waited for.
+// drainTime is how long answers to the last requests are waited for.
 const drainTime = 5 * time.Second
 
 type client struct {
 	Load
 	epoll, timer int
 	conns        []conn
-	idle         []int32 // open loop: connections without a request
+	idle         []int32 // connections without a request
 	due          int     // open loop: requests that have been due
 	next         int     // requests that have been sent
 	start        time.Time
@@ -132,12 +132,9 @@ func (c *client) run(ctx context.Context) error {
 		if err := c.startTimer(); err != nil {
 			return err
 		}
-	} else {
-		for i := range c.conns {
-			if err := c.send(i, 0); err != nil {
-				return err
-			}
-		}
+	}
+	if err := c.handle(nil, 0, false); err != nil { // the first requests of a closed loop
+		return err
 	}
 	events := make([]unix.EpollEvent, 256)
 	for stopped := false; ; {
@@ -152,7 +149,7 @@ func (c *client) run(ctx context.Context) error {
 		if err := c.handle(events[:max(n, 0)], since, stopped); err != nil {
 			return err
 		}
-		if stopped && (c.Rate == 0 || c.allAnswered() || since > c.Duration+drainTime) {
+		if stopped && (c.allAnswered() || since > c.Duration+drainTime) {
 			c.finish()
 			return nil
 		}
@@ -186,23 +183,26 @@ func (c *client) handle(events []unix.EpollEvent, since time.Duration, stopped b
 			return err
 		}
 	}
-	if c.Rate == 0 {
+	if stopped && c.Rate == 0 {
 		return nil
 	}
-	for !stopped && c.dueAt(c.due+1) <= since {
+	for !stopped && c.Rate > 0 && c.dueAt(c.due+1) <= since {
 		c.due++
 	}
-	for c.next < c.due && len(c.idle) > 0 {
-		i := c.idle[len(c.idle)-1]
+	for len(c.idle) > 0 && (c.Rate == 0 || c.next < c.due) {
+		i, from := c.idle[len(c.idle)-1], time.Since(c.start)
 		c.idle = c.idle[:len(c.idle)-1]
-		if err := c.send(int(i), c.dueAt(c.next+1)); err != nil {
+		if c.Rate > 0 {
+			from = c.dueAt(c.next + 1)
+		}
+		if err := c.send(int(i), from); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *client) allAnswered() bool { return c.next == c.due && len(c.idle) == len(c.conns) }
+func (c *client) allAnswered() bool { return c.next >= c.due && len(c.idle) == len(c.conns) }
 
 // send sends the next request; its time counts from from.
 func (c *client) send(i int, from time.Duration) error {
@@ -249,11 +249,8 @@ func (c *client) receive(i int, stopped bool) error {
 	cn.n, cn.busy = 0, false
 	since := time.Since(c.start)
 	c.count(cn, reply, since)
-	if c.Rate > 0 {
+	if c.Rate > 0 || stopped {
 		c.idle = append(c.idle, int32(i))
-		return nil
-	}
-	if stopped {
 		return nil
 	}
 	return c.send(i, since)
@@ -288,15 +285,12 @@ func (c *client) fail(err error) {
 // finish counts what was never answered. The second that was not over is told to nobody.
 func (c *client) finish() {
 	c.result.Times.merge(&c.now)
-	if c.Rate == 0 {
-		return
-	}
 	for i := range c.conns {
 		if c.conns[i].busy {
 			c.fail(fmt.Errorf("no answer within %v of the end", drainTime))
 		}
 	}
-	for range c.due - c.next {
+	for range max(0, c.due-c.next) {
 		c.fail(errors.New("no connection was free to send a request"))
 	}
 }

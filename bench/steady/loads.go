@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sequins/bench/internal/data"
+	"sequins/bench/internal/table"
+)
+
+// Rows and columns of the table of loads.
+const (
+	rowIdle    = "nothing loads"
+	rowLoading = "a version loads"
+	rowQuiet   = "a version loads, nobody asks"
+
+	worst    = "worst one-second p99 ms"
+	usual    = "median one-second p99 ms"
+	speed    = "records/s loaded"
+	failures = "failures"
+)
+
+// afterSwitch is how long GETs go on after a switch: the old version is removed then.
+const afterSwitch = 3 * time.Second
+
+// phase is a contender: a state of the server.
+type phase string
+
+func (p phase) String() string { return string(p) }
+
+// loads measures GETs while nothing happens and while versions load, and loads while nobody asks.
+func (r *run) loads() error {
+	if err := r.start(); err != nil {
+		return err
+	}
+	t := table.New(fmt.Sprintf("GETs at %.0f/s while %d records load (%s): %s", *rate, r.spec.Records, *codec, r.where()), rowIdle).
+		Column(worst, "%.2f", true).Column(usual, "%.2f", true).Column(speed, "%.0f", false).Column(failures, "%.0f", false)
+	phases := []phase{rowIdle, rowLoading, rowQuiet}
+	if err := table.Rounds(r.env.Rounds, phases, func(_ int, p phase) error { return r.loadPhase(t, p) }); err != nil {
+		return err
+	}
+	c := &r.env.Checks
+	of := ", " + r.where()
+	if !*oneCPU {
+		c.AtMost("worst p99 while loading / worst p99 idle"+of, t.Ratio(rowLoading, rowIdle, worst), 2.5)
+	}
+	c.AtLeast("speed of a load with GETs / without"+of, t.Ratio(rowLoading, rowQuiet, speed), 0.6)
+	c.Zero("failures while loading"+of, t.Max(rowLoading, failures))
+	t.Note("The worst second of each phase; %v after the switch, when the old version is removed, belong to the load.", afterSwitch)
+	r.env.Print(t)
+	return nil
+}
+
+func (r *run) loadPhase(t *table.Table, p phase) error {
+	unix.Sync() // what was written before is no burden on this phase
+	if p == rowQuiet {
+		took, err := r.loadQuietly()
+		t.Add(rowQuiet, speed, float64(r.spec.Records)/took.Seconds())
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var began, ended time.Time
+	requests, check := r.keys(200_000, func(version string) {
+		if p == rowLoading && version == r.version() {
+			ended = time.Now()
+			time.AfterFunc(afterSwitch, cancel)
+		}
+	})
+	length := r.phase
+	if p == rowLoading {
+		length = 0
+		if err := r.publish(); err != nil {
+			return err
+		}
+		began = time.Now()
+		if err := r.daemon.Signal(syscall.SIGHUP); err != nil {
+			return err
+		}
+	}
+	f, err := r.feel(ctx, length, requests, check)
+	if err != nil {
+		return err
+	}
+	t.Add(string(p), worst, milliseconds(f.worst))
+	t.Add(string(p), usual, milliseconds(f.half))
+	t.Add(string(p), failures, float64(f.failures))
+	if p == rowLoading {
+		t.Add(string(p), speed, float64(r.spec.Records)/ended.Sub(began).Seconds())
+	}
+	return nil
+}
+
+// loadQuietly loads a version while nobody asks, but for the version twenty times a second.
+func (r *run) loadQuietly() (time.Duration, error) {
+	if err := r.publish(); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := r.daemon.Signal(syscall.SIGHUP); err != nil {
+		return 0, err
+	}
+	for time.Since(began) < 10*time.Minute {
+		resp, err := http.Get("http://" + r.daemon.Addr + "/" + data.DB + "/" + string(r.spec.Key(nil, 0)))
+		if err != nil {
+			return 0, err
+		}
+		resp.Body.Close()
+		if resp.Header.Get("X-Sequins-Version") == r.version() {
+			return time.Since(began), nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return 0, fmt.Errorf("version %s does not come", r.version())
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+func middle(d []time.Duration) time.Duration {
+	d = slices.Sorted(slices.Values(d))
+	return d[len(d)/2]
+}
