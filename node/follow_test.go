@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -268,6 +269,31 @@ func TestRefreshDuringListing(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := n.Set([]byte("fruit")).Current(); got != "2" {
 			t.Errorf("current is %q", got)
+		}
+	})
+}
+
+// A mute source lists databases and hangs after that.
+type mute struct{ *testSource }
+
+func (mute) Versions(ctx context.Context, db string) ([]string, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestManyDatabasesOfAMuteSource: however many there are, the start does not
+// wait for one after the other.
+func TestManyDatabasesOfAMuteSource(t *testing.T) {
+	f := newFixture(t)
+	for i := range 3*maxListings + 1 {
+		must(t, os.Mkdir(filepath.Join(f.root, fmt.Sprintf("db%d", i)), 0o755))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, stop := f.follow(func(o *Options) { o.Source = mute{f.source} })
+		defer stop()
+		if took := time.Since(began); took != startTimeout {
+			t.Errorf("the start took %v", took)
 		}
 	})
 }

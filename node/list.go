@@ -61,19 +61,19 @@ func (l listing) tell(d *db) {
 }
 
 // list lists the newest versions that are newer than current. Those of exist
-// are known to.
+// are known to. The timeout holds from now on, not from its turn: at the start
+// that bounds how long all databases together wait for a source that hangs.
 func (d *db) list(timeout time.Duration, current string, exist map[string]bool) listing {
 	l := listing{}
-	select {
-	case d.node.listings <- struct{}{}:
-		defer func() { <-d.node.listings }()
-	case <-d.ctx.Done():
-		l.err = d.ctx.Err()
-		return l
-	}
 	ctx, cancel := context.WithTimeout(d.ctx, timeout)
 	defer cancel()
-	l.versions, l.unfinished, l.err = d.existing(ctx, current, exist)
+	select {
+	case d.node.listings <- struct{}{}:
+		l.versions, l.unfinished, l.err = d.existing(ctx, current, exist)
+		<-d.node.listings
+	case <-ctx.Done():
+		l.err = fmt.Errorf("waiting for other databases to be listed: %w", ctx.Err())
+	}
 	if l.err != nil {
 		d.node.sourceFailed(ctx, d.name, l.err)
 	} else {

@@ -41,7 +41,7 @@ type Node struct {
 	listings  chan struct{}  // one for each database whose versions are being listed
 	serving   chan struct{}  // closed when requests are being answered; loads begin then
 	servers   sync.WaitGroup // the goroutines that answer on the listeners
-	following sync.WaitGroup // follow, and all dbs
+	following sync.WaitGroup // follow, all dbs, and upkeep
 
 	// patience ends when versions that are still being read at shutdown are
 	// not waited for any more.
@@ -103,6 +103,8 @@ func (n *Node) Run(ctx context.Context) error {
 		n.serve(failed)
 		close(n.serving)
 		n.following.Go(func() { n.follow(work) })
+		n.following.Go(func() { n.sweep(work) })
+		n.following.Go(func() { n.scrub(work) })
 		select {
 		case <-ctx.Done():
 		case err = <-failed:

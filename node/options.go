@@ -48,6 +48,12 @@ type Options struct {
 	// Run's context; 0 stands for 30s.
 	ShutdownTimeout time.Duration
 
+	// ScrubPeriod is the time between two readings of every block, which find
+	// damage before a request does; 0 is never. ScrubRate bounds them, in bytes
+	// a second; 0 does not.
+	ScrubPeriod time.Duration
+	ScrubRate   float64
+
 	// Name is what this node is called in the status JSON: host:port, or ""
 	// for localhost. ShardID decides which partitions are its own, Build is the
 	// version of the program.

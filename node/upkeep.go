@@ -1,0 +1,104 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"sequins/blocks"
+	"sequins/version"
+)
+
+// sweepPeriod is how often the node asks the kernel which pages of its blocks are still in memory.
+// In between, a lookup in a page that has just been dropped waits for the disk in a page fault,
+// which holds up a thread; the sweep costs about a millisecond for each gigabyte of blocks.
+const sweepPeriod = time.Second
+
+// scrubBurst bounds a single read of a scrub, in bytes.
+const scrubBurst = 2 << 20
+
+// sweep keeps what the blocks believe to be in memory true, until ctx ends.
+func (n *Node) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepPeriod)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := n.eachBlock(func(_ *version.Handle, _ int, b *blocks.Reader) error { return b.Sweep() })
+		if err != nil && !failing {
+			n.log.Warn("the kernel does not say what is in memory; lookups may wait for the disk", "error", err)
+		}
+		failing = err != nil
+	}
+}
+
+// scrub reads every block through once a scrub period, within the scrub rate, until ctx ends.
+// Damage is reported as if a request had met it, so that the block is loaded again.
+func (n *Node) scrub(ctx context.Context) {
+	if n.o.ScrubPeriod <= 0 {
+		return
+	}
+	tick := time.NewTicker(n.o.ScrubPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		n.scrubOnce(ctx)
+	}
+}
+
+func (n *Node) scrubOnce(ctx context.Context) {
+	start := time.Now()
+	limit := rate.NewLimiter(rate.Inf, scrubBurst)
+	if n.o.ScrubRate > 0 {
+		limit.SetLimit(rate.Limit(n.o.ScrubRate))
+	}
+	var read int64
+	count, damaged := 0, 0
+	wait := func(bytes int) error {
+		read += int64(bytes)
+		return limit.WaitN(ctx, min(bytes, scrubBurst))
+	}
+	err := n.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
+		err := b.Scrub(ctx, wait)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		count++
+		if err != nil {
+			damaged++
+			n.log.Error("the scrub found a damaged block", "block", b.Name(), "version", h.Version(), "partition", p, "error", err)
+			h.Report(p, err)
+		}
+		return nil
+	})
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	n.log.Info("scrubbed", "blocks", count, "bytes", read, "damaged", damaged, "took", time.Since(start).Round(time.Millisecond))
+}
+
+// eachBlock calls f for every block that is served.
+func (n *Node) eachBlock(f func(h *version.Handle, partition int, b *blocks.Reader) error) error {
+	for _, d := range *n.catalog.Load() {
+		err := d.set.EachBlock(func(h *version.Handle, p int, b version.Block) error {
+			if r, ok := b.(*blocks.Reader); ok {
+				return f(h, p, r)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
