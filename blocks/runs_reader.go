@@ -40,7 +40,6 @@ func openRun(ctx context.Context, fs fsys.FS, r run, limit int, buf []byte) (*ru
 		return nil, fmt.Errorf("opening a sort run: %w", err)
 	}
 	rr := &runReader{ctx: ctx, file: f, run: r, limit: limit, buf: buf, cache: newCacheWindow(f)}
-	rr.cache.sequential()
 	if err := rr.next(); err != nil {
 		return nil, also(err, f.Close())
 	}

@@ -40,13 +40,6 @@ func newCacheWindow(f fsys.File) cacheWindow {
 	return cacheWindow{}
 }
 
-// sequential says that the file will be read from its beginning to its end.
-func (c *cacheWindow) sequential() {
-	if c.known {
-		_ = unix.Fadvise(c.fd, 0, 0, unix.FADV_SEQUENTIAL)
-	}
-}
-
 // used says that the file was read up to this offset.
 func (c *cacheWindow) used(off int64) {
 	if c.known && off-c.dropped >= cacheStep {

@@ -98,8 +98,8 @@ func cached(t *testing.T, name string) int {
 	return bytes.Count(pages, []byte{1}) * os.Getpagesize()
 }
 
-// TestSorterLeavesThePageCache: what is written to a run does not stay in the page cache, where the
-// file system takes advice at all.
+// TestSorterLeavesThePageCache: what is written to a run, or read from it, does not stay in the page
+// cache, where the file system takes advice at all.
 func TestSorterLeavesThePageCache(t *testing.T) {
 	dir := t.TempDir()
 	control, err := fsys.OS.Create(dir + "/control")
@@ -112,14 +112,26 @@ func TestSorterLeavesThePageCache(t *testing.T) {
 	want := cached(t, dir+"/control") + 1<<20 // in a tmpfs that is all
 
 	s := NewSorter(SorterOptions{Memory: 24 << 20, Dir: dir})
-	for i := 0; len(s.runs) < 1; i++ {
-		check(t, s.Add(fmt.Appendf(nil, "%08d", i), make([]byte, 1000), false))
+	n := 0
+	for ; len(s.runs) < 1; n++ {
+		check(t, s.Add(fmt.Appendf(nil, "%08d", n), make([]byte, 1000), false))
 	}
+	name := s.runs[0].name
 	if s.runs[0].size < 20<<20 {
 		t.Errorf("the run has only %d bytes", s.runs[0].size)
 	}
-	if got := cached(t, s.runs[0].name); want < 8<<20 && got > want {
-		t.Errorf("%d bytes of the run are in the page cache", got)
+	if got := cached(t, name); want < 8<<20 && got > want {
+		t.Errorf("%d bytes of the run are in the page cache after writing", got)
+	}
+	records, got := 0, 0
+	check(t, s.Merge(context.Background(), func(key, value []byte) error {
+		if records++; records == n { // by then all of the run was read
+			got = cached(t, name)
+		}
+		return nil
+	}))
+	if want < 8<<20 && got > want+2*cacheStep {
+		t.Errorf("%d bytes of the run are in the page cache after reading", got)
 	}
 	check(t, s.Close())
 }

@@ -12,7 +12,6 @@ func unmapArena([]byte) error { return nil }
 type cacheWindow struct{}
 
 func newCacheWindow(fsys.File) cacheWindow { return cacheWindow{} }
-func (c *cacheWindow) sequential()         {}
 func (c *cacheWindow) used(int64)          {}
 func (c *cacheWindow) written(int64)       {}
 func (c *cacheWindow) finished(int64)      {}

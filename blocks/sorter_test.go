@@ -3,14 +3,12 @@ package blocks
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -219,127 +217,71 @@ func TestSorterTooLarge(t *testing.T) {
 	}
 }
 
-// TestSorterYieldError: Merge ends with the very error of yield, wherever the records come from.
-func TestSorterYieldError(t *testing.T) {
-	stop := errors.New("stop")
-	for name, config := range smallSorters {
-		f := fsys.NewFaulty()
-		s := config.open(t, f)
-		for i := range 300 {
-			check(t, s.Add(fmt.Appendf(nil, "%04d", i), []byte("some value"), false))
+// TestSorterLetsLargeValuesGo: a value of many MiB is not kept after it was yielded.
+func TestSorterLetsLargeValuesGo(t *testing.T) {
+	const large = 64 << 20
+	s := NewSorter(SorterOptions{Memory: 2 << 20, Dir: t.TempDir()})
+	defer s.Close()
+	check(t, s.Add([]byte("a"), make([]byte, large), false))
+	check(t, s.Add([]byte("b"), nil, false))
+	var kept uint64
+	check(t, s.Merge(context.Background(), func(key, value []byte) error {
+		if string(key) == "a" && len(value) != large {
+			t.Errorf("%d bytes", len(value))
+		} else if string(key) == "b" {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			kept = m.HeapAlloc
 		}
-		n := 0
-		err := s.Merge(context.Background(), func(key, value []byte) error {
-			if n++; n == 100 {
-				return stop
-			}
-			return nil
-		})
-		if err != stop || n != 100 {
-			t.Errorf("%s: Merge ends after %d records with %v", name, n, err)
-		}
-		check(t, s.Close())
-		checkNoRuns(t, f)
-	}
-}
-
-// countdown is a context that is cancelled after it was looked at n times.
-type countdown struct {
-	context.Context
-	n int
-}
-
-func (c *countdown) Err() error {
-	if c.n--; c.n < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-// TestSorterCancel cancels the context at each time at which it is looked at.
-func TestSorterCancel(t *testing.T) {
-	for name, config := range smallSorters {
-		t.Run(name, func(t *testing.T) {
-			for n := 0; ; n++ {
-				f := fsys.NewFaulty()
-				s := config.open(t, f)
-				for i := range 100 {
-					check(t, s.Add(fmt.Appendf(nil, "%04d", i%60), []byte("some value"), i%7 == 0))
-				}
-				err := s.Merge(&countdown{context.Background(), n}, func(key, value []byte) error { return nil })
-				check(t, s.Close())
-				checkNoRuns(t, f)
-				if err == nil {
-					if n == 0 {
-						t.Error("nobody has looked at the context")
-					}
-					return
-				}
-				wantErr(t, "Merge", err, context.Canceled)
-			}
-		})
-	}
-}
-
-// sortSome adds records and merges them, some of which are larger than a frame or the memory.
-func sortSome(s *Sorter) (list []string, err error) {
-	for i := range 60 {
-		value := bytes.Repeat([]byte{byte('a' + i%26)}, i*37%120)
-		if i%20 == 7 {
-			value = bytes.Repeat(value, 30)
-		}
-		if err := s.Add(fmt.Appendf(nil, "key%03d", i*17%40), value, i%9 == 0); err != nil {
-			return nil, err
-		}
-	}
-	err = s.Merge(context.Background(), func(key, value []byte) error {
-		list = append(list, string(key)+"="+string(value))
 		return nil
-	})
-	return list, err
+	}))
+	if kept == 0 || kept > large/2 {
+		t.Errorf("%d MiB in the heap", kept>>20)
+	}
 }
 
-// TestSorterFailures lets each system call fail. The sorter reports it, and leaves nothing behind.
-func TestSorterFailures(t *testing.T) {
-	config := smallSorters["three, tiny"]
-	for n := 1; ; n++ {
-		f := fsys.NewFaulty()
-		s := config.open(t, f)
-		before := f.Calls()
-		injected := []error{syscall.EIO, syscall.ENOSPC}[n%2]
-		f.FailAt(n, injected)
-		_, err := sortSome(s)
-		cerr := s.Close()
-		if f.Calls()-before < n {
-			check(t, errors.Join(err, cerr))
-			if n < 100 {
-				t.Errorf("only %d calls", n)
-			}
-			return
+func TestSmallestWindow(t *testing.T) {
+	tests := []struct {
+		sizes []int64
+		n     int
+		want  int
+	}{
+		{[]int64{5}, 1, 0},
+		{[]int64{9, 1, 1, 9, 1}, 2, 1},
+		{[]int64{9, 9, 9, 1, 1}, 2, 3},
+		{[]int64{1, 1, 9, 9, 9}, 2, 0},
+		{[]int64{3, 3, 3}, 2, 0},
+		{[]int64{9, 1, 2, 3, 1}, 3, 1},
+	}
+	for _, tt := range tests {
+		runs := make([]run, len(tt.sizes))
+		for i, size := range tt.sizes {
+			runs[i].size = size
 		}
-		wantErr(t, fmt.Sprintf("call %d", n), errors.Join(err, cerr), injected)
-		left := tree(t, f, "/sort")
-		removal := len(left) == 1 && strings.Contains(errors.Join(err, cerr).Error(), "remove /sort/run")
-		if len(left) > 0 && !removal || f.OpenFiles() > 0 {
-			t.Errorf("call %d failed: left over: %v, %d open", n, left, f.OpenFiles())
+		if got := smallestWindow(runs, tt.n); got != tt.want {
+			t.Errorf("%d of %v: begins at %d, want %d", tt.n, tt.sizes, got, tt.want)
 		}
 	}
 }
 
-// TestSorterDiskFull: at the first write that does not fit, all runs are removed.
-func TestSorterDiskFull(t *testing.T) {
+// TestSorterPasses: a sorter writes no more than it must where runs have to be merged twice.
+func TestSorterPasses(t *testing.T) {
 	f := fsys.NewFaulty()
-	s := smallSorters["many runs"].open(t, f)
-	f.SetFree(20_000)
-	var err error
-	for i := 0; err == nil && i < 10_000; i++ {
-		err = s.Add(fmt.Appendf(nil, "%05d", i), []byte("some value"), false)
+	s := smallSorter{memory: 1000, frame: 100, maxKey: 10, maxRuns: 4}.open(t, f)
+	for i := 0; len(s.runs) < 6; i++ {
+		check(t, s.Add(fmt.Appendf(nil, "%05d", i), []byte("some value"), false))
 	}
-	wantErr(t, "Add", err, syscall.ENOSPC)
-	checkNoRuns(t, f)
-	wantErr(t, "Add again", s.Add(nil, nil, false), syscall.ENOSPC)
-	wantErr(t, "Merge", s.Merge(context.Background(), nil), syscall.ENOSPC)
+	sizes := s.runs[0].size + s.runs[1].size + s.runs[2].size
+	if n := s.maxFanIn(); n != 4 {
+		t.Fatalf("%d runs at once", n)
+	}
+	check(t, s.reduce(context.Background()))
+	if len(s.runs) != 4 || s.runs[0].size < sizes*9/10 || s.runs[0].size > sizes {
+		t.Errorf("6 runs, the first 3 of %d bytes, became %v", sizes, s.runs)
+	}
 	check(t, s.Close())
+	checkNoRuns(t, f)
 }
 
 // TestSorterNoAllocations: neither adding nor merging allocates for each record.

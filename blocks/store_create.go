@@ -84,13 +84,6 @@ func (s *Store) make(path string, manifest []byte) error {
 	if err := s.fs.MkdirAll(filepath.Join(path, tempDir)); err != nil {
 		return err
 	}
-	// MkdirAll has fsynced the parents of what it made; but a process may have been killed
-	// after making one and before fsyncing its parent.
-	for _, dir := range []string{filepath.Dir(path), s.data} {
-		if err := s.fs.SyncDir(dir); err != nil {
-			return err
-		}
-	}
 	final := filepath.Join(path, manifestName)
 	f, err := s.fs.Create(s.tempName(final))
 	if err != nil {
