@@ -39,6 +39,10 @@ type Config struct {
 	MaxDownloadBandwidth int `toml:"max_download_bandwidth_mb_per_second" reload:"yes"`
 	// VersionRemoveTimeout is how long a version that has been replaced stays after the last request for it.
 	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes"`
+	// ScrubPeriod is the time between two readings of every block that look for damage; 0 is off.
+	ScrubPeriod time.Duration `toml:"scrub_period"`
+	// ScrubMBPerSecond bounds those readings, in MiB a second; 0 does not.
+	ScrubMBPerSecond int `toml:"scrub_mb_per_second"`
 
 	Storage  Storage  `toml:"storage"`
 	Load     LoadKeys `toml:"load"`
@@ -138,6 +142,7 @@ func Default() Config {
 		LocalStore:           "/var/sequins/",
 		Partitioner:          "auto",
 		VersionRemoveTimeout: 10 * time.Minute,
+		ScrubMBPerSecond:     20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
 		Load:                 LoadKeys{Memory: 256 << 20},
 		S3:                   S3{MaxRetries: 3},

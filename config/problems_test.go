@@ -22,7 +22,7 @@ func TestProblems(t *testing.T) {
 		"unknown dotted":      {"source = \"/d\"\nzk.server = 1", "sequins.conf:2: zk.server: unknown key; the nearest known key is zk.servers"},
 		"unknown inline":      {"source = \"/d\"\nzk = { server = 1 }", "sequins.conf:2: zk.server: unknown key; the nearest known key is zk.servers"},
 		"unknown for a db":    {"source = \"/d\"\n[db.x]\ncontent-type = \"a/b\"", "sequins.conf:3: db.x.content-type: unknown key; the nearest known key is db.<name>.content_type"},
-		"key of a later day":  {"source = \"/d\"\nscrub_period = \"1h\"", "sequins.conf:2: scrub_period: unknown key"},
+		"key of a later day":  {"source = \"/d\"\ndefragment_period = \"1h\"", "sequins.conf:2: defragment_period: unknown key"},
 		"control characters":  {"source = \"/d\"\n\"\\u001b[2J\\n\" = 1", `sequins.conf:2: "\x1b[2J\n": unknown key`},
 		"string for integer":  {"source = \"/d\"\nmax_parallel_loads = \"4\"", "sequins.conf:2: max_parallel_loads: must be an integer, not a string"},
 		"float for integer":   {"source = \"/d\"\nmax_parallel_loads = 1.5", "sequins.conf:2: max_parallel_loads: must be an integer, not the float 1.5"},

@@ -129,6 +129,8 @@ func open(c config.Config, log *slog.Logger) (s *serving, err error) {
 	o := node.Options{
 		SourceName:       c.Source,
 		MaxParallelLoads: c.MaxParallelLoads,
+		ScrubPeriod:      c.ScrubPeriod,
+		ScrubRate:        float64(c.ScrubMBPerSecond) * (1 << 20),
 		Build:            buildName(),
 		Logger:           log,
 		Reloadable:       reloadable(c),
