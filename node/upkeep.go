@@ -56,6 +56,9 @@ func (n *Node) scrub(ctx context.Context) {
 	}
 }
 
+// errLeaving ends the scrub of a block whose version is being removed.
+var errLeaving = errors.New("the version is being removed")
+
 func (n *Node) scrubOnce(ctx context.Context) {
 	start := time.Now()
 	limit := rate.NewLimiter(rate.Inf, scrubBurst)
@@ -64,25 +67,27 @@ func (n *Node) scrubOnce(ctx context.Context) {
 	}
 	var read int64
 	count, damaged := 0, 0
-	wait := func(bytes int) error {
-		read += int64(bytes)
-		return limit.WaitN(ctx, min(bytes, scrubBurst))
-	}
 	err := n.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
-		err := b.Scrub(ctx, wait)
+		err := b.Scrub(ctx, func(bytes int) error {
+			if h.Leaving() {
+				return errLeaving
+			}
+			read += int64(bytes)
+			return limit.WaitN(ctx, min(bytes, scrubBurst))
+		})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		count++
-		if err != nil {
+		if err != nil && !errors.Is(err, errLeaving) {
 			damaged++
 			n.log.Error("the scrub found a damaged block", "block", b.Name(), "version", h.Version(), "partition", p, "error", err)
 			h.Report(p, err)
 		}
 		return nil
 	})
-	if errors.Is(err, context.Canceled) {
-		return
+	if err != nil {
+		return // the node is shutting down
 	}
 	n.log.Info("scrubbed", "blocks", count, "bytes", read, "damaged", damaged, "took", time.Since(start).Round(time.Millisecond))
 }

@@ -1,0 +1,76 @@
+package version
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"sequins/blocks"
+)
+
+type namedBlock struct{ name string }
+
+func (*namedBlock) Get([]byte, *blocks.Scratch) (blocks.Value, bool, error) {
+	return blocks.Value{}, false, nil
+}
+func (*namedBlock) Close() error { return nil }
+
+func TestEachBlock(t *testing.T) {
+	s := NewSet("db")
+	for _, name := range []string{"1", "2"} {
+		v := New(Info{DB: "db", Name: name, Partitions: 3, Cluster: Solo{}})
+		for _, p := range []int{0, 2} {
+			if err := v.Put(p, &namedBlock{name}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Prepare(v)
+	}
+	s.Version("2").SetDamaged(2)
+	seen := map[string]int{}
+	err := s.EachBlock(func(h *Handle, p int, b Block) error {
+		if b.(*namedBlock).name != h.Version() || h.Leaving() {
+			t.Errorf("partition %d of %s: %+v", p, h.Version(), b)
+		}
+		seen[h.Version()] += 1 << p
+		return nil
+	})
+	if err != nil || seen["1"] != 0b101 || seen["2"] != 0b001 {
+		t.Errorf("walked over %v, %v", seen, err)
+	}
+	stop := errors.New("stop")
+	calls := 0
+	if err := s.EachBlock(func(*Handle, int, Block) error { calls++; return stop }); !errors.Is(err, stop) || calls != 1 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+// TestLeaving closes a version in the middle of a walk: the walk is told, and the version is closed
+// as soon as it lets go.
+func TestLeaving(t *testing.T) {
+	s := NewSet("db")
+	v := New(Info{DB: "db", Name: "1", Partitions: 2, Cluster: Solo{}})
+	for p := range 2 {
+		if err := v.Put(p, &namedBlock{"1"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Prepare(v)
+	closed := make(chan error, 1)
+	calls := 0
+	err := s.EachBlock(func(h *Handle, _ int, _ Block) error {
+		calls++
+		s.Remove("1")
+		go func() { closed <- v.Close(context.Background()) }()
+		for !h.Leaving() {
+			continue
+		}
+		return nil
+	})
+	if err != nil || calls != 1 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
