@@ -19,7 +19,10 @@ func (j *job) loadAligned(ctx context.Context, todo []int) error {
 	workers := min(j.opts.workers(), len(todo))
 	return parallel(ctx, workers, len(todo), func(ctx context.Context, i int) error {
 		p := todo[i]
-		a := aligned{job: j, partition: p, files: files[p], memory: j.opts.Memory / int64(workers)}
+		a := aligned{
+			job: j, partition: p, files: files[p], memory: j.opts.Memory / int64(workers),
+			piped: workers < j.opts.workers(),
+		}
 		return a.load(ctx)
 	})
 }
@@ -45,6 +48,7 @@ type aligned struct {
 	partition int
 	files     []int
 	memory    int64 // for sorting
+	piped     bool  // there are cores without a partition of their own
 }
 
 // errDescends ends a first pass over files that are not sorted.
@@ -66,13 +70,6 @@ func (a *aligned) scanner() *scanner {
 	}}
 }
 
-func (a *aligned) scan(s *scanner) func(context.Context, *stream) error {
-	return func(ctx context.Context, out *stream) error {
-		s.out.s = out
-		return s.run(ctx, a.files)
-	}
-}
-
 // onePass writes the records into the block as they come.
 func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 	b, err := a.newBuilder(a.partition)
@@ -80,14 +77,11 @@ func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 		return err
 	}
 	defer b.discard()
-	err = pipe(ctx, a.scan(s), func(ctx context.Context, in *stream) error {
-		up := ascending{add: b.add}
-		if err := in.each(ctx, up.take); err != nil {
-			return err
-		}
-		return up.finish()
-	})
-	if err != nil {
+	up := ascending{add: b.add}
+	if err := s.run(ctx, a.files, a.piped, up.take); err != nil {
+		return err
+	}
+	if err := up.finish(); err != nil {
 		return err
 	}
 	return b.publish()
@@ -97,17 +91,8 @@ func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 func (a *aligned) sorted(ctx context.Context) error {
 	sorter := blocks.NewSorter(blocks.SorterOptions{Memory: a.memory, Dir: a.dir.Temp()})
 	defer sorter.Close()
-	err := pipe(ctx, a.scan(a.scanner()), func(ctx context.Context, in *stream) error {
-		return in.each(ctx, func(b *batch) error {
-			defer b.release()
-			for i := range b.records {
-				r := &b.records[i]
-				if err := sorter.Add(b.key(r), b.value(r), r.deleted); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	err := a.scanner().run(ctx, a.files, a.piped, func(_ slot, key, value []byte, deleted bool) error {
+		return sorter.Add(key, value, deleted)
 	})
 	if err != nil {
 		return err
@@ -126,47 +111,38 @@ func (a *aligned) sorted(ctx context.Context) error {
 // ascending passes on records whose keys ascend. It holds each back until the
 // next has come, as of several with one key only the last counts.
 type ascending struct {
-	add  func(key, value []byte) error
-	b    *batch // which the record held back is in
-	held *record
+	add        func(key, value []byte) error
+	key, value []byte // the record held back
+	held       bool   // whether there is one
+	deleted    bool   // whether it is a delete
 }
 
-// take looks at all records of b, and releases b once nothing of it is held.
-func (a *ascending) take(b *batch) error {
-	for i := range b.records {
-		r := &b.records[i]
-		if a.held != nil {
-			switch c := bytes.Compare(a.b.key(a.held), b.key(r)); {
-			case c > 0:
-				return errDescends
-			case c < 0:
-				if err := a.pass(); err != nil {
-					return err
-				}
+// take is a sink.
+func (a *ascending) take(_ slot, key, value []byte, deleted bool) error {
+	if a.held {
+		switch c := bytes.Compare(a.key, key); {
+		case c > 0:
+			return errDescends
+		case c < 0:
+			if err := a.finish(); err != nil {
+				return err
 			}
 		}
-		if a.b != b {
-			a.b.release()
-			a.b = b
-		}
-		a.held = r
 	}
+	a.key = append(a.key[:0], key...)
+	a.value = append(a.value[:0], value...)
+	a.held, a.deleted = true, deleted
 	return nil
 }
 
-func (a *ascending) pass() error {
-	if a.held.deleted {
-		return nil
-	}
-	return a.add(a.b.key(a.held), a.b.value(a.held))
-}
-
-// finish passes on the last record.
+// finish passes on the record held back.
 func (a *ascending) finish() error {
-	if a.held == nil {
+	if !a.held || a.deleted {
 		return nil
 	}
-	err := a.pass()
-	a.b.release()
+	err := a.add(a.key, a.value)
+	if cap(a.value) > maxKept {
+		a.value = nil
+	}
 	return err
 }

@@ -35,7 +35,7 @@ func newBatch() *batch { return batches.Get().(*batch) }
 
 // release gives a batch back once nobody looks at it any more.
 func (b *batch) release() {
-	if b == nil || cap(b.buf) > maxKept {
+	if cap(b.buf) > maxKept {
 		return
 	}
 	b.buf, b.records = b.buf[:0], b.records[:0]

@@ -7,12 +7,17 @@
 // for the partitions that its node wants, and publishes each block as soon as
 // it is whole.
 //
-// Records flow from goroutine to goroutine in batches, through streams:
+// A record is read, decoded and given to a sink by one goroutine, without a lock
+// or an allocation:
 //
-//	aligned    file ─ scan ─▶ ascending ─▶ block        one worker a partition
-//	           file ─ scan ─▶ Sorter ─▶ block           once a key descends
-//	routed     files ─ scan ─▶ Sorters ┐                one lane a group of files
+//	aligned    file ─▶ ascending ─▶ block               one worker a partition
+//	           file ─▶ Sorter ─▶ block                  once a key descends
+//	routed     files ─▶ Sorters ┐                       one lane a group of files
 //	           Sorters ─ merge ─▶ block ─▶ block …      one shard a group of partitions
+//
+// Where there are fewer partitions or lanes than cores, reading and what comes
+// after it go on in two goroutines, between which records pass in batches;
+// likewise the lanes of a merge.
 //
 // A version is aligned where file i holds partition i: then only the files of
 // the wanted partitions are opened, and every record in them is proven to

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -178,16 +179,10 @@ func TestSourceFails(t *testing.T) {
 	for _, partitioner := range []string{"hadoop", "string"} {
 		w := newWorld(t)
 		w.write(cut(shard.Hadoop, 4, keys(50_000)...), sequencefile.WriterOptions{})
-		opened, closed := 0, 0
-		var mu = make(chan struct{}, 1)
-		count := func(n *int) {
-			mu <- struct{}{}
-			*n++
-			<-mu
-		}
+		var opened, closed atomic.Int64
 		src := meddler{w.src, func(name string, f io.ReadCloser) io.ReadCloser {
-			count(&opened)
-			b := body{ReadCloser: f, close: func() { count(&closed) }}
+			opened.Add(1)
+			b := body{ReadCloser: f, close: func() { closed.Add(1) }}
 			if name == "part-r-00002" {
 				left := 100_000
 				b.read = func(p []byte) (int, error) {
@@ -207,8 +202,8 @@ func TestSourceFails(t *testing.T) {
 		if !errors.Is(err, errNetwork) || !strings.Contains(err.Error(), "part-r-00002") {
 			t.Errorf("%s: %v", partitioner, err)
 		}
-		if opened == 0 || opened != closed {
-			t.Errorf("%s: opened %d files, closed %d", partitioner, opened, closed)
+		if opened.Load() == 0 || opened.Load() != closed.Load() {
+			t.Errorf("%s: opened %d files, closed %d", partitioner, opened.Load(), closed.Load())
 		}
 		w.clean()
 	}

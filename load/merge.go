@@ -10,7 +10,7 @@ import (
 // key, the record of the last stream counts. There are no more streams than
 // cores that work on a load, so few that the least of their keys is found by
 // looking at each.
-func mergeStreams(ctx context.Context, fill []func(context.Context, *stream) error, add func(key, value []byte) error) error {
+func mergeStreams(ctx context.Context, fill []func(context.Context, sink) error, add func(key, value []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()

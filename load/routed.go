@@ -140,24 +140,12 @@ func (r *routed) sort(ctx context.Context, lane int) error {
 	s := &scanner{job: r.job, router: router{
 		by: r.plan.Partitioner, partitions: r.plan.Partitions, slots: r.slots,
 	}}
-	scan := func(ctx context.Context, out *stream) error {
-		s.out.s = out
-		return s.run(ctx, r.lanes[lane])
-	}
+	piped := len(r.lanes) < r.opts.workers()
 	var ranked []byte
-	return pipe(ctx, scan, func(ctx context.Context, in *stream) error {
-		return in.each(ctx, func(b *batch) error {
-			defer b.release()
-			for i := range b.records {
-				rec := &b.records[i]
-				at := r.places[rec.slot]
-				ranked = append(binary.BigEndian.AppendUint16(ranked[:0], at.rank), b.key(rec)...)
-				if err := r.sorters[lane][at.shard].Add(ranked, b.value(rec), rec.deleted); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+	return s.run(ctx, r.lanes[lane], piped, func(to slot, key, value []byte, deleted bool) error {
+		at := r.places[to]
+		ranked = append(binary.BigEndian.AppendUint16(ranked[:0], at.rank), key...)
+		return r.sorters[lane][at.shard].Add(ranked, value, deleted)
 	})
 }
 
@@ -179,20 +167,15 @@ func (r *routed) merge(ctx context.Context, shard int) (err error) {
 // mergeLanes merges what the sorters of all lanes have for a shard, each of
 // which goes on in a goroutine of its own.
 func (r *routed) mergeLanes(ctx context.Context, shard int, add func(key, value []byte) error) error {
-	sources := make([]func(context.Context, *stream) error, len(r.lanes))
-	for lane := range r.lanes {
-		sources[lane] = func(ctx context.Context, s *stream) error {
-			out := filler{s: s}
-			err := r.sorters[lane][shard].Merge(ctx, func(key, value []byte) error {
-				return out.add(ctx, 0, key, value, false)
+	lanes := make([]func(context.Context, sink) error, len(r.lanes))
+	for i := range lanes {
+		lanes[i] = func(ctx context.Context, to sink) error {
+			return r.sorters[i][shard].Merge(ctx, func(key, value []byte) error {
+				return to(0, key, value, false)
 			})
-			if err != nil {
-				return err
-			}
-			return out.flush(ctx)
 		}
 	}
-	return mergeStreams(ctx, sources, add)
+	return mergeStreams(ctx, lanes, add)
 }
 
 // ranks cuts records, sorted by rank and key, into the blocks of their

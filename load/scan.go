@@ -36,33 +36,39 @@ func (r *router) maxKey() int {
 	return blocks.MaxKey
 }
 
-// A scanner reads files one after another and fills a stream with the records
-// that are wanted.
+// A scanner reads files one after another and gives the records that are
+// wanted to a sink.
 type scanner struct {
 	job    *job
 	router router
-	out    filler
 	total  tally // of this scan
 	told   tally // what of it the progress knows
 }
 
-// run reads the files, which are indices into the plan's.
-func (s *scanner) run(ctx context.Context, files []int) error {
-	for _, i := range files {
-		if err := s.file(ctx, i); err != nil {
-			return err
+// run reads the files, which are indices into the plan's. piped makes reading
+// and what the sink does go on at the same time.
+func (s *scanner) run(ctx context.Context, files []int, piped bool, to sink) error {
+	read := func(ctx context.Context, to sink) error {
+		for _, i := range files {
+			if err := s.file(ctx, i, to); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return s.out.flush(ctx)
+	if piped {
+		return pipe(ctx, read, to)
+	}
+	return read(ctx, to)
 }
 
-func (s *scanner) file(ctx context.Context, i int) error {
+func (s *scanner) file(ctx context.Context, i int, to sink) error {
 	in, err := s.job.open(ctx, s.job.plan, s.job.plan.Files[i])
 	if err != nil {
 		return err
 	}
 	before := s.total.bytes
-	err = s.records(ctx, in, before)
+	err = s.records(ctx, in, before, to)
 	if cerr := in.close(); err == nil {
 		err = cerr
 	}
@@ -77,7 +83,7 @@ func (s *scanner) file(ctx context.Context, i int) error {
 }
 
 // records reads the records of a file. before is what was read before it.
-func (s *scanner) records(ctx context.Context, in *input, before int64) error {
+func (s *scanner) records(ctx context.Context, in *input, before int64, give sink) error {
 	step := min(reportEvery, s.job.pacer.step())
 	next := s.total.records + step
 	maxKey := s.router.maxKey()
@@ -94,7 +100,7 @@ func (s *scanner) records(ctx context.Context, in *input, before int64) error {
 			return s.misplaced(in, p)
 		}
 		if to != unwanted {
-			if err := s.out.add(ctx, to, key, value, in.deleted()); err != nil {
+			if err := give(to, key, value, in.deleted()); err != nil {
 				return err
 			}
 		}

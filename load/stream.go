@@ -14,16 +14,34 @@ type stream struct {
 	err     error // why the stream ended early; read after batches is closed
 }
 
-// produce starts a goroutine that fills a stream. The stream ends when it
-// returns, with the error that it returns; wg waits for that.
-func produce(ctx context.Context, wg *sync.WaitGroup, fill func(context.Context, *stream) error) *stream {
+// produce starts a goroutine whose sink is the stream. The stream ends when
+// fill returns, with the error that it returns; wg waits for that.
+func produce(ctx context.Context, wg *sync.WaitGroup, fill func(context.Context, sink) error) *stream {
 	s := &stream{batches: make(chan *batch, streamDepth)}
 	wg.Go(func() {
 		lowerPriority()
-		s.err = fill(ctx, s)
+		s.err = s.fill(ctx, fill)
 		close(s.batches)
 	})
 	return s
+}
+
+// fill collects the records into batches.
+func (s *stream) fill(ctx context.Context, fill func(context.Context, sink) error) error {
+	b := newBatch()
+	err := fill(ctx, func(to slot, key, value []byte, deleted bool) error {
+		b.add(to, key, value, deleted)
+		if !b.full() {
+			return nil
+		}
+		full := b
+		b = newBatch()
+		return s.send(ctx, full)
+	})
+	if err != nil || len(b.records) == 0 {
+		return err
+	}
+	return s.send(ctx, b)
 }
 
 // send passes a batch on, which belongs to the receiver from then on.
@@ -50,51 +68,33 @@ func (s *stream) receive(ctx context.Context) (*batch, error) {
 	}
 }
 
-// pipe runs a producer and, on this goroutine, what consumes its stream. It
-// returns when both have ended, with the error of the first that failed.
-func pipe(ctx context.Context, fill func(context.Context, *stream) error, consume func(context.Context, *stream) error) error {
+// A sink takes records, one after another. It keeps neither key nor value.
+type sink func(to slot, key, value []byte, deleted bool) error
+
+// pipe gives to the sink what fill gives to another, in a goroutine of its
+// own, and returns when both have ended, with the error of the first that
+// failed.
+func pipe(ctx context.Context, fill func(context.Context, sink) error, to sink) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	return consume(ctx, produce(ctx, &wg, fill))
+	return produce(ctx, &wg, fill).drain(ctx, to)
 }
 
-// each calls f with every batch of the stream.
-func (s *stream) each(ctx context.Context, f func(*batch) error) error {
+// drain gives all records of the stream to a sink.
+func (s *stream) drain(ctx context.Context, to sink) error {
 	for {
 		b, err := s.receive(ctx)
 		if b == nil || err != nil {
 			return err
 		}
-		if err := f(b); err != nil {
-			return err
+		for i := range b.records {
+			r := &b.records[i]
+			if err := to(r.slot, b.key(r), b.value(r), r.deleted); err != nil {
+				return err
+			}
 		}
+		b.release()
 	}
-}
-
-// A filler collects records into batches for a stream.
-type filler struct {
-	s *stream
-	b *batch
-}
-
-func (f *filler) add(ctx context.Context, s slot, key, value []byte, deleted bool) error {
-	if f.b == nil {
-		f.b = newBatch()
-	}
-	f.b.add(s, key, value, deleted)
-	if f.b.full() {
-		return f.flush(ctx)
-	}
-	return nil
-}
-
-func (f *filler) flush(ctx context.Context) error {
-	b := f.b
-	if b == nil {
-		return nil
-	}
-	f.b = nil
-	return f.s.send(ctx, b)
 }
