@@ -152,7 +152,7 @@ func TestRunContent(t *testing.T) {
 		{"endless number", rawRun(bytes.Repeat([]byte("\xff"), 20)), 1, "bad record"},
 		{"no second number", rawRun([]byte("\x80\x01")), 1, "bad record"},
 		{"bad second number", rawRun([]byte("\x01\x80\x80")), 1, "bad record"},
-		{"key too long", rawRun([]byte("\x81\x80\x04\x00")), 1, "bad record"},
+		{"key too long", rawRun([]byte("\x89\x80\x04\x00")), 1, "bad record"},
 		{"value too long", rawRun([]byte("\x00\x80\x80\x80\x80\x10")), 1, "bad record"},
 		{"key cut", rawRun([]byte("\x04\x00key")), 1, "crosses the end of its frame"},
 		{"value cut", rawRun([]byte("\x03\x0ckeyvalue")), 1, "crosses the end of its frame"},

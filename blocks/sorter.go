@@ -9,13 +9,17 @@ import (
 	"sequins/internal/fsys"
 )
 
+// MaxSortKey is the longest key that a [Sorter] takes, in bytes: that of a block, and a little in
+// front of it by which the records of several blocks are kept apart.
+const MaxSortKey = MaxKey + 8
+
 // MinSortMemory is the least memory that a [Sorter] works with, in bytes.
 const MinSortMemory = 1 << 20
 
 const (
 	// minRunBuffer is the least room in which a run can be read: one frame, whose payload is
 	// that of a full one, or one key.
-	minRunBuffer = frameHead + maxRecordHead + max(frameSize, MaxKey)
+	minRunBuffer = frameHead + maxRecordHead + max(frameSize, MaxSortKey)
 
 	// maxRunBuffer is the most, in bytes: longer reads are no faster.
 	maxRunBuffer = 1 << 20
@@ -81,15 +85,15 @@ func NewSorter(o SorterOptions) *Sorter {
 func (s *Sorter) maxFanIn() int { return min(s.maxRuns, len(s.arena.mem)/s.minBuffer) }
 
 // Add adds a record, or the deletion of all records with this key that were added before. It keeps
-// neither key nor value. [ErrTooLarge] is for this record alone; any other error ends the sorter,
-// and its runs are removed.
+// neither key nor value. [ErrTooLarge], for a key longer than [MaxSortKey] or a value longer than
+// [MaxValue], is for this record alone; any other error ends the sorter, and its runs are removed.
 func (s *Sorter) Add(key, value []byte, deleted bool) error {
 	switch {
 	case s.err != nil:
 		return s.err
 	case s.merged:
 		return fmt.Errorf("adding to a sorter: %w", ErrStage)
-	case len(key) > MaxKey:
+	case len(key) > MaxSortKey:
 		return fmt.Errorf("key of %d bytes: %w", len(key), ErrTooLarge)
 	case len(value) > MaxValue:
 		return fmt.Errorf("value of %d bytes: %w", len(value), ErrTooLarge)

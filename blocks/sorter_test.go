@@ -209,10 +209,10 @@ func TestSorterStages(t *testing.T) {
 func TestSorterTooLarge(t *testing.T) {
 	s := NewSorter(SorterOptions{})
 	defer s.Close()
-	wantErr(t, "key", s.Add(make([]byte, MaxKey+1), nil, false), ErrTooLarge)
-	key := bytes.Repeat([]byte("k"), MaxKey)
+	wantErr(t, "key", s.Add(make([]byte, MaxSortKey+1), nil, false), ErrTooLarge)
+	key := bytes.Repeat([]byte("k"), MaxSortKey)
 	check(t, s.Add(key, nil, false)) // the sorter goes on
-	if got := sortedList(t, s); len(got) != 1 || len(got[0]) != MaxKey+1 {
+	if got := sortedList(t, s); len(got) != 1 || len(got[0]) != MaxSortKey+1 {
 		t.Errorf("%d records", len(got))
 	}
 }
@@ -316,4 +316,24 @@ func allocations(do func()) uint64 {
 	do()
 	runtime.ReadMemStats(&after)
 	return after.Mallocs - before.Mallocs
+}
+
+// TestSorterLongestKeys: the longest keys there may be pass through runs.
+func TestSorterLongestKeys(t *testing.T) {
+	s := NewSorter(SorterOptions{Dir: t.TempDir()})
+	defer s.Close()
+	want := []string{}
+	key := bytes.Repeat([]byte("k"), MaxSortKey)
+	for i := range 60 {
+		key[len(key)-1] = byte(60 - i)
+		check(t, s.Add(key, []byte("v"), false))
+		want = append(want, string(key)+"=v")
+	}
+	slices.Reverse(want)
+	if len(s.runs) < 3 {
+		t.Errorf("only %d runs", len(s.runs))
+	}
+	if !slices.Equal(want, sortedList(t, s)) {
+		t.Error("not the same")
+	}
 }
