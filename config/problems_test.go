@@ -50,6 +50,8 @@ func TestProblems(t *testing.T) {
 		"negative throttle":      {"source = \"/d\"\nthrottle_loads = \"-1s\"", "sequins.conf:2: throttle_loads: must not be negative, as -1s is"},
 		"negative period":        {"source = \"/d\"\nrefresh_period = \"-1s\"", "sequins.conf:2: refresh_period: must not be negative"},
 		"negative timeout":       {"source = \"/d\"\nversion_remove_timeout = \"-1s\"", "sequins.conf:2: version_remove_timeout: must not be negative"},
+		"negative scrub":         {"source = \"/d\"\nscrub_period = \"-1s\"", "sequins.conf:2: scrub_period: must not be negative"},
+		"negative scrub rate":    {"source = \"/d\"\nscrub_mb_per_second = -1", "sequins.conf:2: scrub_mb_per_second: must be at least 0"},
 		"negative retries":       {"source = \"/d\"\n[s3]\nmax_retries = -1", "sequins.conf:3: s3.max_retries: must be at least 0"},
 		"unknown compression":    {"source = \"/d\"\n[storage]\ncompression = \"gzip\"", `sequins.conf:3: storage.compression: "gzip" is none of none, snappy, lz4, zstd`},
 		"unknown partitioner":    {"source = \"/d\"\npartitioner = \"range\"", `sequins.conf:2: partitioner: "range" is none of auto, string, hadoop, spark, cascading`},
