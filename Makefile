@@ -27,7 +27,7 @@ test: tools lint cross fuzz
 	CGO_ENABLED=1 $(GO) test -race -v ./... 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
 lint: $(GOLANGCI)
-	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GOLANGCI) run ./...
