@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -53,8 +52,6 @@ const (
 	// refused and may still be sending.
 	lingerTime  = 500 * time.Millisecond
 	lingerBytes = 1 << 20
-	// freshGrace is what a connection without a request has left at shutdown.
-	freshGrace = 50 * time.Millisecond
 )
 
 func newConn(nc net.Conn, open *connections, t Timeouts) *conn {
@@ -215,70 +212,4 @@ func (c *conn) Close() error {
 		}
 	}
 	return c.Conn.Close()
-}
-
-// connections are the open connections of a server.
-type connections struct {
-	mu  sync.Mutex
-	all map[*conn]struct{}
-}
-
-// listener wraps what it accepts in conn.
-type listener struct {
-	net.Listener
-	timeouts Timeouts
-	open     *connections
-}
-
-// Accept waits for the next connection.
-func (l listener) Accept() (net.Conn, error) {
-	nc, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	c := newConn(nc, l.open, l.timeouts)
-	l.open.add(c)
-	return c, nil
-}
-
-func (o *connections) add(c *conn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.all == nil {
-		o.all = make(map[*conn]struct{})
-	}
-	o.all[c] = struct{}{}
-}
-
-func (o *connections) remove(c *conn) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.all, c)
-}
-
-func (o *connections) count() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.all)
-}
-
-// closeFresh ends the connections that never had a request. fasthttp would wait
-// five seconds for one.
-func (o *connections) closeFresh() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for c := range o.all {
-		if !c.used.Load() {
-			c.Conn.SetReadDeadline(time.Now().Add(freshGrace)) //nolint:errcheck // fails where it is closed already
-		}
-	}
-}
-
-// closeAll cuts every connection, whatever it is doing.
-func (o *connections) closeAll() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for c := range o.all {
-		c.Conn.Close() //nolint:errcheck // nothing can be done about it
-	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,19 +41,35 @@ func (p *pipes) dial() net.Conn {
 	return b
 }
 
-// A client gets Idle between requests, Read for each, and no byte more.
-func TestTimeouts(t *testing.T) {
-	c := catalogOf(t, map[string]string{"a": "one"})
+// inBubble serves pipes on a clock that a test can turn.
+func inBubble(t *testing.T, c Catalog, o Options, test func(dial func() net.Conn)) {
+	t.Helper()
 	_ = new(fasthttp.ResponseHeader).String() // starts a goroutine for good, which must not be in the bubble
 	synctest.Test(t, func(t *testing.T) {
 		ln := &pipes{make(chan net.Conn), make(chan struct{})}
-		s := New(c, Options{Timeouts: Timeouts{Read: 10 * time.Second, Idle: time.Minute, Write: 30 * time.Second}})
+		s := New(c, o)
 		done := make(chan error, 1)
 		go func() { done <- s.Serve(ln) }()
+		defer func() {
+			if err := s.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute) // for what is on its way out
+		}()
+		test(ln.dial)
+	})
+}
 
-		client := ln.dial()
+// A client gets Idle between requests, Read for each, and no byte more.
+func TestTimeouts(t *testing.T) {
+	const request = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
+	o := Options{Timeouts: Timeouts{Read: 10 * time.Second, Idle: time.Minute, Write: 30 * time.Second}}
+	inBubble(t, catalogOf(t, map[string]string{"a": "one"}), o, func(dial func() net.Conn) {
+		client := dial()
 		r := bufio.NewReader(client)
-		const request = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
 		for _, pause := range []time.Duration{0, 58 * time.Second, time.Second, 58 * time.Second} {
 			time.Sleep(pause)
 			io.WriteString(client, request[:20])
@@ -62,61 +79,71 @@ func TestTimeouts(t *testing.T) {
 				t.Fatalf("after a pause of %v: %+v", pause, got)
 			}
 		}
-		began := time.Now()
-		if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
-			t.Errorf("an idle connection: %v", err)
-		}
-		if d := time.Since(began); d < 59*time.Second || d > 61*time.Second {
-			t.Errorf("an idle connection was closed after %v", d)
-		}
-
-		for _, sent := range []string{"G", request[:20], "GET /db/" + strings.Repeat("k", 5000)} {
-			client = ln.dial()
-			began = time.Now()
-			io.WriteString(client, sent)
-			got := read(t, bufio.NewReader(client), "GET")
-			if d := time.Since(began); got.status != 408 || !got.closed || d < 9*time.Second || d > 11*time.Second {
-				t.Errorf("%.20q and no more: %+v after %v", sent, got, d)
+		between(t, "an idle connection", 59*time.Second, 61*time.Second, func() {
+			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
+				t.Errorf("an idle connection: %v", err)
 			}
+		})
+		for _, sent := range []string{"G", request[:20], "GET /db/" + strings.Repeat("k", 5000)} {
+			client = dial()
+			between(t, sent[:min(20, len(sent))], 9*time.Second, 11*time.Second, func() {
+				io.WriteString(client, sent)
+				if got := read(t, bufio.NewReader(client), "GET"); got.status != 408 || !got.closed {
+					t.Errorf("%.20q and no more: %+v", sent, got)
+				}
+			})
 			client.Close()
 		}
-
-		client = ln.dial()
-		began = time.Now()
-		if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("a connection without a request: %v", err)
-		}
-		if d := time.Since(began); d < 9*time.Second || d > 11*time.Second {
-			t.Errorf("a connection without a request was closed after %v", d)
-		}
-
-		// One byte a second does not keep a request alive.
-		client = ln.dial()
-		began = time.Now()
-		go func() {
-			for i := range request {
-				if _, err := io.WriteString(client, request[i:i+1]); err != nil {
-					return
-				}
-				time.Sleep(time.Second)
+		client = dial()
+		between(t, "a connection without a request", 9*time.Second, 11*time.Second, func() {
+			if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+				t.Errorf("a connection without a request: %v", err)
 			}
-		}()
-		if got := read(t, bufio.NewReader(client), "GET"); got.status != 408 {
-			t.Errorf("a byte a second: %+v", got)
-		}
-		if d := time.Since(began); d > 11*time.Second {
-			t.Errorf("a byte a second lasted %v", d)
-		}
+		})
+		client = dial()
+		between(t, "a request of one byte a second", 9*time.Second, 12*time.Second, func() {
+			go drip(client, request)
+			if got := read(t, bufio.NewReader(client), "GET"); got.status != 408 {
+				t.Errorf("a byte a second: %+v", got)
+			}
+		})
 		client.Close()
-
-		if err := s.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		time.Sleep(time.Minute) // for what is on its way out
 	})
+}
+
+// drip writes one byte a second.
+func drip(c net.Conn, s string) {
+	for i := range s {
+		if _, err := io.WriteString(c, s[i:i+1]); err != nil {
+			return
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// between checks how long something takes.
+func between(t *testing.T, what string, least, most time.Duration, f func()) {
+	t.Helper()
+	began := time.Now()
+	f()
+	if d := time.Since(began); d < least || d > most {
+		t.Errorf("%s lasted %v, want %v to %v", what, d, least, most)
+	}
+}
+
+// A client that has said all it has to say still gets its answer.
+func TestHalfClosed(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": "one", "large": noise(1, 1<<20)}), Options{})
+	for _, key := range []string{"a", "large"} {
+		c := s.dial(t)
+		fmt.Fprintf(c, "GET /db/%s HTTP/1.1\r\nHost: x\r\n\r\n", key)
+		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, bufio.NewReader(c), "GET"); got.status != 200 || got.length != int64(len(got.body)) {
+			t.Errorf("%s: %d, %d bytes", key, got.status, len(got.body))
+		}
+	}
 }
 
 // counting is a connection that counts the calls of its peer's.

@@ -91,7 +91,7 @@ func New(c Catalog, o Options) *Server {
 // Serve answers the connections of ln until Shutdown, and then returns nil;
 // any other end is an error. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(listener{ln, s.opts.Timeouts, &s.open}); err != nil {
+	if err := s.http.Serve(listener{ln, s}); err != nil {
 		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
 	}
 	return nil

@@ -199,6 +199,11 @@ func start(t testing.TB, c Catalog, o Options) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startOn(t, ln, c, o)
+}
+
+func startOn(t testing.TB, ln net.Listener, c Catalog, o Options) *running {
+	t.Helper()
 	l := new(logs)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(l, nil))

@@ -1,0 +1,88 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// listener wraps what it accepts in conn.
+type listener struct {
+	net.Listener
+	s *Server
+}
+
+// maxAcceptDelay is how long it waits, at most, before it tries again.
+const maxAcceptDelay = time.Second
+
+// Accept waits for the next connection. fasthttp stops serving at any error, so
+// those that pass stay here: being out of file descriptors for a while must not
+// end a node.
+func (l listener) Accept() (net.Conn, error) {
+	for delay := 5 * time.Millisecond; ; delay = min(2*delay, maxAcceptDelay) {
+		nc, err := l.Listener.Accept()
+		if err == nil {
+			c := newConn(nc, &l.s.open, l.s.opts.Timeouts)
+			l.s.open.add(c)
+			return c, nil
+		}
+		var passing interface{ Temporary() bool }
+		if !errors.As(err, &passing) || !passing.Temporary() {
+			return nil, err
+		}
+		l.s.trouble("accepting a connection", "error", err)
+		time.Sleep(delay)
+	}
+}
+
+// connections are the open connections of a server.
+type connections struct {
+	mu  sync.Mutex
+	all map[*conn]struct{}
+}
+
+func (o *connections) add(c *conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all == nil {
+		o.all = make(map[*conn]struct{})
+	}
+	o.all[c] = struct{}{}
+}
+
+func (o *connections) remove(c *conn) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.all, c)
+}
+
+func (o *connections) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.all)
+}
+
+// freshGrace is what a connection without a request has left at shutdown.
+const freshGrace = 50 * time.Millisecond
+
+// closeFresh ends the connections that never had a request. fasthttp would wait
+// five seconds for one.
+func (o *connections) closeFresh() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for c := range o.all {
+		if !c.used.Load() {
+			c.Conn.SetReadDeadline(time.Now().Add(freshGrace)) //nolint:errcheck // fails where it is closed already
+		}
+	}
+}
+
+// closeAll cuts every connection, whatever it is doing.
+func (o *connections) closeAll() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for c := range o.all {
+		c.Conn.Close() //nolint:errcheck // nothing can be done about it
+	}
+}
