@@ -32,9 +32,11 @@ type batchKey struct {
 	index     int // of the key in the batch
 	hash      uint64
 	fence     uint64
-	lo, hi    int    // where the page is among the pages; then lo is the page
+	page      int // the first page that may be behind the key's, then the key's
+	width     int // how many pages from there on may be behind it
+	tie       bool
 	stored    []byte // the page in the map
-	page      page
+	records   page
 	candidate int
 }
 
@@ -61,16 +63,16 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	}
 	left = r.pageBatch(keys, results, s, left)
 	for i := range left {
-		left[i].candidate = left[i].page.candidate(left[i].hash, 0)
+		left[i].candidate = left[i].records.candidate(left[i].hash, 0)
 	}
 	for i := range left {
-		s.touched ^= left[i].page.firstByte(left[i].candidate)
+		s.touched ^= left[i].records.firstByte(left[i].candidate)
 	}
 	for i := range left {
 		b := &left[i]
-		v, found, err := b.page.findFrom(keys[b.index], b.hash, b.candidate)
+		v, found, err := b.records.findFrom(keys[b.index], b.hash, b.candidate)
 		if err != nil {
-			err = r.corrupt(b.lo, r.index.locations[b.lo].offset(), err)
+			err = r.corrupt(b.page, r.index.locations[b.page].offset(), err)
 		}
 		results[b.index] = Result{Value{small: v}, found, err}
 	}
@@ -92,40 +94,35 @@ func (r *Reader) filterBatch(keys [][]byte, results []Result, left []batchKey) [
 	return left
 }
 
-// findBatch sets lo of each key to the page that find returns, but for ties, which hi = -1 marks.
-// The binary searches go forward together, a step of each at a time.
+// findBatch sets page of each key as find does, but for ties, which it marks. The binary searches
+// go forward together, a step of each at a time, and without a branch that could be mispredicted.
 func (x *index) findBatch(left []batchKey) {
 	widest := 0
 	for i := range left {
 		b := &left[i]
-		if len(x.radix) == 0 || b.fence < x.base {
-			b.lo, b.hi = 1, 1
-			continue
+		b.page, b.width = 1, 0
+		if len(x.radix) > 0 && b.fence >= x.base {
+			bucket := min((b.fence-x.base)>>x.shift, uint64(len(x.radix)-2))
+			b.page = int(x.radix[bucket])
+			b.width = int(x.radix[bucket+1]) - b.page
+			widest = max(widest, b.width)
 		}
-		bucket := min((b.fence-x.base)>>x.shift, uint64(len(x.radix)-2))
-		b.lo, b.hi = int(x.radix[bucket]), int(x.radix[bucket+1])
-		widest = max(widest, b.hi-b.lo)
 	}
 	for range bits.Len(uint(widest)) {
 		for i := range left {
 			b := &left[i]
-			if b.lo >= b.hi {
-				continue
-			}
-			mid := int(uint(b.lo+b.hi) >> 1)
-			if x.fences[mid] <= b.fence {
-				b.lo = mid + 1
-			} else {
-				b.hi = mid
+			half := (b.width + 1) >> 1
+			b.width -= half
+			next := b.page + half
+			if x.fences[next-1] <= b.fence {
+				b.page = next
 			}
 		}
 	}
 	for i := range left {
 		b := &left[i]
-		b.lo--
-		if b.lo > 0 && x.fences[b.lo] == b.fence {
-			b.hi = -1
-		}
+		b.page--
+		b.tie = b.page > 0 && x.fences[b.page] == b.fence
 	}
 }
 
@@ -136,14 +133,14 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 	for i := range left {
 		b := &left[i]
 		key := keys[b.index]
-		if b.hi < 0 {
-			b.lo = r.index.find(key[len(r.index.prefix):])
+		if b.tie {
+			b.page = r.index.find(key[len(r.index.prefix):])
 		}
-		if !r.trusted.has(b.lo) || r.index.locations[b.lo].packed() {
+		if !r.trusted.has(b.page) || r.index.locations[b.page].packed() {
 			results[b.index] = r.getCopy(key, s)
 			continue
 		}
-		b.stored = r.mapped(r.index.locations[b.lo])
+		b.stored = r.mapped(r.index.locations[b.page])
 		rest = append(rest, *b)
 	}
 	return rest
@@ -158,7 +155,7 @@ func (r *Reader) pageBatch(keys [][]byte, results []Result, s *BatchScratch, lef
 		payload := b.stored[:len(b.stored)-trailerSize]
 		var err error
 		if !isLarge(payload) {
-			if b.page, err = parsePage(payload); err == nil {
+			if b.records, err = parsePage(payload); err == nil {
 				rest = append(rest, *b)
 				continue
 			}
