@@ -17,6 +17,7 @@ const (
 	sampleFirst   = 64      // keys of each file at first
 	sampleGrowth  = 4       // times as many at each further look
 	sampleRecords = 100_000 // in all
+	sampleMost    = 1024    // files that are opened, where they have few records
 )
 
 // sampleParallel is how many files are opened at a time, for sources whose
@@ -52,7 +53,7 @@ func (l *Loader) detect(ctx context.Context, plan *Plan) (_ shard.Partitioner, a
 }
 
 // sampleGroups says which of n files are looked at together: first those
-// spread evenly, then, in case these have too few records, all others.
+// spread evenly, then, in case these have too few records, the others.
 func sampleGroups(n int) [][]int {
 	if n <= sampleFiles {
 		all := make([]int, n)
@@ -70,6 +71,7 @@ func sampleGroups(n int) [][]int {
 			rest = append(rest, i)
 		}
 	}
+	rest = rest[:min(len(rest), sampleMost-sampleFiles)]
 	return append([][]int{even}, slices.Collect(slices.Chunk(rest, sampleFiles))...)
 }
 

@@ -198,8 +198,12 @@ func TestSampleGroups(t *testing.T) {
 				seen[i]++
 			}
 		}
-		if slices.Min(seen) != 1 || slices.Max(seen) != 1 {
-			t.Errorf("of %d files, not every one is looked at once", n)
+		looked := 0
+		for _, times := range seen {
+			looked += times
+		}
+		if slices.Max(seen) != 1 || looked != min(n, sampleMost) {
+			t.Errorf("of %d files, %d are looked at, one of them %d times", n, looked, slices.Max(seen))
 		}
 	}
 	if got := sampleGroups(320)[0]; got[1] != 10 || got[31] != 310 {
@@ -241,6 +245,33 @@ func TestFirstNumber(t *testing.T) {
 		got, ok := firstNumber(s)
 		if ok != (want >= 0) || ok && got != want {
 			t.Errorf("firstNumber(%q) = %d, %v", s, got, ok)
+		}
+	}
+}
+
+// Lanes and shards are as many as cores, but no more than there are files,
+// partitions, and memory for a sorter of each with each.
+func TestShape(t *testing.T) {
+	tests := []struct {
+		workers, files, partitions int
+		memory                     int64
+		format                     string
+		lanes, shards              int
+	}{
+		{2, 20, 20, 256 << 20, FormatSequenceFile, 2, 2},
+		{16, 100, 100, 1 << 40, FormatSequenceFile, 16, 16},
+		{16, 3, 5, 1 << 40, FormatSequenceFile, 3, 5},
+		{16, 100, 100, 256 << 20, FormatSequenceFile, 4, 4},
+		{16, 100, 1, 256 << 20, FormatSequenceFile, 16, 1},
+		{16, 1, 100, 256 << 20, FormatSequenceFile, 1, 16},
+		{4, 100, 100, 1, FormatSequenceFile, 1, 1},
+		{4, 100, 100, 1 << 40, FormatSparkey, 1, 4},
+	}
+	for _, tt := range tests {
+		plan := &Plan{Format: tt.format, Files: make([]source.File, tt.files)}
+		r := routed{job: &job{Loader: New(nil, nil, nil, Options{Workers: tt.workers, Memory: tt.memory}), plan: plan}, todo: make([]int, tt.partitions)}
+		if lanes, shards := r.shape(); lanes != tt.lanes || shards != tt.shards {
+			t.Errorf("%+v: %d lanes and %d shards", tt, lanes, shards)
 		}
 	}
 }
