@@ -101,9 +101,6 @@ func ourReader(tb testing.TB, file []byte) scanner {
 	return r
 }
 
-// peerReads tells whether the other library reads a codec.
-func peerReads(codec string) bool { return codec != DeflateCodec && codec != Lz4Codec }
-
 type unwrapped struct{ *peer.Reader }
 
 func (u unwrapped) Key() []byte   { return peer.BytesWritable(u.Reader.Key()) }

@@ -3,7 +3,6 @@ package sequencefile
 import (
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/dsnet/compress/bzip2"
 )
@@ -77,7 +76,7 @@ func (d *bzip2Decoder) more(dst []byte) ([]byte, error) {
 
 // emit appends a piece of the current block, and checks the block's checksum at its end.
 func (d *bzip2Decoder) emit(dst []byte) ([]byte, error) {
-	dst = slices.Grow(dst, bzip2Piece)
+	dst = grow(dst, bzip2Piece)
 	n := d.out.read(d.block.tt, dst[len(dst):cap(dst)])
 	dst = dst[:len(dst)+n]
 	if !d.out.pending() && ^d.out.crc != d.blockCRC {

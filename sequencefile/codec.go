@@ -1,6 +1,9 @@
 package sequencefile
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // The codecs that are read and written, by the Java class names that stand in files.
 const (
@@ -25,6 +28,15 @@ type decoder interface {
 	// more appends the next piece to dst, at least one byte. At the end of src, all of which must have been used, it
 	// returns io.EOF. It does not allocate more than a constant factor of what src really holds.
 	more(dst []byte) ([]byte, error)
+}
+
+// grow makes room for n more bytes behind dst. What is there at least doubles, so that growing to a size costs as much
+// as two times that size.
+func grow(dst []byte, n int) []byte {
+	if n <= cap(dst)-len(dst) {
+		return dst
+	}
+	return slices.Grow(dst, max(n, len(dst)))
 }
 
 // encoder compresses one buffer after the other.

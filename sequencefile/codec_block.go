@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/golang/snappy"
 	"github.com/pierrec/lz4/v4"
@@ -111,7 +110,7 @@ func snappyChunk(dst, src []byte, limit int) ([]byte, error) {
 	if n > limit || float64(n) > snappyExpansion*float64(len(src)) {
 		return dst, fmt.Errorf("a chunk of %d bytes claims to hold %d, of at most %d", len(src), n, limit)
 	}
-	dst = slices.Grow(dst, n)
+	dst = grow(dst, n)
 	if _, err := snappy.Decode(dst[len(dst):len(dst)+n], src); err != nil {
 		return dst, errChunk
 	}
@@ -124,7 +123,7 @@ const lz4Guess = 256 << 10
 func lz4Chunk(dst, src []byte, limit int) ([]byte, error) {
 	limit = min(limit, 255*len(src))
 	for room := min(limit, lz4Guess); ; room = min(limit, 4*room) {
-		dst = slices.Grow(dst, room)
+		dst = grow(dst, room)
 		n, err := lz4.UncompressBlock(src, dst[len(dst):len(dst)+room])
 		if err == nil {
 			return dst[:len(dst)+n], nil
@@ -172,13 +171,13 @@ func (e *blockEncoder) encode(dst, src []byte) ([]byte, error) {
 }
 
 func appendSnappy(dst, src []byte) ([]byte, error) {
-	dst = slices.Grow(dst, snappy.MaxEncodedLen(len(src)))
+	dst = grow(dst, snappy.MaxEncodedLen(len(src)))
 	b := snappy.Encode(dst[len(dst):cap(dst)], src)
 	return dst[:len(dst)+len(b)], nil
 }
 
 func appendLz4(c *lz4.Compressor, dst, src []byte) ([]byte, error) {
-	dst = slices.Grow(dst, lz4.CompressBlockBound(len(src)))
+	dst = grow(dst, lz4.CompressBlockBound(len(src)))
 	n, err := c.CompressBlock(src, dst[len(dst):cap(dst)])
 	if err == nil && n == 0 {
 		err = errors.New("lz4: block was not compressed") // it always is, into a buffer of this size

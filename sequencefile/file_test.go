@@ -129,11 +129,20 @@ func manyRecords() []record {
 	for n := range 300 {
 		records = append(records, record{noise(rng, n%37), noise(rng, n)})
 	}
-	for _, n := range []int{65534, 65535, 65536, 65537, bufferSize - 9, bufferSize, bufferSize + 1, 218_000, 262_144, 900_001} {
+	for _, n := range []int{65534, 65535, 65536, 65537, bufferSize - 9, bufferSize, bufferSize + 1} {
 		records = append(records, record{fmt.Appendf(nil, "key %d", n), noise(rng, n)})
 	}
-	records = append(records, record{noise(rng, 70_000), nil}, record{nil, nil})
-	return append(records, record{[]byte("zeros"), make([]byte, 3<<20)}, record{[]byte("last"), noise(rng, 5<<20)})
+	return append(records, record{noise(rng, 70_000), nil}, record{nil, nil})
+}
+
+// largeRecords have values of up to several MiB among small ones.
+func largeRecords() []record {
+	rng := rand.New(rand.NewPCG(5, 6))
+	records := []record{{[]byte("first"), nil}}
+	for _, n := range []int{218_000, 262_144, 900_001, 2<<20 + 1} {
+		records = append(records, record{fmt.Appendf(nil, "key %d", n), noise(rng, n)}, record{[]byte("x"), []byte("y")})
+	}
+	return append(records, record{[]byte("zeros"), make([]byte, 5<<20)}, record{[]byte("last"), []byte("z")})
 }
 
 // wantCorrupt checks that an error is a CorruptError for the file "test" with a reason.

@@ -63,6 +63,9 @@ const flushSize = 64 << 10
 
 // NewWriter writes the header of a file to w and returns a Writer for its records.
 func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
+	if opts.SyncInterval < 0 || opts.BlockSize < 0 {
+		return nil, errors.New("sequencefile: sync interval and block size must not be negative")
+	}
 	sw := &Writer{
 		w: w,
 		header: Header{
@@ -87,7 +90,10 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 	if err := sw.checkHeader(); err != nil {
 		return nil, err
 	}
-	return sw, sw.flush(0)
+	if err := sw.flush(0); err != nil {
+		return nil, err
+	}
+	return sw, nil
 }
 
 func orDefault[T comparable](v, d T) T {

@@ -1,0 +1,137 @@
+package sequencefile
+
+import (
+	"bytes"
+	stdbzip2 "compress/bzip2"
+	"encoding/base64"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/dsnet/compress/bzip2"
+)
+
+// bzip2Inputs are what is hard for some stage: long runs, runs of exactly the lengths where their coding changes, one
+// symbol and all, more than a block of 900,000 bytes.
+func bzip2Inputs() [][]byte {
+	rng := rand.New(rand.NewPCG(11, 12))
+	inputs := [][]byte{nil, {0}, {255}, []byte("a"), []byte("abcabcabc")}
+	for _, n := range []int{3, 4, 5, 8, 9, 254, 255, 256, 258, 259, 260, 511, 1000, 70_000, 1_000_000} {
+		inputs = append(inputs, bytes.Repeat([]byte("x"), n), append(bytes.Repeat([]byte("x"), n), 'y'))
+	}
+	var all []byte
+	for i := range 1000 {
+		all = append(all, byte(i))
+	}
+	random := make([]byte, 1_000_000)
+	for i := range random {
+		random[i] = byte(rng.Uint32())
+	}
+	fibonacci := []byte("a") // the hardest for sorting, and long codes
+	for i, n := 0, 1; len(fibonacci) < 200_000; i, n = i+1, n*8/5+1 {
+		fibonacci = append(fibonacci, bytes.Repeat([]byte{byte(i)}, n)...)
+	}
+	rng.Shuffle(len(fibonacci), func(i, j int) { fibonacci[i], fibonacci[j] = fibonacci[j], fibonacci[i] })
+	return append(inputs, all, random, noise(rng, 950_000), fibonacci, bytes.Repeat([]byte("0123456789"), 30_000))
+}
+
+// TestBzip2 decodes what another package writes, and compares with the standard library.
+func TestBzip2(t *testing.T) {
+	d := newBzip2Decoder()
+	for i, in := range bzip2Inputs() {
+		for _, level := range []int{1, 9} {
+			if level == 1 && len(in) > 500_000 {
+				continue
+			}
+			var b bytes.Buffer
+			w, err := bzip2.NewWriter(&b, &bzip2.WriterConfig{Level: level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Write(in)
+			w.Close()
+			got, err := decodeAll(d, b.Bytes())
+			if err != nil || !bytes.Equal(got, in) {
+				t.Fatalf("input %d, level %d: %d bytes, want %d, error %v", i, level, len(got), len(in), err)
+			}
+			std, err := io.ReadAll(stdbzip2.NewReader(&b))
+			if err != nil || !bytes.Equal(got, std) {
+				t.Fatalf("input %d, level %d: not what the standard library gives (%v)", i, level, err)
+			}
+		}
+	}
+}
+
+// TestBzip2Damage cuts streams off at every byte and flips every bit of them.
+func TestBzip2Damage(t *testing.T) {
+	d := newBzip2Decoder()
+	for _, in := range []string{"", "a", strings.Repeat("hello, hello, world ", 20) + strings.Repeat("x", 600)} {
+		src := encodeAll(t, BZip2Codec, []byte(in))
+		for n := 1; n < len(src); n++ {
+			if _, err := decodeAll(d, src[:n]); err != errTruncated {
+				t.Fatalf("cut at %d of %d: error %v", n, len(src), err)
+			}
+		}
+		for i := range 8 * len(src) {
+			damaged := bytes.Clone(src)
+			damaged[i/8] ^= 1 << (i % 8)
+			if got, err := decodeAll(d, damaged); err == nil && string(got) != in {
+				t.Fatalf("bit %d flipped: wrong bytes", i)
+			}
+		}
+	}
+}
+
+// TestBzip2Refused changes a stream of bzip2 1.0.8 into some that are not to be believed.
+func TestBzip2Refused(t *testing.T) {
+	const hello = "QlpoOTFBWSZTWU7s6DYAAAJRgAAQQAAGRJCAIAAxBkxBAaeppYC7lDH4u5IpwoSCd2dBsA=="
+	src, err := base64.StdEncoding.DecodeString(hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := decodeAll(newBzip2Decoder(), src); string(got) != "hello world\n" || err != nil {
+		t.Fatalf("%q, error %v", got, err)
+	}
+	for _, test := range []struct {
+		name string
+		at   int
+		to   byte
+		want error
+	}{
+		{"bzip1", 2, '0', errBzip2Magic},
+		{"level 0", 3, '0', errBzip2Magic},
+		{"level ten", 3, '9' + 1, errBzip2Magic},
+		{"no block", 4, 0, errBzip2Magic},
+		{"checksum of the block", 10, 0, errBzip2Checksum},
+		{"randomised", 14, 0x80, errBzip2Random},
+		{"origin behind the end", 15, 0xff, errBzip2Data},
+		{"no symbols", 18, 0, errBzip2Tables},
+		{"checksum of the stream", len(src) - 2, 0, errBzip2Checksum},
+	} {
+		damaged := bytes.Clone(src)
+		damaged[test.at] = test.to
+		if got, err := decodeAll(newBzip2Decoder(), damaged); err != test.want {
+			t.Errorf("%s: %q, error %v, want %v", test.name, got, err, test.want)
+		}
+	}
+}
+
+// FuzzBzip2 decompresses anything, and anything compressed. The standard library takes some streams with incomplete
+// codes that neither bzip2 itself nor this package take, but where both give something, it has to be the same.
+func FuzzBzip2(f *testing.F) {
+	for _, in := range bzip2Inputs()[:12] {
+		f.Add(encodeAll(f, BZip2Codec, in))
+	}
+	d := newBzip2Decoder()
+	f.Fuzz(func(t *testing.T, src []byte) {
+		got, err := decodeAll(d, src)
+		std, stdErr := io.ReadAll(stdbzip2.NewReader(bytes.NewReader(src)))
+		if err == nil && stdErr == nil && !bytes.Equal(got, std) {
+			t.Fatalf("%d bytes, and %d from the standard library", len(got), len(std))
+		}
+		if got, err := decodeAll(d, encodeAll(t, BZip2Codec, src)); err != nil || !bytes.Equal(got, src) {
+			t.Fatalf("compressed and decompressed: %d bytes, want %d, error %v", len(got), len(src), err)
+		}
+	})
+}

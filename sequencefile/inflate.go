@@ -1,0 +1,267 @@
+package sequencefile
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+// The decoder of deflate (RFC 1951) is this package's own. Most SequenceFiles in the world are compressed with it, and
+// one that has all of its input in memory is faster than those that have to ask an io.Reader for each byte.
+
+const (
+	inflateWindow = 32 << 10 // how far back a match can lie, in bytes
+	inflatePiece  = 64 << 10 // what is decompressed at a time, about
+	inflateMatch  = 258      // the longest match
+	inflateSlack  = 8        // matches are copied in words, and so beyond their ends
+
+	inflateLimit = inflateWindow + inflatePiece
+)
+
+var (
+	errInflateBlock  = errors.New("deflate: block of no known kind")
+	errInflateStored = errors.New("deflate: bad length of a stored block")
+	errInflateCodes  = errors.New("deflate: bad codes of a block")
+	errInflateData   = errors.New("deflate: bad data in a block")
+)
+
+// inflater decompresses one deflate stream after the other.
+type inflater struct {
+	src  []byte
+	pos  int    // of the next byte that is not in bits
+	bits uint64 // the next bits, from the lowest on
+	n    int    // how many they are; negative if more were used than there are
+
+	inBlock bool // there is more of the current block
+	final   bool // it is the last one
+	stored  int  // bytes left of it, if it is stored
+	codes   *inflateCodes
+
+	given int // buf[:given] has been given out and is kept for matches
+	end   int // buf[given:end] is new
+	buf   [inflateLimit + inflateMatch + inflateSlack]byte
+
+	dynamic inflateCodes
+	sizes   [maxLengths + maxDistances]uint8 // of the codes in dynamic
+}
+
+// reset starts on a stream at the beginning of src.
+func (z *inflater) reset(src []byte) {
+	z.src, z.pos, z.bits, z.n = src, 0, 0, 0
+	z.inBlock, z.final, z.codes = false, false, nil
+	z.given, z.end = 0, 0
+}
+
+// rest is what follows the stream, when next has returned io.EOF.
+func (z *inflater) rest() []byte {
+	z.align()
+	return z.src[z.pos:]
+}
+
+// next returns the next piece, valid until the next call, and io.EOF after the last.
+func (z *inflater) next() ([]byte, error) {
+	if z.end > inflateWindow {
+		z.end = copy(z.buf[:], z.buf[z.end-inflateWindow:z.end])
+		z.given = z.end
+	}
+	for z.end < inflateLimit && (z.inBlock || !z.final) {
+		var err error
+		switch {
+		case !z.inBlock:
+			err = z.startBlock()
+		case z.codes == nil:
+			err = z.copyStored()
+		default:
+			err = z.decode()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if z.end == z.given {
+		return nil, io.EOF
+	}
+	piece := z.buf[z.given:z.end]
+	z.given = z.end
+	return piece, nil
+}
+
+// startBlock reads the head of a block.
+func (z *inflater) startBlock() error {
+	z.final = z.take(1) != 0
+	kind := z.take(2)
+	if z.n < 0 {
+		return errTruncated
+	}
+	z.inBlock = true
+	switch kind {
+	case 0:
+		return z.startStored()
+	case 1:
+		z.codes = fixedCodes
+		return nil
+	case 2:
+		z.codes = &z.dynamic
+		return z.readCodes()
+	}
+	return errInflateBlock
+}
+
+// startStored reads the head of a stored block: its length, twice, from the next whole byte on.
+func (z *inflater) startStored() error {
+	z.align()
+	if len(z.src)-z.pos < 4 {
+		return errTruncated
+	}
+	head := binary.LittleEndian.Uint32(z.src[z.pos:])
+	if uint16(head) != ^uint16(head>>16) {
+		return errInflateStored
+	}
+	z.pos += 4
+	z.codes, z.stored = nil, int(uint16(head))
+	return nil
+}
+
+func (z *inflater) copyStored() error {
+	n := min(z.stored, inflateLimit-z.end)
+	if n > len(z.src)-z.pos {
+		return errTruncated
+	}
+	copy(z.buf[z.end:], z.src[z.pos:z.pos+n])
+	z.pos += n
+	z.end += n
+	z.stored -= n
+	z.inBlock = z.stored > 0
+	return nil
+}
+
+// align drops what is left of the current byte, and gives back the bytes that were read ahead.
+func (z *inflater) align() {
+	z.pos -= z.n >> 3
+	z.bits, z.n = 0, 0
+}
+
+// take returns the next k bits, up to 16; zeros behind the end, and then z.n is negative.
+func (z *inflater) take(k int) uint32 {
+	if z.n < k {
+		z.refill()
+	}
+	v := uint32(z.bits) & (1<<k - 1)
+	z.bits >>= k
+	z.n -= k
+	return v
+}
+
+// refill makes at least 56 bits available, or all that are left.
+func (z *inflater) refill() {
+	if z.n < 0 {
+		return
+	}
+	if len(z.src)-z.pos >= 8 {
+		z.bits |= binary.LittleEndian.Uint64(z.src[z.pos:]) << z.n
+		z.pos += (63 - z.n) >> 3
+		z.n |= 56
+		return
+	}
+	for z.n <= 56 && z.pos < len(z.src) {
+		z.bits |= uint64(z.src[z.pos]) << z.n
+		z.pos++
+		z.n += 8
+	}
+}
+
+// decode decompresses up to the end of the block, or until buf is full.
+func (z *inflater) decode() error {
+	src, pos, bits, n := z.src, z.pos, z.bits, z.n
+	end, buf, codes := z.end, &z.buf, z.codes
+	for end < inflateLimit {
+		if n < 48 { // what a length and a distance take at most
+			switch {
+			case len(src)-pos >= 8:
+				bits |= binary.LittleEndian.Uint64(src[pos:]) << (n & 63)
+				pos += (63 - n) >> 3
+				n |= 56
+			case n < 0:
+				return errTruncated
+			default:
+				for ; n <= 56 && pos < len(src); n += 8 {
+					bits |= uint64(src[pos]) << (n & 63)
+					pos++
+				}
+			}
+		}
+		code := codes.lengths[bits&(1<<lengthBits-1)]
+		if code&codeLink != 0 {
+			code = codes.lengths[uint64(code>>codeValue)+bits>>lengthBits&(1<<(codeMax-lengthBits)-1)]
+		}
+		bits >>= code & codeSize
+		n -= int(code & codeSize)
+		if code&codeLiteral != 0 {
+			buf[end] = byte(code >> codeValue)
+			end++
+			continue
+		}
+		if code&codeBase == 0 {
+			z.pos, z.bits, z.n, z.end = pos, bits, n, end
+			return z.endBlock(code)
+		}
+		extra := code >> codeExtra & 15
+		length := int(code>>codeValue) + int(bits&(1<<extra-1))
+		bits >>= extra
+		n -= int(extra)
+
+		code = codes.distances[bits&(1<<distanceBits-1)]
+		if code&codeLink != 0 {
+			code = codes.distances[uint64(code>>codeValue)+bits>>distanceBits&(1<<(codeMax-distanceBits)-1)]
+		}
+		bits >>= code & codeSize
+		extra = code >> codeExtra & 15
+		distance := int(code>>codeValue) + int(bits&(1<<extra-1))
+		bits >>= extra
+		n -= int(code&codeSize + extra)
+		if code&codeBase == 0 || distance > end {
+			return z.bad(n, errInflateData)
+		}
+		copyMatch(buf, end, distance, length)
+		end += length
+	}
+	z.pos, z.bits, z.n, z.end = pos, bits, n, end
+	return z.bad(n, nil)
+}
+
+// endBlock ends the block, if the code is for that.
+func (z *inflater) endBlock(code uint32) error {
+	z.inBlock = false
+	if code&codeEnd == 0 {
+		return z.bad(z.n, errInflateData)
+	}
+	return z.bad(z.n, nil)
+}
+
+// bad returns err, unless the reason for it is that all bits have been used and more, n being what is left.
+func (z *inflater) bad(n int, err error) error {
+	if n < 0 {
+		return errTruncated
+	}
+	return err
+}
+
+// copyMatch copies length bytes from distance back to end. It may write inflateSlack-1 bytes more.
+func copyMatch(buf *[inflateLimit + inflateMatch + inflateSlack]byte, end, distance, length int) {
+	from := end - distance
+	if distance >= 8 {
+		for i := 0; i < length; i += 8 {
+			binary.LittleEndian.PutUint64(buf[end+i:], binary.LittleEndian.Uint64(buf[from+i:]))
+		}
+		return
+	}
+	// What is copied is being written: the bytes from there to the end, over and over.
+	pattern := binary.LittleEndian.Uint64(buf[from:]) & (1<<(8*distance) - 1)
+	for n := distance; n < 8; n *= 2 {
+		pattern |= pattern << (8 * n)
+	}
+	step := 8 - 8%distance
+	for i := 0; i < length; i += step {
+		binary.LittleEndian.PutUint64(buf[end+i:], pattern)
+	}
+}

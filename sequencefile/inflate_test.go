@@ -1,0 +1,242 @@
+package sequencefile
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	stdadler32 "hash/adler32"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// inflateAll decompresses one deflate stream, and returns what follows it.
+func inflateAll(z *inflater, src []byte) (out, rest []byte, err error) {
+	z.reset(src)
+	for {
+		piece, err := z.next()
+		if err == io.EOF {
+			return out, z.rest(), nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		out = append(out, piece...)
+	}
+}
+
+// deflaters are used again, since making one takes long. Tests here do not run side by side.
+var deflaters = map[int]*flate.Writer{}
+
+func deflate(tb testing.TB, level int, in []byte) []byte {
+	w := deflaters[level]
+	if w == nil {
+		var err error
+		if w, err = flate.NewWriter(nil, level); err != nil {
+			tb.Fatal(err)
+		}
+		deflaters[level] = w
+	}
+	var b bytes.Buffer
+	w.Reset(&b)
+	w.Write(in[:len(in)/2])
+	w.Flush() // an empty stored block in the middle
+	w.Write(in[len(in)/2:])
+	w.Close()
+	return b.Bytes()
+}
+
+// inflateInputs are what takes every path: runs at every distance, matches as long and as far as can be, long codes,
+// pieces and windows of exactly their size and about.
+func inflateInputs() [][]byte {
+	rng := rand.New(rand.NewPCG(13, 14))
+	inputs := [][]byte{nil, {0}, []byte("a"), []byte(strings.Repeat("hello world ", 50))}
+	for distance := 1; distance < 20; distance++ {
+		inputs = append(inputs, bytes.Repeat(noise(rng, distance), 600/distance))
+	}
+	for _, n := range []int{inflateWindow, inflateLimit - 1, inflateLimit, inflateLimit + 1, inflateLimit + inflateWindow, 300_000} {
+		far := noise(rng, n)
+		copy(far[n/2:], far[:300])
+		inputs = append(inputs, far, append(noise(rng, 258), make([]byte, n)...))
+	}
+	window := make([]byte, inflateWindow)
+	for i := range window {
+		window[i] = byte(rng.Uint32())
+	}
+	var skewed []byte // codes of 15 bits
+	for i, n := 0, 1; i < 22; i, n = i+1, n*7/4+1 {
+		skewed = append(skewed, bytes.Repeat([]byte{byte(i * 11)}, n)...)
+	}
+	rng.Shuffle(len(skewed), func(i, j int) { skewed[i], skewed[j] = skewed[j], skewed[i] })
+	return append(inputs, bytes.Repeat(window, 4), skewed)
+}
+
+// TestInflate decompresses what the standard library compresses.
+func TestInflate(t *testing.T) {
+	z := new(inflater)
+	for i, in := range inflateInputs() {
+		for _, level := range []int{flate.HuffmanOnly, flate.NoCompression, 1, 6, 9} {
+			src := append(deflate(t, level, in), "rest"...)
+			got, rest, err := inflateAll(z, src)
+			if err != nil || !bytes.Equal(got, in) || string(rest) != "rest" {
+				t.Fatalf("input %d, level %d: %d bytes, want %d, error %v, rest %.10q", i, level, len(got), len(in), err, rest)
+			}
+		}
+	}
+}
+
+// TestInflateTruncated cuts streams off at every byte.
+func TestInflateTruncated(t *testing.T) {
+	z := new(inflater)
+	for _, in := range inflateInputs()[:12] {
+		for _, level := range []int{flate.HuffmanOnly, flate.NoCompression, 1, 9} {
+			src := deflate(t, level, in)
+			for n := range src {
+				if got, _, err := inflateAll(z, src[:n]); err != errTruncated {
+					t.Fatalf("level %d, cut at %d of %d: %q, error %v", level, n, len(src), got, err)
+				}
+			}
+		}
+	}
+}
+
+// TestInflateRefused are streams that are not to be believed, bit by bit as they stand in the format's description.
+func TestInflateRefused(t *testing.T) {
+	for _, test := range []struct {
+		name, bits string // of a code in the order of its bits, of a number the lowest first
+		want       error
+	}{
+		{"an empty block", "1 10 0000000", nil},
+		{"block of kind 3", "1 11", errInflateBlock},
+		{"stored length", "1 00 00000" + strings.Repeat("0", 32), errInflateStored},
+		{"a match before the beginning", "1 10 0000001 00000 0000000", errInflateData},
+		{"a match of a byte", "1 10 01110001 0000001 00000 0000000", nil},
+		{"a match that is too far", "1 10 01110001 0000001 00001 0000000", errInflateData},
+		{"length symbol 286", "1 10 01110001 11000110", errInflateData},
+		{"length symbol 287", "1 10 01110001 11000111", errInflateData},
+		{"distance symbol 30", "1 10 01110001 0000001 11110", errInflateData},
+		{"287 lengths", "1 01 01111 00000 0000" + strings.Repeat("0", 12), errInflateCodes},
+		{"31 distances", "1 01 00000 01111 0000" + strings.Repeat("0", 12), errInflateCodes},
+		{"no sizes at all", "1 01 00000 00000 0000" + strings.Repeat("0", 12) + strings.Repeat("0", 40), errInflateCodes},
+		{"too many sizes", "1 01 00000 00000 0000 100 100 100 000", errInflateCodes},
+		{"too few sizes", "1 01 00000 00000 0000 010 010 000 000", errInflateCodes},
+		{"repeat of nothing", "1 01 00000 00000 0000 100 000 000 100 1 00", errInflateCodes},
+		{"too many repeated", "1 01 00000 00000 0000 000 000 100 100 1 1111111 1 1111111 1 1111111", errInflateCodes},
+		// 18: 1 bit, 0: 2 bits, 1: 2 bits. Symbol 0 has a code, 256 has none.
+		{"no code for the end", "1 01 00000 00000 0111 000 000 100 010 " + strings.Repeat("000 ", 13) + "010 11 0 1111111 0 0110101 11", errInflateCodes},
+	} {
+		src := packBits(test.bits)
+		if got, _, err := inflateAll(new(inflater), src); err != test.want {
+			t.Errorf("%s: %x, error %v, want %v", test.name, got, err, test.want)
+		}
+		if _, err := io.ReadAll(flate.NewReader(bytes.NewReader(src))); (err == nil) != (test.want == nil) {
+			t.Errorf("%s: the standard library says %v", test.name, err)
+		}
+	}
+}
+
+// packBits makes bytes, the lowest bit first, and some zeros behind them.
+func packBits(s string) []byte {
+	var out []byte
+	n := 0
+	for _, c := range s {
+		if c == ' ' {
+			continue
+		}
+		if n%8 == 0 {
+			out = append(out, 0)
+		}
+		out[n/8] |= byte(c-'0') << (n % 8)
+		n++
+	}
+	return append(out, make([]byte, 8)...)
+}
+
+// TestGzipHeaders reads members with everything that may stand in a header, and cut at every byte.
+func TestGzipHeaders(t *testing.T) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Name, w.Comment, w.Extra = "name", "comment", []byte("extra")
+	w.Write([]byte("hello"))
+	w.Close()
+	src := b.Bytes()
+	d := newGzipDecoder()
+	if got, err := decodeAll(d, src); string(got) != "hello" || err != nil {
+		t.Fatalf("%q, error %v", got, err)
+	}
+	for n := 1; n < len(src); n++ {
+		if got, err := decodeAll(d, src[:n]); err != errTruncated {
+			t.Errorf("cut at %d of %d: %q, error %v", n, len(src), got, err)
+		}
+	}
+	// The library writes no checksum of the header; this is the one of "1f8b0802" and six zeros.
+	header := "\x1f\x8b\x08\x02\x00\x00\x00\x00\x00\x00"
+	body := encodeAll(t, GzipCodec, []byte("hello"))[10:]
+	if got, err := decodeAll(d, append([]byte(header+"\x1d\x26"), body...)); string(got) != "hello" || err != nil {
+		t.Errorf("with a checksum of the header: %q, error %v", got, err)
+	}
+	if got, err := decodeAll(d, append([]byte(header+"\x1d\x27"), body...)); err != errDeflateChecksum {
+		t.Errorf("with a bad checksum of the header: %q, error %v", got, err)
+	}
+	for _, bad := range []string{"\x1e\x8b\x08\x00", "\x1f\x8c\x08\x00", "\x1f\x8b\x07\x00", "\x1f\x8b\x08\x20", "\x1f\x8b\x08\x80"} {
+		if got, err := decodeAll(d, append([]byte(bad+"\x00\x00\x00\x00\x00\x00"), body...)); err != errDeflateHeader {
+			t.Errorf("header %x: %q, error %v", bad, got, err)
+		}
+	}
+}
+
+func TestZlibHeaders(t *testing.T) {
+	body := encodeAll(t, DefaultCodec, []byte("hello"))[2:]
+	for header, want := range map[string]error{
+		"\x78\x9c": nil, "\x08\x1d": nil, "\x78\x9d": errDeflateHeader, "\x77\x85": errDeflateHeader,
+		"\x88\x1c": errDeflateHeader, "\x78\x20": errDeflateHeader, // which asks for a dictionary
+	} {
+		if got, err := decodeAll(newZlibDecoder(), append([]byte(header), body...)); err != want {
+			t.Errorf("%x: %q, error %v, want %v", header, got, err, want)
+		}
+	}
+}
+
+func TestAdler32(t *testing.T) {
+	worst := bytes.Repeat([]byte{255}, 3*adlerMax+7)
+	for n := range 100 {
+		if got, want := adler32(1, worst[:n]), stdadler32.Checksum(worst[:n]); got != want {
+			t.Fatalf("%d bytes: %08x, want %08x", n, got, want)
+		}
+	}
+	random := noise(rand.New(rand.NewPCG(15, 16)), 100_000)
+	for _, b := range [][]byte{worst, random, random[:99_999]} {
+		want := stdadler32.Checksum(b)
+		if got := adler32(1, b); got != want {
+			t.Errorf("%d bytes: %08x, want %08x", len(b), got, want)
+		}
+		if got := adler32(adler32(1, b[:12345]), b[12345:]); got != want {
+			t.Errorf("%d bytes in two parts: %08x, want %08x", len(b), got, want)
+		}
+	}
+}
+
+// FuzzInflate decompresses anything, and anything compressed, as the standard library does.
+func FuzzInflate(f *testing.F) {
+	for _, in := range inflateInputs()[:24] {
+		for _, level := range []int{flate.HuffmanOnly, flate.NoCompression, 6} {
+			f.Add(deflate(f, level, in))
+		}
+	}
+	z := new(inflater)
+	f.Fuzz(func(t *testing.T, src []byte) {
+		got, rest, err := inflateAll(z, src)
+		r := bytes.NewReader(src)
+		want, wantErr := io.ReadAll(flate.NewReader(r))
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("error %v, the standard library's %v", err, wantErr)
+		}
+		if err == nil && (!bytes.Equal(got, want) || len(rest) != r.Len()) {
+			t.Fatalf("%d bytes and a rest of %d, want %d and %d", len(got), len(rest), len(want), r.Len())
+		}
+		if got, _, err := inflateAll(z, deflate(t, 1+len(src)%9, src)); err != nil || !bytes.Equal(got, src) {
+			t.Fatalf("compressed and decompressed: %d bytes, want %d, error %v", len(got), len(src), err)
+		}
+	})
+}
