@@ -71,7 +71,7 @@ func startLarge(t *testing.T, s *running, target string) (net.Conn, *http.Respon
 // A client that reads slowly gets the value that it asked for, whole, however
 // many versions come and go meanwhile; the old one is closed after that.
 func TestUpgradeUnderASlowReader(t *testing.T) {
-	old, young := noise(1, 64<<20), "small now"
+	old, young := noise(1, 16<<20), "small now"
 	set := version.NewSet("db")
 	v1 := versionOf(t, "db", "v1", 1, map[string]string{"k": old})
 	activate(t, set, v1)
@@ -109,7 +109,7 @@ func TestUpgradeUnderASlowReader(t *testing.T) {
 
 func TestClientGoesAway(t *testing.T) {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 64<<20)}))
+	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 16<<20)}))
 	m := metrics.New()
 	lines := new(logs)
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server, RequestLog: lines})

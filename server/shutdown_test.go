@@ -35,7 +35,7 @@ func TestDrain(t *testing.T) {
 // Shutdown takes idle connections away, also those that never had a request,
 // and waits for a value that is being read.
 func TestShutdownFinishesRequests(t *testing.T) {
-	value := noise(1, 32<<20)
+	value := noise(1, 16<<20)
 	set := version.NewSet("db")
 	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": value, "a": "one"}))
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
@@ -79,7 +79,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 // When its time is over, Shutdown cuts what is left and everything is let go.
 func TestShutdownGivesUp(t *testing.T) {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 64<<20)}))
+	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 16<<20)}))
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
 	_, large := startLarge(t, s, "/db/k")
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
