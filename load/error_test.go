@@ -220,7 +220,7 @@ func TestCancel(t *testing.T) {
 		by := check(shard.ParsePartitioner(partitioner))(t)
 		want := model(files, by, 4)
 		finished := false
-		for reads := 0; !finished; reads += 3 {
+		for reads := 0; !finished; reads += 1 + reads/8 {
 			w.newStore()
 			ctx, cancel := context.WithCancel(t.Context())
 			left := make(chan struct{}, reads+1)
