@@ -7,8 +7,11 @@ import (
 	"sequins/blocks"
 )
 
-// rankSize is the length of the rank in front of a key in a sorter.
+// rankSize is the length of the rank in front of a key in a sorter, which has
+// to take the longest key with it.
 const rankSize = 2
+
+var _ [blocks.MaxSortKey - blocks.MaxKey - rankSize]struct{}
 
 // minSorter is the memory that a sorter should have, in bytes, before there
 // are more of them.

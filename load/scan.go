@@ -28,14 +28,6 @@ type router struct {
 
 const unwanted = ^slot(0)
 
-// maxKey is the length of the longest key that can be loaded this way.
-func (r *router) maxKey() int {
-	if r.slots != nil {
-		return blocks.MaxKey - rankSize // a sorter takes no more, with the rank in front
-	}
-	return blocks.MaxKey
-}
-
 // A scanner reads files one after another and gives the records that are
 // wanted to a sink.
 type scanner struct {
@@ -86,11 +78,10 @@ func (s *scanner) file(ctx context.Context, i int, to sink) error {
 func (s *scanner) records(ctx context.Context, in *input, before int64, give sink) error {
 	step := min(reportEvery, s.job.pacer.step())
 	next := s.total.records + step
-	maxKey := s.router.maxKey()
 	for in.Scan() {
 		key, value := in.Key(), in.Value()
-		if len(key) > maxKey || len(value) > blocks.MaxValue {
-			return tooLarge(in, maxKey)
+		if len(key) > blocks.MaxKey || len(value) > blocks.MaxValue {
+			return tooLarge(in)
 		}
 		to := slot(0)
 		p := s.router.by.Partition(key, s.router.partitions)
@@ -129,9 +120,9 @@ func (s *scanner) tell(ctx context.Context) error {
 	return s.job.pacer.wait(ctx, news.records)
 }
 
-func tooLarge(in *input, maxKey int) error {
+func tooLarge(in *input) error {
 	return fmt.Errorf("%s: offset %d: a record with a key of %d and a value of %d bytes, over %d or %d: %w",
-		in.path, in.Offset(), len(in.Key()), len(in.Value()), maxKey, blocks.MaxValue, blocks.ErrTooLarge)
+		in.path, in.Offset(), len(in.Key()), len(in.Value()), blocks.MaxKey, blocks.MaxValue, blocks.ErrTooLarge)
 }
 
 func (s *scanner) misplaced(in *input, partition int) error {
