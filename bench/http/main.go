@@ -31,6 +31,7 @@ var (
 	asked   = flag.Int("keys", 0, "different keys that are asked for (1,000,000, short 50,000)")
 	cpu     = flag.Int("cpu", 0, "the processor of the servers")
 	client  = flag.Int("client", 1, "the processor of the client")
+	profile = flag.String("profile", "", "file for a processor profile of the reference, taken in an additional turn at the end")
 	serve   = flag.String("serve", "", "be one of the servers, on the address behind the flags (used by the program itself)")
 	blockAt = flag.String("blocks", "", "the blocks that it looks keys up in")
 )
@@ -49,7 +50,10 @@ func main() {
 			return err
 		}
 		r.makeRequests(env.Size(*asked, 1_000_000, 50_000))
-		return r.measure()
+		if err := r.measure(); err != nil || *profile == "" {
+			return err
+		}
+		return r.profile(*profile)
 	})
 }
 
@@ -57,6 +61,7 @@ func main() {
 type run struct {
 	env     *setup.Env
 	spec    data.Spec
+	debug   string // address of the reference's debug listener
 	daemons []*daemon.Daemon
 	servers []*server
 	ids     []int // of the records that are asked for
@@ -85,6 +90,9 @@ func (r *run) start() error {
 	if err != nil {
 		return err
 	}
+	if r.debug, err = daemon.Address(); err != nil {
+		return err
+	}
 	cpus := strconv.Itoa(*cpu)
 	get := func(prefix string) func([]byte) []byte {
 		return func(key []byte) []byte { return wire.Get(prefix + string(key)) }
@@ -101,7 +109,11 @@ func (r *run) start() error {
 		return nil
 	}
 	sequins := func(codec string) error {
-		d, err := daemon.Sequins(*program, cpus, source, r.store(codec), codec, "")
+		extra := ""
+		if *profile != "" && codec == "none" {
+			extra = fmt.Sprintf("[debug]\nbind = %q\npprof = true\n", r.debug)
+		}
+		d, err := daemon.Sequins(*program, cpus, source, r.store(codec), codec, extra)
 		return add(d, err, &server{name: "sequins " + codec, request: get("/" + data.DB + "/"), parse: wire.HTTP})
 	}
 	self := func(name, kind string, constant bool) error {

@@ -29,8 +29,8 @@ type Daemon struct {
 // readyTime is how long a server may take until it answers; loading ten million records is part of it.
 const readyTime = 5 * time.Minute
 
-// address returns one that nobody listens on.
-func address() (string, error) {
+// Address returns one that nobody listens on.
+func Address() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -42,7 +42,7 @@ func address() (string, error) {
 // start runs a server, which make puts together given its address and a directory of its own, on the
 // processors in cpus, and waits for ready.
 func start(cpus string, ready func(addr string) error, makeArgs func(addr, temp string) ([]string, error)) (*Daemon, error) {
-	addr, err := address()
+	addr, err := Address()
 	if err != nil {
 		return nil, err
 	}
