@@ -31,7 +31,7 @@ const (
 // Writer writes one block. It is for one goroutine.
 //
 // Memory: about a page's separator and 16 bytes for each page, 2 MiB of waiting hashes, and
-// 20 MiB while the filter is built.
+// 6 MiB while the filter is built.
 type Writer struct {
 	w     io.Writer
 	opts  WriterOptions
