@@ -205,4 +205,4 @@ func newBzip2Encoder() (encoder, error) {
 // bzip2Writer makes a bzip2.Writer like those of package compress.
 type bzip2Writer struct{ *bzip2.Writer }
 
-func (w bzip2Writer) Reset(out io.Writer) { w.Writer.Reset(out) }
+func (w bzip2Writer) Reset(out io.Writer) { _ = w.Writer.Reset(out) } // which never fails

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"testing/iotest"
 )
@@ -176,4 +177,23 @@ func TestOffset(t *testing.T) {
 			t.Fatal(r.Err())
 		}
 	})
+}
+
+// TestSyncMarkers puts sync markers where Hadoop's Writer does when asked for them, or after appending to a file: behind
+// the header, one after the other, at the end.
+func TestSyncMarkers(t *testing.T) {
+	for _, c := range []Compression{None, Record} {
+		opts := WriterOptions{Compression: c, SyncSeed: "test"}
+		header := writeFile(t, opts, nil)
+		marker := append([]byte{0xff, 0xff, 0xff, 0xff}, header[len(header)-syncSize:]...)
+		file := slices.Concat(header, marker)
+		for _, r := range smallRecords() {
+			file = slices.Concat(file, marker, marker, writeFile(t, opts, []record{r})[len(header):])
+		}
+		file = append(file, marker...)
+		got, err := readFile(file)
+		if diff := sameRecords(got, smallRecords()); diff != "" || err != nil {
+			t.Errorf("%v: %s, error %v", c, diff, err)
+		}
+	}
 }
