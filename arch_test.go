@@ -34,11 +34,13 @@ var house = []room{
 	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "metrics", "internal/fsys"}},
 	{"test/single", nil},
 	{"test/process", nil},
+	{"test/gateway", nil},
 	{"test/harness", []string{"shard"}},
 	{"shard", nil},
 	{"blocks", []string{"internal/fsys"}},
 	{"source/sourcetest", []string{"source"}},
 	{"source/local", []string{"source"}},
+	{"source/s3", []string{"source"}},
 	{"source", nil},
 	{"sequencefile", nil},
 	{"sparkey", nil},
@@ -50,7 +52,7 @@ var house = []room{
 var forbiddenNames = []string{"util", "utils", "common", "base", "helper", "helpers"}
 
 // Modules that are here for tests alone.
-var testModules = []string{"github.com/colinmarc/sequencefile", "github.com/google/go-cmp", "go.uber.org/goleak"}
+var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/google/go-cmp", "go.uber.org/goleak"}
 
 func TestHouse(t *testing.T) {
 	packages := parseTree(t)

@@ -1,0 +1,85 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+)
+
+// ErrChanged is the class of errors about an object that is not the one it was
+// when it was opened. Versions are immutable; this one is not.
+var ErrChanged = errors.New("the object has changed since it was opened")
+
+// codes says what those of servers mean, apart from what their HTTP status
+// says already.
+var codes = map[string]error{
+	"NoSuchKey":             fs.ErrNotExist,
+	"NoSuchBucket":          fs.ErrNotExist,
+	"NotFound":              fs.ErrNotExist,
+	"AccessDenied":          fs.ErrPermission,
+	"InvalidAccessKeyId":    fs.ErrPermission,
+	"SignatureDoesNotMatch": fs.ErrPermission,
+	"ExpiredToken":          fs.ErrPermission, // with status 400, as the next one
+	"InvalidToken":          fs.ErrPermission,
+	"XAdminUserNotFound":    fs.ErrPermission, // versitygw's InvalidAccessKeyId, with status 404
+	"PreconditionFailed":    ErrChanged,
+}
+
+// statuses says what those mean that come with other codes. That something is
+// not there is taken from nobody but a server of S3.
+var statuses = map[int]error{
+	http.StatusUnauthorized:       fs.ErrPermission,
+	http.StatusForbidden:          fs.ErrPermission,
+	http.StatusPreconditionFailed: ErrChanged,
+}
+
+// fail makes an error of what went wrong with a key.
+func (s *Source) fail(ctx context.Context, op, key string, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	} else {
+		err = s.explain(ctx, err)
+	}
+	return &fs.PathError{Op: op, Path: s.display(key), Err: err}
+}
+
+// explain says what an error of the SDK means. The chain of the SDK's own
+// errors tells a reader of logs less than the server's words do.
+func (s *Source) explain(ctx context.Context, err error) error {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return err
+	}
+	status, region := response(err)
+	meaning, known := codes[api.ErrorCode()]
+	if !known {
+		meaning = statuses[status]
+	}
+	said := api.ErrorCode()
+	if m := api.ErrorMessage(); m != "" {
+		said += ": " + m
+	}
+	switch {
+	case errors.Is(meaning, fs.ErrPermission):
+		return fmt.Errorf("%w (%s; asked %s)", meaning, said, s.whoAsks(ctx))
+	case meaning != nil:
+		return fmt.Errorf("%w (%s)", meaning, said)
+	case region != "" && region != s.client.Options().Region:
+		return fmt.Errorf("the bucket is in the region %s, and %s was asked (%s)", region, s.client.Options().Region, said)
+	}
+	return err
+}
+
+// response returns what the answer that an error was made of said in its head.
+func response(err error) (status int, region string) {
+	var r *awshttp.ResponseError
+	if !errors.As(err, &r) || r.HTTPResponse() == nil {
+		return 0, ""
+	}
+	return r.HTTPStatusCode(), r.HTTPResponse().Header.Get("X-Amz-Bucket-Region")
+}

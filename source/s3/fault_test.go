@@ -1,0 +1,196 @@
+package s3_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/source/s3"
+	"sequins/test/gateway"
+)
+
+// faulty is a gateway with a proxy before it, and an object db/1/file.
+func faulty(t *testing.T, size int) (p *gateway.Proxy, data []byte, o s3.Options) {
+	t.Helper()
+	g := gateway.Start(t)
+	data = random(size)
+	g.Put(t, "db/1/file", data)
+	p = gateway.NewProxy(t, g.Addr)
+	o = options(p.Endpoint(), "")
+	o.Timeout = 500 * time.Millisecond
+	return p, data, o
+}
+
+// TestFaults reads through faults that a reader has to survive.
+func TestFaults(t *testing.T) {
+	for name, toxics := range map[string][]string{
+		"latency":        {`{"type": "latency", "attributes": {"latency": 100, "jitter": 50}}`},
+		"slices":         {`{"type": "slicer", "attributes": {"average_size": 1000, "size_variation": 500, "delay": 10}}`},
+		"bandwidth":      {`{"type": "bandwidth", "attributes": {"rate": 4000}}`},
+		"cut connection": {`{"type": "limit_data", "attributes": {"bytes": 200000}}`}, // each, before a part is over
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, data, o := faulty(t, 3<<20)
+			o.MaxRetries = 8
+			for _, toxic := range toxics {
+				p.Treat(t, toxic)
+			}
+			readAll(t.Context(), t, open(t, o), data)
+		})
+	}
+}
+
+// TestCutListing lists over connections that end in the middle of a page.
+func TestCutListing(t *testing.T) {
+	g := gateway.Start(t)
+	var keys []string
+	for i := range 600 {
+		keys = append(keys, fmt.Sprintf("db/1/part-%05d", i))
+	}
+	g.PutAll(t, keys, nil)
+	p := gateway.NewProxy(t, g.Addr)
+	src := open(t, options(p.Endpoint(), ""))
+	p.Treat(t, `{"type": "limit_data", "attributes": {"bytes": 20000}}`)
+	time.AfterFunc(700*time.Millisecond, func() { p.Heal(t) })
+	files, err := src.Files(t.Context(), "db", "1")
+	if err != nil || len(files) != len(keys) {
+		t.Errorf("%d files, %v, want %d", len(files), err, len(keys))
+	}
+}
+
+// TestFaultsThatPass begins in the middle of a read, and end before the
+// attempts do.
+func TestFaultsThatPass(t *testing.T) {
+	for name, toxic := range map[string]string{
+		"silence":      `{"type": "timeout", "attributes": {"timeout": 0}}`,
+		"deaf server":  `{"type": "timeout", "stream": "upstream", "attributes": {"timeout": 0}}`,
+		"resets":       `{"type": "reset_peer", "attributes": {"timeout": 0}}`,
+		"late resets":  `{"type": "reset_peer", "attributes": {"timeout": 100}}`,
+		"short answer": `{"type": "limit_data", "attributes": {"bytes": 100}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, data, o := faulty(t, 8<<20)
+			o.MaxRetries = 8
+			f, err := open(t, o).Open(t.Context(), "db", "1", "file", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			head := make([]byte, 1<<20)
+			if _, err := io.ReadFull(f, head); err != nil {
+				t.Fatal(err)
+			}
+			p.Treat(t, toxic)
+			time.AfterFunc(3*o.Timeout, func() { p.Heal(t) })
+			rest, err := io.ReadAll(f)
+			if err != nil || string(head)+string(rest) != string(data) {
+				t.Errorf("%d bytes after it, %v", len(rest), err)
+			}
+		})
+	}
+}
+
+// TestSilence has a server fall silent for good.
+func TestSilence(t *testing.T) {
+	g := gateway.Start(t)
+	g.Put(t, "db/1/file", random(8<<20))
+	o := options(g.Endpoint(), "")
+	o.Timeout, o.MaxRetries = 500*time.Millisecond, 1
+	src := open(t, o)
+	f, err := src.Open(t.Context(), "db", "1", "file", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := io.CopyN(io.Discard, f, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	g.Freeze(t)
+	var readErr, listErr error
+	within(t, 20*time.Second, "giving up", func() { _, readErr = io.Copy(io.Discard, f) })
+	within(t, 20*time.Second, "giving up", func() { _, listErr = src.Databases(t.Context()) })
+	for err, want := range map[error]string{readErr: "s3://bucket/db/1/file", listErr: "s3://bucket/"} {
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want that a deadline was exceeded", err)
+		}
+	}
+}
+
+// TestHalfOpen freezes the server's process, whose connections then stay open
+// and answer nothing, and thaws it. It goes on answering what was asked before.
+func TestHalfOpen(t *testing.T) {
+	g := gateway.Start(t)
+	data := random(8 << 20)
+	g.Put(t, "db/1/file", data)
+	o := options(g.Endpoint(), "")
+	o.Timeout, o.MaxRetries = 500*time.Millisecond, 8
+	f, err := open(t, o).Open(t.Context(), "db", "1", "file", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	head := make([]byte, 1<<20)
+	if _, err := io.ReadFull(f, head); err != nil {
+		t.Fatal(err)
+	}
+	g.Freeze(t)
+	time.AfterFunc(3*o.Timeout, func() { g.Thaw(t) })
+	rest, err := io.ReadAll(f)
+	if err != nil || string(head)+string(rest) != string(data) {
+		t.Errorf("%d bytes after it, %v", len(rest), err)
+	}
+}
+
+// TestServerGone kills the server in the middle of a read.
+func TestServerGone(t *testing.T) {
+	g := gateway.Start(t)
+	g.Put(t, "db/1/file", random(8<<20))
+	o := options(g.Endpoint(), "")
+	o.MaxRetries = 1
+	f, err := open(t, o).Open(t.Context(), "db", "1", "file", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g.Kill()
+	within(t, 20*time.Second, "giving up", func() { _, err = io.Copy(io.Discard, f) })
+	if err == nil || !strings.Contains(err.Error(), "s3://bucket/db/1/file") || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("%v, want that the connection was refused", err)
+	}
+}
+
+// TestCancelInSilence cancels what waits for a silent server, long before its
+// deadline.
+func TestCancelInSilence(t *testing.T) {
+	p, _, o := faulty(t, 8<<20)
+	o.Timeout = time.Hour
+	src := open(t, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	f, err := src.Open(ctx, "db", "1", "file", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := io.CopyN(io.Discard, f, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	p.Treat(t, `{"type": "timeout", "attributes": {"timeout": 0}}`)
+	time.AfterFunc(100*time.Millisecond, cancel)
+	within(t, 5*time.Second, "a read that was cancelled", func() { _, err = io.Copy(io.Discard, f) })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("reading: %v", err)
+	}
+	within(t, 5*time.Second, "closing", func() { f.Close() })
+
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	within(t, 5*time.Second, "a listing that was cancelled", func() { _, err = src.Databases(ctx) })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("listing: %v", err)
+	}
+}

@@ -1,0 +1,197 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"sequins/source"
+)
+
+// maxKeys is how many keys a listing may have, and maxPages how many pages: a
+// server may send pages with nothing on them.
+const (
+	maxKeys  = 2_000_000
+	maxPages = 100_000
+)
+
+// folderMarker is how older Hadoop file systems end the names of the empty
+// objects that they put where they mean a directory.
+const folderMarker = "_$folder$"
+
+// A listing is what there is under a directory.
+type listing struct {
+	objects map[string]source.File // by their names relative to the directory
+	dirs    []string               // in the order in which they came
+	empty   bool                   // there is not even an object that stands for the directory itself
+}
+
+// list lists a directory: what is in it, or, if deep, all keys that are under
+// it.
+func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, error) {
+	prefix := dir
+	if prefix != "" {
+		prefix += "/"
+	}
+	in := &sdk.ListObjectsV2Input{Bucket: &s.bucket, Prefix: &prefix}
+	if !deep {
+		in.Delimiter = aws.String("/")
+	}
+	l := &listing{objects: map[string]source.File{}, empty: true}
+	for range maxPages {
+		page, err := s.client.ListObjectsV2(ctx, in)
+		if err != nil {
+			return nil, s.fail(ctx, "list", prefix, err)
+		}
+		if err := l.add(prefix, page); err != nil {
+			return nil, s.fail(ctx, "list", prefix, err)
+		}
+		if !aws.ToBool(page.IsTruncated) {
+			return l, nil
+		}
+		next := aws.ToString(page.NextContinuationToken)
+		if next == "" || next == aws.ToString(in.ContinuationToken) {
+			return nil, s.fail(ctx, "list", prefix, errors.New("the server says that there is more, and not how to go on"))
+		}
+		in.ContinuationToken = &next
+	}
+	return nil, s.fail(ctx, "list", prefix, fmt.Errorf("there are more than %d pages", maxPages))
+}
+
+// add takes in one page.
+func (l *listing) add(prefix string, page *sdk.ListObjectsV2Output) error {
+	for _, p := range page.CommonPrefixes {
+		name, under := strings.CutPrefix(aws.ToString(p.Prefix), prefix)
+		if !under {
+			return fmt.Errorf("the server lists %q, which is not under it", aws.ToString(p.Prefix))
+		}
+		l.empty = false
+		l.dirs = append(l.dirs, strings.TrimSuffix(name, "/"))
+	}
+	for _, o := range page.Contents {
+		name, under := strings.CutPrefix(aws.ToString(o.Key), prefix)
+		if !under {
+			return fmt.Errorf("the server lists %q, which is not under it", aws.ToString(o.Key))
+		}
+		l.empty = false
+		if name != "" && !strings.HasSuffix(name, "/") { // those stand for directories
+			l.objects[name] = file(name, o)
+		}
+	}
+	if len(l.objects)+len(l.dirs) > maxKeys {
+		return fmt.Errorf("there are more than %d keys", maxKeys)
+	}
+	return nil
+}
+
+func file(name string, o types.Object) source.File {
+	return source.File{Name: name, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified)}
+}
+
+// directories returns the names of the directories under dir, in order.
+func (s *Source) directories(ctx context.Context, dir string) ([]string, error) {
+	l, err := s.list(ctx, dir, false)
+	if err != nil {
+		return nil, err
+	}
+	if l.empty && dir != "" {
+		return nil, s.fail(ctx, "list", dir+"/", fs.ErrNotExist)
+	}
+	slices.Sort(l.dirs)
+	return slices.Compact(l.dirs), nil
+}
+
+func filter(names []string, keep func(string) bool) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !keep(name) })
+}
+
+// Databases returns the directories under the prefix whose names are valid.
+func (s *Source) Databases(ctx context.Context) ([]string, error) {
+	names, err := s.directories(ctx, s.root)
+	return filter(names, source.ValidDatabase), err
+}
+
+// Versions returns the directories of a database whose names are valid.
+func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
+	dir := path.Join(s.root, db)
+	if !source.ValidDatabase(db) {
+		return nil, s.fail(ctx, "list", dir, fs.ErrNotExist)
+	}
+	names, err := s.directories(ctx, dir)
+	return filter(names, source.ValidName), err
+}
+
+// Invalid returns the directories that Databases or Versions leaves out.
+func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
+	valid := source.ValidName
+	if db == "" {
+		valid = source.ValidDatabase
+	}
+	names, err := s.directories(ctx, path.Join(s.root, db))
+	return filter(names, func(name string) bool {
+		return !valid(name) && !source.Hidden(name)
+	}), err
+}
+
+// Files returns the files of a version, or of the one that it is a link to.
+func (s *Source) Files(ctx context.Context, db, version string) ([]source.File, error) {
+	dir, err := s.versionDir(ctx, db, version)
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.list(ctx, dir, false)
+	if err != nil {
+		return nil, err
+	}
+	target := dir
+	if _, linked := l.objects[linkName]; linked {
+		if target, l, err = s.follow(ctx, dir); err != nil {
+			return nil, err
+		}
+	}
+	if l.empty {
+		return nil, s.fail(ctx, "list", target+"/", fs.ErrNotExist)
+	}
+	s.remember(dir, target)
+	if slices.ContainsFunc(l.dirs, func(name string) bool { return !source.Hidden(name) }) {
+		if l, err = s.list(ctx, target, true); err != nil {
+			return nil, err
+		}
+	}
+	return l.files(), nil
+}
+
+// files returns those of a listing that are data: objects in the directory
+// itself, and the data of MapFiles.
+func (l *listing) files() []source.File {
+	var files []source.File
+	for _, f := range slices.SortedFunc(maps.Values(l.objects), func(a, b source.File) int {
+		return strings.Compare(a.Name, b.Name)
+	}) {
+		dir, rest, nested := strings.Cut(f.Name, "/")
+		if source.Hidden(dir) || strings.HasSuffix(dir, folderMarker) || nested && rest != "data" {
+			continue
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// versionDir returns the key of a version's directory, without a slash at its
+// end.
+func (s *Source) versionDir(ctx context.Context, db, version string) (string, error) {
+	dir := path.Join(s.root, db, version)
+	if !source.ValidDatabase(db) || !source.ValidName(version) {
+		return "", s.fail(ctx, "list", dir, fs.ErrNotExist)
+	}
+	return dir, nil
+}

@@ -1,0 +1,268 @@
+// Package gateway runs a real server of S3 for tests: versitygw, which keeps
+// objects as files and checks signatures. Build makes the program, once for
+// all test packages and all runs, outside of this module; Start runs one that
+// ends with its test; Proxy puts toxiproxy between it and whoever connects.
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// What every gateway knows its only user by, and the bucket that it has.
+const (
+	AccessKey = "GATEWAYKEY"
+	SecretKey = "gateway-secret"
+	Region    = "us-east-1"
+	Bucket    = "bucket"
+)
+
+// startTime is how long it may take to answer, on a busy machine.
+const startTime = 30 * time.Second
+
+// A Gateway is a running server.
+type Gateway struct {
+	Addr   string // host:port
+	client *s3.Client
+	cmd    *exec.Cmd
+	done   chan struct{}
+	log    bytes.Buffer // what it printed; to be read after done
+}
+
+// Start runs a server with an empty bucket until the test ends.
+func Start(t testing.TB) *Gateway {
+	t.Helper()
+	binary, err := Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &Gateway{Addr: freeAddr(t), done: make(chan struct{})}
+	g.cmd = exec.Command(binary, "--port", g.Addr, "--access", AccessKey, "--secret", SecretKey,
+		"--region", Region, "--quiet", "posix", t.TempDir())
+	g.cmd.Stdout, g.cmd.Stderr = &g.log, &g.log
+	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // Pdeathsig follows the thread that started the process
+	err = g.cmd.Start()
+	runtime.UnlockOSThread()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = g.cmd.Wait() // it is killed in the end
+		close(g.done)
+	}()
+	t.Cleanup(g.Kill)
+	g.waitListening(t)
+	g.client = newClient(g.Endpoint())
+	if _, err := g.client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String(Bucket)}); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func newClient(endpoint string) *s3.Client {
+	return s3.New(s3.Options{
+		BaseEndpoint: &endpoint, Region: Region, UsePathStyle: true,
+		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
+	})
+}
+
+// Get reads an object in one request of its own connection.
+func Get(t testing.TB, endpoint, key string) []byte {
+	t.Helper()
+	out, err := newClient(endpoint).GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Body.Close()
+	b, err := io.ReadAll(out.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+func (g *Gateway) waitListening(t testing.TB) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(startTime); time.Now().Before(end); {
+		if c, err := net.Dial("tcp", g.Addr); err == nil {
+			c.Close()
+			return
+		}
+		select {
+		case <-g.done:
+			t.Fatalf("the gateway ended: %s", g.log.String())
+		case <-tick.C:
+		}
+	}
+	t.Fatalf("the gateway has not answered for %v", startTime)
+}
+
+// Endpoint is the server's URL.
+func (g *Gateway) Endpoint() string { return "http://" + g.Addr }
+
+// Kill ends the server, as kill -9 does.
+func (g *Gateway) Kill() {
+	_ = g.cmd.Process.Kill() // it may have ended already
+	<-g.done
+}
+
+// Freeze stops the process: connections stay open, new ones are accepted by
+// the kernel, and nothing answers.
+func (g *Gateway) Freeze(t testing.TB) { g.signal(t, syscall.SIGSTOP) }
+
+// Thaw lets it go on.
+func (g *Gateway) Thaw(t testing.TB) { g.signal(t, syscall.SIGCONT) }
+
+func (g *Gateway) signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := g.cmd.Process.Signal(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// Put writes an object. A key that ends in a slash stands for a directory.
+func (g *Gateway) Put(t testing.TB, key string, data []byte) {
+	t.Helper()
+	_, err := g.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key, Body: bytes.NewReader(data)})
+	if err != nil {
+		t.Fatalf("putting %s: %v", key, err)
+	}
+}
+
+// PutAll writes many objects with the same content, several at a time.
+func (g *Gateway) PutAll(t testing.TB, keys []string, data []byte) {
+	t.Helper()
+	work := make(chan string)
+	var writers sync.WaitGroup
+	for range 8 {
+		writers.Go(func() {
+			for key := range work {
+				_, err := g.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key, Body: bytes.NewReader(data)})
+				if err != nil {
+					t.Errorf("putting %s: %v", key, err)
+				}
+			}
+		})
+	}
+	for _, key := range keys {
+		work <- key
+	}
+	close(work)
+	writers.Wait()
+}
+
+// Remove removes an object.
+func (g *Gateway) Remove(t testing.TB, key string) {
+	t.Helper()
+	if _, err := g.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(Bucket), Key: &key}); err != nil {
+		t.Fatalf("removing %s: %v", key, err)
+	}
+}
+
+// PutTree writes the files of a directory, each under prefix and its name, in
+// the order of their names.
+func (g *Gateway) PutTree(t testing.TB, prefix, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Put(t, prefix+"/"+e.Name(), b)
+	}
+}
+
+// Version is the release of versitygw that tests run.
+const Version = "v1.8.0"
+
+var build = sync.OnceValues(func() (string, error) {
+	_, here, _, _ := runtime.Caller(0)
+	cache := filepath.Join(filepath.Dir(here), "..", "..", ".cache")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lock(filepath.Join(cache, "versitygw.lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	binary := filepath.Join(cache, "versitygw-"+Version)
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
+	}
+	return binary, install(cache, binary)
+})
+
+// Build returns the path of the program, having built it if nobody has yet,
+// which takes a minute or two.
+func Build() (string, error) { return build() }
+
+// install builds into a directory of its own, so that what lies under the
+// final name is always whole.
+func install(cache, binary string) error {
+	dir, err := os.MkdirTemp(cache, "versitygw-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "install", "github.com/versity/versitygw/cmd/versitygw@"+Version)
+	cmd.Dir = dir // not in our module
+	cmd.Env = append(os.Environ(), "GOBIN="+dir, "CGO_ENABLED=0", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go install versitygw: %w\n%s", err, out)
+	}
+	return os.Rename(filepath.Join(dir, "versitygw"), binary)
+}
+
+// lock takes an exclusive lock on a file, waiting for whoever has it.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil // which unlocks
+}
