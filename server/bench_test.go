@@ -124,12 +124,15 @@ func BenchmarkGet(b *testing.B) {
 		records[fmt.Sprintf("user:%06d", i)] = strings.Repeat("x", 100)
 	}
 	records["10000"] = strings.Repeat("x", 10000)
+	records["large"] = noise(1, 900<<10)
 	s := start(b, catalogOf(b, records), Options{Metrics: metrics.New().Server})
 	for _, test := range []struct{ name, addr, target string }{
 		{"constant/100", constant(b, []byte(records["user:000000"])), "/db/user:005000"},
 		{"sequins/100", s.addr, "/db/user:005000"},
 		{"constant/10000", constant(b, []byte(records["10000"])), "/db/10000"},
 		{"sequins/10000", s.addr, "/db/10000"},
+		{"constant/900K", constant(b, []byte(records["large"])), "/db/large"},
+		{"sequins/900K", s.addr, "/db/large"},
 		{"absent", s.addr, "/db/absent"},
 	} {
 		b.Run(test.name, func(b *testing.B) {

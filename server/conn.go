@@ -47,7 +47,7 @@ type conn struct {
 
 const (
 	readAhead  = 4 << 10
-	writeChunk = 64 << 10
+	writeChunk = responseBuffer // a full buffer is one write
 	// lingerTime and lingerBytes bound what is read from a client that has been
 	// refused and may still be sending.
 	lingerTime  = 500 * time.Millisecond

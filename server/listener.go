@@ -10,8 +10,16 @@ import (
 // listener wraps what it accepts in conn.
 type listener struct {
 	net.Listener
-	s *Server
+	s     *Server
+	close func() error // the Listener's, once
 }
+
+func newListener(ln net.Listener, s *Server) *listener {
+	return &listener{ln, s, sync.OnceValue(ln.Close)}
+}
+
+// Close closes the listener; a second time it does nothing.
+func (l *listener) Close() error { return l.close() }
 
 // maxAcceptDelay is how long it waits, at most, before it tries again.
 const maxAcceptDelay = time.Second
@@ -19,7 +27,7 @@ const maxAcceptDelay = time.Second
 // Accept waits for the next connection. fasthttp stops serving at any error, so
 // those that pass stay here: being out of file descriptors for a while must not
 // end a node.
-func (l listener) Accept() (net.Conn, error) {
+func (l *listener) Accept() (net.Conn, error) {
 	for delay := 5 * time.Millisecond; ; delay = min(2*delay, maxAcceptDelay) {
 		nc, err := l.Listener.Accept()
 		if err == nil {

@@ -40,7 +40,7 @@ type Proxy interface {
 type Timeouts struct {
 	Read  time.Duration // for the whole request, from its first byte
 	Idle  time.Duration // between two requests
-	Write time.Duration // for taking each 64 KiB of an answer
+	Write time.Duration // for taking each 68 KiB of an answer
 }
 
 // Options are the settings of a Server. The zero value serves.

@@ -37,7 +37,9 @@ type Server struct {
 
 	contentType atomic.Pointer[func(db string) string]
 	databases   atomic.Pointer[map[string]*database]
-	mu          sync.Mutex // of changes to databases
+	mu          sync.Mutex // of changes to databases, and of what follows
+	listeners   []*listener
+	down        bool // Shutdown has been called
 
 	requests sync.Pool // of *request
 	stripes  atomic.Uint32
@@ -91,7 +93,16 @@ func New(c Catalog, o Options) *Server {
 // Serve answers the connections of ln until Shutdown, and then returns nil;
 // any other end is an error. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(listener{ln, s}); err != nil {
+	l := newListener(ln, s)
+	s.mu.Lock()
+	if s.down {
+		s.mu.Unlock()
+		return l.Close()
+	}
+	s.listeners = append(s.listeners, l)
+	s.mu.Unlock()
+	if err := s.http.Serve(l); err != nil {
+		l.Close() //nolint:errcheck // it is broken
 		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
 	}
 	return nil
@@ -107,6 +118,7 @@ func (s *Server) Drain() { s.draining.Store(true) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	defer s.cancel()
+	s.closeListeners()
 	s.open.closeFresh()
 	if err := s.http.ShutdownWithContext(ctx); err != nil {
 		n := s.open.count()
@@ -115,6 +127,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return fmt.Errorf("finishing the requests of %d connections: %w", n, err)
 	}
 	return nil
+}
+
+// closeListeners closes those that fasthttp may not know of yet, too.
+func (s *Server) closeListeners() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down = true
+	for _, l := range s.listeners {
+		l.Close() //nolint:errcheck // Shutdown closes it again, and returns the error
+	}
 }
 
 // SetContentType replaces Options.ContentType, for the requests from now on.

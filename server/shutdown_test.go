@@ -94,6 +94,28 @@ func TestShutdownGivesUp(t *testing.T) {
 	closeVersion(t, set.Remove("v1"))
 }
 
+// However early Shutdown comes, Serve ends, and the listener is closed.
+func TestShutdownBeforeServe(t *testing.T) {
+	for range 50 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := New(catalogOf(t, nil), Options{})
+		done := make(chan error, 1)
+		go func() { done <- s.Serve(ln) }()
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("closing the listener again: %v", err)
+		}
+	}
+}
+
 func TestServeOnAClosedListener(t *testing.T) {
 	ln := failing{errors.New("no more files")}
 	s := New(catalogOf(t, nil), Options{})
