@@ -117,7 +117,9 @@ func copySnappy(w io.Writer, r io.Reader) error {
 		p := s2.EncodeSnappy(packed, piece[:n])
 		var length [4]byte
 		binary.LittleEndian.PutUint32(length[:], uint32(len(p)))
-		out.Write(length[:])
+		if _, err := out.Write(length[:]); err != nil {
+			return err
+		}
 		if _, err := out.Write(p); err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func fillBadger(db *badger.DB, s data.Spec) error {
 		return err
 	}
 	buf := z.NewBuffer(8<<20, "bench")
-	defer buf.Release()
+	defer func() { _ = buf.Release() }() // gives memory back
 	err := s.Each(func(key, value []byte) error {
 		badger.KVToBuffer(&pb.KV{Key: key, Value: value, Version: 1, StreamId: 1}, buf)
 		if buf.LenNoPadding() < 4<<20 {

@@ -24,7 +24,6 @@ type pebbleTable struct {
 	free  func()
 	r     *sstable.Reader
 	iter  sstable.Iterator
-	found error
 }
 
 func (p *pebbleTable) String() string {

@@ -61,7 +61,7 @@ func start(cpus string, ready func(addr string) error, makeArgs func(addr, temp 
 		return nil, errors.Join(err, os.RemoveAll(temp))
 	}
 	go func() {
-		d.cmd.Wait()
+		_ = d.cmd.Wait() // how it ended is of no interest: that it did, is
 		close(d.done)
 	}()
 	if err := d.await(ready); err != nil {
@@ -99,11 +99,11 @@ func (d *Daemon) Signal(s syscall.Signal) error { return d.cmd.Process.Signal(s)
 
 // Stop ends the server and removes what it was given.
 func (d *Daemon) Stop() error {
-	d.cmd.Process.Signal(syscall.SIGTERM)
+	_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
 	select {
 	case <-d.done:
 	case <-time.After(20 * time.Second):
-		d.cmd.Process.Kill()
+		_ = d.cmd.Process.Kill()
 		<-d.done
 	}
 	return os.RemoveAll(d.temp)

@@ -14,12 +14,11 @@ import (
 func Machine() string {
 	var u unix.Utsname
 	var si unix.Sysinfo_t
-	unix.Uname(&u)
-	unix.Sysinfo(&si)
+	_, _ = unix.Uname(&u), unix.Sysinfo(&si) // neither fails
 	load, _ := os.ReadFile("/proc/loadavg")
 	average, _, _ := strings.Cut(string(load), " ")
 	return fmt.Sprintf("%s, %d cores, %d GiB, Linux %s, %s, load average %s", cpuModel(), online(),
-		(uint64(si.Totalram)*uint64(si.Unit)+1<<29)>>30, string(bytes.TrimRight(u.Release[:], "\x00")), runtime.Version(), average)
+		(si.Totalram*uint64(si.Unit)+1<<29)>>30, string(bytes.TrimRight(u.Release[:], "\x00")), runtime.Version(), average)
 }
 
 func cpuModel() string {

@@ -78,7 +78,7 @@ func Resident(path string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: mmap: %w", path, err)
 	}
-	defer unix.Munmap(b)
+	defer func() { _ = unix.Munmap(b) }()
 	page := os.Getpagesize()
 	vec := make([]byte, (len(b)+page-1)/page)
 	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(unsafe.Pointer(&vec[0]))); errno != 0 {

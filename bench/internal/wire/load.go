@@ -176,7 +176,7 @@ func (c *client) handle(events []unix.EpollEvent, since time.Duration, stopped b
 	for _, e := range events {
 		if e.Fd == timerTag {
 			var count [8]byte
-			unix.Read(c.timer, count[:]) // how often it has gone off is known from the time
+			_, _ = unix.Read(c.timer, count[:]) // how often it has gone off is known from the time
 			continue
 		}
 		if err := c.receive(int(e.Fd), stopped); err != nil {
