@@ -78,6 +78,10 @@ type S3 struct {
 	SecretAccessKey string `toml:"secret_access_key"`
 	// MaxRetries is how often a request is tried again before a load fails.
 	MaxRetries int `toml:"max_retries"`
+	// Endpoint is the URL of a server that speaks S3's protocol; empty stands for Amazon's.
+	Endpoint string `toml:"endpoint"`
+	// PathStyle puts the bucket's name into the path of URLs instead of the name of the host.
+	PathStyle bool `toml:"path_style"`
 }
 
 // Sharding is [sharding]: how several nodes divide the data.

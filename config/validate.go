@@ -70,7 +70,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.oneOf("storage.compression", c.Storage.Compression, Compressions)
 	k.blockSize("storage.block_size", c.Storage.BlockSize)
 	k.atLeast("load.memory", int64(c.Load.Memory), MinLoadMemory)
-	k.atLeast("s3.max_retries", int64(c.S3.MaxRetries), 0)
+	k.s3(&c.S3)
 	k.sharding(&c.Sharding)
 	k.zk(&c.ZK, c.Sharding.Enabled)
 	k.debug(c)
@@ -211,6 +211,20 @@ func (k *checker) store(c *Config) {
 func within(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func (k *checker) s3(s *S3) {
+	k.atLeast("s3.max_retries", int64(s.MaxRetries), 0)
+	if s.AccessKeyID != "" && s.SecretAccessKey == "" {
+		k.problem("s3.access_key_id", "is set, and secret_access_key is not")
+	}
+	if s.SecretAccessKey != "" && s.AccessKeyID == "" {
+		k.problem("s3.secret_access_key", "is set, and access_key_id is not")
+	}
+	u, err := url.Parse(s.Endpoint)
+	if s.Endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		k.problem("s3.endpoint", "%q is not a URL of the form https://host:port", s.Endpoint)
+	}
 }
 
 func (k *checker) sharding(s *Sharding) {

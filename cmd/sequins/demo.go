@@ -73,11 +73,11 @@ func (d *demo) in(ctx context.Context, dir string, log *slog.Logger) error {
 	if err := d.write(c.Source, demoFirst); err != nil {
 		return err
 	}
-	s, err := open(c, log)
+	s, err := open(ctx, c, log)
 	if d.anyPort && errors.Is(err, syscall.EADDRINUSE) {
 		host, _, _ := net.SplitHostPort(d.bind)
 		c.Bind = net.JoinHostPort(host, "0")
-		s, err = open(c, log)
+		s, err = open(ctx, c, log)
 	}
 	if err != nil {
 		return err

@@ -18,7 +18,6 @@ import (
 	"sequins/config"
 	"sequins/load"
 	"sequins/node"
-	"sequins/source/local"
 )
 
 // serveFlags are the flags of the root command. An empty one was not given.
@@ -108,7 +107,7 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 		log.Warn("configuration: " + w.Error())
 	}
 	log.Info("sequins starts", "version", buildName(), "source", c.Source, "bind", c.Bind, "store", c.LocalStore)
-	s, err := open(c, log)
+	s, err := open(ctx, c, log)
 	if err != nil {
 		return err
 	}
@@ -124,7 +123,7 @@ type serving struct {
 }
 
 // open acquires what a node needs, in the order in which it is cheapest to find out that it cannot be had.
-func open(c config.Config, log *slog.Logger) (s *serving, err error) {
+func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, err error) {
 	enoughProcs()
 	o := node.Options{
 		SourceName:       c.Source,
@@ -142,8 +141,8 @@ func open(c config.Config, log *slog.Logger) (s *serving, err error) {
 			err = errors.Join(err, opened.Close())
 		}
 	}()
-	if o.Source, err = local.New(c.Source); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
+	if o.Source, err = openSource(ctx, &c); err != nil {
+		return nil, err
 	}
 	if o.Listener, err = listen("bind", c.Bind, &opened); err != nil {
 		return nil, err

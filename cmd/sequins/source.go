@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sequins/config"
+	"sequins/source"
+	"sequins/source/local"
+	"sequins/source/s3"
+)
+
+// openSource returns the source that a configuration names. Whether anything is there is found out later.
+func openSource(ctx context.Context, c *config.Config) (source.Source, error) {
+	switch scheme, _, _ := strings.Cut(c.Source, "://"); scheme {
+	case "s3":
+		src, err := s3.New(ctx, s3.Options{
+			URL:             c.Source,
+			Region:          c.S3.Region,
+			AccessKeyID:     c.S3.AccessKeyID,
+			SecretAccessKey: c.S3.SecretAccessKey,
+			Endpoint:        c.S3.Endpoint,
+			PathStyle:       c.S3.PathStyle,
+			MaxRetries:      c.S3.MaxRetries,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+		return src, nil
+	default:
+		src, err := local.New(c.Source)
+		if err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+		return src, nil
+	}
+}
