@@ -25,7 +25,7 @@ type room struct {
 // what its row names. A new package gets a row here before it gets a file.
 var house = []room{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "version", "load", "shard", "blocks", "source", "source/local",
+	{"cmd/sequins", []string{"config", "node", "version", "load", "shard", "blocks", "source", "source/local", "source/s3",
 		"sequencefile", "sparkey", "internal/fsys"}},
 	{"config", nil},
 	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "internal/fsys"}},
@@ -33,6 +33,7 @@ var house = []room{
 	{"version", []string{"shard", "blocks"}},
 	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "metrics", "internal/fsys"}},
 	{"test/single", nil},
+	{"test/s3", nil},
 	{"test/process", nil},
 	{"test/gateway", nil},
 	{"test/harness", []string{"shard"}},
