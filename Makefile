@@ -24,7 +24,7 @@ build:
 test: tools lint cross fuzz
 	CGO_ENABLED=0 $(GO) build ./...
 	mkdir -p .cache
-	CGO_ENABLED=1 $(GO) test -race -v ./... 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m -v ./... 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
 lint: $(GOLANGCI)
 	@unformatted=$$(gofmt -l .); \
