@@ -44,7 +44,6 @@ type indexBuilder struct {
 	separators []byte
 	ends       []int
 	locations  []location // without their separator lengths
-	first      []byte     // first key of the block
 }
 
 // add appends a page. separator is the shortest string greater than every key before the page
