@@ -3,12 +3,15 @@ package single
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"sequins/test/harness"
 	"sequins/test/process"
@@ -375,4 +378,44 @@ func TestBadRequests(t *testing.T) {
 		})
 	}
 	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+}
+
+// TestSlowClients: one that never ends its request is told so and cut off, and so is one that never
+// reads its answer; others are served meanwhile.
+func TestSlowClients(t *testing.T) {
+	source, c := newNode(t)
+	writeVersion(t, source, "db", "1", 1, 1, func(int) (string, string) { return "large", strings.Repeat("x", 64<<20) })
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	half := dial(t, n, "GET /db/large HTT")
+	deaf := dial(t, n, "GET /db/large HTTP/1.1\r\nHost: a\r\n\r\n")
+	if r := n.Get(t, "/db/absent"); r.Code != 404 {
+		t.Errorf("while two clients are slow: %d", r.Code)
+	}
+	b, err := io.ReadAll(half)
+	if err != nil || !bytes.HasPrefix(b, []byte("HTTP/1.1 408 ")) {
+		t.Errorf("half a request is answered with %.100q, %v", b, err)
+	}
+	n.WaitFor(t, "the node gives up on a client that does not read", func() bool {
+		return strings.Contains(n.Metrics(t), `sequins_requests_in_flight 0`)
+	})
+	if b, err := io.ReadAll(deaf); err == nil && len(b) >= 64<<20 {
+		t.Error("a client that did not read got everything all the same")
+	}
+}
+
+func dial(t *testing.T, n *process.Node, request string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", n.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(process.Deadline)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte(request)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
