@@ -35,6 +35,7 @@ func TestFaults(t *testing.T) {
 		"cut connection": {`{"type": "limit_data", "attributes": {"bytes": 200000}}`}, // each, before a part is over
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p, data, o := faulty(t, 3<<20)
 			o.MaxRetries = 8
 			for _, toxic := range toxics {
@@ -74,6 +75,7 @@ func TestFaultsThatPass(t *testing.T) {
 		"short answer": `{"type": "limit_data", "attributes": {"bytes": 100}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p, data, o := faulty(t, 8<<20)
 			o.MaxRetries = 8
 			f, err := open(t, o).Open(t.Context(), "db", "1", "file", 0)

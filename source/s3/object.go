@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 // An object is what one key stood for when it was opened.
@@ -70,7 +72,9 @@ func (o *object) get(ctx context.Context, offset, n int64) (*sdk.GetObjectOutput
 // bytes the object has.
 func extent(out *sdk.GetObjectOutput) (from, size int64, err error) {
 	said := aws.ToString(out.ContentRange)
-	if said == "" { // the whole object: it is empty, or the server knows no ranges
+	raw, ok := middleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
+	if said == "" && ok && raw.StatusCode == http.StatusOK {
+		// The whole object: it is empty, or the server knows no ranges.
 		return 0, aws.ToInt64(out.ContentLength), nil
 	}
 	// RFC 9110, 14.4: bytes 0-99/1234

@@ -193,14 +193,17 @@ func (r *reader) wait() error {
 		return io.EOF
 	}
 	head := r.parts[0]
+	var err error
 	select {
 	case <-head.done:
+		err = head.err
 	case <-r.ctx.Done():
+		err = r.ctx.Err()
 	}
-	if r.ctx.Err() == nil && head.err == nil {
-		return nil
+	if err != nil {
+		err = r.source.fail(r.ctx, "read", r.object.key, err)
 	}
-	return r.source.fail(r.ctx, "read", r.object.key, head.err)
+	return err
 }
 
 // Close ends the reading ahead, and waits for its end.

@@ -1,0 +1,108 @@
+package s3_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"sequins/source/s3"
+)
+
+// TestBadAnswers has servers that answer what no server of S3 should.
+func TestBadAnswers(t *testing.T) {
+	page := func(inside string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, `<?xml version="1.0"?><ListBucketResult>%s</ListBucketResult>`, inside)
+		}
+	}
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"more, and no token":    {page(`<IsTruncated>true</IsTruncated>`), "not how to go on"},
+		"the same token":        {page(`<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>`), "not how to go on"},
+		"a key somewhere else":  {page(`<Contents><Key>q/db/1</Key></Contents>`), `lists "q/db/1", which is not under it`},
+		"a directory elsewhere": {page(`<CommonPrefixes><Prefix>q/db/</Prefix></CommonPrefixes>`), `lists "q/db/", which is not under it`},
+		"no XML":                {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>Welcome") }, "s3://bucket/p/"},
+		"another region": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amz-Bucket-Region", "eu-west-3")
+			w.WriteHeader(http.StatusMovedPermanently)
+			fmt.Fprint(w, `<Error><Code>PermanentRedirect</Code></Error>`)
+		}, "the bucket is in the region eu-west-3, and us-east-1 was asked"},
+		"a proxy's 404": {http.NotFound, "s3://bucket/p/"},
+	} {
+		server := httptest.NewServer(test.answer)
+		o := options(server.URL, "p")
+		o.MaxRetries = 0
+		dbs, err := open(t, o).Databases(t.Context())
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, %v, want %q", name, dbs, err, test.want)
+		}
+		server.Close()
+	}
+}
+
+// TestBadObjects has servers that answer requests for parts with something
+// else. The object has a megabyte.
+func TestBadObjects(t *testing.T) {
+	const size = 1 << 20
+	good := func(r *http.Request, h http.Header) (from, to int64) {
+		fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to)
+		h.Set("ETag", `"a"`)
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, size))
+		h.Set("Last-Modified", "Fri, 02 Jan 2026 10:00:00 GMT")
+		return from, to
+	}
+	for name, test := range map[string]struct {
+		spoil func(from int64, h http.Header) // of answers
+		want  error                           // nil is any
+	}{
+		"If-Match without effect": {func(from int64, h http.Header) {
+			if from > 0 {
+				h.Set("ETag", `"b"`)
+			}
+		}, s3.ErrChanged},
+		"no ETag, another time": {func(from int64, h http.Header) {
+			h.Del("ETag")
+			if from > 0 {
+				h.Set("Last-Modified", "Fri, 02 Jan 2026 10:00:01 GMT")
+			}
+		}, s3.ErrChanged},
+		"another part":     {func(from int64, h http.Header) { h.Set("Content-Range", fmt.Sprintf("bytes 7-8/%d", size)) }, nil},
+		"no Content-Range": {func(from int64, h http.Header) { h.Del("Content-Range") }, nil},
+		"nonsense":         {func(from int64, h http.Header) { h.Set("Content-Range", "bytes x-y/z") }, nil},
+		"negative":         {func(from int64, h http.Header) { h.Set("Content-Range", "bytes 0-1/-5") }, nil},
+		"unknown length":   {func(from int64, h http.Header) { h.Set("Content-Range", "bytes 0-1/*") }, nil},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "_SYMLINK") {
+				w.WriteHeader(http.StatusNotFound)
+				fmt.Fprint(w, `<Error><Code>NoSuchKey</Code></Error>`)
+				return
+			}
+			from, to := good(r, w.Header())
+			test.spoil(from, w.Header())
+			w.Header().Set("Content-Length", fmt.Sprint(min(to, size-1)-from+1))
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(make([]byte, min(to, size-1)-from+1))
+		}))
+		o := options(server.URL, "p")
+		o.MaxRetries = 0
+		f, err := open(t, o).Open(t.Context(), "db", "1", "file", 0)
+		n := 0
+		if err == nil {
+			var b []byte
+			b, err = io.ReadAll(f)
+			n = len(b)
+			f.Close()
+		}
+		if err == nil || test.want != nil && !errors.Is(err, test.want) {
+			t.Errorf("%s: %d bytes, %v, want %v", name, n, err, test.want)
+		}
+		server.Close()
+	}
+}
