@@ -1,0 +1,47 @@
+package blocks
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestBatch compares batches with single lookups, over pages of every kind: packed and not, known
+// to be in memory and not, large values and absent keys.
+func TestBatch(t *testing.T) {
+	for name, shape := range keyShapes {
+		for _, c := range []Compression{None, Snappy} {
+			t.Run(fmt.Sprintf("%s/%v", name, c), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(10, 10))
+				records := makeRecords(rng, shape, 3000, 60)
+				records[len(records)/2].value = make([]byte, LargeValue+1)
+				r := openFile(t, buildBlock(t, records, WriterOptions{Compression: c, BlockSize: 512}))
+				var batch BatchScratch
+				for range 20 {
+					checkBatch(t, r, records, rng, &batch)
+				}
+			})
+		}
+	}
+}
+
+func checkBatch(t *testing.T, r *Reader, records []record, rng *rand.Rand, batch *BatchScratch) {
+	t.Helper()
+	keys := make([][]byte, rng.IntN(200))
+	for i := range keys {
+		keys[i] = randomBound(rng, records)
+	}
+	results := make([]Result, len(keys))
+	r.GetBatch(keys, results, batch)
+	var s Scratch
+	for i, key := range keys {
+		want, found, err := r.Get(key, &s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := results[i]
+		if got.Err != nil || got.Found != found || got.Value.Len() != want.Len() || got.Value.Hash() != want.Hash() {
+			t.Fatalf("%.60q: %v, %d bytes, %v; alone %v, %d bytes", key, got.Found, got.Value.Len(), got.Err, found, want.Len())
+		}
+	}
+}
