@@ -41,6 +41,7 @@ var house = []room{
 	{"blocks", []string{"internal/fsys"}},
 	{"source/sourcetest", []string{"source"}},
 	{"source/local", []string{"source"}},
+	{"source/hdfs", []string{"source"}},
 	{"source/s3", []string{"source"}},
 	{"source", nil},
 	{"sequencefile", nil},

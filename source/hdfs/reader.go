@@ -1,0 +1,349 @@
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"time"
+
+	lib "github.com/colinmarc/hdfs/v2"
+
+	"sequins/source"
+)
+
+const (
+	// bufferSize and buffers bound what a reader reads ahead: 1 MiB, which is
+	// more than any link holds between two reads of a load.
+	bufferSize = 256 << 10
+	buffers    = 4
+
+	// readSize is how much is asked of the library at a time: less than a
+	// chunk with a checksum of its own, dfs.bytes-per-checksum, which is 512
+	// if nobody has raised it. Asked for a chunk or more, the library hands
+	// out what it has read before it has looked at the checksum, and if that
+	// is wrong or the connection breaks, hides the error as long as there is
+	// another datanode to ask.
+	readSize = 256
+
+	// someProgress is how much has to be read before a failure counts as a new
+	// one, so that a connection that breaks after every few bytes is not tried
+	// for ever.
+	someProgress = 64 << 10
+)
+
+// A version of a file.
+type identity struct {
+	id       uint64 // never given to another file
+	size     int64
+	modified time.Time
+}
+
+func identify(info fs.FileInfo) identity {
+	return identity{status(info).GetFileId(), info.Size(), info.ModTime()}
+}
+
+func (want identity) check(info fs.FileInfo) error {
+	got := identify(info)
+	if got == want {
+		return nil
+	}
+	return final{fmt.Errorf("%w: it had %d bytes of %v, and has %d of %v", ErrChanged,
+		want.size, want.modified.UTC(), got.size, got.modified.UTC())}
+}
+
+// readable reports what keeps a file from being read.
+func readable(info fs.FileInfo) error {
+	s := status(info)
+	switch {
+	case s.GetFileType() != isFile:
+		return final{errors.New("not a regular file")}
+	case s.GetEcPolicy() != nil:
+		return final{errors.New("the file is erasure-coded, which cannot be read; replicated files can")}
+	case s.GetFileEncryptionInfo() != nil:
+		return final{errors.New("the file is in an encryption zone, which cannot be read")}
+	}
+	return nil
+}
+
+// A reader reads a file from some offset to its end. Its fields belong to
+// the caller of Read and Close, but for those of the goroutine, and until that
+// has started.
+type reader struct {
+	source *Source
+	path   string
+	ctx    context.Context
+	cancel context.CancelFunc
+	file   identity
+
+	started bool   // the goroutine
+	current []byte // the buffer that is being handed out
+	rest    []byte // what is left of it
+	err     error  // that every Read returns from now on
+
+	// Between the two: buffers with something in them, and those that may be
+	// filled, nil at first. When there are no more of the former, end is why.
+	full chan []byte
+	free chan []byte
+	end  error
+
+	// The goroutine's.
+	offset int64   // of what it reads next
+	stream *stream // the one to go on with; nil to open another
+}
+
+// A stream is an open file of the library.
+type stream struct {
+	*session
+	file *lib.FileReader
+}
+
+// Open opens a file of a version for reading from offset on.
+func (s *Source) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
+	dir, err := s.versionDir("open", db, version)
+	if err != nil {
+		return nil, err
+	}
+	p := path.Join(dir, name)
+	if !source.ValidFile(name) || offset < 0 {
+		return nil, &fs.PathError{Op: "open", Path: s.display(dir + "/" + name), Err: fs.ErrInvalid}
+	}
+	r := &reader{source: s, path: p, offset: offset, full: make(chan []byte, buffers), free: make(chan []byte, buffers)}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	for range buffers {
+		r.free <- nil
+	}
+	if err := s.retry(ctx, "open", p, r.open); err != nil {
+		r.cancel()
+		return nil, err
+	}
+	return r, nil
+}
+
+// open makes the first stream. It stands still until there is something to
+// read into.
+func (r *reader) open(limit time.Duration) error {
+	st, info, err := r.newStream(limit)
+	if err != nil {
+		return err
+	}
+	if err := readable(info); err != nil {
+		st.close()
+		return err
+	}
+	r.file, r.stream = identify(info), st
+	st.settle()
+	if r.offset >= r.file.size {
+		r.stream.close()
+		r.stream, r.err = nil, io.EOF
+	}
+	return nil
+}
+
+func (r *reader) newStream(limit time.Duration) (*stream, fs.FileInfo, error) {
+	x, err := r.source.newSession(r.ctx, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	st := &stream{session: x}
+	err = x.ask(func() (err error) {
+		st.file, err = x.client.Open(r.path)
+		return err
+	})
+	if err != nil {
+		st.close()
+		return nil, nil, err
+	}
+	return st, st.file.Stat(), nil
+}
+
+// run fills buffers until the file ends, or reading it fails for good.
+func (r *reader) run() {
+	defer close(r.full)
+	a := attempts{limit: r.source.retryFor}
+	for r.end == nil {
+		err := r.fill(&a)
+		if err == nil {
+			r.end = io.EOF
+			return
+		}
+		r.end = a.fail(r.ctx, err)
+	}
+}
+
+// fill fills buffers from one stream.
+func (r *reader) fill(a *attempts) error {
+	st := r.stream
+	r.stream = nil
+	if st == nil {
+		var err error
+		if st, err = r.reopen(a.begin()); err != nil {
+			return err
+		}
+	}
+	defer st.close()
+	if _, err := st.file.Seek(r.offset, io.SeekStart); err != nil {
+		return err
+	}
+	for first := true; r.offset < r.file.size; first = false {
+		b, err := r.buffer()
+		if err != nil {
+			return err
+		}
+		st.within(a.begin())
+		n, err := st.read(b)
+		if first && err == nil {
+			err = r.confirm(st)
+		}
+		if first && err != nil {
+			n = 0
+		}
+		st.settle()
+		if n >= min(someProgress, len(b)) {
+			a.succeed()
+		}
+		r.offset += int64(n)
+		r.full <- b[:n] // there is room for all
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reopen opens the file again, which has to be the same.
+func (r *reader) reopen(limit time.Duration) (*stream, error) {
+	st, info, err := r.newStream(limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, final{fmt.Errorf("the file has gone since it was opened: %w", fs.ErrNotExist)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.file.check(info); err != nil {
+		st.close()
+		return nil, err
+	}
+	return st, nil
+}
+
+// buffer waits for one to fill, no larger than what is left of the file.
+func (r *reader) buffer() ([]byte, error) {
+	select {
+	case b := <-r.free:
+		if b == nil {
+			b = make([]byte, min(bufferSize, r.file.size-r.offset))
+		}
+		return b[:min(int64(cap(b)), r.file.size-r.offset)], nil
+	case <-r.ctx.Done():
+		return nil, r.ctx.Err()
+	}
+}
+
+// confirm is called once a stream has asked the namenode where the blocks are,
+// which it does for the first read: they are those of this file only if it
+// still is the same. From then on the namenode is not needed, except for the
+// keys of each block where the exchange with datanodes is protected.
+func (r *reader) confirm(st *stream) error {
+	var info fs.FileInfo
+	err := st.ask(func() (err error) {
+		info, err = st.client.Stat(r.path)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if r.source.library.DataTransferProtection == "" {
+		st.leaveNamenode()
+	}
+	return r.file.check(info)
+}
+
+// read fills b, if nothing fails.
+func (st *stream) read(b []byte) (n int, err error) {
+	err = guard(func() error {
+		for n < len(b) {
+			m, err := st.file.Read(b[n:min(n+readSize, len(b))])
+			n += m
+			if err == io.EOF {
+				return io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		err = explainRead(err, st.lastDatanode())
+	}
+	return n, err
+}
+
+// Read hands out what has been read ahead, or waits for it.
+func (r *reader) Read(p []byte) (int, error) {
+	switch {
+	case r.err != nil:
+		return 0, r.err
+	case r.ctx.Err() != nil:
+		return 0, r.fail(r.ctx.Err())
+	case len(r.rest) == 0 && len(p) > 0:
+		if err := r.advance(); err != nil {
+			return 0, r.fail(err)
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// fail makes every Read fail from now on.
+func (r *reader) fail(err error) error {
+	if err != io.EOF {
+		err = &fs.PathError{Op: "read", Path: r.source.display(r.path), Err: err}
+	}
+	r.err = err
+	return err
+}
+
+// advance gets the next buffer with something in it.
+func (r *reader) advance() error {
+	if !r.started {
+		r.started = true
+		go r.run()
+	}
+	for len(r.rest) == 0 {
+		if r.current != nil {
+			r.free <- r.current[:0]
+			r.current = nil
+		}
+		select {
+		case b, ok := <-r.full:
+			if !ok {
+				return r.end
+			}
+			r.current, r.rest = b, b
+		case <-r.ctx.Done():
+			return r.ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Close ends the reading ahead, and waits for its end.
+func (r *reader) Close() error {
+	if r.err == fs.ErrClosed {
+		return r.err
+	}
+	r.err = fs.ErrClosed
+	r.cancel()
+	if r.started {
+		for range r.full { // until the goroutine closes it
+		}
+	} else if r.stream != nil {
+		r.stream.close()
+	}
+	return nil
+}
