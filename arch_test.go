@@ -31,7 +31,8 @@ var house = []room{
 	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "internal/fsys"}},
 	{"server", []string{"version", "shard", "blocks", "metrics"}},
 	{"version", []string{"shard", "blocks"}},
-	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "metrics", "internal/fsys"}},
+	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics", "internal/fsys",
+		"internal/render"}},
 	{"test/single", nil},
 	{"test/s3", nil},
 	{"test/process", nil},
@@ -46,8 +47,11 @@ var house = []room{
 	{"source", nil},
 	{"sequencefile", nil},
 	{"sparkey", nil},
+	{"avro", []string{"internal/render"}},
+	{"parquet", []string{"internal/render"}},
 	{"metrics", nil},
 	{"internal/fsys", nil},
+	{"internal/render", nil},
 }
 
 // Words that say nothing about what a package owns.

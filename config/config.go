@@ -129,7 +129,8 @@ type Debug struct {
 	RequestLogFile string `toml:"request_log_file"`
 }
 
-// DB is what can differ from one database to another. The keys mean what they mean for all of them.
+// DB is what can differ from one database to another. The keys mean what they mean for all of them; Key
+// and Value, which no two need have alike, are here alone.
 type DB struct {
 	RequireSuccessFile bool   `toml:"require_success_file" reload:"yes"`
 	AllowEmpty         bool   `toml:"allow_empty" reload:"yes"`
@@ -137,6 +138,9 @@ type DB struct {
 	Partitioner        string `toml:"partitioner" reload:"yes"`
 	Compression        string `toml:"compression" reload:"yes"`
 	BlockSize          int    `toml:"block_size" reload:"yes"`
+	// Key and Value are fields of Avro and Parquet records; no Value is the whole record.
+	Key   string `toml:"key" reload:"yes"`
+	Value string `toml:"value" reload:"yes"`
 }
 
 // Default returns the configuration of an empty file.

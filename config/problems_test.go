@@ -58,6 +58,7 @@ func TestProblems(t *testing.T) {
 		"endpoint without http":  {"source = \"/d\"\n[s3]\nendpoint = \"localhost:9000\"", "sequins.conf:3: s3.endpoint: \"localhost:9000\" is not a URL of the form https://host:port"},
 		"unknown compression":    {"source = \"/d\"\n[storage]\ncompression = \"gzip\"", `sequins.conf:3: storage.compression: "gzip" is none of none, snappy, lz4, zstd`},
 		"unknown partitioner":    {"source = \"/d\"\npartitioner = \"range\"", `sequins.conf:2: partitioner: "range" is none of auto, string, hadoop, spark, cascading`},
+		"value without key":      {"source = \"/d\"\n[db.x]\nvalue = \"v\"", "sequins.conf:3: db.x.value: is set, and key is not"},
 		"small blocks":           {"source = \"/d\"\n[storage]\nblock_size = 255", "sequins.conf:3: storage.block_size: must be at least 256, not 255"},
 		"bind without port":      {"source = \"/d\"\nbind = \"localhost\"", `sequins.conf:2: bind: "localhost" is not an address of the form host:port`},
 		"bind with large port":   {"source = \"/d\"\nbind = \"localhost:70000\"", `sequins.conf:2: bind: "localhost:70000" has no valid port`},

@@ -285,4 +285,7 @@ func (k *checker) db(key, name string, db, all DB) {
 	if db.BlockSize != all.BlockSize {
 		k.blockSize(key+".block_size", db.BlockSize)
 	}
+	if db.Value != "" && db.Key == "" {
+		k.problem(key+".value", "is set, and key is not")
+	}
 }

@@ -9,9 +9,9 @@ import (
 	"sequins/source"
 )
 
-// classify says by the files' names which format a version has, and returns
-// the files with data. Beside Sparkey's logs lie their indexes, which are not
-// needed. Whether a file is a SequenceFile its header will tell.
+// classify says by the files' names whether a version has Sparkey's logs, and
+// returns the files with data. Beside Sparkey's logs lie their indexes, which are not
+// needed. Of which format other files are, their first bytes will tell: see sniff.
 func classify(files []source.File) (format string, data []source.File, err error) {
 	var log, other string // one of each, for the error
 	for _, f := range files {

@@ -237,9 +237,9 @@ func TestCancel(t *testing.T) {
 					return f.Read(p)
 				}}
 			}}
-			l := New(src, w.store, nil, Options{Partitioner: partitioner, Workers: 2})
-			plan := check(l.Plan(t.Context(), "db", "1"))(t)
-			err := l.Load(ctx, plan, all(plan), nil)
+			opts := Options{Partitioner: partitioner, Workers: 2}
+			plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+			err := New(src, w.store, nil, opts).Load(ctx, plan, all(plan), nil)
 			finished = err == nil
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatalf("%s, after %d reads: %v", partitioner, reads, err)

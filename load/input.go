@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"sequins/avro"
+	"sequins/parquet"
 	"sequins/sequencefile"
 	"sequins/source"
 	"sequins/sparkey"
@@ -18,7 +20,7 @@ import (
 // or the connection was lost in a way that looks like the file's end.
 var ErrChanged = errors.New("the file's size has changed")
 
-// records is what both input formats offer.
+// records is what all input formats offer.
 type records interface {
 	Scan() bool
 	Key() []byte
@@ -31,6 +33,8 @@ type records interface {
 var (
 	_ records = (*sequencefile.Reader)(nil)
 	_ records = (*sparkey.Reader)(nil)
+	_ records = (*avro.Reader)(nil)
+	_ records = (*parquet.Reader)(nil)
 )
 
 // An input is an open data file.
@@ -38,33 +42,96 @@ type input struct {
 	records
 	deletes interface{ Deleted() bool } // nil where the format knows no deletes
 	path    string
-	meter   *meter
 	body    io.Closer
+	size    int64
+
+	meter *meter // of a file that is read from start to end
+	// Of one that is read from several places:
+	ranged *ranged
+	rows   interface{ Rows() (read, all int64) }
 }
 
 // open opens a file of the plan and reads its header.
 func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*input, error) {
+	in := &input{size: file.Size, path: l.src.Path(plan.DB, plan.Version) + "/" + file.Name}
+	if plan.Format == FormatParquet {
+		return in, l.openRanged(ctx, plan, file, in)
+	}
 	body, err := l.src.Open(ctx, plan.DB, plan.Version, file.Name, 0)
 	if err != nil {
 		return nil, err
 	}
-	path := l.src.Path(plan.DB, plan.Version) + "/" + file.Name
-	in := &input{path: path, body: body, meter: &meter{
-		ctx: ctx, r: body, limiter: l.opts.Bandwidth, size: file.Size, path: path,
-	}}
-	if plan.Format == FormatSparkey {
-		r, err := sparkey.NewReader(in.meter, path)
-		if err != nil {
-			return nil, errors.Join(err, body.Close())
-		}
-		in.records, in.deletes = r, r
-		return in, nil
-	}
-	in.records, err = sequencefile.NewReader(in.meter, path)
-	if err != nil {
-		return nil, errors.Join(err, body.Close())
+	in.body = body
+	in.meter = &meter{ctx: ctx, r: body, limiter: l.opts.Bandwidth, size: file.Size, path: in.path}
+	if err := l.decode(plan, in); err != nil {
+		return nil, errors.Join(l.orMixed(ctx, plan, file, err), body.Close())
 	}
 	return in, nil
+}
+
+// decode gives a file to the reader of the plan's format.
+func (l *Loader) decode(plan *Plan, in *input) (err error) {
+	switch plan.Format {
+	case FormatSparkey:
+		var r *sparkey.Reader
+		r, err = sparkey.NewReader(in.meter, in.path)
+		in.records, in.deletes = r, r
+	case FormatAvro:
+		in.records, err = avro.NewReader(in.meter, in.path, l.opts.Fields)
+	default:
+		in.records, err = sequencefile.NewReader(in.meter, in.path)
+	}
+	return err
+}
+
+// openRanged opens a Parquet file, whose footer is read first, and then the
+// columns that are asked for.
+func (l *Loader) openRanged(ctx context.Context, plan *Plan, file source.File, in *input) error {
+	in.ranged = &ranged{
+		ctx: ctx, limiter: l.opts.Bandwidth, size: file.Size, path: in.path,
+		open: func(ctx context.Context, offset int64) (io.ReadCloser, error) {
+			return l.src.Open(ctx, plan.DB, plan.Version, file.Name, offset)
+		},
+	}
+	r, err := parquet.NewReader(in.ranged, file.Size, in.path, l.opts.Fields)
+	if err != nil {
+		return errors.Join(l.orMixed(ctx, plan, file, err), in.ranged.Close())
+	}
+	in.records, in.rows, in.body = r, r, in.ranged
+	return nil
+}
+
+// orMixed replaces the error about a file that its version's format cannot be
+// read from, if it is of another one.
+func (l *Loader) orMixed(ctx context.Context, plan *Plan, file source.File, err error) error {
+	if plan.Format == FormatSparkey || ctx.Err() != nil {
+		return err
+	}
+	if format, ferr := l.formatOf(ctx, plan, file); ferr == nil && format != "" && format != plan.Format {
+		return plan.mixed(file.Name, format)
+	}
+	return err
+}
+
+// done returns how many of the file's bytes are behind the current record.
+// Where they are not read one after another, it is their share by records.
+func (in *input) done() int64 {
+	if in.ranged == nil {
+		return in.meter.n
+	}
+	read, all := in.rows.Rows()
+	if read >= all {
+		return in.size
+	}
+	return int64(float64(in.size) * float64(max(0, read)) / float64(all))
+}
+
+// fetched returns how many bytes have been read from the source.
+func (in *input) fetched() int64 {
+	if in.ranged == nil {
+		return in.meter.n
+	}
+	return in.ranged.n
 }
 
 func (in *input) deleted() bool { return in.deletes != nil && in.deletes.Deleted() }

@@ -10,12 +10,18 @@ import (
 	"golang.org/x/time/rate"
 
 	"sequins/blocks"
+	"sequins/internal/render"
 	"sequins/metrics"
 	"sequins/source"
 )
 
 // DefaultMemory bounds the external sorts of a load where Options do not.
 const DefaultMemory = 256 << 20
+
+// Fields are the names of the fields of a record that are its key and its
+// value, with dots between a record and its field. No value is the whole
+// record, as JSON.
+type Fields = render.Paths
 
 // Options say how versions are loaded.
 type Options struct {
@@ -48,6 +54,10 @@ type Options struct {
 	// every file whatever is in it; "hadoop", "spark" or "cascading" take the
 	// files as cut by that function, which is proven on every record.
 	Partitioner string
+
+	// Fields says which fields of an Avro or Parquet record are its key and its
+	// value.
+	Fields Fields
 
 	// Workers is how many partitions, or groups of files, are worked on at a
 	// time. 0 is GOMAXPROCS.

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,14 +20,16 @@ var ErrIncomplete = errors.New("the version is not complete yet")
 // ErrEmpty is wrapped by the error of Plan for a version without data files.
 var ErrEmpty = errors.New("there are no data files")
 
-// ErrMixed is wrapped by the error of Plan for a version with files of both
-// formats.
-var ErrMixed = errors.New("Sparkey logs and other files are mixed")
+// ErrMixed is wrapped by the error of Plan or Load for a version with files of
+// several formats.
+var ErrMixed = errors.New("files of several formats are mixed")
 
 // The names of the input formats, as in Plan.Format.
 const (
 	FormatSequenceFile = "sequencefile"
 	FormatSparkey      = "sparkey"
+	FormatAvro         = "avro"
+	FormatParquet      = "parquet"
 )
 
 // MaxPartitions is how many partitions a version can have. ZooKeeper and every
@@ -44,13 +47,15 @@ type Plan struct {
 	Aligned      bool      // each file holds the keys of one partition and no others
 	LastModified time.Time // of the newest file; zero without files
 
-	parts []int // the partition of each file if Aligned
+	parts   []int  // the partition of each file if Aligned
+	witness string // a file that has the format
+	fields  Fields
 }
 
 // Manifest returns the plan as the store keeps it.
 func (p *Plan) Manifest() blocks.Manifest {
 	m := blocks.Manifest{
-		DB: p.DB, Version: p.Version, Format: p.Format, Partitions: p.Partitions,
+		DB: p.DB, Version: p.Version, Format: p.contents(), Partitions: p.Partitions,
 		Partitioner: p.Partitioner.String(), Aligned: p.Aligned,
 		LastModified: p.LastModified, Created: time.Now(),
 	}
@@ -60,10 +65,20 @@ func (p *Plan) Manifest() blocks.Manifest {
 	return m
 }
 
+// contents is the format, and which fields of it are served where it has some:
+// blocks with other fields are other blocks.
+func (p *Plan) contents() string {
+	if p.Format != FormatAvro && p.Format != FormatParquet {
+		return p.Format
+	}
+	sum := sha256.Sum256([]byte(p.fields.Key + "\x00" + p.fields.Value)) // names can be long, and this is short
+	return fmt.Sprintf("%s %x", p.Format, sum[:8])
+}
+
 // Plan looks at a version in the source and decides how to load it. Errors
 // wrap ErrIncomplete where the version does not exist yet, ErrEmpty where it
-// has no data files, ErrMixed where they are of both formats, ErrCorrupt of
-// the format where one is damaged or alien, and name the file.
+// has no data files, ErrMixed where they are of several formats, ErrCorrupt
+// of the format where one is damaged or alien, and name the file.
 func (l *Loader) Plan(ctx context.Context, db, version string) (*Plan, error) {
 	plan, err := l.plan(ctx, db, version)
 	if err != nil {
@@ -84,7 +99,7 @@ func (l *Loader) plan(ctx context.Context, db, version string) (*Plan, error) {
 	if !complete {
 		return nil, fmt.Errorf("%w: %s", ErrIncomplete, reason)
 	}
-	plan := &Plan{DB: db, Version: version}
+	plan := &Plan{DB: db, Version: version, fields: l.opts.Fields}
 	if plan.Format, plan.Files, err = classify(files); err != nil {
 		return nil, err
 	}
@@ -95,6 +110,11 @@ func (l *Loader) plan(ctx context.Context, db, version string) (*Plan, error) {
 	}
 	if len(plan.Files) == 0 {
 		return plan, l.planEmpty(ctx, plan)
+	}
+	if plan.Format != FormatSparkey {
+		if err := l.sniff(ctx, plan); err != nil {
+			return nil, err
+		}
 	}
 	fits, err := plan.place()
 	if err != nil {

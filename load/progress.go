@@ -54,6 +54,7 @@ func (p *Progress) begin(partitions, done int) {
 // passes it on now and then.
 type tally struct {
 	files, bytes, records int64
+	fetched               int64 // bytes read from the source, where not all are
 }
 
 func (p *Progress) add(t tally) {

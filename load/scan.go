@@ -59,7 +59,7 @@ func (s *scanner) file(ctx context.Context, i int, to sink) error {
 	if err != nil {
 		return err
 	}
-	before := s.total.bytes
+	before := s.total
 	err = s.records(ctx, in, before, to)
 	if cerr := in.close(); err == nil {
 		err = cerr
@@ -67,15 +67,21 @@ func (s *scanner) file(ctx context.Context, i int, to sink) error {
 	if err == nil {
 		s.total.files++
 	}
-	s.total.bytes = before + in.meter.n
+	s.reach(before, in)
 	if perr := s.tell(ctx); err == nil {
 		err = perr
 	}
 	return err
 }
 
+// reach notes how far a file has been read. before is what was read before it.
+func (s *scanner) reach(before tally, in *input) {
+	s.total.bytes = before.bytes + in.done()
+	s.total.fetched = before.fetched + in.fetched()
+}
+
 // records reads the records of a file. before is what was read before it.
-func (s *scanner) records(ctx context.Context, in *input, before int64, give sink) error {
+func (s *scanner) records(ctx context.Context, in *input, before tally, give sink) error {
 	step := min(reportEvery, s.job.pacer.step())
 	next := s.total.records + step
 	for in.Scan() {
@@ -97,7 +103,7 @@ func (s *scanner) records(ctx context.Context, in *input, before int64, give sin
 		}
 		if s.total.records++; s.total.records == next {
 			next += step
-			s.total.bytes = before + in.meter.n
+			s.reach(before, in)
 			if err := s.tell(ctx); err != nil {
 				return err
 			}
@@ -113,10 +119,11 @@ func (s *scanner) tell(ctx context.Context) error {
 		files:   s.total.files - s.told.files,
 		bytes:   s.total.bytes - s.told.bytes,
 		records: s.total.records - s.told.records,
+		fetched: s.total.fetched - s.told.fetched,
 	}
 	s.told = s.total
 	s.job.progress.add(news)
-	s.job.metrics.Read(s.job.plan.DB, news.bytes, news.records)
+	s.job.metrics.Read(s.job.plan.DB, news.fetched, news.records)
 	return s.job.pacer.wait(ctx, news.records)
 }
 

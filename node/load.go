@@ -47,13 +47,8 @@ func (d *db) loader() *load.Loader {
 
 // manifest is the one that a load by this plan gives to the store.
 func manifest(p *load.Plan) blocks.Manifest {
-	m := blocks.Manifest{
-		DB: p.DB, Version: p.Version, Format: p.Format, Partitions: p.Partitions,
-		Partitioner: p.Partitioner.String(), Aligned: p.Aligned, LastModified: p.LastModified,
-	}
-	for _, f := range p.Files {
-		m.Files = append(m.Files, blocks.ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime})
-	}
+	m := p.Manifest()
+	m.Created = time.Time{} // which is the store's to say
 	return m
 }
 

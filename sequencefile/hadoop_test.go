@@ -14,7 +14,7 @@ import (
 func TestHadoop(t *testing.T) {
 	files := 0
 	for _, f := range harness.Fixtures(t) {
-		if f.Meta.Format == "sparkey" {
+		if f.Meta.KeyClass == "" { // not a SequenceFile
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestHadoopFeatures(t *testing.T) {
 	versions := map[int]bool{}
 	metadata := false
 	for _, f := range harness.Fixtures(t) {
-		if f.Meta.Format == "sparkey" {
+		if f.Meta.KeyClass == "" { // not a SequenceFile
 			continue
 		}
 		for _, name := range f.Meta.Names {
@@ -101,7 +101,7 @@ func TestHadoopFeatures(t *testing.T) {
 // TestHadoopTruncated cuts real files off at many places.
 func TestHadoopTruncated(t *testing.T) {
 	for _, f := range harness.Fixtures(t) {
-		if f.Meta.Format == "sparkey" || strings.HasPrefix(f.Name, "big-") {
+		if f.Meta.KeyClass == "" || strings.HasPrefix(f.Name, "big-") {
 			continue
 		}
 		file, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))

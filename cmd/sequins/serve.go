@@ -251,5 +251,6 @@ func loadOptions(c *config.Config, db string) load.Options {
 		RequireSuccess: d.RequireSuccessFile,
 		AllowEmpty:     d.AllowEmpty,
 		Partitioner:    d.Partitioner,
+		Fields:         load.Fields{Key: d.Key, Value: d.Value},
 	}
 }

@@ -29,14 +29,16 @@ type Fixture struct {
 // Meta says how a fixture was written. It comes from the program that wrote it, not from what lies in the files.
 type Meta struct {
 	Version     string   `json:"version"`
-	Format      string   `json:"format"`      // sequencefile, mapfile, sparkey
+	Format      string   `json:"format"`      // sequencefile, mapfile, sparkey, avro, parquet
 	Partitioner string   `json:"partitioner"` // what the files were cut by: string, hadoop, spark, cascading, or none
 	Partitions  int      `json:"partitions"`  // one a file, but for Sparkey, where several logs may make one partition
 	Fits        []string `json:"fits"`        // every partitioner under which each record lies in its file, in the order of the design's table
-	Compression string   `json:"compression"` // NONE, RECORD, BLOCK; for Sparkey NONE, SNAPPY, ZSTD
+	Compression string   `json:"compression"` // NONE, RECORD, BLOCK; for Sparkey NONE, SNAPPY, ZSTD; for Avro and Parquet the name of the codec
 	Codec       string   `json:"codec"`       // Java class; empty with NONE and for Sparkey
-	KeyClass    string   `json:"keyClass"`    // empty for Sparkey
+	KeyClass    string   `json:"keyClass"`    // empty if it is not of SequenceFiles
 	ValueClass  string   `json:"valueClass"`
+	KeyField    string   `json:"keyField"`   // Avro and Parquet: what [db.<name>] must say is the key
+	ValueField  string   `json:"valueField"` // and the value; empty is the whole record
 	Files       int      `json:"files"`
 	Names       []string `json:"names"` // of the data files, in order, relative to Dir; "part-r-00000/data" in a MapFile
 	Records     int      `json:"records"`

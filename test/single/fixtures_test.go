@@ -3,6 +3,7 @@ package single
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sequins/test/harness"
@@ -16,13 +17,24 @@ func TestEveryFixtureOverHTTP(t *testing.T) {
 		t.Run(compression, func(t *testing.T) {
 			n := process.Start(t, process.Config{
 				Source: harness.FixturesDir(t), Store: filepath.Join(t.TempDir(), "store"),
-				Extra: `allow_empty = true`, Sections: fmt.Sprintf("[storage]\ncompression = %q", compression),
+				Extra: `allow_empty = true`, Sections: fmt.Sprintf("[storage]\ncompression = %q\n", compression) + fieldsOf(harness.Fixtures(t)),
 			})
 			for _, f := range harness.Fixtures(t) {
 				t.Run(f.Name, func(t *testing.T) { checkFixture(t, n, f) })
 			}
 		})
 	}
+}
+
+// fieldsOf configures what is key and value in the fixtures whose records have fields.
+func fieldsOf(all []harness.Fixture) string {
+	var b strings.Builder
+	for _, f := range all {
+		if f.Meta.KeyField != "" {
+			fmt.Fprintf(&b, "[db.%s]\nkey = %q\nvalue = %q\n", f.Name, f.Meta.KeyField, f.Meta.ValueField)
+		}
+	}
+	return b.String()
 }
 
 func checkFixture(t *testing.T, n *process.Node, f harness.Fixture) {

@@ -46,9 +46,13 @@ final class Expected {
         field(b, "partitions", Integer.toString(f.cut == null ? files.size() : f.files));
         field(b, "fits", list(fits(files, f.logsPerPartition)));
         field(b, "compression", quote(f.compression));
-        field(b, "codec", quote(f.codec.isEmpty() || f.format.equals("sparkey") ? f.codec : f.codecClass()));
-        field(b, "keyClass", quote(f.format.equals("sparkey") ? "" : f.key.type.getName()));
-        field(b, "valueClass", quote(f.format.equals("sparkey") ? "" : f.value.type.getName()));
+        field(b, "codec", quote(f.codec.isEmpty() ? f.codec : f.codecClass()));
+        field(b, "keyClass", quote(f.format.equals("sparkey") || f.ofRecords() ? "" : f.key.type.getName()));
+        field(b, "valueClass", quote(f.format.equals("sparkey") || f.ofRecords() ? "" : f.value.type.getName()));
+        if (f.ofRecords()) {
+            field(b, "keyField", quote(f.keyField));
+            field(b, "valueField", quote(f.valueField));
+        }
         field(b, "files", Integer.toString(files.size()));
         field(b, "names", list(new ArrayList<>(files.keySet())));
         field(b, "records", Integer.toString(files.values().stream().mapToInt(List::size).sum()));

@@ -6,7 +6,7 @@ import java.util.*;
 final class Fixture {
     final String db;
     final List<Rec> records;
-    String format = "sequencefile"; // or mapfile, sparkey
+    String format = "sequencefile"; // or mapfile, sparkey, avro, parquet
     Kind key = Kind.TEXT, value = Kind.TEXT;
     String compression = "NONE", codec = "";
     /** null: a map-only job that deals the records out in turn, so that files are neither cut along a function nor sorted. */
@@ -20,6 +20,10 @@ final class Fixture {
     int sparkeyBlock;
     /** Sparkey only: files is then the number of partitions, each in so many logs. */
     int logsPerPartition = 1;
+    /** Avro and Parquet only: the fields that are key and value; "" for the value is the whole record. */
+    String keyField, valueField;
+    /** Parquet only: lists as parquet-mr spells them if nobody says otherwise. */
+    boolean oldLists;
     boolean manifestCommitter, keepCrc, success = true;
     final Map<String, String> metadata = new TreeMap<>();
     final Map<String, String> conf = new TreeMap<>();
@@ -41,6 +45,9 @@ final class Fixture {
     Fixture conf(String k, String v) { conf.put(k, v); return this; }
 
     Fixture perPartition(int logs) { this.logsPerPartition = logs; return this; }
+
+    boolean ofRecords() { return keyField != null; }
+    Fixture oldLists() { this.oldLists = true; return this; }
 
     String codecClass() { return "org.apache.hadoop.io.compress." + codec; }
     String fileName(int i) { return base + String.format("%05d", i); }

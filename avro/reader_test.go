@@ -1,0 +1,195 @@
+package avro
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/twmb/avro"
+	"github.com/twmb/avro/ocf"
+
+	"sequins/internal/render"
+	"sequins/test/harness"
+)
+
+// scan reads all of a file into "key=value" lines.
+func scan(r io.Reader, paths render.Paths) ([]string, error) {
+	rd, err := NewReader(r, "file.avro", paths)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for rd.Scan() {
+		out = append(out, string(rd.Key())+"="+string(rd.Value()))
+	}
+	return out, errors.Join(rd.Err(), rd.Close())
+}
+
+func fixtures(t testing.TB) []harness.Fixture {
+	var some []harness.Fixture
+	for _, f := range harness.Fixtures(t) {
+		if f.Meta.Format == "avro" {
+			some = append(some, f)
+		}
+	}
+	if len(some) < 5 {
+		t.Fatalf("%d fixtures", len(some))
+	}
+	return some
+}
+
+// What Avro's own writer wrote is read, in every codec.
+func TestFixtures(t *testing.T) {
+	for _, f := range fixtures(t) {
+		for _, name := range f.Meta.Names {
+			raw, err := os.ReadFile(filepath.Join(f.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := scan(iotest.OneByteReader(bytes.NewReader(raw)), render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField})
+			if err != nil {
+				t.Errorf("%s: %v", f.Name, err)
+			}
+			for r := range f.Of(t, name) {
+				if len(got) == 0 || got[0] != string(r.Key)+"="+string(r.Value) {
+					t.Fatalf("%s/%s: got %.1q, want %s=%s", f.Name, name, got, r.Key, r.Value)
+				}
+				got = got[1:]
+			}
+			if len(got) > 0 {
+				t.Errorf("%s/%s: more records: %q", f.Name, name, got)
+			}
+		}
+	}
+}
+
+// write makes a file of values by the library.
+func write(t *testing.T, schema string, values ...any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := ocf.NewWriter(&b, avro.MustParse(schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range values {
+		if err := w.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const tree = `{"type":"record","name":"a.Tree","fields":[
+	{"name":"k","type":["null","string","long",{"type":"fixed","name":"F","size":2}]},
+	{"name":"left","type":["null","Tree"]},
+	{"name":"m","type":{"type":"map","values":["null","F","Tree"]}}]}`
+
+// Schemas that refer to themselves, unions of several, maps.
+func TestUnionsAndReferences(t *testing.T) {
+	leaf := map[string]any{"k": "leaf", "left": nil, "m": map[string]any{}}
+	raw := write(t, tree,
+		map[string]any{"k": "x", "left": leaf, "m": map[string]any{"b": []byte("\xff\x00"), "a": nil, "c": leaf}},
+		map[string]any{"k": int64(7), "left": nil, "m": map[string]any{}},
+		map[string]any{"k": map[string]any{"a.F": []byte("ab")}, "left": nil, "m": map[string]any{}})
+	small := `{"k":"leaf","left":null,"m":{}}`
+	tests := []struct {
+		paths render.Paths
+		want  []string
+	}{
+		{render.Paths{Key: "k"}, []string{
+			`x={"k":"x","left":` + small + `,"m":{"a":null,"b":"/wA=","c":` + small + `}}`,
+			`7={"k":7,"left":null,"m":{}}`, `ab={"k":"YWI=","left":null,"m":{}}`}},
+		{render.Paths{Key: "k", Value: "left.k"}, []string{"x=leaf", "7=", "ab="}},
+		{render.Paths{Key: "k", Value: "left.left.m"}, []string{"x=", "7=", "ab="}},
+	}
+	for _, tt := range tests {
+		got, err := scan(bytes.NewReader(raw), tt.paths)
+		if err != nil || strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
+			t.Errorf("%+v: %q, %v; want %q", tt.paths, got, err, tt.want)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	raw := write(t, tree, map[string]any{"k": "x", "left": nil, "m": map[string]any{}}, map[string]any{"k": nil, "left": nil, "m": map[string]any{}})
+	tests := []struct {
+		file  []byte
+		paths render.Paths
+		is    error
+		says  string
+	}{
+		{raw, render.Paths{}, render.ErrField, "there are k, left, m"},
+		{raw, render.Paths{Key: "nope"}, render.ErrField, `"nope"`},
+		{raw, render.Paths{Key: "m"}, render.ErrField, `"m", of type map`},
+		{raw, render.Paths{Key: "left"}, render.ErrField, `"left"`},
+		{raw, render.Paths{Key: "k", Value: "k.x"}, render.ErrField, `"k.x"`},
+		{raw, render.Paths{Key: "k"}, render.ErrNullKey, "record 1"},
+		{write(t, `"string"`, "x"), render.Paths{Key: "k"}, render.ErrField, "type string"},
+		{nil, render.Paths{Key: "k"}, ErrCorrupt, "in the header"},
+		{[]byte("Hello, reader."), render.Paths{Key: "k"}, ErrCorrupt, "in the header"},
+		{bytes.Replace(raw, []byte("null"), []byte("nuLL"), 1), render.Paths{Key: "k"}, ErrCorrupt, "file.avro"},
+	}
+	for _, tt := range tests {
+		got, err := scan(bytes.NewReader(tt.file), tt.paths)
+		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "file.avro") {
+			t.Errorf("%+v: %q, %v; want %v, %q", tt.paths, got, err, tt.is, tt.says)
+		}
+	}
+	broken := errors.New("the line is cut")
+	_, err := scan(io.MultiReader(bytes.NewReader(raw[:len(raw)-20]), iotest.ErrReader(broken)), render.Paths{Key: "k"})
+	if !errors.Is(err, broken) || errors.Is(err, ErrCorrupt) {
+		t.Errorf("an error of the source: %v", err)
+	}
+}
+
+// A damaged file gives records or ErrCorrupt, and never a panic; one that was cut off gives no more than
+// the records of its whole blocks.
+func TestDamage(t *testing.T) {
+	for _, f := range fixtures(t) {
+		paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}
+		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := scan(bytes.NewReader(raw), paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < len(raw); n += 1 + len(raw)/60 {
+			got, err := scan(bytes.NewReader(raw[:n]), paths)
+			if err == nil && len(got) >= len(whole) || err != nil && !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s cut off at %d: %d records, %v", f.Name, n, len(got), err)
+			}
+			bad := bytes.Clone(raw)
+			bad[n] ^= 1 << (n % 8)
+			_, err = scan(bytes.NewReader(bad), paths)
+			if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, render.ErrField) && !errors.Is(err, render.ErrNullKey) {
+				t.Errorf("%s, a bit flipped at %d: %v", f.Name, n, err)
+			}
+		}
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	for _, fx := range fixtures(f) {
+		raw, err := os.ReadFile(filepath.Join(fx.Dir, fx.Meta.Names[0]))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		_, err := scan(bytes.NewReader(raw), render.Paths{Key: "id"})
+		if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, render.ErrField) && !errors.Is(err, render.ErrNullKey) {
+			t.Fatal(err)
+		}
+	})
+}

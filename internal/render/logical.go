@@ -1,0 +1,78 @@
+package render
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+)
+
+// MaxScale is the largest scale of a decimal that is rendered: a larger one, as only a damaged file has it,
+// would be so many zeros a value.
+const MaxScale = 10_000
+
+// Decimal renders unscaled·10^-scale. scale is from 0 to MaxScale.
+func Decimal(unscaled *big.Int, scale int) string {
+	digits := unscaled.String()
+	if scale == 0 {
+		return digits
+	}
+	sign := ""
+	if digits[0] == '-' {
+		sign, digits = "-", digits[1:]
+	}
+	if missing := scale + 1 - len(digits); missing > 0 {
+		digits = strings.Repeat("0", missing) + digits
+	}
+	point := len(digits) - scale
+	return sign + digits[:point] + "." + digits[point:]
+}
+
+// DecimalBytes renders a decimal whose unscaled value is in b, big-endian in two's complement. No bytes
+// are zero.
+func DecimalBytes(b []byte, scale int) string {
+	n := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0]&0x80 != 0 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(len(b))*8))
+	}
+	return Decimal(n, scale)
+}
+
+// Date renders a number of days since 1970-01-01.
+func Date(days int64) string {
+	return time.Unix(0, 0).UTC().AddDate(0, 0, int(days)).Format("2006-01-02")
+}
+
+// Timestamp renders a number of units since 1970-01-01 00:00. utc says whether that is an instant, or
+// what a clock on some wall shows.
+func Timestamp(n int64, unit time.Duration, utc bool) string {
+	perSecond := int64(time.Second / unit)
+	seconds, rest := n/perSecond, n%perSecond // time.Unix takes a negative rest
+	layout := "2006-01-02T15:04:05.999999999"
+	if utc {
+		layout += "Z"
+	}
+	return time.Unix(seconds, rest*int64(unit)).UTC().Format(layout)
+}
+
+// TimeOfDay renders a number of units since midnight.
+func TimeOfDay(n int64, unit time.Duration) string {
+	const day = int64(24 * time.Hour)
+	n %= day / int64(unit) // there is no more of a day; nothing else has a meaning
+	return time.Unix(0, n*int64(unit)).UTC().Format("15:04:05.999999999")
+}
+
+// UUID renders 16 bytes.
+func UUID(b []byte) string {
+	h := hex.EncodeToString(b[:16])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// Duration renders 12 bytes, little-endian numbers of months, days and milliseconds, as ISO 8601 has it:
+// P1M2DT3.004S.
+func Duration(b []byte) string {
+	months, days, ms := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
+	return fmt.Sprintf("P%dM%dDT%d.%03dS", months, days, ms/1000, ms%1000)
+}

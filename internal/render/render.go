@@ -1,0 +1,166 @@
+package render
+
+import (
+	"encoding/base64"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// A Field is a field of a record, or an entry of a map.
+type Field struct {
+	Name  string
+	Value any
+}
+
+// A Record is fields in their order, or a map's entries.
+type Record []Field
+
+// A List is the elements of an array.
+type List []any
+
+// IsScalar reports whether v is neither a record, nor a map, nor a list.
+func IsScalar(v any) bool {
+	switch v.(type) {
+	case Record, List:
+		return false
+	}
+	return true
+}
+
+// AppendText appends a value as it is served by itself: text and bytes as they are, numbers in decimal,
+// nothing for nil, and JSON for what is not a scalar.
+func AppendText(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return dst
+	case string:
+		return append(dst, v...)
+	case []byte:
+		return append(dst, v...)
+	case float32:
+		return appendFloat(dst, float64(v), 32)
+	case float64:
+		return appendFloat(dst, v, 64)
+	}
+	return AppendJSON(dst, v)
+}
+
+// AppendJSON appends a value as JSON, without white space.
+func AppendJSON(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(dst, "null"...)
+	case bool:
+		return strconv.AppendBool(dst, v)
+	case int64:
+		return strconv.AppendInt(dst, v, 10)
+	case uint64:
+		return strconv.AppendUint(dst, v, 10)
+	case float32:
+		return appendJSONFloat(dst, float64(v), 32)
+	case float64:
+		return appendJSONFloat(dst, v, 64)
+	case string:
+		return appendString(dst, v)
+	case []byte:
+		dst = append(dst, '"')
+		dst = base64.StdEncoding.AppendEncode(dst, v)
+		return append(dst, '"')
+	case List:
+		return appendList(dst, v)
+	case Record:
+		return appendRecord(dst, v)
+	}
+	panic("render: a value of a type that is not in the list")
+}
+
+func appendList(dst []byte, l List) []byte {
+	dst = append(dst, '[')
+	for i, v := range l {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendJSON(dst, v)
+	}
+	return append(dst, ']')
+}
+
+func appendRecord(dst []byte, r Record) []byte {
+	dst = append(dst, '{')
+	for i, f := range r {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, f.Name)
+		dst = append(dst, ':')
+		dst = AppendJSON(dst, f.Value)
+	}
+	return append(dst, '}')
+}
+
+// appendFloat appends the shortest number that is read back as f.
+func appendFloat(dst []byte, f float64, bits int) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, "NaN"...)
+	case math.IsInf(f, 1):
+		return append(dst, "Infinity"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-Infinity"...)
+	}
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e' // as in JavaScript, and in Go's encoding/json
+	}
+	return strconv.AppendFloat(dst, f, format, -1, bits)
+}
+
+func appendJSONFloat(dst []byte, f float64, bits int) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		dst = append(dst, '"')
+		dst = appendFloat(dst, f, bits)
+		return append(dst, '"')
+	}
+	return appendFloat(dst, f, bits)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendString appends a JSON string. What is not UTF-8 becomes U+FFFD, as JSON has no other text.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				dst = append(append(dst, s[start:i]...), "\ufffd"...)
+				start = i + 1
+			}
+			i += size
+			continue
+		}
+		if c < ' ' || c == '"' || c == '\\' {
+			dst = appendEscape(append(dst, s[start:i]...), c)
+			start = i + 1
+		}
+		i++
+	}
+	return append(append(dst, s[start:]...), '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}

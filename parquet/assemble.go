@@ -1,0 +1,134 @@
+package parquet
+
+import (
+	"github.com/parquet-go/parquet-go"
+
+	"sequins/internal/render"
+)
+
+// A row is what the columns have for one row, by their number in the file; nil for those that are not
+// read.
+type row []*column
+
+// peek returns the next value of the first column below n; ok is false if the column has no more, which
+// the levels of another have promised.
+func (r row) peek(n *node) (v parquet.Value, ok bool) {
+	c := r[n.first]
+	if c.at >= len(c.row) {
+		return v, false
+	}
+	return c.row[c.at], true
+}
+
+// skip passes over one value of each column below n, each of which says that there is none.
+func (r row) skip(n *node) error {
+	for _, c := range r[n.first : n.first+n.columns] {
+		if c.at >= len(c.row) {
+			return errLevels
+		}
+		c.at++
+	}
+	return nil
+}
+
+// field puts together a field, null and repeated ones included.
+func (r row) field(n *node) (any, error) {
+	if n.repeated {
+		return r.elements(n, n, true)
+	}
+	v, ok := r.peek(n)
+	if !ok {
+		return nil, errLevels
+	}
+	if v.DefinitionLevel() < n.def {
+		return nil, r.skip(n)
+	}
+	switch n.kind {
+	case list:
+		e, itself := n.element()
+		return r.elements(n.children[0], e, itself)
+	case dict:
+		return r.entries(n.children[0])
+	}
+	return r.present(n)
+}
+
+// present puts together a column's value or a group's fields that are known to be there.
+func (r row) present(n *node) (any, error) {
+	switch n.kind {
+	case leaf:
+		v, ok := r.peek(n)
+		if !ok {
+			return nil, errLevels
+		}
+		r[n.first].at++
+		if v.IsNull() {
+			return nil, errLevels
+		}
+		return n.convert(v), nil
+	case list:
+		e, itself := n.element()
+		return r.elements(n.children[0], e, itself)
+	case dict:
+		return r.entries(n.children[0])
+	}
+	out := make(render.Record, len(n.children))
+	for i, child := range n.children {
+		var err error
+		out[i].Name = child.name
+		if out[i].Value, err = r.field(child); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// elements puts together a list. repeated is the field that repeats; e is the element, which is that field
+// itself or its child.
+func (r row) elements(repeated, e *node, itself bool) (any, error) {
+	one := r.field
+	if itself {
+		one = r.present
+	}
+	out := render.List{}
+	err := r.each(repeated, func() error {
+		v, err := one(e)
+		out = append(out, v)
+		return err
+	})
+	return out, err
+}
+
+// entries puts together a map.
+func (r row) entries(entry *node) (any, error) {
+	out := render.Record{}
+	err := r.each(entry, func() error {
+		key, err := r.field(entry.children[0])
+		if err != nil {
+			return err
+		}
+		value, err := r.field(entry.children[1])
+		out = append(out, render.Field{Name: string(render.AppendText(nil, key)), Value: value})
+		return err
+	})
+	return out, err
+}
+
+// each calls do for each of the times that a field repeats.
+func (r row) each(n *node, do func() error) error {
+	v, ok := r.peek(n)
+	if !ok {
+		return errLevels
+	}
+	if v.DefinitionLevel() < n.def {
+		return r.skip(n)
+	}
+	for {
+		if err := do(); err != nil {
+			return err
+		}
+		if v, ok := r.peek(n); !ok || v.RepetitionLevel() < n.rep {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+
+	"sequins/internal/render"
+	"sequins/test/harness"
+)
+
+// scan reads all of a file into "key=value" lines.
+func scan(r io.ReaderAt, size int64, paths render.Paths) ([]string, error) {
+	rd, err := NewReader(r, size, "file.parquet", paths)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for rd.Scan() {
+		out = append(out, string(rd.Key())+"="+string(rd.Value()))
+	}
+	return out, errors.Join(rd.Err(), rd.Close())
+}
+
+func scanBytes(raw []byte, paths render.Paths) ([]string, error) {
+	return scan(bytes.NewReader(raw), int64(len(raw)), paths)
+}
+
+func fixtures(t testing.TB) []harness.Fixture {
+	var some []harness.Fixture
+	for _, f := range harness.Fixtures(t) {
+		if f.Meta.Format == "parquet" {
+			some = append(some, f)
+		}
+	}
+	if len(some) < 5 {
+		t.Fatalf("%d fixtures", len(some))
+	}
+	return some
+}
+
+// What parquet-mr wrote is read, in every codec.
+func TestFixtures(t *testing.T) {
+	for _, f := range fixtures(t) {
+		for _, name := range f.Meta.Names {
+			raw, err := os.ReadFile(filepath.Join(f.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := scanBytes(raw, render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField})
+			if err != nil {
+				t.Errorf("%s: %v", f.Name, err)
+			}
+			for r := range f.Of(t, name) {
+				if len(got) == 0 || got[0] != string(r.Key)+"="+string(r.Value) {
+					t.Fatalf("%s/%s: got %.1q, want %s=%s", f.Name, name, got, r.Key, r.Value)
+				}
+				got = got[1:]
+			}
+			if len(got) > 0 {
+				t.Errorf("%s/%s: more records: %q", f.Name, name, got)
+			}
+		}
+	}
+}
+
+// A row has what the fixtures do not: types without annotation, INT96, repeated fields without a list,
+// unsigned numbers, deep nesting.
+type wide struct {
+	K      string             `parquet:"k"`
+	Plain  []byte             `parquet:"plain"`
+	Old    deprecated.Int96   `parquet:"old"`
+	Small  uint8              `parquet:"small"`
+	Large  uint64             `parquet:"large"`
+	Days   int32              `parquet:"days,date"`
+	ID     [16]byte           `parquet:"id,uuid"`
+	Bare   []int64            `parquet:"bare"`
+	Lists  [][]*string        `parquet:"lists,list"`
+	Map    map[string][]int32 `parquet:"map"`
+	Absent *struct {
+		X *int32 `parquet:"x,optional"`
+	} `parquet:"absent,optional"`
+}
+
+func write[T any](t *testing.T, rows ...T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[T](&b, parquet.PageBufferSize(64))
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestTypes(t *testing.T) {
+	seven := int32(7)
+	rows := []wide{
+		{K: "a", Plain: []byte{0xff}, Old: deprecated.Int96{1, 0, 2440588}, Small: 200, Large: 1 << 63, Days: 1, Bare: []int64{1, -2},
+			Map: map[string][]int32{"m": {1, 2}}},
+		{K: "b", Old: deprecated.Int96{0, 0, 2440587}},
+	}
+	rows[1].Absent = &struct {
+		X *int32 `parquet:"x,optional"`
+	}{&seven}
+	raw := write(t, rows...)
+	got, err := scanBytes(raw, render.Paths{Key: "k"})
+	want := []string{
+		`a={"k":"a","plain":"/w==","old":"1970-01-01T00:00:00.000000001Z","small":200,"large":9223372036854775808,"days":"1970-01-02",` +
+			`"id":"00000000-0000-0000-0000-000000000000","bare":[1,-2],"lists":[],"map":{"m":[1,2]},"absent":null}`,
+		`b={"k":"b","plain":"","old":"1969-12-31T00:00:00Z","small":0,"large":0,"days":"1970-01-01",` +
+			`"id":"00000000-0000-0000-0000-000000000000","bare":[],"lists":[],"map":{},"absent":{"x":7}}`,
+	}
+	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got  %s\nwant %s\n%v", strings.Join(got, "\n"), strings.Join(want, "\n"), err)
+	}
+	for path, want := range map[string]string{"absent.x": "a=,b=7", "absent": `a=,b={"x":7}`, "bare": "a=[1,-2],b=[]", "k": "a=a,b=b"} {
+		got, err := scanBytes(raw, render.Paths{Key: "k", Value: path})
+		if err != nil || strings.Join(got, ",") != want {
+			t.Errorf("%s: %q, %v; want %s", path, got, err, want)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	raw := write(t, wide{K: "x"})
+	tests := []struct {
+		file  []byte
+		paths render.Paths
+		is    error
+		says  string
+	}{
+		{raw, render.Paths{}, render.ErrField, "there are k, plain, old"},
+		{raw, render.Paths{Key: "nope"}, render.ErrField, `"nope"`},
+		{raw, render.Paths{Key: "bare"}, render.ErrField, `"bare"`},
+		{raw, render.Paths{Key: "absent"}, render.ErrField, `"absent"`},
+		{raw, render.Paths{Key: "k", Value: "lists.x"}, render.ErrField, `"lists.x"`},
+		{raw, render.Paths{Key: "absent.x"}, render.ErrNullKey, "row 0"},
+		{nil, render.Paths{Key: "k"}, ErrCorrupt, "too few"},
+		{[]byte("Hello, dear reader."), render.Paths{Key: "k"}, ErrCorrupt, "PAR1"},
+		{append(bytes.Clone(raw[:len(raw)-8]), "\xff\xff\xff\xffPAR1"...), render.Paths{Key: "k"}, ErrCorrupt, "footer"},
+	}
+	for _, tt := range tests {
+		got, err := scanBytes(tt.file, tt.paths)
+		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "file.parquet") {
+			t.Errorf("%+v: %q, %v; want %v, %q", tt.paths, got, err, tt.is, tt.says)
+		}
+	}
+}
+
+// brokenAt fails, or counts what is read.
+type brokenAt struct {
+	io.ReaderAt
+	fail error
+	from int64 // which reads fail
+	n    int64
+}
+
+func (b *brokenAt) ReadAt(p []byte, off int64) (int, error) {
+	if b.fail != nil && off < b.from {
+		return 0, b.fail
+	}
+	n, err := b.ReaderAt.ReadAt(p, off)
+	b.n += int64(n)
+	return n, err
+}
+
+func TestSourceErrors(t *testing.T) {
+	rows := make([]wide, 5000)
+	for i := range rows {
+		rows[i].K, rows[i].Plain = "k", bytes.Repeat([]byte{byte(i), byte(i >> 8), byte(i * 7)}, 30)
+	}
+	raw := write(t, rows...)
+	broken := errors.New("the line is cut")
+	for _, from := range []int64{int64(len(raw)), int64(len(raw)) - keptTail} {
+		_, err := scan(&brokenAt{bytes.NewReader(raw), broken, from, 0}, int64(len(raw)), render.Paths{Key: "k"})
+		if !errors.Is(err, broken) || errors.Is(err, ErrCorrupt) {
+			t.Errorf("an error of the source: %v", err)
+		}
+	}
+	// of a file most of which is in one column, the others are read
+	counted := &brokenAt{ReaderAt: bytes.NewReader(raw)}
+	if got, err := scan(counted, int64(len(raw)), render.Paths{Key: "k", Value: "days"}); err != nil || len(got) != len(rows) {
+		t.Fatalf("%d rows, %v", len(got), err)
+	}
+	if counted.n > int64(len(raw))/2 {
+		t.Errorf("%d of %d bytes were read for two columns", counted.n, len(raw))
+	}
+}
+
+// A damaged file gives rows or ErrCorrupt, and never a panic; one that was cut off gives none.
+func TestDamage(t *testing.T) {
+	for _, f := range fixtures(t) {
+		paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}
+		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 0; n < len(raw); n += 1 + len(raw)/40 {
+			if got, err := scanBytes(raw[:n], paths); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s cut off at %d: %d rows, %v", f.Name, n, len(got), err)
+			}
+			bad := bytes.Clone(raw)
+			bad[n] ^= 1 << (n % 8)
+			_, err = scanBytes(bad, paths)
+			if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, render.ErrField) && !errors.Is(err, render.ErrNullKey) {
+				t.Errorf("%s, a bit flipped at %d: %v", f.Name, n, err)
+			}
+		}
+	}
+}
