@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -12,8 +13,9 @@ import (
 type connections struct {
 	timeout time.Duration // of silence
 
-	mu   sync.Mutex
-	open map[*conn]struct{}
+	mu     sync.Mutex
+	open   map[*conn]struct{}
+	closed bool // there are to be no more
 }
 
 func newConnections(timeout time.Duration) *connections {
@@ -29,6 +31,9 @@ func (cs *connections) dial(ctx context.Context, network, address string) (net.C
 	tracked := &conn{Conn: c, all: cs}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	if cs.closed { // while this one was being made, perhaps for a call that has ended
+		return nil, errors.Join(net.ErrClosed, c.Close())
+	}
 	cs.open[tracked] = struct{}{}
 	return tracked, nil
 }
@@ -36,7 +41,7 @@ func (cs *connections) dial(ctx context.Context, network, address string) (net.C
 func (cs *connections) close() {
 	cs.mu.Lock()
 	open := cs.open
-	cs.open = map[*conn]struct{}{}
+	cs.open, cs.closed = map[*conn]struct{}{}, true
 	cs.mu.Unlock()
 	for c := range open {
 		_ = c.Conn.Close() // nothing is lost: what was read was read

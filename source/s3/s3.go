@@ -118,8 +118,8 @@ func parseURL(raw string) (bucket, root string, err error) {
 	return u.Host, strings.Trim(path.Clean("/"+u.Path), "/"), nil
 }
 
-// Close closes the connections. Calls and readers under way fail; later calls
-// make new ones.
+// Close closes the connections. Calls and readers under way fail, and so do
+// later ones.
 func (s *Source) Close() error {
 	s.conns.close()
 	return nil
