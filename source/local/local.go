@@ -4,6 +4,10 @@
 // Listing follows symbolic links, so that a version can be put in place with
 // one. Reading is sequential and tells the kernel to forget what was read, so
 // that loading a version does not push the pages being served out of memory.
+//
+// Where Hadoop has written a file through its own local file system, there are
+// checksums beside it, in .<name>.crc. They are checked when the file is read
+// from its start, and what differs is an error.
 package local
 
 import (
@@ -212,8 +216,14 @@ func openFile(ctx context.Context, path string, offset int64) (io.ReadCloser, er
 		f.Close()
 		return nil, err
 	}
+	var s *sums
+	if offset == 0 {
+		if s, err = openSums(path); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
 	adviseSequential(f)
-	return &file{ctx: ctx, f: f, pos: offset, forgotten: offset}, nil
+	return &file{ctx: ctx, f: f, sums: s, pos: offset, forgotten: offset}, nil
 }
 
 // forgetStep is how much is read between two words with the kernel.
@@ -223,6 +233,8 @@ const forgetStep = 4 << 20
 type file struct {
 	ctx       context.Context
 	f         *os.File
+	sums      *sums // nil if there are none, or the file is not read from its start
+	failed    error // a checksum that is not right
 	pos       int64 // the next byte to read
 	forgotten int64 // what lies before is no longer in the page cache
 }
@@ -231,12 +243,32 @@ func (r *file) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
+	if r.failed != nil {
+		return 0, r.failed
+	}
 	n, err := r.f.Read(p)
 	r.pos += int64(n)
+	if r.failed = r.verify(p[:n], err); r.failed != nil {
+		return 0, r.failed
+	}
 	if r.pos-r.forgotten >= forgetStep {
 		r.forget()
 	}
 	return n, err
+}
+
+// verify checks what was read, and at the end whether that was all.
+func (r *file) verify(p []byte, end error) error {
+	if r.sums == nil {
+		return nil
+	}
+	if err := r.sums.check(p); err != nil {
+		return err
+	}
+	if end == io.EOF {
+		return r.sums.end()
+	}
+	return nil
 }
 
 func (r *file) forget() {
@@ -251,5 +283,9 @@ func (r *file) forget() {
 
 func (r *file) Close() error {
 	r.forget()
-	return r.f.Close()
+	err := r.f.Close()
+	if r.sums != nil {
+		err = errors.Join(err, r.sums.f.Close())
+	}
+	return err
 }
