@@ -148,16 +148,27 @@ func (d *db) progress(name string, l *loading) {
 	}
 	if l.stage.Load() == copying && time.Since(l.logged) >= progressPeriod {
 		l.logged = time.Now()
-		d.log.Info("loading", append([]any{"version", name}, figures(s)...)...)
+		d.log.Info("loading", append([]any{"version", name}, figures(s, l.logged)...)...)
 	}
 }
 
-func figures(s load.Snapshot) []any {
-	return []any{
+// figures are how far a load is, for the log: what is done of what there is, at what rate, and how long the
+// rest will take.
+func figures(s load.Snapshot, now time.Time) []any {
+	all := []any{
 		"files", fmt.Sprintf("%d/%d", s.FilesDone, s.Files), "bytes", fmt.Sprintf("%d/%d", s.BytesDone, s.Bytes),
 		"partitions", fmt.Sprintf("%d/%d", s.PartitionsDone, s.Partitions), "records", s.Records,
-		"took", time.Since(s.Started).Round(time.Millisecond),
+		"took", now.Sub(s.Started).Round(time.Millisecond),
 	}
+	p := progress(s, now)
+	if p == nil || p.RecordsPerSecond == 0 {
+		return all
+	}
+	all = append(all, "records_per_second", int64(p.RecordsPerSecond), "bytes_per_second", int64(p.BytesPerSecond))
+	if !p.ETA.IsZero() {
+		all = append(all, "left", max(0, p.ETA.Sub(now)).Round(time.Second))
+	}
+	return all
 }
 
 // loaded says that a load has ended.
@@ -173,7 +184,7 @@ func (m loaded) tell(d *db) {
 	ended := version.LoadEnded{Version: m.name}
 	switch {
 	case m.err == nil:
-		d.log.Info("load finished", append([]any{"version", m.name}, figures(l.progress.Snapshot())...)...)
+		d.log.Info("load finished", append([]any{"version", m.name}, figures(l.progress.Snapshot(), time.Now())...)...)
 	case errors.Is(m.err, context.Canceled):
 		d.log.Info("load cancelled", "version", m.name)
 		ended.Err = "cancelled"

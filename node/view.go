@@ -166,6 +166,7 @@ func progress(s load.Snapshot, now time.Time) *server.Progress {
 	took := now.Sub(s.Started)
 	if took > 0 {
 		p.RecordsPerSecond = float64(s.Records) / took.Seconds()
+		p.BytesPerSecond = float64(s.BytesDone) / took.Seconds()
 	}
 	if 0 < s.BytesDone && s.BytesDone < s.Bytes {
 		left := float64(s.Bytes-s.BytesDone) / float64(s.BytesDone)

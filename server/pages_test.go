@@ -50,7 +50,7 @@ func busyStatus() Status {
 	building := node(StateBuilding, false, 0)
 	building.Detail = "loading"
 	building.Progress = &Progress{Files: 2, FilesDone: 1, Bytes: 1 << 30, BytesDone: 1 << 29, Records: 5000000,
-		RecordsPerSecond: 1250000.5, Partitions: 2, PartitionsDone: 1, StartedAt: at(11, 59), ETA: pageTime.Add(90 * time.Second)}
+		RecordsPerSecond: 1250000.5, BytesPerSecond: 134217728, Partitions: 2, PartitionsDone: 1, StartedAt: at(11, 59), ETA: pageTime.Add(90 * time.Second)}
 	failed := node(StateError, false)
 	failed.Error = "part-r-00001: offset 4096: <bad> sync marker & more"
 	remote := node(StateActive, false, 1)

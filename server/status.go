@@ -104,6 +104,7 @@ type Progress struct {
 	BytesDone        int64     `json:"bytes_done"`
 	Records          int64     `json:"records"`
 	RecordsPerSecond float64   `json:"records_per_second"`
+	BytesPerSecond   float64   `json:"bytes_per_second"`
 	Partitions       int       `json:"partitions"`
 	PartitionsDone   int       `json:"partitions_done"`
 	StartedAt        time.Time `json:"started_at,omitzero"`
