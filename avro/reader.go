@@ -1,7 +1,6 @@
 package avro
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -27,6 +26,7 @@ type Reader struct {
 	record     int64    // number of the current one; -1 before the first
 	key, value []byte
 	err        error
+	unfit      error // why the fields that are set cannot be read
 	done       bool
 }
 
@@ -38,8 +38,8 @@ func NewReader(r io.Reader, name string, paths render.Paths) (_ *Reader, err err
 	if rd.file, err = ocf.NewReader(rd.in, rd.options(paths)...); err == nil {
 		return rd, nil
 	}
-	if errors.Is(err, render.ErrField) {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if rd.unfit != nil {
+		return nil, fmt.Errorf("%s: %w", name, rd.unfit)
 	}
 	return nil, rd.failed(err)
 }
@@ -64,8 +64,8 @@ func (r *Reader) plan(root *avro.SchemaNode, paths render.Paths) (_ *avro.Schema
 	if r.root, err = c.compile(root, ""); err != nil {
 		return nil, err
 	}
-	if err := r.resolve(paths); err != nil {
-		return nil, err
+	if r.unfit = r.resolve(paths); r.unfit != nil {
+		return nil, r.unfit
 	}
 	if paths.Value == "" || r.root.kind != "record" || r.root.contains(r.root, map[*typ]bool{}) {
 		return nil, nil // to leave a field out of a record in a record of the same type would leave it out of both
@@ -100,11 +100,11 @@ func begins(path, name string) bool {
 // resolve finds the fields of paths in the file's schema.
 func (r *Reader) resolve(paths render.Paths) error {
 	if paths.Key == "" {
-		return fmt.Errorf("%w: which one is the key is not configured; %s", render.ErrField, r.fieldNames())
+		return fmt.Errorf("%w: key is not set; %s", render.ErrField, r.fieldNames())
 	}
 	found, names, err := render.Lookup(r.root, paths.Key)
 	if err != nil {
-		return fmt.Errorf("%w to be the key: %w; %s", render.ErrField, err, r.fieldNames())
+		return fmt.Errorf("%w: key: %w; %s", render.ErrField, err, r.fieldNames())
 	}
 	if !found.(*typ).scalar() {
 		return fmt.Errorf("%w: %q, of type %s, cannot be the key", render.ErrField, paths.Key, found.(*typ).kind)
@@ -114,7 +114,7 @@ func (r *Reader) resolve(paths render.Paths) error {
 		return nil
 	}
 	if _, r.valuePath, err = render.Lookup(r.root, paths.Value); err != nil {
-		return fmt.Errorf("%w to be the value: %w; %s", render.ErrField, err, r.fieldNames())
+		return fmt.Errorf("%w: value: %w; %s", render.ErrField, err, r.fieldNames())
 	}
 	return nil
 }

@@ -55,7 +55,10 @@ type input struct {
 func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*input, error) {
 	in := &input{size: file.Size, path: l.src.Path(plan.DB, plan.Version) + "/" + file.Name}
 	if plan.Format == FormatParquet {
-		return in, l.openRanged(ctx, plan, file, in)
+		if err := l.openRanged(ctx, plan, file, in); err != nil {
+			return nil, err
+		}
+		return in, nil
 	}
 	body, err := l.src.Open(ctx, plan.DB, plan.Version, file.Name, 0)
 	if err != nil {

@@ -72,11 +72,11 @@ func (r *Reader) open(buffer int) (err error) {
 // resolve finds the fields of paths in the file's schema.
 func (r *Reader) resolve(paths render.Paths) error {
 	if paths.Key == "" {
-		return fmt.Errorf("%w: which one is the key is not configured; %s", render.ErrField, r.fieldNames())
+		return fmt.Errorf("%w: key is not set; %s", render.ErrField, r.fieldNames())
 	}
 	found, _, err := render.Lookup(r.root, paths.Key)
 	if err != nil {
-		return fmt.Errorf("%w to be the key: %w; %s", render.ErrField, err, r.fieldNames())
+		return fmt.Errorf("%w: key: %w; %s", render.ErrField, err, r.fieldNames())
 	}
 	if r.keyNode = found.(*node); !r.keyNode.scalar() {
 		return fmt.Errorf("%w: %q is a group or a list and cannot be the key", render.ErrField, paths.Key)
@@ -86,7 +86,7 @@ func (r *Reader) resolve(paths render.Paths) error {
 		return nil
 	}
 	if found, _, err = render.Lookup(r.root, paths.Value); err != nil {
-		return fmt.Errorf("%w to be the value: %w; %s", render.ErrField, err, r.fieldNames())
+		return fmt.Errorf("%w: value: %w; %s", render.ErrField, err, r.fieldNames())
 	}
 	r.valueNode = found.(*node)
 	return nil

@@ -10,7 +10,7 @@ var ErrNullKey = errors.New("the key is null")
 
 // ErrField is wrapped by errors about a file that has no field of a name that is asked for, or one that
 // cannot be a key; and by those about no field being asked for.
-var ErrField = errors.New("the records have no such field")
+var ErrField = errors.New("the fields that are set do not fit the records")
 
 // Paths say what of a record is served.
 type Paths struct {
