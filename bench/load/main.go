@@ -58,7 +58,7 @@ type run struct {
 
 // task is one row of the table: what a child is to do. Task and Input are for the child too.
 type task struct {
-	Task    string // "copy", "copy snappy" or "load"
+	Task    string // a case of work
 	Codec   string // of blocks
 	Memory  int64  // for sorting, bytes
 	Root    string // source
@@ -89,6 +89,7 @@ const (
 const (
 	rowCopy     = "copy, fsync"
 	rowSnappy   = "copy through snappy in 4 KiB pieces, fsync"
+	rowPieces   = "same, each piece read and written by itself"
 	rowOneCPU   = "plain sorted → none, one core"
 	rowUnsorted = "plain unsorted → none"
 	rowSorted   = "plain sorted → none"
@@ -103,6 +104,7 @@ func (r *run) tasks() []*task {
 	all := []*task{
 		{Task: "copy", name: rowCopy, input: sorted},
 		{Task: "copy snappy", name: rowSnappy, input: sorted},
+		{Task: "copy pieces", name: rowPieces, input: sorted},
 		{Task: "load", Codec: "none", name: rowOneCPU, input: sorted, cpus: "0"},
 	}
 	for _, in := range []data.Input{sorted, input("plain", false), input("BLOCK snappy", true), input("BLOCK zlib", true), input("RECORD zlib", true)} {
@@ -144,6 +146,7 @@ func (r *run) check(t *table.Table) {
 	c := &r.env.Checks
 	if r.spec.RecordSize() == 116 {
 		c.AtMost("CPU of "+rowPacked+" / "+rowSnappy, t.Ratio(rowPacked, rowSnappy, cpuTime), 1.1)
+		c.AtMost("CPU of "+rowPacked+" / "+rowPieces, t.Ratio(rowPacked, rowPieces, cpuTime), 1.1)
 		c.AtMost("CPU of "+rowSorted+" / "+rowCopy, t.Ratio(rowSorted, rowCopy, cpuTime), 2)
 		c.AtMost("CPU ns that sorting adds to a record", t.Median(rowUnsorted, cpuTime)-t.Median(rowSorted, cpuTime), 500)
 	}

@@ -49,6 +49,8 @@ func work(job string) error {
 		})
 	case "copy snappy":
 		err = eachFile(&t, copySnappy)
+	case "copy pieces":
+		err = eachFile(&t, copyPieces)
 	case "load":
 		err = t.load()
 	default:
@@ -101,26 +103,30 @@ func copyFile(to, from string, do func(io.Writer, io.Reader) error) error {
 	return out.Sync()
 }
 
-// copySnappy is the least that writing packed pages can cost.
+// copySnappy is the least that writing packed pages can cost: few system calls.
 func copySnappy(w io.Writer, r io.Reader) error {
-	in, out := bufio.NewReaderSize(r, 256<<10), bufio.NewWriterSize(w, 256<<10)
+	out := bufio.NewWriterSize(w, 256<<10)
+	if err := copyPieces(out, bufio.NewReaderSize(r, 256<<10)); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// copyPieces packs 4 KiB at a time.
+func copyPieces(w io.Writer, r io.Reader) error {
 	piece := make([]byte, blocks.DefaultBlockSize)
-	packed := make([]byte, s2.MaxEncodedLen(len(piece)))
+	packed := make([]byte, 4+s2.MaxEncodedLen(len(piece)))
 	for {
-		n, err := io.ReadFull(in, piece)
+		n, err := io.ReadFull(r, piece)
 		if err == io.EOF {
-			return out.Flush()
+			return nil
 		}
 		if err != nil && err != io.ErrUnexpectedEOF {
 			return err
 		}
-		p := s2.EncodeSnappy(packed, piece[:n])
-		var length [4]byte
-		binary.LittleEndian.PutUint32(length[:], uint32(len(p)))
-		if _, err := out.Write(length[:]); err != nil {
-			return err
-		}
-		if _, err := out.Write(p); err != nil {
+		size := len(s2.EncodeSnappy(packed[4:], piece[:n]))
+		binary.LittleEndian.PutUint32(packed, uint32(size))
+		if _, err := w.Write(packed[:4+size]); err != nil {
 			return err
 		}
 	}
