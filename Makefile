@@ -2,6 +2,7 @@
 # make test    everything that has to hold; installs what it needs
 # make lint    formatting, vet and golangci-lint
 # make fuzz    every fuzz test for FUZZTIME
+# make bench   sequins beside its peers: see docs/BENCHMARKS.md
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -14,7 +15,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .cache/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: build test lint fuzz cross tools
+.PHONY: build test lint fuzz cross tools bench
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
@@ -42,6 +43,9 @@ fuzz:
 	  $(GO) test -run '^$$' -fuzz "^$${fuzz#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$(dirname $$file) </dev/null \
 	    > .cache/fuzz.log 2>&1 || { cat .cache/fuzz.log; exit 1; }; \
 	done
+
+bench:
+	$(MAKE) -C bench FLAGS='$(FLAGS)'
 
 $(GOLANGCI):
 	mkdir -p .cache
