@@ -102,15 +102,34 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// FreeAddr returns an address of the loopback on which nobody listens.
+var given struct {
+	mu    sync.Mutex
+	addrs map[string]bool
+}
+
+// FreeAddr returns an address of the loopback on which nobody listens, and which it has not
+// returned before in this test process.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	given.mu.Lock()
+	defer given.mu.Unlock()
+	for range 1000 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := ln.Addr().String()
+		ln.Close()
+		if given.addrs == nil {
+			given.addrs = map[string]bool{}
+		}
+		if !given.addrs[addr] {
+			given.addrs[addr] = true
+			return addr
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	t.Fatal("no free port of the loopback is left")
+	return ""
 }
 
 // Start starts a node and waits until it answers /livez. The node is killed when the test ends;
