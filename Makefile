@@ -24,6 +24,7 @@ build:
 # that passes is one line, one that fails is shown whole, and a skipped test is a failure.
 test: tools lint cross fuzz
 	CGO_ENABLED=0 $(GO) build ./...
+	$(MAKE) -C bench test
 	mkdir -p .cache
 	CGO_ENABLED=1 $(GO) test -race -timeout 20m -v ./... 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
