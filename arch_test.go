@@ -34,6 +34,7 @@ var house = []room{
 	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics", "internal/fsys",
 		"internal/render"}},
 	{"test/single", nil},
+	{"test/hdfs", nil},
 	{"test/s3", nil},
 	{"test/process", nil},
 	{"test/gateway", nil},

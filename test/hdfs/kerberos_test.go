@@ -1,0 +1,215 @@
+package hdfs
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	krb "github.com/jcmturner/gokrb5/v8/client"
+	"github.com/jcmturner/gokrb5/v8/config"
+	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
+	"github.com/jcmturner/gokrb5/v8/keytab"
+	"github.com/jcmturner/gokrb5/v8/messages"
+
+	"sequins/source/hdfs"
+	"sequins/test/harness"
+)
+
+// A realm is a cluster that wants Kerberos, and its KDC.
+type realm struct {
+	*harness.Harness
+	kdc       map[string]string // what the harness says of it
+	conf, url string
+}
+
+func startRealm(t *testing.T, options string) realm {
+	t.Helper()
+	h := harness.Start(t)
+	k := realm{Harness: h, kdc: h.Do(t, "kdc start")}
+	r := h.Do(t, "dfs start secure "+options)
+	k.conf = r["conf"]
+	k.url = "hdfs://" + strings.Replace(r["nn"], "127.0.0.1", "localhost", 1) + "/jobs"
+	h.Do(t, "job out="+k.url+"/db/1 records=1000 reducers=2")
+	return k
+}
+
+// open makes a source that has the right keytab, unless it is changed.
+func (k realm) open(t *testing.T, change func(*hdfs.Options)) *hdfs.Source {
+	t.Helper()
+	o := hdfs.Options{URL: k.url, ConfigDir: k.conf, Krb5Conf: k.kdc["krb5conf"], Principal: k.kdc["principal"], Keytab: k.kdc["keytab"],
+		Timeout: 5 * time.Second, RetryFor: 10 * time.Second}
+	if change != nil {
+		change(&o)
+	}
+	s, err := hdfs.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// wantJob loads what the job has written.
+func wantJob(t *testing.T, s *hdfs.Source) {
+	t.Helper()
+	l := dataset{}.load(t, s, 1<<30)
+	if err := <-l.done; err != nil {
+		t.Fatal(err)
+	}
+	if p := l.progress.Snapshot(); p.Records != 1000 {
+		t.Errorf("%d records, want 1000", p.Records)
+	}
+}
+
+func TestKerberos(t *testing.T) {
+	k := startRealm(t, "protection=authentication")
+	t.Run("keytab", func(t *testing.T) { wantJob(t, k.open(t, nil)) })
+	t.Run("credential cache", func(t *testing.T) {
+		cache := filepath.Join(t.TempDir(), "cache")
+		k.kinit(t, cache)
+		wantJob(t, k.open(t, func(o *hdfs.Options) { o.Principal, o.Keytab, o.CredentialCache = "", "", cache }))
+	})
+	for name, tt := range map[string]struct {
+		change func(o *hdfs.Options)
+		says   []string
+	}{
+		"the keys of somebody else": {func(o *hdfs.Options) { o.Keytab = wrongKeytab(t, k.kdc["principal"]) },
+			[]string{"Kerberos refuses " + k.kdc["principal"] + " with the keytab /", "PREAUTH_FAILED"}},
+		"no such principal": {func(o *hdfs.Options) { o.Principal = "nobody" },
+			[]string{"Kerberos refuses nobody with the keytab " + k.kdc["keytab"], "KDC_ERR_C_PRINCIPAL_UNKNOWN"}},
+		"no such service": {func(o *hdfs.Options) { o.NamenodePrincipal = "nn/_HOST" }, []string{"nn/localhost", "KDC_ERR_S_PRINCIPAL_UNKNOWN"}},
+		"no Kerberos": {func(o *hdfs.Options) { o.Principal, o.Keytab, o.ConfigDir, o.User = "", "", "", "me" },
+			[]string{"SIMPLE authentication is not enabled"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := k.open(t, tt.change).Databases(t.Context())
+			if !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("%v is not fs.ErrPermission", err)
+			}
+			says(t, err, append(tt.says, "list "+k.url)...)
+			if took := time.Since(start); took > 8*time.Second {
+				t.Errorf("it took %v to find out", took)
+			}
+		})
+	}
+	t.Run("a keytab that is put right", func(t *testing.T) {
+		path := wrongKeytab(t, k.kdc["principal"])
+		s := k.open(t, func(o *hdfs.Options) { o.Keytab = path })
+		if _, err := s.Databases(t.Context()); err == nil {
+			t.Error("the wrong keytab is accepted")
+		}
+		b, err := os.ReadFile(k.kdc["keytab"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantJob(t, s)
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Second)); err != nil { // as if there were new keys
+			t.Fatal(err)
+		}
+		wantJob(t, s)
+	})
+	t.Run("more protection than there is", func(t *testing.T) {
+		f, err := k.open(t, func(o *hdfs.Options) { o.Protection = "privacy" }).Open(t.Context(), "db", "1", "part-r-00000", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		_, err = io.ReadAll(f)
+		says(t, err, "invalid qop: [auth]", "AES/CTR/NoPadding")
+	})
+}
+
+// TestPrivacy: calls and data are encrypted.
+func TestPrivacy(t *testing.T) {
+	k := startRealm(t, "protection=privacy dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding")
+	wantJob(t, k.open(t, nil))
+}
+
+// wrongKeytab writes the keys of a principal for another password.
+func wrongKeytab(t *testing.T, principal string) string {
+	t.Helper()
+	name, realm, _ := strings.Cut(principal, "@")
+	keys := keytab.New()
+	for _, etype := range []int32{etypeID.AES256_CTS_HMAC_SHA1_96, etypeID.AES128_CTS_HMAC_SHA1_96, etypeID.DES3_CBC_SHA1_KD, etypeID.RC4_HMAC} {
+		if err := keys.AddEntry(name, realm, "not the password", time.Now(), 1, etype); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := keys.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "keytab")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// kinit logs in and leaves a credential cache of format 4:
+// https://web.mit.edu/kerberos/krb5-latest/doc/formats/ccache_file_format.html.
+func (k realm) kinit(t *testing.T, path string) {
+	t.Helper()
+	conf, err := config.Load(k.kdc["krb5conf"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := keytab.Load(k.kdc["keytab"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, realm, _ := strings.Cut(k.kdc["principal"], "@")
+	client := krb.NewWithKeytab(name, realm, keys, conf)
+	request, err := messages.NewASReqForTGT(realm, conf, client.Credentials.CName())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := client.ASExchange(realm, request, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket, err := answer.Ticket.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := answer.DecryptedEncPart
+	me := principal(1, realm, name)
+	b := append([]byte{5, 4, 0, 0}, me...)
+	b = append(append(b, me...), principal(2, realm, "krbtgt", realm)...)
+	b = binary.BigEndian.AppendUint16(b, uint16(d.Key.KeyType))
+	b = counted(b, d.Key.KeyValue)
+	for _, at := range []time.Time{d.AuthTime, d.AuthTime, d.EndTime, d.AuthTime} {
+		b = binary.BigEndian.AppendUint32(b, uint32(at.Unix()))
+	}
+	b = append(b, 0)                      // the key is not of another ticket
+	b = append(b, 0, 0, 0, 0)             // no flags
+	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0) // no addresses, no authorisation data
+	b = counted(counted(b, ticket), nil)  // no second ticket
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func principal(kind uint32, realm string, parts ...string) []byte {
+	b := binary.BigEndian.AppendUint32(nil, kind)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(parts)))
+	b = counted(b, []byte(realm))
+	for _, p := range parts {
+		b = counted(b, []byte(p))
+	}
+	return b
+}
+
+func counted(b, data []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(data))), data...)
+}
