@@ -47,6 +47,7 @@ type Config struct {
 	Storage  Storage  `toml:"storage"`
 	Load     LoadKeys `toml:"load"`
 	S3       S3       `toml:"s3"`
+	HDFS     HDFS     `toml:"hdfs"`
 	Sharding Sharding `toml:"sharding"`
 	ZK       ZK       `toml:"zk"`
 	Debug    Debug    `toml:"debug"`
@@ -82,6 +83,30 @@ type S3 struct {
 	Endpoint string `toml:"endpoint"`
 	// PathStyle puts the bucket's name into the path of URLs instead of the name of the host.
 	PathStyle bool `toml:"path_style"`
+}
+
+// HDFS is [hdfs].
+type HDFS struct {
+	// ConfigDir is the directory of core-site.xml and hdfs-site.xml; empty stands for HADOOP_CONF_DIR.
+	ConfigDir string `toml:"config_dir"`
+	// User is who reads, where Kerberos does not say so; empty stands for HADOOP_USER_NAME, or for the
+	// user of the process.
+	User string `toml:"user"`
+	// Principal and Keytab are what to log in to Kerberos with.
+	Principal string `toml:"principal"`
+	Keytab    string `toml:"keytab"`
+	// CredentialCache is used in their place; empty stands for KRB5CCNAME, or for that of kinit.
+	CredentialCache string `toml:"credential_cache"`
+	// Krb5Conf is the configuration of Kerberos; empty stands for KRB5_CONFIG, or for /etc/krb5.conf.
+	Krb5Conf string `toml:"krb5_conf"`
+	// NamenodePrincipal is that of the namenodes; empty stands for dfs.namenode.kerberos.principal.
+	NamenodePrincipal string `toml:"namenode_principal"`
+	// DataTransferProtection is authentication or privacy; empty stands for dfs.data.transfer.protection.
+	DataTransferProtection string `toml:"data_transfer_protection"`
+	// Timeout is how long to wait for a server that says nothing.
+	Timeout time.Duration `toml:"timeout"`
+	// RetryFor is how long what has failed is tried again.
+	RetryFor time.Duration `toml:"retry_for"`
 }
 
 // Sharding is [sharding]: how several nodes divide the data.
@@ -154,6 +179,7 @@ func Default() Config {
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
 		Load:                 LoadKeys{Memory: 256 << 20},
 		S3:                   S3{MaxRetries: 3},
+		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{
 			Replication:    2,
 			MinReplication: 1,

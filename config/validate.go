@@ -13,10 +13,12 @@ import (
 )
 
 // The words that keys of their kind may have. What they stand for is defined where they are used: the
-// packages blocks and shard.
+// packages blocks, shard and source/hdfs.
 var (
 	Compressions = []string{"none", "snappy", "lz4", "zstd"}
 	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading"}
+
+	DataTransferProtections = []string{"authentication", "privacy"}
 )
 
 const (
@@ -71,6 +73,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.blockSize("storage.block_size", c.Storage.BlockSize)
 	k.atLeast("load.memory", int64(c.Load.Memory), MinLoadMemory)
 	k.s3(&c.S3)
+	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
 	k.zk(&c.ZK, c.Sharding.Enabled)
 	k.debug(c)
@@ -167,8 +170,6 @@ func (k *checker) source(key, v string) {
 		k.problem(key, "%q names a host; a local path has three slashes: file:///%s", v, rest)
 	case scheme == "file" && u.Path == "":
 		k.problem(key, "%q has no path", v)
-	case scheme == "hdfs" && u.Host == "":
-		k.problem(key, "%q has no namenode: hdfs://namenode:8020/path", v)
 	case scheme == "s3" && u.Host == "":
 		k.problem(key, "%q has no bucket: s3://bucket/path", v)
 	case !slices.Contains([]string{"file", "hdfs", "s3"}, scheme):
@@ -225,6 +226,23 @@ func (k *checker) s3(s *S3) {
 	if s.Endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		k.problem("s3.endpoint", "%q is not a URL of the form https://host:port", s.Endpoint)
 	}
+}
+
+func (k *checker) hdfs(h *HDFS) {
+	if h.Keytab != "" && h.Principal == "" {
+		k.problem("hdfs.keytab", "is set, and principal is not")
+	}
+	if h.Principal != "" && h.Keytab == "" {
+		k.problem("hdfs.principal", "is set, and keytab is not")
+	}
+	if h.CredentialCache != "" && h.Keytab != "" {
+		k.problem("hdfs.credential_cache", "is set, and so is keytab")
+	}
+	if h.DataTransferProtection != "" {
+		k.oneOf("hdfs.data_transfer_protection", h.DataTransferProtection, DataTransferProtections)
+	}
+	k.positive("hdfs.timeout", h.Timeout)
+	k.positive("hdfs.retry_for", h.RetryFor)
 }
 
 func (k *checker) sharding(s *Sharding) {

@@ -63,9 +63,6 @@ func errNoConfig() error {
 // supported says what a valid configuration asks for and this program cannot do.
 func supported(c *config.Config) error {
 	var missing []error
-	if scheme, _, isURL := strings.Cut(c.Source, "://"); isURL && scheme == "hdfs" {
-		missing = append(missing, errors.New("this release reads local directories and S3, not hdfs:// sources"))
-	}
 	if c.Sharding.Enabled {
 		missing = append(missing, errors.New("this release runs on a single node only: sharding.enabled must be false"))
 	}

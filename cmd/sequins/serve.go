@@ -112,14 +112,14 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 		return err
 	}
 	r := &reloader{flags: flags, running: c, node: s.node, log: log}
-	return errors.Join(untilSignal(ctx, log, r.reload, s.node.Run), s.requestLog.Close())
+	return errors.Join(untilSignal(ctx, log, r.reload, s.node.Run), s.given.Close())
 }
 
 // serving is a node and what it was given that it does not close itself.
 type serving struct {
-	node       *node.Node
-	address    string // that it answers on
-	requestLog io.Closer
+	node    *node.Node
+	address string // that it answers on
+	given   closers
 }
 
 // open acquires what a node needs, in the order in which it is cheapest to find out that it cannot be had.
@@ -135,14 +135,17 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		Reloadable:       reloadable(c),
 	}
 	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
-	var opened closers
+	var opened, given closers
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, opened.Close())
+			err = errors.Join(err, opened.Close(), given.Close())
 		}
 	}()
 	if o.Source, err = openSource(ctx, &c); err != nil {
 		return nil, err
+	}
+	if s, ok := o.Source.(io.Closer); ok {
+		given = append(given, s)
 	}
 	if o.Listener, err = listen("bind", c.Bind, &opened); err != nil {
 		return nil, err
@@ -152,12 +155,12 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 			return nil, err
 		}
 	}
-	requestLog := io.WriteCloser(keepOpen{io.Discard})
 	if c.Debug.RequestLogEnable {
-		if requestLog, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
+		requestLog, err := openRequestLog(c.Debug.RequestLogFile)
+		if err != nil {
 			return nil, err
 		}
-		opened = append(opened, requestLog)
+		given = append(given, requestLog)
 		o.Server.RequestLog = requestLog
 	}
 	if o.Store, err = blocks.OpenStore(c.LocalStore); err != nil {
@@ -168,7 +171,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	if err != nil {
 		return nil, err
 	}
-	return &serving{node: n, address: o.Listener.Addr().String(), requestLog: requestLog}, nil
+	return &serving{node: n, address: o.Listener.Addr().String(), given: given}, nil
 }
 
 // closers close what has been opened when not everything could be.

@@ -376,7 +376,7 @@ func TestOneLineErrors(t *testing.T) {
 		"store in source":  {[]string{"-r", source, "-l", source + "/store"}, "sequins: --local-store: "},
 		"store is a file":  {[]string{"-r", source, "-l", filepath.Join(dir, "file"), "-b", "127.0.0.1:0"}, "sequins: local_store: opening the store: "},
 		"unknown source":   {[]string{"-r", "gs://x/y"}, "sequins: --source: \"gs://x/y\" is of none of the kinds"},
-		"source not yet":   {[]string{"-r", "hdfs://n:8020/y"}, "sequins: this release reads local directories and S3, not hdfs:// sources"},
+		"no such cluster":  {[]string{"-r", "hdfs:///y"}, "sequins: source: hdfs: hdfs:///y names no host, and there is no configuration with fs.defaultFS"},
 		"request log file": {[]string{"--config", filepath.Join(dir, "log.conf"), "-b", "127.0.0.1:0"}, "sequins: debug.request_log_file: open "},
 	}
 	writeFile(t, filepath.Join(dir, "log.conf"), fmt.Sprintf(

@@ -7,6 +7,7 @@ import (
 
 	"sequins/config"
 	"sequins/source"
+	"sequins/source/hdfs"
 	"sequins/source/local"
 	"sequins/source/s3"
 )
@@ -23,6 +24,24 @@ func openSource(ctx context.Context, c *config.Config) (source.Source, error) {
 			Endpoint:        c.S3.Endpoint,
 			PathStyle:       c.S3.PathStyle,
 			MaxRetries:      c.S3.MaxRetries,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
+		return src, nil
+	case "hdfs":
+		src, err := hdfs.New(hdfs.Options{
+			URL:               c.Source,
+			ConfigDir:         c.HDFS.ConfigDir,
+			User:              c.HDFS.User,
+			Principal:         c.HDFS.Principal,
+			Keytab:            c.HDFS.Keytab,
+			CredentialCache:   c.HDFS.CredentialCache,
+			Krb5Conf:          c.HDFS.Krb5Conf,
+			NamenodePrincipal: c.HDFS.NamenodePrincipal,
+			Protection:        c.HDFS.DataTransferProtection,
+			Timeout:           c.HDFS.Timeout,
+			RetryFor:          c.HDFS.RetryFor,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("source: %w", err)
