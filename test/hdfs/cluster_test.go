@@ -17,12 +17,17 @@ import (
 	"sequins/source"
 	"sequins/source/hdfs"
 	"sequins/test/harness"
+	"sequins/test/process"
 )
 
 // What toxiproxy starts does not always end with it.
 func TestMain(m *testing.M) {
 	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
 	goleak.VerifyTestMain(m,
+		goleak.Cleanup(func(code int) {
+			process.RemoveBinary()
+			os.Exit(code)
+		}),
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"),
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).write"),
 		goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"))

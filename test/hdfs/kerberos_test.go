@@ -3,6 +3,7 @@ package hdfs
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -19,6 +20,7 @@ import (
 
 	"sequins/source/hdfs"
 	"sequins/test/harness"
+	"sequins/test/process"
 )
 
 // A realm is a cluster that wants Kerberos, and its KDC.
@@ -55,6 +57,13 @@ func (k realm) open(t *testing.T, change func(*hdfs.Options)) *hdfs.Source {
 	return s
 }
 
+// configure describes a node that reads the jobs' output.
+func (k realm) configure(t *testing.T, keytab string) process.Config {
+	t.Helper()
+	return configure(t, k.url, fmt.Sprintf("config_dir = %q\nkrb5_conf = %q\nprincipal = %q\nkeytab = %q\n",
+		k.conf, k.kdc["krb5conf"], k.kdc["principal"], keytab))
+}
+
 // wantJob loads what the job has written.
 func wantJob(t *testing.T, s *hdfs.Source) {
 	t.Helper()
@@ -74,6 +83,16 @@ func TestKerberos(t *testing.T) {
 		cache := filepath.Join(t.TempDir(), "cache")
 		k.kinit(t, cache)
 		wantJob(t, k.open(t, func(o *hdfs.Options) { o.Principal, o.Keytab, o.CredentialCache = "", "", cache }))
+	})
+	t.Run("a node with a keytab", func(t *testing.T) {
+		process.Start(t, k.configure(t, k.kdc["keytab"])).WaitCurrent(t, "db", "1")
+	})
+	t.Run("a node with the wrong one", func(t *testing.T) {
+		n := process.Start(t, k.configure(t, wrongKeytab(t, k.kdc["principal"])))
+		n.WaitLog(t, "Kerberos refuses "+k.kdc["principal"])
+		if r := n.Get(t, "/db/key-000000000"); r.Code != 404 {
+			t.Errorf("it answers %d", r.Code)
+		}
 	})
 	for name, tt := range map[string]struct {
 		change func(o *hdfs.Options)

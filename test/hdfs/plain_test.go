@@ -27,6 +27,7 @@ func TestPlain(t *testing.T) {
 		{"SilentNamenode", testSilentNamenode},
 		{"CancelWhileSilent", testCancelWhileSilent},
 		{"DatanodeKilled", testDatanodeKilled},
+		{"Node", testNode},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
