@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -62,22 +63,43 @@ func TestEveryBitFlipped(t *testing.T) {
 	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
-			b, records := small(t, c)
+			_, records := small(t, c)
+			records = slices.DeleteFunc(records, func(r record) bool { return len(r.value) > LargeValue })
+			b := buildBlock(t, records, WriterOptions{Compression: c, BlockSize: MinBlockSize})
+			covered := coverage(t, b)
+			for bit := range 8 * len(b) {
+				flip(t, b, bit, records, covered)
+			}
+		})
+	}
+}
+
+// TestBitsOfLargeValueFlipped does so with a block that is one large value: one bit of each byte,
+// and of the value's own bytes one in 101 where they are not packed.
+func TestBitsOfLargeValueFlipped(t *testing.T) {
+	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			records := []record{{[]byte("large"), bytes.Repeat([]byte("0123456789abcdef"), LargeValue/16+3)}}
+			b := buildBlock(t, records, WriterOptions{Compression: c})
 			covered := coverage(t, b)
 			for at := range b {
-				if c == None && at > 8000 && at < len(b)-4000 && at%101 != 0 {
-					continue // the bulk of the large value: every 101st byte will do
-				}
-				for bit := range 8 {
-					b[at] ^= 1 << bit
-					if !readAll(t, b, records) && covered[at] {
-						t.Fatalf("bit %d of byte %d flipped, and nobody noticed", bit, at)
-					}
-					b[at] ^= 1 << bit
+				if c != None || at >= LargeValue || at%101 == 0 {
+					flip(t, b, 8*at+at%8, records, covered)
 				}
 			}
 		})
 	}
+}
+
+// flip flips a bit, sees that it is noticed, and flips it back.
+func flip(t *testing.T, b []byte, bit int, records []record, covered []bool) {
+	t.Helper()
+	b[bit/8] ^= 1 << (bit % 8)
+	if !readAll(t, b, records) && covered[bit/8] {
+		t.Fatalf("bit %d of byte %d flipped, and nobody noticed", bit%8, bit/8)
+	}
+	b[bit/8] ^= 1 << (bit % 8)
 }
 
 // coverage says of each byte of a block whether it is anything but padding.
