@@ -100,13 +100,9 @@ func (x *index) findBatch(left []batchKey) {
 	widest := 0
 	for i := range left {
 		b := &left[i]
-		b.page, b.width = 1, 0
-		if len(x.radix) > 0 && b.fence >= x.base {
-			bucket := min((b.fence-x.base)>>x.shift, uint64(len(x.radix)-2))
-			b.page = int(x.radix[bucket])
-			b.width = int(x.radix[bucket+1]) - b.page
-			widest = max(widest, b.width)
-		}
+		lo, hi := x.bucket(b.fence)
+		b.page, b.width = lo, hi-lo
+		widest = max(widest, b.width)
 	}
 	for range bits.Len(uint(widest)) {
 		for i := range left {

@@ -119,9 +119,9 @@ type index struct {
 	tailEnds  []uint32 // empty where no separator is longer than eight bytes behind the prefix
 	tails     []byte
 
-	// radix[b] is the first page but page 0 whose fence is at least base + b<<shift.
+	// radix[b] is the first page but page 0 whose code is at least b<<shift.
 	radix []uint32
-	base  uint64
+	coder coder
 	shift uint
 }
 
@@ -186,37 +186,42 @@ func (x *index) check(dataEnd int64) error {
 	return nil
 }
 
-// buildRadix lays a table of about one bucket a page over the range of the fences, so that the
-// binary search begins a few pages wide.
+// buildRadix lays a table of one or two buckets a page over the codes of the fences, so that the
+// binary search begins a page or two wide.
 func (x *index) buildRadix() {
 	if len(x.fences) < 2 {
 		return
 	}
-	x.base = x.fences[1]
-	span := x.fences[len(x.fences)-1] - x.base
+	x.coder = newCoder(x.fences[1:])
+	span := x.coder.max
 	x.shift = uint(max(0, bits.Len64(span)-bits.Len(uint(len(x.fences)))))
-	buckets := int(span>>x.shift) + 1
-	x.radix = make([]uint32, buckets+1)
-	page := 1
-	for b := range buckets {
-		for x.fences[page]-x.base < uint64(b)<<x.shift {
-			page++
+	x.radix = make([]uint32, span>>x.shift+2)
+	bucket := 0
+	for page := 1; page < len(x.fences); page++ {
+		for last := int(x.coder.code(x.fences[page]) >> x.shift); bucket <= last; bucket++ {
+			x.radix[bucket] = uint32(page)
 		}
-		x.radix[b] = uint32(page)
 	}
-	x.radix[buckets] = uint32(len(x.fences))
+	for ; bucket < len(x.radix); bucket++ {
+		x.radix[bucket] = uint32(len(x.fences))
+	}
+}
+
+// bucket returns the range of pages in which the first fence greater than f is, or, at its end, the
+// page behind it.
+func (x *index) bucket(f uint64) (lo, hi int) {
+	if len(x.radix) == 0 {
+		return 1, 1
+	}
+	b := x.coder.code(f) >> x.shift
+	return int(x.radix[b]), int(x.radix[b+1])
 }
 
 // find returns the only page that can hold key, the last whose separator is not greater. rest is
 // key behind the block's prefix.
 func (x *index) find(rest []byte) int {
 	f := fence(rest)
-	if len(x.radix) == 0 || f < x.base {
-		return 0
-	}
-	bucket := min((f-x.base)>>x.shift, uint64(len(x.radix)-2))
-	// The first page whose fence is greater than f.
-	lo, hi := int(x.radix[bucket]), int(x.radix[bucket+1])
+	lo, hi := x.bucket(f)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if x.fences[mid] <= f {
@@ -259,5 +264,5 @@ func (x *index) compare(page int, rest []byte) int {
 
 // memory is what the index takes on the heap, in bytes.
 func (x *index) memory() int64 {
-	return int64(len(x.prefix) + 8*len(x.fences) + 8*len(x.locations) + 4*len(x.tailEnds) + len(x.tails) + 4*len(x.radix))
+	return int64(len(x.prefix) + 8*len(x.fences) + 8*len(x.locations) + 4*len(x.tailEnds) + len(x.tails) + 4*len(x.radix) + x.coder.memory())
 }

@@ -1,0 +1,77 @@
+package blocks
+
+// coder maps fences to codes that keep their order and leave out what no fence has: where keys are
+// hexadecimal digits, a byte takes 16 values and not 256, and codes are as dense as the keys. A
+// table over codes is then as good as one over numbers evenly spread.
+//
+// The code of a fence is a number in mixed radix: each of its first bytes counts as its rank among
+// the values that some fence has in that place.
+type coder struct {
+	weights [][256]uint64 // of each byte, by place and value; absent marks values that no fence has
+	max     uint64        // no code is greater
+}
+
+const absent = 1 << 63
+
+// newCoder looks at all fences and takes as many of their first bytes as tell the pages apart.
+func newCoder(fences []uint64) coder {
+	var used [8][256]bool
+	for _, f := range fences {
+		for place := range used {
+			used[place][byte(f>>(56-8*place))] = true
+		}
+	}
+	var counts []uint64
+	c := coder{max: 1}
+	for place := 0; place < len(used) && c.max < 4*uint64(len(fences)); place++ {
+		n := count(&used[place])
+		counts = append(counts, n)
+		c.max *= n
+	}
+	c.weights = make([][256]uint64, len(counts))
+	weight := c.max
+	for place, n := range counts {
+		weight /= n
+		c.fill(place, &used[place], weight)
+	}
+	return c
+}
+
+func count(used *[256]bool) (n uint64) {
+	for _, u := range used {
+		if u {
+			n++
+		}
+	}
+	return n
+}
+
+// fill sets the weights of one place, in which a rank weighs one.
+func (c *coder) fill(place int, used *[256]bool, one uint64) {
+	rank := uint64(0)
+	for value, u := range used {
+		c.weights[place][value] = rank * one
+		if u {
+			rank++
+		} else {
+			c.weights[place][value] |= absent
+		}
+	}
+}
+
+// code is not less than the codes of the fences up to f, nor greater than those of the fences from
+// f on. A value that no fence has in its place stands before the next greater one, whatever follows.
+func (c *coder) code(f uint64) uint64 {
+	code := uint64(0)
+	for place := range c.weights {
+		w := c.weights[place][byte(f>>56)]
+		code += w &^ absent
+		if w&absent != 0 {
+			break
+		}
+		f <<= 8
+	}
+	return code
+}
+
+func (c *coder) memory() int { return len(c.weights) * 256 * 8 }
