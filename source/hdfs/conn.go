@@ -31,7 +31,7 @@ const (
 	maxDatanodeAnswer = 1 << 20
 
 	// dataBuffer is how much of a datanode's stream is taken at a time.
-	dataBuffer = 128 << 10
+	dataBuffer = 256 << 10
 )
 
 // A conn is a connection that never waits for longer than its timeout, and

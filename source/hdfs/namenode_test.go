@@ -10,6 +10,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -21,6 +22,7 @@ type cluster struct {
 	mu    sync.Mutex
 	nodes map[string]func(net.Conn)
 	calls []string // that were dialled
+	open  map[string]int
 }
 
 func (c *cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -32,11 +34,30 @@ func (c *cluster) Dial(ctx context.Context, network, address string) (net.Conn, 
 		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("connection refused")}
 	}
 	here, there := net.Pipe()
+	c.count(address, 1)
 	go func() {
+		defer c.count(address, -1)
 		defer there.Close()
 		serve(there)
 	}()
 	return here, ctx.Err()
+}
+
+func (c *cluster) count(address string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[string]int{}
+	}
+	c.open[address] += n
+}
+
+// connected returns how many connections to an address there are.
+func (c *cluster) connected(address string) int {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open[address]
 }
 
 // dialled returns what was since the last time.

@@ -85,9 +85,13 @@ type reader struct {
 
 	// Between the two: buffers with something in them, and those that may be
 	// filled, nil at first. When there are no more of the former, end is why.
-	full chan []byte
-	free chan []byte
-	end  error
+	// There is one buffer at first, and another whenever one has been emptied,
+	// so that little is read for nothing of a file of which only the beginning
+	// is wanted.
+	full   chan []byte
+	free   chan []byte
+	end    error
+	number int // of buffers
 
 	// The goroutine's.
 	offset int64   // of what it reads next
@@ -112,9 +116,7 @@ func (s *Source) Open(ctx context.Context, db, version, name string, offset int6
 	}
 	r := &reader{source: s, path: p, offset: offset, full: make(chan []byte, buffers), free: make(chan []byte, buffers)}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	for range buffers {
-		r.free <- nil
-	}
+	r.addBuffer()
 	if err := s.retry(ctx, "open", p, r.open); err != nil {
 		r.cancel()
 		return nil, err
@@ -194,11 +196,10 @@ func (r *reader) fill(a *attempts) error {
 		}
 		st.within(a.begin())
 		n, err := st.read(b)
-		if first && err == nil {
-			err = r.confirm(st)
-		}
-		if first && err != nil {
-			n = 0
+		if first && n > 0 {
+			if cerr := r.confirm(st); cerr != nil {
+				n, err = 0, cerr
+			}
 		}
 		st.settle()
 		if n >= min(someProgress, len(b)) {
@@ -273,6 +274,9 @@ func (st *stream) read(b []byte) (n int, err error) {
 			if err != nil {
 				return err
 			}
+			if m > 0 {
+				clear(st.fruitless)
+			}
 		}
 		return nil
 	})
@@ -308,6 +312,13 @@ func (r *reader) fail(err error) error {
 	return err
 }
 
+func (r *reader) addBuffer() {
+	if r.number < buffers {
+		r.number++
+		r.free <- nil
+	}
+}
+
 // advance gets the next buffer with something in it.
 func (r *reader) advance() error {
 	if !r.started {
@@ -318,6 +329,7 @@ func (r *reader) advance() error {
 		if r.current != nil {
 			r.free <- r.current[:0]
 			r.current = nil
+			r.addBuffer()
 		}
 		select {
 		case b, ok := <-r.full:

@@ -20,6 +20,9 @@ type session struct {
 	client *lib.Client // nil if it could not be made
 	login  *login      // to Kerberos; nil without
 
+	// How often each datanode was dialled since the last byte came.
+	fruitless map[string]int
+
 	// The library uses connections from a goroutine of its own, too.
 	mu       sync.Mutex
 	address  string   // of the namenode that was dialled last
@@ -32,7 +35,7 @@ type session struct {
 // newSession makes a session. If it is not closed or settled before, it ends
 // after limit. It ends with ctx, too.
 func (s *Source) newSession(ctx context.Context, limit time.Duration) (*session, error) {
-	x := &session{source: s}
+	x := &session{source: s, fruitless: map[string]int{}}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
 	x.limit = time.AfterFunc(limit, func() { x.cancel(errLimit) })
 	if err := x.connect(); err != nil {
@@ -118,9 +121,17 @@ func (x *session) dialNamenode(_ context.Context, network, address string) (net.
 	return newNamenodeConn(c, x.answered, func() { x.failed(address) }), nil
 }
 
+// maxFruitless is how often a datanode is dialled for nothing. One whose block
+// ends before its end the library would ask for the rest for ever.
+const maxFruitless = 3
+
 // dialDatanode makes the connection to the next datanode. The session reads
 // from one at a time, and the library leaves those open that have failed.
 func (x *session) dialDatanode(_ context.Context, network, address string) (net.Conn, error) {
+	if x.fruitless[address] == maxFruitless {
+		return nil, fmt.Errorf("nothing came over %d connections to the datanode %s", maxFruitless, address)
+	}
+	x.fruitless[address]++
 	x.mu.Lock()
 	last := x.datanode
 	x.datanode = nil

@@ -43,7 +43,7 @@ type cluster struct {
 }
 
 // start starts a cluster. Its client is closed before it is.
-func start(t *testing.T, options string) *cluster {
+func start(t testing.TB, options string) *cluster {
 	t.Helper()
 	h := harness.Start(t)
 	r := h.Do(t, "dfs start "+options)
@@ -74,7 +74,7 @@ func init() {
 }
 
 // open makes a source of a directory, with short limits.
-func (c *cluster) open(t *testing.T, root string, change func(*hdfs.Options)) *hdfs.Source {
+func (c *cluster) open(t testing.TB, root string, change func(*hdfs.Options)) *hdfs.Source {
 	t.Helper()
 	o := hdfs.Options{URL: "hdfs://" + c.namenode + root, User: superuser, Timeout: 5 * time.Second, RetryFor: 30 * time.Second}
 	if change != nil {
