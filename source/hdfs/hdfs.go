@@ -64,7 +64,8 @@ type Options struct {
 	Timeout time.Duration
 
 	// RetryFor is how long a call is tried, and how long a reader tries to go
-	// on after a failure. 0 is DefaultRetryFor.
+	// on after a failure; that it gets less than 256 KiB in this time is one. 0
+	// is DefaultRetryFor.
 	RetryFor time.Duration
 
 	// Dial connects to namenodes and datanodes. nil is net.Dialer's, which

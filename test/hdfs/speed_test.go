@@ -27,7 +27,7 @@ func fast(b *testing.B) (disk, dfs source.Source, files int, total int64) {
 	files = 4
 	c := start(b, "dn=1 rep=1 block=134217728")
 	dir := b.TempDir()
-	total = writeSnappy(b, filepath.Join(dir, "db", "1"), files, 1_200_000)
+	total = writeSnappy(b, filepath.Join(dir, "db", "1"), files, 600_000)
 	c.Do(b, "dfs put src="+filepath.Join(dir, "db")+" dst=/speed/db")
 	disk, err := local.New(dir)
 	if err != nil {
