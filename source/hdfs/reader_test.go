@@ -115,10 +115,11 @@ func TestDatanodesThatFailForGood(t *testing.T) {
 		node datanode
 		says string
 	}{
-		"spoilt":               {datanode{spoilt: func(i int) bool { return i == wrong }}, "invalid checksum"},
-		"refusing":             {datanode{refuses: true}, "read failed"},
-		"silent":               {datanode{nothing: true}, "timeout"},
-		"breaking off at once": {datanode{cut: 10}, "EOF"},
+		"spoilt":   {datanode{spoilt: func(i int) bool { return i == wrong }}, "invalid checksum"},
+		"refusing": {datanode{refuses: true}, "read failed"},
+		"silent":   {datanode{nothing: true}, "timeout"},
+		// Whether the end is met by the request or by the answer is a matter of luck.
+		"breaking off at once": {datanode{cut: 10}, "last from the datanode"},
 		"too short":            {datanode{short: true}, "datanode"},
 		"a negative length":    {datanode{header: func(b []byte) []byte { return append(b, 0x25, 0, 0, 0, 0x80) }}, "makes no sense"},
 		"no length":            {datanode{header: func(b []byte) []byte { return b }}, "nothing came over 3 connections"},
