@@ -131,6 +131,19 @@ type Sharding struct {
 	AdvertisedHostname string `toml:"advertised_hostname"`
 	// ShardID decides which partitions are this node's; empty stands for the advertised host name.
 	ShardID string `toml:"shard_id"`
+	// MinNodes is how many nodes a starting node waits for before it divides the data among them.
+	MinNodes int `toml:"min_nodes"`
+	// Assignment is the rule by which partitions are divided: round_robin or balanced.
+	Assignment string `toml:"assignment"`
+	// Weight is this node's share, relative to the weights of the others; for balanced only.
+	Weight float64 `toml:"weight"`
+	// Zone is where this node stands; balanced puts the replicas of a partition into different ones.
+	Zone string `toml:"zone"`
+	// HealAfter is how long the set of nodes may differ from the one that the current version was divided
+	// among before it is divided again; 0 is never.
+	HealAfter time.Duration `toml:"heal_after"`
+	// Role is node, or router for one that holds nothing and answers by asking others.
+	Role string `toml:"role"`
 }
 
 // ZK is [zk].
@@ -138,6 +151,15 @@ type ZK struct {
 	Servers        []string      `toml:"servers"`
 	ConnectTimeout time.Duration `toml:"connect_timeout"`
 	SessionTimeout time.Duration `toml:"session_timeout"`
+	// Auth is "user:password" for ZooKeeper's digest scheme; what is written then is for that user alone.
+	Auth string `toml:"auth"`
+	// TLS encrypts the connections to ZooKeeper.
+	TLS bool `toml:"tls"`
+	// TLSCA is a file of PEM certificates to check the servers' against; empty stands for the system's.
+	TLSCA string `toml:"tls_ca"`
+	// TLSCertificate and TLSKey are PEM files for servers that ask who is there.
+	TLSCertificate string `toml:"tls_certificate"`
+	TLSKey         string `toml:"tls_key"`
 }
 
 // Debug is [debug]: the second listener and the request log.
@@ -186,6 +208,9 @@ func Default() Config {
 			TimeToConverge: 10 * time.Second,
 			ProxyTimeout:   100 * time.Millisecond,
 			ClusterName:    "sequins",
+			Assignment:     "round_robin",
+			Weight:         1,
+			Role:           "node",
 		},
 		ZK: ZK{
 			Servers:        []string{"localhost:2181"},

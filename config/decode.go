@@ -114,6 +114,8 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 		set(d, key, in, out, `true or false`)
 	case *int:
 		d.integer(key, in, out)
+	case *float64:
+		d.float(key, in, out)
 	case *[]string:
 		d.strings(key, in, out)
 	case *time.Duration:
@@ -176,6 +178,18 @@ func (d *decoder) integer(key string, in any, out *int) {
 		return
 	}
 	*out = int(n)
+}
+
+// float takes an integer too, as people write them.
+func (d *decoder) float(key string, in any, out *float64) {
+	switch in := in.(type) {
+	case float64:
+		*out = in
+	case int64:
+		*out = float64(in)
+	default:
+		d.mismatch(key, in, "a number")
+	}
 }
 
 func (d *decoder) strings(key string, in any, out *[]string) {

@@ -49,7 +49,7 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		S3:                   S3{MaxRetries: 3},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{Replication: 2, MinReplication: 1, TimeToConverge: 10 * time.Second,
-			ProxyTimeout: 100 * time.Millisecond, ClusterName: "sequins"},
+			ProxyTimeout: 100 * time.Millisecond, ClusterName: "sequins", Assignment: "round_robin", Weight: 1, Role: "node"},
 		ZK:    ZK{Servers: []string{"localhost:2181"}, ConnectTimeout: time.Second, SessionTimeout: 10 * time.Second},
 		Debug: Debug{Expvars: true, RequestLogFile: "stdout"},
 	}
@@ -84,7 +84,8 @@ func TestEveryOldKey(t *testing.T) {
 		Sharding: Sharding{Enabled: true, Replication: 3, MinReplication: 2, MaxReplication: 4,
 			TimeToConverge: 20 * time.Second, ProxyTimeout: 200 * time.Millisecond,
 			ProxyStageTimeout: 50 * time.Millisecond, ClusterName: "words",
-			AdvertisedHostname: "node1.example.com", ShardID: "1"},
+			AdvertisedHostname: "node1.example.com", ShardID: "1",
+			Assignment: "round_robin", Weight: 1, Role: "node"},
 		ZK: ZK{Servers: []string{"zk1:2181", "zk2:2181"}, ConnectTimeout: 2 * time.Second, SessionTimeout: 30 * time.Second},
 		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
 			RequestLogFile: "/var/log/sequins-requests.log"},

@@ -18,6 +18,9 @@ var (
 	Compressions = []string{"none", "snappy", "lz4", "zstd"}
 	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading"}
 
+	Assignments = []string{"round_robin", "balanced"}
+	Roles       = []string{"node", "router"}
+
 	DataTransferProtections = []string{"authentication", "privacy"}
 )
 
@@ -32,7 +35,12 @@ const (
 	// maxBandwidth is the largest max_download_bandwidth_mb_per_second: 1 TiB/s, so that it can be
 	// counted in bytes.
 	maxBandwidth = 1 << 20
+
+	// A weight is one machine beside another; beyond this it is a mistake.
+	minWeight, maxWeight = 0.01, 1000.0
 )
+
+var clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 
 var dbName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$`)
 
@@ -255,6 +263,16 @@ func (k *checker) sharding(s *Sharding) {
 	k.notNegative("sharding.time_to_converge", s.TimeToConverge)
 	k.positive("sharding.proxy_timeout", s.ProxyTimeout)
 	k.notNegative("sharding.proxy_stage_timeout", s.ProxyStageTimeout)
+	k.atLeast("sharding.min_nodes", int64(s.MinNodes), 0)
+	k.oneOf("sharding.assignment", s.Assignment, Assignments)
+	k.oneOf("sharding.role", s.Role, Roles)
+	k.notNegative("sharding.heal_after", s.HealAfter)
+	if !(s.Weight >= minWeight && s.Weight <= maxWeight) {
+		k.problem("sharding.weight", "must be from %v to %v, not %v", minWeight, maxWeight, s.Weight)
+	}
+	if !clusterName.MatchString(s.ClusterName) {
+		k.problem("sharding.cluster_name", "%q is not the name of a cluster: letters, digits, and . _ - / between them", s.ClusterName)
+	}
 	// They are written between separators into names in ZooKeeper.
 	for key, v := range map[string]string{"advertised_hostname": s.AdvertisedHostname, "shard_id": s.ShardID} {
 		if strings.ContainsAny(v, "/@\x00") {
@@ -271,6 +289,15 @@ func (k *checker) zk(z *ZK, enabled bool) {
 	}
 	if slices.Contains(z.Servers, "") {
 		k.problem("zk.servers", "has an empty address")
+	}
+	if user, _, ok := strings.Cut(z.Auth, ":"); z.Auth != "" && (!ok || user == "") {
+		k.problem("zk.auth", "is not of the form user:password")
+	}
+	if (z.TLSCertificate == "") != (z.TLSKey == "") {
+		k.problem("zk.tls_certificate", "and tls_key go together: one is set, the other is not")
+	}
+	if !z.TLS && (z.TLSCA != "" || z.TLSCertificate != "") {
+		k.problem("zk.tls", "is false, and certificates are given for it")
 	}
 }
 
