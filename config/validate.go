@@ -293,11 +293,14 @@ func (k *checker) zk(z *ZK, enabled bool) {
 	if user, _, ok := strings.Cut(z.Auth, ":"); z.Auth != "" && (!ok || user == "") {
 		k.problem("zk.auth", "is not of the form user:password")
 	}
-	if (z.TLSCertificate == "") != (z.TLSKey == "") {
-		k.problem("zk.tls_certificate", "and tls_key go together: one is set, the other is not")
+	switch {
+	case z.TLSCertificate != "" && z.TLSKey == "":
+		k.problem("zk.tls_certificate", "is set, and tls_key is not")
+	case z.TLSKey != "" && z.TLSCertificate == "":
+		k.problem("zk.tls_key", "is set, and tls_certificate is not")
 	}
-	if !z.TLS && (z.TLSCA != "" || z.TLSCertificate != "") {
-		k.problem("zk.tls", "is false, and certificates are given for it")
+	if z.TLSCA != "" && !z.TLS {
+		k.problem("zk.tls_ca", "is set, and tls is not")
 	}
 }
 
