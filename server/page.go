@@ -15,14 +15,6 @@ var pageSource string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// How well something is, and the class that the page paints it with.
-const (
-	levelGood = "good"
-	levelBusy = "busy"
-	levelWarn = "warn"
-	levelBad  = "bad"
-)
-
 // page is what page.html shows: everything is text already.
 type page struct {
 	Level, Headline string
@@ -57,52 +49,23 @@ type versionView struct {
 type nodeView struct{ Name, State, Level, Summary string }
 
 // newPage lays out a status: of the whole node, or of one db.
-func newPage(st Status, ready bool, reason, only string, now time.Time) page {
-	p := page{Node: st.Node, Build: st.Build, Source: st.Source, Only: only != "", Now: now.UTC().Format(time.DateTime)}
+func newPage(st Status, level, only string, now time.Time) page {
+	p := page{Level: level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only != "", Now: now.UTC().Format(time.DateTime)}
 	if !st.StartedAt.IsZero() {
 		p.Up = ago(now.Sub(st.StartedAt))
 	}
-	served, failed := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		v := newDBView(name, st.DBs[name], st.Node, now)
-		if v.Level != levelBad {
-			served++
-		}
-		if v.Level == levelWarn {
-			failed++
-		}
 		p.Refresh = p.Refresh || v.moving()
 		if only == "" || only == name {
 			p.DBs = append(p.DBs, v)
 		}
 	}
-	p.Level, p.Headline = headline(st, ready, reason, served, failed)
 	if st.SourceError != "" {
 		p.Notes = append(p.Notes, "The source cannot be read"+since(st.SourceErrorSince, now)+": "+st.SourceError)
 	}
 	p.Notes = append(p.Notes, st.Warnings...)
 	return p
-}
-
-// headline is the node's health in one line: how many of the dbs are served,
-// and how many of those have a version that could not be loaded.
-func headline(st Status, ready bool, reason string, served, failed int) (level, line string) {
-	n := len(st.DBs)
-	switch {
-	case st.Draining:
-		return levelBad, "This node is shutting down."
-	case !ready:
-		return levelBad, "Not ready: " + reason + "."
-	case n == 0:
-		return levelWarn, "Ready, but there is no database in the source."
-	case served < n:
-		return levelWarn, fmt.Sprintf("Serving %d of %s.", served, count(n, "database"))
-	case failed > 0:
-		return levelWarn, fmt.Sprintf("Serving %s; %d with a version that could not be loaded.", count(n, "database"), failed)
-	case st.SourceError != "":
-		return levelWarn, "Serving " + count(n, "database") + ", but the source cannot be read."
-	}
-	return levelGood, "Serving " + count(n, "database") + "."
 }
 
 func newDBView(name string, db DBStatus, node string, now time.Time) dbView {
@@ -116,10 +79,8 @@ func newDBView(name string, db DBStatus, node string, now time.Time) dbView {
 		}
 		v.Versions = append(v.Versions, newVersionView(version, vs, node, now))
 	}
-	for _, version := range v.Versions {
-		if version.Level == levelBad && v.Level == levelGood {
-			v.Level = levelWarn
-		}
+	if v.Level == levelGood && db.failed(node) {
+		v.Level = levelWarn
 	}
 	return v
 }

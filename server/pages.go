@@ -90,7 +90,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 
 // health is GET /healthz: what this node has of every version that it knows.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
-	st := s.status()
+	st, _ := s.status()
 	code := http.StatusNotFound
 	dbs := make(map[string]map[string]NodeStatus)
 	for name, db := range st.DBs {
@@ -116,8 +116,8 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 
 // nodePage is GET /.
 func (s *Server) nodePage(w http.ResponseWriter, r *http.Request) {
-	st := s.status()
-	if s.html(w, r, st, "") {
+	st, level := s.status()
+	if s.html(w, r, st, level, "") {
 		return
 	}
 	s.json(w, http.StatusOK, st)
@@ -125,22 +125,22 @@ func (s *Server) nodePage(w http.ResponseWriter, r *http.Request) {
 
 // dbPage is GET /<db> and GET /<db>/.
 func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
-	st := s.status()
+	st, level := s.status()
 	db, ok := st.DBs[name]
 	if !ok {
 		text(w, http.StatusNotFound, "no such db")
 		return
 	}
-	if s.html(w, r, st, name) {
+	if s.html(w, r, st, level, name) {
 		return
 	}
 	s.json(w, http.StatusOK, db)
 }
 
 // status is the catalogue's with what the server knows, and no null where a
-// reader expects a list or an object.
-func (s *Server) status() Status {
-	st := s.catalog.Status()
+// reader expects a list or an object; and the level of the node's health.
+func (s *Server) status() (st Status, level string) {
+	st = s.catalog.Status()
 	st.Draining = s.draining.Load()
 	if st.DBs == nil {
 		st.DBs = map[string]DBStatus{}
@@ -155,7 +155,10 @@ func (s *Server) status() Status {
 		}
 		st.DBs[name] = db
 	}
-	return st
+	ready, reason := s.catalog.Ready()
+	level, st.Health = st.health(ready, oneLine(reason))
+	st.Healthy = level == levelGood
+	return st, level
 }
 
 // complete fills in what the catalogue leaves to the server.
@@ -226,7 +229,7 @@ func refused(params string) bool {
 
 // gauges is what a scrape of the metrics asks for.
 func (s *Server) gauges() metrics.State {
-	st := s.status()
+	st, _ := s.status()
 	g := metrics.State{
 		Connections:      s.open.count(),
 		Draining:         st.Draining,
@@ -258,13 +261,12 @@ func (d DBStatus) gauges(name, node string) metrics.DB {
 
 // html answers with the page for people if one asks for it: the whole node, or
 // one db of it.
-func (s *Server) html(w http.ResponseWriter, r *http.Request, st Status, only string) bool {
+func (s *Server) html(w http.ResponseWriter, r *http.Request, st Status, level, only string) bool {
 	if !wantsHTML(r.Header["Accept"]) {
 		return false
 	}
-	ready, reason := s.catalog.Ready()
 	var b strings.Builder
-	if err := pageTemplate.Execute(&b, newPage(st, ready, oneLine(reason), only, time.Now())); err != nil {
+	if err := pageTemplate.Execute(&b, newPage(st, level, only, time.Now())); err != nil {
 		s.trouble("rendering the status page", "error", err)
 		text(w, http.StatusInternalServerError, "the status page cannot be rendered")
 		return true

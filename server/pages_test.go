@@ -109,9 +109,10 @@ func indent(t *testing.T, s string) string {
 }
 
 func TestEmptyStatus(t *testing.T) {
+	const noDatabase = `"healthy":false,"health":"Ready, but there is no database in the source."}`
 	c := &catalog{}
 	s := start(t, c, Options{})
-	if got := s.get(t, "/"); got.status != 200 || got.body != `{"dbs":{},"shard_id":""}`+"\n" {
+	if got := s.get(t, "/"); got.status != 200 || got.body != `{"dbs":{},"shard_id":"",`+noDatabase+"\n" {
 		t.Errorf("/: %+v", got)
 	}
 	if got := s.get(t, "/healthz"); got.status != 404 || got.body != "{}\n" {
@@ -119,7 +120,7 @@ func TestEmptyStatus(t *testing.T) {
 	}
 	c.state.DBs = map[string]DBStatus{"db": {}, "db2": {Versions: map[string]VersionStatus{"1": {}}}}
 	want := `{"dbs":{"db":{"versions":{}},"db2":{"versions":{"1":{"path":"","num_partitions":0,"target_replication":0,` +
-		`"replication_histogram":{},"average_replication":0,"missing_partitions":0,"underreplicated_partitions":0,"overreplicated_partitions":0,"nodes":{}}}}},"shard_id":""}`
+		`"replication_histogram":{},"average_replication":0,"missing_partitions":0,"underreplicated_partitions":0,"overreplicated_partitions":0,"nodes":{}}}}},"shard_id":"","healthy":false,"health":"Serving 0 of 2 databases."}`
 	if got := s.get(t, "/"); got.body != want+"\n" {
 		t.Errorf("/: %s", got.body)
 	}
@@ -193,16 +194,16 @@ func TestWantsHTML(t *testing.T) {
 
 func TestStatusPage(t *testing.T) {
 	var b strings.Builder
-	if err := pageTemplate.Execute(&b, newPage(complete(busyStatus()), true, "", "", pageTime)); err != nil {
+	if err := pageTemplate.Execute(&b, busyPage()); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "page.html", b.String())
 }
 
-// complete does to a status what the server does.
-func complete(st Status) Status {
-	s := New(&catalog{state: st}, Options{})
-	return s.status()
+// busyPage is the page of busyStatus.
+func busyPage() page {
+	st, level := New(&catalog{state: busyStatus()}, Options{}).status()
+	return newPage(st, level, "", pageTime)
 }
 
 func TestStatusPageIsServed(t *testing.T) {
@@ -248,7 +249,8 @@ func TestStatusPageEscapes(t *testing.T) {
 		}}}},
 	}}
 	var b strings.Builder
-	if err := pageTemplate.Execute(&b, newPage(complete(st), false, evil, "", pageTime)); err != nil {
+	st, level := New(&catalog{state: st, reason: evil}, Options{}).status()
+	if err := pageTemplate.Execute(&b, newPage(st, level, "", pageTime)); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(b.String(), "<script") {
@@ -259,7 +261,7 @@ func TestStatusPageEscapes(t *testing.T) {
 	}
 }
 
-func TestHeadline(t *testing.T) {
+func TestHealth(t *testing.T) {
 	dbs := func(states ...State) map[string]DBStatus {
 		m := map[string]DBStatus{}
 		for i, s := range states {
@@ -270,11 +272,17 @@ func TestHeadline(t *testing.T) {
 		}
 		return m
 	}
+	missing, thin := dbs(StateRemoving), dbs(StateError, StateRemoving)
+	missing["a"].Versions["1"] = VersionStatus{MissingPartitions: 1, Nodes: missing["a"].Versions["1"].Nodes}
+	thin["b"].Versions["1"] = VersionStatus{UnderreplicatedPartitions: 1, Nodes: thin["b"].Versions["1"].Nodes}
+	delete(thin["a"].Versions, "2")
 	tests := []struct {
 		st          Status
 		reason      string
 		level, line string
 	}{
+		{Status{DBs: missing}, "", levelBad, "Serving 1 database; 1 with partitions that no node holds."},
+		{Status{DBs: thin}, "", levelWarn, "Serving 2 databases; 1 with partitions that too few nodes hold."},
 		{Status{DBs: dbs(StateRemoving)}, "", levelGood, "Serving 1 database."},
 		{Status{DBs: dbs(StateRemoving, StateBuilding)}, "", levelGood, "Serving 2 databases."},
 		{Status{DBs: dbs(StateError, StateBuilding)}, "", levelWarn, "Serving 2 databases; 1 with a version that could not be loaded."},
@@ -286,9 +294,9 @@ func TestHeadline(t *testing.T) {
 	}
 	for _, test := range tests {
 		test.st.Node = "localhost"
-		p := newPage(test.st, test.reason == "", test.reason, "", pageTime)
-		if p.Level != test.level || p.Headline != test.line {
-			t.Errorf("%s %q, want %s %q", p.Level, p.Headline, test.level, test.line)
+		level, line := test.st.health(test.reason == "", test.reason)
+		if level != test.level || line != test.line {
+			t.Errorf("%s %q, want %s %q", level, line, test.level, test.line)
 		}
 	}
 }

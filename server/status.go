@@ -32,6 +32,12 @@ type Status struct {
 	Build string `json:"build,omitempty"`
 	// StartedAt is when this node started.
 	StartedAt time.Time `json:"started_at,omitzero"`
+	// Healthy: every db is served from a current version that enough nodes hold
+	// every partition of, no version has failed, and the source can be read.
+	// The server fills it in.
+	Healthy bool `json:"healthy"`
+	// Health says the same in a line for people, and if not, what is wrong.
+	Health string `json:"health"`
 	// Draining: the node is shutting down. The server fills it in.
 	Draining bool `json:"draining,omitempty"`
 	// Source is what a person would type to see the source.

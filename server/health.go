@@ -1,0 +1,91 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// How well something is, and the class that the page paints it with.
+const (
+	levelGood = "good"
+	levelBusy = "busy"
+	levelWarn = "warn"
+	levelBad  = "bad"
+)
+
+// census counts the dbs of a node by how they do.
+type census struct {
+	dbs    int
+	served int // there is a current version
+	failed int // of those served: another version could not be loaded
+	thin   int // of those served: too few nodes hold some partition of the current version
+	lost   int // of those served: no node holds some partition of it
+}
+
+func (c *census) add(db DBStatus, node string) {
+	c.dbs++
+	current := db.current(node)
+	if current == "" {
+		return
+	}
+	c.served++
+	if db.failed(node) {
+		c.failed++
+	}
+	switch v := db.Versions[current]; {
+	case v.MissingPartitions > 0:
+		c.lost++
+	case v.UnderreplicatedPartitions > 0:
+		c.thin++
+	}
+}
+
+// current is the version of a db that a node answers from, "" if there is none.
+func (d DBStatus) current(node string) string {
+	for _, name := range slices.Sorted(maps.Keys(d.Versions)) {
+		if d.Versions[name].Nodes[node].Current {
+			return name
+		}
+	}
+	return ""
+}
+
+// failed says whether there is a version of a db that a node could not load.
+func (d DBStatus) failed(node string) bool {
+	for _, v := range d.Versions {
+		if v.Nodes[node].State == StateError {
+			return true
+		}
+	}
+	return false
+}
+
+// health is how a node does: a level, and one line for people that says why.
+// What the node says of itself (ready, and if not, the reason) comes first.
+func (st Status) health(ready bool, reason string) (level, line string) {
+	var c census
+	for _, db := range st.DBs {
+		c.add(db, st.Node)
+	}
+	all := count(c.dbs, "database")
+	switch {
+	case st.Draining:
+		return levelBad, "This node is shutting down."
+	case !ready:
+		return levelBad, "Not ready: " + reason + "."
+	case c.dbs == 0:
+		return levelWarn, "Ready, but there is no database in the source."
+	case c.lost > 0:
+		return levelBad, fmt.Sprintf("Serving %s; %d with partitions that no node holds.", all, c.lost)
+	case c.served < c.dbs:
+		return levelWarn, fmt.Sprintf("Serving %d of %s.", c.served, all)
+	case c.failed > 0:
+		return levelWarn, fmt.Sprintf("Serving %s; %d with a version that could not be loaded.", all, c.failed)
+	case c.thin > 0:
+		return levelWarn, fmt.Sprintf("Serving %s; %d with partitions that too few nodes hold.", all, c.thin)
+	case st.SourceError != "":
+		return levelWarn, "Serving " + all + ", but the source cannot be read."
+	}
+	return levelGood, "Serving " + all + "."
+}
