@@ -25,7 +25,9 @@ type storeOp struct {
 
 // undoable says that the operation, done a second time, may find nothing to do any more, while what
 // the first had done can still be undone by a power loss.
-func (op storeOp) undoable() bool { return op.name == "remove" || op.name == "set aside" }
+func (op storeOp) undoable() bool {
+	return strings.HasPrefix(op.name, "remove") || op.name == "set aside" || strings.HasPrefix(op.name, "served")
+}
 
 const filledState = "db/v A [0 1]"
 
@@ -72,6 +74,25 @@ var storeOps = []storeOp{
 		}
 		return nil // the second time
 	}, []string{filledState, ""}},
+	{"remove block", withDir(func(d *Dir) error {
+		if err := d.RemoveBlock(0); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil // the second time
+	}), []string{filledState, "db/v A [1]"}},
+	{"served", func(s *Store) error { return s.SetServed("db", "v") }, []string{filledState, filledState + ", served v"}},
+	{"served by others", func(s *Store) error {
+		if err := s.Remove("db", "v"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return s.SetServed("db", "w")
+	}, []string{filledState, "", "served w"}},
+	{"served no more", func(s *Store) error {
+		if err := s.SetServed("db", "v"); err != nil {
+			return err
+		}
+		return s.ForgetServed("db")
+	}, []string{filledState, filledState + ", served v", filledState}},
 }
 
 // checkState fails the test if the store is in none of these states.

@@ -147,3 +147,17 @@ func (d *Dir) SetAside(p int) error {
 	}
 	return err
 }
+
+// RemoveBlock removes the block of partition p: other nodes hold the partition from now on. A block that
+// is open stays readable. The error wraps [fs.ErrNotExist] if there is none.
+func (d *Dir) RemoveBlock(p int) error {
+	d.store.mu.RLock()
+	defer d.store.mu.RUnlock()
+	if err := d.check(p); err != nil {
+		return err
+	}
+	if err := d.store.fs.Remove(d.BlockPath(p)); err != nil {
+		return err
+	}
+	return d.store.fs.SyncDir(d.path)
+}

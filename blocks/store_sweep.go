@@ -49,7 +49,8 @@ func (s *Store) sweep() error {
 	return nil
 }
 
-// sweepTrash deletes the versions of a db whose removal was begun.
+// sweepTrash deletes the versions of a db whose removal was begun, and notes of what is served that
+// were not finished.
 func (s *Store) sweepTrash(db string) error {
 	entries, err := s.fs.ReadDir(db)
 	if err != nil {
@@ -57,6 +58,11 @@ func (s *Store) sweepTrash(db string) error {
 	}
 	synced := false
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), servedName+".") && strings.HasSuffix(e.Name(), tempSuffix) {
+			if err := s.fs.Remove(filepath.Join(db, e.Name())); err != nil {
+				return err
+			}
+		}
 		if !strings.HasPrefix(e.Name(), trashPrefix) {
 			continue
 		}

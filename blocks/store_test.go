@@ -78,6 +78,11 @@ func describe(t *testing.T, s *Store) []string {
 			list = append(list, fmt.Sprint(db, "/", v, " ", d.Manifest().Partitioner, " ", complete))
 		}
 	}
+	served, err := s.Served("db")
+	check(t, err)
+	if served != "" {
+		list = append(list, "served "+served)
+	}
 	return list
 }
 

@@ -1,0 +1,54 @@
+package blocks
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"sequins/internal/fsys"
+)
+
+// What is served is known after a restart, whether or not there are blocks of it.
+func TestServed(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenStore(dir)
+	check(t, err)
+	if v, err := s.Served("db"); v != "" || err != nil {
+		t.Fatalf("served %q, %v", v, err)
+	}
+	check(t, s.SetServed("db", "2"))
+	check(t, s.SetServed("db", "3"))
+	check(t, s.Close())
+	s, err = OpenStore(dir)
+	check(t, err)
+	if v, err := s.Served("db"); v != "3" || err != nil {
+		t.Fatalf("served %q, %v", v, err)
+	}
+	if dbs, err := s.Databases(); len(dbs) != 0 || err != nil {
+		t.Errorf("it counts as a db with versions: %v, %v", dbs, err)
+	}
+	check(t, s.ForgetServed("db"))
+	if _, err := fsys.OS.Stat(filepath.Join(dir, dataDir, "db")); err == nil {
+		t.Error("the db's directory is left")
+	}
+	check(t, s.ForgetServed("db"))
+	check(t, s.Close())
+	if s.SetServed("db", "../x") == nil || s.SetServed("a/b", "1") == nil {
+		t.Error("names that lead elsewhere are taken")
+	}
+}
+
+func TestServedDamaged(t *testing.T) {
+	for _, content := range []string{"", "1", "..\n", "1\n2\n", string(make([]byte, 5000))} {
+		f, s, _ := filled(t)
+		check(t, s.SetServed("db", "1"))
+		check(t, f.Alter("/s/data/db/SERVED", func([]byte) []byte { return []byte(content) }))
+		if v, err := s.Served("db"); v != "" || !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%.10q: served %q, %v", content, v, err)
+		}
+		check(t, s.SetServed("db", "2"))
+		if v, err := s.Served("db"); v != "2" || err != nil {
+			t.Errorf("after %.10q it cannot be set: %q, %v", content, v, err)
+		}
+	}
+}
