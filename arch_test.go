@@ -37,6 +37,7 @@ var house = []room{
 	{"test/hdfs", nil},
 	{"test/s3", nil},
 	{"test/process", nil},
+	{"test/checker", nil},
 	{"test/gateway", nil},
 	{"test/harness", []string{"shard"}},
 	{"shard", nil},

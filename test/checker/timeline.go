@@ -1,0 +1,116 @@
+package checker
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// A timeline is what the events say, made ready for questions about a read.
+type timeline struct {
+	published     map[string]time.Duration
+	calm          []Event
+	downs, pauses map[string][]span // by node
+	unsafes       map[string][]span // by node, "" for all
+	starts        map[string][]time.Duration
+	firsts        map[string][]time.Duration // the first answers after the starts
+}
+
+// A span of time, both ends included.
+type span struct{ from, to time.Duration }
+
+const forever = time.Duration(math.MaxInt64)
+
+func newTimeline(h *History) timeline {
+	t := timeline{
+		published: map[string]time.Duration{}, starts: map[string][]time.Duration{}, firsts: map[string][]time.Duration{},
+		downs: map[string][]span{}, pauses: map[string][]span{}, unsafes: map[string][]span{},
+	}
+	events := slices.Clone(h.Events)
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	for _, e := range events {
+		t.note(e)
+	}
+	t.noteFirsts(h.Reads)
+	return t
+}
+
+func (t *timeline) note(e Event) {
+	switch e.Kind {
+	case Publish:
+		if _, twice := t.published[e.Version]; !twice {
+			t.published[e.Version] = e.At
+		}
+	case Calm:
+		t.calm = append(t.calm, e)
+	case Start:
+		t.starts[e.Node] = append(t.starts[e.Node], e.At)
+		open(t.downs, e) // until it is up
+	case Down:
+		open(t.downs, e)
+	case Up:
+		shut(t.downs, e)
+	case Pause:
+		open(t.pauses, e)
+	case Resume:
+		shut(t.pauses, e)
+	case Unsafe:
+		open(t.unsafes, e)
+	case Safe:
+		shut(t.unsafes, e)
+	}
+}
+
+// open begins a span of a node, unless one has begun already.
+func open(spans map[string][]span, e Event) {
+	all := spans[e.Node]
+	if len(all) == 0 || all[len(all)-1].to != forever {
+		spans[e.Node] = append(all, span{e.At, forever})
+	}
+}
+
+// shut ends the span that has begun.
+func shut(spans map[string][]span, e Event) {
+	if all := spans[e.Node]; len(all) > 0 && all[len(all)-1].to == forever {
+		all[len(all)-1].to = e.At
+	}
+}
+
+// noteFirsts finds, for each start of a node, when the first answer about a key
+// came.
+func (t *timeline) noteFirsts(reads []Read) {
+	for node, starts := range t.starts {
+		t.firsts[node] = slices.Repeat([]time.Duration{forever}, len(starts))
+	}
+	for _, r := range reads {
+		starts := t.starts[r.Node]
+		i, _ := slices.BinarySearch(starts, r.End+1) // the one after the last that was before
+		if i > 0 && answered(r) && r.Start >= starts[i-1] {
+			t.firsts[r.Node][i-1] = min(t.firsts[r.Node][i-1], r.End)
+		}
+	}
+}
+
+// starting says whether no read that was answered had ended, since the node was
+// last started, when r began.
+func (t *timeline) starting(r Read) bool {
+	i, _ := slices.BinarySearch(t.starts[r.Node], r.End+1)
+	return i > 0 && r.Start <= t.firsts[r.Node][i-1]
+}
+
+func (t *timeline) down(r Read) bool   { return overlaps(t.downs[r.Node], r) }
+func (t *timeline) paused(r Read) bool { return overlaps(t.pauses[r.Node], r) }
+
+func (t *timeline) unsafe(r Read) bool {
+	return overlaps(t.unsafes[""], r) || overlaps(t.unsafes[r.Node], r)
+}
+
+func (t *timeline) downAt(node string, at time.Duration) bool {
+	r := Read{Node: node, Start: at, End: at}
+	return t.down(r) || t.paused(r)
+}
+
+func overlaps(spans []span, r Read) bool {
+	return slices.ContainsFunc(spans, func(s span) bool { return s.from <= r.End && r.Start <= s.to })
+}
