@@ -111,7 +111,7 @@ func TestChangedFiles(t *testing.T) {
 			plan := check(l.Plan(t.Context(), "db", "1"))(t)
 			w.put("part-r-00000", change(nil))
 			err := l.Load(t.Context(), plan, []int{0}, nil)
-			if !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "part-r-00000") {
+			if !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), "part-r-00000") {
 				t.Errorf("%s, %s: %v", partitioner, name, err)
 			}
 		}
@@ -144,12 +144,12 @@ type meddler struct {
 	open func(name string, f io.ReadCloser) io.ReadCloser
 }
 
-func (m meddler) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
-	f, err := m.Source.Open(ctx, db, version, name, offset)
+func (m meddler) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
+	f, err := m.Source.Open(ctx, db, version, file, o)
 	if err != nil {
 		return nil, err
 	}
-	return m.open(name, f), nil
+	return m.open(file.Name, f), nil
 }
 
 // body is a file whose Read and Close a test has its hands on.

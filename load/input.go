@@ -6,19 +6,12 @@ import (
 	"fmt"
 	"io"
 
-	"golang.org/x/time/rate"
-
 	"sequins/avro"
 	"sequins/parquet"
 	"sequins/sequencefile"
 	"sequins/source"
 	"sequins/sparkey"
 )
-
-// ErrChanged is the class of errors about a file that has not the size with
-// which it was listed. A version is immutable; this one is being written to,
-// or the connection was lost in a way that looks like the file's end.
-var ErrChanged = errors.New("the file's size has changed")
 
 // records is what all input formats offer.
 type records interface {
@@ -60,12 +53,12 @@ func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*input
 		}
 		return in, nil
 	}
-	body, err := l.src.Open(ctx, plan.DB, plan.Version, file.Name, 0)
+	body, err := l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Bandwidth: l.opts.Bandwidth})
 	if err != nil {
 		return nil, err
 	}
 	in.body = body
-	in.meter = &meter{ctx: ctx, r: body, limiter: l.opts.Bandwidth, size: file.Size, path: in.path}
+	in.meter = &meter{r: body, size: file.Size, path: in.path}
 	if err := l.decode(plan, in); err != nil {
 		return nil, errors.Join(l.orMixed(ctx, plan, file, err), body.Close())
 	}
@@ -91,9 +84,9 @@ func (l *Loader) decode(plan *Plan, in *input) (err error) {
 // columns that are asked for.
 func (l *Loader) openRanged(ctx context.Context, plan *Plan, file source.File, in *input) error {
 	in.ranged = &ranged{
-		ctx: ctx, limiter: l.opts.Bandwidth, size: file.Size, path: in.path,
-		open: func(ctx context.Context, offset int64) (io.ReadCloser, error) {
-			return l.src.Open(ctx, plan.DB, plan.Version, file.Name, offset)
+		size: file.Size, path: in.path,
+		open: func(offset int64) (io.ReadCloser, error) {
+			return l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Offset: offset, Bandwidth: l.opts.Bandwidth})
 		},
 	}
 	r, err := parquet.NewReader(in.ranged, file.Size, in.path, l.opts.Fields)
@@ -143,31 +136,21 @@ func (in *input) close() error {
 	return errors.Join(in.records.Close(), in.body.Close())
 }
 
-// A meter counts and slows down what is read of a file, and compares its
-// length with the one it was listed with. The formats themselves cannot tell a
-// file that was cut off between two records from a whole one.
+// A meter counts what is read of a file, and compares its length with the one
+// it was listed with. The formats themselves cannot tell a file that was cut off
+// between two records from a whole one.
 type meter struct {
-	ctx     context.Context
 	r       io.Reader
-	limiter *rate.Limiter // may be nil
 	n, size int64
 	path    string
 }
 
 func (m *meter) Read(p []byte) (int, error) {
-	if m.limiter != nil {
-		p = p[:min(len(p), max(1, m.limiter.Burst()))]
-	}
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	if m.n > m.size || err == io.EOF && m.n != m.size {
 		return n, fmt.Errorf("%s: %w: it was listed with %d bytes, and %d were read",
-			m.path, ErrChanged, m.size, m.n)
-	}
-	if m.limiter != nil && n > 0 {
-		if werr := m.limiter.WaitN(m.ctx, n); werr != nil {
-			return n, werr
-		}
+			m.path, source.ErrChanged, m.size, m.n)
 	}
 	return n, err
 }

@@ -92,8 +92,8 @@ func TestNewBandwidth(t *testing.T) {
 func TestBandwidthOfNothing(t *testing.T) {
 	w := newWorld(t)
 	w.write(bulk(10, 10), sequencefile.WriterOptions{})
-	l := New(w.src, w.store, nil, Options{Partitioner: "hadoop", Bandwidth: rate.NewLimiter(10, 0)})
-	plan := check(l.Plan(t.Context(), "db", "1"))(t)
+	plan := check(New(w.src, w.store, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
+	l := New(w.src, w.store, nil, Options{Bandwidth: rate.NewLimiter(10, 0)})
 	if err := l.Load(t.Context(), plan, all(plan), nil); err == nil {
 		t.Error("loaded")
 	}

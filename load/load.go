@@ -37,9 +37,9 @@ type Options struct {
 	// average. 0 does not.
 	Throttle time.Duration
 
-	// Bandwidth bounds how many bytes a second are read from the source. It is
-	// shared by all who are given the same one. nil does not bound. Its burst
-	// bounds a single read; see NewBandwidth.
+	// Bandwidth bounds how many bytes a second are fetched from the source. It is
+	// shared by all who are given the same one. nil does not bound. See
+	// NewBandwidth.
 	Bandwidth *rate.Limiter
 
 	// RequireSuccess makes a version without _SUCCESS one that does not exist
@@ -104,7 +104,7 @@ type job struct {
 // Where it fails or ctx is cancelled, finished blocks stay and everything else
 // is removed; all goroutines have ended when Load returns. Errors name the
 // file and the offset, and wrap what they were caused by: ErrCorrupt of the
-// input format, *PartitionError, ErrChanged, ENOSPC, ctx's own.
+// input format, *PartitionError, source.ErrChanged, ENOSPC, ctx's own.
 func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) (err error) {
 	ended := l.metrics.Begin(plan.DB)
 	defer func() {

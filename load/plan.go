@@ -128,7 +128,7 @@ func (l *Loader) planEmpty(ctx context.Context, plan *Plan) error {
 	if !l.opts.AllowEmpty {
 		return fmt.Errorf("%s: %w", l.src.Path(plan.DB, plan.Version), ErrEmpty)
 	}
-	f, err := l.src.Open(ctx, plan.DB, plan.Version, source.SuccessFile, 0)
+	f, err := l.src.Open(ctx, plan.DB, plan.Version, source.File{Name: source.SuccessFile}, source.ReadOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w, and no %s file", l.src.Path(plan.DB, plan.Version), ErrEmpty, source.SuccessFile)
 	}

@@ -1,22 +1,19 @@
 package load
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 
-	"golang.org/x/time/rate"
+	"sequins/source"
 )
 
 // A ranged reads a file of a source from several places in turn, as the columns
 // of a Parquet file lie: each of them is read forward by a stream of its own.
 // It is a meter of all of them, and made for one goroutine.
 type ranged struct {
-	ctx     context.Context
-	open    func(ctx context.Context, offset int64) (io.ReadCloser, error)
-	limiter *rate.Limiter // may be nil
-	size    int64         // with which the file was listed
+	open    func(offset int64) (io.ReadCloser, error)
+	size    int64 // with which the file was listed
 	path    string
 	n       int64           // bytes that were read
 	streams []*rangedStream // the one used last is last
@@ -53,7 +50,7 @@ func (r *ranged) ReadAt(p []byte, off int64) (int, error) {
 		err = r.probe(s)
 	}
 	if err == io.ErrUnexpectedEOF || err == io.EOF {
-		err = fmt.Errorf("%s: %w: it was listed with %d bytes, and ended at %d", r.path, ErrChanged, r.size, s.n)
+		err = fmt.Errorf("%s: %w: it was listed with %d bytes, and ended at %d", r.path, source.ErrChanged, r.size, s.n)
 	}
 	if err == nil && short {
 		err = io.EOF
@@ -81,7 +78,7 @@ func (r *ranged) at(off int64) (*rangedStream, error) {
 			return s, err
 		}
 	}
-	body, err := r.open(r.ctx, off)
+	body, err := r.open(off)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +86,7 @@ func (r *ranged) at(off int64) (*rangedStream, error) {
 		_ = r.streams[0].body.Close() // what was wanted of it has been read
 		r.streams = r.streams[1:]
 	}
-	s := &rangedStream{body: body, meter: meter{ctx: r.ctx, r: body, limiter: r.limiter, n: off, size: r.size, path: r.path}}
+	s := &rangedStream{body: body, meter: meter{r: body, n: off, size: r.size, path: r.path}}
 	r.streams = append(r.streams, s)
 	return s, nil
 }

@@ -63,7 +63,7 @@ func (p *Plan) mixed(name, format string) error {
 
 // formatOf returns the format that a file begins like, "" if that is none.
 func (l *Loader) formatOf(ctx context.Context, plan *Plan, file source.File) (string, error) {
-	body, err := l.src.Open(ctx, plan.DB, plan.Version, file.Name, 0)
+	body, err := l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Bandwidth: l.opts.Bandwidth})
 	if err != nil {
 		return "", err
 	}

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"sequins/internal/render"
 	"sequins/parquet"
 	"sequins/sequencefile"
+	"sequins/source"
 	"sequins/test/harness"
 )
 
@@ -104,9 +104,9 @@ func TestFieldsArePartOfThePlan(t *testing.T) {
 }
 
 // rangedOf reads content, and counts how often it is opened.
-func rangedOf(t *testing.T, content []byte, listed int64) (r *ranged, opened, open *int) {
+func rangedOf(content []byte, listed int64) (r *ranged, opened, open *int) {
 	opened, open = new(int), new(int)
-	r = &ranged{ctx: t.Context(), size: listed, path: "f", open: nil}
+	r = &ranged{size: listed, path: "f"}
 	r.open = openFunc(content, opened, open)
 	return r, opened, open
 }
@@ -116,7 +116,7 @@ func TestRanged(t *testing.T) {
 	for i := range content {
 		content[i] = byte(i * i >> 7)
 	}
-	r, opened, open := rangedOf(t, content, int64(len(content)))
+	r, opened, open := rangedOf(content, int64(len(content)))
 	read := func(off, n int64) {
 		t.Helper()
 		p := make([]byte, n)
@@ -155,8 +155,8 @@ func TestRanged(t *testing.T) {
 func TestRangedChanged(t *testing.T) {
 	content := make([]byte, 1000)
 	for _, listed := range []int64{999, 1001, 2000} {
-		r, _, _ := rangedOf(t, content, listed)
-		if _, err := r.ReadAt(make([]byte, 100), listed-100); !errors.Is(err, ErrChanged) {
+		r, _, _ := rangedOf(content, listed)
+		if _, err := r.ReadAt(make([]byte, 100), listed-100); !errors.Is(err, source.ErrChanged) {
 			t.Errorf("listed with %d: %v", listed, err)
 		}
 		if err := r.Close(); err != nil {
@@ -164,7 +164,7 @@ func TestRangedChanged(t *testing.T) {
 		}
 	}
 	broken := errors.New("the line is cut")
-	r, _, _ := rangedOf(t, content, 1000)
+	r, _, _ := rangedOf(content, 1000)
 	r.open = openReader(iotest.ErrReader(broken))
 	if _, err := r.ReadAt(make([]byte, 100), 0); !errors.Is(err, broken) {
 		t.Error(err)
@@ -181,14 +181,14 @@ func (c openCounter) Close() error {
 	return nil
 }
 
-func openFunc(content []byte, opened, open *int) func(context.Context, int64) (io.ReadCloser, error) {
-	return func(_ context.Context, offset int64) (io.ReadCloser, error) {
+func openFunc(content []byte, opened, open *int) func(int64) (io.ReadCloser, error) {
+	return func(offset int64) (io.ReadCloser, error) {
 		*opened++
 		*open++
 		return openCounter{bytes.NewReader(content[min(offset, int64(len(content))):]), open}, nil
 	}
 }
 
-func openReader(r io.Reader) func(context.Context, int64) (io.ReadCloser, error) {
-	return func(context.Context, int64) (io.ReadCloser, error) { return io.NopCloser(r), nil }
+func openReader(r io.Reader) func(int64) (io.ReadCloser, error) {
+	return func(int64) (io.ReadCloser, error) { return io.NopCloser(r), nil }
 }

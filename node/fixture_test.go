@@ -98,13 +98,13 @@ func (s *testSource) Invalid(ctx context.Context, db string) ([]string, error) {
 	return source.Invalid(ctx, s.Source, db)
 }
 
-func (s *testSource) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
+func (s *testSource) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	if s.down.Load() {
 		return nil, errDown
 	}
-	if g := s.gate.Load(); g != nil && name != source.SuccessFile {
+	if g := s.gate.Load(); g != nil && file.Name != source.SuccessFile {
 		select {
-		case g.waiting <- db + "/" + version + "/" + name:
+		case g.waiting <- db + "/" + version + "/" + file.Name:
 		default:
 		}
 		select {
@@ -113,7 +113,7 @@ func (s *testSource) Open(ctx context.Context, db, version, name string, offset 
 			return nil, ctx.Err()
 		}
 	}
-	return s.Source.Open(ctx, db, version, name, offset)
+	return s.Source.Open(ctx, db, version, file, o)
 }
 
 // shut makes all reading of data files wait until the result is called.

@@ -54,7 +54,7 @@ func CheckComplete(ctx context.Context, src Source, db, version string, files []
 }
 
 func readMarker(ctx context.Context, src Source, db, version string) ([]byte, error) {
-	f, err := src.Open(ctx, db, version, SuccessFile, 0)
+	f, err := src.Open(ctx, db, version, File{Name: SuccessFile}, ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (c *checker) exists(ctx context.Context, name string) (bool, error) {
 	if !ValidFile(name) {
 		return false, nil
 	}
-	f, err := c.src.Open(ctx, c.db, c.version, name, 0)
+	f, err := c.src.Open(ctx, c.db, c.version, File{Name: name}, ReadOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

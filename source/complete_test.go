@@ -35,15 +35,15 @@ func (m memory) Files(context.Context, string, string) ([]source.File, error) {
 
 var errBroken = errors.New("broken disk")
 
-func (m memory) Open(_ context.Context, _, _, name string, offset int64) (io.ReadCloser, error) {
-	data, ok := m[name]
+func (m memory) Open(_ context.Context, _, _ string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
+	data, ok := m[file.Name]
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
 	if data == "broken" {
 		return nil, errBroken
 	}
-	return io.NopCloser(strings.NewReader(data[offset:])), nil
+	return io.NopCloser(strings.NewReader(data[o.Offset:])), nil
 }
 
 func (m memory) with(names ...string) memory {
@@ -166,9 +166,9 @@ type guarded struct {
 	t *testing.T
 }
 
-func (g guarded) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
-	if !source.ValidFile(name) {
-		g.t.Errorf("asked for %q", name)
+func (g guarded) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
+	if !source.ValidFile(file.Name) {
+		g.t.Errorf("asked for %q", file.Name)
 	}
-	return g.memory.Open(ctx, db, version, name, offset)
+	return g.memory.Open(ctx, db, version, file, o)
 }

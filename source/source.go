@@ -15,9 +15,13 @@ package source
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // A File is one data file of a version.
@@ -27,6 +31,39 @@ type File struct {
 	Name    string
 	Size    int64 // in bytes
 	ModTime time.Time
+	// ID tells the file from one that has taken its place, where the source has
+	// something that does: HDFS's id of it, S3's ETag. It means nothing else.
+	ID string
+}
+
+// ErrChanged is the class of errors about a file that is not the one that was
+// listed, or opened, under its name. Versions are immutable; this one is not.
+var ErrChanged = errors.New("the file is not what it was")
+
+// ErrCorrupt is the class of errors about a file that is not what the source's
+// own checksums of it say.
+var ErrCorrupt = errors.New("the file is not what its checksums say")
+
+// Check returns an error of the class ErrChanged if f was listed and is another
+// file than now.
+func (f File) Check(now File) error {
+	if f.ModTime.IsZero() || f.Size == now.Size && f.ModTime.Equal(now.ModTime) && f.ID == now.ID {
+		return nil
+	}
+	return fmt.Errorf("%w: it had %d bytes of %v, and has %d of %v", ErrChanged,
+		f.Size, f.ModTime.UTC(), now.Size, now.ModTime.UTC())
+}
+
+// ReadOptions say how a file is read. The zero value is: all of it, as fast as
+// it comes.
+type ReadOptions struct {
+	// Offset is that of the first byte.
+	Offset int64
+
+	// Bandwidth, if it is not nil, is asked before bytes are fetched, including
+	// those that are read ahead, and those that are fetched a second time after
+	// a fault. Many readers may share one.
+	Bandwidth *rate.Limiter
 }
 
 // A Source is a place where data sits. Its methods may be called from several
@@ -47,10 +84,12 @@ type Source interface {
 	// that exists and is empty has no files, and that is no error.
 	Files(ctx context.Context, db, version string) ([]File, error)
 
-	// Open opens a file for reading from offset on. The name is one that Files
-	// returned, or any other under the version's directory, such as _SUCCESS.
-	// Reads fail soon after ctx is cancelled.
-	Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error)
+	// Open opens a file for reading. Of one that Files returned, what is read is
+	// the file that was listed, or an error of the class ErrChanged, however
+	// often it is opened. Any other under the version's directory, such as
+	// _SUCCESS, is given by its name alone. Reads fail soon after ctx is
+	// cancelled.
+	Open(ctx context.Context, db, version string, file File, o ReadOptions) (io.ReadCloser, error)
 
 	// Path returns where a version is, as a person would write it down.
 	Path(db, version string) string

@@ -17,8 +17,8 @@
 // a handful of buffers. It starts with the first Read and ends with Close, or
 // when the context does. The library goes on with another datanode where one
 // fails; where it cannot, the file is opened again at the offset that was
-// reached. A file that is then not the one that was opened, by its id, its
-// length or its time of modification, is an error (ErrChanged): what was read
+// reached. A file that is then not the one that was listed, by its id, its
+// length or its time of modification, is an error (source.ErrChanged): what was read
 // of two files is never mixed.
 //
 // Every byte was checked against its checksum: the library's own reading of

@@ -11,10 +11,6 @@ import (
 	lib "github.com/colinmarc/hdfs/v2"
 )
 
-// ErrChanged is the class of errors about a file that is not the one it was
-// when it was opened. Versions are immutable; this one is not.
-var ErrChanged = errors.New("the file has changed since it was opened")
-
 var errSymlink = errors.New("a symbolic link, which is not followed in HDFS")
 
 // exceptions says what those of a namenode mean that trying again would not

@@ -13,6 +13,8 @@ import (
 
 	"github.com/jcmturner/gokrb5/v8/iana/etypeID"
 	"github.com/jcmturner/gokrb5/v8/keytab"
+
+	"sequins/source"
 )
 
 func TestKerberosOptions(t *testing.T) {
@@ -112,7 +114,10 @@ func TestSilentKDC(t *testing.T) {
 	}
 	for what, ask := range map[string]func(context.Context) error{
 		"one who asks, and one who waits to ask": func(ctx context.Context) error { _, err := s.Databases(ctx); return err },
-		"another":                                func(ctx context.Context) error { _, err := s.Open(ctx, "db", "1", "x", 0); return err },
+		"another": func(ctx context.Context) error {
+			_, err := s.Open(ctx, "db", "1", source.File{Name: "x"}, source.ReadOptions{})
+			return err
+		},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		start := time.Now()

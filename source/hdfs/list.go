@@ -121,7 +121,7 @@ func dataFiles(c *lib.Client, dir string) ([]source.File, error) {
 		if status(info).GetFileType() != isFile {
 			return nil, final{fmt.Errorf("%s: %w", name, errSymlink)}
 		}
-		files = append(files, source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()})
+		files = append(files, describe(name, info))
 	}
 	return files, nil
 }

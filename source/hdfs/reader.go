@@ -1,15 +1,18 @@
 package hdfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"strconv"
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
+	"golang.org/x/time/rate"
 
 	"sequins/source"
 )
@@ -34,24 +37,18 @@ const (
 	someProgress = 64 << 10
 )
 
-// A version of a file.
-type identity struct {
-	id       uint64 // never given to another file
-	size     int64
-	modified time.Time
+// describe returns what a namenode says of a file. Its id is never given to
+// another one.
+func describe(name string, info fs.FileInfo) source.File {
+	return source.File{Name: name, Size: info.Size(), ModTime: info.ModTime(), ID: strconv.FormatUint(status(info).GetFileId(), 10)}
 }
 
-func identify(info fs.FileInfo) identity {
-	return identity{status(info).GetFileId(), info.Size(), info.ModTime()}
-}
-
-func (want identity) check(info fs.FileInfo) error {
-	got := identify(info)
-	if got == want {
-		return nil
+// check compares what a namenode says of a file now with what is wanted.
+func check(want source.File, info fs.FileInfo) error {
+	if err := want.Check(describe(want.Name, info)); err != nil {
+		return final{err}
 	}
-	return final{fmt.Errorf("%w: it had %d bytes of %v, and has %d of %v", ErrChanged,
-		want.size, want.modified.UTC(), got.size, got.modified.UTC())}
+	return nil
 }
 
 // readable reports what keeps a file from being read.
@@ -76,7 +73,8 @@ type reader struct {
 	path   string
 	ctx    context.Context
 	cancel context.CancelFunc
-	file   identity
+	file   source.File   // as it was listed, or else opened
+	limit  *rate.Limiter // of what is fetched; may be nil
 
 	started bool   // the goroutine
 	current []byte // the buffer that is being handed out
@@ -104,17 +102,20 @@ type stream struct {
 	file *lib.FileReader
 }
 
-// Open opens a file of a version for reading from offset on.
-func (s *Source) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
+// Open opens a file of a version for reading.
+func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	dir, err := s.versionDir("open", db, version)
 	if err != nil {
 		return nil, err
 	}
-	p := path.Join(dir, name)
-	if !source.ValidFile(name) || offset < 0 {
-		return nil, &fs.PathError{Op: "open", Path: s.display(dir + "/" + name), Err: fs.ErrInvalid}
+	p := path.Join(dir, file.Name)
+	if !source.ValidFile(file.Name) || o.Offset < 0 {
+		return nil, &fs.PathError{Op: "open", Path: s.display(dir + "/" + file.Name), Err: fs.ErrInvalid}
 	}
-	r := &reader{source: s, path: p, offset: offset, full: make(chan []byte, buffers), free: make(chan []byte, buffers)}
+	r := &reader{
+		source: s, path: p, file: file, limit: o.Bandwidth, offset: o.Offset,
+		full: make(chan []byte, buffers), free: make(chan []byte, buffers),
+	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.addBuffer()
 	if err := s.retry(ctx, "open", p, r.open); err != nil {
@@ -131,13 +132,13 @@ func (r *reader) open(limit time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := readable(info); err != nil {
+	if err := cmp.Or(readable(info), check(r.file, info)); err != nil {
 		st.close()
 		return err
 	}
-	r.file, r.stream = identify(info), st
+	r.file, r.stream = describe(r.file.Name, info), st
 	st.settle()
-	if r.offset >= r.file.size {
+	if r.offset >= r.file.Size {
 		r.stream.close()
 		r.stream, r.err = nil, io.EOF
 	}
@@ -189,10 +190,13 @@ func (r *reader) fill(a *attempts) error {
 	if _, err := st.file.Seek(r.offset, io.SeekStart); err != nil {
 		return err
 	}
-	for first := true; r.offset < r.file.size; first = false {
+	for first := true; r.offset < r.file.Size; first = false {
 		b, err := r.buffer()
 		if err != nil {
 			return err
+		}
+		if err := source.Wait(r.ctx, r.limit, int64(len(b))); err != nil {
+			return final{err}
 		}
 		st.within(a.begin())
 		n, err := st.read(b)
@@ -223,10 +227,11 @@ func (r *reader) reopen(limit time.Duration) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.file.check(info); err != nil {
+	if err := check(r.file, info); err != nil {
 		st.close()
 		return nil, err
 	}
+	st.settle()
 	return st, nil
 }
 
@@ -235,9 +240,9 @@ func (r *reader) buffer() ([]byte, error) {
 	select {
 	case b := <-r.free:
 		if b == nil {
-			b = make([]byte, min(bufferSize, r.file.size-r.offset))
+			b = make([]byte, min(bufferSize, r.file.Size-r.offset))
 		}
-		return b[:min(int64(cap(b)), r.file.size-r.offset)], nil
+		return b[:min(int64(cap(b)), r.file.Size-r.offset)], nil
 	case <-r.ctx.Done():
 		return nil, r.ctx.Err()
 	}
@@ -259,7 +264,7 @@ func (r *reader) confirm(st *stream) error {
 	if r.source.library.DataTransferProtection == "" {
 		st.leaveNamenode()
 	}
-	return r.file.check(info)
+	return check(r.file, info)
 }
 
 // read fills b, if nothing fails.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/source"
 )
 
 // play runs a test with a file on datanodes that behave in some way.
@@ -29,7 +31,7 @@ func play(t *testing.T, size int, run func(t *testing.T, c *cluster, s *Source, 
 
 func (s *Source) read(t *testing.T, offset int64) ([]byte, error) {
 	t.Helper()
-	f, err := s.Open(t.Context(), "db", "1", "part-00000", offset)
+	f, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{Offset: offset})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ func TestRead(t *testing.T) {
 // What a reader needs of the namenode it asks for at the beginning.
 func TestNamenodeIsLeft(t *testing.T) {
 	play(t, 20*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {
-		r, err := s.Open(t.Context(), "db", "1", "part-00000", 0)
+		r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,15 +153,15 @@ func TestChanges(t *testing.T) {
 		class  error
 		says   string
 	}{
-		"replaced": {func(f *file) { f.id, f.data = 2, slices.Repeat([]byte{1}, len(f.data)) }, ErrChanged, "it had 786432 bytes"},
-		"grown":    {func(f *file) { f.data = append(f.data, 1) }, ErrChanged, "and has 786433"},
-		"touched":  {func(f *file) { f.mtime += 1000 }, ErrChanged, "of 2023-11-14 22:13:20"},
-		"shrunk":   {func(f *file) { f.data = f.data[:10] }, ErrChanged, "and has 10 of"},
+		"replaced": {func(f *file) { f.id, f.data = 2, slices.Repeat([]byte{1}, len(f.data)) }, source.ErrChanged, "it had 786432 bytes"},
+		"grown":    {func(f *file) { f.data = append(f.data, 1) }, source.ErrChanged, "and has 786433"},
+		"touched":  {func(f *file) { f.mtime += 1000 }, source.ErrChanged, "of 2023-11-14 22:13:20"},
+		"shrunk":   {func(f *file) { f.data = f.data[:10] }, source.ErrChanged, "and has 10 of"},
 		"vanished": {func(f *file) { f.gone = true }, fs.ErrNotExist, "gone since it was opened"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 3*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {
-				r, err := s.Open(t.Context(), "db", "1", "part-00000", 0)
+				r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -178,11 +180,11 @@ func TestChanges(t *testing.T) {
 					t.Error("bytes of two files")
 				}
 			}, datanode{})
-			if tt.class != ErrChanged {
+			if tt.class != source.ErrChanged {
 				return
 			}
 			play(t, 3*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {
-				r, err := s.Open(t.Context(), "db", "1", "part-00000", 0)
+				r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -201,7 +203,7 @@ func TestChanges(t *testing.T) {
 // Of a file of which only the beginning is read, little more is.
 func TestReadsLittleAhead(t *testing.T) {
 	play(t, 20*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {
-		r, err := s.Open(t.Context(), "db", "1", "part-00000", 0)
+		r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

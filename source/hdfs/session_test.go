@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"sequins/source"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -81,7 +83,7 @@ func TestCancelledWhileSilent(t *testing.T) {
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), timeout/2)
 		defer cancel()
-		_, err = s.Open(ctx, "db", "1", "part-00000", 0)
+		_, err = s.Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 		wantError(t, err, context.DeadlineExceeded, "open hdfs://a:1/data/db/1/part-00000")
 		took(t, start, timeout, timeout)
 	})
@@ -234,7 +236,7 @@ func TestUnreadable(t *testing.T) {
 		"not a regular file": stat(typeDir, ""),
 	} {
 		inTime(t, map[string]func(net.Conn){"a:1": always(answer{message: text(nil, 1, status)})}, func(t *testing.T, c *cluster, s *Source) {
-			_, err := s.Open(t.Context(), "db", "1", "part-00000", 0)
+			_, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 			wantError(t, err, nil, "open hdfs://a:1/data/db/1/part-00000: ", what)
 		})
 	}

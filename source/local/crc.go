@@ -10,10 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-)
 
-// ErrChecksum is wrapped by errors about a file that is not as its .crc file says.
-var ErrChecksum = errors.New("the file is not what its checksums say")
+	"sequins/source"
+)
 
 // sums are the checksums that Hadoop's local file system (ChecksumFileSystem) writes beside a file, in
 // .<name>.crc, all numbers big-endian:
@@ -110,5 +109,5 @@ func (s *sums) end() error {
 func (s *sums) failed(offset int64, why string) error {
 	file := filepath.Join(filepath.Dir(s.path), filepath.Base(s.path)[1:len(filepath.Base(s.path))-len(".crc")])
 	return fmt.Errorf("%s: offset %d: %w: %s %s; if the file was replaced by other means than Hadoop's, remove that one",
-		file, offset, ErrChecksum, s.path, why)
+		file, offset, source.ErrCorrupt, s.path, why)
 }

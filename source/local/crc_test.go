@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"sequins/source"
 	"sequins/test/harness"
 )
 
@@ -60,7 +61,7 @@ func TestChecksums(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, slow := range []bool{false, true} {
-				f, err := src.Open(t.Context(), "db", "1", "part-0", tt.offset)
+				f, err := src.Open(t.Context(), "db", "1", source.File{Name: "part-0"}, source.ReadOptions{Offset: tt.offset})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -75,7 +76,7 @@ func TestChecksums(t *testing.T) {
 				if tt.want == "" && (err != nil || string(got) != tt.content[tt.offset:]) {
 					t.Errorf("%q, %v", got, err)
 				}
-				if tt.want != "" && (!errors.Is(err, ErrChecksum) || !strings.Contains(err.Error(), filepath.Join(root, "db/1/part-0")+": "+tt.want)) {
+				if tt.want != "" && (!errors.Is(err, source.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Join(root, "db/1/part-0")+": "+tt.want)) {
 					t.Errorf("%v does not say %s", err, tt.want)
 				}
 			}
@@ -118,12 +119,12 @@ func TestChecksumsByHadoop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := src.Open(t.Context(), "db", "1", name, 0)
+			r, err := src.Open(t.Context(), "db", "1", source.File{Name: name}, source.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = io.Copy(io.Discard, r)
-			if errors.Is(err, ErrChecksum) != (damage >= 0) || err != nil && damage < 0 {
+			if errors.Is(err, source.ErrCorrupt) != (damage >= 0) || err != nil && damage < 0 {
 				t.Errorf("%s with the byte %d changed: %v", name, damage, err)
 			}
 			if err := r.Close(); err != nil {

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"sequins/source"
 )
 
 // resident counts the pages of a file that are in the page cache.
@@ -56,7 +58,7 @@ func TestForgets(t *testing.T) {
 	f.Close()
 	before := resident(t, path)
 
-	r, err := d.Source(t).Open(t.Context(), "db", "1", "part-00000", 0)
+	r, err := d.Source(t).Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/time/rate"
+
 	"sequins/source"
 )
 
@@ -184,8 +186,10 @@ func (s *Source) versionDir(db, version string) (string, error) {
 	return dir, nil
 }
 
-// Open opens a file of a version for reading from offset on.
-func (s *Source) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
+// Open opens a file of a version for reading. That it is the one that was
+// listed is told by its size and its time: many a mounted file system gives the
+// same file another inode now and then.
+func (s *Source) Open(ctx context.Context, db, version string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -193,14 +197,14 @@ func (s *Source) Open(ctx context.Context, db, version, name string, offset int6
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if !source.ValidFile(name) || offset < 0 {
+	path := filepath.Join(dir, filepath.FromSlash(listed.Name))
+	if !source.ValidFile(listed.Name) || o.Offset < 0 {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
 	}
-	return openFile(ctx, path, offset)
+	return openFile(ctx, path, listed, o)
 }
 
-func openFile(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
+func openFile(ctx context.Context, path string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	info, err := os.Stat(path) // before opening: to open a pipe would wait for its writer
 	if err != nil {
 		return nil, err
@@ -212,18 +216,29 @@ func openFile(ctx context.Context, path string, offset int64) (io.ReadCloser, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Seek(offset, io.SeekStart); err != nil {
-		f.Close()
-		return nil, err
-	}
 	var s *sums
-	if offset == 0 {
-		if s, err = openSums(path); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
+	if err = position(f, listed, o.Offset); err == nil && o.Offset == 0 {
+		s, err = openSums(path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	adviseSequential(f)
-	return &file{ctx: ctx, f: f, sums: s, pos: offset, forgotten: offset}, nil
+	return &file{ctx: ctx, f: f, sums: s, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
+}
+
+// position checks that an open file is the one that was listed, and goes to
+// where reading begins.
+func position(f *os.File, listed source.File, offset int64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := listed.Check(source.File{Size: info.Size(), ModTime: info.ModTime()}); err != nil {
+		return &fs.PathError{Op: "open", Path: f.Name(), Err: err}
+	}
+	_, err = f.Seek(offset, io.SeekStart)
+	return err
 }
 
 // forgetStep is how much is read between two words with the kernel.
@@ -234,6 +249,7 @@ type file struct {
 	ctx       context.Context
 	f         *os.File
 	sums      *sums // nil if there are none, or the file is not read from its start
+	limiter   *rate.Limiter
 	failed    error // a checksum that is not right
 	pos       int64 // the next byte to read
 	forgotten int64 // what lies before is no longer in the page cache
@@ -246,8 +262,14 @@ func (r *file) Read(p []byte) (int, error) {
 	if r.failed != nil {
 		return 0, r.failed
 	}
+	if r.limiter != nil {
+		p = p[:min(len(p), max(1, r.limiter.Burst()))]
+	}
 	n, err := r.f.Read(p)
 	r.pos += int64(n)
+	if werr := source.Wait(r.ctx, r.limiter, int64(n)); werr != nil {
+		return 0, werr
+	}
 	if r.failed = r.verify(p[:n], err); r.failed != nil {
 		return 0, r.failed
 	}

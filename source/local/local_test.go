@@ -130,7 +130,7 @@ func TestSymlinks(t *testing.T) {
 	if diff := cmp.Diff([]string{"1"}, versions); diff != "" || err != nil {
 		t.Errorf("versions: %v\n%s", err, diff)
 	}
-	f, err := s.Open(ctx, "db", "1", "part-00000", 1)
+	f, err := s.Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{Offset: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestFilesThatCannotBeServed(t *testing.T) {
 				t.Errorf("listed %v, %v", files, err)
 			}
 			for _, name := range []string{"part-00001", "part-00001/data"} {
-				if f, err := d.Source(t).Open(t.Context(), "db", "1", name, 0); err == nil {
+				if f, err := d.Source(t).Open(t.Context(), "db", "1", source.File{Name: name}, source.ReadOptions{}); err == nil {
 					f.Close()
 					t.Errorf("opened %s", name)
 				}
@@ -199,7 +199,7 @@ func TestFilesThatCannotBeServed(t *testing.T) {
 func TestOpenOfADirectory(t *testing.T) {
 	d := dir(t.TempDir())
 	d.Mkdir(t, "db/1/part-00000")
-	if f, err := d.Source(t).Open(t.Context(), "db", "1", "part-00000", 0); err == nil {
+	if f, err := d.Source(t).Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{}); err == nil {
 		f.Close()
 		t.Error("opened a directory")
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"testing"
 
+	"sequins/source"
 	"sequins/test/gateway"
 )
 
@@ -23,7 +24,7 @@ func TestBudget(t *testing.T) {
 	defer s.Close()
 	var readers []*reader
 	for range 12 {
-		f, err := s.Open(t.Context(), "db", "1", "file", 0)
+		f, err := s.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

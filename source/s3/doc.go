@@ -18,9 +18,12 @@
 // far it reads ahead grows with what has been read, from one small part on:
 // whoever looks at the beginning of a file does not pay for the rest of it. All
 // readers of a source share a budget of memory. The first answer says which
-// object it is, by its ETag; the others are asked for with If-Match. An object
-// that is replaced in the meantime is an error (ErrChanged): what was read of
-// two objects is never mixed.
+// object it is, by its ETag, or the listing has said so; the others are asked for
+// with If-Match. An object that is replaced in the meantime is an error
+// (source.ErrChanged): what was read of two objects is never mixed.
+//
+// Where the bandwidth is limited, a part is asked for when the limiter has let
+// all of it through: what servers send is never more than what it allows.
 //
 // # Faults
 //

@@ -9,11 +9,9 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
-)
 
-// ErrChanged is the class of errors about an object that is not the one it was
-// when it was opened. Versions are immutable; this one is not.
-var ErrChanged = errors.New("the object has changed since it was opened")
+	"sequins/source"
+)
 
 // codes says what those of servers mean, apart from what their HTTP status
 // says already.
@@ -27,7 +25,7 @@ var codes = map[string]error{
 	"ExpiredToken":          fs.ErrPermission, // with status 400, as the next one
 	"InvalidToken":          fs.ErrPermission,
 	"XAdminUserNotFound":    fs.ErrPermission, // versitygw's InvalidAccessKeyId, with status 404
-	"PreconditionFailed":    ErrChanged,
+	"PreconditionFailed":    source.ErrChanged,
 }
 
 // statuses says what those mean that come with other codes. That something is
@@ -35,7 +33,7 @@ var codes = map[string]error{
 var statuses = map[int]error{
 	http.StatusUnauthorized:       fs.ErrPermission,
 	http.StatusForbidden:          fs.ErrPermission,
-	http.StatusPreconditionFailed: ErrChanged,
+	http.StatusPreconditionFailed: source.ErrChanged,
 }
 
 // fail makes an error of what went wrong with a key.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/source"
 	"sequins/source/s3"
 	"sequins/test/gateway"
 )
@@ -78,7 +79,7 @@ func TestFaultsThatPass(t *testing.T) {
 			t.Parallel()
 			p, data, o := faulty(t, 8<<20)
 			o.MaxRetries = 8
-			f, err := open(t, o).Open(t.Context(), "db", "1", "file", 0)
+			f, err := open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +105,7 @@ func TestSilence(t *testing.T) {
 	o := options(g.Endpoint(), "")
 	o.Timeout, o.MaxRetries = 500*time.Millisecond, 1
 	src := open(t, o)
-	f, err := src.Open(t.Context(), "db", "1", "file", 0)
+	f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func TestHalfOpen(t *testing.T) {
 	g.Put(t, "db/1/file", data)
 	o := options(g.Endpoint(), "")
 	o.Timeout, o.MaxRetries = 500*time.Millisecond, 8
-	f, err := open(t, o).Open(t.Context(), "db", "1", "file", 0)
+	f, err := open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func TestServerGone(t *testing.T) {
 	g.Put(t, "db/1/file", random(8<<20))
 	o := options(g.Endpoint(), "")
 	o.MaxRetries = 1
-	f, err := open(t, o).Open(t.Context(), "db", "1", "file", 0)
+	f, err := open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestCancelInSilence(t *testing.T) {
 	o.Timeout = time.Hour
 	src := open(t, o)
 	ctx, cancel := context.WithCancel(t.Context())
-	f, err := src.Open(ctx, "db", "1", "file", 0)
+	f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/source/s3"
+	"sequins/source"
 )
 
 // TestBadAnswers has servers that answer what no server of S3 should.
@@ -65,13 +65,13 @@ func TestBadObjects(t *testing.T) {
 			if from > 0 {
 				h.Set("ETag", `"b"`)
 			}
-		}, s3.ErrChanged},
+		}, source.ErrChanged},
 		"no ETag, another time": {func(from int64, h http.Header) {
 			h.Del("ETag")
 			if from > 0 {
 				h.Set("Last-Modified", "Fri, 02 Jan 2026 10:00:01 GMT")
 			}
-		}, s3.ErrChanged},
+		}, source.ErrChanged},
 		"another part":     {func(from int64, h http.Header) { h.Set("Content-Range", fmt.Sprintf("bytes 7-8/%d", size)) }, nil},
 		"no Content-Range": {func(from int64, h http.Header) { h.Del("Content-Range") }, nil},
 		"nonsense":         {func(from int64, h http.Header) { h.Set("Content-Range", "bytes x-y/z") }, nil},
@@ -92,7 +92,7 @@ func TestBadObjects(t *testing.T) {
 		}))
 		o := options(server.URL, "p")
 		o.MaxRetries = 0
-		f, err := open(t, o).Open(t.Context(), "db", "1", "file", 0)
+		f, err := open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 		n := 0
 		if err == nil {
 			var b []byte

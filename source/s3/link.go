@@ -39,7 +39,7 @@ func (s *Source) follow(ctx context.Context, dir string) (target string, l *list
 // names, or dir itself, if there is none.
 func (s *Source) readLink(ctx context.Context, dir string) (string, error) {
 	key := dir + "/" + linkName
-	f, err := s.openKey(ctx, key, 0)
+	f, err := s.openKey(ctx, key, source.File{}, source.ReadOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
 		return dir, nil
 	}

@@ -94,7 +94,7 @@ func (l *listing) add(prefix string, page *sdk.ListObjectsV2Output) error {
 }
 
 func file(name string, o types.Object) source.File {
-	return source.File{Name: name, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified)}
+	return source.File{Name: name, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified), ID: aws.ToString(o.ETag)}
 }
 
 // directories returns the names of the directories under dir, in order.

@@ -69,7 +69,7 @@ func random(n int) []byte {
 // readAll reads db/1/file and fails the test if it is not want.
 func readAll(ctx context.Context, t testing.TB, src source.Source, want []byte) {
 	t.Helper()
-	f, err := src.Open(ctx, "db", "1", "file", 0)
+	f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,25 +16,34 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"golang.org/x/time/rate"
+
+	"sequins/source"
 )
 
-// An object is what one key stood for when it was opened.
+// An object is what one key stood for when it was listed, or else opened.
 type object struct {
 	source *Source
 	key    string
+	limit  *rate.Limiter // asked before a request is made for so many bytes; may be nil
 
-	// From the first answer.
+	// From the listing, and then from the first answer.
 	etag     string // empty if the server gives none
 	size     int64
 	modified time.Time
 }
 
 // open makes the first request, for n bytes from offset on, and learns from
-// its answer what the object is. The body is nil if there is nothing there.
-func (o *object) open(ctx context.Context, offset, n int64) (body io.ReadCloser, err error) {
+// its answer what the object is, which has to be the one that was listed, if it
+// was. The body is nil if there is nothing there.
+func (o *object) open(ctx context.Context, listed source.File, offset, n int64) (body io.ReadCloser, err error) {
+	o.etag = listed.ID
 	out, err := o.get(ctx, offset, n)
 	if status, _ := response(err); status == http.StatusRequestedRangeNotSatisfiable {
 		o.size = offset // or less: there is nothing to read
+		if listed.Size > offset {
+			return nil, fmt.Errorf("%w: it had %d bytes, and has fewer", source.ErrChanged, listed.Size)
+		}
 		return nil, nil
 	}
 	if err != nil {
@@ -42,7 +51,9 @@ func (o *object) open(ctx context.Context, offset, n int64) (body io.ReadCloser,
 	}
 	o.etag, o.modified = aws.ToString(out.ETag), aws.ToTime(out.LastModified)
 	var from int64
-	from, o.size, err = extent(out)
+	if from, o.size, err = extent(out); err == nil {
+		err = o.same(listed)
+	}
 	switch {
 	case err != nil:
 	case from != offset && o.size > 0:
@@ -53,6 +64,15 @@ func (o *object) open(ctx context.Context, offset, n int64) (body io.ReadCloser,
 		return out.Body, nil
 	}
 	return nil, errors.Join(err, out.Body.Close())
+}
+
+// same compares the object with the one that was listed. Of their times, one
+// may be a fraction of a second more exact than the other.
+func (o *object) same(listed source.File) error {
+	if listed.ModTime.IsZero() || o.size == listed.Size && (listed.ID == "" || strings.Trim(o.etag, `"`) == strings.Trim(listed.ID, `"`)) {
+		return nil
+	}
+	return fmt.Errorf("%w: it was listed as %s with %d bytes, and is %s with %d", source.ErrChanged, listed.ID, listed.Size, o.etag, o.size)
 }
 
 // get asks for n bytes from offset on.
@@ -117,6 +137,9 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body io.ReadC
 // that fails has been tried again already, and is final.
 func (o *object) fillOnce(ctx context.Context, b []byte, offset int64, body io.ReadCloser) (int, error) {
 	if body == nil {
+		if err := source.Wait(ctx, o.limit, int64(len(b))); err != nil {
+			return 0, final{err}
+		}
 		out, err := o.get(ctx, offset, int64(len(b)))
 		if err != nil {
 			return 0, final{o.gone(ctx, err)}
@@ -142,7 +165,7 @@ func (o *object) check(out *sdk.GetObjectOutput, offset int64) error {
 	}
 	if tag, modified := aws.ToString(out.ETag), aws.ToTime(out.LastModified); tag != o.etag || size != o.size || !modified.Equal(o.modified) {
 		return fmt.Errorf("%w: it was %s, %d bytes of %v, and is %s, %d bytes of %v",
-			ErrChanged, o.etag, o.size, o.modified, tag, size, modified)
+			source.ErrChanged, o.etag, o.size, o.modified, tag, size, modified)
 	}
 	if from != offset {
 		return fmt.Errorf("asked for what is at %d, the server answers with what is at %d", offset, from)
@@ -154,7 +177,7 @@ func (o *object) check(out *sdk.GetObjectOutput, offset int64) error {
 // been answered.
 func (o *object) gone(ctx context.Context, err error) error {
 	if status, _ := response(err); status == http.StatusRequestedRangeNotSatisfiable {
-		return fmt.Errorf("%w: it had %d bytes, and has fewer", ErrChanged, o.size)
+		return fmt.Errorf("%w: it had %d bytes, and has fewer", source.ErrChanged, o.size)
 	}
 	if err = o.source.explain(ctx, err); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the object has gone since it was opened: %w", err)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math/bits"
 	"sync"
+	"time"
 
 	"sequins/source"
 )
@@ -23,6 +24,11 @@ const (
 
 	// maxWindow is how far one reader reads ahead.
 	maxWindow = parallel * maxPart
+
+	// aheadOfLimit is how far readers whose bandwidth is limited read ahead:
+	// more than a request takes, and little enough that what is fetched at once
+	// does not show.
+	aheadOfLimit = 250 * time.Millisecond
 )
 
 // A part is a range of an object, and the buffer for it.
@@ -54,27 +60,30 @@ type reader struct {
 }
 
 // Open opens a file of a version, or of the one that it is a link to, for
-// reading from offset on.
-func (s *Source) Open(ctx context.Context, db, version, name string, offset int64) (io.ReadCloser, error) {
+// reading. That an object is the one that was listed is told by its ETag.
+func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	dir, err := s.versionDir(ctx, db, version)
 	if err != nil {
 		return nil, err
 	}
-	if !source.ValidFile(name) || offset < 0 {
-		return nil, s.fail(ctx, "open", dir+"/"+name, fs.ErrInvalid)
+	if !source.ValidFile(file.Name) || o.Offset < 0 {
+		return nil, s.fail(ctx, "open", dir+"/"+file.Name, fs.ErrInvalid)
 	}
 	if dir, err = s.resolve(ctx, dir); err != nil {
 		return nil, err
 	}
-	return s.openKey(ctx, dir+"/"+name, offset)
+	return s.openKey(ctx, dir+"/"+file.Name, file, o)
 }
 
 // openKey asks for the first part of an object, whose answer says what the
 // object is.
-func (s *Source) openKey(ctx context.Context, key string, offset int64) (io.ReadCloser, error) {
-	r := &reader{source: s, object: object{source: s, key: key}, start: offset, pos: offset, next: offset}
+func (s *Source) openKey(ctx context.Context, key string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
+	r := &reader{
+		source: s, object: object{source: s, key: key, limit: o.Bandwidth},
+		start: o.Offset, pos: o.Offset, next: o.Offset,
+	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	body, err := r.object.open(r.ctx, offset, minPart)
+	body, err := r.first(listed)
 	if err != nil {
 		err = s.fail(ctx, "open", key, err)
 		r.cancel()
@@ -82,16 +91,33 @@ func (s *Source) openKey(ctx context.Context, key string, offset int64) (io.Read
 	}
 	s.readers.Add(1)
 	if body != nil {
-		r.begin(min(minPart, r.object.size-offset), false, body)
+		r.begin(min(minPart, r.object.size-r.start), false, body)
 	}
 	return r, nil
 }
 
+// first asks for the first part.
+func (r *reader) first(listed source.File) (io.ReadCloser, error) {
+	n := int64(minPart)
+	if !listed.ModTime.IsZero() {
+		n = max(1, min(n, listed.Size-r.start))
+	}
+	if err := source.Wait(r.ctx, r.object.limit, n); err != nil {
+		return nil, err
+	}
+	return r.object.open(r.ctx, listed, r.start, n)
+}
+
 // window is how far the reader may be ahead of what has been handed out: twice
-// as much as that, as long as the budget has room for all readers to do so.
+// as much as that, as long as the budget has room for all readers to do so, and
+// the bandwidth for what that would take a moment later.
 func (r *reader) window() int64 {
-	share := r.source.memory / max(1, r.source.readers.Load())
-	return max(minPart, min(2*(r.pos-r.start), maxWindow, share))
+	readers := max(1, r.source.readers.Load())
+	window := min(2*(r.pos-r.start), maxWindow, r.source.memory/readers)
+	if rate, limited := source.Limited(r.object.limit); limited {
+		window = min(window, int64(rate*aheadOfLimit.Seconds())/readers)
+	}
+	return max(minPart, window)
 }
 
 // readAhead begins as many parts as there is room for. One is always there, so

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/source"
 	"sequins/source/s3"
 	"sequins/test/gateway"
 )
@@ -68,7 +69,7 @@ func TestLinks(t *testing.T) {
 
 func content(t *testing.T, src *s3.Source, version string) string {
 	t.Helper()
-	f, err := src.Open(t.Context(), "db", version, "part-00000", 0)
+	f, err := src.Open(t.Context(), "db", version, source.File{Name: "part-00000"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestNotThere(t *testing.T) {
 	if _, err := src.Databases(t.Context()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "s3://another/p/") {
 		t.Errorf("no such bucket: %v", err)
 	}
-	if _, err := src.Open(t.Context(), "db", "1", "file", 0); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "s3://another/p/db/1/file") {
+	if _, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "s3://another/p/db/1/file") {
 		t.Errorf("no such bucket: %v", err)
 	}
 }
@@ -140,7 +141,7 @@ func TestRefused(t *testing.T) {
 		spoil(&o)
 		src := open(t, o)
 		_, listErr := src.Databases(t.Context())
-		_, openErr := src.Open(t.Context(), "db", "1", "file", 0)
+		_, openErr := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 		for _, err := range []error{listErr, openErr} {
 			if !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s: %v, want fs.ErrPermission", name, err)
@@ -221,15 +222,15 @@ func TestChangedWhileReading(t *testing.T) {
 		change func()
 		want   error
 	}{
-		"replaced": {func() { g.Put(t, "db/1/file", other) }, s3.ErrChanged},
-		"shrunk":   {func() { g.Put(t, "db/1/file", old[:1<<20]) }, s3.ErrChanged},
-		"emptied":  {func() { g.Put(t, "db/1/file", nil) }, s3.ErrChanged},
-		"grown":    {func() { g.Put(t, "db/1/file", append(slices.Clone(old), 1)) }, s3.ErrChanged},
+		"replaced": {func() { g.Put(t, "db/1/file", other) }, source.ErrChanged},
+		"shrunk":   {func() { g.Put(t, "db/1/file", old[:1<<20]) }, source.ErrChanged},
+		"emptied":  {func() { g.Put(t, "db/1/file", nil) }, source.ErrChanged},
+		"grown":    {func() { g.Put(t, "db/1/file", append(slices.Clone(old), 1)) }, source.ErrChanged},
 		"removed":  {func() { g.Remove(t, "db/1/file") }, fs.ErrNotExist},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g.Put(t, "db/1/file", old)
-			f, err := src.Open(t.Context(), "db", "1", "file", 0)
+			f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +266,7 @@ func TestEnds(t *testing.T) {
 	} {
 		for _, after := range []int64{0, 10, 1 << 20, 8 << 20} {
 			ctx, cancel := context.WithCancel(t.Context())
-			f, err := src.Open(ctx, "db", "1", "file", 0)
+			f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

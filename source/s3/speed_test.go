@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/source"
 	"sequins/source/s3"
 	"sequins/test/gateway"
 )
@@ -45,7 +46,7 @@ func BenchmarkRead(b *testing.B) {
 			src := open(b, o)
 			b.SetBytes(size)
 			for b.Loop() {
-				f, err := src.Open(b.Context(), "db", "1", "file", 0)
+				f, err := src.Open(b.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -69,7 +70,7 @@ func BenchmarkLimited(b *testing.B) {
 	src := open(b, options(p.Endpoint(), ""))
 	b.SetBytes(size)
 	for b.Loop() {
-		f, err := src.Open(b.Context(), "db", "1", "file", 0)
+		f, err := src.Open(b.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

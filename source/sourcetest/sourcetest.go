@@ -56,6 +56,7 @@ func Run(t *testing.T, newPlace func(t *testing.T) Place) {
 		{"Open", testOpen},
 		{"OpenAtOffset", testOpenAtOffset},
 		{"OpenLarge", testOpenLarge},
+		{"OpenListed", testOpenListed},
 		{"OpenStaysInside", testOpenStaysInside},
 		{"Cancel", testCancel},
 		{"CancelWhileReading", testCancelWhileReading},
@@ -210,7 +211,7 @@ func testNotThere(t *testing.T, p Place) {
 }
 
 func open(ctx context.Context, src source.Source, db, version, name string) error {
-	f, err := src.Open(ctx, db, version, name, 0)
+	f, err := src.Open(ctx, db, version, source.File{Name: name}, source.ReadOptions{})
 	if err == nil {
 		// An object store may find out only when it is asked for bytes.
 		_, err = io.ReadAll(f)
@@ -221,7 +222,7 @@ func open(ctx context.Context, src source.Source, db, version, name string) erro
 
 func read(t *testing.T, src source.Source, name string, offset int64) string {
 	t.Helper()
-	f := must(src.Open(t.Context(), "db", "1", name, offset))(t)
+	f := must(src.Open(t.Context(), "db", "1", source.File{Name: name}, source.ReadOptions{Offset: offset}))(t)
 	b := must(io.ReadAll(f))(t)
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
@@ -246,7 +247,7 @@ func testOpenAtOffset(t *testing.T, p Place) {
 	for offset, want := range map[int64]string{0: "hello", 1: "ello", 4: "o", 5: ""} {
 		equal(t, fmt.Sprint("from ", offset), read(t, src, "part-00000", offset), want)
 	}
-	if f, err := src.Open(t.Context(), "db", "1", "part-00000", -1); err == nil {
+	if f, err := src.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{Offset: -1}); err == nil {
 		f.Close()
 		t.Error("opened at a negative offset")
 	}
@@ -260,6 +261,41 @@ func testOpenLarge(t *testing.T, p Place) {
 		if got := read(t, src, "part-00000", offset); got != string(data[offset:]) {
 			t.Errorf("read %d bytes from %d on that are not those written", len(got), offset)
 		}
+	}
+}
+
+// testOpenListed: what was listed is what is read, however often it is opened,
+// or nothing is.
+func testOpenListed(t *testing.T, p Place) {
+	const name = "db/1/part-00000"
+	p.Put(t, name, []byte("hello"))
+	src := p.Source(t)
+	file := must(src.Files(t.Context(), "db", "1"))(t)[0]
+	from := func(offset int64) (string, error) {
+		f, err := src.Open(t.Context(), "db", "1", file, source.ReadOptions{Offset: offset})
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		b, err := io.ReadAll(f)
+		return string(b), err
+	}
+	for offset, want := range map[int64]string{0: "hello", 4: "o", 5: ""} {
+		if got, err := from(offset); got != want || err != nil {
+			t.Errorf("from %d: %q, %v", offset, got, err)
+		}
+	}
+	for what, data := range map[string]string{"replaced": "other", "grown": "hello, world", "shrunk": "h", "emptied": ""} {
+		p.Put(t, name, []byte(data))
+		for _, offset := range []int64{0, 2} {
+			if got, err := from(offset); got != "" || !errors.Is(err, source.ErrChanged) {
+				t.Errorf("%s, from %d: %q, %v, want source.ErrChanged", what, offset, got, err)
+			}
+		}
+	}
+	p.Remove(t, name)
+	if _, err := from(1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("removed: %v, want fs.ErrNotExist", err)
 	}
 }
 
@@ -305,7 +341,7 @@ func testCancelWhileReading(t *testing.T, p Place) {
 	p.Put(t, "db/1/part-00000", random(4<<20))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	f := must(p.Source(t).Open(ctx, "db", "1", "part-00000", 0))(t)
+	f := must(p.Source(t).Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{}))(t)
 	defer f.Close()
 	if _, err := io.ReadFull(f, make([]byte, 10)); err != nil {
 		t.Fatal(err)
@@ -325,7 +361,7 @@ func testConcurrent(t *testing.T, p Place) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			f, err := src.Open(t.Context(), "db", "1", fmt.Sprintf("part-%05d", i), 0)
+			f, err := src.Open(t.Context(), "db", "1", source.File{Name: fmt.Sprintf("part-%05d", i)}, source.ReadOptions{})
 			if err != nil {
 				t.Error(err)
 				return

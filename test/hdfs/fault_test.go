@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/source"
 	"sequins/source/hdfs"
 )
 
@@ -54,7 +55,7 @@ func testConnections(t *testing.T, c *cluster) {
 				}
 			})
 			start := time.Now()
-			f, err := s.Open(t.Context(), "db", "1", "part-00000", 0)
+			f, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 			var b []byte
 			if err == nil {
 				defer f.Close()
@@ -95,7 +96,7 @@ func testOneDatanodeAway(t *testing.T, c *cluster) {
 	})
 	read := func() {
 		t.Helper()
-		f, err := s.Open(t.Context(), "db", "1", "part-00000", 0)
+		f, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,7 @@ func testSilentNamenode(t *testing.T, c *cluster) {
 	start = time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := s.Open(ctx, "db", "1", "part-00000", 0); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("opening under a deadline: %v", err)
 	}
 	if took := time.Since(start); took > time.Second {
@@ -171,7 +172,7 @@ func testCancelWhileSilent(t *testing.T, c *cluster) {
 	p := newProxies(t)
 	s := d.open(t, d.root, func(o *hdfs.Options) { o.Dial, o.Timeout, o.RetryFor = p.Dial, time.Hour, time.Hour })
 	ctx, cancel := context.WithCancel(t.Context())
-	f, err := s.Open(ctx, "db", "1", "part-00000", 0)
+	f, err := s.Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/keytab"
 	"github.com/jcmturner/gokrb5/v8/messages"
 
+	"sequins/source"
 	"sequins/source/hdfs"
 	"sequins/test/harness"
 	"sequins/test/process"
@@ -138,7 +139,7 @@ func TestKerberos(t *testing.T) {
 		wantJob(t, s)
 	})
 	t.Run("more protection than there is", func(t *testing.T) {
-		f, err := k.open(t, func(o *hdfs.Options) { o.Protection = "privacy" }).Open(t.Context(), "db", "1", "part-r-00000", 0)
+		f, err := k.open(t, func(o *hdfs.Options) { o.Protection = "privacy" }).Open(t.Context(), "db", "1", source.File{Name: "part-r-00000"}, source.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"sequins/source"
 	"sequins/source/hdfs"
 )
 
@@ -31,23 +32,23 @@ func testErrors(t *testing.T, c *cluster) {
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("listing what may not be listed: %v", err)
 	}
-	if _, err = s.Open(t.Context(), "secret", "1", "part-00000", 0); !errors.Is(err, fs.ErrPermission) {
+	if _, err = s.Open(t.Context(), "secret", "1", source.File{Name: "part-00000"}, source.ReadOptions{}); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("opening what may not be opened: %v", err)
 	}
 	for _, name := range []string{"part-00000/data", "a:b", "absent"} {
-		if _, err = s.Open(t.Context(), "db", "1", name, 0); !errors.Is(err, fs.ErrNotExist) {
+		if _, err = s.Open(t.Context(), "db", "1", source.File{Name: name}, source.ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("opening %s: %v", name, err)
 		}
 	}
 	if _, err = s.Versions(t.Context(), "absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("listing what is not there: %v", err)
 	}
-	_, err = s.Open(t.Context(), "db", "1", "..data", 0)
+	_, err = s.Open(t.Context(), "db", "1", source.File{Name: "..data"}, source.ReadOptions{})
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a name that begins with dots: %v", err)
 	}
 	d.Mkdir(t, "db/1/dir")
-	_, err = s.Open(t.Context(), "db", "1", "dir", 0)
+	_, err = s.Open(t.Context(), "db", "1", source.File{Name: "dir"}, source.ReadOptions{})
 	says(t, err, "not a regular file")
 }
 
@@ -118,18 +119,18 @@ func testFileChanges(t *testing.T, c *cluster) {
 		says   string
 	}{
 		"vanished": {func(t *testing.T, d dir) { d.Remove(t, "db/1/part-00000") }, true, fs.ErrNotExist, "gone since it was opened"},
-		"replaced": {func(t *testing.T, d dir) { d.Put(t, "db/1/part-00000", random(size, 2)) }, true, hdfs.ErrChanged, "it had 12582912 bytes"},
+		"replaced": {func(t *testing.T, d dir) { d.Put(t, "db/1/part-00000", random(size, 2)) }, true, source.ErrChanged, "it had 12582912 bytes"},
 		"shrunk": {func(t *testing.T, d dir) {
 			if _, err := c.writer.Truncate(d.root+"/db/1/part-00000", 1<<20); err != nil {
 				t.Fatal(err)
 			}
-		}, false, hdfs.ErrChanged, "and has 1048576"},
+		}, false, source.ErrChanged, "and has 1048576"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := c.newDir()
 			data := random(size, 1)
 			blocks := d.put(t, "db/1/part-00000", data)
-			f, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", "part-00000", 0)
+			f, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,13 +172,13 @@ func testFileChanges(t *testing.T, c *cluster) {
 func testReplacedBeforeReading(t *testing.T, c *cluster) {
 	d := c.newDir()
 	d.Put(t, "db/1/part-00000", random(1000, 1))
-	f, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", "part-00000", 0)
+	f, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	d.Put(t, "db/1/part-00000", random(1000, 2))
-	if b, err := io.ReadAll(f); len(b) > 0 || !errors.Is(err, hdfs.ErrChanged) {
+	if b, err := io.ReadAll(f); len(b) > 0 || !errors.Is(err, source.ErrChanged) {
 		t.Errorf("read %d bytes, %v", len(b), err)
 	}
 }
@@ -214,7 +215,7 @@ func testBadReplicas(t *testing.T, c *cluster) {
 	spoil(t, once)
 	s := d.open(t, d.root, func(o *hdfs.Options) { o.RetryFor = 5 * time.Second })
 	read := func() ([]byte, error) {
-		f, err := s.Open(t.Context(), "db", "1", "part-00000", 0)
+		f, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +238,7 @@ func testErasureCoded(t *testing.T, c *cluster) {
 	d.Mkdir(t, "db/1")
 	c.Do(t, "dfs ecpolicy=XOR-2-1-1024k dir="+d.root+"/db/1")
 	c.Do(t, "dfs write="+d.root+"/db/1/part-00000 bytes=100000")
-	_, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", "part-00000", 0)
+	_, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 	says(t, err, "erasure-coded", "db/1/part-00000")
 }
 
@@ -248,7 +249,7 @@ func testClosing(t *testing.T, c *cluster) {
 	s := d.open(t, d.root, nil)
 	leaks := goleak.IgnoreCurrent()
 	for _, n := range []int{0, 1, 100, 1 << 20, 8 << 20} {
-		f, err := s.Open(t.Context(), "db", "1", "part-00000", 0)
+		f, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +269,7 @@ func testClosing(t *testing.T, c *cluster) {
 	goleak.VerifyNone(t, leaks)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	f, err := s.Open(ctx, "db", "1", "part-00000", 0)
+	f, err := s.Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

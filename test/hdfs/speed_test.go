@@ -141,7 +141,7 @@ func readAll(b *testing.B, src source.Source, files, at int) {
 	for range at {
 		wg.Go(func() {
 			for name := range names {
-				f, err := src.Open(b.Context(), "db", "1", name, 0)
+				f, err := src.Open(b.Context(), "db", "1", source.File{Name: name}, source.ReadOptions{})
 				if err == nil {
 					_, err = io.Copy(io.Discard, f)
 					f.Close()

@@ -1,0 +1,31 @@
+package source
+
+import (
+	"context"
+
+	"golang.org/x/time/rate"
+)
+
+// Wait waits until n bytes may be fetched. A limiter that is nil lets
+// everything through.
+func Wait(ctx context.Context, l *rate.Limiter, n int64) error {
+	if l == nil {
+		return nil
+	}
+	for n > 0 { // those who wait at the same time take turns
+		some := min(n, int64(max(1, l.Burst())))
+		if err := l.WaitN(ctx, int(some)); err != nil {
+			return err
+		}
+		n -= some
+	}
+	return nil
+}
+
+// Limited reports whether l limits, and to how many bytes a second.
+func Limited(l *rate.Limiter) (bytesPerSecond float64, limited bool) {
+	if l == nil || l.Limit() == rate.Inf {
+		return 0, false
+	}
+	return float64(l.Limit()), true
+}
