@@ -16,7 +16,13 @@ import (
 // by its fingerprint, the filter and the index, and that the properties are true. Damage is
 // ErrCorrupt, naming the first page that is bad.
 func (r *Reader) Verify(ctx context.Context) error {
-	return r.verify(ctx, spanReader{})
+	return r.VerifyPaced(ctx, nil)
+}
+
+// VerifyPaced is Verify that calls wait, if it is not nil, before every read with its length in bytes. An
+// error of wait ends it.
+func (r *Reader) VerifyPaced(ctx context.Context, wait func(bytes int) error) error {
+	return r.verify(ctx, spanReader{pace: wait})
 }
 
 // Scrub is Verify for a block that is being served: wait is called before every read with its

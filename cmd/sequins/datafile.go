@@ -24,14 +24,16 @@ type dataFile interface {
 	next() bool
 	err() error
 	key() []byte
-	deleted() bool // the record says that its key is no more
+	deleted() bool   // the record says that its key is no more
+	size() int64     // in bytes
+	consumed() int64 // bytes read since the last call, where that can be told
 	valueSize() int64
 	writeValue(w io.Writer) error
 	// get writes the value of a key to w, and reports whether there is one. The last record of a key
 	// is the one that counts.
 	get(key []byte, w io.Writer) (bool, error)
 	// verify checks whatever the format allows to check, and returns the number of records.
-	verify(ctx context.Context) (int64, error)
+	verify(ctx context.Context, p *progress) (int64, error)
 	Close() error
 }
 
@@ -117,6 +119,8 @@ func (b *blockFile) next() bool       { return b.it.Next() }
 func (b *blockFile) err() error       { return b.it.Err() }
 func (b *blockFile) key() []byte      { return b.it.Key() }
 func (b *blockFile) deleted() bool    { return false }
+func (b *blockFile) size() int64      { return b.r.Size() }
+func (b *blockFile) consumed() int64  { return 0 } // what is read of it is soon read
 func (b *blockFile) valueSize() int64 { return b.it.Value().Len() }
 
 func (b *blockFile) writeValue(w io.Writer) error { return writeValue(w, b.it.Value()) }
@@ -141,8 +145,11 @@ func (b *blockFile) get(key []byte, w io.Writer) (bool, error) {
 	return true, writeValue(w, v)
 }
 
-func (b *blockFile) verify(ctx context.Context) (int64, error) {
-	return b.r.Properties().Records, b.r.Verify(ctx)
+func (b *blockFile) verify(ctx context.Context, p *progress) (int64, error) {
+	return b.r.Properties().Records, b.r.VerifyPaced(ctx, func(bytes int) error {
+		p.add(int64(bytes))
+		return nil
+	})
 }
 
 func (b *blockFile) Close() error { return b.r.Close() }
@@ -161,6 +168,7 @@ type scannedFile struct {
 	scanner
 	name string
 	f    *os.File
+	read countingReader
 }
 
 func openScanned(path, kind string) (dataFile, error) {
@@ -168,16 +176,16 @@ func openScanned(path, kind string) (dataFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	var s scanner
+	s := &scannedFile{name: kind, f: f, read: countingReader{Reader: f}}
 	if kind == "Sparkey log" {
-		s, err = sparkey.NewReader(f, path)
+		s.scanner, err = sparkey.NewReader(&s.read, path)
 	} else {
-		s, err = sequencefile.NewReader(f, path)
+		s.scanner, err = sequencefile.NewReader(&s.read, path)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &scannedFile{scanner: s, name: kind, f: f}, nil
+	return s, nil
 }
 
 func (s *scannedFile) kind() string     { return s.name }
@@ -185,6 +193,14 @@ func (s *scannedFile) next() bool       { return s.Scan() }
 func (s *scannedFile) err() error       { return s.Err() }
 func (s *scannedFile) key() []byte      { return s.Key() }
 func (s *scannedFile) valueSize() int64 { return int64(len(s.Value())) }
+
+func (s *scannedFile) size() int64 { return fileSize(s.f.Name()) }
+
+func (s *scannedFile) consumed() int64 {
+	n := s.read.n
+	s.read.n = 0
+	return n
+}
 
 func (s *scannedFile) deleted() bool {
 	log, ok := s.scanner.(*sparkey.Reader)
@@ -210,13 +226,29 @@ func (s *scannedFile) get(key []byte, w io.Writer) (bool, error) {
 	return true, err
 }
 
-func (s *scannedFile) verify(ctx context.Context) (records int64, err error) {
+func (s *scannedFile) verify(ctx context.Context, p *progress) (records int64, err error) {
 	for s.Scan() {
-		if records++; records%1024 == 0 && ctx.Err() != nil {
-			return records, ctx.Err()
+		if records++; records%1024 == 0 {
+			p.add(s.consumed())
+			if ctx.Err() != nil {
+				return records, ctx.Err()
+			}
 		}
 	}
+	p.add(s.consumed())
 	return records, s.Err()
+}
+
+// countingReader counts what is read.
+type countingReader struct {
+	io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 func (s *scannedFile) Close() error { return errors.Join(s.scanner.Close(), s.f.Close()) }

@@ -40,7 +40,7 @@ files beside it, as sequins does it when it loads a version.`,
 			}
 			var failed error
 			for _, path := range args {
-				if err := inspect(cmd.OutOrStdout(), path, show); err != nil {
+				if err := inspect(cmd.OutOrStdout(), cmd.ErrOrStderr(), path, show); err != nil {
 					failed = errors.Join(failed, err)
 				}
 			}
@@ -59,7 +59,7 @@ func (d *description) line(name, format string, args ...any) {
 	_, _ = fmt.Fprintf(d.w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
 }
 
-func inspect(out io.Writer, path string, show int) (err error) {
+func inspect(out, report io.Writer, path string, show int) (err error) {
 	f, err := openFile(path)
 	if err != nil {
 		return err
@@ -70,7 +70,10 @@ func inspect(out io.Writer, path string, show int) (err error) {
 		return err
 	}
 	f.describe(d)
-	if err := describeRecords(d, path, f, show); err != nil {
+	p := newProgress(report, f.size())
+	err = describeRecords(d, path, f, show, p)
+	p.clear()
+	if err != nil {
 		return errors.Join(d.w.Flush(), err)
 	}
 	return d.w.Flush()
@@ -80,14 +83,16 @@ func inspect(out io.Writer, path string, show int) (err error) {
 const sampleKeys = 10_000
 
 // describeRecords reads the records: all where only that tells how many there are, else a sample.
-func describeRecords(d *description, path string, f dataFile, show int) error {
+func describeRecords(d *description, path string, f dataFile, show int, p *progress) error {
 	index, n, known := place(path, f)
 	detector := shard.NewDetector(max(n, 1))
 	_, isBlock := f.(*blockFile)
 	var shown [][2]string
 	var records, deletes, keyBytes, valueBytes int64
 	for (!isBlock || records < max(sampleKeys, int64(show))) && f.next() {
-		records++
+		if records++; records%1024 == 0 {
+			p.add(f.consumed())
+		}
 		keyBytes += int64(len(f.key()))
 		valueBytes += f.valueSize()
 		if known && records <= sampleKeys {

@@ -74,18 +74,19 @@ sense, 130 or 143 when a second SIGINT or SIGTERM cut it short.`,
 		Example: `  sequins demo
   sequins --source /srv/sequins --local-store /var/sequins
   sequins --config /etc/sequins.conf --bind 127.0.0.1:9599`,
-		Args:              noArguments,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		Version:           versionLine(),
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:          noArguments,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       versionLine(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serve(cmd.Context(), cmd.ErrOrStderr(), flags)
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags.register(root)
-	root.AddCommand(demoCommand(), checkConfigCommand(), inspectCommand(), verifyCommand(), getCommand(), catCommand(), versionCommand())
+	root.AddCommand(demoCommand(), statusCommand(), versionsCommand(), checkConfigCommand(), inspectCommand(), verifyCommand(),
+		getCommand(), catCommand(), manCommand(), versionCommand())
+	root.InitDefaultCompletionCmd()
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}

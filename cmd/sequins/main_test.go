@@ -90,7 +90,7 @@ func writeFile(t *testing.T, path, content string) {
 }
 
 func TestHelp(t *testing.T) {
-	names := []string{"demo", "check-config", "inspect", "verify", "get", "cat", "version"}
+	names := []string{"demo", "status", "versions", "check-config", "inspect", "verify", "get", "cat", "man", "version"}
 	top := sequins(t, "--help")
 	top.wants(t, exitOK)
 	for _, want := range append(names, "--config", "--source", "--bind", "--local-store", "--debug-bind", "-b", "-r", "-l", "Exit codes", "SIGHUP") {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,8 @@ store of a running sequins. Files of other kinds and hidden ones (_ or .) are
 passed over there, but not when they are named.
 
 Says which files are bad, and where, and exits with 1 if any is, or if there
-was nothing to verify.`,
+was nothing to verify. How far it is shows as a bar on a terminal, and as a line
+every ten seconds elsewhere, both on standard error.`,
 		Example: `  sequins verify /var/sequins
   sequins verify /srv/sequins/words/2026-01-31/part-r-0000*`,
 		Args: cobra.MinimumNArgs(1),
@@ -37,16 +39,33 @@ was nothing to verify.`,
 	}
 }
 
-// verifier counts what it has seen.
+// verifier finds files, reads them, and counts what it has seen.
 type verifier struct {
 	report              io.Writer // of what is bad
+	queue               []verifiable
+	progress            *progress
 	files, records, bad int64
+}
+
+// verifiable is a file that is to be verified.
+type verifiable struct {
+	path string
+	// found: it was not named, but found in a directory, from which it may be removed meanwhile by the
+	// sequins whose store that is.
+	found bool
 }
 
 func verify(ctx context.Context, out, report io.Writer, paths []string) error {
 	v := verifier{report: report}
 	for _, path := range paths {
-		err := v.path(ctx, path)
+		if err := v.find(path); err != nil {
+			v.files++
+			v.complain(err)
+		}
+	}
+	v.progress = newProgress(report, v.size())
+	for _, file := range v.queue {
+		err := v.file(ctx, file)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -54,6 +73,7 @@ func verify(ctx context.Context, out, report io.Writer, paths []string) error {
 			v.complain(err)
 		}
 	}
+	v.progress.clear()
 	switch {
 	case v.bad > 0:
 		return fmt.Errorf("%d of %d files are bad", v.bad, v.files)
@@ -64,10 +84,11 @@ func verify(ctx context.Context, out, report io.Writer, paths []string) error {
 	return err
 }
 
-// path verifies a file that was named, or what is in a directory.
-func (v *verifier) path(ctx context.Context, path string) error {
+// find queues a file that was named, or what is in a directory.
+func (v *verifier) find(path string) error {
 	if !isDir(path) {
-		return v.file(ctx, path)
+		v.queue = append(v.queue, verifiable{path: path})
+		return nil
 	}
 	root, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -76,7 +97,7 @@ func (v *verifier) path(ctx context.Context, path string) error {
 	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // removed meanwhile, by the sequins whose store it is
+			return nil
 		case err != nil:
 			v.files++
 			v.complain(err)
@@ -89,32 +110,47 @@ func (v *verifier) path(ctx context.Context, path string) error {
 		case !entry.Type().IsRegular():
 			return nil
 		}
-		kind, err := sniff(file)
-		if kind == "" && err == nil {
-			return nil
+		if kind, err := sniff(file); kind != "" || err != nil {
+			v.queue = append(v.queue, verifiable{file, true})
 		}
-		if err := v.file(ctx, file); errors.Is(err, fs.ErrNotExist) {
-			v.files--
-		} else if err != nil {
-			v.complain(err)
-		}
-		return ctx.Err()
+		return nil
 	})
 }
 
-func (v *verifier) file(ctx context.Context, path string) error {
+// size is that of all files in the queue, in bytes. What cannot be read will be complained of in its turn.
+func (v *verifier) size() (total int64) {
+	for _, file := range v.queue {
+		total += fileSize(file.path)
+	}
+	return total
+}
+
+// fileSize is in bytes; 0 if there is no such file.
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func (v *verifier) file(ctx context.Context, file verifiable) error {
+	f, err := openFile(file.path)
+	if file.found && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	v.files++
-	f, err := openFile(path)
 	if err != nil {
 		return err
 	}
-	records, err := f.verify(ctx)
+	records, err := f.verify(ctx, v.progress)
 	v.records += records
 	return errors.Join(err, f.Close())
 }
 
 func (v *verifier) complain(err error) {
 	v.bad++
+	v.progress.clear()
 	// Nothing can be done where the complaint cannot be written; the exit code tells.
 	_, _ = fmt.Fprintln(v.report, "bad:", err)
 }

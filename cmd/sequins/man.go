@@ -1,0 +1,39 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+func manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages",
+		Long: `Write manual pages in section 1 into a directory: sequins.1, and one for each
+command. Packages have them already.`,
+		Example: `  sequins man /usr/local/share/man/man1`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			root := cmd.Root()
+			root.DisableAutoGenTag = true
+			forMan(root)
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "sequins " + buildName(), Manual: "sequins"}, args[0])
+		},
+	}
+}
+
+// forMan prepares what is written for terminals for the Markdown that manual pages are made from, where <
+// begins a tag.
+func forMan(cmd *cobra.Command) {
+	escape := strings.NewReplacer("<", `\<`, "*", `\*`, "_", `\_`)
+	cmd.Long = escape.Replace(cmd.Long)
+	for _, sub := range cmd.Commands() {
+		forMan(sub)
+	}
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sequins/config"
+)
+
+func statusCommand() *cobra.Command {
+	var watch bool
+	cmd := &cobra.Command{
+		Use:   "status [ADDR]",
+		Short: "Show what a running sequins serves and how well",
+		Long: `Ask a running sequins for its status and show it as a table: one line of health,
+and a line for each version of each database. A star marks the versions that
+clients are answered from.
+
+ADDR is host:port or a URL. If it is not given, it is bind of sequins.conf or
+/etc/sequins.conf, and 127.0.0.1:9599 if there is no such file.
+
+Exits with 0 if the node is healthy: every database is served, from a version
+whose partitions are held by enough nodes, none has a version that could not be
+loaded, and the source can be read. Exits with 1 if it is not, or cannot be
+reached. With --watch that is told by the last look.`,
+		Example: `  sequins status
+  sequins status --watch node1.example.com:9599`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			base, err := nodeURL(args)
+			if err != nil {
+				return err
+			}
+			s := statusClient{base: base, http: &http.Client{Timeout: statusTimeout}}
+			defer s.http.CloseIdleConnections()
+			if !watch {
+				return s.show(cmd.Context(), cmd.OutOrStdout())
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+			defer stop()
+			return s.watch(ctx, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "look again every two seconds, until ^C")
+	return cmd
+}
+
+const (
+	// statusTimeout is how long a node may take to say how it is.
+	statusTimeout = 10 * time.Second
+	// statusPeriod is the time between two looks of --watch.
+	statusPeriod = 2 * time.Second
+	// maxStatus bounds the answer: room for a hundred thousand versions.
+	maxStatus = 64 << 20
+)
+
+// errUnhealthy makes the exit code 1. It has no text, as all has been said.
+var errUnhealthy = errors.New("")
+
+// nodeURL is where the node is that the arguments name, or else the configuration of this machine.
+func nodeURL(args []string) (string, error) {
+	if len(args) > 0 {
+		return addressURL(args[0])
+	}
+	path := config.Find(config.SearchPath)
+	if path == "" {
+		return addressURL(config.Default().Bind)
+	}
+	c, _, err := config.Load(path)
+	if err != nil {
+		return "", fmt.Errorf("finding the node of this machine: %w\nname its address", err)
+	}
+	return addressURL(c.Bind)
+}
+
+// addressURL makes a URL of host:port. An address that stands for all of a machine's is its loopback.
+func addressURL(address string) (string, error) {
+	if strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://") {
+		return strings.TrimRight(address, "/"), nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" {
+		return "", usageError{fmt.Errorf("%q is neither host:port nor a URL", address)}
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
+}
+
+// nodeStatus is what is shown of the status JSON; see server.Status.
+type nodeStatus struct {
+	DBs         map[string]dbStatus `json:"dbs"`
+	Node        string              `json:"node"`
+	Build       string              `json:"build"`
+	StartedAt   time.Time           `json:"started_at"`
+	Healthy     bool                `json:"healthy"`
+	Health      string              `json:"health"`
+	SourceError string              `json:"source_error"`
+	Warnings    []string            `json:"warnings"`
+}
+
+type dbStatus struct {
+	Versions map[string]versionStatus `json:"versions"`
+	Error    string                   `json:"error"`
+}
+
+type versionStatus struct {
+	Partitions      int                     `json:"num_partitions"`
+	Missing         int                     `json:"missing_partitions"`
+	Underreplicated int                     `json:"underreplicated_partitions"`
+	Nodes           map[string]versionAtOne `json:"nodes"`
+}
+
+// versionAtOne is a version on one node.
+type versionAtOne struct {
+	State        string    `json:"state"`
+	Current      bool      `json:"current"`
+	Partitions   []int     `json:"partitions"`
+	Error        string    `json:"error"`
+	Detail       string    `json:"detail"`
+	ActiveAt     time.Time `json:"active_at"`
+	LastModified time.Time `json:"last_modified"`
+	Records      int64     `json:"records"`
+	Bytes        int64     `json:"bytes"`
+	Progress     *struct {
+		Bytes     int64     `json:"bytes"`
+		BytesDone int64     `json:"bytes_done"`
+		ETA       time.Time `json:"eta"`
+	} `json:"progress"`
+}
+
+type statusClient struct {
+	base string
+	http *http.Client
+}
+
+// show prints one look.
+func (s *statusClient) show(ctx context.Context, out io.Writer) error {
+	st, err := s.ask(ctx)
+	if err != nil {
+		return err
+	}
+	if err := st.print(out, s.base, time.Now()); err != nil {
+		return err
+	}
+	if !st.Healthy {
+		return errUnhealthy
+	}
+	return nil
+}
+
+// watch prints one look after the other, on a terminal each in the place of the last, and returns how the
+// last one went when ctx ends. A node that cannot be reached may be so again.
+func (s *statusClient) watch(ctx context.Context, out io.Writer) error {
+	tick := time.NewTicker(statusPeriod)
+	defer tick.Stop()
+	var last error
+	for {
+		var page strings.Builder
+		err := s.show(ctx, &page)
+		if ctx.Err() != nil { // in the middle of a look
+			return last
+		}
+		if last = err; err != nil && !errors.Is(err, errUnhealthy) {
+			fmt.Fprintln(&page, err)
+			last = errUnhealthy
+		}
+		if err := printPage(out, page.String()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-tick.C:
+		}
+	}
+}
+
+// printPage puts a page where the last one was if that is possible, and else below it.
+func printPage(out io.Writer, page string) error {
+	const home, clearBelow = "\x1b[H", "\x1b[J"
+	if isTerminal(out) {
+		page = home + clearBelow + page
+	} else {
+		page += "\n"
+	}
+	_, err := io.WriteString(out, page)
+	return err
+}
+
+func (s *statusClient) ask(ctx context.Context) (st nodeStatus, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/", nil)
+	if err != nil {
+		return st, err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := s.http.Do(req)
+	if err != nil {
+		return st, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus+1))
+	switch {
+	case err != nil:
+		return st, fmt.Errorf("%s: %w", s.base, err)
+	case resp.StatusCode != http.StatusOK:
+		return st, fmt.Errorf("%s answers with %s", s.base, resp.Status)
+	case len(body) > maxStatus:
+		return st, fmt.Errorf("%s answers with more than %d bytes", s.base, maxStatus)
+	}
+	if err := json.Unmarshal(body, &st); err != nil || st.DBs == nil {
+		return st, fmt.Errorf("%s does not answer as sequins does", s.base)
+	}
+	return st, nil
+}
+
+// print writes the table. What comes over the network is escaped.
+func (st *nodeStatus) print(out io.Writer, base string, now time.Time) error {
+	head := []string{plain(base)}
+	if st.Build != "" {
+		head = append(head, "sequins "+plain(st.Build))
+	}
+	if !st.StartedAt.IsZero() {
+		head = append(head, "up for "+ago(now.Sub(st.StartedAt)))
+	}
+	if _, err := fmt.Fprintf(out, "%s\n%s\n", strings.Join(head, ", "), plain(st.Health)); err != nil {
+		return err
+	}
+	notes := st.Warnings
+	if st.SourceError != "" {
+		notes = append([]string{"source: " + st.SourceError}, notes...)
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintln(out, plain(note)); err != nil {
+			return err
+		}
+	}
+	if len(st.DBs) == 0 {
+		return nil
+	}
+	t := newTable(out, "DATABASE", "VERSION", "STATE", "PARTITIONS", "RECORDS", "SIZE", "DATA FROM", "")
+	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
+		st.DBs[name].rows(t, name, st.Node, now)
+	}
+	return t.flush()
+}
+
+// rows adds a line for each version of a db, the newest first.
+func (d dbStatus) rows(t *table, name, node string, now time.Time) {
+	if len(d.Versions) == 0 {
+		t.row(plain(name), "-", "-", "-", "-", "-", "-", plain(d.Error))
+		return
+	}
+	label := plain(name)
+	for _, version := range slices.Backward(slices.Sorted(maps.Keys(d.Versions))) {
+		v := d.Versions[version]
+		n := v.Nodes[node]
+		star := ""
+		if n.Current {
+			star = " *"
+		}
+		t.row(label, plain(version)+star, plain(n.State), fmt.Sprintf("%d of %d", len(n.Partitions), v.Partitions),
+			number(n.Records), size(n.Bytes), day(n.LastModified), plain(v.note(n, now)))
+		label = ""
+	}
+}
+
+// note is what there is to say about a version in words.
+func (v versionStatus) note(n versionAtOne, now time.Time) string {
+	var notes []string
+	if p := n.Progress; p != nil && p.Bytes > 0 {
+		notes = append(notes, fmt.Sprintf("%d%%", 100*p.BytesDone/p.Bytes))
+		if left := p.ETA.Sub(now); left > 0 {
+			notes = append(notes, "about "+ago(left)+" left")
+		}
+	}
+	if n.Current && !n.ActiveAt.IsZero() {
+		notes = append(notes, "active for "+ago(now.Sub(n.ActiveAt)))
+	}
+	if n.Current && v.Missing > 0 {
+		notes = append(notes, fmt.Sprintf("partitions on no node: %d", v.Missing))
+	}
+	if n.Current && v.Underreplicated > 0 {
+		notes = append(notes, fmt.Sprintf("partitions on too few nodes: %d", v.Underreplicated))
+	}
+	for _, text := range []string{n.Detail, n.Error} {
+		if text != "" {
+			notes = append(notes, text)
+		}
+	}
+	return strings.Join(notes, ", ")
+}
+
+// isTerminal says whether somebody may be looking at what is written. It takes /dev/null for a terminal,
+// which does no harm.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

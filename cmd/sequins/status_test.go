@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A node of this test: what it serves, what it says when a version is bad, and when it is gone.
+func TestStatusOfANode(t *testing.T) {
+	dir := t.TempDir()
+	source := demoSource(t, dir)
+	s := startServer(t, dir, "-r", "source", "-l", "store")
+	address := strings.TrimPrefix(s.base, "http://")
+	s.awaitVersion(demoPath, demoFirst)
+
+	for _, addr := range []string{address, s.base, s.base + "/"} {
+		r := sequins(t, "status", addr)
+		r.wants(t, exitOK)
+		for _, want := range []string{s.base + ", sequins ", "Serving 1 database.\n", "DATABASE", demoDB, demoFirst + " *", "ACTIVE", "active for"} {
+			if !strings.Contains(r.stdout, want) {
+				t.Errorf("sequins status %s does not say %q:\n%s", addr, want, r.stdout)
+			}
+		}
+	}
+
+	writeFile(t, filepath.Join(source, demoDB, "9999", "part-00000"), "no data file")
+	s.signal(syscall.SIGHUP)
+	s.await("/", "an error", func(_ *http.Response, body string) bool { return strings.Contains(body, "ERROR") })
+	r := sequins(t, "status", address)
+	r.wants(t, exitFailure)
+	for _, want := range []string{"Serving 1 database; 1 with a version that could not be loaded.\n", "9999", "ERROR"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("sequins status does not say %q:\n%s", want, r.stdout)
+		}
+	}
+
+	s.signal(syscall.SIGTERM)
+	s.wait()
+	sequins(t, "status", address).wants(t, exitFailure, `sequins: Get "http://`+address)
+}
+
+// Without an address, it is the one that the configuration of this machine has.
+func TestStatusFindsItsNode(t *testing.T) {
+	for _, test := range []struct{ conf, want string }{
+		{"source = \"/none\"\nbind = \":1\"\n", `sequins: Get "http://127.0.0.1:1/"`},
+		{"source = \"/none\"\nbind = \"0.0.0.0:1\"\n", `sequins: Get "http://127.0.0.1:1/"`},
+		{"source = \"/none\"\nbind = \"[::1]:1\"\n", `sequins: Get "http://[::1]:1/"`},
+		{"bind = 1\n", "sequins: finding the node of this machine: "},
+	} {
+		cmd := command(t, "status")
+		writeFile(t, filepath.Join(cmd.Dir, "sequins.conf"), test.conf)
+		r := finish(t, cmd)
+		if r.code != exitFailure || !strings.HasPrefix(r.stderr, test.want) {
+			t.Errorf("%q: exit code %d, %s", test.conf, r.code, r.stderr)
+		}
+	}
+	for _, addr := range []string{"", "host", "host:", "a:b:c"} {
+		sequins(t, "status", addr).wants(t, exitUsage, "sequins: ")
+	}
+}
+
+// Something answers, and it is not sequins.
+func TestStatusOfSomethingElse(t *testing.T) {
+	for body, want := range map[string]string{
+		"<html>":       "does not answer as sequins does",
+		"{}":           "does not answer as sequins does",
+		`{"dbs":{}}`:   "",
+		"not found":    "answers with 404",
+		`{"dbs":[{}]}`: "does not answer as sequins does",
+	} {
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if body == "not found" {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			fmt.Fprint(w, body)
+		}))
+		r := sequins(t, "status", other.URL)
+		other.Close()
+		if r.code != exitFailure || !strings.Contains(r.stderr, want) || want == "" && r.stderr != "" {
+			t.Errorf("%s: exit code %d, %q", body, r.code, r.stderr)
+		}
+	}
+}
+
+func TestStatusTable(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	st := nodeStatus{
+		Node: "n1:9599", Build: "v2.0.0", StartedAt: now.Add(-3 * time.Hour), Health: "Serving 1 of 3 databases.",
+		SourceError: "no such host\x1b[31m", Warnings: []string{`the directory "healthz" cannot be a db`},
+		DBs: map[string]dbStatus{
+			"empty": {Error: "there are no versions in the source"},
+			"words": {Versions: map[string]versionStatus{
+				"1": {Partitions: 2, Missing: 1, Underreplicated: 1, Nodes: map[string]versionAtOne{"n1:9599": {
+					State: "ACTIVE", Current: true, Partitions: []int{0}, ActiveAt: now.Add(-50 * time.Hour),
+					LastModified: now.Add(-51 * time.Hour), Records: 1234567, Bytes: 150 << 20}}},
+				"2": {Partitions: 2, Nodes: map[string]versionAtOne{"n1:9599": {State: "ERROR", Error: "part-0:\nbad\x1b[2J"}}},
+				"3": {Nodes: map[string]versionAtOne{"n2:9599": {State: "ACTIVE", Current: true}}},
+			}},
+		},
+	}
+	loading := versionAtOne{State: "BUILDING", Detail: "loading"}
+	loading.Progress = &struct {
+		Bytes     int64     `json:"bytes"`
+		BytesDone int64     `json:"bytes_done"`
+		ETA       time.Time `json:"eta"`
+	}{200, 90, now.Add(2 * time.Minute)}
+	st.DBs["birds"] = dbStatus{Versions: map[string]versionStatus{"7": {Partitions: 8, Nodes: map[string]versionAtOne{"n1:9599": loading}}}}
+	var b bytes.Buffer
+	if err := st.print(&b, "http://n1:9599", now); err != nil {
+		t.Fatal(err)
+	}
+	want := `http://n1:9599, sequins v2.0.0, up for 3 h 0 min
+Serving 1 of 3 databases.
+source: no such host\x1b[31m
+the directory "healthz" cannot be a db
+DATABASE  VERSION  STATE     PARTITIONS  RECORDS    SIZE       DATA FROM
+birds     7        BUILDING  0 of 8      -          -          -                 45%, about 2 min left, loading
+empty     -        -         -           -          -          -                 there are no versions in the source
+words     3                  0 of 0      -          -          -
+          2        ERROR     0 of 2      -          -          -                 part-0:\nbad\x1b[2J
+          1 *      ACTIVE    1 of 2      1,234,567  150.0 MiB  2026-01-29 09:00  active for 2 days, partitions on no node: 1, partitions on too few nodes: 1
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// --watch goes on until ^C, through a node that comes and goes, and ends with what it saw last.
+func TestStatusWatch(t *testing.T) {
+	healthy := make(chan bool, 1)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		ok := <-healthy
+		healthy <- ok
+		fmt.Fprintf(w, `{"dbs":{},"healthy":%v,"health":"It is %v."}`, ok, ok)
+	}))
+	defer node.Close()
+	healthy <- false
+	cmd := command(t, "status", "--watch", node.URL)
+	p := start(t, cmd, cmd.StdoutPipe)
+	p.waitFor("It is false.")
+	<-healthy
+	healthy <- true
+	p.waitFor("It is true.")
+	p.signal(os.Interrupt)
+	if code := p.wait(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+	for _, line := range p.said() {
+		if strings.Contains(line, "\x1b") {
+			t.Errorf("a pipe gets %q", line)
+		}
+	}
+}
+
+func TestInWords(t *testing.T) {
+	for n, want := range map[int64]string{0: "-", 1: "1", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1234: "-1,234"} {
+		if got := number(n); got != want {
+			t.Errorf("number(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "-", 1023: "1023 B", 1024: "1.0 KiB", 5 << 20: "5.0 MiB", 1 << 60: "1024.0 PiB"} {
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{-1: "0 s", time.Minute: "1 min", 90 * time.Minute: "1 h 30 min", 100 * time.Hour: "4 days"} {
+		if got := ago(d); got != want {
+			t.Errorf("ago(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

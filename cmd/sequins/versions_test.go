@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestVersions(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	at := time.Date(2026, 1, 31, 8, 30, 0, 0, time.UTC)
+	put := func(name, content string) {
+		t.Helper()
+		path := filepath.Join(source, name)
+		writeFile(t, path, content)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("words/1/part-0", "123")
+	put("words/1/part-1", "4567")
+	put("words/1/_SUCCESS", "")
+	put("words/2/part-0", "12345678")
+	put("birds/7/part-0", "1")
+	put("birds/7/_SUCCESS", `{"filenames": ["birds/7/part-0", "birds/7/part-1"]}`)
+	put("no db/1/part-0", "1")
+	put("words/no version/part-0", "1")
+	if err := os.MkdirAll(filepath.Join(source, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	conf := filepath.Join(dir, "sequins.conf")
+	writeFile(t, conf, "source = \""+source+"\"\nlocal_store = \""+filepath.Join(dir, "store")+"\"\n[db.words]\nrequire_success_file = true\n")
+
+	r := sequins(t, "versions", "--config", conf)
+	r.wants(t, exitOK, `left out: "no db" cannot be the name of a database`, `left out: "no version" cannot be the name of a version of words`)
+	want := `DATABASE  VERSION  FILES  SIZE  WRITTEN           COMPLETE
+birds     7        1      1 B   2026-01-31 08:30  no: _SUCCESS lists /birds/7/part-1, which is not there
+empty     -        -      -     -                 there are no versions
+words     2        1      8 B   2026-01-31 08:30  no: there is no _SUCCESS file yet
+          1        2      7 B   2026-01-31 08:30  yes
+`
+	if diff := cmp.Diff(want, r.stdout); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "store")); !os.IsNotExist(err) {
+		t.Error("it has made a local store")
+	}
+
+	r = sequins(t, "versions", "--source", source, "words", "none", "birds")
+	if r.code != exitFailure {
+		t.Errorf("exit code %d", r.code)
+	}
+	want = `DATABASE  VERSION  FILES  SIZE  WRITTEN           COMPLETE
+words     2        1      8 B   2026-01-31 08:30  yes
+          1        2      7 B   2026-01-31 08:30  yes
+birds     7        1      1 B   2026-01-31 08:30  no: _SUCCESS lists /birds/7/part-1, which is not there
+`
+	if diff := cmp.Diff(want, r.stdout); diff != "" {
+		t.Errorf("named databases (-want +got):\n%s", diff)
+	}
+	sequins(t, "versions", "--source", source, "../x").wants(t, exitUsage, "sequins: ")
+	sequins(t, "versions", "--source", filepath.Join(dir, "nowhere")).wants(t, exitFailure, "sequins: ")
+	sequins(t, "versions").wants(t, exitFailure, "sequins: there is no configuration")
+}
