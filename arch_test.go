@@ -40,6 +40,7 @@ var house = []room{
 	{"test/checker", nil},
 	{"test/gateway", nil},
 	{"test/harness", []string{"shard"}},
+	{"zk", nil},
 	{"shard", nil},
 	{"blocks", []string{"internal/fsys"}},
 	{"source/sourcetest", []string{"source"}},

@@ -14,6 +14,7 @@ require (
 	github.com/colinmarc/hdfs/v2 v2.4.0
 	github.com/colinmarc/sequencefile v1.0.0
 	github.com/dsnet/compress v0.0.1
+	github.com/go-zookeeper/zk v1.0.4
 	github.com/golang/snappy v1.0.0
 	github.com/google/go-cmp v0.7.0
 	github.com/jcmturner/gokrb5/v8 v8.4.4

@@ -1,0 +1,90 @@
+package zk
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+)
+
+// Options says which ensemble is connected to, and how.
+type Options struct {
+	// Servers are the ensemble's servers: host:port, or host for port 2181. Names are looked up whenever a
+	// connection is made.
+	Servers []string
+	// ConnectTimeout bounds one attempt to connect to one server, the TLS handshake included.
+	ConnectTimeout time.Duration
+	// SessionTimeout is how long the ensemble keeps what was published after it has last heard of us. The servers
+	// may choose another one, within their limits.
+	SessionTimeout time.Duration
+	// Root is the directory, like /sequins/v1, that all paths are relative to. It is made when it is needed.
+	Root string
+	// Auth is user:password, or empty. With it, what is published can be read and changed by that user alone.
+	Auth string
+	// TLS, if it is not nil, is how connections are encrypted. Without a ServerName in it, servers are known by the
+	// host names in Servers.
+	TLS *tls.Config
+	// Logger gets what operators need to know, never in a flood. By default it is slog's.
+	Logger *slog.Logger
+}
+
+// withDefaults checks the options and returns them in full.
+func (o Options) withDefaults() (Options, error) {
+	if len(o.Servers) == 0 {
+		return o, errors.New("zk: no servers")
+	}
+	servers := make([]string, len(o.Servers))
+	for i, s := range o.Servers {
+		server, err := withPort(s)
+		if err != nil {
+			return o, fmt.Errorf("zk: server %q: %w", s, err)
+		}
+		servers[i] = server
+	}
+	o.Servers = servers
+	if o.ConnectTimeout <= 0 || o.SessionTimeout < time.Millisecond {
+		return o, fmt.Errorf("zk: connect timeout %v and session timeout %v must be more than 0", o.ConnectTimeout, o.SessionTimeout)
+	}
+	if err := checkRoot(o.Root); err != nil {
+		return o, err
+	}
+	if user, _, found := strings.Cut(o.Auth, ":"); o.Auth != "" && (!found || user == "") {
+		return o, errors.New("zk: auth is not of the form user:password") // without the password
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o, nil
+}
+
+func withPort(server string) (string, error) {
+	if strings.Count(server, ":") != 1 && !strings.HasPrefix(server, "[") { // a name, or a bare IPv6 address
+		server = net.JoinHostPort(server, strconv.Itoa(zk.DefaultPort))
+	}
+	return server, checkAddr(server)
+}
+
+func checkRoot(root string) error {
+	rest, absolute := strings.CutPrefix(root, "/")
+	for part := range strings.SplitSeq(rest, "/") {
+		if !absolute || part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\x00") {
+			return fmt.Errorf("zk: root %q is not a path like /sequins/v1", root)
+		}
+	}
+	return nil
+}
+
+// acl is who may do what with the znodes that we make.
+func (o Options) acl() []zk.ACL {
+	user, password, found := strings.Cut(o.Auth, ":")
+	if !found {
+		return zk.WorldACL(zk.PermAll)
+	}
+	return zk.DigestACL(zk.PermAll, user, password)
+}

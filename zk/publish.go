@@ -1,0 +1,246 @@
+package zk
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"path"
+	"time"
+)
+
+const (
+	// MaxData is the greatest size of what is published with a path, and of what is read from others.
+	MaxData = 64 << 10
+
+	// A batch is one request, of which servers take up to 1 MiB by default.
+	batchPaths = 500
+	batchBytes = 256 << 10
+
+	minRetry = 250 * time.Millisecond
+	maxRetry = 30 * time.Second
+)
+
+// A znode is a path of ours as it is wanted. It belongs to the Session's mu.
+type znode struct {
+	path     string // absolute
+	data     []byte
+	wanted   bool // else it is to be deleted, and then forgotten
+	change   int  // the number of the last change of the above
+	fresh    bool // nothing is known of what is there: it may simply be created
+	failures int
+	retry    time.Time // not to be tried before
+	err      string    // of the last try
+}
+
+// Publish has a znode exist, with this data, as long as the session lives and until Unpublish. The path is relative to
+// the root, and its parents are made. Data longer than MaxData is cut off. It returns at once; the same again changes
+// nothing, other data replaces what is there.
+func (s *Session) Publish(path string, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data = bytes.Clone(data[:min(len(data), MaxData)])
+	z := s.desired[s.absolute(path)]
+	switch {
+	case z == nil:
+		z = &znode{path: s.absolute(path), fresh: true}
+		s.desired[z.path] = z
+	case z.wanted && bytes.Equal(z.data, data):
+		return
+	}
+	z.data, z.wanted = data, true
+	s.alter(z)
+}
+
+// Unpublish has a path that was published go. It returns at once.
+func (s *Session) Unpublish(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	z := s.desired[s.absolute(path)]
+	if z == nil || !z.wanted {
+		return
+	}
+	z.data, z.wanted = nil, false
+	s.alter(z)
+}
+
+// Prune has a directory removed if it is empty: one that versions no longer need. It is tried once, in the background,
+// and no error is reported. A path that is published in it meanwhile makes it again.
+func (s *Session) Prune(dir string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prunes[s.absolute(dir)] = true
+	s.poke()
+}
+
+// Flush waits until the ensemble has everything as it is wanted, or ctx ends.
+func (s *Session) Flush(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		done, state, changed := s.state == Connected && len(s.dirty) == 0, s.state, s.changed
+		s.mu.Unlock()
+		switch {
+		case done:
+			return nil
+		case state == Closed:
+			return ErrClosed
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *Session) absolute(rel string) string { return path.Join(s.o.Root, rel) }
+
+// alter notes that a znode is wanted differently.
+func (s *Session) alter(z *znode) {
+	z.change++
+	z.failures, z.retry = 0, time.Time{}
+	s.dirty[z.path] = z
+	s.poke()
+}
+
+// soil notes that a znode may not be as it is wanted. s.mu is held.
+func (s *Session) soil(z *znode) {
+	z.retry = time.Time{}
+	s.dirty[z.path] = z
+	s.poke()
+}
+
+func (s *Session) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Session) wanted() int {
+	n := 0
+	for _, z := range s.desired {
+		if z.wanted {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Session) unpublished() int {
+	n := 0
+	for _, z := range s.dirty {
+		if z.wanted {
+			n++
+		}
+	}
+	return n
+}
+
+// reconcile makes what is in ZooKeeper what it should be, for as long as the Session lives.
+func (s *Session) reconcile() {
+	audit := time.NewTicker(jitter(s.tuning.audit))
+	defer audit.Stop()
+	for {
+		conn := s.await(s.closing)
+		if conn == nil {
+			return
+		}
+		s.prune(conn)
+		batch, wait := s.take(time.Now())
+		if len(batch) > 0 {
+			s.settle(batch, s.write(conn, batch))
+			continue
+		}
+		retry := time.NewTimer(wait)
+		select {
+		case <-s.wake:
+		case <-retry.C:
+		case <-audit.C:
+			s.audit()
+		case <-s.closing.Done():
+		}
+		retry.Stop()
+	}
+}
+
+// audit has everything of ours looked at again: what is published is not watched, and somebody may have deleted it.
+func (s *Session) audit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, z := range s.desired {
+		z.fresh = false
+		s.soil(z)
+	}
+}
+
+// A write is what to do for one znode: a copy, so that it can be wanted differently meanwhile.
+type write struct {
+	znode
+	err error // what became of it
+}
+
+// take returns what to do next, or else how long there is nothing.
+func (s *Session) take(now time.Time) (batch []*write, wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait = maxRetry
+	size := 0
+	for _, z := range s.dirty {
+		if d := z.retry.Sub(now); d > 0 {
+			wait = min(wait, d)
+			continue
+		}
+		if size += len(z.path) + len(z.data) + 100; len(batch) == batchPaths || len(batch) > 0 && size > batchBytes {
+			break
+		}
+		batch = append(batch, &write{znode: *z})
+	}
+	return batch, wait
+}
+
+// settle notes what became of a batch.
+func (s *Session) settle(batch []*write, id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for _, w := range batch {
+		z := s.desired[w.path]
+		if w.err != nil {
+			s.postpone(z, w.err, now)
+			continue
+		}
+		if z.change != w.change || s.id != id { // wanted differently since, or written in a session that is gone
+			continue
+		}
+		z.failures, z.err, z.fresh = 0, "", false
+		delete(s.dirty, z.path)
+		if !z.wanted {
+			delete(s.desired, z.path)
+		}
+	}
+	s.broadcast()
+}
+
+// postpone has a write tried again: after a lost connection as soon as there is another, else after a while.
+func (s *Session) postpone(z *znode, err error, now time.Time) {
+	z.fresh = false
+	s.lastError = z.path + ": " + err.Error()
+	if isConnectionError(err) {
+		return
+	}
+	z.failures++
+	z.retry = now.Add(backoff(z.failures))
+	if z.err != err.Error() {
+		z.err = err.Error()
+		s.say("write", slog.LevelError, "zookeeper: a znode cannot be written; it is tried again", "path", z.path, "error", err)
+	}
+}
+
+// backoff is how long to wait after so many failures in a row.
+func backoff(failures int) time.Duration {
+	return jitter(min(maxRetry, minRetry<<min(failures, 10)))
+}
+
+// jitter is about as long, so that many that begin together do not stay together.
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) + 1 }
