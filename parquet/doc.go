@@ -20,6 +20,9 @@
 //
 // Codecs: none, snappy, gzip, zstd, brotli, lz4_raw and Hadoop's lz4, as far as the library has them.
 //
+// The header of a page is looked at before the library sees it (guard.go), which would allocate what it
+// says: a page can have 256 MiB. What a damaged page without a checksum unpacks to is not bounded.
+//
 // Damage that the format shows is ErrCorrupt. Pages have checksums where the writer made them (parquet-mr
 // does since 1.11); without, a byte flipped in an uncompressed page passes.
 package parquet

@@ -184,12 +184,31 @@ func (r *Reader) nextGroup() error {
 	}
 	for _, n := range []*node{r.keyNode, r.valueNode} {
 		for i := n.first; i < n.first+n.columns; i++ {
-			if r.columns[i] == nil {
-				r.columns[i] = &column{repeated: r.root.leaf(i).rep > 0, pages: chunks[i].Pages()}
+			if r.columns[i] != nil {
+				continue
 			}
+			pages, err := r.pages(chunks[i], i)
+			if err != nil {
+				return err
+			}
+			r.columns[i] = &column{repeated: r.root.leaf(i).rep > 0, pages: pages}
 		}
 	}
 	return nil
+}
+
+// pages returns the pages of a column of the current row group, behind their guard.
+func (r *Reader) pages(chunk parquet.ColumnChunk, column int) (parquet.Pages, error) {
+	columns := r.file.Metadata().RowGroups[r.group].Columns
+	file, ok := chunk.(*parquet.FileColumnChunk)
+	if !ok || column >= len(columns) {
+		return nil, errSchema
+	}
+	g, err := newGuard(r.in, &columns[column].MetaData, r.in.size)
+	if err != nil {
+		return nil, err
+	}
+	return file.PagesFrom(g), nil
 }
 
 // endGroup checks that the columns have no more values than the row group has rows, and closes them.
