@@ -34,6 +34,7 @@ type Server struct {
 	open     connections
 	log      *requestLog // nil: off
 	draining atomic.Bool
+	holding  atomic.Bool
 
 	contentType atomic.Pointer[func(db string) string]
 	databases   atomic.Pointer[map[string]*database]
@@ -108,6 +109,13 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
+// Hold answers requests for keys with 503 until Admit, so that nobody takes a db
+// for missing that is only not open yet. Status and health are answered.
+func (s *Server) Hold() { s.holding.Store(true) }
+
+// Admit ends Hold.
+func (s *Server) Admit() { s.holding.Store(false) }
+
 // Drain makes /readyz fail and tells every client that its connection ends
 // with the next answer. Requests are answered as before.
 func (s *Server) Drain() { s.draining.Store(true) }
@@ -172,6 +180,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		r.fail(http.StatusRequestURITooLong, err.Error())
 	case err != nil:
 		r.fail(http.StatusBadRequest, err.Error())
+	case r.target.route == routeKey && s.holding.Load():
+		ctx.Response.Header.Set("Retry-After", "1")
+		r.fail(http.StatusServiceUnavailable, "this node is starting")
 	case r.target.route == routeKey:
 		r.serveKey()
 	default:
