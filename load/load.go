@@ -85,7 +85,7 @@ func New(src source.Source, store *blocks.Store, m *metrics.Load, opts Options) 
 	if opts.Memory <= 0 {
 		opts.Memory = DefaultMemory
 	}
-	return &Loader{src: src, store: store, metrics: m, opts: opts}
+	return &Loader{src: marked{src}, store: store, metrics: m, opts: opts}
 }
 
 // A job is one call of Load.
@@ -104,7 +104,7 @@ type job struct {
 // Where it fails or ctx is cancelled, finished blocks stay and everything else
 // is removed; all goroutines have ended when Load returns. Errors name the
 // file and the offset, and wrap what they were caused by: ErrCorrupt of the
-// input format, *PartitionError, source.ErrChanged, ENOSPC, ctx's own.
+// input format, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, ctx's own.
 func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) (err error) {
 	ended := l.metrics.Begin(plan.DB)
 	defer func() {

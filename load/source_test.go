@@ -1,0 +1,77 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"testing"
+
+	"sequins/sequencefile"
+	"sequins/shard"
+	"sequins/source"
+)
+
+// Of whatever format a file is and wherever its source fails, the error is the source's; where the file is
+// damaged, it is not.
+func TestErrSource(t *testing.T) {
+	files := map[string][]byte{
+		"part-0":     sequenceFile(t, cut(shard.String, 1, keys(500)...)[0].records, sequencefile.WriterOptions{Compression: sequencefile.Block}),
+		"part-0.spl": sparkeyLog(t, cut(shard.String, 1, keys(500)...)[0].records),
+	}
+	for _, format := range []string{"avro-deflate", "parquet-snappy"} {
+		files[format] = fixtureFile(t, format)
+	}
+	for name, content := range files {
+		w := newWorld(t)
+		w.put(name, content)
+		opts := Options{Fields: Fields{Key: "id"}}
+		plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+		for _, after := range []int{0, 1, len(content) / 2, len(content) - 1} {
+			src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser { return breaks(f, after) }}
+			err := New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil)
+			if !errors.Is(err, ErrSource) || !errors.Is(err, errNetwork) {
+				t.Errorf("%s, after %d bytes: %v", name, after, err)
+			}
+		}
+		changed := append([]byte(nil), content...)
+		for i := len(content) / 3; i < len(content); i += 3 {
+			changed[i] ^= 0x55
+		}
+		w.put(name, changed)
+		plan = check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+		if err := New(w.src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil); err == nil || errors.Is(err, ErrSource) {
+			t.Errorf("%s, damaged: %v", name, err)
+		}
+	}
+}
+
+// breaks is f until so many bytes of it have been read.
+func breaks(f io.ReadCloser, after int) io.ReadCloser {
+	return body{ReadCloser: f, read: func(p []byte) (int, error) {
+		if after == 0 {
+			return 0, errNetwork
+		}
+		n, err := f.Read(p[:min(len(p), after)])
+		after -= n
+		return n, err
+	}}
+}
+
+// Files that are gone, or not what they were, are no errors of the source's; nor is that nobody wants them
+// any more.
+func TestErrSourceOf(t *testing.T) {
+	for err, want := range map[error]bool{
+		errNetwork: true, fs.ErrPermission: true, context.DeadlineExceeded: true,
+		fs.ErrNotExist: false, source.ErrChanged: false, source.ErrCorrupt: false, context.Canceled: false, io.EOF: false, nil: false,
+	} {
+		got := ofSource(err)
+		if errors.Is(got, ErrSource) != want || !errors.Is(got, err) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	w := newWorld(t)
+	if _, err := New(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1"); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrSource) {
+		t.Error(err)
+	}
+}
