@@ -29,11 +29,21 @@ func newCluster() *testCluster {
 	return &testCluster{peers: map[string][]int{}, advertised: map[string][]int{}, changes: make(chan struct{}, 1)}
 }
 
-func (c *testCluster) Owned(db, v string, partitions int) []int {
+func (c *testCluster) Join(context.Context) error { return nil }
+
+func (c *testCluster) Leave() {}
+
+func (c *testCluster) Follow(context.Context, string, string) {}
+
+func (c *testCluster) Forget(db, v string) {}
+
+func (c *testCluster) Surplus(db, v string, held []bool) []int { return nil }
+
+func (c *testCluster) Owned(db, v string, held []bool) []int {
 	if c.owned != nil {
 		return c.owned
 	}
-	return version.Solo{}.Owned(db, v, partitions)
+	return version.Solo{}.Owned(db, v, held)
 }
 
 func (c *testCluster) Peers(db, v string, partition int) []string {
@@ -51,10 +61,13 @@ func (c *testCluster) Advertise(db, v string, partition int) {
 	c.advertised[v] = append(c.advertised[v], partition)
 }
 
-func (c *testCluster) Withdraw(db, v string) {
+func (c *testCluster) Withdraw(db, v string, partitions ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.advertised, v)
+	if len(partitions) == 0 {
+		delete(c.advertised, v)
+	}
+	c.advertised[v] = slices.DeleteFunc(c.advertised[v], func(p int) bool { return slices.Contains(partitions, p) })
 }
 
 func (c *testCluster) Missing(db, v string, held []bool, minReplication int) []int {
@@ -106,6 +119,7 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	must(f.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	must(f.t, n.start(ctx))
+	n.admitted.Store(true)
 	close(n.serving)
 	n.following.Go(func() { n.follow(ctx) })
 	return n, func() {

@@ -111,7 +111,11 @@ func (d *db) begin(b begin) {
 	if err != nil {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
-	start := version.Start{Local: local}
+	served, err := d.node.o.Store.Served(d.name)
+	if err != nil {
+		d.log.Error("it is not known which version was served before the restart", "error", err)
+	}
+	start := version.Start{Local: local, Served: served}
 	switch {
 	case b.gone:
 		d.log.Info("database removed: it is on the disk and not in the source")
@@ -139,6 +143,7 @@ func (d *db) next() {
 	case <-d.survey:
 		for name := range d.live {
 			d.look(name)
+			d.giveUp(name)
 		}
 	case <-d.tick.C:
 		for name, l := range d.loads {
@@ -188,6 +193,7 @@ func (d *db) note(before version.State) {
 	for _, v := range before.Entries {
 		if _, found := d.state.Entry(v.Name); !found {
 			delete(d.facts, v.Name)
+			d.node.o.Cluster.Forget(d.name, v.Name)
 			if v.Status == version.Removing {
 				d.log.Info("version removed", "version", v.Name)
 			}

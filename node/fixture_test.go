@@ -173,7 +173,7 @@ func (f *fixture) remove(path ...string) {
 }
 
 // onDisk lists the versions of a db in the store, and what has not been
-// cleared away.
+// cleared away. A note of which one is served belongs there.
 func (f *fixture) onDisk(db string) string {
 	entries, err := os.ReadDir(filepath.Join(f.store, "data", db))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -181,7 +181,9 @@ func (f *fixture) onDisk(db string) string {
 	}
 	var names []string
 	for _, e := range entries {
-		names = append(names, e.Name())
+		if e.Name() != "SERVED" {
+			names = append(names, e.Name())
+		}
 	}
 	return strings.Join(names, " ")
 }

@@ -24,9 +24,15 @@ const (
 	maxBackoff = 5 * time.Minute
 )
 
-// start finds out what there is, in the source or else on the disk, and opens
-// what is complete. Loads are ordered but do not begin.
+// start joins the cluster, finds out what there is, in the source or else on
+// the disk, and opens what is complete. Loads are ordered but do not begin.
 func (n *Node) start(ctx context.Context) error {
+	if err := n.o.Cluster.Join(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // we are shutting down
+		}
+		return err
+	}
 	local, err := n.o.Store.Databases()
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)
@@ -175,6 +181,9 @@ func (f *follower) forget(d *db) {
 	delete(f.dbs, d.name)
 	f.o.Metrics.Load.Forget(d.name)
 	f.health.forget(d.name)
+	if err := f.o.Store.ForgetServed(d.name); err != nil {
+		d.log.Error("what is left of a database cannot be removed", "error", err)
+	}
 	if f.missed && !f.anyLeaving() {
 		f.missed = false
 		f.Refresh()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"time"
 
 	"sequins/blocks"
 	"sequins/shard"
@@ -56,20 +57,32 @@ func (d *db) seen(l *live) version.Seen {
 	return version.Seen{Version: l.v.Info().Name, Complete: complete, Replicated: replicated}
 }
 
+// owned returns the partitions that this node has to hold.
+func (d *db) owned(l *live) []int {
+	return d.node.o.Cluster.Owned(d.name, l.v.Info().Name, l.v.Held())
+}
+
 // judge says whether this node holds all of a version that it has to, and
 // whether the cluster holds enough of it to switch to it.
 func (d *db) judge(name string, held []bool) (complete, replicated bool) {
 	cluster := d.node.o.Cluster
-	complete = !slices.ContainsFunc(cluster.Owned(d.name, name, len(held)), func(p int) bool {
+	complete = !slices.ContainsFunc(cluster.Owned(d.name, name, held), func(p int) bool {
 		return p < 0 || p >= len(held) || !held[p]
 	})
 	replicated = len(cluster.Missing(d.name, name, held, d.node.o.MinReplication)) == 0
 	return complete, replicated
 }
 
+// followTimeout bounds how long the first look at who holds a version may
+// take. Later the view comes by itself.
+const followTimeout = 10 * time.Second
+
 // open puts a version into the set if it can be answered from without loading
 // anything: because its blocks are here, or because other nodes have them.
 func (d *db) open(name string) version.Event {
+	ctx, cancel := context.WithTimeout(d.ctx, followTimeout)
+	d.node.o.Cluster.Follow(ctx, d.name, name)
+	cancel()
 	l, err := d.openLocal(name)
 	if err == nil && l == nil {
 		l, err = d.openRemote(name)
@@ -202,6 +215,32 @@ func (l *live) openBlock(dir *blocks.Dir, p int) error {
 	}
 	l.open[p], l.records[p], l.bytes[p] = true, props.Records, r.Size()
 	return nil
+}
+
+// giveUp lets go of partitions that others have taken over: they hear of it
+// first, then nothing new is answered from its block, then that is deleted.
+func (d *db) giveUp(name string) {
+	l := d.live[name]
+	if l == nil || d.loads[name] != nil {
+		return
+	}
+	surplus := d.node.o.Cluster.Surplus(d.name, name, l.v.Held())
+	if len(surplus) == 0 {
+		return
+	}
+	d.node.o.Cluster.Withdraw(d.name, name, surplus...)
+	dir, err := d.node.o.Store.Dir(d.name, name)
+	for _, p := range surplus {
+		l.v.Drop(p)
+		l.open[p], l.records[p], l.bytes[p] = false, 0, 0
+		if err == nil {
+			err = dir.RemoveBlock(p)
+		}
+	}
+	d.log.Info("partitions given up: other nodes have taken them over", "version", name, "partitions", surplus)
+	if err != nil {
+		d.log.Error("a block that is not needed any more cannot be removed", "version", name, "error", err)
+	}
 }
 
 // unopened deals with a block that cannot be opened: if it is damaged, it is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ type loading struct {
 	progress load.Progress
 	stage    atomic.Int32
 	ordered  time.Time
+	want     []int // the partitions to be loaded; written before the load's last message
 
 	// The rest belongs to the db's goroutine.
 	manifest    blocks.Manifest // of its plan
@@ -81,15 +83,19 @@ func (d *db) load(ctx context.Context, name string, l *loading) error {
 		return ctx.Err()
 	}
 	l.stage.Store(planning)
+	follow, done := context.WithTimeout(ctx, followTimeout)
+	n.o.Cluster.Follow(follow, d.name, name)
+	done()
 	loader := d.loader()
 	plan, err := loader.Plan(ctx, d.name, name)
 	if err != nil {
 		return err
 	}
-	answer := make(chan error, 1)
+	answer := make(chan goAhead, 1)
 	d.send(planned{name, manifest(plan), plan.Partitioner, answer})
 	select {
-	case err = <-answer:
+	case a := <-answer:
+		l.want, err = a.want, a.err
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -97,8 +103,7 @@ func (d *db) load(ctx context.Context, name string, l *loading) error {
 		return err
 	}
 	l.stage.Store(copying)
-	want := n.o.Cluster.Owned(d.name, name, plan.Partitions)
-	return loader.Load(ctx, plan, want, &l.progress)
+	return loader.Load(ctx, plan, l.want, &l.progress)
 }
 
 // planned asks whether a load may go on with its plan.
@@ -106,7 +111,13 @@ type planned struct {
 	name        string
 	manifest    blocks.Manifest
 	partitioner shard.Partitioner
-	answer      chan<- error
+	answer      chan<- goAhead
+}
+
+// goAhead says which partitions a load is to load, or why it is not to.
+type goAhead struct {
+	want []int
+	err  error
 }
 
 // tell implements message.
@@ -118,14 +129,14 @@ func (p planned) tell(d *db) {
 	d.handle(version.Planned{Version: p.name, Changed: changed})
 	switch now := d.live[p.name]; {
 	case now == nil:
-		p.answer <- context.Canceled // it was superseded meanwhile
+		p.answer <- goAhead{err: context.Canceled} // it was superseded meanwhile
 	case !now.manifest.SamePlan(p.manifest):
-		p.answer <- errChanged
+		p.answer <- goAhead{err: errChanged}
 	default:
 		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,
 			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,
 			"waited", time.Since(l.ordered).Round(time.Millisecond))
-		p.answer <- nil
+		p.answer <- goAhead{want: d.owned(now)}
 	}
 }
 
@@ -194,6 +205,7 @@ func (m loaded) tell(d *db) {
 	if live := d.live[m.name]; live != nil {
 		d.openBlocks(live)
 		d.handle(d.seen(live))
+		ended.Outdated = !slices.Equal(l.want, d.owned(live))
 	}
 	delete(d.loads, m.name)
 	if len(d.loads) == 0 {

@@ -22,6 +22,13 @@ import (
 // versions when all connections have been closed.
 const releaseTimeout = 5 * time.Second
 
+// silentStart is how long clients wait for an answer of a node that starts;
+// then it says that it does.
+const silentStart = time.Second
+
+// starting is why a node is not ready that has not opened anything yet.
+const starting = "it is starting: it joins the cluster and opens what is on its disk"
+
 // A Node follows a source and serves what is in it. Set, Status, Ready,
 // Refresh and Apply may be called from any goroutine, at any time.
 type Node struct {
@@ -39,7 +46,8 @@ type Node struct {
 
 	slots     chan struct{}  // one for each load that runs
 	listings  chan struct{}  // one for each database whose versions are being listed
-	serving   chan struct{}  // closed when requests are being answered; loads begin then
+	serving   chan struct{}  // closed when keys are being answered; loads begin then
+	admitted  atomic.Bool    // likewise
 	servers   sync.WaitGroup // the goroutines that answer on the listeners
 	following sync.WaitGroup // follow, all dbs, and upkeep
 
@@ -82,6 +90,7 @@ func New(o Options) (*Node, error) {
 	n.patience, n.giveUp = context.WithCancel(context.Background())
 	n.health.init()
 	n.server = server.New(n, o.Server)
+	n.server.Hold()
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
 		n.debug = &http.Server{Handler: server.DebugHandler(o.Debug), ReadHeaderTimeout: 10 * time.Second}
@@ -96,11 +105,18 @@ func (n *Node) Run(ctx context.Context) error {
 	defer stop()
 	failed := make(chan error, 2)
 
+	serve := sync.OnceFunc(func() { n.serve(failed) })
+	slow := time.AfterFunc(silentStart, serve)
 	interrupted := context.AfterFunc(ctx, stop)
 	err := n.start(work)
 	interrupted()
+	if !slow.Stop() {
+		serve() // it has begun, or will have when this returns
+	}
 	if err == nil {
-		n.serve(failed)
+		n.server.Admit()
+		n.admitted.Store(true)
+		serve()
 		close(n.serving)
 		n.following.Go(func() { n.follow(work) })
 		n.following.Go(func() { n.sweep(work) })
@@ -113,7 +129,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return errors.Join(err, n.shutdown(stop))
 }
 
-// serve answers on the listeners, until shutdown or an error.
+// serve answers on the listeners, until shutdown or an error. Requests for keys have to wait for the start to
+// be over: the server refuses them until then.
 func (n *Node) serve(failed chan<- error) {
 	n.servers.Go(func() { failed <- n.server.Serve(n.o.Listener) })
 	n.log.Info("serving", "address", n.o.Listener.Addr().String())
@@ -131,7 +148,7 @@ func (n *Node) serve(failed chan<- error) {
 // shutdown ends everything, from the outside to the inside.
 func (n *Node) shutdown(stop context.CancelFunc) error {
 	n.log.Info("shutting down")
-	n.withdraw()
+	n.o.Cluster.Leave() // other nodes ask somebody else from now on
 	n.server.Drain()
 
 	stop() // cancels loads, and everything else that works in the background
@@ -155,15 +172,6 @@ func (n *Node) shutdown(stop context.CancelFunc) error {
 	errs = append(errs, n.o.Store.Close())
 	n.log.Info("shut down")
 	return errors.Join(errs...)
-}
-
-// withdraw tells other nodes to ask somebody else from now on.
-func (n *Node) withdraw() {
-	for _, d := range *n.catalog.Load() {
-		for name := range d.view.Load().versions {
-			n.o.Cluster.Withdraw(d.name, name)
-		}
-	}
 }
 
 // Set implements server.Catalog.

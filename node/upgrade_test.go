@@ -162,9 +162,10 @@ func TestErrorThenRepaired(t *testing.T) {
 	f.put("fruit", "2", 3, fruit...) // with other files than before, and partly loaded by the old plan
 	r.Refresh()
 	r.serves("fruit", "2")
-	if s := r.node("fruit", "2"); s.State != "ACTIVE" || s.Error != "" || len(s.Partitions) != 3 {
-		t.Errorf("repaired: %+v", s)
-	}
+	r.eventually("it is repaired in the status, too", func() bool {
+		s := r.node("fruit", "2")
+		return s.State == "ACTIVE" && s.Error == "" && len(s.Partitions) == 3
+	})
 	for _, key := range fruit {
 		if got := r.get("/fruit/" + key); got.body != key+" of 2" {
 			t.Errorf("%s: %+v", key, got)

@@ -182,6 +182,9 @@ func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 // ready if it serves all that it has. A db without a version that exists yet
 // does not count: there is nothing that any node could serve.
 func (n *Node) Ready() (bool, string) {
+	if !n.admitted.Load() {
+		return false, starting
+	}
 	dbs := *n.catalog.Load()
 	if r := n.health.report(); len(dbs) == 0 && r.refreshed.IsZero() {
 		return false, fmt.Sprintf("the source has not been read yet: %v", r.err)

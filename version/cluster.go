@@ -1,28 +1,49 @@
 package version
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
-// Cluster is what a node knows of the others. Every method answers from a view
-// that is kept up to date elsewhere and never blocks. All of them may be called
-// from several goroutines at a time.
+// Cluster is what a node knows of the others, and what it tells them. Peers is
+// on the way of requests; it and all the others but Join and Follow answer from
+// a view that is kept up to date elsewhere, and never wait. All of them may be
+// called from several goroutines at a time.
 type Cluster interface {
+	// Join makes the node known to the others, and returns when it knows them,
+	// or when ctx ends.
+	Join(ctx context.Context) error
+	// Leave takes back all that has been told, within a few seconds. Nothing
+	// is called after it.
+	Leave()
+
+	// Follow begins to keep a view of who holds what of a version, and returns
+	// when there is one, or when ctx ends. It goes on until Forget.
+	Follow(ctx context.Context, db, version string)
+	Forget(db, version string)
+
 	// Owned returns the partitions of a version that this node has to hold, in
-	// ascending order.
-	Owned(db, version string, partitions int) []int
+	// ascending order. held says of each partition of the version whether this
+	// node holds it. The answer stays the same unless Changes says otherwise.
+	Owned(db, version string, held []bool) []int
 
 	// Peers returns the addresses (host:port) of the other nodes that hold a
 	// partition. The result is not to be changed.
 	Peers(db, version string, partition int) []string
 
 	// Advertise tells the others that this node holds a partition. Withdraw
-	// takes that back for all partitions of a version.
+	// takes that back, for all partitions of a version if none is named.
 	Advertise(db, version string, partition int)
-	Withdraw(db, version string)
+	Withdraw(db, version string, partitions ...int)
 
 	// Missing returns the partitions of a version that have fewer than
 	// minReplication replicas, in ascending order. held says of each partition
 	// of the version whether this node holds it, which counts for one.
 	Missing(db, version string, held []bool, minReplication int) []int
+
+	// Surplus returns the partitions that this node holds and need not hold
+	// any more, since all those that have to do.
+	Surplus(db, version string, held []bool) []int
 
 	// Linger returns how long a version that has been replaced has to stay
 	// after the last request for it, for the sake of nodes that have not
@@ -40,9 +61,21 @@ type Solo struct{}
 
 var _ Cluster = Solo{}
 
+// Join returns at once: there is nobody to be met.
+func (Solo) Join(context.Context) error { return nil }
+
+// Leave does nothing: there is nobody to be told.
+func (Solo) Leave() {}
+
+// Follow returns at once.
+func (Solo) Follow(ctx context.Context, db, version string) {}
+
+// Forget does nothing.
+func (Solo) Forget(db, version string) {}
+
 // Owned returns all partitions.
-func (Solo) Owned(db, version string, partitions int) []int {
-	all := make([]int, partitions)
+func (Solo) Owned(db, version string, held []bool) []int {
+	all := make([]int, len(held))
 	for p := range all {
 		all[p] = p
 	}
@@ -52,11 +85,11 @@ func (Solo) Owned(db, version string, partitions int) []int {
 // Peers returns none.
 func (Solo) Peers(db, version string, partition int) []string { return nil }
 
-// Advertise does nothing: there is nobody to be told.
+// Advertise does nothing.
 func (Solo) Advertise(db, version string, partition int) {}
 
 // Withdraw does nothing.
-func (Solo) Withdraw(db, version string) {}
+func (Solo) Withdraw(db, version string, partitions ...int) {}
 
 // Missing returns the partitions that are not held. One replica is all there
 // can be, whatever minReplication asks for.
@@ -69,6 +102,9 @@ func (Solo) Missing(db, version string, held []bool, minReplication int) []int {
 	}
 	return missing
 }
+
+// Surplus returns none.
+func (Solo) Surplus(db, version string, held []bool) []int { return nil }
 
 // Linger returns 0.
 func (Solo) Linger(time.Duration) time.Duration { return 0 }

@@ -21,9 +21,10 @@ func (m *machine) decide() {
 
 // activate switches to the newest version that is ready, if that is forward.
 func (m *machine) activate() {
+	m.judgeServed()
 	for i := len(m.Entries) - 1; i >= 0; i-- {
 		v := &m.Entries[i]
-		if v.Name <= m.Current {
+		if v.Name <= m.Current || v.Name < m.Served {
 			return
 		}
 		if v.Live && v.Replicated && v.Exit == Staying {
@@ -35,6 +36,18 @@ func (m *machine) activate() {
 			}
 			return
 		}
+	}
+}
+
+// judgeServed gives up on the version that was served before a restart when it
+// cannot be had any more: it has gone from the source, or could not be loaded.
+// As long as the source has not been read, nothing is known to be lost.
+func (m *machine) judgeServed() {
+	if m.Current != "" || m.Read && !slices.Contains(m.Listed, m.Served) {
+		m.Served = ""
+	}
+	if v := m.entry(m.Served); v != nil && v.Work == Resting && v.Reason != "" && !(v.Live && v.Replicated) {
+		m.Served = ""
 	}
 }
 

@@ -12,6 +12,7 @@ type (
 		Local  []string // versions with files in the local store
 		Listed []string // the source's versions, ascending; those that do not exist yet are left out
 		Read   bool     // whether the source could be read
+		Served string   // the version that clients were answered from before a restart, if known
 	}
 	// Listed says that the source was read again (a refresh). A refresh that
 	// could not read the source is no event.
@@ -39,6 +40,8 @@ type (
 	LoadEnded struct {
 		Version string
 		Err     string
+		// Outdated: what this node has to hold has changed since the load began.
+		Outdated bool
 	}
 	// Corrupted says that a block of a version is damaged.
 	Corrupted struct {

@@ -91,7 +91,11 @@ func (m *machine) noteStart(e Start) {
 	for _, name := range e.Local {
 		m.add(name).Local = true
 	}
+	m.Served = e.Served
 	names := slices.Sorted(slices.Values(e.Local))
+	if e.Served != "" && !e.Read && !slices.Contains(names, e.Served) {
+		names = append(names, e.Served) // other nodes may have it
+	}
 	if e.Read {
 		m.Read, m.Listed = true, newest(e.Listed)
 		names = m.Listed
@@ -165,6 +169,7 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 		fail(v, e.Err)
 	case v.Complete:
 		v.Reason = ""
+	case e.Outdated:
 	case v.Retried:
 		fail(v, "the load has ended and partitions are still missing")
 	default:

@@ -39,8 +39,8 @@ func here(v string) Seen      { return Seen{v, true, true} }   // all of it is h
 func partly(v string) Seen    { return Seen{v, false, false} } // some of it
 func elsewhere(v string) Seen { return Seen{v, false, true} }  // other nodes have all of it
 func waiting(v string) Seen   { return Seen{v, true, false} }  // this node is done, others are not
-func ok(v string) LoadEnded   { return LoadEnded{v, ""} }
-func bad(v string) LoadEnded  { return LoadEnded{v, "bad"} }
+func ok(v string) LoadEnded   { return LoadEnded{Version: v} }
+func bad(v string) LoadEnded  { return LoadEnded{Version: v, Err: "bad"} }
 func list(v ...string) Listed { return Listed{v} }
 func source(v ...string) Start {
 	return Start{Listed: v, Read: true}
@@ -120,6 +120,40 @@ var scripts = map[string][]step{
 		{Idle{"1"}, "close 1", "1:REMOVING 2:BUILDING"},
 		{Closed{"1"}, "", "1:REMOVING 2:BUILDING"},
 		{ok("1"), "delete 1", "1:REMOVING 2:BUILDING"},
+	},
+	"what was served before a restart is not gone back from": {
+		{Start{Local: []string{"1", "2"}, Listed: []string{"1", "2"}, Read: true, Served: "2"},
+			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{here("1"), "", "1:PREPARED 2:BUILDING"},
+		{Planned{"2", false}, "prepare 2", "1:PREPARED 2:PREPARED"},
+		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
+	},
+	"what was served before a restart cannot be had any more": {
+		{Start{Local: []string{"1", "2"}, Listed: []string{"1", "2"}, Read: true, Served: "2"},
+			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{here("1"), "", "1:PREPARED 2:BUILDING"},
+		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"},
+	},
+	"what was served before a restart was taken back": {
+		{Start{Local: []string{"1", "2"}, Listed: []string{"1"}, Read: true, Served: "2"},
+			"open 1, delete 2", "1:AVAILABLE 2:REMOVING"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:REMOVING"},
+	},
+	"what was served before a restart is not gone back from while the source is away, and other nodes may have it": {
+		{Start{Local: []string{"1"}, Served: "2"}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
+		{elsewhere("2"), "activate 2, load 2", "1:PREPARED 2:ACTIVE*"},
+	},
+	"a load that was overtaken by a change of what has to be held is not an attempt": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{Absent{"1"}, "load 1", "1:BUILDING"},
+		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
+		{LoadEnded{Version: "1", Outdated: true}, "load 1", "1:PREPARED"},
+		{LoadEnded{Version: "1", Outdated: true}, "load 1", "1:PREPARED"},
+		{ok("1"), "load 1", "1:PREPARED"},
+		{ok("1"), "", "1:ERROR"},
 	},
 	"the version that loads has gone from the source": {
 		{source("1"), "open 1", "1:AVAILABLE"},
@@ -324,7 +358,7 @@ func TestNext(t *testing.T) {
 
 func TestReasons(t *testing.T) {
 	s, _ := Next(State{}, source("1"))
-	for _, e := range []Event{Absent{"1"}, LoadEnded{"1", "part-00000 is truncated"}, list("1")} {
+	for _, e := range []Event{Absent{"1"}, LoadEnded{Version: "1", Err: "part-00000 is truncated"}, list("1")} {
 		s, _ = Next(s, e)
 	}
 	if v, found := s.Entry("1"); !found || v.Status != Building || v.Reason != "part-00000 is truncated" {

@@ -330,7 +330,7 @@ func TestReportsNeverBlock(t *testing.T) {
 
 func TestSolo(t *testing.T) {
 	var c Cluster = Solo{}
-	if diff := cmp.Diff([]int{0, 1, 2}, c.Owned("db", "1", 3)); diff != "" {
+	if diff := cmp.Diff([]int{0, 1, 2}, c.Owned("db", "1", make([]bool, 3))); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]int{0, 2}, c.Missing("db", "1", []bool{false, true, false}, 2)); diff != "" {

@@ -108,6 +108,10 @@ type State struct {
 	// Current is the version that clients are answered from, or "". While the
 	// database exists it only ever grows.
 	Current string
+	// Served is the version that clients were answered from before a restart.
+	// Nothing older becomes active while it can be had. "" once that has been
+	// decided.
+	Served string
 	// Listed are the newest versions of the source when it was last read, in
 	// ascending order, at most Newest.
 	Listed []string

@@ -30,7 +30,7 @@ type Info struct {
 }
 
 // A Version is one version that can be read, as far as it is here. Put,
-// SetDamaged, Retire and Close are for the goroutine that owns the database;
+// Drop, SetDamaged, Retire and Close are for the goroutine that owns the database;
 // readers use Handles.
 type Version struct {
 	info    Info
@@ -86,6 +86,17 @@ func (v *Version) Put(partition int, b Block) error {
 		v.replaced = append(v.replaced, old.Block)
 	}
 	return nil
+}
+
+// Drop makes a partition unreadable here: other nodes have it. Its block is closed together with the
+// version, since it may be being read from.
+func (v *Version) Drop(partition int) {
+	if partition < 0 || partition >= len(v.blocks) {
+		return
+	}
+	if old := v.blocks[partition].Swap(nil); old != nil {
+		v.replaced = append(v.replaced, old.Block)
+	}
 }
 
 // SetDamaged says that the block of a partition does not count any more. It

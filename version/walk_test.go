@@ -45,10 +45,13 @@ func (w *world) start() {
 		w.disk[v] = true
 		w.held[v] = w.rnd.IntN(3) > 0
 	}
+	if all := append(slices.Clone(w.source), local...); len(all) > 0 && w.rnd.IntN(2) == 0 {
+		w.served = all[w.rnd.IntN(len(all))]
+	}
 	if w.rnd.IntN(4) == 0 {
-		w.feed(Start{Local: local})
+		w.feed(Start{Local: local, Served: w.served})
 	} else {
-		w.feed(Start{Local: local, Listed: w.source, Read: true})
+		w.feed(Start{Local: local, Listed: w.source, Read: true, Served: w.served})
 	}
 }
 

@@ -30,6 +30,7 @@ type world struct {
 	answered []string // every version that was ever activated
 	queue    []Event  // answers that come before anything else
 	gone     bool
+	served   string // before the restart that this walk begins with
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -97,6 +98,10 @@ func (w *world) carryOut(a Action) {
 		w.answer(w.seen(v))
 	case Activate:
 		w.must(a, w.live[v] && v > w.current && (!w.solo || w.held[v]))
+		if len(w.answered) == 0 && v < w.served {
+			lost, known := w.state.Entry(w.served)
+			w.must(a, w.state.Read && !slices.Contains(w.state.Listed, w.served) || known && lost.Reason != "")
+		}
 		w.current = v
 		w.answered = append(w.answered, v)
 	case SetAside:
@@ -246,5 +251,5 @@ func (w *world) endLoad(v, err string) {
 	}
 	delete(w.loads, v)
 	delete(w.planned, v)
-	w.feed(LoadEnded{v, err})
+	w.feed(LoadEnded{Version: v, Err: err})
 }

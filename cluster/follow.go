@@ -1,0 +1,205 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sequins/zk"
+)
+
+// A following is one version that the node concerns itself with.
+type following struct {
+	key
+	children *zk.Children
+	ended    chan struct{}
+	end      func() // closes ended, once
+
+	// replicas are the addresses of other nodes, by partition. It is never
+	// changed, only replaced.
+	replicas atomic.Pointer[[][]string]
+	// malformed znodes have been told of.
+	malformed atomic.Bool
+
+	// sufficed: all partitions have had enough replicas for a switch.
+	sufficed atomic.Bool
+
+	// The rest is held by the Cluster's mutex.
+	advertised map[int]bool
+	division   *division // nil until Owned has been called
+	ripe       bool      // the division has stood for Converge
+	lackSince  time.Time // when replicas were first found missing; zero if none are
+}
+
+// Follow implements version.Cluster.
+func (c *Cluster) Follow(ctx context.Context, db, version string) {
+	f := c.follow(key{db, version})
+	select {
+	case <-f.children.Seen():
+		c.update(f)
+	case <-f.ended:
+	case <-ctx.Done():
+	}
+}
+
+// follow returns what is known of a version, from now on if it was not before.
+// After Leave nobody keeps that up to date.
+func (c *Cluster) follow(k key) *following {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := (*c.versions.Load())[k]; f != nil {
+		return f
+	}
+	f := &following{key: k, ended: make(chan struct{}), advertised: make(map[int]bool)}
+	f.end = sync.OnceFunc(func() { close(f.ended) })
+	f.replicas.Store(new([][]string))
+	f.children = c.o.Session.Watch(zk.VersionDir(k.db, k.version), false)
+	c.replace(func(m map[key]*following) { m[k] = f })
+	c.running.Go(func() { c.watch(f) })
+	return f
+}
+
+// watch keeps the view of a version until it is forgotten.
+func (c *Cluster) watch(f *following) {
+	defer f.children.Stop()
+	for {
+		select {
+		case <-f.children.Changes():
+			c.update(f)
+			c.changed()
+		case <-f.ended:
+			return
+		case <-c.stop:
+			return
+		}
+	}
+}
+
+// update works out who holds what from what the znodes are now.
+func (c *Cluster) update(f *following) {
+	replicas, malformed := parseReplicas(f.children.Entries(), c.o.Addr)
+	if malformed != "" && f.malformed.CompareAndSwap(false, true) {
+		c.log.Warn("a znode that makes no sense is ignored", "db", f.db, "version", f.version, "error", malformed)
+	}
+	f.replicas.Store(&replicas)
+}
+
+// maxPartitions bounds the table that a znode's name can make.
+const maxPartitions = 1 << 20
+
+// parseReplicas makes the table of who holds what, without this node itself,
+// and says what was wrong with the last znode that makes no sense.
+func parseReplicas(entries []zk.Entry, self string) (replicas [][]string, malformed string) {
+	for _, e := range entries {
+		p, addr, err := zk.ParsePartition(e.Name)
+		if err != nil {
+			malformed = err.Error()
+			continue
+		}
+		if p >= maxPartitions {
+			malformed = e.Name + ": there is no such partition"
+			continue
+		}
+		if addr == self {
+			continue
+		}
+		if p >= len(replicas) {
+			replicas = append(replicas, make([][]string, p+1-len(replicas))...)
+		}
+		replicas[p] = append(replicas[p], addr)
+	}
+	return replicas, malformed
+}
+
+// find returns what is known of a version; nil if it is not followed.
+func (c *Cluster) find(db, version string) *following {
+	return (*c.versions.Load())[key{db, version}]
+}
+
+// Peers implements version.Cluster.
+func (c *Cluster) Peers(db, version string, partition int) []string {
+	if f := c.find(db, version); f != nil {
+		return f.peers(partition)
+	}
+	return nil
+}
+
+func (f *following) peers(partition int) []string {
+	replicas := *f.replicas.Load()
+	if uint(partition) >= uint(len(replicas)) {
+		return nil
+	}
+	return replicas[partition]
+}
+
+// Missing implements version.Cluster.
+func (c *Cluster) Missing(db, version string, held []bool, minReplication int) []int {
+	f := c.find(db, version)
+	var missing []int
+	for p, here := range held {
+		n := 0
+		if f != nil {
+			n = len(f.peers(p))
+		}
+		if here {
+			n++
+		}
+		if n < minReplication {
+			missing = append(missing, p)
+		}
+	}
+	if f != nil && len(missing) == 0 {
+		f.sufficed.Store(true)
+	}
+	return missing
+}
+
+// Forget implements version.Cluster.
+func (c *Cluster) Forget(db, version string) {
+	c.mu.Lock()
+	f := c.find(db, version)
+	if f == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.replace(func(m map[key]*following) { delete(m, f.key) })
+	c.mu.Unlock()
+	f.end()
+	c.withdraw(f)
+	c.o.Session.Prune(zk.VersionDir(db, version))
+}
+
+// Advertise implements version.Cluster.
+func (c *Cluster) Advertise(db, version string, partition int) {
+	f := c.find(db, version)
+	if f == nil {
+		f = c.follow(key{db, version})
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left {
+		return
+	}
+	f.advertised[partition] = true
+	c.o.Session.Publish(zk.PartitionPath(db, version, partition, c.o.Addr), nil)
+}
+
+// Withdraw implements version.Cluster.
+func (c *Cluster) Withdraw(db, version string, partitions ...int) {
+	if f := c.find(db, version); f != nil {
+		c.withdraw(f, partitions...)
+	}
+}
+
+func (c *Cluster) withdraw(f *following, partitions ...int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for p := range f.advertised {
+		if len(partitions) == 0 || slices.Contains(partitions, p) {
+			c.o.Session.Unpublish(zk.PartitionPath(f.db, f.version, p, c.o.Addr))
+			delete(f.advertised, p)
+		}
+	}
+}
