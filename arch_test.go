@@ -25,11 +25,12 @@ type room struct {
 // what its row names. A new package gets a row here before it gets a file.
 var house = []room{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "version", "load", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
+	{"cmd/sequins", []string{"config", "node", "cluster", "proxy", "zk", "version", "load", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
 		"sequencefile", "sparkey", "internal/fsys"}},
 	{"config", nil},
 	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "internal/fsys"}},
-	{"server", []string{"version", "shard", "blocks", "metrics"}},
+	{"server", []string{"version", "proxy", "shard", "blocks", "metrics"}},
+	{"cluster", []string{"zk", "shard"}},
 	{"version", []string{"shard", "blocks"}},
 	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics", "internal/fsys",
 		"internal/render"}},
@@ -52,6 +53,7 @@ var house = []room{
 	{"sparkey", nil},
 	{"avro", []string{"internal/render"}},
 	{"parquet", []string{"internal/render"}},
+	{"proxy", []string{"metrics"}},
 	{"metrics", nil},
 	{"internal/fsys", nil},
 	{"internal/render", nil},

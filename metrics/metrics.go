@@ -1,5 +1,6 @@
 // Package metrics owns the numbers that a node shows to Prometheus: counters
-// and histograms of requests and of loads, and gauges of the versions.
+// and histograms of requests, of loads and of what peers are asked, and gauges
+// of the versions.
 //
 // What is counted on the way of a GET costs nanoseconds: the server takes a
 // *Requests once per db, and then only adds to counters of its own stripe
@@ -22,6 +23,8 @@ type Metrics struct {
 	Server *Server
 	// Load counts what is loaded from the source.
 	Load *Load
+	// Proxy counts what other nodes are asked.
+	Proxy *Proxy
 
 	registry *prometheus.Registry
 }
@@ -29,9 +32,9 @@ type Metrics struct {
 // New returns metrics that are all zero, with those of the Go runtime and of
 // the process beside them.
 func New() *Metrics {
-	m := &Metrics{Server: newServer(), Load: newLoad(), registry: prometheus.NewRegistry()}
+	m := &Metrics{Server: newServer(), Load: newLoad(), Proxy: new(Proxy), registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(
-		m.Server, m.Load,
+		m.Server, m.Load, m.Proxy,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

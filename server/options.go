@@ -4,10 +4,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"sequins/metrics"
+	"sequins/proxy"
 	"sequins/version"
 )
 
@@ -27,13 +27,11 @@ type Catalog interface {
 
 // Proxy asks other nodes for what is not here. A single node has none.
 type Proxy interface {
-	// Fetch asks the peers (host:port, in any order, at least one) with method
-	// and header for path, as it came, and "?proxy=<version>", and returns the
-	// first usable answer and the peer that gave it. Its body is to be closed.
-	// Fetch bounds its time itself. An error is context.DeadlineExceeded
-	// (errors.Is) where the peers took too long, context.Canceled where ctx
-	// ended; any other one means that nobody had it.
-	Fetch(ctx context.Context, peers []string, version, method, path string, header http.Header) (resp *http.Response, peer string, err error)
+	// Fetch asks the peers of q and returns the first usable answer, whose body
+	// is to be closed. It bounds its time itself and does not keep q. An error is
+	// context.DeadlineExceeded (errors.Is) where the peers took too long,
+	// context.Canceled where ctx ended; any other one means that nobody had it.
+	Fetch(ctx context.Context, q *proxy.Query) (*proxy.Answer, error)
 }
 
 // Timeouts are how long a client may take.

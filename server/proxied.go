@@ -1,79 +1,71 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
+
+	"sequins/proxy"
 )
 
-// What goes with a request to a peer, and what of its answer to the client.
 var (
-	forwarded = []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"}
-	returned  = []string{"Last-Modified", "Etag", "Content-Type", "Content-Range", "Accept-Ranges"}
+	keyProxiedTo   = []byte("X-Sequins-Proxied-To")
+	keyContentType = []byte("Content-Type")
 )
+
+// forwarded are the names of what goes with a request to a peer: its conditions
+// and range, and the trace that it is part of.
+var forwarded = []string{
+	"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range",
+	"Traceparent", "Tracestate",
+}
 
 // fetch answers with what a peer says. An error means that nothing has been
-// answered yet. A peer is asked for this very version; one that answers from
-// another is broken, and not passed on.
+// answered yet. A peer is asked for this very version.
 func (r *request) fetch(h *heads, peers []string) error {
-	resp, peer, err := r.s.opts.Proxy.Fetch(r.s.ending, peers, h.version,
-		string(r.ctx.Method()), string(r.target.path), r.forwarded())
+	r.query = proxy.Query{Peers: peers, Head: r.ctx.IsHead(), Path: r.target.path, Version: h.version, Fields: r.forwarded()}
+	answer, err := r.s.opts.Proxy.Fetch(r.s.ending, &r.query)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
-			r.s.trouble("asking peers", "target", r.escaped(), "version", h.version, "peers", peers, "error", err)
+			r.s.trouble("asking peers", "target", r.escaped(), "peers", peers, "error", err)
 		}
 		return err
 	}
-	if v := resp.Header.Get("X-Sequins-Version"); v != h.version || !usable(resp) {
-		resp.Body.Close() //nolint:errcheck // it is thrown away
-		err := fmt.Errorf("peer %s answers with status %d from version %q instead of %q", peer, resp.StatusCode, v, h.version)
-		r.s.trouble("asking peers", "target", r.escaped(), "error", err)
-		return err
-	}
-	r.pass(h, resp, peer)
+	r.pass(h, answer)
 	return nil
 }
 
-// usable says whether an answer can be passed on: it is one about a key, and
-// says how long it is.
-func usable(resp *http.Response) bool {
-	switch resp.StatusCode {
-	case http.StatusOK, http.StatusPartialContent:
-		return resp.ContentLength >= 0
-	case http.StatusNotFound, http.StatusNotModified, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
-		return true
-	}
-	return false
-}
-
-// forwarded are the headers that a peer needs.
-func (r *request) forwarded() http.Header {
-	header := make(http.Header)
-	if !hasConditions(r.ctx.Request.Header.RawHeaders()) {
-		return header
-	}
-	for _, name := range forwarded {
-		if lines := r.ctx.Request.Header.PeekAll(name); len(lines) > 0 {
-			header.Set(name, string(bytes.Join(lines, []byte(", "))))
+// forwarded finds the headers that a peer needs.
+func (r *request) forwarded() []proxy.Field {
+	fields := r.query.Fields[:0]
+	for name, value := range r.ctx.Request.Header.All() {
+		for _, f := range forwarded {
+			if string(name) == f {
+				fields = append(fields, proxy.Field{Name: f, Value: value})
+			}
 		}
 	}
-	return header
+	return fields
 }
 
 // pass sends a peer's answer on.
-func (r *request) pass(h *heads, resp *http.Response, peer string) {
+func (r *request) pass(h *heads, a *proxy.Answer) {
+	r.answered = a.Body
+	r.code = a.Status
+	r.ctx.SetStatusCode(r.code)
 	header := &r.ctx.Response.Header
 	header.SetCanonical(keyVersion, h.versionValue)
-	header.Set("X-Sequins-Proxied-To", peer)
-	for _, name := range returned {
-		if v := resp.Header.Get(name); v != "" {
-			header.Set(name, v)
+	header.SetBytesK(keyProxiedTo, a.Peer)
+	set := func(key, value []byte) {
+		if len(value) > 0 {
+			header.SetCanonical(key, value)
 		}
 	}
-	r.code = resp.StatusCode
-	r.ctx.SetStatusCode(r.code)
+	set(keyETag, a.Header.ETag)
+	set(keyLastModified, a.Header.LastModified)
+	set(keyRanges, a.Header.AcceptRanges)
+	set(keyContentRange, a.Header.ContentRange)
+	set(keyContentType, a.Header.ContentType)
 	switch {
 	case r.code == http.StatusNotFound:
 		r.fail(r.code, "no such key")
@@ -82,10 +74,12 @@ func (r *request) pass(h *heads, resp *http.Response, peer string) {
 	case r.code == http.StatusNotModified:
 	case r.ctx.IsHead():
 		r.ctx.Response.SkipBody = true
-		header.SetContentLength(int(resp.ContentLength))
+		header.SetContentLength(int(a.Length))
+	case a.Value != nil:
+		r.small.Reset(a.Value)
+		r.bytes = a.Length
+		r.stream(&r.small, int(a.Length))
 	default:
-		r.stream(&peerBody{r: r, src: resp.Body}, int(resp.ContentLength))
-		return
+		r.stream(&peerBody{r: r}, int(a.Length))
 	}
-	resp.Body.Close() //nolint:errcheck // it has been answered without
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/metrics"
+	"sequins/proxy"
 	"sequins/version"
 )
 
@@ -24,6 +26,8 @@ type request struct {
 
 	db     *database       // nil until it is known
 	handle *version.Handle // to be released at the end
+	// answered is a peer's answer, to be closed at the end; nil mostly.
+	answered io.ReadCloser
 	// streaming: the end of the body is that of the request; see stream.
 	streaming bool
 	small     smallBody
@@ -34,6 +38,7 @@ type request struct {
 	buf     []byte // holds what of the target had to be decoded
 	etag    []byte
 	scratch blocks.Scratch
+	query   proxy.Query // what peers are asked
 }
 
 func (r *request) begin(ctx *fasthttp.RequestCtx, start time.Time) {
@@ -61,6 +66,10 @@ func (r *request) end() {
 	s := r.s
 	if r.handle != nil {
 		r.handle.Release()
+	}
+	if r.answered != nil {
+		r.answered.Close() //nolint:errcheck // it has been passed on, or cannot be
+		r.answered = nil
 	}
 	d := time.Since(r.start)
 	s.opts.Metrics.End(r.stripe)

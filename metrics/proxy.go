@@ -1,0 +1,84 @@
+package metrics
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Outcome is how an attempt to get an answer from a peer has ended.
+type Outcome uint8
+
+// The outcomes of an attempt.
+const (
+	ProxyOK        Outcome = iota // its answer was used
+	ProxyAbsent                   // the peer lacks the version or the partition
+	ProxyError                    // no connection, a broken one, or an answer that cannot be used
+	ProxyTimeout                  // no answer when the time for the request was over
+	ProxyCancelled                // another one was faster, or the request was given up
+	outcomes
+)
+
+var outcomeLabels = [outcomes]string{"ok", "absent", "error", "timeout", "cancelled"}
+
+// proxyStages are the first attempt for a request, the second, and all others.
+var proxyStages = [...]string{"1", "2", "3+"}
+
+// Proxy counts what other nodes are asked. It is a prometheus.Collector and
+// safe for concurrent use.
+type Proxy struct {
+	attempts [len(proxyStages)][outcomes]atomic.Uint64
+	inFlight atomic.Int64
+	opened   atomic.Uint64
+	open     atomic.Int64
+}
+
+// Begin counts an attempt as in flight, until Done.
+func (p *Proxy) Begin() { p.inFlight.Add(1) }
+
+// Done counts an attempt that has ended. Stage is 1 for the first attempt for a
+// request.
+func (p *Proxy) Done(stage int, o Outcome) {
+	p.inFlight.Add(-1)
+	p.attempts[min(max(stage, 1), len(proxyStages))-1][min(o, outcomes-1)].Add(1)
+}
+
+// Opened counts a connection to a peer, which is open until Closed.
+func (p *Proxy) Opened() {
+	p.opened.Add(1)
+	p.open.Add(1)
+}
+
+// Closed is the end of a connection to a peer.
+func (p *Proxy) Closed() { p.open.Add(-1) }
+
+var (
+	descAttempts = prometheus.NewDesc("sequins_proxy_attempts_total",
+		"Attempts to get an answer from a peer, by their place among those for one request and by outcome.",
+		[]string{"stage", "outcome"}, nil)
+	descAttemptsInFlight = prometheus.NewDesc("sequins_proxy_attempts_in_flight",
+		"Attempts that wait for a peer now.", nil, nil)
+	descPeerConnsOpened = prometheus.NewDesc("sequins_proxy_connections_opened_total",
+		"Connections that were opened to peers.", nil, nil)
+	descPeerConns = prometheus.NewDesc("sequins_proxy_connections",
+		"Connections to peers that are open now.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (p *Proxy) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descAttempts, descAttemptsInFlight, descPeerConnsOpened, descPeerConns} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (p *Proxy) Collect(ch chan<- prometheus.Metric) {
+	for stage, label := range proxyStages {
+		for o, outcome := range outcomeLabels {
+			count(ch, descAttempts, p.attempts[stage][o].Load(), label, outcome)
+		}
+	}
+	emit(ch, descAttemptsInFlight, float64(p.inFlight.Load()))
+	count(ch, descPeerConnsOpened, p.opened.Load())
+	emit(ch, descPeerConns, float64(p.open.Load()))
+}

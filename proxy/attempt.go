@@ -1,0 +1,192 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"sequins/metrics"
+)
+
+// attempt is one peer being asked.
+type attempt struct {
+	*race
+	peer  *peer
+	stage int // 1 for the first of a race
+	began time.Time
+	conn  *conn // on which it has been asked, nil before
+	fresh bool  // take no old connection any more: one has failed
+}
+
+// What answers there are, beside those that can be used.
+var (
+	errAbsent   = errors.New("it does not have the version or the partition")
+	errRefused  = errors.New("it answers with an error")
+	errUnusable = errors.New("its answer cannot be used")
+	errLost     = errors.New("the race was over before it could be asked")
+)
+
+// judge says whether the answer can be used.
+func (a *attempt) judge() error {
+	h := &a.conn.header
+	switch h.status {
+	case http.StatusOK, http.StatusPartialContent:
+		if h.length < 0 {
+			return fmt.Errorf("%w: status %d without a length", errUnusable, h.status)
+		}
+	case http.StatusNotFound, http.StatusNotModified, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
+		if len(h.Version) == 0 {
+			return errAbsent // it knows no such db
+		}
+	case http.StatusNotImplemented:
+		return errAbsent
+	default:
+		if h.status >= 500 {
+			return fmt.Errorf("%w: status %d", errRefused, h.status)
+		}
+		return fmt.Errorf("%w: status %d", errUnusable, h.status)
+	}
+	if string(h.Version) != a.version {
+		return fmt.Errorf("%w: it is from version %.80q", errUnusable, h.Version)
+	}
+	return nil
+}
+
+// beside is an attempt on a goroutine of its own. It ends when it has told the race, or when
+// that is over.
+func (a attempt) beside() {
+	err := a.ask()
+	switch {
+	case err == nil:
+		a.observeTime()
+	case errors.Is(err, errLate), errors.Is(err, errLost):
+		// There is nothing to tell: when an answer is late the time of the
+		// race is over, too, or will be in a moment.
+		a.drop()
+		<-a.over
+		a.count(a.lost)
+		return
+	default:
+		err = a.fail(err)
+	}
+	select {
+	case a.results <- result{a.conn, err}:
+		if err == nil {
+			a.count(metrics.ProxyOK)
+		}
+	case <-a.over:
+		if err == nil {
+			a.count(a.lost)
+			a.conn.done()
+		}
+	}
+}
+
+// ask waits for the answer, which has to be asked for first if it was not yet.
+func (a *attempt) ask() error {
+	err := a.await()
+	if a.stale(err) {
+		a.drop()
+		err = a.await()
+	}
+	if err == nil {
+		err = a.judge()
+	}
+	return err
+}
+
+func (a *attempt) await() error {
+	if a.conn != nil {
+		if err := a.conn.until(a.deadline, 0); err != nil {
+			return err
+		}
+		return a.conn.await()
+	}
+	if err := a.connect(); err != nil {
+		return err
+	}
+	a.conn.out = append(a.conn.out[:0], a.request...)
+	return a.conn.ask(a.head, a.deadline, 0)
+}
+
+// stale says that an attempt has failed because the connection was an old one,
+// which the peer had closed meanwhile. The next one is new.
+func (a *attempt) stale(err error) bool {
+	if a.conn == nil || !a.conn.pooled || a.fresh || !errors.Is(err, errUnanswered) {
+		return false
+	}
+	a.fresh = true
+	return true
+}
+
+// connect gets a connection, and waits for one while the race lasts.
+func (a *attempt) connect() (err error) {
+	select {
+	case a.peer.slots <- struct{}{}:
+	case <-a.over:
+		return errLost
+	}
+	if !a.fresh {
+		a.conn = a.peer.take(time.Now())
+	}
+	if a.conn == nil {
+		if a.conn, err = a.peer.dial(); err != nil {
+			a.peer.leave()
+			return err
+		}
+	}
+	select {
+	case <-a.over: // the next race may have the connection
+		a.peer.release(a.conn, true)
+		a.conn = nil
+		return errLost
+	default:
+		return nil
+	}
+}
+
+// observe takes up a success.
+func (a *attempt) observe() {
+	a.observeTime()
+	a.count(metrics.ProxyOK)
+}
+
+func (a *attempt) observeTime() {
+	a.conn.since = time.Now()
+	a.peer.observe(a.conn.since.Sub(a.began), errLate)
+}
+
+// fail takes up a failure, gives the connection back, and returns the error with
+// the peer's name.
+func (a *attempt) fail(err error) error {
+	outcome := metrics.ProxyError
+	switch {
+	case errors.Is(err, errAbsent):
+		outcome = metrics.ProxyAbsent
+		a.conn.done()
+	case errors.Is(err, errUnusable):
+		a.conn.done()
+	case errors.Is(err, errRefused):
+		a.peer.observe(a.c.stage, err)
+		a.conn.done()
+	default:
+		a.drop()
+		if !errors.Is(err, errClosed) {
+			a.peer.failed(err)
+		}
+	}
+	a.count(outcome)
+	return fmt.Errorf("peer %s: %w", a.peer.addr, err)
+}
+
+// drop gives the connection up, if there is one, on which no answer is whole: it
+// is closed.
+func (a *attempt) drop() {
+	if a.conn != nil {
+		a.conn.done()
+		a.conn = nil
+	}
+}
+
+func (a *attempt) count(o metrics.Outcome) { a.c.metrics.Done(a.stage, o) }

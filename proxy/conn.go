@@ -1,0 +1,237 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// readBuffer takes an answer's header, whose limit it is, and with it most
+	// values.
+	readBuffer = 8 << 10
+	// maxWhole is what an answer may have as its body to be taken whole before
+	// it counts.
+	maxWhole = 64 << 10
+	// pieceTime is how long a peer may take for the next piece of a larger one.
+	pieceTime = 10 * time.Second
+)
+
+var (
+	// errLate says that the deadline has passed while an answer was waited for;
+	// it may still come.
+	errLate = errors.New("no answer in time")
+	// errUnanswered says that the connection ended before the first byte of an
+	// answer.
+	errUnanswered = errors.New("the connection ended without an answer")
+	errTooLarge   = fmt.Errorf("a header of more than %d bytes", readBuffer)
+)
+
+// conn is a connection to a peer. It is used by one attempt at a time.
+type conn struct {
+	net.Conn
+	peer     *peer
+	raw      syscall.RawConn // nil where there is no socket
+	deadline time.Time       // that is set
+	since    time.Time       // when the last answer came
+	pooled   bool            // it has been idle
+
+	out      []byte // the request
+	buf      []byte // the answer is buf[:w]; its body begins at start, 0 until the header is there
+	w        int
+	start    int
+	searched int // so much of buf holds no end of the header
+	header   header
+	head     bool   // it is one to HEAD
+	body     []byte // of an answer that is taken whole: where it goes to
+	have     int    // so much of body is there
+	large    *[]byte
+	streamed int64 // so much of a body that is not taken whole has been read
+}
+
+// largeBodies are buffers for bodies that do not fit into a connection's own.
+var largeBodies = sync.Pool{New: func() any { b := make([]byte, maxWhole); return &b }}
+
+func newConn(nc net.Conn, p *peer) *conn {
+	c := &conn{Conn: nc, peer: p, buf: make([]byte, readBuffer)}
+	socket := nc
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok { // of TLS
+		socket = t.NetConn()
+	}
+	if s, ok := socket.(syscall.Conn); ok {
+		c.raw, _ = s.SyscallConn() // an error comes again with the first use
+	}
+	return c
+}
+
+// ask sends the request in out, to which it adds the peer's name, and waits for
+// the answer until the deadline. What ends before the first byte of an answer is
+// errUnanswered. After errLate await may
+// be called again; after any other error the connection is of no use.
+func (c *conn) ask(head bool, deadline time.Time, slack time.Duration) error {
+	c.head, c.w, c.start, c.searched, c.have, c.streamed = head, 0, 0, 0, 0, 0
+	c.header, c.body = header{}, nil
+	c.out = append(append(c.out, c.peer.addr...), "\r\n\r\n"...)
+	if err := c.until(deadline, slack); err != nil {
+		return fmt.Errorf("%w: %w", errUnanswered, err)
+	}
+	if _, err := c.Write(c.out); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errUnanswered, err)
+	}
+	return c.await()
+}
+
+// until sets the deadline of what follows. One that is set already and at most
+// slack too early is kept: the runtime takes a lock and moves a timer for each.
+func (c *conn) until(deadline time.Time, slack time.Duration) error {
+	if d := deadline.Sub(c.deadline); d >= 0 && d <= slack {
+		return nil
+	}
+	c.deadline = deadline
+	return c.SetDeadline(deadline)
+}
+
+// await waits for an answer's header, and for its body unless that is large.
+func (c *conn) await() error {
+	for c.start == 0 {
+		if n := headerEnd(c.buf[:c.w], c.searched); n > 0 {
+			if err := c.begin(n); err != nil {
+				return err
+			}
+			break
+		}
+		if c.w == len(c.buf) {
+			return errTooLarge
+		}
+		c.searched = c.w
+		n, err := c.receive(c.buf[c.w:])
+		c.w += n
+		if err != nil {
+			return err
+		}
+	}
+	for c.have < len(c.body) {
+		n, err := c.receive(c.body[c.have:])
+		c.have += n
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin takes up a header of n bytes, and what of the body came with it.
+func (c *conn) begin(n int) (err error) {
+	if c.header, err = parseHeader(c.buf[:n]); err != nil {
+		return err
+	}
+	c.start = n
+	size := c.size()
+	if size < 0 || size > maxWhole {
+		return nil
+	}
+	c.body = c.buf[n:]
+	if int(size) > len(c.body) {
+		c.large = largeBodies.Get().(*[]byte)
+		c.body = *c.large
+		copy(c.body, c.buf[n:c.w])
+	}
+	c.body = c.body[:size]
+	c.have = min(c.w-n, int(size))
+	return nil
+}
+
+// size is how long the body is, -1 if that is not known.
+func (c *conn) size() int64 {
+	if c.head || c.header.status == 204 || c.header.status == 304 {
+		return 0
+	}
+	return c.header.length
+}
+
+// whole says that all of the answer is here.
+func (c *conn) whole() bool {
+	return c.start > 0 && c.body != nil && c.have == len(c.body)
+}
+
+// receive reads into p. It does not return both nothing and no error.
+func (c *conn) receive(p []byte) (int, error) {
+	n, err := c.Read(p)
+	switch {
+	case n > 0:
+		return n, nil // an error comes again
+	case err == nil:
+		return 0, io.ErrNoProgress
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return 0, errLate
+	case c.w == 0:
+		return 0, fmt.Errorf("%w: %w", errUnanswered, err)
+	case err == io.EOF:
+		return 0, io.ErrUnexpectedEOF
+	}
+	return 0, err
+}
+
+// stream reads of a body that is not taken whole.
+func (c *conn) stream(p []byte) (int, error) {
+	left := c.header.length - c.streamed
+	if left <= 0 {
+		return 0, io.EOF
+	}
+	if int64(len(p)) > left {
+		p = p[:left]
+	}
+	n, err := 0, error(nil)
+	if early := c.buf[c.start:c.w]; c.streamed < int64(len(early)) {
+		n = copy(p, early[c.streamed:])
+	} else if err = c.untilNextPiece(); err == nil {
+		n, err = c.receive(p)
+	}
+	c.streamed += int64(n)
+	if err != nil {
+		return n, fmt.Errorf("peer %s, after %d bytes of %d: %w", c.peer.addr, c.streamed, c.header.length, err)
+	}
+	return n, nil
+}
+
+func (c *conn) untilNextPiece() error {
+	return c.until(time.Now().Add(pieceTime), pieceTime/10)
+}
+
+// reusable says whether another request may be sent: the answer has been read,
+// and nothing but the answer.
+func (c *conn) reusable() bool {
+	if c.start == 0 || c.header.closing {
+		return false
+	}
+	if c.body != nil {
+		return c.have == len(c.body) && (c.large != nil || c.w == c.start+len(c.body))
+	}
+	return c.header.length >= 0 && c.streamed == c.header.length
+}
+
+// done ends the use of the connection. It is kept for the next one if it can
+// be, and closed otherwise.
+func (c *conn) done() {
+	keep := c.reusable()
+	if c.large != nil {
+		largeBodies.Put(c.large)
+		c.large = nil
+	}
+	c.body = nil
+	if cap(c.out) > readBuffer {
+		c.out = nil
+	}
+	if keep && c.streamed > 0 {
+		c.since = time.Now()
+	}
+	c.peer.release(c, keep)
+}

@@ -1,0 +1,204 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Header is what matters of an answer's header. What was not sent is empty. The
+// slices are valid until the answer's body is read or closed.
+type Header struct {
+	Version      []byte // X-Sequins-Version
+	ContentType  []byte
+	ETag         []byte
+	LastModified []byte
+	ContentRange []byte
+	AcceptRanges []byte
+}
+
+// header is an answer's header, taken apart.
+type header struct {
+	Header
+	status  int
+	length  int64 // of the body, as it was announced; -1 if it was not
+	closing bool  // the connection ends with this answer
+}
+
+var (
+	errStatusLine = errors.New("malformed status line")
+	errInterim    = errors.New("an interim answer that was not asked for")
+	errField      = errors.New("malformed header field")
+	errLength     = errors.New("malformed or repeated Content-Length")
+)
+
+// headerEnd is the length of the header at the beginning of b, 0 if it is not
+// whole: it ends with an empty line. The first searched bytes hold no end.
+func headerEnd(b []byte, searched int) int {
+	for i := max(0, searched-3); ; {
+		n := bytes.IndexByte(b[i:], '\n')
+		if n < 0 {
+			return 0
+		}
+		i += n + 1
+		if i < len(b) && b[i] == '\n' {
+			return i + 1
+		}
+		if i+1 < len(b) && b[i] == '\r' && b[i+1] == '\n' {
+			return i + 2
+		}
+	}
+}
+
+// parseHeader takes a whole header apart, with the empty line at its end. It is
+// stricter than it would have to be: peers are sequins, and what is odd is
+// broken. The result points into b.
+func parseHeader(b []byte) (header, error) {
+	h := header{length: -1}
+	line, rest := cutLine(b)
+	if err := h.statusLine(line); err != nil {
+		return h, err
+	}
+	chunked := false
+	for {
+		line, rest = cutLine(rest)
+		if len(line) == 0 {
+			break
+		}
+		colon := bytes.IndexByte(line, ':')
+		if colon <= 0 || line[0] == ' ' || line[0] == '\t' || line[colon-1] == ' ' || line[colon-1] == '\t' {
+			return h, errField
+		}
+		if err := h.field(line[:colon], trim(line[colon+1:]), &chunked); err != nil {
+			return h, err
+		}
+	}
+	if chunked { // whatever else it says of its length
+		h.length, h.closing = -1, true
+	}
+	return h, nil
+}
+
+// cutLine cuts the first line off, which ends with LF or CR LF.
+func cutLine(b []byte) (line, rest []byte) {
+	n := bytes.IndexByte(b, '\n')
+	if n < 0 {
+		return nil, nil
+	}
+	line, rest = b[:n], b[n+1:]
+	if n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line, rest
+}
+
+// statusLine reads "HTTP/1.1 200 OK".
+func (h *header) statusLine(line []byte) error {
+	const proto = "HTTP/1."
+	if len(line) < len(proto)+5 || string(line[:len(proto)]) != proto || line[len(proto)+1] != ' ' {
+		return fmt.Errorf("%w: %.40q", errStatusLine, line)
+	}
+	minor, code, rest := line[len(proto)], line[len(proto)+2:len(proto)+5], line[len(proto)+5:]
+	for _, c := range code {
+		h.status = 10*h.status + int(c-'0')
+		if c < '0' || c > '9' {
+			return fmt.Errorf("%w: %.40q", errStatusLine, line)
+		}
+	}
+	switch {
+	case minor != '0' && minor != '1', len(rest) > 0 && rest[0] != ' ', h.status < 100:
+		return fmt.Errorf("%w: %.40q", errStatusLine, line)
+	case h.status < 200:
+		return errInterim
+	}
+	h.closing = minor == '0'
+	return nil
+}
+
+// field takes one field up. Of those that are repeated the first counts.
+func (h *header) field(name, value []byte, chunked *bool) error {
+	var keep *[]byte
+	switch len(name) {
+	case len("ETag"):
+		keep = h.named(name, "ETag", &h.ETag)
+	case len("Connection"):
+		if bytes.EqualFold(name, []byte("Connection")) {
+			h.closing = h.closing || hasToken(value, "close")
+		}
+	case len("Content-Type"):
+		keep = h.named(name, "Content-Type", &h.ContentType)
+	case len("Content-Range"):
+		keep = h.named(name, "Content-Range", &h.ContentRange)
+		if keep == nil {
+			keep = h.named(name, "Last-Modified", &h.LastModified)
+		}
+		if keep == nil {
+			keep = h.named(name, "Accept-Ranges", &h.AcceptRanges)
+		}
+	case len("Content-Length"):
+		if bytes.EqualFold(name, []byte("Content-Length")) {
+			return h.contentLength(value)
+		}
+	case len("X-Sequins-Version"):
+		keep = h.named(name, "X-Sequins-Version", &h.Version)
+		*chunked = *chunked || bytes.EqualFold(name, []byte("Transfer-Encoding"))
+	}
+	if keep == nil || *keep != nil {
+		return nil
+	}
+	for _, c := range value {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return fmt.Errorf("%w: %s has a control character", errField, name)
+		}
+	}
+	*keep = value
+	return nil
+}
+
+// named returns to if name is that of its field.
+func (h *header) named(name []byte, field string, to *[]byte) *[]byte {
+	if bytes.EqualFold(name, []byte(field)) {
+		return to
+	}
+	return nil
+}
+
+// contentLength reads a Content-Length, of which there may be one.
+func (h *header) contentLength(value []byte) error {
+	if h.length >= 0 || len(value) == 0 {
+		return errLength
+	}
+	h.length = 0
+	for _, c := range value {
+		d := int64(c - '0')
+		if c < '0' || c > '9' || h.length > (math.MaxInt64-d)/10 {
+			return errLength
+		}
+		h.length = 10*h.length + d
+	}
+	return nil
+}
+
+// hasToken looks for a token in a comma-separated list.
+func hasToken(list []byte, token string) bool {
+	for len(list) > 0 {
+		var item []byte
+		item, list, _ = bytes.Cut(list, []byte{','})
+		if bytes.EqualFold(trim(item), []byte(token)) {
+			return true
+		}
+	}
+	return false
+}
+
+// trim cuts off the white space that may stand around a value.
+func trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
+}

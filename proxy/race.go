@@ -1,0 +1,207 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"sequins/metrics"
+)
+
+// race is one Fetch.
+type race struct {
+	c        *Client
+	q        *Query // until Fetch returns: not for goroutines, which may outlive it
+	version  string
+	head     bool
+	began    time.Time
+	deadline time.Time
+
+	rest    []string // who has not been thought of
+	few     [3]string
+	failing []*peer // who is to be asked last
+	stages  int     // attempts that have begun
+
+	// What follows is for attempts beside the caller: see run.
+	request []byte
+	results chan result
+	over    chan struct{}   // closed when Fetch returns
+	lost    metrics.Outcome // of the attempts that have not ended by then
+	pending int
+	newest  *peer // the one that the stage's time runs for
+	errs    []error
+
+	answer Answer
+	body   body
+}
+
+// result is what has come of an attempt: a connection with a usable answer, or
+// an error.
+type result struct {
+	conn *conn
+	err  error
+}
+
+// next draws the next peer to ask: at random among those that are well, after
+// them those that are failing. It returns nil when all have been asked.
+func (r *race) next() *peer {
+	for n := len(r.rest); n > 0; n = len(r.rest) {
+		i := 0
+		if n > 1 {
+			i = rand.IntN(n)
+		}
+		addr := r.rest[i]
+		r.rest[i] = r.rest[n-1]
+		r.rest = r.rest[:n-1]
+		p := r.c.peer(addr)
+		switch {
+		case p == nil: // the client is closed
+		case p.failing(r.began):
+			r.failing = append(r.failing, p)
+		default:
+			return p
+		}
+	}
+	n := len(r.failing)
+	if n == 0 {
+		return nil
+	}
+	p := r.failing[n-1]
+	r.failing = r.failing[:n-1]
+	return p
+}
+
+// draw makes an attempt of the next peer. It has to be counted as done once.
+func (r *race) draw() (a attempt, ok bool) {
+	p := r.next()
+	if p == nil {
+		return a, false
+	}
+	r.stages++
+	r.newest = p
+	r.c.metrics.Begin()
+	return attempt{race: r, peer: p, stage: r.stages, began: r.began}, true
+}
+
+// begin makes the first attempt on the caller's goroutine, if that needs to wait
+// for nothing but the answer, and for no longer than one stage.
+func (r *race) begin(ctx context.Context) (*Answer, error) {
+	a, ok := r.draw()
+	if !ok {
+		return nil, r.nobody()
+	}
+	if a.conn = a.peer.tryTake(r.began); a.conn == nil {
+		r.launch(a)
+		return r.run(ctx)
+	}
+	c := a.conn
+	c.out = r.q.appendTo(c.out[:0])
+	err := c.ask(r.head, r.began.Add(r.c.stage), r.c.slack)
+	if err == nil {
+		err = a.judge()
+	}
+	switch {
+	case err == nil:
+		a.observe()
+		return r.win(c), nil
+	case errors.Is(err, errLate):
+		a.peer.observe(r.c.stage, err)
+		r.launch(a)
+		r.another()
+	case a.stale(err):
+		a.drop()
+		r.launch(a)
+	default:
+		r.errs = append(r.errs, a.fail(err))
+	}
+	return r.run(ctx)
+}
+
+// run goes on where the first attempt alone is not enough, until one wins, none
+// is left, or the time is over.
+func (r *race) run(ctx context.Context) (*Answer, error) {
+	r.prepare()
+	defer close(r.over)
+	stage, end := time.NewTimer(r.c.stage), time.NewTimer(time.Until(r.deadline))
+	defer stage.Stop()
+	defer end.Stop()
+	for {
+		if r.pending == 0 && !r.another() {
+			return nil, r.nobody()
+		}
+		select {
+		case res := <-r.results:
+			r.pending--
+			if res.err == nil {
+				return r.win(res.conn), nil
+			}
+			r.errs = append(r.errs, res.err)
+			if r.another() {
+				stage.Reset(r.c.stage)
+			}
+		case <-stage.C:
+			r.newest.observe(r.c.stage, errLate)
+			if r.another() {
+				stage.Reset(r.c.stage)
+			}
+		case <-end.C:
+			r.lost = metrics.ProxyTimeout
+			return nil, r.complain(context.DeadlineExceeded)
+		case <-ctx.Done():
+			return nil, r.complain(ctx.Err())
+		}
+	}
+}
+
+// prepare makes what attempts beside the caller need.
+func (r *race) prepare() {
+	if r.over == nil {
+		r.request = r.q.appendTo(nil)
+		r.results = make(chan result)
+		r.over = make(chan struct{})
+		r.lost = metrics.ProxyCancelled
+	}
+}
+
+// another begins an attempt at the next peer, if there is one.
+func (r *race) another() bool {
+	a, ok := r.draw()
+	if ok {
+		a.began = time.Now()
+		r.launch(a)
+	}
+	return ok
+}
+
+// launch has an attempt go on beside the caller.
+func (r *race) launch(a attempt) {
+	r.prepare()
+	if !r.c.start(a.beside) {
+		r.errs = append(r.errs, a.fail(errClosed))
+		return
+	}
+	r.pending++
+}
+
+// win makes the answer on a connection that of the race.
+func (r *race) win(c *conn) *Answer {
+	h := &c.header
+	r.body = body{conn: c}
+	r.answer = Answer{Peer: c.peer.addr, Status: h.status, Length: h.length, Header: h.Header, Value: c.body, Body: &r.body}
+	return &r.answer
+}
+
+func (r *race) nobody() error { return r.complain(ErrNoPeers) }
+
+// complain says what has become of the attempts, in one line.
+func (r *race) complain(err error) error {
+	var all strings.Builder
+	for _, e := range r.errs {
+		fmt.Fprintf(&all, "; %v", e)
+	}
+	return fmt.Errorf("asking peers for version %s (%d asked, no answer from %d within %v): %w%s",
+		r.version, r.stages, r.pending, time.Since(r.began).Round(time.Millisecond), err, all.String())
+}
