@@ -222,7 +222,7 @@ func client(t testing.TB, o Options) *Client {
 	t.Helper()
 	o, _ = quiet(o)
 	c := New(o)
-	t.Cleanup(c.Close)
+	t.Cleanup(func() { c.Close() })
 	return c
 }
 
