@@ -14,6 +14,15 @@ import (
 	"syscall"
 )
 
+// Build makes the program, as Start does, for tests that later run where Maven has no network.
+func Build() error {
+	dir, err := findTestdata()
+	if err != nil {
+		return err
+	}
+	return build(filepath.Join(dir, "harness"))
+}
+
 // build compiles the Java program in dir, unless what lies in dir/target was compiled from the same sources. Test packages run side by side,
 // so it works under a lock.
 func build(dir string) error {

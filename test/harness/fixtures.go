@@ -73,19 +73,27 @@ func FixturesDir(t testing.TB) string {
 	return filepath.Join(testdata(t), "fixtures")
 }
 
-// testdata finds the module's testdata from the working directory, which for a test is its package's.
 func testdata(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
+	dir, err := findTestdata()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// findTestdata finds the module's testdata from the working directory, which for a test is its package's.
+func findTestdata() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
-			return filepath.Join(d, "testdata")
+			return filepath.Join(d, "testdata"), nil
 		}
 		if d == filepath.Dir(d) {
-			t.Fatalf("harness: no go.mod above %s", dir)
+			return "", fmt.Errorf("harness: no go.mod above %s", dir)
 		}
 	}
 }

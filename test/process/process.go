@@ -30,9 +30,16 @@ var build struct {
 	err  error
 }
 
+// Override names the environment variable with the path of a binary to test in place of one built
+// from this tree.
+const Override = "SEQUINS_BINARY"
+
 // Binary builds cmd/sequins, once in a test process, and returns its path.
 func Binary(t testing.TB) string {
 	t.Helper()
+	if path := os.Getenv(Override); path != "" {
+		return path
+	}
 	build.once.Do(func() {
 		dir, err := os.MkdirTemp("", "sequins-binary-")
 		if err != nil {
@@ -40,17 +47,23 @@ func Binary(t testing.TB) string {
 			return
 		}
 		build.path = filepath.Join(dir, "sequins")
-		cmd := exec.Command("go", "build", "-o", build.path, "./cmd/sequins")
-		cmd.Dir = Root()
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			build.err = fmt.Errorf("go build ./cmd/sequins: %w\n%s", err, out)
-		}
+		build.err = Build(build.path)
 	})
 	if build.err != nil {
 		t.Fatal(build.err)
 	}
 	return build.path
+}
+
+// Build builds cmd/sequins into a file; args are further ones to go build.
+func Build(path string, args ...string) error {
+	cmd := exec.Command("go", append(append([]string{"build", "-o", path}, args...), "./cmd/sequins")...)
+	cmd.Dir = Root()
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
+	}
+	return nil
 }
 
 // RemoveBinary deletes what Binary built; call it at the end of TestMain.
@@ -69,10 +82,11 @@ func Root() string {
 // Config describes one node. Source and Store are directories.
 type Config struct {
 	Source, Store string
-	Addr          string   // "" picks a free port of 127.0.0.1
+	Addr, Debug   string   // of the two listeners; "" picks a free port of 127.0.0.1
 	Extra         string   // further lines of sequins.conf, before any section
 	Sections      string   // and sections
 	Prefix        []string // a command in front of the binary, such as taskset
+	Binary        string   // "" is that of this tree
 }
 
 // Node is one running sequins.
@@ -147,16 +161,21 @@ func Start(t testing.TB, c Config) *Node {
 // Launch starts a node and does not wait for it.
 func Launch(t testing.TB, c Config) *Node {
 	t.Helper()
-	n := &Node{Addr: c.Addr, Debug: FreeAddr(t), done: make(chan struct{})}
-	if n.Addr == "" {
-		n.Addr = FreeAddr(t)
+	n := &Node{Addr: c.Addr, Debug: c.Debug, done: make(chan struct{})}
+	for _, addr := range []*string{&n.Addr, &n.Debug} {
+		if *addr == "" {
+			*addr = FreeAddr(t)
+		}
+	}
+	if c.Binary == "" {
+		c.Binary = Binary(t)
 	}
 	conf := filepath.Join(t.TempDir(), "sequins.conf")
 	text := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = %q\n%s\n[debug]\nbind = %q\npprof = true\n%s\n", c.Source, c.Store, n.Addr, c.Extra, n.Debug, c.Sections)
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := append(append([]string{}, c.Prefix...), Binary(t), "--config", conf)
+	args := append(append([]string{}, c.Prefix...), c.Binary, "--config", conf)
 	n.cmd = exec.Command(args[0], args[1:]...)
 	n.cmd.Stdout, n.cmd.Stderr = &n.log, &n.log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
