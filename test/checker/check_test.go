@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -214,11 +216,20 @@ func TestSave(t *testing.T) {
 	if h.Events[0].At > h.Events[1].At || h.Now() < h.Events[1].At {
 		t.Errorf("time runs backwards: %+v", h.Events)
 	}
-	path := filepath.Join(t.TempDir(), "new", "history.jsonl")
+	path := filepath.Join(t.TempDir(), "new", "history.jsonl.gz")
 	if err := h.Save(path); err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,11 @@
 //   - no answer, or a late one, from a node that nobody had touched;
 //   - a node that is still behind a while after the last fault.
 //
-// Save keeps a history in a file, one line of JSON for each read and event.
+// Save keeps a history in a file, one line of JSON for each event and read.
 package checker
 
 import (
-	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"os"
@@ -124,8 +124,8 @@ func (h *History) Add(reads []Read) {
 	h.Reads = append(h.Reads, reads...)
 }
 
-// Save writes the history to a file: first the events, then the reads. It makes
-// the directory if there is none.
+// Save writes the history to a file, compressed by gzip: first the events, then
+// the reads. It makes the directory if there is none.
 func (h *History) Save(path string) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,7 +137,8 @@ func (h *History) Save(path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	w := bufio.NewWriter(f)
+	w := gzip.NewWriter(f)
+	defer func() { err = errors.Join(err, w.Close()) }()
 	enc := json.NewEncoder(w)
 	for _, e := range h.Events {
 		if err := enc.Encode(e); err != nil {
@@ -149,5 +150,5 @@ func (h *History) Save(path string) (err error) {
 			return err
 		}
 	}
-	return w.Flush()
+	return nil
 }
