@@ -222,7 +222,7 @@ func client(t testing.TB, o Options) *Client {
 	t.Helper()
 	o, _ = quiet(o)
 	c := New(o)
-	t.Cleanup(func() { c.Close() })
+	t.Cleanup(c.Close)
 	return c
 }
 

@@ -100,8 +100,8 @@ func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn,
 }
 
 // Close cuts all connections, also those that an answer is still read from, and
-// waits for what runs. Every Fetch from now on fails. The error is always nil.
-func (c *Client) Close() error {
+// waits for what runs. Every Fetch from now on fails.
+func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
 	peers := *c.peers.Load()
@@ -112,7 +112,6 @@ func (c *Client) Close() error {
 		p.close()
 	}
 	c.running.Wait()
-	return nil
 }
 
 // start runs f beside the caller. It returns false if the client is closed.
