@@ -57,6 +57,7 @@ type facts struct {
 	created  time.Time // first seen by this node, maybe before a restart
 	found    time.Time // first seen by this process
 	activeAt time.Time
+	retries  retries
 }
 
 // begin says how a db begins.
@@ -184,7 +185,7 @@ func (d *db) note(before version.State) {
 			log.Info("version found")
 		}
 		if v.Reason != "" && (v.Failed && !old.Failed) {
-			log.Error("version failed; it will be tried again at the next refresh", "state", v.Status, "error", v.Reason)
+			log.Error("version failed; it will be tried again, at the next refresh at the latest", "state", v.Status, "error", v.Reason)
 		}
 		if v.Status == version.Removing && old.Status != version.Removing {
 			log.Info("version superseded or withdrawn", "was", old.Status)

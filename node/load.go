@@ -212,4 +212,5 @@ func (m loaded) tell(d *db) {
 		d.tick.Stop()
 	}
 	d.handle(ended)
+	d.retryLater(m.name, m.err)
 }

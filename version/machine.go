@@ -71,6 +71,8 @@ func (m *machine) note(e Event) {
 		m.noteLoadEnded(e)
 	case Corrupted:
 		m.noteCorrupted(e)
+	case Retry:
+		m.noteRetry(e.Version)
 	case Idle:
 		if v := m.entry(e.Version); v != nil && v.Exit == Lingering {
 			m.close(v)
@@ -177,7 +179,7 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 	}
 }
 
-// fail stops all attempts until the next refresh. A version that clients are
+// fail stops all attempts until the next refresh or Retry. A version that clients are
 // answered from stays that.
 func fail(v *Entry, reason string) {
 	v.Reason, v.Failed = reason, true

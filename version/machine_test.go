@@ -291,6 +291,17 @@ var scripts = map[string][]step{
 		{ok("1"), "", "1:ACTIVE*"},
 		{list("1"), "load 1", "1:ACTIVE*"},
 	},
+	"a retry is a refresh for one version": {
+		{source("1", "2", "3"), "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE"},
+		{Absent{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"},
+		{Retry{"3"}, "", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"}, // it is under way
+		{bad("3"), "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Retry{"2"}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Retry{"9"}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Retry{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"},
+		{bad("3"), "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+	},
 	"in a cluster the switch does not wait for this node's own load": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},

@@ -90,7 +90,7 @@ type Entry struct {
 	Complete bool
 	// Replicated: every partition has enough replicas, in this node's view.
 	Replicated bool
-	// Failed: nothing more is tried before the next refresh.
+	// Failed: nothing more is tried before the next refresh or Retry.
 	Failed bool
 	// Retried: a load that ended without completing it has been repeated since
 	// the last refresh.

@@ -227,6 +227,11 @@ func (w *world) possible() []func() {
 			can(func() { w.feed(Corrupted{v, w.rnd.IntN(3)}) })
 		}
 	}
+	for _, v := range w.state.Entries {
+		if v.Failed {
+			can(func() { w.feed(Retry{v.Name}) })
+		}
+	}
 	for _, v := range sorted(w.lingers) {
 		can(func() { delete(w.lingers, v); w.feed(Idle{v}) })
 	}
