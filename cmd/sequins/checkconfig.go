@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -39,7 +38,7 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	if path == "" {
 		return errNoConfig()
 	}
-	c, warnings, err := config.Load(path)
+	_, warnings, err := config.Load(path)
 	for _, w := range warnings {
 		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
 			return err
@@ -48,9 +47,6 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := supported(&c); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
 	_, err = fmt.Fprintf(out, "%s is good\n", path)
 	return err
 }
@@ -58,13 +54,4 @@ func checkConfig(out, warn io.Writer, args []string) error {
 func errNoConfig() error {
 	return fmt.Errorf("there is no configuration: neither %s exists; name one, or give --source",
 		strings.Join(config.SearchPath, " nor "))
-}
-
-// supported says what a valid configuration asks for and this program cannot do.
-func supported(c *config.Config) error {
-	var missing []error
-	if c.Sharding.Enabled {
-		missing = append(missing, errors.New("this release runs on a single node only: sharding.enabled must be false"))
-	}
-	return errors.Join(missing...)
 }

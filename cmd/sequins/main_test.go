@@ -168,9 +168,3 @@ func TestCheckConfig(t *testing.T) {
 	writeFile(t, filepath.Join(cmd.Dir, "sequins.conf"), "bind = 1")
 	finish(t, cmd).wants(t, exitFailure, "sequins: sequins.conf: source: ", "sequins: sequins.conf:1: bind: ")
 }
-
-func TestCheckConfigOfWhatThisReleaseCannotDo(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cluster.conf")
-	writeFile(t, path, "source = \"hdfs://namenode/x\"\n[sharding]\nenabled = true\n")
-	sequins(t, "check-config", path).wants(t, exitFailure, "sequins: "+path+": this release runs on a single node only")
-}

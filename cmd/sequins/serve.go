@@ -17,6 +17,7 @@ import (
 	"sequins/blocks"
 	"sequins/config"
 	"sequins/load"
+	"sequins/metrics"
 	"sequins/node"
 )
 
@@ -85,7 +86,7 @@ func absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// load reads the configuration, and checks that this program can do what it asks for.
+// load reads the configuration.
 func (f *serveFlags) load() (config.Config, []*config.Warning, error) {
 	path, err := f.path()
 	if err != nil {
@@ -95,11 +96,7 @@ func (f *serveFlags) load() (config.Config, []*config.Warning, error) {
 	if err != nil {
 		return config.Config{}, nil, err
 	}
-	c, warnings, err := config.Load(path, overrides...)
-	if err != nil {
-		return c, warnings, err
-	}
-	return c, warnings, supported(&c)
+	return config.Load(path, overrides...)
 }
 
 // serve runs a node until a signal ends it.
@@ -137,6 +134,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		ScrubPeriod:      c.ScrubPeriod,
 		ScrubRate:        float64(c.ScrubMBPerSecond) * (1 << 20),
 		Build:            buildName(),
+		Metrics:          metrics.New(),
 		Logger:           log,
 		Reloadable:       reloadable(c),
 	}
@@ -173,6 +171,9 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		return nil, fmt.Errorf("local_store: %w", err)
 	}
 	opened = append(opened, o.Store)
+	if err := joinCluster(&c, o.Listener.Addr(), &o, &given); err != nil {
+		return nil, err
+	}
 	n, err := node.New(o)
 	if err != nil {
 		return nil, err
