@@ -12,19 +12,23 @@ import (
 // the SDK does not say how to reach the ones it keeps.
 type connections struct {
 	timeout time.Duration // of silence
+	connect func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu     sync.Mutex
 	open   map[*conn]struct{}
 	closed bool // there are to be no more
 }
 
-func newConnections(timeout time.Duration) *connections {
-	return &connections{timeout: timeout, open: map[*conn]struct{}{}}
+func newConnections(o Options) *connections {
+	cs := &connections{timeout: o.Timeout, connect: o.Dial, open: map[*conn]struct{}{}}
+	if cs.connect == nil {
+		cs.connect = (&net.Dialer{Timeout: o.Timeout}).DialContext
+	}
+	return cs
 }
 
 func (cs *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{Timeout: cs.timeout}
-	c, err := d.DialContext(ctx, network, address)
+	c, err := cs.connect(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}

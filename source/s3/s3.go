@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path"
 	"strings"
@@ -55,6 +56,10 @@ type Options struct {
 	// for one part of at most 4 MiB each, which every reader may have. 0 is
 	// DefaultMemory.
 	Memory int64
+
+	// Dial connects to servers. nil is net.Dialer's, which waits for Timeout at
+	// most.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // A Source is a prefix of a bucket. It keeps connections open, until Close or
@@ -96,7 +101,7 @@ func New(ctx context.Context, o Options) (*Source, error) {
 	}
 	o.MaxRetries = max(0, o.MaxRetries)
 	s := &Source{
-		bucket: bucket, root: root, conns: newConnections(o.Timeout), maxRetries: o.MaxRetries,
+		bucket: bucket, root: root, conns: newConnections(o), maxRetries: o.MaxRetries,
 		memory: o.Memory, budget: semaphore.NewWeighted(o.Memory), links: map[string]string{},
 	}
 	if s.client, err = newClient(ctx, o, s.conns); err != nil {
