@@ -50,6 +50,7 @@ type Config struct {
 	HDFS     HDFS     `toml:"hdfs"`
 	Sharding Sharding `toml:"sharding"`
 	ZK       ZK       `toml:"zk"`
+	Log      Log      `toml:"log"`
 	Debug    Debug    `toml:"debug"`
 
 	// DB holds the databases that differ from the rest of the file, each complete: what [db.<name>]
@@ -162,6 +163,14 @@ type ZK struct {
 	TLSKey         string `toml:"tls_key"`
 }
 
+// Log is [log]: what is said on standard error, and how.
+type Log struct {
+	// Level is the least that is said: debug, info, warn or error.
+	Level string `toml:"level" reload:"yes"`
+	// Format is text (name=value) or json, one line for each event.
+	Format string `toml:"format"`
+}
+
 // Debug is [debug]: the second listener and the request log.
 type Debug struct {
 	// Bind is the address of the debug listener, which always serves /metrics; empty is off.
@@ -174,6 +183,8 @@ type Debug struct {
 	RequestLogEnable bool `toml:"request_log_enable"`
 	// RequestLogFile is where that log is appended: a path, or "stdout".
 	RequestLogFile string `toml:"request_log_file"`
+	// RequestLogSample is how many requests that log has one of, chosen by chance; 1 is every one.
+	RequestLogSample int `toml:"request_log_sample" reload:"yes"`
 }
 
 // DB is what can differ from one database to another. The keys mean what they mean for all of them; Key
@@ -217,7 +228,8 @@ func Default() Config {
 			ConnectTimeout: time.Second,
 			SessionTimeout: 10 * time.Second,
 		},
-		Debug: Debug{Expvars: true, RequestLogFile: "stdout"},
+		Log:   Log{Level: "info", Format: "text"},
+		Debug: Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
 	}
 }
 

@@ -22,6 +22,9 @@ var (
 	Roles       = []string{"node", "router"}
 
 	DataTransferProtections = []string{"authentication", "privacy"}
+
+	LogLevels  = []string{"debug", "info", "warn", "error"}
+	LogFormats = []string{"text", "json"}
 )
 
 const (
@@ -84,6 +87,8 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
 	k.zk(&c.ZK, c.Sharding.Enabled)
+	k.oneOf("log.level", c.Log.Level, LogLevels)
+	k.oneOf("log.format", c.Log.Format, LogFormats)
 	k.debug(c)
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		k.db(join("db", name), name, c.DB[name], c.allDBs())
@@ -314,6 +319,7 @@ func (k *checker) debug(c *Config) {
 	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
 		k.problem("debug.request_log_file", "is empty, and request_log_enable is set")
 	}
+	k.atLeast("debug.request_log_sample", int64(c.Debug.RequestLogSample), 1)
 }
 
 // db checks [db.<name>] where it differs from what has been checked for all.

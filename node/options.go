@@ -82,9 +82,10 @@ type Reloadable struct {
 	// Load says how versions of a database are loaded. Its Bandwidth is filled
 	// in. nil stands for the zero load.Options.
 	Load func(db string) load.Options
-	// ContentType is the Content-Type of a database's values; see
-	// server.Options.
-	ContentType func(db string) string
+	// ContentType is the Content-Type of a database's values, RequestLogSample
+	// how many requests the request log has one of; see server.Options.
+	ContentType      func(db string) string
+	RequestLogSample int
 }
 
 // withDefaults checks o and fills in what is zero.
@@ -95,14 +96,16 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Cluster == nil {
 		o.Cluster = version.Solo{}
 	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
 	if o.Name == "" {
 		o.Name = "localhost"
+	} else {
+		o.Logger = o.Logger.With("node", o.Name)
 	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.New()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
 	}
 	if o.MaxParallelLoads <= 0 {
 		o.MaxParallelLoads = DefaultParallelLoads

@@ -10,8 +10,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"sequins/metrics"
+	"sequins/proxy"
 	"sequins/version"
 )
 
@@ -83,24 +85,72 @@ func TestRequestLog(t *testing.T) {
 	s.get(t, "/db/"+long)
 	eventually(t, "ten lines", func() bool { return strings.Count(lines.String(), "\n") == 10 })
 	want := []string{
-		"200 GET /db/a/%C3%A4 3",
-		"200 HEAD /db/a/%C3%A4 0",
-		"404 GET /db/a%0A%22b 12",
+		"200 GET /db/a/%C3%A4 3 version=v1 lookup",
+		"200 HEAD /db/a/%C3%A4 0 version=v1 lookup",
+		"404 GET /db/a%0A%22b 12 version=v1 lookup",
 		"404 GET /nodb/%00 11",
 		"404 GET /db 11",
 		"404 GET /healthz 3",
 		"400 GET - 79",
 		"400 GET - 18",
 		"405 POST /db/k 30",
-		"404 GET /db/" + long[:1024] + "... 12",
+		"404 GET /db/" + long[:1024] + "... 12 version=v1 lookup",
 	}
-	form := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (.*) (\d+\.\d{6})$`)
+	form := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (.* \d+) (\d+\.\d{6})(?:( version=v1 lookup)=(\d+\.\d{6}))?$`)
 	for i, line := range strings.Split(strings.TrimSpace(lines.String()), "\n") {
 		m := form.FindStringSubmatch(line)
-		if m == nil || m[1] != want[i] {
+		if m == nil {
+			t.Errorf("line %d: %s", i, line)
+			continue
+		}
+		if got := m[1] + m[3]; got != want[i] {
 			t.Errorf("line %d: %s\nwant      … %s …", i, line, want[i])
 		}
+		if m[4] > m[2] {
+			t.Errorf("line %d: the lookup took longer than the whole: %s", i, line)
+		}
 	}
+}
+
+// The time that a peer took is told apart from the rest.
+func TestRequestLogOfAPeer(t *testing.T) {
+	lines := new(logs)
+	s := start(t, away(t), Options{RequestLog: lines, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
+		<-time.After(20 * time.Millisecond)
+		return response(t, 200, "value", proxy.Header{}), nil
+	})})
+	s.get(t, "/db/k")
+	eventually(t, "a line", func() bool { return strings.Count(lines.String(), "\n") == 1 })
+	m := regexp.MustCompile(` (\d+\.\d{6}) version=v1 lookup=(\d+\.\d{6}) peers=(\d+\.\d{6})\n$`).FindStringSubmatch(lines.String())
+	if m == nil || m[3] < "0.020000" || m[1] < m[3] || m[2] > m[1] {
+		t.Errorf("the line is %q", lines)
+	}
+}
+
+// One request in so many is logged, and as many as were asked for from the next one on.
+func TestRequestLogSample(t *testing.T) {
+	lines := new(logs)
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{RequestLog: lines, RequestLogSample: 2})
+	logged := func(n int) int {
+		before := strings.Count(lines.String(), "\n")
+		for range n {
+			s.get(t, "/db/a")
+		}
+		return strings.Count(lines.String(), "\n") - before
+	}
+	// Ten standard deviations from the mean, so that chance does not fail it.
+	if n := logged(400); n < 100 || n > 300 {
+		t.Errorf("%d of 400 requests are logged, one in two", n)
+	}
+	s.SetRequestLogSample(1 << 40)
+	if n := logged(100); n > 1 {
+		t.Errorf("%d of 100 requests are logged, next to none", n)
+	}
+	s.SetRequestLogSample(1)
+	if n := logged(100); n < 99 { // the last may be on its way
+		t.Errorf("%d of 100 requests are logged, all", n)
+	}
+	New(&catalog{}, Options{}).SetRequestLogSample(5) // nothing is logged at all
 }
 
 func TestRequestLogThatCannotBeWritten(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"sequins/blocks"
 	"sequins/version"
@@ -60,6 +61,9 @@ func (r *request) get(h *heads, proxied bool) {
 	}
 	p := r.handle.Partition(r.target.key)
 	v, ok, err := r.handle.Get(p, r.target.key, &r.scratch)
+	if r.logged {
+		r.lookup = time.Since(r.start)
+	}
 	if err == nil && ok {
 		err = r.answer(h, p, v)
 	}
@@ -85,7 +89,11 @@ func (r *request) elsewhere(h *heads, partition int, proxied bool, err error) {
 		r.broken(partition, err)
 	}
 	if peers := r.peers(partition, proxied); len(peers) > 0 {
-		if err = r.fetch(h, peers); err == nil {
+		err = r.fetch(h, peers)
+		if r.logged {
+			r.asking = time.Since(r.start) - r.lookup
+		}
+		if err == nil {
 			return
 		}
 	}

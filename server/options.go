@@ -48,6 +48,9 @@ type Options struct {
 	ContentType func(db string) string
 	// RequestLog is where a line for each request goes; nil: nowhere.
 	RequestLog io.Writer
+	// RequestLogSample is how many requests that has one line of, chosen by
+	// chance; 0 and 1 are every one.
+	RequestLogSample int
 	// Timeouts that are zero are 10s, 2m and 30s.
 	Timeouts Timeouts
 	// MaxConns bounds the open connections; one more gets 503. 0: 262144.

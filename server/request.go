@@ -35,6 +35,12 @@ type request struct {
 	code  int
 	bytes int64 // of the body
 
+	// What follows is for the request log, and measured if logged says that
+	// there will be a line.
+	logged bool
+	lookup time.Duration // from the start until the block had answered; 0: none was asked
+	asking time.Duration // from there until a peer had answered, or none; 0: none was asked
+
 	buf     []byte // holds what of the target had to be decoded
 	etag    []byte
 	scratch blocks.Scratch
@@ -45,6 +51,7 @@ func (r *request) begin(ctx *fasthttp.RequestCtx, start time.Time) {
 	r.ctx, r.start = ctx, start
 	r.counts = r.s.opts.Metrics.Invalid
 	r.s.opts.Metrics.Begin(r.stripe)
+	r.logged = r.s.log != nil && r.s.log.chosen()
 }
 
 // leave is the end of the handler, and of the request unless its body is
@@ -64,6 +71,12 @@ func (r *request) leave() {
 // end counts and logs the request and gives back all that it holds.
 func (r *request) end() {
 	s := r.s
+	d := time.Since(r.start)
+	s.opts.Metrics.End(r.stripe)
+	r.counts.Done(r.stripe, r.code, d, r.bytes)
+	if r.logged {
+		s.log.write(r, d)
+	}
 	if r.handle != nil {
 		r.handle.Release()
 	}
@@ -71,16 +84,11 @@ func (r *request) end() {
 		r.answered.Close() //nolint:errcheck // it has been passed on, or cannot be
 		r.answered = nil
 	}
-	d := time.Since(r.start)
-	s.opts.Metrics.End(r.stripe)
-	r.counts.Done(r.stripe, r.code, d, r.bytes)
-	if s.log != nil {
-		s.log.write(r, d)
-	}
 	r.ctx, r.handle, r.db = nil, nil, nil
 	r.streaming = false
 	r.target = target{}
 	r.code, r.bytes = 0, 0
+	r.lookup, r.asking = 0, 0
 	if cap(r.buf) > readAhead {
 		r.buf = nil
 	}

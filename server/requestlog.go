@@ -3,25 +3,37 @@ package server
 import (
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// requestLog writes a line for each request, at its end:
+// requestLog writes a line for each request, or for some, at its end:
 //
-//	2026-01-31T10:00:00.000000Z 200 GET /baby-names/Ada 104 0.000012
+//	2026-01-31T10:00:00.000000Z 200 GET /baby-names/Ada 104 0.000012 version=2026-01-30 lookup=0.000004
 //
 // when it had been read, the status, the method, what was asked for (db and
-// key, escaped as in a URL), the bytes of the body and the seconds it took.
-// Every line goes out by itself, so that they can be followed.
+// key, escaped as in a URL), the bytes of the body and the seconds it took;
+// then, as far as it came to that, the version that it was answered from, the
+// seconds until the block had answered, and peers=, those from there until a
+// peer had. What is left of the whole went into the answer. Every line goes out
+// by itself, so that they can be followed.
 type requestLog struct {
 	logger *slog.Logger
+	sample atomic.Uint32 // one request in so many has a line
 
 	mu     sync.Mutex
 	w      io.Writer
 	line   []byte
 	failed bool // the last time
+}
+
+// chosen says whether a request is one of those that have a line.
+func (l *requestLog) chosen() bool {
+	n := l.sample.Load()
+	return n <= 1 || rand.Uint32N(n) == 0
 }
 
 func (l *requestLog) write(r *request, took time.Duration) {
@@ -37,11 +49,25 @@ func (l *requestLog) write(r *request, took time.Duration) {
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, r.bytes, 10)
 	b = append(b, ' ')
-	b = strconv.AppendFloat(b, took.Seconds(), 'f', 6, 64)
+	b = appendSeconds(b, took)
+	if r.handle != nil {
+		b = append(b, " version="...)
+		b = append(b, r.handle.Version()...)
+	}
+	if r.lookup > 0 {
+		b = appendSeconds(append(b, " lookup="...), r.lookup)
+	}
+	if r.asking > 0 {
+		b = appendSeconds(append(b, " peers="...), r.asking)
+	}
 	l.line = append(b, '\n')
 	_, err := l.w.Write(l.line)
 	if err != nil && !l.failed {
 		l.logger.Error("writing the request log", "error", err)
 	}
 	l.failed = err != nil
+}
+
+func appendSeconds(b []byte, d time.Duration) []byte {
+	return strconv.AppendFloat(b, d.Seconds(), 'f', 6, 64)
 }

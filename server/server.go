@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"sync"
@@ -59,6 +60,7 @@ func New(c Catalog, o Options) *Server {
 	s.SetContentType(o.ContentType)
 	if o.RequestLog != nil {
 		s.log = &requestLog{w: o.RequestLog, logger: s.opts.Logger}
+		s.SetRequestLogSample(o.RequestLogSample)
 	}
 	s.requests.New = func() any {
 		r := &request{s: s, stripe: s.stripes.Add(1)}
@@ -153,6 +155,14 @@ func (s *Server) SetContentType(f func(db string) string) {
 		f = func(string) string { return "" }
 	}
 	s.contentType.Store(&f)
+}
+
+// SetRequestLogSample replaces Options.RequestLogSample, for the requests from
+// now on.
+func (s *Server) SetRequestLogSample(n int) {
+	if s.log != nil {
+		s.log.sample.Store(uint32(min(max(n, 1), math.MaxUint32)))
+	}
 }
 
 // handle is what fasthttp calls with a request that could be read. Nothing of

@@ -105,7 +105,7 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
+	log, level := newLogger(stderr, c.Log)
 	for _, w := range warnings {
 		log.Warn("configuration: " + w.Error())
 	}
@@ -114,8 +114,14 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	if err != nil {
 		return err
 	}
-	r := &reloader{flags: flags, running: c, node: s.node, log: log}
-	return errors.Join(untilSignal(ctx, log, r.reload, s.node.Run), s.given.Close())
+	base, err := addressURL(s.address)
+	if err != nil {
+		return errors.Join(err, s.given.Close())
+	}
+	systemd := newNotifier(log)
+	r := &reloader{flags: flags, running: c, serving: s, systemd: systemd, level: level, log: log}
+	run := func(ctx context.Context) error { return systemd.follow(ctx, base, s.node.Run) }
+	return errors.Join(untilSignal(ctx, log, r.reload, run), s.given.Close())
 }
 
 // serving is a node and what it was given that it does not close itself.
@@ -123,6 +129,8 @@ type serving struct {
 	node    *node.Node
 	address string // that it answers on
 	given   closers
+
+	requestLog *requestLog // nil: there is none
 }
 
 // open acquires what a node needs, in the order in which it is cheapest to find out that it cannot be had.
@@ -159,13 +167,13 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 			return nil, err
 		}
 	}
+	var requests *requestLog
 	if c.Debug.RequestLogEnable {
-		requestLog, err := openRequestLog(c.Debug.RequestLogFile)
-		if err != nil {
+		if requests, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
 			return nil, err
 		}
-		given = append(given, requestLog)
-		o.Server.RequestLog = requestLog
+		given = append(given, requests)
+		o.Server.RequestLog = requests
 	}
 	if o.Store, err = blocks.OpenStore(c.LocalStore); err != nil {
 		return nil, fmt.Errorf("local_store: %w", err)
@@ -178,7 +186,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	if err != nil {
 		return nil, err
 	}
-	return &serving{node: n, address: o.Listener.Addr().String(), given: given}, nil
+	return &serving{node: n, address: o.Listener.Addr().String(), given: given, requestLog: requests}, nil
 }
 
 // closers close what has been opened when not everything could be.
@@ -210,22 +218,6 @@ func listen(key, address string, opened *closers) (net.Listener, error) {
 	return ln, nil
 }
 
-// openRequestLog opens what requests are logged to. Each line of it is written as it comes.
-func openRequestLog(path string) (io.WriteCloser, error) {
-	if path == "stdout" {
-		return keepOpen{os.Stdout}, nil
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("debug.request_log_file: %w", err)
-	}
-	return f, nil
-}
-
-type keepOpen struct{ io.Writer }
-
-func (keepOpen) Close() error { return nil }
-
 // enoughProcs lets the kernel run requests before loads, whose threads have the lowest priority: it can
 // choose only where there is more than one thread at a time that runs Go.
 func enoughProcs() {
@@ -242,6 +234,7 @@ func reloadable(c config.Config) node.Reloadable {
 		Bandwidth:            float64(c.MaxDownloadBandwidth) * (1 << 20),
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
 		ContentType:          func(db string) string { return c.ForDB(db).ContentType },
+		RequestLogSample:     c.Debug.RequestLogSample,
 	}
 }
 

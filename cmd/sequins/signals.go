@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"sequins/config"
-	"sequins/node"
 )
 
 // untilSignal runs something until it ends by itself or SIGINT or SIGTERM ends its context. A second one
@@ -53,13 +52,23 @@ func exitCode(s os.Signal) int {
 type reloader struct {
 	flags   serveFlags
 	running config.Config
-	node    *node.Node
+	serving *serving
+	systemd *notifier
+	level   *slog.LevelVar
 	log     *slog.Logger
 }
 
 // reload reads the configuration again, hands the reloadable keys to the node, and has it look for new
-// versions. A file that is not good changes nothing, but new versions are looked for all the same.
+// versions. A file that is not good changes nothing, but new versions are looked for all the same, and the
+// request log is opened anew.
 func (r *reloader) reload() {
+	r.systemd.reloading()
+	defer r.systemd.reloaded()
+	if l := r.serving.requestLog; l != nil {
+		if err := l.reopen(); err != nil {
+			r.log.Error("SIGHUP: the request log stays as it is", "error", err)
+		}
+	}
 	fresh, warnings, err := r.flags.load()
 	for _, w := range warnings {
 		r.log.Warn("configuration: " + w.Error())
@@ -69,7 +78,7 @@ func (r *reloader) reload() {
 	} else {
 		r.apply(fresh)
 	}
-	r.node.Refresh()
+	r.serving.node.Refresh()
 }
 
 func (r *reloader) apply(fresh config.Config) {
@@ -86,5 +95,6 @@ func (r *reloader) apply(fresh config.Config) {
 		r.log.Warn("SIGHUP: these keys have changed and need a restart", "keys", left)
 	}
 	r.running = config.Reloaded(r.running, fresh)
-	r.node.Apply(reloadable(r.running))
+	r.level.Set(logLevel(r.running.Log))
+	r.serving.node.Apply(reloadable(r.running))
 }
