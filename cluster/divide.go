@@ -38,7 +38,7 @@ func (c *Cluster) holders(f *following, held []bool) [][]string {
 	ms := c.members.Load()
 	all := make([][]string, len(held))
 	for p := range all {
-		for _, addr := range f.peers(p) {
+		for _, addr := range f.replicas(p) {
 			if id, known := ms.shardOf[addr]; known {
 				all[p] = append(all[p], id)
 			}
@@ -70,7 +70,7 @@ func (c *Cluster) divide(f *following, ms *membership, partitions int, holders [
 // and this node is none of them.
 func (c *Cluster) overreplicated(f *following, partition int) bool {
 	limit := c.o.MaxReplication
-	return limit >= c.o.Settings.Replication && !f.advertised[partition] && len(f.peers(partition)) >= limit
+	return limit >= c.o.Settings.Replication && !f.advertised[partition] && len(f.replicas(partition)) >= limit
 }
 
 // keepDivided looks from time to time whether versions have to be divided
@@ -155,7 +155,7 @@ func (c *Cluster) outgrown(f *following, ms *membership, now time.Time) bool {
 // lacking says whether a partition has fewer replicas than it should have.
 func (c *Cluster) lacking(f *following) bool {
 	for p, owners := range f.division.owners {
-		n := len(f.peers(p))
+		n := len(f.replicas(p))
 		if f.advertised[p] {
 			n++
 		}
@@ -183,7 +183,7 @@ func (c *Cluster) Surplus(db, version string, held []bool) []int {
 	}
 	var surplus []int
 	for p, here := range held {
-		if here && !slices.Contains(d.owners[p], c.o.ShardID) && ms.holdAll(d.owners[p], f.peers(p)) {
+		if here && !slices.Contains(d.owners[p], c.o.ShardID) && ms.holdAll(d.owners[p], f.replicas(p)) {
 			surplus = append(surplus, p)
 		}
 	}

@@ -17,9 +17,9 @@ type following struct {
 	ended    chan struct{}
 	end      func() // closes ended, once
 
-	// replicas are the addresses of other nodes, by partition. It is never
-	// changed, only replaced.
-	replicas atomic.Pointer[[][]string]
+	// view is who holds what; never changed, only replaced, under updating.
+	view     atomic.Pointer[view]
+	updating sync.Mutex
 	// malformed znodes have been told of.
 	malformed atomic.Bool
 
@@ -31,6 +31,65 @@ type following struct {
 	division   *division // nil until Owned has been called
 	ripe       bool      // the division has stood for Converge
 	lackSince  time.Time // when replicas were first found missing; zero if none are
+}
+
+// A view is which other nodes hold what, by partition.
+type view struct {
+	replicas [][]string // addresses that are advertised
+	// peers are those, and the ones that were until not long ago: a node that
+	// has lost ZooKeeper may be as well as ever.
+	peers    [][]string
+	vanished map[holding]time.Time // those, and when they were first missed
+}
+
+type holding struct {
+	partition int
+	addr      string
+}
+
+const (
+	// missedFor is how long a node is asked for what it does not advertise any
+	// more.
+	missedFor = 10 * time.Minute
+	// maxMissed bounds how many are, for one partition.
+	maxMissed = 8
+)
+
+// next is the view after v when replicas are advertised.
+func (v *view) next(replicas [][]string, now time.Time) *view {
+	n := &view{replicas: replicas, peers: replicas, vanished: make(map[holding]time.Time)}
+	for h, since := range v.vanished {
+		if now.Sub(since) < missedFor && !slices.Contains(at(replicas, h.partition), h.addr) {
+			n.vanished[h] = since
+		}
+	}
+	for p, before := range v.replicas {
+		for _, addr := range before {
+			if !slices.Contains(at(replicas, p), addr) {
+				n.vanished[holding{p, addr}] = now
+			}
+		}
+	}
+	if len(n.vanished) == 0 {
+		return n
+	}
+	n.peers = make([][]string, max(len(replicas), len(v.peers)))
+	for p := range n.peers {
+		n.peers[p] = slices.Clip(at(replicas, p))
+	}
+	for h := range n.vanished {
+		if len(n.peers[h.partition]) < len(at(replicas, h.partition))+maxMissed {
+			n.peers[h.partition] = append(n.peers[h.partition], h.addr)
+		}
+	}
+	return n
+}
+
+func at(table [][]string, partition int) []string {
+	if uint(partition) >= uint(len(table)) {
+		return nil
+	}
+	return table[partition]
 }
 
 // Follow implements version.Cluster.
@@ -54,7 +113,7 @@ func (c *Cluster) follow(k key) *following {
 	}
 	f := &following{key: k, ended: make(chan struct{}), advertised: make(map[int]bool)}
 	f.end = sync.OnceFunc(func() { close(f.ended) })
-	f.replicas.Store(new([][]string))
+	f.view.Store(new(view))
 	f.children = c.o.Session.Watch(zk.VersionDir(k.db, k.version), false)
 	c.replace(func(m map[key]*following) { m[k] = f })
 	c.running.Go(func() { c.watch(f) })
@@ -83,7 +142,9 @@ func (c *Cluster) update(f *following) {
 	if malformed != "" && f.malformed.CompareAndSwap(false, true) {
 		c.log.Warn("a znode that makes no sense is ignored", "db", f.db, "version", f.version, "error", malformed)
 	}
-	f.replicas.Store(&replicas)
+	f.updating.Lock()
+	defer f.updating.Unlock()
+	f.view.Store(f.view.Load().next(replicas, time.Now()))
 }
 
 // maxPartitions bounds the table that a znode's name can make.
@@ -121,18 +182,21 @@ func (c *Cluster) find(db, version string) *following {
 // Peers implements version.Cluster.
 func (c *Cluster) Peers(db, version string, partition int) []string {
 	if f := c.find(db, version); f != nil {
-		return f.peers(partition)
+		return at(f.view.Load().peers, partition)
 	}
 	return nil
 }
 
-func (f *following) peers(partition int) []string {
-	replicas := *f.replicas.Load()
-	if uint(partition) >= uint(len(replicas)) {
-		return nil
+// Replicas implements version.Cluster.
+func (c *Cluster) Replicas(db, version string, partition int) int {
+	if f := c.find(db, version); f != nil {
+		return len(f.replicas(partition))
 	}
-	return replicas[partition]
+	return 0
 }
+
+// replicas are the other nodes that advertise a partition.
+func (f *following) replicas(partition int) []string { return at(f.view.Load().replicas, partition) }
 
 // Missing implements version.Cluster.
 func (c *Cluster) Missing(db, version string, held []bool, minReplication int) []int {
@@ -141,7 +205,7 @@ func (c *Cluster) Missing(db, version string, held []bool, minReplication int) [
 	for p, here := range held {
 		n := 0
 		if f != nil {
-			n = len(f.peers(p))
+			n = len(f.replicas(p))
 		}
 		if here {
 			n++

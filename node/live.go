@@ -153,7 +153,7 @@ func (d *db) openLocal(name string) (*live, error) {
 // openRemote makes a version of which other nodes have every partition; nil if
 // they do not.
 func (d *db) openRemote(name string) (*live, error) {
-	if len(d.node.o.Cluster.Peers(d.name, name, 0)) == 0 {
+	if d.node.o.Cluster.Replicas(d.name, name, 0) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, startTimeout)

@@ -28,8 +28,12 @@ type Cluster interface {
 	Owned(db, version string, held []bool) []int
 
 	// Peers returns the addresses (host:port) of the other nodes that hold a
-	// partition. The result is not to be changed.
+	// partition, as far as is known. The result is not to be changed.
 	Peers(db, version string, partition int) []string
+
+	// Replicas returns how many other nodes say that they hold a partition.
+	// There may be more Peers: some may be unable to say so just now.
+	Replicas(db, version string, partition int) int
 
 	// Advertise tells the others that this node holds a partition. Withdraw
 	// takes that back, for all partitions of a version if none is named.
@@ -84,6 +88,9 @@ func (Solo) Owned(db, version string, held []bool) []int {
 
 // Peers returns none.
 func (Solo) Peers(db, version string, partition int) []string { return nil }
+
+// Replicas returns 0.
+func (Solo) Replicas(db, version string, partition int) int { return 0 }
 
 // Advertise does nothing.
 func (Solo) Advertise(db, version string, partition int) {}
