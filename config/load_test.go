@@ -87,7 +87,7 @@ func TestEveryOldKey(t *testing.T) {
 			ProxyStageTimeout: 50 * time.Millisecond, ClusterName: "words",
 			AdvertisedHostname: "node1.example.com", ShardID: "1",
 			Assignment: "round_robin", Weight: 1, Role: "node"},
-		ZK: ZK{Servers: []string{"zk1:2181", "zk2:2181"}, ConnectTimeout: 2 * time.Second, SessionTimeout: 30 * time.Second},
+		ZK:  ZK{Servers: []string{"zk1:2181", "zk2:2181"}, ConnectTimeout: 2 * time.Second, SessionTimeout: 30 * time.Second},
 		Log: Log{Level: "info", Format: "text"},
 		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
 			RequestLogFile: "/var/log/sequins-requests.log", RequestLogSample: 1},
