@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"sequins/cluster"
+	"sequins/config"
+	"sequins/node"
+	"sequins/proxy"
+	"sequins/shard"
+	"sequins/zk"
+)
+
+// joinCluster has a node share the data with others, if the configuration says so. Nothing is waited for here.
+// bound is the address that the node's listener has.
+func joinCluster(c *config.Config, bound net.Addr, o *node.Options, given *closers) error {
+	if !c.Sharding.Enabled {
+		return nil
+	}
+	s := &c.Sharding
+	addr, err := advertisedAddress(s.AdvertisedHostname, bound)
+	if err != nil {
+		return err
+	}
+	host, _, _ := net.SplitHostPort(addr)
+	session, err := connectZooKeeper(c, o.Logger)
+	if err != nil {
+		return err
+	}
+	*given = append(*given, session)
+	client := proxy.New(proxy.Options{
+		Timeout: s.ProxyTimeout, StageTimeout: stageTimeout(s), Metrics: o.Metrics.Proxy, Logger: o.Logger,
+	})
+	*given = append(*given, closing(client.Close))
+	o.Server.Proxy = client
+	o.Name, o.ShardID = addr, cmp.Or(s.ShardID, host)
+	o.Replication, o.MinReplication = s.Replication, s.MinReplication
+	o.Cluster, err = cluster.New(cluster.Options{
+		Session: session, ShardID: o.ShardID, Addr: addr,
+		Settings: cluster.Settings{
+			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment), Partitioners: partitioners(c),
+			Weight: s.Weight, Zone: s.Zone,
+		},
+		MaxReplication: s.MaxReplication, MinReplication: s.MinReplication, Router: s.Role == "router",
+		Converge: s.TimeToConverge, MinNodes: s.MinNodes, HealAfter: s.HealAfter,
+		Logger: o.Logger,
+	})
+	return err
+}
+
+// closing is a Close that cannot fail.
+type closing func()
+
+func (f closing) Close() error {
+	f()
+	return nil
+}
+
+// stageTimeout leaves time for all replicas within proxy_timeout if nothing else is said.
+func stageTimeout(s *config.Sharding) time.Duration {
+	if s.ProxyStageTimeout > 0 {
+		return s.ProxyStageTimeout
+	}
+	return max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)
+}
+
+// advertisedAddress is where other nodes reach this one.
+func advertisedAddress(host string, bound net.Addr) (string, error) {
+	_, port, err := net.SplitHostPort(bound.String())
+	if err != nil {
+		return "", fmt.Errorf("bind: %w", err)
+	}
+	if host == "" {
+		if host, err = os.Hostname(); err != nil {
+			return "", fmt.Errorf("sharding.advertised_hostname is not set, and this machine's name cannot be found out: %w", err)
+		}
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// partitioners renders what divides keys into partitions, for comparison with other nodes.
+func partitioners(c *config.Config) string {
+	different := make(map[string]string)
+	for name, db := range c.DB {
+		if db.Partitioner != c.Partitioner {
+			different[name] = db.Partitioner
+		}
+	}
+	if len(different) == 0 {
+		return c.Partitioner
+	}
+	text, err := json.Marshal(different) // with sorted keys
+	if err != nil {
+		panic(err) // a map of strings
+	}
+	return c.Partitioner + " " + string(text)
+}
+
+func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
+	secure, err := zooKeeperTLS(&c.ZK)
+	if err != nil {
+		return nil, err
+	}
+	session, err := zk.Connect(zk.Options{
+		Servers: c.ZK.Servers, ConnectTimeout: c.ZK.ConnectTimeout, SessionTimeout: c.ZK.SessionTimeout,
+		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: c.ZK.Auth, TLS: secure, Logger: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("zk: %w", err)
+	}
+	return session, nil
+}
+
+// zooKeeperTLS returns nil if the connections are not to be encrypted.
+func zooKeeperTLS(z *config.ZK) (*tls.Config, error) {
+	if !z.TLS {
+		return nil, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if z.TLSCA != "" {
+		pem, err := os.ReadFile(z.TLSCA)
+		if err != nil {
+			return nil, fmt.Errorf("zk.tls_ca: %w", err)
+		}
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("zk.tls_ca: there is no PEM certificate in %s", z.TLSCA)
+		}
+	}
+	if z.TLSCertificate != "" {
+		pair, err := tls.LoadX509KeyPair(z.TLSCertificate, z.TLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("zk.tls_certificate: %w", err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	return t, nil
+}
