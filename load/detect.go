@@ -149,11 +149,12 @@ func (s *sampler) read() int {
 	return n
 }
 
-// close gives up the files. What they were opened for is done: an error of
-// closing one has nothing to say about what was read.
+// close gives up the files, and counts what was read of them. What they were
+// opened for is done: an error of closing one has nothing to say about that.
 func (s *sampler) close() {
 	for _, f := range s.files {
 		if f.in != nil {
+			s.l.metrics.Read(s.plan.DB, f.in.fetched(), int64(f.read))
 			_ = f.in.close()
 		}
 	}

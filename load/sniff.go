@@ -68,7 +68,8 @@ func (l *Loader) formatOf(ctx context.Context, plan *Plan, file source.File) (st
 		return "", err
 	}
 	magic := make([]byte, magicSize)
-	_, err = io.ReadFull(body, magic)
+	n, err := io.ReadFull(body, magic)
+	l.metrics.Read(plan.DB, int64(n), 0)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil
 	}

@@ -28,6 +28,8 @@ func TestPlain(t *testing.T) {
 		{"CancelWhileSilent", testCancelWhileSilent},
 		{"DatanodeKilled", testDatanodeKilled},
 		{"Node", testNode},
+		{"Bandwidth", testBandwidth},
+		{"OnlyWhatIsNeeded", testOnlyWhatIsNeeded},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
