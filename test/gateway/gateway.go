@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -56,16 +58,9 @@ func Start(t testing.TB) *Gateway {
 		"--region", Region, "--quiet", "posix", t.TempDir())
 	g.cmd.Stdout, g.cmd.Stderr = &g.log, &g.log
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // Pdeathsig follows the thread that started the process
-	err = g.cmd.Start()
-	runtime.UnlockOSThread()
-	if err != nil {
+	if err := g.run(); err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		_ = g.cmd.Wait() // it is killed in the end
-		close(g.done)
-	}()
 	t.Cleanup(g.Kill)
 	g.waitListening(t)
 	g.client = newClient(g.Endpoint())
@@ -73,6 +68,23 @@ func Start(t testing.TB) *Gateway {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// run starts the process. Pdeathsig follows the thread that did, which therefore is kept for as long as the
+// process lives: threads of loads end with these.
+func (g *Gateway) run() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := g.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = g.cmd.Wait() // it is killed in the end
+			close(g.done)
+		}
+	}()
+	return <-started
 }
 
 func newClient(endpoint string) *s3.Client {
@@ -132,6 +144,27 @@ func (g *Gateway) Endpoint() string { return "http://" + g.Addr }
 func (g *Gateway) Kill() {
 	_ = g.cmd.Process.Kill() // it may have ended already
 	<-g.done
+}
+
+// CPU is the time that the server has had on processors.
+func (g *Gateway) CPU(t testing.TB) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// proc(5): utime and stime are the 14th and 15th field, in hundredths of a second; the second, a name in
+	// parentheses, may have spaces in it.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	var ticks int64
+	for _, f := range fields[11:13] {
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * (time.Second / 100)
 }
 
 // Freeze stops the process: connections stay open, new ones are accepted by
