@@ -57,27 +57,21 @@ func (a *attempt) judge() error {
 // that is over.
 func (a attempt) beside() {
 	err := a.ask()
-	switch {
-	case err == nil:
-		a.observeTime()
-	case errors.Is(err, errLate), errors.Is(err, errLost):
-		// There is nothing to tell: when an answer is late the time of the
-		// race is over, too, or will be in a moment.
+	if errors.Is(err, errLate) || errors.Is(err, errLost) {
+		// There is nothing to tell: when an answer is late the time of the race
+		// is over, too, or will be in a moment.
 		a.drop()
 		<-a.over
 		a.count(a.lost)
 		return
-	default:
-		err = a.fail(err)
 	}
+	outcome, err := a.conclude(err)
 	select {
 	case a.results <- result{a.conn, err}:
-		if err == nil {
-			a.count(metrics.ProxyOK)
-		}
+		a.count(outcome)
 	case <-a.over:
+		a.count(a.lost)
 		if err == nil {
-			a.count(a.lost)
 			a.conn.done()
 		}
 	}
@@ -146,22 +140,16 @@ func (a *attempt) connect() (err error) {
 	}
 }
 
-// observe takes up a success.
-func (a *attempt) observe() {
-	a.observeTime()
-	a.count(metrics.ProxyOK)
-}
-
-func (a *attempt) observeTime() {
-	a.conn.since = time.Now()
-	a.peer.observe(a.conn.since.Sub(a.began), errLate)
-}
-
-// fail takes up a failure, gives the connection back, and returns the error with
-// the peer's name.
-func (a *attempt) fail(err error) error {
+// conclude takes up how the attempt has ended: well, with the answer on its
+// connection, or with an error. The connection is then given back, and the
+// peer's name added to the error.
+func (a *attempt) conclude(err error) (metrics.Outcome, error) {
 	outcome := metrics.ProxyError
 	switch {
+	case err == nil:
+		a.conn.since = time.Now()
+		a.peer.observe(a.conn.since.Sub(a.began), errLate)
+		return metrics.ProxyOK, nil
 	case errors.Is(err, errAbsent):
 		outcome = metrics.ProxyAbsent
 		a.conn.done()
@@ -172,12 +160,11 @@ func (a *attempt) fail(err error) error {
 		a.conn.done()
 	default:
 		a.drop()
-		if !errors.Is(err, errClosed) {
+		if a.c.ctx.Err() == nil { // or it is Close that has done it
 			a.peer.failed(err)
 		}
 	}
-	a.count(outcome)
-	return fmt.Errorf("peer %s: %w", a.peer.addr, err)
+	return outcome, fmt.Errorf("peer %s: %w", a.peer.addr, err)
 }
 
 // drop gives the connection up, if there is one, on which no answer is whole: it

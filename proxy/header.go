@@ -67,8 +67,8 @@ func parseHeader(b []byte) (header, error) {
 			break
 		}
 		colon := bytes.IndexByte(line, ':')
-		if colon <= 0 || line[0] == ' ' || line[0] == '\t' || line[colon-1] == ' ' || line[colon-1] == '\t' {
-			return h, errField
+		if colon < 0 || !isToken(line[:colon]) {
+			return h, fmt.Errorf("%w: %.40q", errField, line)
 		}
 		if err := h.field(line[:colon], trim(line[colon+1:]), &chunked); err != nil {
 			return h, err
@@ -79,6 +79,24 @@ func parseHeader(b []byte) (header, error) {
 	}
 	return h, nil
 }
+
+// isToken says whether a field may have this name: a folded line, or white space
+// before the colon, is none.
+func isToken(b []byte) bool {
+	for _, c := range b {
+		if !tokenBytes[c] {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+var tokenBytes = func() (t [256]bool) {
+	for _, c := range []byte("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
+		t[c] = true
+	}
+	return t
+}()
 
 // cutLine cuts the first line off, which ends with LF or CR LF.
 func cutLine(b []byte) (line, rest []byte) {

@@ -104,18 +104,18 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 		err = a.judge()
 	}
 	switch {
-	case err == nil:
-		a.observe()
-		return r.win(c), nil
 	case errors.Is(err, errLate):
 		a.peer.observe(r.c.stage, err)
 		r.launch(a)
 		r.another()
+		return r.run(ctx)
 	case a.stale(err):
 		a.drop()
 		r.launch(a)
-	default:
-		r.errs = append(r.errs, a.fail(err))
+		return r.run(ctx)
+	}
+	if r.conclude(a, err) {
+		return r.win(c), nil
 	}
 	return r.run(ctx)
 }
@@ -180,10 +180,20 @@ func (r *race) another() bool {
 func (r *race) launch(a attempt) {
 	r.prepare()
 	if !r.c.start(a.beside) {
-		r.errs = append(r.errs, a.fail(errClosed))
+		r.conclude(a, errClosed)
 		return
 	}
 	r.pending++
+}
+
+// conclude takes up an attempt that has ended on the caller's goroutine.
+func (r *race) conclude(a attempt, err error) (won bool) {
+	outcome, err := a.conclude(err)
+	a.count(outcome)
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+	return err == nil
 }
 
 // win makes the answer on a connection that of the race.
