@@ -25,7 +25,7 @@ type room struct {
 // what its row names. A new package gets a row here before it gets a file.
 var house = []room{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "cluster", "proxy", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
+	{"cmd/sequins", []string{"config", "node", "cluster", "server", "proxy", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
 		"sequencefile", "sparkey", "internal/fsys"}},
 	{"config", nil},
 	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "internal/fsys"}},

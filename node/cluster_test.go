@@ -55,7 +55,9 @@ func (c *testCluster) Peers(db, v string, partition int) []string {
 	return nil
 }
 
-func (c *testCluster) Replicas(db, v string, partition int) int { return len(c.Peers(db, v, partition)) }
+func (c *testCluster) Replicas(db, v string, partition int) int {
+	return len(c.Peers(db, v, partition))
+}
 
 func (c *testCluster) Advertise(db, v string, partition int) {
 	c.mu.Lock()

@@ -27,6 +27,9 @@ type Options struct {
 	Store *blocks.Store
 	// Cluster is what is known of other nodes; nil stands for version.Solo.
 	Cluster version.Cluster
+	// Membership adds what is known of the cluster as a whole to a status; nil
+	// adds nothing.
+	Membership func(*server.Status)
 
 	// Listener is where requests are answered; Run closes it.
 	Listener net.Listener

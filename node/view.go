@@ -59,6 +59,9 @@ func (n *Node) Status() server.Status {
 	if r.err != nil {
 		s.SourceError = r.err.Error()
 	}
+	if n.o.Membership != nil {
+		n.o.Membership(&s)
+	}
 	for name, d := range *n.catalog.Load() {
 		s.DBs[name] = d.status()
 	}
@@ -77,10 +80,23 @@ func (d *db) status() server.DBStatus {
 		}
 		if vv.live != nil {
 			vs.NumPartitions = vv.live.Info().Partitions
+			vs.Replicas = d.replicas(name, vv.live.Held())
 		}
 		s.Versions[name] = vs
 	}
 	return s
+}
+
+// replicas returns how many nodes hold each partition of a version.
+func (d *db) replicas(name string, held []bool) []int {
+	all := make([]int, len(held))
+	for p, here := range held {
+		all[p] = d.node.o.Cluster.Replicas(d.name, name, p)
+		if here {
+			all[p]++
+		}
+	}
+	return all
 }
 
 // trouble says what is wrong with a db that has nothing to serve; "" if it may

@@ -61,6 +61,17 @@ func (d DBStatus) failed(node string) bool {
 	return false
 }
 
+// silent is how many other nodes have not said how they are.
+func (st Status) silent() int {
+	n := 0
+	for _, p := range st.Peers {
+		if p.Error != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // health is how a node does: a level, and one line for people that says why.
 // What the node says of itself (ready, and if not, the reason) comes first.
 func (st Status) health(ready bool, reason string) (level, line string) {
@@ -84,6 +95,12 @@ func (st Status) health(ready bool, reason string) (level, line string) {
 		return levelWarn, fmt.Sprintf("Serving %s; %d with a version that could not be loaded.", all, c.failed)
 	case c.thin > 0:
 		return levelWarn, fmt.Sprintf("Serving %s; %d with partitions that too few nodes hold.", all, c.thin)
+	case len(st.Problems) > 0:
+		return levelBad, "The nodes are not one cluster: " + st.Problems[0] + "."
+	case st.ZooKeeper != nil && !st.ZooKeeper.Connected:
+		return levelWarn, "Serving " + all + ", but ZooKeeper cannot be reached."
+	case st.silent() > 0:
+		return levelWarn, fmt.Sprintf("Serving %s, but %s did not answer.", all, count(st.silent(), "node"))
 	case st.SourceError != "":
 		return levelWarn, "Serving " + all + ", but the source cannot be read."
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"log/slog"
 	"time"
@@ -57,6 +58,10 @@ type Options struct {
 	MaxConns int
 	// Proxy is asked for partitions of other nodes; nil on a single one.
 	Proxy Proxy
+	// Peers returns the other nodes of the cluster, for the status; nil where
+	// there are none. PeerTLS is spoken to them; nil: not.
+	Peers   func() []Peer
+	PeerTLS *tls.Config
 	// Metrics counts requests; nil: counted for nobody.
 	Metrics *metrics.Server
 	// Logger gets what goes wrong; nil: slog.Default().

@@ -64,6 +64,7 @@ func newPage(st Status, level, only string, now time.Time) page {
 	if st.SourceError != "" {
 		p.Notes = append(p.Notes, "The source cannot be read"+since(st.SourceErrorSince, now)+": "+st.SourceError)
 	}
+	p.Notes = append(p.Notes, st.Problems...)
 	p.Notes = append(p.Notes, st.Warnings...)
 	return p
 }

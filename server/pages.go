@@ -46,7 +46,7 @@ func (r *request) servePage() {
 func (r *request) adapt(h http.HandlerFunc) {
 	req := &http.Request{
 		Method: string(r.ctx.Method()),
-		URL:    &url.URL{Path: string(r.target.path)},
+		URL:    &url.URL{Path: string(r.target.path), RawQuery: string(r.target.query)},
 		Header: make(http.Header),
 	}
 	for _, line := range r.ctx.Request.Header.PeekAll("Accept") {
@@ -116,7 +116,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 
 // nodePage is GET /.
 func (s *Server) nodePage(w http.ResponseWriter, r *http.Request) {
-	st, level := s.status()
+	st, level := s.cluster(r)
 	if s.html(w, r, st, level, "") {
 		return
 	}
@@ -125,7 +125,7 @@ func (s *Server) nodePage(w http.ResponseWriter, r *http.Request) {
 
 // dbPage is GET /<db> and GET /<db>/.
 func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
-	st, level := s.status()
+	st, level := s.cluster(r)
 	db, ok := st.DBs[name]
 	if !ok {
 		text(w, http.StatusNotFound, "no such db")
@@ -145,6 +145,11 @@ func (s *Server) status() (st Status, level string) {
 	if st.DBs == nil {
 		st.DBs = map[string]DBStatus{}
 	}
+	return st, s.complete(&st)
+}
+
+// complete works out what follows of the rest of a status.
+func (s *Server) complete(st *Status) (level string) {
 	for name, db := range st.DBs {
 		if db.Versions == nil {
 			db.Versions = map[string]VersionStatus{}
@@ -158,7 +163,7 @@ func (s *Server) status() (st Status, level string) {
 	ready, reason := s.catalog.Ready()
 	level, st.Health = st.health(ready, oneLine(reason))
 	st.Healthy = level == levelGood
-	return st, level
+	return level
 }
 
 // complete fills in what the catalogue leaves to the server.

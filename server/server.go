@@ -34,6 +34,7 @@ type Server struct {
 	http     *fasthttp.Server
 	open     connections
 	log      *requestLog // nil: off
+	survey   *survey     // nil: there are no other nodes
 	draining atomic.Bool
 	holding  atomic.Bool
 
@@ -66,6 +67,9 @@ func New(c Catalog, o Options) *Server {
 		r := &request{s: s, stripe: s.stripes.Add(1)}
 		r.small.r = r
 		return r
+	}
+	if o.Peers != nil {
+		s.survey = newSurvey(o.Peers, o.PeerTLS)
 	}
 	s.opts.Metrics.SetState(s.gauges)
 	s.http = &fasthttp.Server{
@@ -128,6 +132,9 @@ func (s *Server) Drain() { s.draining.Store(true) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	defer s.cancel()
+	if s.survey != nil {
+		defer s.survey.close()
+	}
 	s.closeListeners()
 	s.open.closeFresh()
 	if err := s.http.ShutdownWithContext(ctx); err != nil {

@@ -50,6 +50,28 @@ type Status struct {
 	RefreshedAt time.Time `json:"refreshed_at,omitzero"`
 	// Warnings are things in the source that are left out, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
+
+	// Role is node, or router for one that holds nothing; "" on a single one.
+	Role string `json:"role,omitempty"`
+	// Zone is where this node stands.
+	Zone string `json:"zone,omitempty"`
+	// ZooKeeper is how the connection to it is; nil where there is none.
+	ZooKeeper *ZooKeeper `json:"zookeeper,omitempty"`
+	// Problems keep the nodes from being one cluster, one sentence each.
+	Problems []string `json:"problems,omitempty"`
+	// Peers are the other nodes, by address. The server fills it in.
+	Peers map[string]Peer `json:"peers,omitempty"`
+}
+
+// ZooKeeper is how a node's connection to ZooKeeper is.
+type ZooKeeper struct {
+	Connected bool      `json:"connected"`
+	Since     time.Time `json:"since,omitzero"` // of Connected's value
+	Error     string    `json:"error,omitempty"`
+	// Published are the znodes that stand as they should, Pending those that
+	// do not yet.
+	Published int `json:"published"`
+	Pending   int `json:"pending"`
 }
 
 // DBStatus is the answer to GET /<db>.
@@ -73,6 +95,10 @@ type VersionStatus struct {
 	UnderreplicatedPartitions int                   `json:"underreplicated_partitions"`
 	OverreplicatedPartitions  int                   `json:"overreplicated_partitions"`
 	Nodes                     map[string]NodeStatus `json:"nodes"`
+
+	// Replicas is how many nodes hold each partition, where the catalogue knows
+	// that better than from Nodes.
+	Replicas []int `json:"-"`
 }
 
 // NodeStatus is one version on one node. ActiveAt is there even when it is
@@ -118,12 +144,14 @@ type Progress struct {
 	ETA time.Time `json:"eta,omitzero"`
 }
 
-// count works out how many replicas the partitions have. A node counts where
-// it holds a partition's block, whatever the version's state there, except
-// StateError.
-func (v *VersionStatus) count() {
-	replicas := make(map[int]int, v.NumPartitions)
-	total := 0
+// replicas returns how many nodes hold each partition. Without Replicas a node
+// counts where it holds a partition's block, whatever the version's state there,
+// except StateError.
+func (v *VersionStatus) replicas() []int {
+	if len(v.Replicas) == v.NumPartitions {
+		return v.Replicas
+	}
+	replicas := make([]int, v.NumPartitions)
 	for _, n := range v.Nodes {
 		if n.State == StateError {
 			continue
@@ -131,9 +159,18 @@ func (v *VersionStatus) count() {
 		for _, p := range n.Partitions {
 			if p >= 0 && p < v.NumPartitions {
 				replicas[p]++
-				total++
 			}
 		}
+	}
+	return replicas
+}
+
+// count works out how well the partitions are replicated.
+func (v *VersionStatus) count() {
+	replicas := v.replicas()
+	total := 0
+	for _, n := range replicas {
+		total += n
 	}
 	v.ReplicationHistogram = make(map[int]int)
 	v.MissingPartitions, v.UnderreplicatedPartitions, v.OverreplicatedPartitions = 0, 0, 0

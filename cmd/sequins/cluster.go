@@ -15,6 +15,7 @@ import (
 	"sequins/config"
 	"sequins/node"
 	"sequins/proxy"
+	"sequins/server"
 	"sequins/shard"
 	"sequins/zk"
 )
@@ -43,7 +44,7 @@ func joinCluster(c *config.Config, bound net.Addr, o *node.Options, given *close
 	o.Server.Proxy = client
 	o.Name, o.ShardID = addr, cmp.Or(s.ShardID, host)
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
-	o.Cluster, err = cluster.New(cluster.Options{
+	members, err := cluster.New(cluster.Options{
 		Session: session, ShardID: o.ShardID, Addr: addr,
 		Settings: cluster.Settings{
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment), Partitioners: partitioners(c),
@@ -53,7 +54,42 @@ func joinCluster(c *config.Config, bound net.Addr, o *node.Options, given *close
 		Converge: s.TimeToConverge, MinNodes: s.MinNodes, HealAfter: s.HealAfter,
 		Logger: o.Logger,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	o.Cluster = members
+	o.Server.Peers = func() []server.Peer { return peers(members, addr) }
+	o.Membership = func(st *server.Status) { describe(st, s, members) }
+	return nil
+}
+
+// peers are the other members, as the status names them.
+func peers(members *cluster.Cluster, self string) []server.Peer {
+	var others []server.Peer
+	for _, m := range members.Members() {
+		if m.Addr == self {
+			continue
+		}
+		p := server.Peer{Addr: m.Addr, ShardID: m.ShardID}
+		if m.Settings != nil {
+			p.Zone = m.Settings.Zone
+		}
+		others = append(others, p)
+	}
+	return others
+}
+
+// describe adds to a status what is known of the cluster as a whole.
+func describe(st *server.Status, s *config.Sharding, members *cluster.Cluster) {
+	z := members.Status()
+	st.Role, st.Zone, st.Problems = s.Role, s.Zone, members.Problems()
+	st.ZooKeeper = &server.ZooKeeper{
+		Connected: z.Connected, Since: z.Since.UTC().Truncate(time.Second),
+		Published: z.Published, Pending: z.Pending,
+	}
+	if !z.Connected {
+		st.ZooKeeper.Error = z.LastError
+	}
 }
 
 // closing is a Close that cannot fail.

@@ -65,7 +65,7 @@ func TestReloadOfLogs(t *testing.T) {
 	write("info", "json", "1")
 	cmd := command(t, "--bind", "127.0.0.1:0", "--config", conf)
 	cmd.Dir = dir
-	s := &server{process: start(t, cmd, cmd.StderrPipe)}
+	s := &served{process: start(t, cmd, cmd.StderrPipe)}
 	s.base = "http://" + s.waitFor(`"msg":"serving","address":"([^"]+)"`)[1]
 	s.awaitVersion(demoPath, demoFirst)
 	s.waitFor(`"msg":"version active","db":"` + demoDB + `","version":"` + demoFirst + `","after":[0-9.]+`)

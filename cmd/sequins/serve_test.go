@@ -121,24 +121,24 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// server is a process that serves, and where.
-type server struct {
+// served is a process that serves, and where.
+type served struct {
 	*process
 	base string
 }
 
 // startServer starts a server in a directory; it gets a port of its own.
-func startServer(t *testing.T, dir string, args ...string) *server {
+func startServer(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
 	cmd := command(t, append([]string{"--bind", "127.0.0.1:0"}, args...)...)
 	cmd.Dir = dir
-	s := &server{process: start(t, cmd, cmd.StderrPipe)}
+	s := &served{process: start(t, cmd, cmd.StderrPipe)}
 	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
 	return s
 }
 
 // get makes a request and returns the response with its body.
-func (s *server) get(path string) (*http.Response, string) {
+func (s *served) get(path string) (*http.Response, string) {
 	s.t.Helper()
 	resp, err := http.Get(s.base + path)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *server) get(path string) (*http.Response, string) {
 }
 
 // await asks until something about the answer is as it should be.
-func (s *server) await(path, what string, ok func(*http.Response, string) bool) {
+func (s *served) await(path, what string, ok func(*http.Response, string) bool) {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
@@ -168,7 +168,7 @@ func (s *server) await(path, what string, ok func(*http.Response, string) bool) 
 	}
 }
 
-func (s *server) awaitVersion(path, version string) {
+func (s *served) awaitVersion(path, version string) {
 	s.t.Helper()
 	s.await(path, "version "+version, func(r *http.Response, _ string) bool {
 		return r.StatusCode == http.StatusOK && r.Header.Get("X-Sequins-Version") == version
@@ -234,7 +234,7 @@ content_type = "application/json"
 	if resp, _ := s.get(demoPath); resp.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("content type %q", resp.Header.Get("Content-Type"))
 	}
-	debug := &server{process: s.process, base: "http://" + s.waitFor(`msg="serving metrics" address=(\S+)`)[1]}
+	debug := &served{process: s.process, base: "http://" + s.waitFor(`msg="serving metrics" address=(\S+)`)[1]}
 	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/": 200, "/debug/vars": 404} {
 		if resp, _ := debug.get(path); resp.StatusCode != want {
 			t.Errorf("%s of the debug listener: %s, want %d", path, resp.Status, want)
@@ -309,7 +309,7 @@ func largeSource(t *testing.T, dir string) (size int64) {
 }
 
 // inFlight begins a request for the large value and reads a little of the answer.
-func (s *server) inFlight() *http.Response {
+func (s *served) inFlight() *http.Response {
 	s.t.Helper()
 	s.awaitVersion("/db/large", "1")
 	resp, err := http.Get(s.base + "/db/large")

@@ -1,0 +1,177 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// statusTimeout bounds the wait for the status of other nodes.
+	statusTimeout = time.Second
+	// statusAge is for how long what they have said is shown again: many who
+	// watch a page cost the nodes as much as one.
+	statusAge = time.Second
+	// maxStatus bounds what one node may say, in bytes.
+	maxStatus = 64 << 20
+	// statusAtOnce is how many nodes are asked at a time.
+	statusAtOnce = 64
+)
+
+// A Peer is another node of the cluster.
+type Peer struct {
+	Addr    string `json:"-"` // host:port
+	ShardID string `json:"shard_id"`
+	Zone    string `json:"zone,omitempty"`
+	// Error is why it has not said how it is.
+	Error string `json:"error,omitempty"`
+	// Build and StartedAt are what it says of itself.
+	Build     string    `json:"build,omitempty"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+}
+
+// survey asks other nodes how they are.
+type survey struct {
+	peers  func() []Peer
+	client *http.Client
+	scheme string
+
+	mu    sync.Mutex // held while they are being asked
+	at    time.Time
+	known []answered
+}
+
+// answered is what one node has said.
+type answered struct {
+	Peer
+	status Status
+}
+
+func newSurvey(peers func() []Peer, secure *tls.Config) *survey {
+	t := &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout}
+	s := &survey{peers: peers, scheme: "http", client: &http.Client{Transport: t, Timeout: statusTimeout}}
+	if secure != nil {
+		s.scheme = "https"
+	}
+	return s
+}
+
+// ask returns what the other nodes have said, at most statusAge ago. Whoever
+// comes meanwhile waits for the same answers. The result is not to be changed.
+func (s *survey) ask(ctx context.Context) []answered {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.at) < statusAge {
+		return s.known
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	peers := s.peers()
+	answers := make([]answered, len(peers))
+	slots := make(chan struct{}, statusAtOnce)
+	var all sync.WaitGroup
+	for i, p := range peers {
+		slots <- struct{}{}
+		all.Go(func() {
+			answers[i] = s.askOne(ctx, p)
+			<-slots
+		})
+	}
+	all.Wait()
+	s.known, s.at = answers, time.Now()
+	return answers
+}
+
+func (s *survey) askOne(ctx context.Context, p Peer) answered {
+	a := answered{Peer: p}
+	if err := s.get(ctx, p.Addr, &a.status); err != nil {
+		a.Error = oneLine(err.Error())
+		a.status = Status{}
+		return a
+	}
+	a.Build, a.StartedAt = a.status.Build, a.status.StartedAt
+	return a
+}
+
+func (s *survey) get(ctx context.Context, addr string, st *Status) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.scheme+"://"+addr+"/?proxy=status", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("it answers with %s", resp.Status)
+	}
+	body := io.LimitReader(resp.Body, maxStatus)
+	if err := json.NewDecoder(body).Decode(st); err != nil {
+		return fmt.Errorf("its status cannot be read: %w", err)
+	}
+	return nil
+}
+
+func (s *survey) close() { s.client.CloseIdleConnections() }
+
+// merge adds what other nodes have said to what this one knows.
+func (st *Status) merge(answers []answered) {
+	st.Peers = make(map[string]Peer, len(answers))
+	for _, a := range answers {
+		st.Peers[a.Addr] = a.Peer
+		for db, theirs := range a.status.DBs {
+			st.DBs[db] = st.DBs[db].merge(theirs, a.Addr)
+		}
+	}
+}
+
+// merge adds what the node of an address says of a db. Of what only others
+// know, this node shows what they say.
+func (d DBStatus) merge(theirs DBStatus, addr string) DBStatus {
+	if d.Versions == nil {
+		d.Versions = make(map[string]VersionStatus)
+	}
+	for name, v := range theirs.Versions {
+		n, here := v.Nodes[addr]
+		if !here {
+			continue
+		}
+		ours, known := d.Versions[name]
+		if !known {
+			ours = VersionStatus{Path: v.Path, TargetReplication: v.TargetReplication, Nodes: map[string]NodeStatus{}}
+		}
+		ours.NumPartitions = max(ours.NumPartitions, min(v.NumPartitions, maxShown))
+		n.Partitions = slices.DeleteFunc(n.Partitions, func(p int) bool { return p < 0 || p >= ours.NumPartitions })
+		ours.Nodes[addr] = n
+		d.Versions[name] = ours
+	}
+	return d
+}
+
+// maxShown bounds the partitions of a version that only others know.
+const maxShown = 1 << 20
+
+// cluster is the status with what the other nodes say of themselves, unless the
+// request comes from one of them.
+func (s *Server) cluster(r *http.Request) (st Status, level string) {
+	st, level = s.status()
+	if s.survey == nil || alone(r.URL.RawQuery) {
+		return st, level
+	}
+	st.merge(s.survey.ask(s.ending))
+	return st, s.complete(&st)
+}
+
+// alone says whether a request wants to know of this node only.
+func alone(query string) bool {
+	v, err := proxyOf([]byte(query))
+	return err != nil || len(v) > 0
+}
