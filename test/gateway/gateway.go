@@ -49,25 +49,40 @@ type Gateway struct {
 // Start runs a server with an empty bucket until the test ends.
 func Start(t testing.TB) *Gateway {
 	t.Helper()
-	binary, err := Build()
+	g, err := Run(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Gateway{Addr: freeAddr(t), done: make(chan struct{})}
+	t.Cleanup(g.Kill)
+	return g
+}
+
+// Run runs a server with an empty bucket, which keeps its objects in a directory, until Kill.
+func Run(ctx context.Context, dir string) (*Gateway, error) {
+	binary, err := Build()
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{done: make(chan struct{})}
+	if g.Addr, err = freeAddr(); err != nil {
+		return nil, err
+	}
 	g.cmd = exec.Command(binary, "--port", g.Addr, "--access", AccessKey, "--secret", SecretKey,
-		"--region", Region, "--quiet", "posix", t.TempDir())
+		"--region", Region, "--quiet", "posix", dir)
 	g.cmd.Stdout, g.cmd.Stderr = &g.log, &g.log
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := g.run(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(g.Kill)
-	g.waitListening(t)
-	g.client = newClient(g.Endpoint())
-	if _, err := g.client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String(Bucket)}); err != nil {
-		t.Fatal(err)
+	g.client = Client(g.Endpoint())
+	if err = g.waitListening(); err == nil {
+		_, err = g.client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
 	}
-	return g
+	if err != nil {
+		g.Kill()
+		return nil, err
+	}
+	return g, nil
 }
 
 // run starts the process. Pdeathsig follows the thread that did, which therefore is kept for as long as the
@@ -87,7 +102,8 @@ func (g *Gateway) run() error {
 	return <-started
 }
 
-func newClient(endpoint string) *s3.Client {
+// Client is a client of a gateway, or of what stands before one.
+func Client(endpoint string) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &endpoint, Region: Region, UsePathStyle: true,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
@@ -97,7 +113,7 @@ func newClient(endpoint string) *s3.Client {
 // Get reads an object in one request of its own connection.
 func Get(t testing.TB, endpoint, key string) []byte {
 	t.Helper()
-	out, err := newClient(endpoint).GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: &key})
+	out, err := Client(endpoint).GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: &key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,32 +125,29 @@ func Get(t testing.TB, endpoint, key string) []byte {
 	return b
 }
 
-func freeAddr(t testing.TB) string {
-	t.Helper()
+func freeAddr() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	defer ln.Close()
-	return ln.Addr().String()
+	return ln.Addr().String(), nil
 }
 
-func (g *Gateway) waitListening(t testing.TB) {
-	t.Helper()
+func (g *Gateway) waitListening() error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.Now().Add(startTime); time.Now().Before(end); {
 		if c, err := net.Dial("tcp", g.Addr); err == nil {
-			c.Close()
-			return
+			return c.Close()
 		}
 		select {
 		case <-g.done:
-			t.Fatalf("the gateway ended: %s", g.log.String())
+			return fmt.Errorf("the gateway ended: %s", g.log.String())
 		case <-tick.C:
 		}
 	}
-	t.Fatalf("the gateway has not answered for %v", startTime)
+	return fmt.Errorf("the gateway has not answered for %v", startTime)
 }
 
 // Endpoint is the server's URL.
@@ -188,6 +201,17 @@ func (g *Gateway) Put(t testing.TB, key string, data []byte) {
 	if err != nil {
 		t.Fatalf("putting %s: %v", key, err)
 	}
+}
+
+// PutFile writes an object that is as a file is.
+func (g *Gateway) PutFile(ctx context.Context, key, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = g.client.PutObject(ctx, &s3.PutObjectInput{Bucket: aws.String(Bucket), Key: &key, Body: f})
+	return err
 }
 
 // PutAll writes many objects with the same content, several at a time.
