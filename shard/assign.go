@@ -63,6 +63,9 @@ func Assign(a Assignment, members []Member, partitions, replication int, db stri
 		return make([][]string, partitions)
 	}
 	replication = min(replication, len(shards))
+	if a == Balanced {
+		return balanced(shards, partitions, replication, db, held)
+	}
 	return roundRobin(shards, partitions, replication)
 }
 
