@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -35,11 +34,11 @@ var (
 // conn is a connection to a peer. It is used by one attempt at a time.
 type conn struct {
 	net.Conn
-	peer     *peer
-	raw      syscall.RawConn // nil where there is no socket
-	deadline time.Time       // that is set
-	since    time.Time       // when the last answer came
-	pooled   bool            // it has been idle
+	peer *peer
+	socket
+	deadline time.Time // that is set
+	since    time.Time // when the last answer came
+	pooled   bool      // it has been idle
 
 	out      []byte // the request
 	buf      []byte // the answer is buf[:w]; its body begins at start, 0 until the header is there
@@ -59,13 +58,7 @@ var largeBodies = sync.Pool{New: func() any { b := make([]byte, maxWhole); retur
 
 func newConn(nc net.Conn, p *peer) *conn {
 	c := &conn{Conn: nc, peer: p, buf: make([]byte, readBuffer)}
-	socket := nc
-	if t, ok := nc.(interface{ NetConn() net.Conn }); ok { // of TLS
-		socket = t.NetConn()
-	}
-	if s, ok := socket.(syscall.Conn); ok {
-		c.raw, _ = s.SyscallConn() // an error comes again with the first use
-	}
+	c.socket.init(nc)
 	return c
 }
 

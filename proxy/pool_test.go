@@ -168,6 +168,22 @@ func TestMaxConnsPerPeer(t *testing.T) {
 		if n := p.asked.Load(); n != 23 {
 			t.Errorf("%d requests", n)
 		}
+		// Who waits goes with its race, also if the connections stay in use.
+		p.set(says(answer(200, strings.Repeat("x", 1<<20))))
+		for range 3 {
+			a, err := c.Fetch(context.Background(), query(p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Body.Close()
+		}
+		if _, err := fetch(c, query(p)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if n := number(o.Metrics, "sequins_proxy_attempts_in_flight"); n != 0 {
+			t.Errorf("%v attempts wait for ever", n)
+		}
 		c.Close()
 		pipes.stop()
 	})

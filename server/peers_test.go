@@ -1,0 +1,183 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/metrics"
+	"sequins/proxy"
+	"sequins/version"
+)
+
+// tallied counts what a listener accepts.
+type tallied struct {
+	net.Listener
+	n atomic.Int64
+}
+
+func (c *tallied) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		c.n.Add(1)
+	}
+	return conn, err
+}
+
+// startCounting serves a catalogue, and counts its connections.
+func startCounting(t testing.TB, c Catalog, o Options) (*running, *tallied) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := &tallied{Listener: ln}
+	return startOn(t, counted, c, o), counted
+}
+
+// startAsker serves db in v1 from what peers have.
+func startAsker(t testing.TB, o proxy.Options, peers ...string) *running {
+	t.Helper()
+	set := version.NewSet("db")
+	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, LastModified: modified, Cluster: peersOnly{peers: peers}}))
+	o.Metrics = new(metrics.Proxy)
+	o.Logger = slog.New(slog.DiscardHandler)
+	p := proxy.New(o)
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Proxy: p})
+	t.Cleanup(p.Close) // before the server, which waits for what it asks
+	return s
+}
+
+// A node answers from a peer as that does itself, to the header.
+func TestProxiedAnswersAreTheSame(t *testing.T) {
+	records := map[string]string{"a": "value", "empty": "", "64K": noise(1, 64<<10), "more": noise(2, 64<<10+1), "large": noise(3, 3<<20),
+		"a//../b%2F+#": "odd", "\xff\x00 ?": "odder"}
+	holder, accepted := startCounting(t, catalogOf(t, records), Options{})
+	asker := startAsker(t, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	etag := holder.get(t, "/db/a").header.Get("Etag")
+	requests := [][]string{
+		{"GET", "/db/a"}, {"GET", "/db/empty"}, {"GET", "/db/64K"}, {"GET", "/db/more"}, {"GET", "/db/large"}, {"GET", "/db/absent"},
+		{"HEAD", "/db/a"}, {"HEAD", "/db/large"}, {"HEAD", "/db/absent"},
+		{"GET", "/db/a//../b%252F+#"}, {"GET", "/db/a%2F%2F%2e./b%252F%2B%23?x=y"}, {"GET", "/db/%ff%00%20%3F"}, {"GET", "http://elsewhere/db/a"},
+		{"GET", "/db/" + strings.Repeat("%61", 60<<10)},
+		{"GET", "/db/a", "Range: bytes=1-2"}, {"GET", "/db/large", "Range: bytes=70000-"}, {"GET", "/db/a", "Range: bytes=100-"}, {"GET", "/db/a", "Range: bytes=0-1,3-4"},
+		{"GET", "/db/a", "If-None-Match: " + etag}, {"GET", "/db/a", `If-None-Match: "x"`, "If-None-Match: " + etag}, {"HEAD", "/db/a", "If-None-Match: " + etag},
+		{"GET", "/db/a", `If-Match: "x"`}, {"GET", "/db/a", `If-Range: "x"`, "Range: bytes=1-2"}, {"GET", "/db/a", "If-Range: " + etag, "Range: bytes=1-2"},
+		{"GET", "/db/a", "If-Modified-Since: " + modified.Format(http.TimeFormat)}, {"GET", "/db/a", "If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT"},
+	}
+	before := accepted.n.Load()
+	for _, r := range requests {
+		want := holder.do(t, r[0], r[1], r[2:]...)
+		got := asker.do(t, r[0], r[1], r[2:]...)
+		if peer := got.header.Get("X-Sequins-Proxied-To"); peer != holder.addr {
+			t.Errorf("%.100q: proxied to %q", r, peer)
+		}
+		got.header.Del("X-Sequins-Proxied-To")
+		got.header.Del("Date")
+		want.header.Del("Date")
+		if got.status >= 400 {
+			got.body, want.body = "", "" // the reason may be put in other words
+			got.length, want.length = 0, 0
+			got.header.Del("Content-Length")
+			want.header.Del("Content-Length")
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{})); diff != "" {
+			t.Errorf("%.100q (-direct +proxied):\n%.2000s", r, diff)
+		}
+	}
+	if n := accepted.n.Load() - before - int64(len(requests)); n != 1 { // of the direct ones each has its own
+		t.Errorf("%d connections for %d requests to the peer", n, len(requests))
+	}
+}
+
+// However long it lasts, there is no more than a connection for each client.
+func TestNoConnectionPerRequest(t *testing.T) {
+	records := map[string]string{}
+	for i := range 100 {
+		records[fmt.Sprint(i)] = strings.Repeat(fmt.Sprint(i, " "), i*i)
+	}
+	holder, accepted := startCounting(t, catalogOf(t, records), Options{})
+	asker := startAsker(t, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	const clients, each = 8, 500
+	var wg sync.WaitGroup
+	for range clients {
+		wg.Go(func() {
+			c, err := net.Dial("tcp", asker.addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			r := bufio.NewReader(c)
+			for i := range each {
+				key := fmt.Sprint(i % 100)
+				fmt.Fprintf(c, "GET /db/%s HTTP/1.1\r\nHost: x\r\n\r\n", key)
+				resp, err := http.ReadResponse(r, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				body, err := io.ReadAll(resp.Body)
+				if err != nil || resp.StatusCode != 200 || string(body) != records[key] {
+					t.Errorf("%s: %d, %d bytes, %v", key, resp.StatusCode, len(body), err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := accepted.n.Load(); n > clients {
+		t.Errorf("%d connections for %d clients", n, clients)
+	}
+}
+
+// A peer that lacks the version is passed over; nobody left is 502, nobody in
+// time 504.
+func TestPeersThatCannotHelp(t *testing.T) {
+	set := version.NewSet("db")
+	activate(t, set, versionOf(t, "db", "v0", 2, map[string]string{"k": "old"}))
+	behind := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
+	holder := start(t, catalogOf(t, map[string]string{"k": "new"}), Options{})
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	o := proxy.Options{Timeout: 20 * time.Second, StageTimeout: 20 * time.Millisecond}
+	asker := startAsker(t, o, behind.addr, holder.addr, silent.Addr().String())
+	for range 20 {
+		if got := asker.get(t, "/db/k"); got.status != 200 || got.body != "new" {
+			t.Errorf("%+v", got)
+		}
+	}
+	asker = startAsker(t, o, behind.addr)
+	if got := asker.get(t, "/db/k"); got.status != 502 || got.header.Get("X-Sequins-Version") != "v1" {
+		t.Errorf("%+v", got)
+	}
+	asker = startAsker(t, proxy.Options{Timeout: 50 * time.Millisecond}, silent.Addr().String())
+	if got := asker.get(t, "/db/k"); got.status != 504 || got.header.Get("X-Sequins-Version") != "v1" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A proxied GET allocates what the race and the answer are kept in, on the node
+// that asks, and nothing on the other.
+func TestProxiedGetAllocations(t *testing.T) {
+	holder := start(t, catalogOf(t, map[string]string{"small": strings.Repeat("x", 100)}), Options{})
+	asker := startAsker(t, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	for _, target := range []string{"/db/small", "/db/absent"} {
+		c := newClient(t, asker.addr, target)
+		if n := testing.AllocsPerRun(1000, func() { c.ask(t) }); n > 3 && !raceEnabled {
+			t.Errorf("GET %s: %v allocations", target, n)
+		}
+	}
+}
