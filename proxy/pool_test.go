@@ -287,6 +287,16 @@ func TestOrder(t *testing.T) {
 		if got := w.logs.String(); strings.Count(got, "\n") != 2 || !strings.Contains(got, "well again") {
 			t.Errorf("logged: %s", got)
 		}
+		// So is one that always answers with an error.
+		w.peers[0].set(says(answer(500, "")))
+		before = asked()
+		count(many)
+		if n := asked() - before; n < 2 || n > 4 {
+			t.Errorf("a peer that answers with errors was asked %d times", n)
+		}
+		w.peers[0].set(says(answer(200, "a")))
+		time.Sleep(retryTime)
+		count(100)
 		// One that hangs costs a stage's time a few times, and then once a second.
 		w.peers[0].set(hangs)
 		begun := time.Now()

@@ -1,0 +1,284 @@
+// Command proxy measures what it costs when the node that is asked does not have the key: it asks one that
+// does. Two nodes run, which are the server of sequins without anything around it: the holder has a block
+// and the asker nothing. A client asks both for the same keys, in turn, and checks every answer.
+//
+// Both nodes are on one processor, the client on the other. CPU is that of both nodes, from their own
+// accounts with the kernel.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	"sequins/bench/internal/daemon"
+	"sequins/bench/internal/data"
+	"sequins/bench/internal/proc"
+	"sequins/bench/internal/setup"
+	"sequins/bench/internal/table"
+	"sequins/bench/internal/wire"
+	"sequins/blocks"
+)
+
+var (
+	records = flag.Int("records", 0, "records (1,000,000, short 50,000)")
+	value   = flag.Int("value", 100, "bytes of a value")
+	seconds = flag.Float64("seconds", 1, "length of a turn")
+	cpu     = flag.String("cpu", "0", "the processors of the nodes")
+	client  = flag.Int("client", 1, "the processor of the client")
+	profile = flag.String("profile", "", "file for a processor profile of the asker, taken in an additional turn at the end")
+	be      = flag.String("be", "", "be a node: holder or asker, on the address behind the flags (used by the program itself)")
+	block   = flag.String("block", "", "the holder's block")
+	peer    = flag.String("peer", "", "the asker's peer")
+	debug   = flag.String("debug", "", "the asker's second address, for metrics and profiles")
+)
+
+func main() {
+	setup.Main(func(env *setup.Env) error {
+		if *be != "" {
+			return node(*be, flag.Arg(0))
+		}
+		if err := proc.Pin(*client); err != nil {
+			return err
+		}
+		r := &run{env: env, spec: data.Spec{Records: env.Size(*records, 1_000_000, 50_000), ValueSize: *value, Keys: "hex"}}
+		defer r.stop()
+		if err := r.start(); err != nil {
+			return err
+		}
+		if err := r.measure(); err != nil || *profile == "" {
+			return err
+		}
+		return r.profile(*profile)
+	})
+}
+
+type run struct {
+	env             *setup.Env
+	spec            data.Spec
+	debug           string
+	holder, asker   *daemon.Daemon
+	ids             []int
+	present, absent [][]byte
+}
+
+// contender is one of the two ways to ask.
+type contender struct {
+	name string
+	addr string
+}
+
+func (c contender) String() string { return c.name }
+
+const (
+	local   = "local"
+	proxied = "proxied"
+)
+
+func (r *run) start() (err error) {
+	path, err := r.env.Cache.Fresh(fmt.Sprintf("%v proxy.block", r.spec), r.spec.Size()*5/4+1<<20, r.build)
+	if err != nil {
+		return err
+	}
+	if r.holder, err = daemon.Self(*cpu, "-be", "holder", "-block", path); err != nil {
+		return err
+	}
+	if r.debug, err = daemon.Address(); err != nil {
+		return err
+	}
+	if r.asker, err = daemon.Self(*cpu, "-be", "asker", "-peer", r.holder.Addr, "-debug", r.debug); err != nil {
+		return err
+	}
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range min(r.spec.Records, 100_000) {
+		id := rng.IntN(r.spec.Records)
+		r.ids = append(r.ids, id)
+		r.present = append(r.present, wire.Get("/"+data.DB+"/"+string(r.spec.Key(nil, id))))
+		r.absent = append(r.absent, wire.Get("/"+data.DB+"/"+string(r.spec.Absent(nil, id))))
+	}
+	return nil
+}
+
+func (r *run) build(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partitions: 1, BlockSize: 4096, TempDir: r.env.Cache.Dir()})
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if err := r.spec.Each(w.Add); err != nil {
+		return err
+	}
+	_, err = w.Finish()
+	return err
+}
+
+func (r *run) stop() {
+	for _, d := range []*daemon.Daemon{r.asker, r.holder} {
+		if d == nil {
+			continue
+		}
+		if err := d.Stop(); err != nil {
+			setup.Logf("%v", err)
+		}
+	}
+}
+
+// Columns.
+const (
+	perSecond = "requests/s"
+	cpuTime   = "CPU µs/request, both nodes"
+	half      = "p50 µs"
+	most      = "p99 µs"
+	opened    = "connections opened"
+)
+
+func (r *run) measure() error {
+	c := &r.env.Checks
+	contenders := []contender{{local, r.holder.Addr}, {proxied, r.asker.Addr}}
+	for _, hit := range []bool{true, false} {
+		for _, conns := range []int{1, 16, 64} {
+			of := fmt.Sprintf("%s, %d connections", map[bool]string{true: "hits", false: "misses"}[hit], conns)
+			t := table.New("GET, "+of+", "+r.spec.String(), local).Column(perSecond, "%.0f", true).Column(cpuTime, "%.2f", true).
+				Column(half, "%.0f", true).Column(most, "%.0f", true).Column(opened, "%.0f", false)
+			if err := r.turn(table.New("", ""), contenders[1], conns, hit); err != nil { // opens the connections
+				return err
+			}
+			if err := table.Rounds(r.env.Rounds, contenders, func(_ int, s contender) error { return r.turn(t, s, conns, hit) }); err != nil {
+				return err
+			}
+			c.AtMost("CPU of proxied / local, "+of, t.Ratio(proxied, local, cpuTime), 3)
+			c.AtMost("p50 of proxied / local, "+of, t.Ratio(proxied, local, half), 3)
+			c.Zero("connections opened in a turn, "+of, t.Median(proxied, opened))
+			r.env.Print(t)
+		}
+	}
+	return nil
+}
+
+// turn asks one node over some connections for a while.
+func (r *run) turn(t *table.Table, s contender, conns int, hit bool) error {
+	l := wire.Load{Addr: s.addr, Conns: conns, Requests: r.absent, Parse: wire.HTTP, Check: check(false), Duration: time.Duration(*seconds * float64(time.Second))}
+	if hit {
+		l.Requests, l.Check = r.present, r.check
+	}
+	before, openedBefore, err := r.accounts()
+	if err != nil {
+		return err
+	}
+	result, err := wire.Run(context.Background(), l)
+	if err != nil {
+		return err
+	}
+	after, openedAfter, err := r.accounts()
+	if err != nil {
+		return err
+	}
+	if result.Failures > 0 {
+		return fmt.Errorf("%d failures, the first: %w", result.Failures, result.Failure)
+	}
+	n := float64(result.Times.Count())
+	t.Add(s.name, perSecond, n/result.Took.Seconds())
+	t.Add(s.name, cpuTime, float64((after-before).Nanoseconds())/1e3/n)
+	t.Add(s.name, half, float64(result.Times.Quantile(0.5).Nanoseconds())/1e3)
+	t.Add(s.name, most, float64(result.Times.Quantile(0.99).Nanoseconds())/1e3)
+	t.Add(s.name, opened, openedAfter-openedBefore)
+	return nil
+}
+
+// accounts are the processor time of both nodes, and the connections that the asker has opened so far.
+func (r *run) accounts() (time.Duration, float64, error) {
+	n, err := r.opened()
+	if err != nil {
+		return 0, 0, err
+	}
+	a, err := r.holder.CPU()
+	b, err2 := r.asker.CPU()
+	return a + b, n, errors.Join(err, err2)
+}
+
+var openedLine = regexp.MustCompile(`(?m)^sequins_proxy_connections_opened_total (\S+)$`)
+
+func (r *run) opened() (float64, error) {
+	resp, err := http.Get("http://" + r.debug + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err
+	}
+	m := openedLine.FindSubmatch(body)
+	if m == nil {
+		return 0, errors.New("the asker does not count its connections")
+	}
+	return strconv.ParseFloat(string(m[1]), 64)
+}
+
+func check(found bool) func(int, wire.Reply) error {
+	return func(_ int, reply wire.Reply) error {
+		if reply.Found != found {
+			return fmt.Errorf("found %v", reply.Found)
+		}
+		return nil
+	}
+}
+
+// check wants the very value for one answer in 64, and one of its length for the others.
+func (r *run) check(i int, reply wire.Reply) error {
+	if !reply.Found || len(reply.Body) != r.spec.ValueSize {
+		return fmt.Errorf("found %v, %d bytes", reply.Found, len(reply.Body))
+	}
+	if i%64 != 0 {
+		return nil
+	}
+	return r.spec.Verify(r.ids[i], reply.Body, true, nil)
+}
+
+const profileTime = 5 * time.Second
+
+// profile has the asker profile itself while 16 connections ask it.
+func (r *run) profile(name string) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	fetched := make(chan error, 1)
+	go func() {
+		defer cancel()
+		fetched <- fetch(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", r.debug, profileTime/time.Second), name)
+	}()
+	if _, err := wire.Run(ctx, wire.Load{Addr: r.asker.Addr, Conns: 16, Requests: r.present, Parse: wire.HTTP, Check: r.check}); err != nil {
+		return err
+	}
+	return <-fetched
+}
+
+func fetch(url, name string) error {
+	resp, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(f, resp.Body)
+	return err
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"time"
+
+	"sequins/bench/internal/data"
+	"sequins/blocks"
+	"sequins/metrics"
+	"sequins/proxy"
+	"sequins/server"
+	"sequins/version"
+)
+
+// catalog has one db.
+type catalog struct{ set *version.Set }
+
+func (c catalog) Set(db []byte) *version.Set {
+	if string(db) == data.DB {
+		return c.set
+	}
+	return nil
+}
+
+func (c catalog) Status() server.Status { return server.Status{} }
+func (c catalog) Ready() (bool, string) { return true, "" }
+
+// others are a cluster in which one other node has everything.
+type others struct {
+	version.Solo
+	peers []string
+}
+
+func (o others) Peers(string, string, int) []string { return o.peers }
+
+// node serves for ever: with a block, or without one and with a peer.
+func node(kind, addr string) error {
+	m := metrics.New()
+	o := server.Options{Metrics: m.Server}
+	v := version.New(version.Info{DB: data.DB, Name: data.Version, Partitions: 1, Cluster: others{peers: []string{*peer}}})
+	if kind == "holder" {
+		b, err := blocks.Open(*block)
+		if err != nil {
+			return err
+		}
+		if err := v.Put(0, b); err != nil {
+			return err
+		}
+	} else {
+		o.Proxy = proxy.New(proxy.Options{Metrics: m.Proxy, Timeout: 10 * time.Second})
+		go http.ListenAndServe(*debug, server.DebugHandler(server.DebugOptions{Metrics: m, Pprof: true})) //nolint:errcheck // whoever asks will see
+	}
+	set := version.NewSet(data.DB)
+	set.Prepare(v)
+	if err := set.Activate(data.Version); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	return server.New(catalog{set}, o).Serve(ln)
+}
