@@ -3,6 +3,7 @@
 # make lint    formatting, vet and golangci-lint
 # make fuzz    every fuzz test for FUZZTIME
 # make bench   sequins beside its peers: see docs/BENCHMARKS.md
+# make package a deb and an rpm, into dist/
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -14,15 +15,20 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unk
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := .cache/golangci-lint-$(GOLANGCI_VERSION)
+DIST   ?= dist
+BINARY ?=
 
-.PHONY: build test lint fuzz cross tools bench
+NFPM_VERSION := v2.45.2
+NFPM := .cache/nfpm-$(NFPM_VERSION)
+
+.PHONY: build test lint fuzz cross tools bench package
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
 
 # The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
 # that passes is one line, one that fails is shown whole, and a skipped test is a failure.
-test: tools lint cross fuzz
+test: tools lint cross fuzz $(NFPM)
 	CGO_ENABLED=0 $(GO) build ./...
 	$(MAKE) -C bench test
 	mkdir -p .cache
@@ -48,15 +54,26 @@ fuzz:
 bench:
 	$(MAKE) -C bench FLAGS='$(FLAGS)'
 
+# Of another binary than the one that is made for it, if BINARY names one.
+package: $(NFPM) $(if $(BINARY),,build)
+	packaging/build.sh $(DIST) '$(VERSION)' $(or $(BINARY),bin/sequins) $(NFPM)
+
+$(NFPM):
+	mkdir -p .cache
+	GOBIN=$(CURDIR)/.cache $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
+	mv .cache/nfpm $@
+
 $(GOLANGCI):
 	mkdir -p .cache
 	GOBIN=$(CURDIR)/.cache $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .cache/golangci-lint $@
 
-# What the tests need beside Go: a C compiler for the race detector, and Java for the real Hadoop.
+# What the tests need beside Go: a C compiler for the race detector, Java for the real Hadoop, and what looks
+# into packages and units.
 tools:
 	@need=""; \
-	  for pair in gcc:build-essential javac:openjdk-17-jdk-headless mvn:maven; do \
+	  for pair in gcc:build-essential javac:openjdk-17-jdk-headless mvn:maven \
+	      rpm:rpm strace:strace systemd-analyze:systemd; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
 	  if [ -n "$$need" ]; then \

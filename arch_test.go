@@ -40,6 +40,7 @@ var house = []room{
 	{"test/process", nil},
 	{"test/checker", nil},
 	{"test/gateway", nil},
+	{"test/packaging", nil},
 	{"test/harness", []string{"shard"}},
 	{"zk", nil},
 	{"shard", nil},
@@ -63,7 +64,7 @@ var house = []room{
 var forbiddenNames = []string{"util", "utils", "common", "base", "helper", "helpers"}
 
 // Modules that are here for tests alone.
-var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/google/go-cmp", "go.uber.org/goleak"}
+var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/google/go-cmp", "go.uber.org/goleak", "go.yaml.in/yaml"}
 
 func TestHouse(t *testing.T) {
 	packages := parseTree(t)

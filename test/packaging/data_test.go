@@ -1,0 +1,47 @@
+package packaging
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sequins/sequencefile"
+	"sequins/test/process"
+)
+
+// writeWords puts a database of one word below a source.
+func writeWords(t *testing.T, source string) {
+	t.Helper()
+	dir := filepath.Join(source, "words", "1")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(filepath.Join(dir, "part-00000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Append([]byte("apple"), []byte("a fruit")), w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectWord asks a node for the word until it is served.
+func expectWord(t *testing.T, addr string) {
+	t.Helper()
+	process.Eventually(t, "the word is served", func() bool {
+		resp, err := http.Get("http://" + addr + "/words/apple")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		return err == nil && string(body) == "a fruit"
+	})
+}

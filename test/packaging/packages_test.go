@@ -1,0 +1,307 @@
+package packaging
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/process"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	process.RemoveBinary()
+	if made.dir != "" {
+		os.RemoveAll(made.dir)
+	}
+	os.Exit(code)
+}
+
+// output runs a command and returns what it prints.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", cmd, err, &stdout, &stderr)
+	}
+	return stdout.String()
+}
+
+// combined runs a command, however it ends, and returns all that it prints.
+func combined(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+var made struct {
+	once     sync.Once
+	dir      string
+	deb, rpm string
+}
+
+// packages makes the packages, once, as make package does, of a version that a tag names.
+func packages(t *testing.T) (deb, rpm string) {
+	t.Helper()
+	made.once.Do(func() {
+		var err error
+		if made.dir, err = os.MkdirTemp("", "sequins-packages-"); err != nil {
+			t.Fatal(err)
+		}
+		output(t, "make", "-C", process.Root(), "package", "VERSION=v1.2.3-4-gabc", "DIST="+made.dir, "BINARY="+process.Binary(t))
+		made.deb = filepath.Join(made.dir, fmt.Sprintf("sequins_1.2.3+4+gabc_%s.deb", runtime.GOARCH))
+		machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+		made.rpm = filepath.Join(made.dir, fmt.Sprintf("sequins-1.2.3+4+gabc-1.%s.rpm", machine))
+	})
+	for _, path := range []string{made.deb, made.rpm} {
+		if _, err := os.Stat(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return made.deb, made.rpm
+}
+
+// wanted are the files of both packages, without the manual pages of the commands.
+var wanted = []string{
+	"/etc/sequins.conf",
+	"/usr/bin/sequins",
+	"/usr/lib/systemd/system/sequins.service",
+	"/usr/share/bash-completion/completions/sequins",
+	"/usr/share/doc/sequins/CHANGELOG.md",
+	"/usr/share/doc/sequins/FORMAT.md",
+	"/usr/share/doc/sequins/README.md",
+	"/usr/share/doc/sequins/copyright",
+	"/usr/share/doc/sequins/sequins.conf.example",
+	"/usr/share/fish/vendor_completions.d/sequins.fish",
+	"/usr/share/man/man1/sequins-status.1.gz",
+	"/usr/share/man/man1/sequins.1.gz",
+}
+
+func TestBothPackagesHoldTheSame(t *testing.T) {
+	deb, rpm := packages(t)
+	var inDeb []string
+	for line := range strings.Lines(output(t, "dpkg-deb", "--contents", deb)) {
+		fields := strings.Fields(line)
+		if name := strings.TrimPrefix(fields[5], "."); !strings.HasSuffix(name, "/") {
+			inDeb = append(inDeb, name)
+			if fields[1] != "root/root" {
+				t.Errorf("%s belongs to %s", name, fields[1])
+			}
+		}
+	}
+	for _, name := range append(wanted, "/usr/share/zsh/vendor-completions/_sequins") {
+		if !slices.Contains(inDeb, name) {
+			t.Errorf("the deb has no %s", name)
+		}
+	}
+	inRPM := strings.Fields(strings.ReplaceAll(output(t, "rpm", "-qp", "--list", rpm), "/zsh/site-functions/", "/zsh/vendor-completions/"))
+	slices.Sort(inRPM)
+	slices.Sort(inDeb)
+	if diff := cmp.Diff(inDeb, inRPM); diff != "" {
+		t.Errorf("(-deb +rpm):\n%s", diff)
+	}
+	for query, want := range map[string]string{"--configfiles": "/etc/sequins.conf", "--requires": "shadow-utils", "--scripts": "useradd"} {
+		if got := output(t, "rpm", "-qp", query, rpm); !strings.Contains(got, want) {
+			t.Errorf("rpm -qp %s: %s", query, got)
+		}
+	}
+	for field, want := range map[string]string{"Package": "sequins", "Version": "1.2.3+4+gabc", "Depends": "passwd", "Architecture": runtime.GOARCH} {
+		if got := strings.TrimSpace(output(t, "dpkg-deb", "--field", deb, field)); got != want {
+			t.Errorf("%s of the deb is %q, want %q", field, got, want)
+		}
+	}
+}
+
+// A version that no tag names is older than any that one does.
+func TestVersionWithoutATag(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "build.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, rest, found := strings.Cut(string(script), "version=${2#v}\n")
+	body, _, ended := strings.Cut(rest, "esac\n")
+	if !found || !ended || from == "" {
+		t.Fatal("build.sh finds its version in another way")
+	}
+	for given, want := range map[string]string{"v1.2.3": "1.2.3", "v1.2.3-4-gabc": "1.2.3+4+gabc", "3359f70": "0~3359f70", "12-dirty": "0~12+dirty"} {
+		got := strings.TrimSpace(output(t, "bash", "-c", "version=${0#v}\n"+body+"esac\necho $version", given))
+		if got != want {
+			t.Errorf("%s becomes %s, want %s", given, got, want)
+		}
+	}
+}
+
+// root is a directory that a package is installed below.
+type root struct {
+	t   *testing.T
+	dir string
+}
+
+func newRoot(t *testing.T) *root {
+	r := &root{t, t.TempDir()}
+	for name, content := range map[string]string{"etc/passwd": "", "etc/group": "", "var/lib/dpkg/status": ""} {
+		r.write(name, content)
+	}
+	return r
+}
+
+func (r *root) path(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *root) write(name, content string) {
+	r.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(r.path(name), []byte(content), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *root) read(name string) string {
+	r.t.Helper()
+	b, err := os.ReadFile(r.path(name))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// dpkg runs dpkg on the root. The package's scripts run too, and are told where it is.
+func (r *root) dpkg(args ...string) string {
+	r.t.Helper()
+	cmd := []string{"dpkg", "--root=" + r.dir, "--force-script-chrootless", "--force-depends", "--force-confold"}
+	if os.Geteuid() != 0 {
+		cmd = append([]string{"unshare", "--map-root-user"}, cmd...)
+	}
+	return output(r.t, cmd[0], append(cmd[1:], args...)...)
+}
+
+// files are all below the root that are not dpkg's own.
+func (r *root) files() (all []string) {
+	err := filepath.WalkDir(r.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && !strings.Contains(path, "/var/lib/dpkg/") {
+			all = append(all, strings.TrimPrefix(path, r.dir))
+		}
+		return err
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// The life of an installation.
+func TestDeb(t *testing.T) {
+	deb, _ := packages(t)
+	r := newRoot(t)
+	before := r.files()
+	if said := r.dpkg("--install", deb); !strings.Contains(said, "set source in /etc/sequins.conf") {
+		t.Errorf("the installation says %s", said)
+	}
+	if users := r.read("etc/passwd"); !strings.Contains(users, "sequins:") || !strings.Contains(users, ":/var/lib/sequins:/usr/sbin/nologin") {
+		t.Errorf("the users are %q", users)
+	}
+	serve(t, r)
+	page := filepath.Join(t.TempDir(), "sequins.1")
+	if err := os.WriteFile(page, []byte(output(t, "gzip", "-dc", r.path("usr/share/man/man1/sequins.1.gz"))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte(".SH NAME\nsequins")) {
+		t.Errorf("sequins.1: %v %.200s", err, b)
+	}
+
+	r.write("etc/sequins.conf", "source = \"/srv/mine\"\n")
+	r.dpkg("--install", deb)
+	if conf := r.read("etc/sequins.conf"); conf != "source = \"/srv/mine\"\n" {
+		t.Errorf("the upgrade has changed the configuration:\n%s", conf)
+	}
+
+	r.write("var/lib/sequins/data/words/1/00000.block", "")
+	r.dpkg("--remove", "sequins")
+	want := append([]string{"/etc/sequins.conf", "/var/lib/sequins/data/words/1/00000.block"}, before...)
+	if left := withoutBackups(r.files()); !sameFiles(left, want) {
+		t.Errorf("a removal leaves %v", left)
+	}
+	r.dpkg("--purge", "sequins")
+	if left := withoutBackups(r.files()); !sameFiles(left, before) {
+		t.Errorf("a purge leaves %v", left)
+	}
+}
+
+// withoutBackups leaves out what useradd keeps of the files that it changes, and what it adds.
+func withoutBackups(files []string) []string {
+	return slices.DeleteFunc(files, func(name string) bool {
+		return strings.HasPrefix(name, "/etc/") && (strings.HasSuffix(name, "-") || strings.Contains(name, "shadow") || strings.Contains(name, "/etc/sub"))
+	})
+}
+
+func sameFiles(a, b []string) bool {
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}
+
+// serve runs what is installed as the unit does, but for where its data is, and as systemd would see it.
+func serve(t *testing.T, r *root) {
+	t.Helper()
+	unit := r.read("usr/lib/systemd/system/sequins.service")
+	if !strings.Contains(unit, "\nExecStart=/usr/bin/sequins --config /etc/sequins.conf\n") ||
+		!strings.Contains(unit, "\nStateDirectory=sequins\n") || !strings.Contains(r.read("etc/sequins.conf"), "\nlocal_store = \"/var/lib/sequins\"\n") {
+		t.Errorf("the unit and the configuration do not fit together:\n%s", unit)
+	}
+	program, conf := r.path("usr/bin/sequins"), r.path("etc/sequins.conf")
+	output(t, program, "check-config", conf)
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	writeWords(t, source)
+	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer notify.Close()
+
+	addr := process.FreeAddr(t)
+	cmd := exec.Command(program, "--config", conf, "--source", source, "--local-store", filepath.Join(dir, "store"), "--bind", addr)
+	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(dir, "notify"))
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill() // if it has not ended yet
+	notify.SetReadDeadline(time.Now().Add(process.Deadline))
+	buf := make([]byte, 100)
+	if n, err := notify.Read(buf); err != nil || string(buf[:n]) != "READY=1" {
+		t.Fatalf("systemd is told %q, %v", buf[:n], err)
+	}
+	expectWord(t, addr)
+	if got := output(t, program, "status", addr); !strings.Contains(got, "Serving 1 database.") {
+		t.Errorf("sequins status: %s", got)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, &said)
+	}
+}
