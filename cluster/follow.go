@@ -13,7 +13,7 @@ import (
 // A following is one version that the node concerns itself with.
 type following struct {
 	key
-	children *zk.Children
+	children *zk.Children // nil after Leave
 	ended    chan struct{}
 	end      func() // closes ended, once
 
@@ -95,6 +95,9 @@ func at(table [][]string, partition int) []string {
 // Follow implements version.Cluster.
 func (c *Cluster) Follow(ctx context.Context, db, version string) {
 	f := c.follow(key{db, version})
+	if f.children == nil {
+		return
+	}
 	select {
 	case <-f.children.Seen():
 		c.update(f)
@@ -114,6 +117,9 @@ func (c *Cluster) follow(k key) *following {
 	f := &following{key: k, ended: make(chan struct{}), advertised: make(map[int]bool)}
 	f.end = sync.OnceFunc(func() { close(f.ended) })
 	f.view.Store(new(view))
+	if c.left {
+		return f
+	}
 	f.children = c.o.Session.Watch(zk.VersionDir(k.db, k.version), false)
 	c.replace(func(m map[key]*following) { m[k] = f })
 	c.running.Go(func() { c.watch(f) })
@@ -232,7 +238,30 @@ func (c *Cluster) Forget(db, version string) {
 	c.mu.Unlock()
 	f.end()
 	c.withdraw(f)
-	c.o.Session.Prune(zk.VersionDir(db, version))
+	c.running.Go(func() { c.tidy(f.key) })
+}
+
+// tidyTimeout bounds the wait for a listing of what may be tidied up.
+const tidyTimeout = 30 * time.Second
+
+// tidy removes the directories of a version that is over, and of older ones
+// that no node was left to remove, as far as they are empty.
+func (c *Cluster) tidy(k key) {
+	versions := c.o.Session.Watch(zk.DatabaseDir(k.db), false)
+	defer versions.Stop()
+	select {
+	case <-versions.Seen():
+	case <-c.stop:
+		return
+	case <-time.After(tidyTimeout):
+		return
+	}
+	for _, e := range versions.Entries() {
+		if e.Name <= k.version && c.find(k.db, e.Name) == nil {
+			c.o.Session.Prune(zk.VersionDir(k.db, e.Name))
+		}
+	}
+	c.o.Session.Prune(zk.DatabaseDir(k.db))
 }
 
 // Advertise implements version.Cluster.

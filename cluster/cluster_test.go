@@ -1,0 +1,393 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"sequins/shard"
+	"sequins/test/harness"
+	"sequins/zk"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A field is a directory in ZooKeeper with the nodes of one cluster.
+type field struct {
+	t       *testing.T
+	server  string
+	options func(*Options)
+}
+
+func newField(t *testing.T, server string, options func(*Options)) *field {
+	return &field{t, server, options}
+}
+
+// node returns a node that has not joined yet, and a way to lose it: its
+// session ends, and nobody has been told anything.
+func (f *field) node(id string) (c *Cluster, lose func()) {
+	f.t.Helper()
+	session, err := zk.Connect(zk.Options{
+		Servers: []string{f.server}, ConnectTimeout: time.Second, SessionTimeout: 3 * time.Second,
+		Root: "/" + strings.NewReplacer("/", "-", ",", "").Replace(f.t.Name()) + "/v1", Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	o := Options{
+		Session: session, ShardID: id, Addr: id + ":1", MinReplication: 1, Converge: 300 * time.Millisecond,
+		Settings: Settings{Replication: 2, Assignment: shard.RoundRobin, Partitioners: "auto", Weight: 1},
+		Logger:   slog.New(slog.DiscardHandler),
+	}
+	if f.options != nil {
+		f.options(&o)
+	}
+	c, err = New(o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	lost := false
+	lose = func() {
+		if !lost {
+			lost = true
+			session.Close() //nolint:errcheck // a test
+			c.Leave()
+		}
+	}
+	f.t.Cleanup(lose)
+	return c, lose
+}
+
+// join has nodes join together.
+func (f *field) join(cs ...*Cluster) {
+	f.t.Helper()
+	if len(cs) > 1 {
+		for _, c := range cs {
+			c.o.MinNodes = len(cs)
+		}
+	}
+	ctx, cancel := context.WithTimeout(f.t.Context(), deadline)
+	defer cancel()
+	errs := make(chan error)
+	for _, c := range cs {
+		go func() { errs <- c.Join(ctx) }()
+	}
+	for range cs {
+		if err := <-errs; err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+const deadline = 30 * time.Second
+
+func (f *field) eventually(what string, ok func() bool) {
+	f.t.Helper()
+	for end := time.Now().Add(deadline); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			f.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// A holder is a node together with what it holds of one version, as package
+// node would have it.
+type holder struct {
+	*Cluster
+	held []bool
+}
+
+func hold(c *Cluster, partitions int) *holder {
+	c.Follow(context.Background(), "db", "1")
+	return &holder{c, make([]bool, partitions)}
+}
+
+// load takes what it has to hold, and gives up what it need not.
+func (h *holder) load() {
+	for _, p := range h.Owned("db", "1", h.held) {
+		if !h.held[p] {
+			h.held[p] = true
+			h.Advertise("db", "1", p)
+		}
+	}
+	for _, p := range h.Surplus("db", "1", h.held) {
+		h.Withdraw("db", "1", p)
+		h.held[p] = false
+	}
+}
+
+func (h *holder) has() []int {
+	var has []int
+	for p, here := range h.held {
+		if here {
+			has = append(has, p)
+		}
+	}
+	return has
+}
+
+// replicas counts who holds each partition.
+func replicas(holders ...*holder) []int {
+	counts := make([]int, len(holders[0].held))
+	for _, h := range holders {
+		for _, p := range h.has() {
+			counts[p]++
+		}
+	}
+	return counts
+}
+
+func all(partitions, n int) []int { return slices.Repeat([]int{n}, partitions) }
+
+func TestCluster(t *testing.T) {
+	server := harness.Start(t).Do(t, "zk start n=1")["connect"]
+	t.Run("nodes", func(t *testing.T) {
+		for name, test := range map[string]func(*testing.T, string){
+			"divide, advertise, leave": testDivide,
+			"a node too few":           testMinNodes,
+			"lost in an upgrade":       testLostInUpgrade,
+			"no healing":               testNoHealing,
+			"healing round_robin":      func(t *testing.T, server string) { testHealing(t, server, shard.RoundRobin) },
+			"healing balanced":         func(t *testing.T, server string) { testHealing(t, server, shard.Balanced) },
+			"max_replication":          testMaxReplication,
+			"router":                   testRouter,
+			"old znodes":               testOldZnodes,
+			"mismatch":                 testMismatch,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, server)
+			})
+		}
+	})
+}
+
+func testDivide(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	a, _ := f.node("a")
+	b, _ := f.node("b")
+	c, loseC := f.node("c")
+	f.join(a, b, c)
+	hs := []*holder{hold(a, 7), hold(b, 7), hold(c, 7)}
+	for i, want := range [][]int{{0, 1, 3, 4, 6}, {0, 2, 3, 5, 6}, {1, 2, 4, 5}} {
+		if diff := cmp.Diff(want, hs[i].Owned("db", "1", hs[i].held)); diff != "" {
+			t.Errorf("node %d: %s", i, diff)
+		}
+	}
+	if got := a.Missing("db", "1", hs[0].held, 1); len(got) != 7 {
+		t.Errorf("before anything is loaded, missing are %v", got)
+	}
+	for _, x := range hs {
+		x.load()
+	}
+	for _, x := range hs {
+		f.eventually("all know of two replicas", func() bool { return len(x.Missing("db", "1", x.held, 2)) == 0 })
+	}
+	if diff := cmp.Diff([]string{"b:1"}, a.Peers("db", "1", 0)); diff != "" {
+		t.Errorf("peers of a for 0: %s", diff)
+	}
+	if got := a.Peers("db", "1", 2); len(got) != 2 {
+		t.Errorf("peers of a for 2: %q", got)
+	}
+	if n := a.Replicas("db", "1", 99) + len(a.Peers("other", "1", 0)) + len(a.Peers("db", "2", 0)); n != 0 {
+		t.Error("replicas of what there is not")
+	}
+	c.Withdraw("db", "1", 1, 2)
+	f.eventually("two are withdrawn", func() bool { return cmp.Equal(a.Missing("db", "1", hs[0].held, 2), []int{1, 2}) })
+	loseC()
+	f.eventually("c is gone", func() bool {
+		return cmp.Equal(a.Missing("db", "1", hs[0].held, 2), []int{1, 2, 4, 5}) && len(a.Members()) == 2
+	})
+	if !slices.Contains(a.Peers("db", "1", 5), "c:1") {
+		t.Error("nobody would ask c any more, and it may be well")
+	}
+}
+
+// A cluster that starts as a whole waits for its nodes, and one that is told
+// to stop waiting does.
+func testMinNodes(t *testing.T, server string) {
+	f := newField(t, server, func(o *Options) { o.MinNodes = 2 })
+	a, _ := f.node("a")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := a.Join(ctx); err == nil || !strings.Contains(err.Error(), "1 nodes of 2") {
+		t.Errorf("alone: %v", err)
+	}
+	b, _ := f.node("b")
+	f.join(b)
+}
+
+// A node that is lost before a version is complete does not hold it up, even
+// without healing: the others take over.
+func testLostInUpgrade(t *testing.T, server string) {
+	f := newField(t, server, func(o *Options) { o.Settings.Replication = 1 })
+	a, _ := f.node("a")
+	b, _ := f.node("b")
+	c, loseC := f.node("c")
+	f.join(a, b, c)
+	ha, hb := hold(a, 9), hold(b, 9)
+	hold(c, 9).Owned("db", "1", make([]bool, 9))
+	ha.load()
+	hb.load()
+	if got := replicas(ha, hb); slices.Equal(got, all(9, 1)) {
+		t.Fatal("a and b hold all without c")
+	}
+	loseC()
+	f.eventually("a and b hold what c should have", func() bool {
+		ha.load()
+		hb.load()
+		return len(a.Missing("db", "1", ha.held, 1))+len(b.Missing("db", "1", hb.held, 1)) == 0
+	})
+}
+
+// Without heal_after a version that has been complete stays as it was divided.
+func testNoHealing(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	a, _ := f.node("a")
+	b, _ := f.node("b")
+	c, loseC := f.node("c")
+	f.join(a, b, c)
+	ha, hb, hc := hold(a, 6), hold(b, 6), hold(c, 6)
+	for _, x := range []*holder{ha, hb, hc} {
+		x.load()
+	}
+	f.eventually("it is complete", func() bool { return len(a.Missing("db", "1", ha.held, 2)) == 0 })
+	before := slices.Clone(ha.has())
+	loseC()
+	f.eventually("c is gone", func() bool { return len(a.Members()) == 2 })
+	for end := time.Now().Add(10 * a.o.Converge); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		ha.load()
+		if !slices.Equal(before, ha.has()) {
+			t.Fatalf("a held %v and holds %v", before, ha.has())
+		}
+	}
+	// What is loaded from now on is divided among those that there are.
+	if got := a.Owned("db", "2", make([]bool, 6)); len(got) != 6 {
+		t.Errorf("of another version a has to hold %v", got)
+	}
+}
+
+// With heal_after the replicas of a lost node are made up for, a node that
+// joins takes over its share, and nothing is given up before that.
+func testHealing(t *testing.T, server string, rule shard.Assignment) {
+	const partitions = 24
+	f := newField(t, server, func(o *Options) { o.HealAfter, o.Settings.Assignment = 600*time.Millisecond, rule })
+	var nodes []*holder
+	var lose func()
+	for i := range 4 {
+		var c *Cluster
+		c, lose = f.node(fmt.Sprintf("n%d", i))
+		nodes = append(nodes, &holder{Cluster: c})
+	}
+	f.join(nodes[0].Cluster, nodes[1].Cluster, nodes[2].Cluster, nodes[3].Cluster)
+	for i := range nodes {
+		nodes[i] = hold(nodes[i].Cluster, partitions)
+	}
+	step := func() []int {
+		for _, n := range nodes {
+			n.load()
+		}
+		return replicas(nodes...)
+	}
+	atLeast := func(least int) {
+		if counts := step(); slices.Min(counts) < least {
+			t.Fatalf("replicas: %v", counts)
+		}
+	}
+	step()
+	f.eventually("all is held twice", func() bool { return slices.Equal(step(), all(partitions, 2)) })
+	lose()
+	nodes = nodes[:3]
+	f.eventually("the lost replicas are made up for", func() bool { atLeast(1); return slices.Equal(step(), all(partitions, 2)) })
+	c, _ := f.node("joins")
+	f.join(c)
+	nodes = append(nodes, hold(c, partitions))
+	f.eventually("the new node has its share, and the others have given theirs up", func() bool {
+		atLeast(2)
+		return len(nodes[3].has()) == partitions*2/4 && slices.Equal(replicas(nodes...), all(partitions, 2))
+	})
+}
+
+func testMaxReplication(t *testing.T, server string) {
+	f := newField(t, server, func(o *Options) { o.Settings.Replication, o.MaxReplication = 1, 1 })
+	a, _ := f.node("a")
+	f.join(a)
+	ha := hold(a, 4)
+	ha.load()
+	b, _ := f.node("b")
+	f.join(b)
+	hb := hold(b, 4)
+	f.eventually("b knows what a holds", func() bool { return b.Replicas("db", "1", 3) == 1 })
+	if got := hb.Owned("db", "1", hb.held); len(got) != 0 {
+		t.Errorf("b takes %v, of which there is a replica already", got)
+	}
+}
+
+func testRouter(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	a, _ := f.node("a")
+	f.join(a)
+	f.options = func(o *Options) { o.Router = true }
+	r, _ := f.node("router")
+	f.join(r)
+	ha, hr := hold(a, 4), hold(r, 4)
+	if got := hr.Owned("db", "1", hr.held); len(got) != 0 {
+		t.Errorf("a router has to hold %v", got)
+	}
+	ha.load()
+	if len(ha.has()) != 4 || len(a.Members()) != 1 {
+		t.Errorf("a holds %v of 4 among %v", ha.has(), a.Members())
+	}
+	f.eventually("the router knows of all", func() bool { return len(r.Missing("db", "1", hr.held, 1)) == 0 })
+}
+
+// Directories of versions that are over are removed, also those that nobody
+// was left to remove.
+func testOldZnodes(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	a, lose := f.node("a")
+	f.join(a)
+	a.Follow(t.Context(), "db", "0")
+	a.Advertise("db", "0", 1)
+	if err := a.o.Session.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lose()
+	b, _ := f.node("b")
+	f.join(b)
+	versions := b.o.Session.Watch(zk.DatabaseDir("db"), false)
+	defer versions.Stop()
+	names := func() string {
+		var names []string
+		for _, e := range versions.Entries() {
+			names = append(names, e.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	for _, v := range []string{"1", "2"} {
+		b.Follow(t.Context(), "db", v)
+		b.Advertise("db", v, 0)
+	}
+	f.eventually("there are three", func() bool { return names() == "0 1 2" })
+	b.Forget("db", "1")
+	f.eventually("the newest is left", func() bool { return names() == "2" })
+}
+
+func testMismatch(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	a, _ := f.node("a")
+	f.join(a)
+	f.options = func(o *Options) { o.Settings.Replication = 3 }
+	b, loseB := f.node("b")
+	f.join(b)
+	f.eventually("both say so", func() bool { return len(a.Problems()) == 1 && len(b.Problems()) == 1 })
+	loseB()
+	f.eventually("it is resolved", func() bool { return len(a.Problems()) == 0 })
+}

@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/shard"
+	"sequins/zk"
+)
+
+func settings(change func(*Settings)) Settings {
+	s := Settings{Replication: 2, Assignment: shard.RoundRobin, Partitioners: "auto", Weight: 1}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+func entry(t *testing.T, name string, s Settings) zk.Entry {
+	t.Helper()
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zk.Entry{Name: name, Data: data}
+}
+
+func TestParseMembers(t *testing.T) {
+	members, malformed := parseMembers([]zk.Entry{
+		entry(t, "a@h1:1", settings(nil)),
+		{Name: "b@h2:1"},
+		{Name: "lock-0000000001"},
+		{Name: "c@h3:1", Data: []byte("{")},
+		{Name: "d@h4:1", Data: []byte(`{"weight": -1}`)},
+		{Name: "e@h5:1", Data: []byte(`{"weight": 1e300}`)},
+		{Name: "f@h6:1", Data: append([]byte(`{"weight": 1, "zone": "`), make([]byte, maxSettings)...)},
+	})
+	var got []string
+	for _, m := range members {
+		text := m.ShardID + " " + m.Addr
+		if m.Settings != nil {
+			text += " with settings"
+		}
+		got = append(got, text)
+	}
+	want := []string{"a h1:1 with settings", "b h2:1", "c h3:1", "d h4:1", "e h5:1", "f h6:1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(malformed) != 5 || !strings.Contains(malformed[0], "lock-0000000001") {
+		t.Errorf("complaints %q", malformed)
+	}
+}
+
+// Nodes that would divide the data differently are told of, whichever of them
+// looks.
+func TestMismatches(t *testing.T) {
+	self := func(s Settings) *Member { return &Member{ShardID: "self", Addr: "me:1", Settings: &s} }
+	for name, tt := range map[string]struct {
+		own, theirs Settings
+		says        string
+	}{
+		"alike":            {settings(nil), settings(nil), ""},
+		"weight and zone":  {settings(nil), settings(func(s *Settings) { s.Weight, s.Zone = 3, "z" }), ""},
+		"replication":      {settings(nil), settings(func(s *Settings) { s.Replication = 3 }), "has sharding.replication 3, and this node 2"},
+		"assignment":       {settings(nil), settings(func(s *Settings) { s.Assignment = shard.Balanced }), "has sharding.assignment balanced, and this node round_robin"},
+		"partitioner":      {settings(nil), settings(func(s *Settings) { s.Partitioners = "spark" }), "has partitioner spark, and this node auto"},
+		"a db's own":       {settings(func(s *Settings) { s.Partitioners = `auto {"x":"hadoop"}` }), settings(nil), "has partitioner auto, and this node auto {"},
+		"balanced already": {settings(func(s *Settings) { s.Assignment = shard.Balanced }), settings(nil), "has sharding.assignment round_robin, and this node balanced"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ms := newMembership([]Member{{ShardID: "x", Addr: "h:1", Settings: &tt.theirs}}, self(tt.own), tt.own, time.Now())
+			back := newMembership([]Member{{ShardID: "x", Addr: "h:1", Settings: &tt.own}}, self(tt.theirs), tt.theirs, time.Now())
+			if tt.says == "" {
+				if len(ms.problems)+len(back.problems) > 0 {
+					t.Errorf("problems %q, %q", ms.problems, back.problems)
+				}
+				return
+			}
+			if len(ms.problems) != 1 || !strings.Contains(ms.problems[0], "node h:1 (shard x) "+tt.says) || len(back.problems) != 1 {
+				t.Errorf("problems %q, and of the other node %q", ms.problems, back.problems)
+			}
+		})
+	}
+	// One of an older release says nothing. It can only be what it always was.
+	old := []Member{{ShardID: "x", Addr: "h:1"}}
+	if ms := newMembership(slices.Clone(old), self(settings(nil)), settings(nil), time.Now()); len(ms.problems) > 0 {
+		t.Errorf("with an older node: %q", ms.problems)
+	}
+	balanced := settings(func(s *Settings) { s.Assignment = shard.Balanced })
+	if ms := newMembership(slices.Clone(old), self(balanced), balanced, time.Now()); len(ms.problems) != 1 {
+		t.Errorf("balanced with an older node: %q", ms.problems)
+	}
+}
+
+// A node is a member in its own view, whatever ZooKeeper says; a router is not.
+func TestMembershipHasSelf(t *testing.T) {
+	s := settings(nil)
+	self := &Member{ShardID: "b", Addr: "me:1", Settings: &s}
+	for name, tt := range map[string]struct {
+		others []Member
+		self   *Member
+		want   string
+	}{
+		"alone":              {nil, self, "b@me:1"},
+		"not published yet":  {[]Member{{ShardID: "a", Addr: "h:1"}, {ShardID: "c", Addr: "h:2"}}, self, "a@h:1 b@me:1 c@h:2"},
+		"as it was":          {[]Member{{ShardID: "old", Addr: "me:1"}}, self, "b@me:1"},
+		"a router":           {[]Member{{ShardID: "a", Addr: "h:1"}}, nil, "a@h:1"},
+		"two share an id":    {[]Member{{ShardID: "b", Addr: "h:9"}}, self, "b@h:9 b@me:1"},
+		"an older self, too": {[]Member{{ShardID: "b", Addr: "me:1"}}, self, "b@me:1"},
+	} {
+		var names []string
+		for _, m := range newMembership(tt.others, tt.self, s, time.Now()).all {
+			names = append(names, m.ShardID+"@"+m.Addr)
+		}
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// What matters to a division, and nothing else, makes a membership another one.
+func TestSignature(t *testing.T) {
+	s := settings(nil)
+	sign := func(change func(*Member)) uint64 {
+		weighed := settings(nil)
+		m := Member{ShardID: "x", Addr: "h:1", Settings: &weighed}
+		if change != nil {
+			change(&m)
+		}
+		return newMembership([]Member{m}, &Member{ShardID: "self", Addr: "me:1", Settings: &s}, s, time.Now()).signature
+	}
+	if sign(nil) != sign(func(m *Member) { m.Addr = "elsewhere:1" }) {
+		t.Error("a shard that moves to another address is another membership")
+	}
+	for name, change := range map[string]func(*Member){
+		"shard id": func(m *Member) { m.ShardID = "y" },
+		"weight":   func(m *Member) { m.Settings.Weight = 2 },
+		"zone":     func(m *Member) { m.Settings.Zone = "z" },
+	} {
+		if sign(nil) == sign(change) {
+			t.Errorf("another %s makes no difference", name)
+		}
+	}
+}
