@@ -344,48 +344,48 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-func TestFilterSpillsAndShards(t *testing.T) {
-	const n = 1_200_000 // many shards, and more hashes than the buckets keep
-	key := func(i int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(i)*3) }
-	dir := t.TempDir()
-	var out bytes.Buffer
-	w, err := NewWriter(&out, WriterOptions{TempDir: dir})
+// TestPut writes records some of which are replaced by the next ones, and compares the block with that
+// of those that are left.
+func TestPut(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 32))
+	for _, size := range []int{MinBlockSize, DefaultBlockSize} {
+		records := makeRecords(rng, keyShapes["url"], 500, 60)
+		var put, left bytes.Buffer
+		opts := WriterOptions{BlockSize: size}
+		w, err := NewWriter(&put, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range records {
+			for range []int{0, 0, 1, 3}[i%4] {
+				if err := w.Put(r.key, make([]byte, rng.IntN(len(r.value)+1))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Put(r.key, r.value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		left.Write(buildBlock(t, records, opts))
+		if !bytes.Equal(put.Bytes(), left.Bytes()) {
+			t.Errorf("pages of %d: a block with replaced records is another than one without them", size)
+		}
+	}
+	w, err := NewWriter(io.Discard, WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range n {
-		if err := w.Add(key(i), nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if w.filter.spill == nil {
-		t.Error("nothing was spilled")
-	}
-	if _, err := w.Finish(); err != nil {
+	if err := errors.Join(w.Put([]byte("a"), make([]byte, LargeValue+1)), w.Put([]byte("b"), nil)); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+	if err := w.Put([]byte("b"), make([]byte, LargeValue+1)); err != nil {
+		t.Errorf("a large value in a small one's place: %v", err)
 	}
-	r := openBytes(t, out.Bytes())
-	if got := len(r.filter.shards); got != 16 {
-		t.Errorf("%d shards", got)
-	}
-	if bits := float64(8*r.FilterSize()) / n; bits > 9.8 {
-		t.Errorf("%.2f bits a key", bits)
-	}
-	var s Scratch
-	passed := 0
-	for i := range n {
-		if _, ok, err := r.Get(key(i), &s); !ok || err != nil {
-			t.Fatalf("key %d: %v, %v", i, ok, err)
-		}
-		if r.filter.contains(uint64(i) * 0x9e3779b97f4a7c15) {
-			passed++
-		}
-	}
-	if share := float64(passed) / n; share > 0.0045 {
-		t.Errorf("%.3f %% of absent keys pass the filter", 100*share)
+	if err := w.Put([]byte("b"), nil); !errors.Is(err, ErrOrder) {
+		t.Errorf("a value in a large one's place: %v", err)
 	}
 }
 

@@ -82,8 +82,14 @@ func (p *compressor) appendPacked(dst, raw []byte, ordinal uint32) ([]byte, erro
 		codec = None
 		dst = append(dst[:start], raw...)
 	}
-	dst = append(dst, byte(len(raw)), byte(len(raw)>>8), byte(len(raw)>>16), byte(codec))
-	return binary.LittleEndian.AppendUint32(dst, checksum(dst[start:], ordinal)), nil
+	return appendTrailer(dst, crc32.Checksum(dst[start:], castagnoli), len(raw), codec, ordinal), nil
+}
+
+// appendTrailer appends what stands behind data whose CRC-32C is crc.
+func appendTrailer(dst []byte, crc uint32, raw int, codec Compression, ordinal uint32) []byte {
+	dst = append(dst, byte(raw), byte(raw>>8), byte(raw>>16), byte(codec))
+	crc = crc32.Update(crc, castagnoli, dst[len(dst)-4:])
+	return binary.LittleEndian.AppendUint32(dst, crc^ordinal*ordinalFactor)
 }
 
 // appendData appends raw in the compressor's codec, or whole where it cannot be packed.
@@ -116,10 +122,13 @@ func grow(b []byte, n int) []byte {
 	return append(make([]byte, 0, 2*cap(b)+n), b...)[:len(b)]
 }
 
-// checksum is the CRC-32C of a page or chunk without its last four bytes, xored with its ordinal
-// times an odd constant, so that a page which lies where another belongs is damage too.
+// ordinalFactor makes a page which lies where another belongs damage too: its checksum is xored with
+// its ordinal times this.
+const ordinalFactor = 0x9e3779b1
+
+// checksum is the checksum of a page or chunk without its last four bytes.
 func checksum(b []byte, ordinal uint32) uint32 {
-	return crc32.Checksum(b, castagnoli) ^ ordinal*0x9e3779b1
+	return crc32.Checksum(b, castagnoli) ^ ordinal*ordinalFactor
 }
 
 var (

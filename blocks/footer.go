@@ -20,7 +20,7 @@ type Properties struct {
 	LastKey     []byte `json:"last_key"`
 	Compression string `json:"compression"`
 	BlockSize   int    `json:"block_size"`
-	ContentHash string `json:"content_hash"` // XXH64 of all payloads before packing, hex; of large values, their hashes
+	ContentHash string `json:"content_hash"` // XXH64 of the CRC-32C of all payloads before packing, hex
 }
 
 func (p *Properties) encode() ([]byte, error) { return json.Marshal(p) }

@@ -13,8 +13,8 @@ package blocks
 //
 //	index   = pages:u32 prefixLength:u32 prefix fence:u64[pages] location:u64[pages]
 //	          tails:u32 { tailEnd:u32[pages] tail bytes }   tails is 0 or pages
-//	filter  = fingerprint bytes shard[shards] shards:u32    binary fuse, 8 bits a fingerprint
-//	shard   = seed:u64 segmentLength:u32 segmentCount:u32 end:u64
+//	filter  = zero:u8[8] { remainder:u8[n] bitmap } zero:u8[8] start:u16[blocks]
+//	          base:u64[superblocks] blocks:u32              see filter.go
 //	footer  = indexOffset:u64 indexLength:u64 filterOffset:u64 filterLength:u64
 //	          propertiesOffset:u64 propertiesLength:u64 indexCRC:u32 filterCRC:u32
 //	          propertiesCRC:u32 version:u32 footerCRC:u32 magic:u8[8]

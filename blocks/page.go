@@ -10,9 +10,8 @@ import (
 // pageBuilder gathers the records of one page.
 type pageBuilder struct {
 	fingerprints []byte
-	ends         []uint16
+	ends         []byte // two bytes for each record but the last
 	records      []byte
-	payload      []byte
 }
 
 // size is the length of the page on the disk, not packed, were a record of n bytes added.
@@ -28,26 +27,54 @@ func recordSize(key, value int) int {
 	return (bits.Len64(uint64(key)|1)+6)/7 + key + value
 }
 
-func (p *pageBuilder) add(key, value []byte, hash uint64) {
+// add appends a record and returns its key as it lies in the builder, until another page is begun.
+func (p *pageBuilder) add(key, value []byte, hash uint64) []byte {
 	if !p.empty() {
-		p.ends = append(p.ends, uint16(len(p.records)))
+		p.ends = binary.LittleEndian.AppendUint16(p.ends, uint16(len(p.records)))
 	}
 	p.fingerprints = append(p.fingerprints, fingerprint(hash))
 	p.records = binary.AppendUvarint(p.records, uint64(len(key)))
-	p.records = append(p.records, key...)
-	p.records = append(p.records, value...)
+	at := len(p.records)
+	p.records = append(append(p.records, key...), value...)
+	return p.records[at : at+len(key)]
 }
 
-// finish returns the payload, valid until the next page is finished, and empties the builder.
-func (p *pageBuilder) finish() []byte {
-	b := binary.LittleEndian.AppendUint16(p.payload[:0], uint16(len(p.fingerprints)))
-	b = append(b, p.fingerprints...)
-	for _, end := range p.ends {
-		b = binary.LittleEndian.AppendUint16(b, end)
+// dropLast removes the last record, of which there is one, and returns how long its key and value were.
+func (p *pageBuilder) dropLast() int {
+	n := len(p.fingerprints) - 1
+	start := 0
+	if n > 0 {
+		start = int(binary.LittleEndian.Uint16(p.ends[2*n-2:]))
+		p.ends = p.ends[:2*n-2]
 	}
-	b = append(b, p.records...)
-	p.payload, p.fingerprints, p.ends, p.records = b, p.fingerprints[:0], p.ends[:0], p.records[:0]
-	return b
+	_, head := binary.Uvarint(p.records[start:])
+	length := len(p.records) - start - head
+	p.fingerprints, p.records = p.fingerprints[:n], p.records[:start]
+	return length
+}
+
+// lastKey is the key of the last record, nil if there is none.
+func (p *pageBuilder) lastKey() []byte {
+	if p.empty() {
+		return nil
+	}
+	last := p.records
+	if n := len(p.ends); n > 0 {
+		last = last[binary.LittleEndian.Uint16(p.ends[n-2:]):]
+	}
+	length, head := binary.Uvarint(last)
+	return last[head : head+int(length)]
+}
+
+// length is that of the payload.
+func (p *pageBuilder) length() int { return 2 + len(p.fingerprints) + len(p.ends) + len(p.records) }
+
+// appendTo appends the payload to dst and empties the builder.
+func (p *pageBuilder) appendTo(dst []byte) []byte {
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(p.fingerprints)))
+	dst = append(append(append(dst, p.fingerprints...), p.ends...), p.records...)
+	p.fingerprints, p.ends, p.records = p.fingerprints[:0], p.ends[:0], p.records[:0]
+	return dst
 }
 
 // fingerprint is the byte of a key's hash that stands in the page. The filter uses all 64 bits

@@ -86,7 +86,7 @@ func (r *Reader) load() error {
 			return r.corrupt(-1, part.s.offset, err)
 		}
 	}
-	if len(r.index.locations) != r.props.Pages || (len(r.filter.shards) == 0) != (r.props.Records == 0) {
+	if len(r.index.locations) != r.props.Pages || r.filter.empty() != (r.props.Records == 0) {
 		return r.corrupt(-1, r.footer.properties.offset, errors.New("properties disagree with the index or the filter"))
 	}
 	if r.file != nil && r.file.data != nil {

@@ -3,9 +3,11 @@ package blocks
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 
 	"github.com/cespare/xxhash/v2"
@@ -69,7 +71,7 @@ func (v *verifier) page(i int) error {
 		return v.large(i)
 	}
 	p := v.it.page
-	v.hash.Write(v.payload())
+	v.content(v.payload())
 	for n := range p.len() {
 		key, value, err := p.record(n)
 		if err != nil {
@@ -121,8 +123,13 @@ func (v *verifier) large(i int) error {
 		return errors.New("large value: wrong hash")
 	}
 	v.rawBytes += n
-	v.hash.Write(payload[:2+4+len(key)+8+8])
+	v.content(payload[:2+4+len(key)+8+8])
 	return nil
+}
+
+// content adds a payload to the content hash.
+func (v *verifier) content(payload []byte) {
+	v.hash.Write(binary.LittleEndian.AppendUint32(nil, crc32.Checksum(payload, castagnoli)))
 }
 
 // key checks one key against its predecessor, the index and the filter.

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"errors"
 
@@ -51,13 +50,13 @@ type aligned struct {
 	piped     bool  // there are cores without a partition of their own
 }
 
-// errDescends ends a first pass over files that are not sorted.
-var errDescends = errors.New("keys descend")
+// errDeletes ends a first pass over files in which records are deleted.
+var errDeletes = errors.New("records are deleted")
 
 func (a *aligned) load(ctx context.Context) error {
 	s := a.scanner()
 	err := a.onePass(ctx, s)
-	if errors.Is(err, errDescends) {
+	if errors.Is(err, blocks.ErrOrder) || errors.Is(err, errDeletes) {
 		a.progress.undo(s.told)
 		err = a.sorted(ctx)
 	}
@@ -70,18 +69,21 @@ func (a *aligned) scanner() *scanner {
 	}}
 }
 
-// onePass writes the records into the block as they come.
+// onePass writes the records into the block as they come. That ends with blocks.ErrOrder where they
+// are not sorted. Of several with one key, one behind the other, the last counts.
 func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 	b, err := a.newBuilder(a.partition)
 	if err != nil {
 		return err
 	}
 	defer b.discard()
-	up := ascending{add: b.add}
-	if err := s.run(ctx, a.files, a.piped, up.take); err != nil {
-		return err
-	}
-	if err := up.finish(); err != nil {
+	err = s.run(ctx, a.files, a.piped, func(_ slot, key, value []byte, deleted bool) error {
+		if deleted {
+			return errDeletes
+		}
+		return b.put(key, value)
+	})
+	if err != nil {
 		return err
 	}
 	return b.publish()
@@ -106,43 +108,4 @@ func (a *aligned) sorted(ctx context.Context) error {
 		return err
 	}
 	return b.publish()
-}
-
-// ascending passes on records whose keys ascend. It holds each back until the
-// next has come, as of several with one key only the last counts.
-type ascending struct {
-	add        func(key, value []byte) error
-	key, value []byte // the record held back
-	held       bool   // whether there is one
-	deleted    bool   // whether it is a delete
-}
-
-// take is a sink.
-func (a *ascending) take(_ slot, key, value []byte, deleted bool) error {
-	if a.held {
-		switch c := bytes.Compare(a.key, key); {
-		case c > 0:
-			return errDescends
-		case c < 0:
-			if err := a.finish(); err != nil {
-				return err
-			}
-		}
-	}
-	a.key = append(a.key[:0], key...)
-	a.value = append(a.value[:0], value...)
-	a.held, a.deleted = true, deleted
-	return nil
-}
-
-// finish passes on the record held back.
-func (a *ascending) finish() error {
-	if !a.held || a.deleted {
-		return nil
-	}
-	err := a.add(a.key, a.value)
-	if cap(a.value) > maxKept {
-		a.value = nil
-	}
-	return err
 }

@@ -40,6 +40,14 @@ func (b *builder) add(key, value []byte) error {
 	return nil
 }
 
+// put is add, but a record with the last one's key takes its place.
+func (b *builder) put(key, value []byte) error {
+	if err := b.w.Put(key, value); err != nil {
+		return fmt.Errorf("block %d: %w", b.partition, err)
+	}
+	return nil
+}
+
 // publish finishes the block and puts it in its place.
 func (b *builder) publish() error {
 	if _, err := b.w.Finish(); err != nil {

@@ -10,7 +10,7 @@
 // A record is read, decoded and given to a sink by one goroutine, without a lock
 // or an allocation:
 //
-//	aligned    file ─▶ ascending ─▶ block               one worker a partition
+//	aligned    file ─▶ block                            one worker a partition
 //	           file ─▶ Sorter ─▶ block                  once a key descends
 //	routed     files ─▶ Sorters ┐                       one lane a group of files
 //	           Sorters ─ merge ─▶ block ─▶ block …      one shard a group of partitions
