@@ -185,6 +185,27 @@ func TestLoad(t *testing.T) {
 	none.Forget("a")
 }
 
+func TestProxy(t *testing.T) {
+	m := New()
+	for range 3 {
+		m.Proxy.Begin()
+	}
+	m.Proxy.Done(1, ProxyOK)
+	m.Proxy.Done(7, ProxyCancelled)
+	m.Proxy.Opened()
+	m.Proxy.Opened()
+	m.Proxy.Closed()
+	wantLines(t, m, "sequins_proxy_connections", "sequins_proxy_connections 1", "sequins_proxy_connections_opened_total 2")
+	wantLines(t, m, "sequins_proxy_attempts_in_flight", "sequins_proxy_attempts_in_flight 1")
+	wantLines(t, m, `sequins_proxy_attempts_total{outcome="ok"`,
+		`sequins_proxy_attempts_total{outcome="ok",stage="1"} 1`, `sequins_proxy_attempts_total{outcome="ok",stage="2"} 0`, `sequins_proxy_attempts_total{outcome="ok",stage="3+"} 0`)
+	wantLines(t, m, `sequins_proxy_attempts_total{outcome="cancelled"`,
+		`sequins_proxy_attempts_total{outcome="cancelled",stage="1"} 0`, `sequins_proxy_attempts_total{outcome="cancelled",stage="2"} 0`, `sequins_proxy_attempts_total{outcome="cancelled",stage="3+"} 1`)
+	if got := scrape(t, m, "sequins_proxy_attempts_total"); len(got) != 15 {
+		t.Errorf("%d lines: %q", len(got), got)
+	}
+}
+
 // Everything that is exported keeps Prometheus's rules for names and help texts.
 func TestGatherIsConsistent(t *testing.T) {
 	m := New()

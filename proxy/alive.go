@@ -11,6 +11,7 @@ import (
 // one for each connection, so that looking allocates nothing.
 type socket struct {
 	raw  syscall.RawConn // nil where there is no socket
+	tls  bool
 	look func(fd uintptr)
 	poll [1]unix.PollFd
 	n    int
@@ -19,7 +20,7 @@ type socket struct {
 
 func (s *socket) init(nc net.Conn) {
 	if t, ok := nc.(interface{ NetConn() net.Conn }); ok { // of TLS
-		nc = t.NetConn()
+		nc, s.tls = t.NetConn(), true
 	}
 	if c, ok := nc.(syscall.Conn); ok {
 		s.raw, _ = c.SyscallConn() // an error comes again with the first use
@@ -30,8 +31,8 @@ func (s *socket) init(nc net.Conn) {
 	}
 }
 
-// silent says of an idle connection that nothing has come on it, not even its
-// end. What does was not asked for, and would be taken for the next answer.
+// silent says that nothing has come on the connection that has not been read,
+// not even its end.
 func (s *socket) silent() bool {
 	if s.raw == nil {
 		return true

@@ -39,6 +39,7 @@ type conn struct {
 	deadline time.Time // that is set
 	since    time.Time // when the last answer came
 	pooled   bool      // it has been idle
+	asked    bool      // it has had a request
 
 	out      []byte // the request
 	buf      []byte // the answer is buf[:w]; its body begins at start, 0 until the header is there
@@ -68,7 +69,7 @@ func newConn(nc net.Conn, p *peer) *conn {
 // be called again; after any other error the connection is of no use.
 func (c *conn) ask(head bool, deadline time.Time, slack time.Duration) error {
 	c.head, c.w, c.start, c.searched, c.have, c.streamed = head, 0, 0, 0, 0, 0
-	c.header, c.body = header{}, nil
+	c.header, c.body, c.asked = header{}, nil, true
 	c.out = append(append(c.out, c.peer.addr...), "\r\n\r\n"...)
 	if err := c.until(deadline, slack); err != nil {
 		return fmt.Errorf("%w: %w", errUnanswered, err)
@@ -90,6 +91,26 @@ func (c *conn) until(deadline time.Time, slack time.Duration) error {
 	}
 	c.deadline = deadline
 	return c.SetDeadline(deadline)
+}
+
+// usable says of an idle connection that it can be asked: nothing has come on
+// it. What has was not asked for, and would be taken for the next answer. On one
+// with TLS that has never been asked it is the end of the handshake.
+func (c *conn) usable() bool { return c.tls && !c.asked || c.silent() }
+
+// patience is what an answer gets that has begun to arrive when its time is over.
+const patience = time.Millisecond
+
+// awaitRest is for an answer that is late. Where this node is short of processor
+// time it may have arrived all the same, and nobody else needs to be asked.
+func (c *conn) awaitRest() error {
+	if c.silent() {
+		return errLate
+	}
+	if err := c.until(time.Now().Add(patience), 0); err != nil {
+		return err
+	}
+	return c.await()
 }
 
 // await waits for an answer's header, and for its body unless that is large.

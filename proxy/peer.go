@@ -84,7 +84,7 @@ func (p *peer) take(now time.Time) *conn {
 		p.idle[n-1] = nil
 		p.idle = p.idle[:n-1]
 		p.mu.Unlock()
-		if c.silent() {
+		if c.usable() {
 			c.pooled = true
 			return c
 		}

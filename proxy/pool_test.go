@@ -94,7 +94,7 @@ func TestPeerRestarts(t *testing.T) {
 		}
 		p.mu.Unlock()
 		idle := c.peer(p.addr).idle[0]
-		eventually(t, "the news to arrive", func() bool { return !idle.silent() })
+		eventually(t, "the news to arrive", func() bool { return !idle.usable() })
 	}
 	if got := numbers(o.Metrics, "sequins_proxy_attempts_total")["1 error"]; got != 0 {
 		t.Errorf("%v errors", got)
@@ -438,6 +438,7 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert} // or tickets would come with the handshake
 	s.StartTLS()
 	defer s.Close()
 	c := client(t, Options{Timeout: 10 * time.Second, StageTimeout: 50 * time.Millisecond, TLS: s.Client().Transport.(*http.Transport).TLSClientConfig})
@@ -462,8 +463,60 @@ func TestTLS(t *testing.T) {
 		t.Errorf("%d connections", opened)
 	}
 	mu.Unlock()
+	// One that was opened for a race that is over is used by the next, although
+	// the last of the handshake has not been read.
+	config := s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.ClientSessionCache = tls.NewLRUClientSessionCache(1) // asks for tickets
+	c = client(t, Options{Timeout: 10 * time.Second, TLS: config})
+	p := c.peer(q.Peers[0])
+	p.slots <- struct{}{}
+	conn, err := p.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.release(conn, true)
+	eventually(t, "the tickets to arrive", func() bool { return !conn.silent() })
+	if _, err := fetch(c, q); err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	if opened != 2 {
+		t.Errorf("%d connections", opened)
+	}
+	mu.Unlock()
 	if _, err := fetch(client(t, Options{Timeout: 10 * time.Second, TLS: new(tls.Config)}), q); !errors.Is(err, ErrNoPeers) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a peer with a foreign certificate: %v", err)
+	}
+}
+
+// An answer that has arrived when its time is over is not late: it is only this
+// node that was.
+func TestAnswerThatHasArrived(t *testing.T) {
+	for _, length := range []int{2, 3} { // all of it, and less than that
+		p := listen(t, says("HTTP/1.1 200 OK\r\nX-Sequins-Version: v1\r\nContent-Length: "+fmt.Sprint(length)+"\r\n\r\nab"))
+		known := client(t, Options{}).peer(p.addr)
+		known.slots <- struct{}{}
+		c, err := known.dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.until(time.Unix(1, 0), 0); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the answer", func() bool { return !c.silent() })
+		if err := c.await(); !errors.Is(err, errLate) {
+			t.Errorf("after the deadline: %v", err)
+		}
+		if err := c.awaitRest(); length == 2 && (err != nil || string(c.body) != "ab") || length == 3 && !errors.Is(err, errLate) {
+			t.Errorf("%d bytes: %v, %q", length, err, c.body)
+		}
+		if err := c.awaitRest(); length == 3 && !errors.Is(err, errLate) {
+			t.Errorf("nothing more: %v", err)
+		}
+		c.done()
 	}
 }
 

@@ -100,6 +100,9 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 	c := a.conn
 	c.out = r.q.appendTo(c.out[:0])
 	err := c.ask(r.head, r.began.Add(r.c.stage), r.c.slack)
+	if errors.Is(err, errLate) {
+		err = c.awaitRest()
+	}
 	if err == nil {
 		err = a.judge()
 	}

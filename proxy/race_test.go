@@ -287,29 +287,33 @@ func TestStages(t *testing.T) {
 
 // A failure brings the next stage forward, which then has its full time.
 func TestFailureBringsTheNextForward(t *testing.T) {
-	inWorld(t, 3, func(w *world) {
-		w.warm()
-		w.peers[0].set(after(30*time.Millisecond, says(answer(500, ""))))
-		w.peers[1].set(hangs)
-		w.peers[2].set(hangs)
-		w.first(0)
-		begun := time.Now()
-		for _, p := range w.peers[1:] {
-			p.set(func(c net.Conn, req *http.Request) bool {
-				switch time.Since(begun) {
-				case 30 * time.Millisecond:
-					return hangs(c, req)
-				case 130 * time.Millisecond:
-					return says(answer(200, "third"))(c, req)
-				}
-				t.Errorf("asked after %v", time.Since(begun))
-				return false
-			})
-		}
-		if g, err := w.ask(130 * time.Millisecond); err != nil || g.body != "third" {
-			t.Error(g, err)
-		}
-	})
+	for _, warm := range []bool{true, false} {
+		inWorld(t, 3, func(w *world) {
+			if warm {
+				w.warm()
+			}
+			w.peers[0].set(after(30*time.Millisecond, says(answer(500, ""))))
+			w.peers[1].set(hangs)
+			w.peers[2].set(hangs)
+			w.first(0)
+			begun := time.Now()
+			for _, p := range w.peers[1:] {
+				p.set(func(c net.Conn, req *http.Request) bool {
+					switch time.Since(begun) {
+					case 30 * time.Millisecond:
+						return hangs(c, req)
+					case 130 * time.Millisecond:
+						return says(answer(200, "third"))(c, req)
+					}
+					t.Errorf("asked after %v", time.Since(begun))
+					return false
+				})
+			}
+			if g, err := w.ask(130 * time.Millisecond); err != nil || g.body != "third" {
+				t.Error(g, err)
+			}
+		})
+	}
 }
 
 func TestNobodyLeft(t *testing.T) {
