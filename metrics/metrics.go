@@ -25,6 +25,8 @@ type Metrics struct {
 	Load *Load
 	// Proxy counts what other nodes are asked.
 	Proxy *Proxy
+	// Cluster shows how this node stands with the others.
+	Cluster *Cluster
 
 	registry *prometheus.Registry
 }
@@ -32,9 +34,9 @@ type Metrics struct {
 // New returns metrics that are all zero, with those of the Go runtime and of
 // the process beside them.
 func New() *Metrics {
-	m := &Metrics{Server: newServer(), Load: newLoad(), Proxy: new(Proxy), registry: prometheus.NewRegistry()}
+	m := &Metrics{Server: newServer(), Load: newLoad(), Proxy: new(Proxy), Cluster: new(Cluster), registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(
-		m.Server, m.Load, m.Proxy,
+		m.Server, m.Load, m.Proxy, m.Cluster,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -13,6 +13,7 @@ import (
 
 	"sequins/cluster"
 	"sequins/config"
+	"sequins/metrics"
 	"sequins/node"
 	"sequins/proxy"
 	"sequins/server"
@@ -59,6 +60,13 @@ func joinCluster(c *config.Config, bound net.Addr, o *node.Options, given *close
 	}
 	o.Cluster = members
 	o.Server.Peers = func() []server.Peer { return peers(members, addr) }
+	o.Metrics.Cluster.SetState(func() metrics.ClusterState {
+		z := members.Status()
+		return metrics.ClusterState{
+			Connected: z.Connected, Sessions: z.Sessions, Published: z.Published, Pending: z.Pending,
+			Nodes: len(members.Members()), Problems: len(members.Problems()),
+		}
+	})
 	o.Membership = func(st *server.Status) { describe(st, s, members) }
 	return nil
 }

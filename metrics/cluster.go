@@ -1,0 +1,69 @@
+package metrics
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ClusterState is what the gauges show of a node among others.
+type ClusterState struct {
+	// Connected: there is a session with ZooKeeper. Sessions counts those that
+	// have begun.
+	Connected bool
+	Sessions  int
+	// Published and Pending count the znodes that stand as they should, and
+	// those that do not.
+	Published, Pending int
+	// Nodes are those that divide the data, this one included. Problems keep
+	// them from being one cluster.
+	Nodes, Problems int
+}
+
+// Cluster shows how a node stands with the others. It shows nothing on a
+// single one, which has no state. It is a prometheus.Collector.
+type Cluster struct {
+	state atomic.Pointer[func() ClusterState]
+}
+
+// SetState says whom to ask at each scrape.
+func (c *Cluster) SetState(f func() ClusterState) { c.state.Store(&f) }
+
+var (
+	descZooKeeperConnected = prometheus.NewDesc("sequins_zookeeper_connected",
+		"Whether this node has a session with ZooKeeper.", nil, nil)
+	descZooKeeperSessions = prometheus.NewDesc("sequins_zookeeper_sessions_total",
+		"Sessions with ZooKeeper that have begun; each one but the first followed one that expired.", nil, nil)
+	descZooKeeperZnodes = prometheus.NewDesc("sequins_zookeeper_znodes",
+		"Znodes of this node: published, or pending where ZooKeeper does not have them as they should be.", []string{"state"}, nil)
+	descClusterNodes = prometheus.NewDesc("sequins_cluster_nodes",
+		"Nodes that divide the data, as this one sees them; routers are not among them.", nil, nil)
+	descClusterProblems = prometheus.NewDesc("sequins_cluster_problems",
+		"Nodes whose settings do not fit this one's, so that they do not divide the data alike.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *Cluster) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descZooKeeperConnected, descZooKeeperSessions, descZooKeeperZnodes, descClusterNodes, descClusterProblems} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Cluster) Collect(ch chan<- prometheus.Metric) {
+	f := c.state.Load()
+	if f == nil {
+		return
+	}
+	s := (*f)()
+	connected := 0.0
+	if s.Connected {
+		connected = 1
+	}
+	emit(ch, descZooKeeperConnected, connected)
+	count(ch, descZooKeeperSessions, uint64(max(0, s.Sessions)))
+	emit(ch, descZooKeeperZnodes, float64(s.Published), "published")
+	emit(ch, descZooKeeperZnodes, float64(s.Pending), "pending")
+	emit(ch, descClusterNodes, float64(s.Nodes))
+	emit(ch, descClusterProblems, float64(s.Problems))
+}
