@@ -1,12 +1,15 @@
 package hdfs
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -56,25 +59,61 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad loads from both in turn, and compares the medians.
+// BenchmarkLoad loads from both in turn, and compares the medians: of the rate, and of the processor time that
+// this process needs. Beside them is that of the cluster, which is on the same machine.
 func BenchmarkLoad(b *testing.B) {
 	disk, dfs, _, total := fast(b)
-	places := []source.Source{disk, dfs}
-	rates := make([][]float64, len(places))
+	var rates, costs, cluster [2][]float64
 	for b.Loop() {
-		for i, src := range places {
-			begin := time.Now()
+		for i, src := range []source.Source{disk, dfs} {
+			begin, own, others := time.Now(), cpu(b), childrenCPU(b)
 			loadAll(b, src)
-			rates[i] = append(rates[i], float64(total)/1e6/time.Since(begin).Seconds())
+			mb := float64(total) / 1e6
+			rates[i] = append(rates[i], mb/time.Since(begin).Seconds())
+			costs[i] = append(costs[i], (cpu(b)-own).Seconds()*1000/mb)
+			cluster[i] = append(cluster[i], (childrenCPU(b)-others).Seconds()*1000/mb)
 		}
 	}
-	median := func(i int) float64 {
-		slices.Sort(rates[i])
-		return rates[i][len(rates[i])/2]
+	b.ReportMetric(median(rates[0]), "local-MB/s")
+	b.ReportMetric(median(rates[1]), "hdfs-MB/s")
+	b.ReportMetric(median(rates[1])/median(rates[0]), "ratio")
+	b.ReportMetric(median(costs[0]), "local-cpu-ms/MB")
+	b.ReportMetric(median(costs[1]), "hdfs-cpu-ms/MB")
+	b.ReportMetric(median(cluster[1]), "cluster-cpu-ms/MB")
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// childrenCPU is the time that the processes which this one has started have had on processors.
+func childrenCPU(b *testing.B) time.Duration {
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		b.Fatal(err)
 	}
-	b.ReportMetric(median(0), "local-MB/s")
-	b.ReportMetric(median(1), "hdfs-MB/s")
-	b.ReportMetric(median(1)/median(0), "ratio")
+	var ticks int64
+	for _, name := range stats {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		// proc(5): behind the name of the command, in parentheses, are the state, the parent, and as the 12th and
+		// 13th the times in hundredths of a second.
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		if fields[1] != strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		for _, f := range fields[11:13] {
+			n, err := strconv.ParseInt(f, 10, 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * (time.Second / 100)
 }
 
 // cpu is the time that this process has had on processors.
