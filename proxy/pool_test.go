@@ -255,7 +255,7 @@ func TestOrder(t *testing.T) {
 			}
 			return from
 		}
-		const many = 4000
+		const many = 2000
 		for name, n := range count(many) {
 			if n < many/4*8/10 || n > many/4*12/10 {
 				t.Errorf("%d of %d requests went to %s", n, many, name)
@@ -338,7 +338,39 @@ func TestSlowPeers(t *testing.T) {
 		if !p.failing(time.Now()) {
 			t.Error("a peer that is always slow is not failing")
 		}
+		time.Sleep(retryTime)
+		if now := time.Now(); p.failing(now) || !p.failing(now) {
+			t.Error("a peer that is failing is not tried by exactly one")
+		}
 	})
+}
+
+// So is one that hangs, after three requests, also on connections that are open.
+func TestHangingPeer(t *testing.T) {
+	for _, open := range []int{0, 3} {
+		inWorld(t, 2, func(w *world) {
+			w.peers[0].set(after(time.Millisecond, says(answer(200, "a"))))
+			var wg sync.WaitGroup
+			for range open {
+				wg.Go(func() { fetch(w.Client, query(w.peers[0])) })
+			}
+			wg.Wait()
+			w.peers[0].set(hangs)
+			p := w.peer("a")
+			for range 3 {
+				if p.failing(time.Now()) {
+					t.Error("it is failing early")
+				}
+				cost := p.cost.Load()
+				w.first(0)
+				p.cost.Store(cost)
+				w.wantFrom(1, stageTime)
+			}
+			if !p.failing(time.Now()) {
+				t.Errorf("%d open connections: it is not failing", open)
+			}
+		})
+	}
 }
 
 func TestClose(t *testing.T) {

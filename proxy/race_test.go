@@ -272,9 +272,11 @@ func TestStages(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNoPeers) {
 				t.Error(err)
 			}
+			mu.Lock()
 			if diff := cmp.Diff([]time.Duration{0, stageTime, 2 * stageTime, 3 * stageTime}, asked); diff != "" {
 				t.Errorf("asked at (-want +got):\n%s", diff)
 			}
+			mu.Unlock()
 			synctest.Wait()
 			want := map[string]int{"1 timeout": 1, "2 timeout": 1, "3+ timeout": 2}
 			if warm {
