@@ -1,11 +1,19 @@
 package load
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
+
+	pq "github.com/parquet-go/parquet-go"
 
 	"sequins/sequencefile"
 	"sequins/shard"
@@ -73,5 +81,39 @@ func TestErrSourceOf(t *testing.T) {
 	w := newWorld(t)
 	if _, err := New(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1"); !errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrSource) {
 		t.Error(err)
+	}
+}
+
+// The columns of a Parquet file are read by streams of their own: all of the same file, or none.
+func TestParquetReplacedBetweenOpens(t *testing.T) {
+	type row struct{ ID, Text string }
+	rows := make([]row, 20_000)
+	for i := range rows {
+		rows[i] = row{fmt.Sprintf("%06d", i), fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))}
+	}
+	var b bytes.Buffer
+	pw := pq.NewGenericWriter[row](&b)
+	_, err := pw.Write(rows)
+	if err = errors.Join(err, pw.Close()); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	w.put("part-0", b.Bytes())
+	opts := Options{Fields: Fields{Key: "ID", Value: "Text"}}
+	plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
+	opens := 0
+	src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser {
+		if opens++; opens == 1 { // for the footer
+			w.put("part-0", b.Bytes())
+			past := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(filepath.Join(w.root, "db", "1", "part-0"), past, past); err != nil {
+				t.Error(err)
+			}
+		}
+		return f
+	}}
+	err = New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil)
+	if !errors.Is(err, source.ErrChanged) || opens != 1 {
+		t.Errorf("after %d opens: %v", opens, err)
 	}
 }
