@@ -15,6 +15,7 @@ import (
 // A client is one client of the library. It reconnects by itself, and begins new sessions.
 type client struct {
 	conn     *zk.Conn
+	hosts    hosts
 	events   chan struct{}   // capacity 1: look at the state of conn
 	over     <-chan zk.Event // closed at the end of conn
 	cancel   context.CancelFunc
@@ -28,7 +29,7 @@ func (s *Session) dial() *client {
 	c := &client{events: make(chan struct{}, 1), cancel: cancel}
 	var err error
 	c.conn, c.over, err = zk.Connect(s.o.Servers, s.o.SessionTimeout,
-		zk.WithHostProvider(&hosts{}), zk.WithDialer(s.dialer(ctx, c)),
+		zk.WithHostProvider(&c.hosts), zk.WithDialer(s.dialer(ctx, c)),
 		zk.WithLogInfo(false), zk.WithLogger(logger{s}),
 		zk.WithEventCallback(func(e zk.Event) { s.event(c, e) }))
 	if err != nil {
@@ -43,8 +44,11 @@ func (s *Session) event(c *client, e zk.Event) {
 		s.notify(e.Path)
 		return
 	}
-	if e.State == zk.StateHasSession {
+	switch e.State {
+	case zk.StateHasSession:
 		c.accepted.Store(0)
+	case zk.StateExpired:
+		c.hosts.answered()
 	}
 	select {
 	case c.events <- struct{}{}:
@@ -97,7 +101,7 @@ func (s *Session) dialer(ctx context.Context, c *client) zk.Dialer {
 type logger struct{ s *Session }
 
 func (l logger) Printf(format string, args ...any) {
-	l.s.failed("connection", fmt.Errorf(format, args...))
+	l.s.failed("connection", fmt.Errorf("%s", fmt.Sprintf(format, args...)))
 }
 
 // retryPause is how soon after it was last connected a client may be in trouble again without being held back.
@@ -138,4 +142,11 @@ func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tried, h.last = 0, time.Now()
+}
+
+// answered notes that a server has said that the session has expired: there is no need to wait before the next one.
+func (h *hosts) answered() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.tried, h.last = 0, time.Time{}
 }

@@ -15,6 +15,10 @@ const (
 	maxPacket = 64 << 20
 	// minPacket is the header of a reply, which the library takes for granted.
 	minPacket = 16
+	// afterHandshake is how long the first reply after a handshake is held back. The library reads up to where it has
+	// seen changes, to have its watches set again from there, while it takes replies, which move that on. With this it
+	// has the time; else a change could escape it.
+	afterHandshake = 20 * time.Millisecond
 	// The reply to a handshake: version, session timeout, session id, a password, and perhaps a flag.
 	minHandshake, maxHandshake = 20, 256
 )
@@ -26,6 +30,7 @@ type link struct {
 	stop      func() bool
 	handshake bytes.Reader // the reply to the handshake, as far as it was not read yet
 	shaken    bool         // it was received
+	opened    bool         // so was what came next
 	header    [4]byte
 	pending   []byte // of the header of the packet at hand, what was not read yet
 	left      int    // of that packet, bytes that were not read yet
@@ -76,6 +81,10 @@ func (l *link) Read(p []byte) (int, error) {
 
 // nextPacket reads how long the next packet is.
 func (l *link) nextPacket() error {
+	if !l.opened {
+		time.Sleep(afterHandshake)
+		l.opened = true
+	}
 	if _, err := io.ReadFull(l.Conn, l.header[:]); err != nil {
 		return err
 	}

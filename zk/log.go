@@ -13,7 +13,7 @@ const (
 	// logFirst lines of one kind are logged at once, later ones every logEvery.
 	logFirst = 3
 	logEvery = 10 * time.Second
-	// maxKinds bounds what is remembered of kinds. Further ones are not logged.
+	// maxKinds bounds what is remembered of kinds. With one more, all are forgotten.
 	maxKinds = 1000
 )
 
@@ -26,10 +26,10 @@ type lines struct {
 func (l *lines) of(kind string) *rate.Sometimes {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.kinds == nil {
+	if l.kinds == nil || len(l.kinds) > maxKinds {
 		l.kinds = make(map[string]*rate.Sometimes)
 	}
-	if l.kinds[kind] == nil && len(l.kinds) < maxKinds {
+	if l.kinds[kind] == nil {
 		l.kinds[kind] = &rate.Sometimes{First: logFirst, Interval: logEvery}
 	}
 	return l.kinds[kind]
@@ -37,7 +37,5 @@ func (l *lines) of(kind string) *rate.Sometimes {
 
 // say logs, but only so many lines of one kind in a while.
 func (s *Session) say(kind string, level slog.Level, msg string, args ...any) {
-	if sometimes := s.lines.of(kind); sometimes != nil {
-		sometimes.Do(func() { s.log.Log(context.Background(), level, msg, args...) })
-	}
+	s.lines.of(kind).Do(func() { s.log.Log(context.Background(), level, msg, args...) })
 }

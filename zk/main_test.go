@@ -2,10 +2,17 @@ package zk
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"path"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
 	"sequins/test/harness"
@@ -13,32 +20,87 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long something may take that has to happen, on a busy machine.
-const patience = 30 * time.Second
+// What needs a server runs against real ones, side by side in one Java process.
+func TestZooKeeper(t *testing.T) {
+	h := harness.Start(t)
+	t.Run("servers", func(t *testing.T) { // all of them have ended when it returns
+		for name, test := range map[string]func(*testing.T, *harness.Harness){
+			"publish and watch":      testPublishAndWatch,
+			"many partitions":        testManyPartitions,
+			"replaced data":          testReplacedData,
+			"prune and publish":      testPruneAndPublish,
+			"deleted by others":      testDeletedByOthers,
+			"too many":               testTooMany,
+			"connection lost":        testConnectionLost,
+			"silence":                testSilence,
+			"expired":                testExpired,
+			"expired while cut off":  testExpiredWhileCutOff,
+			"killed and restarted":   testKilledAndRestarted,
+			"rolling restart":        testRollingRestart,
+			"outage":                 testOutage,
+			"restored to nothing":    testRestoredToNothing,
+			"digest":                 testDigest,
+			"foreign znodes":         testForeignZnodes,
+			"directory comes, goes":  testDirectoryComesAndGoes,
+			"damped":                 testDamped,
+			"missed change":          testMissedChange,
+			"stopped":                testStopped,
+			"closed":                 testClosed,
+			"random faults":          testRandomFaults,
+			"nobody is missed early": testSettling,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, h)
+			})
+		}
+	})
+}
 
-// ensemble is a real ZooKeeper.
+// patience is how long something may take that has to happen, on a busy machine.
+const patience = time.Minute
+
+// long is a session timeout that no test waits for.
+const long = 10 * time.Second
+
+// An ensemble is a real ZooKeeper.
 type ensemble struct {
 	h       *harness.Harness
-	connect string // host:port,…
+	id      string
+	servers []string
+	secure  []string // the same with TLS
 }
 
-func startEnsemble(t *testing.T, options string) *ensemble {
+func startEnsemble(t *testing.T, h *harness.Harness, options string) *ensemble {
 	t.Helper()
-	h := harness.Start(t)
-	return &ensemble{h: h, connect: h.Do(t, "zk start "+options)["connect"]}
+	id := "zk-" + strings.Map(func(r rune) rune {
+		if r == ' ' || r == '/' || r == ',' {
+			return '-'
+		}
+		return r
+	}, path.Base(t.Name()))
+	r := h.Do(t, "zk start id="+id+" "+options)
+	t.Cleanup(func() { h.Do(t, "zk stop id="+id) })
+	return &ensemble{h: h, id: id, servers: strings.Split(r["connect"], ","), secure: strings.Split(r["secure"], ",")}
 }
 
-// options are those of a session that notices things soon.
+// do runs a command about one of the servers.
+func (e *ensemble) do(t *testing.T, command string, server int) {
+	t.Helper()
+	e.h.Do(t, fmt.Sprintf("zk %s id=%s i=%d", command, e.id, server))
+}
+
 func (e *ensemble) options(t *testing.T) Options {
 	return Options{
-		Servers: []string{e.connect}, ConnectTimeout: time.Second, SessionTimeout: 2 * time.Second,
+		Servers: e.servers, ConnectTimeout: time.Second, SessionTimeout: long,
 		Root: "/sequins/v1", Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 }
 
-func (e *ensemble) session(t *testing.T) *Session {
+// session begins one that ends with the test.
+func session(t *testing.T, o Options, tune ...tuning) *Session {
 	t.Helper()
-	s, err := Connect(e.options(t))
+	s, err := connect(o, append(tune, tuning{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +117,13 @@ func flush(t *testing.T, s *Session) {
 	}
 }
 
+// sessionID is that of ZooKeeper's session.
+func sessionID(s *Session) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
 // await polls until something holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -64,5 +133,109 @@ func await(t *testing.T, what string, holds func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s", patience, what)
 		}
+	}
+}
+
+func awaitSeen(t *testing.T, c *Children) {
+	t.Helper()
+	select {
+	case <-c.Seen():
+	case <-time.After(patience):
+		t.Fatalf("%s was not listed within %v; %+v", c.dir, patience, c.s.Status())
+	}
+}
+
+// awaitNames waits until a view has these names.
+func awaitNames(t *testing.T, c *Children, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	await(t, fmt.Sprintf("%s has %q", c.dir, want), func() bool { return slices.Equal(names(c), want) })
+}
+
+func names(c *Children) (names []string) {
+	for _, e := range c.Entries() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// An observer asks ZooKeeper itself, by the library alone.
+type observer struct{ *zk.Conn }
+
+func observe(t *testing.T, servers []string) observer {
+	t.Helper()
+	c, events, err := zk.Connect(servers, long, zk.WithLogger(discard{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		for range events {
+		}
+	})
+	return observer{c}
+}
+
+type discard struct{}
+
+func (discard) Printf(string, ...any) {}
+
+// tree returns all ephemerals below a path: their data by path, and the sessions that they go with.
+func (o observer) tree(t *testing.T, root string) (data map[string]string, owners map[string]int64) {
+	t.Helper()
+	data, owners = map[string]string{}, map[string]int64{}
+	var walk func(string)
+	walk = func(p string) {
+		b, stat, err := o.Get(p)
+		if errors.Is(err, zk.ErrNoNode) { // it has just gone
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", p, err)
+		}
+		if stat.EphemeralOwner != 0 {
+			data[p], owners[p] = string(b), stat.EphemeralOwner
+			return
+		}
+		children, _, err := o.Children(p)
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			t.Fatalf("%s: %v", p, err)
+		}
+		for _, child := range children {
+			walk(p + "/" + child)
+		}
+	}
+	walk(root)
+	return data, owners
+}
+
+// expect fails the test unless there are just these ephemerals, and all are those of a session.
+func (o observer) expect(t *testing.T, s *Session, want map[string]string) {
+	t.Helper()
+	data, owners := o.tree(t, "/sequins/v1")
+	got := map[string]string{}
+	for p, d := range data {
+		got[strings.TrimPrefix(p, "/sequins/v1/")] = d
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("published is %q, want %q", got, want)
+	}
+	for p, owner := range owners {
+		if owner != sessionID(s) {
+			t.Errorf("%s belongs to session %#x, not to %#x", p, owner, sessionID(s))
+		}
+	}
+}
+
+// make creates a persistent znode, and those above it.
+func (o observer) make(t *testing.T, p string, data []byte) {
+	t.Helper()
+	for i := 1; i < len(p); i++ {
+		if p[i] == '/' {
+			o.Create(p[:i], nil, 0, zk.WorldACL(zk.PermAll)) // it may be there
+		}
+	}
+	if _, err := o.Create(p, data, 0, zk.WorldACL(zk.PermAll)); err != nil {
+		t.Fatalf("%s: %v", p, err)
 	}
 }

@@ -3,6 +3,7 @@ package zk
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"path"
@@ -17,6 +18,12 @@ const (
 	batchPaths = 500
 	batchBytes = 256 << 10
 
+	// maxPaths bounds the paths that a session publishes, in bytes, each with four for its length. When a session
+	// ends, its ephemerals are deleted by one transaction that names them all, and a server whose log has one of more
+	// than 2 MiB does not start any more (unless jute.maxbuffer is raised). warnPaths is when that is warned of.
+	maxPaths  = 3 << 19
+	warnPaths = 1 << 20
+
 	minRetry = 250 * time.Millisecond
 	maxRetry = 30 * time.Second
 )
@@ -27,7 +34,7 @@ type znode struct {
 	data     []byte
 	wanted   bool // else it is to be deleted, and then forgotten
 	change   int  // the number of the last change of the above
-	fresh    bool // nothing is known of what is there: it may simply be created
+	fresh    bool // wanted, and presumably not there: it may be created without a look
 	failures int
 	retry    time.Time // not to be tried before
 	err      string    // of the last try
@@ -60,7 +67,7 @@ func (s *Session) Unpublish(path string) {
 	if z == nil || !z.wanted {
 		return
 	}
-	z.data, z.wanted = nil, false
+	z.data, z.wanted, z.fresh = nil, false, false
 	s.alter(z)
 }
 
@@ -117,26 +124,6 @@ func (s *Session) poke() {
 	}
 }
 
-func (s *Session) wanted() int {
-	n := 0
-	for _, z := range s.desired {
-		if z.wanted {
-			n++
-		}
-	}
-	return n
-}
-
-func (s *Session) unpublished() int {
-	n := 0
-	for _, z := range s.dirty {
-		if z.wanted {
-			n++
-		}
-	}
-	return n
-}
-
 // reconcile makes what is in ZooKeeper what it should be, for as long as the Session lives.
 func (s *Session) reconcile() {
 	audit := time.NewTicker(jitter(s.tuning.audit))
@@ -149,7 +136,9 @@ func (s *Session) reconcile() {
 		s.prune(conn)
 		batch, wait := s.take(time.Now())
 		if len(batch) > 0 {
-			s.settle(batch, s.write(conn, batch))
+			id := conn.SessionID()
+			s.write(conn, batch)
+			s.record(batch, id)
 			continue
 		}
 		retry := time.NewTimer(wait)
@@ -157,27 +146,11 @@ func (s *Session) reconcile() {
 		case <-s.wake:
 		case <-retry.C:
 		case <-audit.C:
-			s.audit()
+			s.audit(conn)
 		case <-s.closing.Done():
 		}
 		retry.Stop()
 	}
-}
-
-// audit has everything of ours looked at again: what is published is not watched, and somebody may have deleted it.
-func (s *Session) audit() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, z := range s.desired {
-		z.fresh = false
-		s.soil(z)
-	}
-}
-
-// A write is what to do for one znode: a copy, so that it can be wanted differently meanwhile.
-type write struct {
-	znode
-	err error // what became of it
 }
 
 // take returns what to do next, or else how long there is nothing.
@@ -185,22 +158,49 @@ func (s *Session) take(now time.Time) (batch []*write, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait = maxRetry
+	room := s.room()
 	size := 0
 	for _, z := range s.dirty {
-		if d := z.retry.Sub(now); d > 0 {
+		cost := len(z.path) + len(z.data) + 100
+		switch d := z.retry.Sub(now); {
+		case d > 0:
 			wait = min(wait, d)
 			continue
+		case len(batch) > 0 && z.fresh != batch[0].fresh:
+			continue
+		case z.wanted && room < len(z.path)+4:
+			s.postpone(z, errTooMany, now)
+			continue
+		case len(batch) == batchPaths || len(batch) > 0 && size+cost > batchBytes:
+			return batch, 0
 		}
-		if size += len(z.path) + len(z.data) + 100; len(batch) == batchPaths || len(batch) > 0 && size > batchBytes {
-			break
-		}
+		size += cost
+		room -= len(z.path) + 4
 		batch = append(batch, &write{znode: *z})
 	}
 	return batch, wait
 }
 
-// settle notes what became of a batch.
-func (s *Session) settle(batch []*write, id int64) {
+var errTooMany = fmt.Errorf("this node publishes more than %d KiB of paths: a ZooKeeper session cannot hold more safely; "+
+	"spread the partitions over more nodes, or have fewer", maxPaths>>10)
+
+// room is how many bytes of paths may still be published.
+func (s *Session) room() int {
+	room := maxPaths
+	for _, z := range s.desired {
+		if z.wanted && s.dirty[z.path] == nil {
+			room -= len(z.path) + 4
+		}
+	}
+	if room < maxPaths-warnPaths {
+		s.say("paths", slog.LevelWarn, "zookeeper: this node publishes a lot; beyond the limit nothing more is published",
+			"bytes", maxPaths-room, "limit", maxPaths)
+	}
+	return room
+}
+
+// record notes what became of a batch that was written in a session.
+func (s *Session) record(batch []*write, id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -210,10 +210,13 @@ func (s *Session) settle(batch []*write, id int64) {
 			s.postpone(z, w.err, now)
 			continue
 		}
-		if z.change != w.change || s.id != id { // wanted differently since, or written in a session that is gone
+		if s.id != id { // begin has seen to it
 			continue
 		}
 		z.failures, z.err, z.fresh = 0, "", false
+		if z.change != w.change { // wanted differently by now
+			continue
+		}
 		delete(s.dirty, z.path)
 		if !z.wanted {
 			delete(s.desired, z.path)
@@ -225,10 +228,10 @@ func (s *Session) settle(batch []*write, id int64) {
 // postpone has a write tried again: after a lost connection as soon as there is another, else after a while.
 func (s *Session) postpone(z *znode, err error, now time.Time) {
 	z.fresh = false
-	s.lastError = z.path + ": " + err.Error()
 	if isConnectionError(err) {
 		return
 	}
+	s.lastError = z.path + ": " + err.Error()
 	z.failures++
 	z.retry = now.Add(backoff(z.failures))
 	if z.err != err.Error() {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -139,7 +142,9 @@ func (t tuning) withDefaults(o Options) tuning {
 // Close ends the session, and with it everything that was published is gone. That takes a few seconds at most: if no
 // server can be reached, the ensemble forgets us after the session timeout. Views stay as they are.
 func (s *Session) Close() error {
-	s.close()
+	s.mu.Lock()
+	s.close() // nothing is begun after that: see Watch
+	s.mu.Unlock()
 	s.work.Wait()
 	return nil
 }
@@ -148,10 +153,16 @@ func (s *Session) Close() error {
 func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Status{
+	st := Status{
 		State: s.state, Connected: s.state == Connected, Since: s.since, Sessions: s.sessions,
-		Published: s.wanted() - s.unpublished(), Pending: len(s.dirty), LastError: s.lastError,
+		Pending: len(s.dirty), LastError: s.lastError,
 	}
+	for path, z := range s.desired {
+		if z.wanted && s.dirty[path] == nil {
+			st.Published++
+		}
+	}
+	return st
 }
 
 // run keeps a client until the Session is closed. One is enough, except after an ensemble was restored to an earlier
@@ -222,6 +233,7 @@ func (s *Session) begin(id int64) {
 	s.id, s.began = id, time.Now()
 	s.sessions++
 	for _, z := range s.desired {
+		z.fresh = z.wanted
 		s.soil(z)
 	}
 }
@@ -233,7 +245,7 @@ func (s *Session) logTurn(from State) {
 	case Suspended:
 		s.say("lost", slog.LevelWarn, "zookeeper: connection lost; going on with what was last seen", "error", s.lastError)
 	case Connecting:
-		s.say("expired", slog.LevelWarn, "zookeeper: session expired; going on with what was last seen", "before", from)
+		s.say("expired", slog.LevelWarn, "zookeeper: session lost; going on with what was last seen", "before", from)
 	}
 }
 
@@ -260,8 +272,11 @@ func (s *Session) await(ctx context.Context) *zk.Conn {
 	return nil
 }
 
-// failed notes an error for the status.
+// failed notes an error for the status. That there is no connection is not worth it: why is better known.
 func (s *Session) failed(what string, err error) {
+	if isConnectionError(err) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastError = what + ": " + err.Error()
@@ -270,12 +285,12 @@ func (s *Session) failed(what string, err error) {
 // isConnectionError reports whether an operation failed for want of a connection or a session: it may have been done
 // or not.
 func isConnectionError(err error) bool {
-	for _, e := range []error{zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrNoServer, zk.ErrClosing, zk.ErrSessionMoved} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	var network net.Error // the library passes on what it gets when it writes
+	return errors.As(err, &network) || slices.ContainsFunc(connectionErrors, func(e error) bool { return errors.Is(err, e) })
+}
+
+var connectionErrors = []error{
+	zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrNoServer, zk.ErrClosing, zk.ErrSessionMoved, net.ErrClosed, io.EOF,
 }
 
 // pause waits, unless ctx ends first.

@@ -1,66 +1,316 @@
 package zk
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"sequins/test/gateway"
+	"sequins/test/harness"
 )
 
-func names(c *Children) (names []string) {
-	for _, e := range c.Entries() {
-		names = append(names, e.Name)
-	}
-	return names
+// expire ends ZooKeeper's session of a Session, as if its time had passed.
+func expire(t *testing.T, e *ensemble, s *Session) {
+	t.Helper()
+	before := s.Status().Sessions
+	await(t, "the session is found", func() bool {
+		_, err := e.h.Try(fmt.Sprintf("zk expire session=%#x", sessionID(s)))
+		return err == nil
+	})
+	await(t, "there is another session", func() bool { return s.Status().Sessions > before && s.Status().Connected })
 }
 
-// What one session publishes, another sees, with data and as it changes.
-func TestPublishAndWatch(t *testing.T) {
-	e := startEnsemble(t, "")
-	a, b := e.session(t), e.session(t)
-	nodes := b.Watch(NodesDir, true)
-	await(t, "the directory, which is not there, is listed", func() bool {
-		select {
-		case <-nodes.Seen():
-			return true
-		default:
-			return false
-		}
-	})
-	a.Publish(NodePath("a", "host-a:1"), []byte("one"))
-	b.Publish(NodePath("b", "host-b:1"), nil)
+// throughProxy puts a proxy before the ensemble's first server.
+func throughProxy(t *testing.T, e *ensemble) (*gateway.Proxy, Options) {
+	t.Helper()
+	proxy := gateway.NewProxy(t, e.servers[0])
+	o := e.options(t)
+	o.Servers = []string{proxy.Addr}
+	return proxy, o
+}
+
+// sessionThatCanBeKilled is one whose process can be killed, as far as the ensemble can tell.
+func sessionThatCanBeKilled(t *testing.T, e *ensemble) (s *Session, kill func()) {
+	t.Helper()
+	proxy, o := throughProxy(t, e)
+	o.SessionTimeout = 3 * time.Second
+	return session(t, o), proxy.Cut
+}
+
+// A connection that is lost for a while costs nothing: the session goes on, and so do its watches.
+func testConnectionLost(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	proxy, o := throughProxy(t, e)
+	a, b := session(t, o), session(t, e.options(t))
+	path := NodePath("a", "host-a:1")
+	a.Publish(path, []byte("x"))
+	nodes := a.Watch(NodesDir, true)
 	flush(t, a)
-	flush(t, b)
-	await(t, "both are seen", func() bool { return slices.Equal(names(nodes), []string{"a@host-a:1", "b@host-b:1"}) })
-	if got := string(nodes.Entries()[0].Data); got != "one" {
-		t.Errorf("data %q", got)
+	awaitNames(t, nodes, "a@host-a:1")
+	for range 5 {
+		proxy.Cut()
+		await(t, "the loss is noticed", func() bool { return a.Status().State == Suspended })
+		b.Publish(NodePath("b", "host-b:1"), nil)
+		a.Publish(NodePath("c", "host-c:1"), nil)
+		flush(t, b)
+		if !slices.Equal(names(nodes), []string{"a@host-a:1"}) {
+			t.Errorf("without a connection: %q", names(nodes))
+		}
+		proxy.Mend(t)
+		awaitNames(t, nodes, "a@host-a:1", "b@host-b:1", "c@host-c:1")
+		b.Unpublish(NodePath("b", "host-b:1"))
+		a.Unpublish(NodePath("c", "host-c:1"))
+		awaitNames(t, nodes, "a@host-a:1")
 	}
-	a.Publish(NodePath("a", "host-a:1"), []byte("two"))
-	await(t, "the data is seen to change", func() bool { return string(nodes.Entries()[0].Data) == "two" })
-	b.Unpublish(NodePath("b", "host-b:1"))
-	await(t, "one is seen to go", func() bool { return slices.Equal(names(nodes), []string{"a@host-a:1"}) })
-	if err := a.Close(); err != nil {
+	if st := a.Status(); st.Sessions != 1 || !strings.Contains(st.LastError, "connection") {
+		t.Errorf("status %+v", st)
+	}
+	observe(t, e.servers).expect(t, a, map[string]string{path: "x"})
+}
+
+// A connection over which nothing comes any more is lost, too; one that is accepted and then silent is none.
+func testSilence(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	proxy, o := throughProxy(t, e)
+	o.SessionTimeout = 4 * time.Second
+	a := session(t, o)
+	a.Publish(NodePath("a", "host-a:1"), nil)
+	flush(t, a)
+	proxy.Treat(t, `{"name":"up","type":"timeout","stream":"upstream","attributes":{"timeout":0}}`)
+	proxy.Treat(t, `{"name":"down","type":"timeout","stream":"downstream","attributes":{"timeout":0}}`)
+	await(t, "the silence is noticed", func() bool { return a.Status().State == Suspended })
+	await(t, "another connection is tried, and given up", func() bool { return strings.Contains(a.Status().LastError, "handshake") })
+	proxy.Heal(t)
+	await(t, "it is connected again", func() bool { return a.Status().Connected })
+	flush(t, a)
+	observe(t, e.servers).expect(t, a, map[string]string{NodePath("a", "host-a:1"): ""})
+}
+
+// After a session has expired, everything is published again, and watches go on.
+func testExpired(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a, b := session(t, e.options(t)), session(t, e.options(t))
+	want := map[string]string{}
+	for p := range 10 {
+		path := PartitionPath("db", "1", p, "host-a:1")
+		a.Publish(path, []byte("x"))
+		want[path] = "x"
+	}
+	nodes := a.Watch(NodesDir, true)
+	awaitSeen(t, nodes)
+	flush(t, a)
+	for i := range 5 {
+		expire(t, e, a)
+		b.Publish(NodePath("b", "host-b:1"), []byte{byte(i)})
+		flush(t, b)
+		flush(t, a)
+		await(t, "a sees what changes", func() bool {
+			return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == string([]byte{byte(i)})
+		})
+	}
+	b.Close()
+	awaitNames(t, nodes)
+	observe(t, e.servers).expect(t, a, want)
+}
+
+// A session that expires while nobody can tell us goes on with what was seen last, and is replaced when there is a
+// server again.
+func testExpiredWhileCutOff(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a, kill := sessionThatCanBeKilled(t, e)
+	b := session(t, e.options(t))
+	theirs := b.Watch(NodesDir, false)
+	path := NodePath("a", "host-a:1")
+	a.Publish(path, []byte("x"))
+	b.Publish(NodePath("b", "host-b:1"), nil)
+	nodes := a.Watch(NodesDir, false)
+	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
+	awaitNames(t, theirs, "a@host-a:1", "b@host-b:1")
+	kill()
+	awaitNames(t, theirs, "b@host-b:1")
+	if got := names(nodes); len(got) != 2 || a.Status().State != Suspended {
+		t.Errorf("cut off, it sees %q, %+v", got, a.Status())
+	}
+	a.Unpublish(path)
+	a.Publish(NodePath("a", "host-a:2"), nil)
+	if st := a.Status(); st.Pending != 2 {
+		t.Errorf("cut off: %+v", st)
+	}
+}
+
+// Servers are restarted one after the other, again and again: nobody loses a session, or sees anybody gone.
+func testRollingRestart(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "n=3")
+	a, b := session(t, e.options(t)), session(t, e.options(t))
+	nodes := b.Watch(NodesDir, true)
+	a.Publish(NodePath("a", "host-a:1"), nil)
+	b.Publish(NodePath("b", "host-b:1"), nil)
+	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
+	drain(nodes)
+	for i := range 6 {
+		e.do(t, "kill", i%3)
+		flush(t, a)
+		e.do(t, "restart", i%3)
+		flush(t, a)
+		flush(t, b)
+	}
+	if a.Status().Sessions != 1 || b.Status().Sessions != 1 || len(nodes.Changes()) != 0 {
+		t.Errorf("%+v, %+v, changes: %d", a.Status(), b.Status(), len(nodes.Changes()))
+	}
+	a.Publish(NodePath("a", "host-a:1"), []byte("x"))
+	await(t, "watches go on", func() bool { return string(nodes.Entries()[0].Data) == "x" })
+}
+
+func drain(c *Children) {
+	select {
+	case <-c.Changes():
+	default:
+	}
+}
+
+// All of ZooKeeper is gone for longer than a session lasts. When it returns, everything is published again at once.
+func testOutage(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "n=3")
+	o := e.options(t)
+	o.SessionTimeout = 2 * time.Second
+	a, b := session(t, o), session(t, o)
+	want := map[string]string{}
+	for p := range 100 {
+		path := PartitionPath("db", "1", p, "host-a:1")
+		a.Publish(path, nil)
+		want[path] = ""
+	}
+	dir := b.Watch(VersionDir("db", "1"), false)
+	flush(t, a)
+	await(t, "all are seen", func() bool { return len(dir.Entries()) == 100 })
+	for i := range 3 {
+		e.do(t, "kill", i)
+	}
+	await(t, "the outage lasts", func() bool {
+		st := a.Status()
+		return st.State == Suspended && time.Since(st.Since) > 2*o.SessionTimeout
+	})
+	a.Publish(PartitionPath("db", "1", 100, "host-a:1"), nil)
+	want[PartitionPath("db", "1", 100, "host-a:1")] = ""
+	if len(dir.Entries()) != 100 {
+		t.Errorf("in the outage %d are seen", len(dir.Entries()))
+	}
+	for i := range 3 {
+		e.do(t, "restart", i)
+	}
+	start := time.Now()
+	flush(t, a)
+	if d := time.Since(start); d > 10*time.Second {
+		t.Errorf("published again after %v", d)
+	} else {
+		t.Logf("published again after %v, in session %d", d, a.Status().Sessions)
+	}
+	await(t, "the new one is seen", func() bool { return len(dir.Entries()) == 101 })
+	observe(t, e.servers).expect(t, a, want)
+}
+
+// An ensemble that has lost its data knows less than we have seen. Its servers turn us away until we begin anew.
+func testRestoredToNothing(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a := session(t, e.options(t), tuning{abandon: time.Second})
+	path := NodePath("a", "host-a:1")
+	a.Publish(path, []byte("x"))
+	nodes := a.Watch(NodesDir, true)
+	awaitNames(t, nodes, "a@host-a:1")
+	for range 100 { // so that the ensemble does not catch up
+		a.Publish(path, []byte("y"))
+		a.Publish(path, []byte("x"))
+		flush(t, a)
+	}
+	e.do(t, "kill", 0)
+	e.do(t, "wipe", 0)
+	e.do(t, "restart", 0)
+	await(t, "there is another session", func() bool { return a.Status().Sessions == 2 })
+	flush(t, a)
+	awaitNames(t, nodes, "a@host-a:1")
+	observe(t, e.servers).expect(t, a, map[string]string{path: "x"})
+}
+
+// Sessions of others that end together with ours come back: nobody is missed meanwhile.
+func testSettling(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a := session(t, e.options(t), tuning{settle: 2 * time.Second})
+	b, c := session(t, e.options(t)), session(t, e.options(t))
+	a.Publish(NodePath("a", "host-a:1"), nil)
+	b.Publish(NodePath("b", "host-b:1"), nil)
+	c.Publish(NodePath("c", "host-c:1"), nil)
+	nodes := a.Watch(NodesDir, false)
+	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1", "c@host-c:1")
+	drain(nodes)
+	c.Close() // for good, but who knows
+	expire(t, e, a)
+	began := time.Now()
+	expire(t, e, b)
+	flush(t, b)
+	if n := len(nodes.Changes()); n != 0 && time.Since(began) < time.Second {
+		t.Errorf("it is taken for a change: %q", names(nodes))
+	}
+	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
+}
+
+// Nothing waits for a server that is not there, and closing does not take long.
+func testClosed(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a := session(t, e.options(t))
+	a.Publish(NodePath("a", "host-a:1"), nil)
+	flush(t, a)
+	o := observe(t, e.servers)
+	closeInTime(t, a)
+	if data, _ := o.tree(t, "/sequins/v1"); len(data) != 0 {
+		t.Errorf("left: %v", slices.Collect(maps.Keys(data)))
+	}
+	if st := a.Status(); st.State != Closed || st.Connected {
+		t.Errorf("%+v", st)
+	}
+	a.Publish("x", nil) // does nothing
+	if c := a.Watch("x", true); len(c.Entries()) != 0 {
+		t.Error("entries")
+	}
+	closeInTime(t, a)
+
+	lost, kill := sessionThatCanBeKilled(t, e)
+	lost.Publish(NodePath("a", "host-a:1"), nil)
+	flush(t, lost)
+	kill()
+	closeInTime(t, lost)
+}
+
+func closeInTime(t *testing.T, s *Session) {
+	t.Helper()
+	start := time.Now()
+	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	await(t, "the other is seen to go", func() bool { return len(nodes.Entries()) == 0 })
-	select {
-	case <-nodes.Changes():
-	default:
-		t.Error("no change was told")
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("closing took %v", d)
 	}
 }
 
-func TestManyPartitions(t *testing.T) {
-	e := startEnsemble(t, "")
-	a, b := e.session(t), e.session(t)
-	dir := b.Watch(VersionDir("db", "1"), false)
-	for p := range 10_000 {
-		a.Publish(PartitionPath("db", "1", p, "host-a:1"), nil)
+func TestNoServer(t *testing.T) {
+	o := Options{Servers: []string{"127.0.0.1:1", "no-such-host.invalid:1"}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r"}
+	s := session(t, o)
+	s.Publish("a/b", nil)
+	c := s.Watch("a", true)
+	await(t, "servers are tried", func() bool { return strings.Contains(s.Status().LastError, "failed to connect to") })
+	if st := s.Status(); st.State != Connecting || st.Pending != 1 || st.Sessions != 0 {
+		t.Errorf("%+v", st)
 	}
-	flush(t, a)
-	await(t, "all are seen", func() bool { return len(dir.Entries()) == 10_000 })
-	for p := range 10_000 {
-		a.Unpublish(PartitionPath("db", "1", p, "host-a:1"))
+	c.Stop()
+	closeInTime(t, s)
+}
+
+func TestStates(t *testing.T) {
+	for s, want := range map[State]string{Connecting: "connecting", Connected: "connected", Suspended: "suspended", Closed: "closed", 9: "State(9)"} {
+		if s.String() != want {
+			t.Errorf("%d: %q", s, s)
+		}
 	}
-	flush(t, a)
-	a.Prune(VersionDir("db", "1"))
-	await(t, "none is seen", func() bool { return len(dir.Entries()) == 0 })
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
@@ -18,10 +20,13 @@ import (
 )
 
 const (
-	// warnListing is the size of a listing that is warned of: half of what ZooKeeper passes on by default.
+	// warnListing is the size of a listing, in bytes, that is warned of: half of what ZooKeeper's own clients read by
+	// default. Servers send any size.
 	warnListing = 512 << 10
 	// minInterval is how soon a small directory may be listed again.
 	minInterval = 50 * time.Millisecond
+	// maxIgnored is of how many children of a directory it is remembered that they were logged. Of others, nothing is.
+	maxIgnored = 1000
 )
 
 // An Entry is one child of a directory.
@@ -43,10 +48,11 @@ type Children struct {
 	changes chan struct{}
 	entries atomic.Pointer[[]Entry]
 
-	mu     sync.Mutex
-	relist bool            // there is no watch on the directory
-	stale  map[string]bool // children whose data is not known, or not watched
-	kick   chan struct{}   // capacity 1: relist or stale is another one
+	mu      sync.Mutex
+	relist  bool            // there is no watch on the directory
+	stale   map[string]bool // children whose data is not known, or not watched
+	kick    chan struct{}   // capacity 1: relist or stale is another one
+	ignored map[string]bool // see Ignore
 
 	// What follows belongs to the goroutine that follows the directory.
 	members map[string][]byte // the children, as of the last listing
@@ -61,7 +67,7 @@ func (s *Session) Watch(dir string, data bool) *Children {
 		s: s, dir: s.absolute(dir), data: data,
 		seen: make(chan struct{}), changes: make(chan struct{}, 1),
 		relist: true, stale: make(map[string]bool), kick: make(chan struct{}, 1),
-		members: make(map[string][]byte),
+		members: make(map[string][]byte), ignored: make(map[string]bool),
 	}
 	c.ctx, c.stop = context.WithCancel(s.closing)
 	c.entries.Store(new([]Entry))
@@ -127,6 +133,8 @@ func (c *Children) invalidate(relist bool, names ...string) {
 
 // follow keeps the view up to date until it is stopped.
 func (c *Children) follow() {
+	check := time.NewTicker(jitter(c.s.tuning.audit))
+	defer check.Stop()
 	failures := 0
 	for {
 		conn := c.s.await(c.ctx)
@@ -142,17 +150,23 @@ func (c *Children) follow() {
 		failures = 0
 		select {
 		case <-c.kick:
-			pause(c.ctx, jitter(interval(c.size)))
+			pause(c.ctx, damping(c.size))
+		case <-c.show():
+		case <-check.C:
+			c.check(conn)
 		case <-c.ctx.Done():
 			return
 		}
 	}
 }
 
-// interval is how long it takes, on average, from a change of a directory until it is listed again: so long that one
-// large directory that changes all the time is read at readBudget.
-func interval(size int) time.Duration {
-	return max(minInterval, time.Duration(size)*time.Second/readBudget)
+// damping is how long to wait from a change of a directory until it is listed again, by the size of its last listing
+// in bytes. Changes that follow cost nothing: the watch is set again with the listing. So a directory is listed at most
+// once in this time, and one that is large and changes all the time is read at half of readBudget to all of it. Nodes
+// that learn of a change at the same moment do not all list at the same moment.
+func damping(size int) time.Duration {
+	interval := max(minInterval, time.Duration(size)*time.Second/readBudget)
+	return interval + rand.N(interval)
 }
 
 // refresh reads what is not known any more.
@@ -171,11 +185,10 @@ func (c *Children) refresh(conn *zk.Conn) error {
 			stale[name] = true
 		}
 	}
-	if err := c.read(conn, stale); err != nil {
-		return err
+	if !c.data {
+		return nil
 	}
-	c.show()
-	return nil
+	return c.read(conn, stale)
 }
 
 // list reads the names of the children and returns the new ones. There is a watch on the directory afterwards.
@@ -220,19 +233,17 @@ func (c *Children) childrenOrNone(conn *zk.Conn) (names []string, pzxid int64, e
 	return nil, 0, zk.ErrNoNode
 }
 
-// read reads the data of children, and watches it.
+// read reads the data of children, and watches it. The error is one of the connection; data that cannot be had for
+// other reasons is nil.
 func (c *Children) read(conn *zk.Conn, stale map[string]bool) error {
-	if !c.data {
-		return nil
-	}
-	var (
-		group errgroup.Group
-		mu    sync.Mutex
-		first error
-	)
+	var group errgroup.Group
 	group.SetLimit(inFlight)
+	var mu sync.Mutex // of members
 	for name := range stale {
-		if _, member := c.members[name]; !member {
+		mu.Lock()
+		_, member := c.members[name]
+		mu.Unlock()
+		if !member {
 			continue
 		}
 		group.Go(func() error {
@@ -240,30 +251,69 @@ func (c *Children) read(conn *zk.Conn, stale map[string]bool) error {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case err == nil:
-				c.members[name] = data
 			case errors.Is(err, zk.ErrNoNode): // the listing that says so will come
 				delete(c.members, name)
-			default:
-				first = err
+			case isConnectionError(err):
 				c.invalidate(false, name)
+				return err
+			default:
+				if err == nil && len(data) > MaxData {
+					err = fmt.Errorf("%d bytes of data", len(data))
+				}
+				if err != nil {
+					c.Ignore(name, err)
+					data = nil
+				}
+				c.members[name] = data
 			}
 			return nil
 		})
 	}
-	_ = group.Wait()
-	return first
+	return group.Wait()
+}
+
+// check finds out whether a change has escaped us: a watch is the library's and the servers' word, and on this one
+// everything depends. A change of a child's data is one of the directory, see steps.
+func (c *Children) check(conn *zk.Conn) {
+	exists, stat, err := conn.Exists(c.dir)
+	if err != nil {
+		return // the next check will do
+	}
+	pzxid := int64(0)
+	if exists {
+		pzxid = stat.Pzxid
+	}
+	c.mu.Lock()
+	told := c.relist
+	c.mu.Unlock()
+	if pzxid == c.pzxid || told { // if there is an event, it comes before the answer
+		return
+	}
+	c.s.say("missed", slog.LevelWarn, "zookeeper: a directory has changed without our being told; it is listed again", "dir", c.dir)
+	c.invalidate(true, slices.Collect(maps.Keys(c.members))...)
 }
 
 // show replaces the view if it is another one.
-func (c *Children) show() {
+//
+// For a while after a session was lost, nothing is taken for gone: whatever ended our session is likely to have ended
+// those of others too, and they publish again what they have, as we do. Then show returns a channel that says when to
+// call it again.
+func (c *Children) show() (again <-chan time.Time) {
+	last := c.Entries()
 	next := make([]Entry, 0, len(c.members))
 	for name, data := range c.members {
 		next = append(next, Entry{name, data})
 	}
+	if left := c.s.unsettled(); left > 0 {
+		for _, e := range last {
+			if _, member := c.members[e.Name]; !member {
+				next = append(next, e)
+				again = time.After(left)
+			}
+		}
+	}
 	slices.SortFunc(next, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	same := slices.EqualFunc(*c.entries.Load(), next, func(a, b Entry) bool { return a.Name == b.Name && bytes.Equal(a.Data, b.Data) })
-	if !same {
+	if !slices.EqualFunc(last, next, func(a, b Entry) bool { return a.Name == b.Name && bytes.Equal(a.Data, b.Data) }) {
 		c.entries.Store(&next)
 		select {
 		case c.changes <- struct{}{}:
@@ -275,12 +325,37 @@ func (c *Children) show() {
 	default:
 		close(c.seen)
 	}
+	return again
+}
+
+// unsettled returns for how long what others published in sessions that are lost may yet come back.
+func (s *Session) unsettled() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sessions < 2 {
+		return 0
+	}
+	return time.Until(s.began.Add(s.tuning.settle))
+}
+
+// Ignore logs why a child is of no use to the caller, once for each: its name does not parse, for one.
+func (c *Children) Ignore(name string, err error) {
+	c.mu.Lock()
+	known := c.ignored[name] || len(c.ignored) >= maxIgnored
+	if !known {
+		c.ignored[name] = true
+	}
+	c.mu.Unlock()
+	if !known {
+		c.s.say("ignored "+c.dir, slog.LevelWarn, "zookeeper: a znode is ignored", "dir", c.dir, "error", err)
+	}
 }
 
 func (c *Children) warn(size, n int) {
 	if size >= warnListing {
-		c.s.say("listing "+c.dir, slog.LevelWarn, "zookeeper: a directory comes near the 1 MiB that ZooKeeper passes on by default: "+
-			"raise jute.maxbuffer on all servers, or have fewer partitions or a lower replication", "dir", c.dir, "bytes", size, "children", n)
+		c.s.say("large "+c.dir, slog.LevelWarn, "zookeeper: a directory is large: from 1 MiB on, ZooKeeper's own clients and tools refuse to list it "+
+			"unless their jute.maxbuffer is raised, and each change costs every node that much; have fewer partitions in a version, or a lower replication",
+			"dir", c.dir, "bytes", size, "children", n)
 	}
 }
 

@@ -47,3 +47,14 @@ func (p *Proxy) Heal(t testing.TB) {
 	t.Helper()
 	p.proxy.Toxics.ResetToxics(t.Context())
 }
+
+// Cut ends all connections and refuses new ones.
+func (p *Proxy) Cut() { p.proxy.Stop() }
+
+// Mend lets connections through again.
+func (p *Proxy) Mend(t testing.TB) {
+	t.Helper()
+	if err := p.proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,139 @@
+package zk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// handshakeReply is what a server answers that has begun a session.
+func handshakeReply(session int64, timeout int32) []byte {
+	b := binary.BigEndian.AppendUint32(nil, 36)
+	b = binary.BigEndian.AppendUint32(b, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(timeout))
+	b = binary.BigEndian.AppendUint64(b, uint64(session))
+	b = binary.BigEndian.AppendUint32(b, 16)
+	return append(b, make([]byte, 16)...)
+}
+
+// What answers need not be a ZooKeeper server. Whatever it says, we say what is wrong, and go on trying.
+func TestForeignServers(t *testing.T) {
+	for name, test := range map[string]struct {
+		reply []byte
+		want  string
+	}{
+		"http":           {[]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nno"), "it is not a ZooKeeper server"},
+		"nothing":        {nil, "EOF"},
+		"half a length":  {[]byte{0, 0}, "unexpected EOF"},
+		"half a reply":   {handshakeReply(1, 4000)[:20], "unexpected EOF"},
+		"short reply":    {[]byte{0, 0, 0, 4, 1, 2, 3, 4}, "a packet of 4 bytes"},
+		"no timeout":     {handshakeReply(1, 0), "a session timeout of 0 ms"},
+		"minus timeout":  {handshakeReply(1, -5), "a session timeout of -5 ms"},
+		"short packet":   {append(handshakeReply(1, 4000), 0, 0, 0, 3, 1, 2, 3), "a packet of 3 bytes"},
+		"endless packet": {append(handshakeReply(1, 4000), 0xff, 0xff, 0xff, 0xff), "a packet of 4294967295 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr := serveReply(t, test.reply)
+			var log journal
+			s := session(t, Options{Servers: []string{addr}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r", Logger: log.logger()})
+			s.Publish("a", nil)
+			s.Watch("a", true)
+			await(t, test.want, func() bool {
+				last := s.Status().LastError
+				return strings.Contains(last, test.want) && (test.reply == nil || len(test.reply) == 2 || strings.Contains(last, addr))
+			})
+			if log.count("ERROR") != 0 {
+				t.Errorf("log: %s", log.b.String())
+			}
+		})
+	}
+}
+
+// serveReply answers every connection with the same bytes, and then sends nothing.
+func serveReply(t *testing.T, reply []byte) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			c.Write(reply)
+			c.(*net.TCPConn).CloseWrite()
+			io.Copy(io.Discard, c) // until the client hangs up: a reset would take away what was sent
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { ln.Close(); <-done })
+	return ln.Addr().String()
+}
+
+// memory is a connection on which certain bytes arrive.
+type memory struct {
+	net.Conn
+	r io.Reader
+}
+
+func (m memory) Read(p []byte) (int, error)      { return m.r.Read(p) }
+func (m memory) SetReadDeadline(time.Time) error { return nil }
+func (m memory) RemoteAddr() net.Addr            { return &net.TCPAddr{} }
+
+// Whatever arrives, what is passed on begins it, and has no length in it that is out of bounds.
+func FuzzLink(f *testing.F) {
+	whole := append(handshakeReply(1, 4000), 0, 0, 0, 17)
+	f.Add(append(whole, make([]byte, 17)...), 3)
+	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n"), 100)
+	f.Add(append(whole, 1, 2, 3), 1)
+	f.Fuzz(func(t *testing.T, in []byte, chunk int) {
+		l := &link{Conn: memory{r: bytes.NewReader(in)}, opened: true}
+		var out []byte
+		buf := make([]byte, max(1, min(chunk, 1000)))
+		for {
+			n, err := l.Read(buf)
+			out = append(out, buf[:n]...)
+			if err != nil {
+				break
+			}
+			if n == 0 {
+				t.Fatal("nothing was read, and there is no error")
+			}
+		}
+		if !bytes.HasPrefix(in, out) {
+			t.Fatalf("%x became %x", in, out)
+		}
+		for first := true; len(out) >= 4; first = false {
+			n := binary.BigEndian.Uint32(out)
+			if first && (n < minHandshake || n > maxHandshake) || !first && (n < minPacket || n > maxPacket) {
+				t.Fatalf("a packet of %d bytes was passed on", n)
+			}
+			out = out[min(len(out), 4+int(n)):]
+		}
+	})
+}
+
+// A server that accepts a connection and says nothing is given up in time, and when the client is closed.
+func TestSilentHandshake(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	l := newLink(t.Context(), client, 10*time.Millisecond)
+	defer l.Close()
+	if err := l.SetReadDeadline(time.Time{}); err != nil { // as the library does
+		t.Fatal(err)
+	}
+	_, err := l.Read(make([]byte, 4))
+	if e := net.Error(nil); !errors.As(err, &e) || !e.Timeout() {
+		t.Errorf("read: %v", err)
+	}
+}

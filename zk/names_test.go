@@ -1,0 +1,165 @@
+package zk
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestNames(t *testing.T) {
+	for got, want := range map[string]string{
+		NodePath("1", "host:9599"):                            "nodes/1@host:9599",
+		RouterPath("r", "[::1]:9599"):                         "routers/r@[::1]:9599",
+		DatabaseDir("db"):                                     "partitions/db",
+		VersionDir("db", "2026"):                              "partitions/db/2026",
+		PartitionPath("db", "2026", 7, "host:9599"):           "partitions/db/2026/00007@host:9599",
+		PartitionPath("db", "2026", 123456, "10.0.0.1:65535"): "partitions/db/2026/123456@10.0.0.1:65535",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestParseNode(t *testing.T) {
+	for name, want := range map[string]struct{ shardID, addr, err string }{
+		"1@host:9599":          {"1", "host:9599", ""},
+		"host@host:1":          {"host", "host:1", ""},
+		"a b@[fe80::1%eth0]:1": {"a b", "[fe80::1%eth0]:1", ""},
+		"host:9599":            {err: "not of the form"},
+		"":                     {err: "not of the form"},
+		"@host:9599":           {err: "not of the form"},
+		"1@":                   {err: "missing port"},
+		"1@host":               {err: "missing port"},
+		"1@:9599":              {err: `"" is not a host`},
+		"1@host:":              {err: `"" is not a port`},
+		"1@host:0":             {err: `"0" is not a port`},
+		"1@host:65536":         {err: `"65536" is not a port`},
+		"1@host:+80":           {err: `"+80" is not a port`},
+		"1@host:080":           {err: `"080" is not a port`},
+		"1@host:80:81":         {err: "too many colons"},
+		"1@2@host:80":          {err: `"2@host" is not a host`},
+		"1@ho st:80":           {err: `"ho st" is not a host`},
+		"_lock-0000000001":     {err: "not of the form"},
+	} {
+		shardID, addr, err := ParseNode(name)
+		if shardID != want.shardID || addr != want.addr || !says(err, want.err) {
+			t.Errorf("%q: %q, %q, %v", name, shardID, addr, err)
+		}
+	}
+}
+
+func TestParsePartition(t *testing.T) {
+	for name, want := range map[string]struct {
+		partition int
+		addr, err string
+	}{
+		"00000@host:9599":      {0, "host:9599", ""},
+		"00042@[::1]:1":        {42, "[::1]:1", ""},
+		"123456@host:1":        {123456, "host:1", ""},
+		"2147483647@host:1":    {2147483647, "host:1", ""},
+		"2147483648@host:1":    {err: "is not a partition"},
+		"0@host:9599":          {err: "is not a partition in at least five digits"},
+		"000001@host:9599":     {err: "is not a partition"},
+		"-0001@host:9599":      {err: "is not a partition"},
+		"+0001@host:9599":      {err: "is not a partition"},
+		"0x001@host:9599":      {err: "is not a partition"},
+		"@host:9599":           {err: "is not a partition"},
+		"00001":                {err: "not of the form"},
+		"00001@host":           {err: "missing port"},
+		"00001@a@host:1":       {err: "is not a host"},
+		"99999999999999@h:1":   {err: "is not a partition"},
+		"９９９９９@host:1":         {err: "is not a partition"},
+		"99999999999999999999": {err: "not of the form"},
+	} {
+		partition, addr, err := ParsePartition(name)
+		if partition != want.partition || addr != want.addr || !says(err, want.err) {
+			t.Errorf("%q: %d, %q, %v", name, partition, addr, err)
+		}
+	}
+}
+
+func says(err error, want string) bool {
+	if err == nil || want == "" {
+		return err == nil && want == ""
+	}
+	return strings.Contains(err.Error(), want)
+}
+
+// What parses is written the same way again, so that no two names stand for the same.
+func FuzzParseNode(f *testing.F) {
+	for _, seed := range []string{"1@host:9599", "@", "a@[::1]:1", "1@host:080"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		shardID, addr, err := ParseNode(name)
+		if err != nil {
+			if shardID != "" || addr != "" || !strings.Contains(err.Error(), "znode") {
+				t.Fatalf("%q, %q, %v", shardID, addr, err)
+			}
+			return
+		}
+		if NodePath(shardID, addr) != NodesDir+"/"+name {
+			t.Fatalf("%q became %q", name, NodePath(shardID, addr))
+		}
+	})
+}
+
+func FuzzParsePartition(f *testing.F) {
+	for _, seed := range []string{"00001@host:9599", "123456@host:1", "@", "+0001@host:1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		partition, addr, err := ParsePartition(name)
+		if err != nil {
+			if partition != 0 || addr != "" || !strings.Contains(err.Error(), "znode") {
+				t.Fatalf("%d, %q, %v", partition, addr, err)
+			}
+			return
+		}
+		if PartitionPath("db", "1", partition, addr) != VersionDir("db", "1")+"/"+name {
+			t.Fatalf("%q became %q", name, PartitionPath("db", "1", partition, addr))
+		}
+	})
+}
+
+func TestOptions(t *testing.T) {
+	good := func() Options {
+		return Options{Servers: []string{"zk:2181"}, ConnectTimeout: time.Second, SessionTimeout: time.Second, Root: "/sequins/v1"}
+	}
+	for name, test := range map[string]struct {
+		spoil func(*Options)
+		want  string
+	}{
+		"as they are":        {func(*Options) {}, ""},
+		"auth":               {func(o *Options) { o.Auth = "user:pass:word" }, ""},
+		"deep root":          {func(o *Options) { o.Root = "/a/b/c/v1" }, ""},
+		"no servers":         {func(o *Options) { o.Servers = nil }, "no servers"},
+		"empty server":       {func(o *Options) { o.Servers = []string{""} }, "is not a host"},
+		"bad port":           {func(o *Options) { o.Servers = []string{"zk:port"} }, `server "zk:port": "port" is not a port`},
+		"no connect timeout": {func(o *Options) { o.ConnectTimeout = 0 }, "must be more than 0"},
+		"no session timeout": {func(o *Options) { o.SessionTimeout = 0 }, "must be more than 0"},
+		"no root":            {func(o *Options) { o.Root = "" }, `root "" is not a path`},
+		"relative root":      {func(o *Options) { o.Root = "sequins" }, "is not a path"},
+		"root with a slash":  {func(o *Options) { o.Root = "/sequins/" }, "is not a path"},
+		"root with dots":     {func(o *Options) { o.Root = "/a/../b" }, "is not a path"},
+		"auth without colon": {func(o *Options) { o.Auth = "secret" }, "auth is not of the form user:password"},
+		"auth without user":  {func(o *Options) { o.Auth = ":secret" }, "auth is not of the form user:password"},
+	} {
+		o := good()
+		test.spoil(&o)
+		_, err := o.withDefaults()
+		if !says(err, test.want) || err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	o := good()
+	o.Servers = []string{"zk", "zk:1", "10.0.0.1", "[::1]:7", "::1"}
+	o, err := o.withDefaults()
+	if got := strings.Join(o.Servers, " "); err != nil || got != "zk:2181 zk:1 10.0.0.1:2181 [::1]:7 [::1]:2181" {
+		t.Errorf("servers %s, %v", got, err)
+	}
+	if _, err := Connect(Options{}); err == nil {
+		t.Error("Connect without options")
+	}
+}

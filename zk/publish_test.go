@@ -1,0 +1,249 @@
+package zk
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"sequins/test/harness"
+)
+
+// What one session publishes, another sees, with data and as it changes.
+func testPublishAndWatch(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a, b := session(t, e.options(t)), session(t, e.options(t))
+	nodes := b.Watch(NodesDir, true)
+	awaitSeen(t, nodes) // though there is no such directory
+	if len(nodes.Entries()) != 0 {
+		t.Errorf("entries %v", nodes.Entries())
+	}
+	a.Publish(NodePath("a", "host-a:1"), []byte("one"))
+	a.Publish(NodePath("a", "host-a:1"), []byte("one"))
+	b.Publish(NodePath("b", "host-b:1"), nil)
+	flush(t, a)
+	flush(t, b)
+	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
+	if got := string(nodes.Entries()[0].Data); got != "one" {
+		t.Errorf("data %q", got)
+	}
+	if st := a.Status(); st.State != Connected || !st.Connected || st.Sessions != 1 || st.Published != 1 || st.Pending != 0 {
+		t.Errorf("status %+v", st)
+	}
+	b.Unpublish(NodePath("b", "host-b:1"))
+	b.Unpublish("nothing/of/the/kind")
+	awaitNames(t, nodes, "a@host-a:1")
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	awaitNames(t, nodes)
+	select {
+	case <-nodes.Changes():
+	default:
+		t.Error("no change was told")
+	}
+}
+
+// Ten thousand partitions are few requests, also when a session is lost, and when they are taken back.
+func testManyPartitions(t *testing.T, h *harness.Harness) {
+	const n = 10_000
+	e := startEnsemble(t, h, "")
+	a, b := session(t, e.options(t)), session(t, e.options(t))
+	dir := b.Watch(VersionDir("db", "1"), false)
+	phase := func(what string, want int) {
+		t.Helper()
+		start := time.Now()
+		flush(t, a)
+		t.Logf("%s: %v", what, time.Since(start))
+		await(t, what, func() bool { return len(dir.Entries()) == want })
+	}
+	for p := range n {
+		a.Publish(PartitionPath("db", "1", p, "host-a:1"), nil)
+	}
+	phase("published", n)
+	expire(t, e, a)
+	phase("published again", n)
+	for p := range n {
+		a.Unpublish(PartitionPath("db", "1", p, "host-a:1"))
+	}
+	phase("taken back", 0)
+}
+
+// Data can be replaced any number of times, also while it is being written; the last counts.
+func testReplacedData(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a, b := session(t, e.options(t)), session(t, e.options(t))
+	nodes := b.Watch(NodesDir, true)
+	path := NodePath("a", "host-a:1")
+	for i := range byte(100) {
+		a.Publish(path, []byte{i})
+		if i%10 == 0 {
+			flush(t, a)
+		}
+		if i%7 == 0 {
+			a.Unpublish(path)
+		}
+	}
+	flush(t, a)
+	observe(t, e.servers).expect(t, a, map[string]string{path: "\x63"})
+	await(t, "the last is seen", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "\x63" })
+
+	a.Publish(path, bytes.Repeat([]byte("x"), MaxData+1))
+	await(t, "what is too long is cut off", func() bool { return len(nodes.Entries()[0].Data) == MaxData })
+}
+
+// Directories are removed by some while others publish in them.
+func testPruneAndPublish(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a, b := session(t, e.options(t)), session(t, e.options(t))
+	o := observe(t, e.servers)
+	paths := []string{PartitionPath("db", "1", 0, "host-a:1"), PartitionPath("db", "1", 1, "host-a:1"), PartitionPath("db", "2", 0, "host-a:1")}
+	want := map[string]string{}
+	for range 50 {
+		for _, p := range paths {
+			a.Publish(p, []byte("x"))
+			want[p] = "x"
+			b.Prune(VersionDir("db", "1"))
+			b.Prune(VersionDir("db", "2"))
+			b.Prune(DatabaseDir("db"))
+			b.Prune(PartitionsDir)
+		}
+		flush(t, a)
+		o.expect(t, a, want)
+		for _, p := range paths {
+			a.Unpublish(p)
+		}
+	}
+	flush(t, a)
+	await(t, "what is empty goes", func() bool {
+		b.Prune(VersionDir("db", "1"))
+		exists, _, err := o.Exists("/sequins/v1/" + VersionDir("db", "1"))
+		return err == nil && !exists
+	})
+	a.Publish(paths[0], nil)
+	flush(t, a)
+	b.Prune(VersionDir("db", "1")) // not empty: it stays
+	b.Publish(paths[1], nil)
+	flush(t, b)
+	await(t, "b has pruned", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return len(b.prunes) == 0 })
+	if exists, _, err := o.Exists("/sequins/v1/" + paths[0]); err != nil || !exists {
+		t.Errorf("%s: exists %v, %v", paths[0], exists, err)
+	}
+}
+
+// A znode that somebody else deletes, or replaces, is there again after the next audit.
+func testDeletedByOthers(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a := session(t, e.options(t), tuning{audit: 50 * time.Millisecond})
+	o := observe(t, e.servers)
+	path := NodePath("a", "host-a:1")
+	a.Publish(path, []byte("x"))
+	flush(t, a)
+	if err := o.Delete("/sequins/v1/"+path, -1); err != nil {
+		t.Fatal(err)
+	}
+	mine := func() bool {
+		data, stat, err := o.Get("/sequins/v1/" + path)
+		return err == nil && stat.EphemeralOwner == sessionID(a) && string(data) == "x"
+	}
+	await(t, "it is there again", mine)
+	if _, err := o.Set("/sequins/v1/"+path, []byte("y"), -1); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it has its data again", mine)
+	if _, err := o.Multi(&zk.DeleteRequest{Path: "/sequins/v1/" + path, Version: -1},
+		&zk.CreateRequest{Path: "/sequins/v1/" + path, Acl: zk.WorldACL(zk.PermAll)}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "it is ours again", mine)
+	if st := a.Status(); st.Sessions != 1 {
+		t.Errorf("status %+v", st)
+	}
+}
+
+// More than a session can safely hold is not published, and said.
+func testTooMany(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a := session(t, e.options(t))
+	name := strings.Repeat("x", 1000)
+	for p := range 2000 {
+		a.Publish(PartitionPath("db", "1", p, name+":1"), nil)
+	}
+	settled := func() bool {
+		st := a.Status()
+		return st.Published > 1400 && st.Published+st.Pending == 2000 && strings.Contains(st.LastError, "more than 1536 KiB of paths")
+	}
+	await(t, "as many as is safe are published", settled)
+	for p := range 1000 {
+		a.Unpublish(PartitionPath("db", "1", p, name+":1"))
+	}
+	await(t, "the others follow when there is room", func() bool { return a.Status().Published == 1000 && a.Status().Pending == 0 })
+}
+
+// An address that others have in their names, too, belongs to who publishes it; what is not ours is left alone.
+func testKilledAndRestarted(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	o := observe(t, e.servers)
+	killed, cut := sessionThatCanBeKilled(t, e)
+	paths := []string{NodePath("a", "host-a:1")}
+	for p := range 600 {
+		paths = append(paths, PartitionPath("db", "1", p, "host-a:1"))
+	}
+	for _, p := range paths {
+		killed.Publish(p, []byte("old"))
+	}
+	flush(t, killed)
+	cut()
+
+	restarted := session(t, e.options(t))
+	watcher := session(t, e.options(t))
+	nodes, partitions := watcher.Watch(NodesDir, true), watcher.Watch(VersionDir("db", "1"), false)
+	awaitSeen(t, nodes)
+	awaitSeen(t, partitions)
+	want := map[string]string{}
+	for _, p := range paths[:400] { // not yet loaded again: the others
+		restarted.Publish(p, []byte("new"))
+		want[p] = "new"
+	}
+	flush(t, restarted)
+	if _, stat, err := o.Get("/sequins/v1/" + paths[500]); err != nil || stat.EphemeralOwner != sessionID(killed) {
+		t.Errorf("what was not published again: %v", err)
+	}
+	await(t, "the new data is seen", func() bool { return string(nodes.Entries()[0].Data) == "new" })
+	await(t, "the old session ends, and what was its alone", func() bool { return len(partitions.Entries()) == 399 })
+	o.expect(t, restarted, want)
+
+	// A process that goes on after all takes nothing away from its successor.
+	other := session(t, e.options(t))
+	other.Publish(paths[1], []byte("other"))
+	flush(t, other)
+	restarted.Unpublish(paths[1])
+	flush(t, restarted)
+	if data, _, err := o.Get("/sequins/v1/" + paths[1]); string(data) != "other" || err != nil {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// A path that cannot be written does not hold up the others, and is no reason to fill the log.
+func TestBackoff(t *testing.T) {
+	var all []time.Duration
+	for failures := 1; failures < 100; failures++ {
+		all = append(all, backoff(failures))
+	}
+	if least, most := slices.Min(all), slices.Max(all); least < minRetry/2 || most > 3*maxRetry/2+1 {
+		t.Errorf("from %v to %v", least, most)
+	}
+}
+
+func TestFlushOfAClosedSession(t *testing.T) {
+	s := session(t, Options{Servers: []string{"127.0.0.1:1"}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r"})
+	s.Publish("a", nil)
+	s.Close()
+	if err := s.Flush(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("flush: %v", err)
+	}
+}

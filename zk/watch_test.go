@@ -1,0 +1,223 @@
+package zk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-zookeeper/zk"
+
+	"sequins/test/harness"
+)
+
+// A log that tests read.
+type journal struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.b.Write(p)
+}
+
+func (j *journal) count(s string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.b.String(), s)
+}
+
+func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+
+// Whatever else is in our directories does no harm, and is logged with measure.
+func testForeignZnodes(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	o := observe(t, e.servers)
+	nobody := zk.DigestACL(zk.PermAll, "somebody", "else")
+	o.make(t, "/sequins/v1/nodes/README", []byte("do not touch"))
+	o.make(t, "/sequins/v1/nodes/a@host-a:1/child", nil) // where we want to be: it is not ours to remove
+	o.make(t, "/sequins/v1/nodes/b@host-b:1", nil)
+	o.make(t, "/sequins/v1/nodes/ü @:", bytes.Repeat([]byte("x"), MaxData+1))
+	if _, err := o.Create("/sequins/v1/nodes/hidden", []byte("x"), 0, nobody); err != nil {
+		t.Fatal(err)
+	}
+	var log journal
+	opts := e.options(t)
+	opts.Logger = log.logger()
+	s := session(t, opts)
+	nodes := s.Watch(NodesDir, true)
+	s.Publish(NodePath("a", "host-a:1"), nil)
+	s.Publish(NodePath("b", "host-b:1"), []byte("x"))
+	s.Publish(NodePath("c", "host-c:1"), nil)
+	s.Publish("nodes/a\x01b@host:1", nil) // ZooKeeper has no such names
+	await(t, "what can be published is", func() bool { return s.Status().Published == 2 && s.Status().Pending == 2 })
+	awaitNames(t, nodes, "README", "a@host-a:1", "b@host-b:1", "c@host-c:1", "hidden", "ü @:")
+	for _, entry := range nodes.Entries() {
+		_, _, err := ParseNode(entry.Name)
+		if err != nil {
+			for range 3 {
+				nodes.Ignore(entry.Name, err)
+			}
+		}
+		if want := map[string]string{"README": "do not touch", "b@host-b:1": "x"}[entry.Name]; string(entry.Data) != want {
+			t.Errorf("%s: data %q", entry.Name, entry.Data)
+		}
+	}
+	for what, want := range map[string]int{
+		"a znode is ignored": 3, "zk: not authenticated": 1, "65537 bytes of data": 1, "README": 1, // of hidden and ü the data was
+		"cannot be written": 2, "taken over": 1, "zk: invalid path": 1, "node has children": 1,
+	} {
+		if got := log.count(what); got != want {
+			t.Errorf("%q is in the log %d times, want %d", what, got, want)
+		}
+	}
+	if err := o.Delete("/sequins/v1/nodes/a@host-a:1/child", -1); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the obstacle is gone", func() bool { return s.Status().Published == 3 })
+}
+
+// A directory can come into being, go, and come again.
+func testDirectoryComesAndGoes(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a, b := session(t, e.options(t)), session(t, e.options(t))
+	for _, data := range []bool{false, true} {
+		dir := a.Watch(VersionDir("db", "1"), data)
+		awaitSeen(t, dir)
+		for i := range 10 {
+			path := PartitionPath("db", "1", i, "host-b:1")
+			b.Publish(path, nil)
+			awaitNames(t, dir, fmt.Sprintf("%05d@host-b:1", i))
+			b.Unpublish(path)
+			awaitNames(t, dir)
+			flush(t, b)
+			b.Prune(VersionDir("db", "1"))
+		}
+		dir.Stop()
+	}
+}
+
+// A thousand changes in quick succession are a few listings, and the last of them shows how it ended.
+func testDamped(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	a, b := session(t, e.options(t)), session(t, e.options(t))
+	dir := b.Watch(VersionDir("db", "1"), false)
+	awaitSeen(t, dir)
+	start, changes := time.Now(), 0
+	for p := range 1000 {
+		a.Publish(PartitionPath("db", "1", p, "host-a:1"), nil)
+		flush(t, a)
+		if len(dir.Changes()) > 0 {
+			<-dir.Changes()
+			changes++
+		}
+	}
+	if most := int(time.Since(start)/minInterval) + 2; changes > most || changes == 0 {
+		t.Errorf("%d changes in %v, at most %d are due", changes, time.Since(start), most)
+	}
+	await(t, "all are seen", func() bool { return len(dir.Entries()) == 1000 })
+}
+
+// A large directory is listed less often than a small one.
+func TestDamping(t *testing.T) {
+	for size, least := range map[int]time.Duration{
+		0: minInterval, 4 << 10: minInterval, 128 << 10: time.Second, 700 << 10: 5 * time.Second,
+	} {
+		for range 100 {
+			if d := damping(size); d < least || d > 2*least+time.Second {
+				t.Errorf("%d bytes: %v", size, d)
+			}
+		}
+	}
+}
+
+func TestLargeListingIsWarnedOf(t *testing.T) {
+	var log journal
+	s := &Session{log: log.logger()}
+	c := &Children{s: s, dir: "/d"}
+	c.warn(warnListing-1, 1)
+	if log.count("large") != 0 {
+		t.Error("a warning too early")
+	}
+	for range 10 {
+		c.warn(warnListing, 15_000)
+	}
+	if n := log.count("a directory is large"); n != logFirst || log.count("children=15000") != n {
+		t.Errorf("%d warnings", n)
+	}
+}
+
+// A change of which no event came is found by the check.
+func testMissedChange(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	var log journal
+	o := e.options(t)
+	o.Logger = log.logger()
+	a, b := session(t, o, tuning{audit: 100 * time.Millisecond}), session(t, e.options(t))
+	b.Publish(NodePath("b", "host-b:1"), []byte("one"))
+	flush(t, b)
+	nodes := a.Watch(NodesDir, true)
+	none := a.Watch(RoutersDir, false)
+	awaitNames(t, nodes, "b@host-b:1")
+	awaitSeen(t, none)
+	a.mu.Lock() // from now on, events do not find the views
+	watched := a.watched
+	a.watched = map[string][]*Children{}
+	a.mu.Unlock()
+	b.Publish(NodePath("b", "host-b:1"), []byte("two"))
+	b.Publish(RouterPath("b", "host-b:1"), nil)
+	flush(t, b)
+	a.mu.Lock()
+	a.watched = watched
+	a.mu.Unlock()
+	await(t, "the change is found", func() bool { return string(nodes.Entries()[0].Data) == "two" })
+	awaitNames(t, none, "b@host-b:1")
+	if log.count("without our being told") == 0 {
+		t.Error("it was found by chance")
+	}
+}
+
+// A view that was stopped stays as it is, and leaves nothing behind; others of the same directory go on.
+func testStopped(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	s := session(t, e.options(t))
+	one, two := s.Watch(NodesDir, true), s.Watch(NodesDir, false)
+	s.Publish(NodePath("a", "host-a:1"), nil)
+	awaitNames(t, one, "a@host-a:1")
+	awaitNames(t, two, "a@host-a:1")
+	one.Stop()
+	one.Stop()
+	s.Publish(NodePath("b", "host-b:1"), nil)
+	awaitNames(t, two, "a@host-a:1", "b@host-b:1")
+	if len(names(one)) != 1 {
+		t.Errorf("the stopped view: %q", names(one))
+	}
+	two.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.watched) != 0 {
+		t.Errorf("left: %v", s.watched)
+	}
+}
+
+// However many names are no good, a few lines say so.
+func TestIgnoreIsBounded(t *testing.T) {
+	var log journal
+	s := &Session{log: log.logger()}
+	c := &Children{s: s, dir: "/d", ignored: map[string]bool{}}
+	for i := range 3 * maxIgnored {
+		c.Ignore(fmt.Sprint(i), errors.New("no good"))
+	}
+	if n := log.count("no good"); n != logFirst {
+		t.Errorf("%d lines", n)
+	}
+	if len(c.ignored) > maxIgnored {
+		t.Errorf("%d names are remembered", len(c.ignored))
+	}
+}
