@@ -1,0 +1,46 @@
+package shard
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// When one more joins, no quota of the others rises: what it gets is all that
+// moves. Where quotas have to be kept within one of the shares by force, one
+// may.
+func TestQuotasFall(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	forced := 0
+	const samples = 3000
+	for range samples {
+		s := randomSample(r, 300, 3000)
+		if len(s.members) < s.replicas {
+			continue
+		}
+		before := s.quotas()
+		after := s.with(randomMember(r, "another", 3, r.IntN(5))).quotas()
+		risen := 0
+		for id, quota := range before {
+			risen += max(0, after[id]-quota)
+		}
+		if risen > 0 {
+			forced++
+		}
+		if risen > 1 {
+			t.Errorf("%v: quotas of others rise by %d when one joins", s, risen)
+		}
+	}
+	if forced > samples/100 {
+		t.Errorf("quotas of others rose in %d of %d samples", forced, samples)
+	}
+	t.Logf("quotas of others rose in %d of %d samples", forced, samples)
+}
+
+func (s sample) quotas() map[string]int {
+	d := newDivision(distinctShards(s.members), s.partitions, min(s.replicas, len(s.members)), "db")
+	quotas := map[string]int{}
+	for i, m := range d.shards {
+		quotas[m.ShardID] = d.quota[i]
+	}
+	return quotas
+}
