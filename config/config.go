@@ -51,6 +51,7 @@ type Config struct {
 	Sharding Sharding `toml:"sharding"`
 	ZK       ZK       `toml:"zk"`
 	Log      Log      `toml:"log"`
+	TLS      TLS      `toml:"tls"`
 	Debug    Debug    `toml:"debug"`
 
 	// DB holds the databases that differ from the rest of the file, each complete: what [db.<name>]
@@ -169,6 +170,21 @@ type Log struct {
 	Level string `toml:"level" reload:"yes"`
 	// Format is text (name=value) or json, one line for each event.
 	Format string `toml:"format"`
+}
+
+// TLS is [tls]: how the connections of clients, and those to other nodes, are encrypted. The files but CA
+// are read again when they change.
+type TLS struct {
+	// Certificate is a PEM file with this node's certificate and those of its issuers, and Key one with its
+	// key. Without them nothing is encrypted.
+	Certificate string `toml:"certificate"`
+	Key         string `toml:"key"`
+	// CA is a PEM file with the certificates that other nodes' are checked against; empty stands for the
+	// system's.
+	CA string `toml:"ca"`
+	// ClientCA is a PEM file with the certificates that those of clients, and of other nodes that ask, are
+	// checked against; empty lets in those who have none.
+	ClientCA string `toml:"client_ca"`
 }
 
 // Debug is [debug]: the second listener and the request log.

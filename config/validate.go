@@ -89,6 +89,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.zk(&c.ZK, c.Sharding.Enabled)
 	k.oneOf("log.level", c.Log.Level, LogLevels)
 	k.oneOf("log.format", c.Log.Format, LogFormats)
+	k.tls(&c.TLS)
 	k.debug(c)
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		k.db(join("db", name), name, c.DB[name], c.allDBs())
@@ -306,6 +307,19 @@ func (k *checker) zk(z *ZK, enabled bool) {
 	}
 	if z.TLSCA != "" && !z.TLS {
 		k.problem("zk.tls_ca", "is set, and tls is not")
+	}
+}
+
+func (k *checker) tls(t *TLS) {
+	switch {
+	case t.Certificate != "" && t.Key == "":
+		k.problem("tls.certificate", "is set, and key is not")
+	case t.Key != "" && t.Certificate == "":
+		k.problem("tls.key", "is set, and certificate is not")
+	case t.CA != "" && t.Certificate == "":
+		k.problem("tls.ca", "is set, and certificate is not")
+	case t.ClientCA != "" && t.Certificate == "":
+		k.problem("tls.client_ca", "is set, and certificate is not")
 	}
 }
 

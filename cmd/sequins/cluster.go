@@ -22,13 +22,13 @@ import (
 )
 
 // joinCluster has a node share the data with others, if the configuration says so. Nothing is waited for here.
-// bound is the address that the node's listener has.
-func joinCluster(c *config.Config, bound net.Addr, o *node.Options, given *closers) error {
+// keys are nil if other nodes are spoken to without TLS.
+func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closers) error {
 	if !c.Sharding.Enabled {
 		return nil
 	}
 	s := &c.Sharding
-	addr, err := advertisedAddress(s.AdvertisedHostname, bound)
+	addr, err := advertisedAddress(s.AdvertisedHostname, o.Listener.Addr())
 	if err != nil {
 		return err
 	}
@@ -38,8 +38,11 @@ func joinCluster(c *config.Config, bound net.Addr, o *node.Options, given *close
 		return err
 	}
 	*given = append(*given, session)
+	if keys != nil {
+		o.Server.PeerTLS = keys.client()
+	}
 	client := proxy.New(proxy.Options{
-		Timeout: s.ProxyTimeout, StageTimeout: stageTimeout(s), Metrics: o.Metrics.Proxy, Logger: o.Logger,
+		Timeout: s.ProxyTimeout, StageTimeout: stageTimeout(s), TLS: o.Server.PeerTLS, Metrics: o.Metrics.Proxy, Logger: o.Logger,
 	})
 	*given = append(*given, closing(client.Close))
 	o.Server.Proxy = client

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 // lines to the socket that is named by NOTIFY_SOCKET. Without that all of it does nothing.
 type notifier struct {
 	socket   string        // path; with a leading NUL, an abstract one
+	secure   *tls.Config   // how the node is spoken to; nil: not
 	watchdog time.Duration // how long systemd waits for a sign of life; 0: it does not
 	log      *slog.Logger
 }
@@ -78,7 +80,7 @@ func (n *notifier) follow(ctx context.Context, address string, run func(context.
 // tell goes on until running ends. What happens between the end of ctx and then is bounded by the timeouts
 // of the shutdown, so systemd gets its signs of life without a question.
 func (n *notifier) tell(ctx, running context.Context, address string) {
-	transport := &http.Transport{DisableKeepAlives: true}
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: n.secure}
 	if n.answers(ctx, &http.Client{Transport: transport}, address) {
 		n.send("READY=1")
 	}

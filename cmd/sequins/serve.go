@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -119,6 +120,9 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 		return errors.Join(err, s.given.Close())
 	}
 	systemd := newNotifier(log)
+	if s.keys != nil {
+		base, systemd.secure = secureURL(base), s.keys.self()
+	}
 	r := &reloader{flags: flags, running: c, serving: s, systemd: systemd, level: level, log: log}
 	run := func(ctx context.Context) error { return systemd.follow(ctx, base, s.node.Run) }
 	return errors.Join(untilSignal(ctx, log, r.reload, run), s.given.Close())
@@ -129,6 +133,7 @@ type serving struct {
 	node    *node.Node
 	address string // that it answers on
 	given   closers
+	keys    *keyring // nil: nothing is encrypted
 
 	requestLog *requestLog // nil: there is none
 }
@@ -179,14 +184,21 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		return nil, fmt.Errorf("local_store: %w", err)
 	}
 	opened = append(opened, o.Store)
-	if err := joinCluster(&c, o.Listener.Addr(), &o, &given); err != nil {
+	keys, err := openKeyring(c.TLS, log)
+	if err != nil {
+		return nil, err
+	}
+	if keys != nil {
+		o.Listener = tls.NewListener(o.Listener, keys.server())
+	}
+	if err := joinCluster(&c, keys, &o, &given); err != nil {
 		return nil, err
 	}
 	n, err := node.New(o)
 	if err != nil {
 		return nil, err
 	}
-	return &serving{node: n, address: o.Listener.Addr().String(), given: given, requestLog: requests}, nil
+	return &serving{node: n, address: o.Listener.Addr().String(), given: given, keys: keys, requestLog: requests}, nil
 }
 
 // closers close what has been opened when not everything could be.

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -23,6 +25,7 @@ import (
 
 func statusCommand() *cobra.Command {
 	var watch bool
+	var files config.TLS
 	cmd := &cobra.Command{
 		Use:   "status [ADDR]",
 		Short: "Show what a running sequins serves and how well",
@@ -42,11 +45,11 @@ reached. With --watch that is told by the last look.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			base, err := nodeURL(args)
+			base, secure, err := nodeURL(args, files)
 			if err != nil {
 				return err
 			}
-			s := statusClient{base: base, http: &http.Client{Timeout: statusTimeout}}
+			s := statusClient{base: base, http: &http.Client{Timeout: statusTimeout, Transport: &http.Transport{TLSClientConfig: secure}}}
 			defer s.http.CloseIdleConnections()
 			if !watch {
 				return s.show(cmd.Context(), cmd.OutOrStdout())
@@ -56,6 +59,9 @@ reached. With --watch that is told by the last look.`,
 			return s.watch(ctx, cmd.OutOrStdout())
 		},
 	}
+	cmd.Flags().StringVar(&files.CA, "ca", "", "PEM `file` to check the certificate of an https URL against")
+	cmd.Flags().StringVar(&files.Certificate, "certificate", "", "PEM `file` to show where a certificate is asked for")
+	cmd.Flags().StringVar(&files.Key, "key", "", "PEM `file` with the key of --certificate")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "look again every two seconds, until ^C")
 	return cmd
 }
@@ -72,21 +78,54 @@ const (
 // errUnhealthy makes the exit code 1. It has no text, as all has been said.
 var errUnhealthy = errors.New("")
 
-// nodeURL is where the node is that the arguments name, or else the configuration of this machine.
-func nodeURL(args []string) (string, error) {
+// nodeURL is where the node is that the arguments name, or else the configuration of this machine, and how
+// it is spoken to.
+func nodeURL(args []string, files config.TLS) (base string, secure *tls.Config, err error) {
 	if len(args) > 0 {
-		return addressURL(args[0])
+		if base, err = addressURL(args[0]); err != nil {
+			return "", nil, err
+		}
+		secure, err = clientTLS(files)
+		return base, secure, err
 	}
 	path := config.Find(config.SearchPath)
 	if path == "" {
-		return addressURL(config.Default().Bind)
+		base, err = addressURL(config.Default().Bind)
+		return base, nil, err
 	}
 	c, _, err := config.Load(path)
 	if err != nil {
-		return "", fmt.Errorf("finding the node of this machine: %w\nname its address", err)
+		return "", nil, fmt.Errorf("finding the node of this machine: %w\nname its address", err)
 	}
-	return addressURL(c.Bind)
+	if base, err = addressURL(c.Bind); err != nil || c.TLS.Certificate == "" {
+		return base, nil, err
+	}
+	keys, err := openKeyring(c.TLS, slog.Default())
+	if err != nil {
+		return "", nil, err
+	}
+	return secureURL(base), keys.self(), nil
 }
+
+// clientTLS is how the node of an https URL is spoken to.
+func clientTLS(files config.TLS) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	var err error
+	if c.RootCAs, err = readPool("--ca", files.CA); err != nil {
+		return nil, err
+	}
+	if files.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+		if err != nil {
+			return nil, fmt.Errorf("--certificate: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// secureURL is the same address with TLS.
+func secureURL(base string) string { return "https://" + strings.TrimPrefix(base, "http://") }
 
 // addressURL makes a URL of host:port. An address that stands for all of a machine's is its loopback.
 func addressURL(address string) (string, error) {

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"sequins/config"
+)
+
+// A keyring has the certificates of [tls] as they are in their files now.
+type keyring struct {
+	files config.TLS
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	looked  time.Time
+	changed time.Time // the newest of the files
+	loaded  loadedKeys
+}
+
+type loadedKeys struct {
+	own    *tls.Certificate
+	nodes  *x509.CertPool // nil: the system's
+	server *tls.Config    // one for all handshakes, so that sessions can be resumed
+}
+
+// lookPeriod is how often the files are looked at, while there are handshakes.
+const lookPeriod = time.Second
+
+// openKeyring reads the files; nil if the configuration names none.
+func openKeyring(files config.TLS, log *slog.Logger) (*keyring, error) {
+	if files.Certificate == "" {
+		return nil, nil
+	}
+	k := &keyring{files: files, log: log}
+	var err error
+	if k.loaded, err = k.load(); err != nil {
+		return nil, err
+	}
+	k.looked, k.changed = time.Now(), k.modified()
+	return k, nil
+}
+
+func (k *keyring) load() (loaded loadedKeys, err error) {
+	pair, err := tls.LoadX509KeyPair(k.files.Certificate, k.files.Key)
+	if err != nil {
+		return loaded, fmt.Errorf("tls.certificate: %w", err)
+	}
+	loaded.own = &pair
+	if loaded.nodes, err = readPool("tls.ca", k.files.CA); err != nil {
+		return loaded, err
+	}
+	clients, err := readPool("tls.client_ca", k.files.ClientCA)
+	if err != nil {
+		return loaded, err
+	}
+	loaded.server = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	if clients != nil {
+		loaded.server.ClientCAs, loaded.server.ClientAuth = clients, tls.RequireAndVerifyClientCert
+	}
+	return loaded, nil
+}
+
+// readPool reads certificates to check others against; nil if there is no file.
+func readPool(key, file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s: there is no PEM certificate in %s", key, file)
+	}
+	return pool, nil
+}
+
+// modified is when the newest of the files was changed.
+func (k *keyring) modified() (newest time.Time) {
+	for _, file := range []string{k.files.Certificate, k.files.Key, k.files.CA, k.files.ClientCA} {
+		if info, err := os.Stat(file); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	return newest
+}
+
+// now returns the keys, read again if a file has changed. Files that are not
+// good, maybe because only one of a pair has been replaced yet, change nothing,
+// and are looked at again.
+func (k *keyring) now() loadedKeys {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if time.Since(k.looked) < lookPeriod {
+		return k.loaded
+	}
+	k.looked = time.Now()
+	changed := k.modified()
+	if changed.Equal(k.changed) {
+		return k.loaded
+	}
+	loaded, err := k.load()
+	if err != nil {
+		k.log.Error("the certificates have changed and are not good; the old ones stay", "error", err)
+		return k.loaded
+	}
+	k.log.Info("the certificates have changed, and are used from now on", "certificate", k.files.Certificate)
+	k.loaded, k.changed = loaded, changed
+	return k.loaded
+}
+
+// server is how clients are spoken to.
+func (k *keyring) server() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.now().server, nil },
+	}
+}
+
+// client is how other nodes are spoken to. What their certificates are checked
+// against stays as it is now.
+func (k *keyring) client() *tls.Config {
+	return &tls.Config{
+		MinVersion:           tls.VersionTLS12,
+		RootCAs:              k.now().nodes,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return k.now().own, nil },
+	}
+}
+
+// self is how this process speaks to itself, or to the one of this machine's
+// configuration: whose certificate that is need not be found out.
+func (k *keyring) self() *tls.Config {
+	c := k.client()
+	c.InsecureSkipVerify = true
+	return c
+}
