@@ -65,8 +65,8 @@ func newConn(nc net.Conn, p *peer) *conn {
 
 // ask sends the request in out, to which it adds the peer's name, and waits for
 // the answer until the deadline. What ends before the first byte of an answer is
-// errUnanswered. After errLate await may
-// be called again; after any other error the connection is of no use.
+// errUnanswered. After errLate await may be called again; after any other error
+// the connection is of no use.
 func (c *conn) ask(head bool, deadline time.Time, slack time.Duration) error {
 	c.head, c.w, c.start, c.searched, c.have, c.streamed = head, 0, 0, 0, 0, 0
 	c.header, c.body, c.asked = header{}, nil, true
@@ -76,7 +76,7 @@ func (c *conn) ask(head bool, deadline time.Time, slack time.Duration) error {
 	}
 	if _, err := c.Write(c.out); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
+			return errLate // and will stay so: the request has not been sent
 		}
 		return fmt.Errorf("%w: %w", errUnanswered, err)
 	}
@@ -94,9 +94,22 @@ func (c *conn) until(deadline time.Time, slack time.Duration) error {
 }
 
 // usable says of an idle connection that it can be asked: nothing has come on
-// it. What has was not asked for, and would be taken for the next answer. On one
-// with TLS that has never been asked it is the end of the handshake.
-func (c *conn) usable() bool { return c.tls && !c.asked || c.silent() }
+// it. What has was not asked for, and would be taken for the next answer.
+func (c *conn) usable() bool {
+	if !c.tls {
+		return c.silent()
+	}
+	// TLS may have read more than it has given out. On a connection that was
+	// never asked, what has come is the end of the handshake.
+	if c.until(longAgo, 0) != nil {
+		return false
+	}
+	_, err := c.Read(c.buf[:1])
+	return errors.Is(err, os.ErrDeadlineExceeded) && (!c.asked || c.silent())
+}
+
+// longAgo is a deadline with which nothing is read from a socket.
+var longAgo = time.Unix(1, 0)
 
 // patience is what an answer gets that has begun to arrive when its time is over.
 const patience = time.Millisecond

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,7 @@ type behaviour func(c net.Conn, req *http.Request) bool
 type fakePeer struct {
 	addr     string
 	do       atomic.Pointer[behaviour]
+	tls      atomic.Pointer[tls.Config] // spoken if not nil; only by TCP
 	accepted atomic.Int64
 	asked    atomic.Int64
 	down     atomic.Bool  // refuses connections; only by pipes
@@ -101,6 +103,9 @@ func listen(t testing.TB, b behaviour) *fakePeer {
 			c, err := ln.Accept()
 			if err != nil {
 				return
+			}
+			if config := p.tls.Load(); config != nil {
+				c = tls.Server(c, config)
 			}
 			wg.Go(func() { p.serve(c) })
 		}

@@ -66,6 +66,22 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
+// An idle connection keeps no more than its own buffers of a large request and
+// answer.
+func TestIdleConnectionsAreSmall(t *testing.T) {
+	p := listen(t, says(answer(200, strings.Repeat("x", maxWhole))))
+	c := client(t, Options{Timeout: 10 * time.Second})
+	q := query(p)
+	q.Path = []byte("/db/" + strings.Repeat("k", 64<<10))
+	if _, err := fetch(c, q); err != nil {
+		t.Fatal(err)
+	}
+	idle := c.peer(p.addr).idle[0]
+	if n := cap(idle.out) + cap(idle.buf) + cap(idle.body); n > 2*readBuffer || idle.large != nil {
+		t.Errorf("it keeps %d bytes", n)
+	}
+}
+
 // A peer that has restarted is asked on a new connection, and is not blamed,
 // also if the end of the old one is only seen after the request was sent.
 func TestPeerRestarts(t *testing.T) {
@@ -518,6 +534,46 @@ func TestTLS(t *testing.T) {
 	mu.Unlock()
 	if _, err := fetch(client(t, Options{Timeout: 10 * time.Second, TLS: new(tls.Config)}), q); !errors.Is(err, ErrNoPeers) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a peer with a foreign certificate: %v", err)
+	}
+}
+
+// What is left over behind an answer is not taken for the next one, also where it
+// lies in what TLS has read already.
+func TestLeftOver(t *testing.T) {
+	cert := httptest.NewTLSServer(nil)
+	defer cert.Close()
+	config := &tls.Config{Certificates: cert.TLS.Certificates}
+	for _, size := range []int{10, 20 << 10, 64 << 10, 100 << 10} {
+		n := 0
+		echo := func(c net.Conn, req *http.Request) bool {
+			n++
+			raw := answer(200, strings.Repeat(fmt.Sprint(n), size)) + answer(200, "left over")
+			head := strings.Index(raw, "\r\n\r\n") + 4
+			io.WriteString(c, raw[:head])
+			_, err := io.WriteString(c, raw[head:])
+			return err == nil
+		}
+		for name, o := range map[string]Options{"plain": {}, "TLS": {TLS: cert.Client().Transport.(*http.Transport).TLSClientConfig}} {
+			n = 0
+			p := listen(t, echo)
+			if o.TLS != nil {
+				p.tls.Store(config)
+			}
+			o.Timeout = 10 * time.Second
+			c := client(t, o)
+			for i := range 3 {
+				g, err := fetch(c, query(p))
+				if err != nil || g.body != strings.Repeat(fmt.Sprint(i+1), size) {
+					t.Errorf("%s, %d: %.50q, %v", name, size, g.body, err)
+				}
+				if known := c.peer(p.addr); o.TLS == nil && len(known.idle) > 0 {
+					eventually(t, "the rest to arrive", func() bool { return !known.idle[0].silent() })
+				}
+			}
+			if n := p.accepted.Load(); n != 3 {
+				t.Errorf("%s, %d: %d connections", name, size, n)
+			}
+		}
 	}
 }
 

@@ -241,12 +241,25 @@ func TestUnreachable(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.warm()
 		w.first(0)
-		p := w.peers[0]
-		for c := range p.conns { // what reads from it stays behind a write that nobody takes
-			go io.WriteString(c, "x")
+		for c := range w.peers[0].conns {
+			go io.WriteString(c, "x") // not asked for, and found with the answer only
 		}
 		synctest.Wait()
 		w.wantFrom(1, 0)
+	})
+	inWorld(t, 2, func(w *world) {
+		release := make(chan struct{})
+		w.peers[0].set(func(c net.Conn, req *http.Request) bool {
+			says(answer(200, "a"))(c, req)
+			<-release // reads nothing any more
+			return false
+		})
+		w.warm()
+		w.first(0)
+		w.wantFrom(1, stageTime)
+		time.Sleep(raceTime)
+		w.wantCounted(map[string]int{"1 ok": 2, "2 ok": 1, "1 cancelled": 1})
+		close(release)
 	})
 }
 
