@@ -23,7 +23,8 @@ import (
 type distant struct {
 	size    int64
 	latency time.Duration
-	limit   float64 // bytes a second
+	each    float64 // bytes a second that a connection lets through; 0 is no limit
+	limit   float64 // bytes a second that may be asked for; 0 is no limit
 	burst   int64
 
 	mu       sync.Mutex
@@ -55,6 +56,9 @@ func (d *distant) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	some := make([]byte, 64<<10)
 	for left := to + 1 - from; left > 0; left -= int64(len(some)) {
 		some = some[:min(int64(len(some)), left)]
+		if d.each > 0 {
+			time.Sleep(time.Duration(float64(len(some)) / d.each * float64(time.Second)))
+		}
 		if _, err := w.Write(some); err != nil {
 			return
 		}
@@ -67,7 +71,7 @@ func (d *distant) count(n int64) {
 	d.asked += n
 	d.requests++
 	allowed := d.limit*time.Since(d.begun).Seconds() + float64(d.burst)
-	if float64(d.asked) > allowed+1 && d.over == "" {
+	if d.limit > 0 && float64(d.asked) > allowed+1 && d.over == "" {
 		d.over = fmt.Sprintf("%d bytes after %v, when %.0f were allowed", d.asked, time.Since(d.begun), allowed)
 	}
 }
@@ -106,12 +110,8 @@ func TestBandwidth(t *testing.T) {
 		{20 << 20, 40 << 20, 150 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			d := &distant{size: tt.size, latency: tt.latency, limit: tt.limit, burst: burst, begun: time.Now(), conns: make(chan net.Conn, 100)}
-			server := &http.Server{Handler: d}
-			go server.Serve(d)
+			d := &distant{size: tt.size, latency: tt.latency, limit: tt.limit, burst: burst}
 			took := readAtOnce(t, d, rate.NewLimiter(rate.Limit(tt.limit), burst), readers)
-			close(d.conns)
-			server.Close()
 			want := time.Duration(float64(readers*tt.size-burst) / tt.limit * float64(time.Second))
 			t.Logf("%d readers of %d MiB at %.0f MiB/s, %v away: %v, should be %v; %d requests", readers, tt.size>>20, tt.limit/(1<<20), tt.latency, took, want, d.requests)
 			if d.over != "" {
@@ -129,6 +129,11 @@ func TestBandwidth(t *testing.T) {
 
 // readAtOnce reads the object by several readers at the same time, which share a limiter.
 func readAtOnce(t *testing.T, d *distant, l *rate.Limiter, readers int) time.Duration {
+	d.begun, d.conns = time.Now(), make(chan net.Conn, 100)
+	server := &http.Server{Handler: d}
+	go server.Serve(d)
+	defer server.Close()
+	defer close(d.conns)
 	o := options("http://server", "")
 	o.Dial, o.Timeout = d.dial, time.Hour
 	src, err := s3.New(t.Context(), o)
@@ -154,4 +159,21 @@ func readAtOnce(t *testing.T, d *distant, l *rate.Limiter, readers int) time.Dur
 	}
 	wg.Wait()
 	return time.Since(start)
+}
+
+// An object is read over many connections, each of which is slow, many times as fast as over one.
+func TestParallel(t *testing.T) {
+	const size, each, latency = 192 << 20, 20e6, 30 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		d := &distant{size: size, latency: latency, each: each}
+		took := readAtOnce(t, d, nil, 1).Seconds()
+		one := latency.Seconds() + size/each
+		t.Logf("%d MiB: %.2f s through one connection, %.2f s through several, %.1f times as fast", size>>20, one, took, one/took)
+		if one/took < 5 {
+			t.Errorf("only %.1f times as fast", one/took)
+		}
+		if d.asked != size {
+			t.Errorf("%d bytes were asked for of %d", d.asked, size)
+		}
+	})
 }

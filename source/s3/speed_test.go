@@ -4,35 +4,11 @@ import (
 	"fmt"
 	"io"
 	"testing"
-	"time"
 
 	"sequins/source"
 	"sequins/source/s3"
 	"sequins/test/gateway"
 )
-
-// TestParallel reads an object over connections that are limited each, and
-// through one of them. The limit and the factor that is asked for leave room
-// for machines that are busy and race detectors: BenchmarkLimited is about more.
-func TestParallel(t *testing.T) {
-	const size = 12 << 20
-	p, data, o := faulty(t, size)
-	p.Treat(t, `{"type": "bandwidth", "attributes": {"rate": 2000}}`)
-	start := time.Now()
-	if got := gateway.Get(t, p.Endpoint(), "db/1/file"); len(got) != size {
-		t.Fatalf("read %d bytes", len(got))
-	}
-	one := time.Since(start).Seconds()
-	o.Timeout = 0
-	src := open(t, o)
-	start = time.Now()
-	readAll(t.Context(), t, src, data)
-	all := time.Since(start).Seconds()
-	t.Logf("%d MiB: %.2f s through one connection, %.2f s through several, %.1f times as fast", size>>20, one, all, one/all)
-	if one/all < 3 {
-		t.Errorf("only %.1f times as fast", one/all)
-	}
-}
 
 // BenchmarkRead reads a large object without limits, as fast as the server is.
 func BenchmarkRead(b *testing.B) {

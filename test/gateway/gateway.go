@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -108,21 +107,6 @@ func Client(endpoint string) *s3.Client {
 		BaseEndpoint: &endpoint, Region: Region, UsePathStyle: true,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
 	})
-}
-
-// Get reads an object in one request of its own connection.
-func Get(t testing.TB, endpoint, key string) []byte {
-	t.Helper()
-	out, err := Client(endpoint).GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(Bucket), Key: &key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Body.Close()
-	b, err := io.ReadAll(out.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 func freeAddr() (string, error) {
