@@ -153,8 +153,7 @@ func (c *Cluster) Leave() {
 	c.stopped.Do(func() { close(c.stop) })
 	c.mu.Lock()
 	c.left = true
-	followed := *c.versions.Load()
-	c.versions.Store(&map[key]*following{})
+	followed := *c.versions.Load() // which stays: requests that still come are proxied by what was last seen
 	c.mu.Unlock()
 	for _, f := range followed {
 		f.end()

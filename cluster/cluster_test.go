@@ -208,6 +208,9 @@ func testDivide(t *testing.T, server string) {
 	if !slices.Contains(a.Peers("db", "1", 5), "c:1") {
 		t.Error("nobody would ask c any more, and it may be well")
 	}
+	if got := c.Peers("db", "1", 0); len(got) != 2 {
+		t.Errorf("c has left, and cannot proxy the requests that still come: it knows %v", got)
+	}
 }
 
 // A cluster that starts as a whole waits for its nodes, and one that is told

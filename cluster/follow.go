@@ -230,7 +230,7 @@ func (c *Cluster) Missing(db, version string, held []bool, minReplication int) [
 func (c *Cluster) Forget(db, version string) {
 	c.mu.Lock()
 	f := c.find(db, version)
-	if f == nil {
+	if f == nil || c.left {
 		c.mu.Unlock()
 		return
 	}
