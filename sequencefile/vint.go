@@ -6,7 +6,8 @@ import "math"
 // sign and the number of bytes (-113 … -120: positive, 1 to 8 bytes; -121 … -128: the complement of a negative number),
 // and the bytes, big-endian.
 
-// maxVIntLen is the length of the longest vint that can be the length of something.
+// maxVIntLen is the length of the longest vint that can be the length of something. Hadoop writes no leading zeros; with
+// them a vint could be longer.
 const maxVIntLen = 5
 
 // decodeLength reads a vint that is a length, 0 … 2³¹-1, from the start of b, and returns it with the number of bytes
@@ -20,8 +21,8 @@ func decodeLength(b []byte) (v, n int) {
 		return int(first), 1
 	}
 	size := -113 - int(first) // bytes that follow, less one
-	if size < 0 || size > 7 {
-		return 0, -1 // negative
+	if size < 0 || size+2 > maxVIntLen {
+		return 0, -1 // negative, or longer than a length is
 	}
 	if len(b) < size+2 {
 		return 0, 0
