@@ -2,6 +2,7 @@ package single
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -250,16 +251,17 @@ func oneError(t *testing.T, log string) {
 	}
 }
 
+var rounds = flag.Int("rounds", 12, "how often TestKillDuringLoads kills the process")
+
 // TestKillDuringLoads kills the process at random moments of loads: each start serves a complete
 // version, what was finished is kept, and no stray file is left.
 func TestKillDuringLoads(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra = `refresh_period = "20ms"`
 	rng := rand.New(rand.NewPCG(11, 11))
-	rounds := 12
 	writeVersion(t, source, "db", "v000", 6, 3000, numbered("v000"))
 	served := ""
-	for round := range rounds {
+	for round := range *rounds {
 		n := process.Start(t, c)
 		version := fmt.Sprintf("v%03d", round+1)
 		n.WaitFor(t, "something is served", func() bool {
@@ -283,7 +285,7 @@ func TestKillDuringLoads(t *testing.T) {
 		n.Kill()
 	}
 	n := process.Start(t, c)
-	last := fmt.Sprintf("v%03d", rounds)
+	last := fmt.Sprintf("v%03d", *rounds)
 	n.WaitCurrent(t, "db", last)
 	for i := range 3000 {
 		key, value := numbered(last)(i)
