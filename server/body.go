@@ -16,9 +16,23 @@ func (r *request) stream(body io.Reader, n int) {
 	r.ctx.Response.SetBodyStream(body, n)
 }
 
-// smallBody is a value that lies in the page where it was found, or in the
-// request's scratch. It is copied once, by WriteTo, into the buffer that goes to
-// the socket.
+// copied is the length in bytes up to which to copy a value once more costs less
+// than to stream it.
+const copied = 4 << 10
+
+// body makes b the response's, which lies in the page where it was found, or in
+// the request's scratch.
+func (r *request) body(b []byte) {
+	if len(b) <= copied {
+		r.ctx.Response.SetBody(b)
+		return
+	}
+	r.small.Reset(b)
+	r.stream(&r.small, len(b))
+}
+
+// smallBody is a value that is not copied. WriteTo puts it into the buffer that
+// goes to the socket.
 type smallBody struct {
 	bytes.Reader
 	r *request

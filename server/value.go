@@ -45,9 +45,8 @@ func (r *request) answer(h *heads, partition int, v blocks.Value) error {
 	case large != nil:
 		r.stream(large, n)
 	default:
-		r.small.Reset(v.Bytes()[sel.start:sel.end])
 		r.bytes = int64(n)
-		r.stream(&r.small, n)
+		r.body(v.Bytes()[sel.start:sel.end])
 	}
 	return nil
 }
