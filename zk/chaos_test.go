@@ -18,7 +18,7 @@ const (
 	participants = 4
 	versions     = 3
 	partitions   = 20
-	faultyFor    = 15 * time.Second
+	faultyFor    = 10 * time.Second
 )
 
 // A participant is a node of the cluster, as far as ZooKeeper is concerned. Its processes come and go.
@@ -162,7 +162,7 @@ func (w *world) verify() {
 			want[path] = data
 		}
 	}
-	o := observe(t, w.e.servers)
+	o, sessions := observe(t, w.e.servers), 0
 	await(t, "what is published is what is wanted", func() bool {
 		if _, err := o.Sync("/sequins/v1"); err != nil {
 			return false
@@ -180,8 +180,9 @@ func (w *world) verify() {
 		for _, view := range p.views {
 			await(t, p.addr+" sees all of "+view.dir, func() bool { return agrees(view, want) })
 		}
-		t.Logf("%s: %+v", p.addr, p.s.Status())
+		sessions += p.s.Status().Sessions
 	}
+	t.Logf("%d znodes, %d sessions of the %d that are left", len(want), sessions, participants)
 }
 
 func trimRoot(tree map[string]string) map[string]string {

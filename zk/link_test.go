@@ -80,6 +80,32 @@ func serveReply(t *testing.T, reply []byte) (addr string) {
 	return ln.Addr().String()
 }
 
+// serveThenSilence answers the first packet of one connection. asked is closed when there is another packet.
+func serveThenSilence(t *testing.T, reply []byte) (addr string, asked <-chan struct{}) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	came, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		c.Read(make([]byte, 100))
+		c.Write(reply)
+		if n, _ := c.Read(make([]byte, 1)); n > 0 {
+			close(came)
+		}
+		io.Copy(io.Discard, c)
+	}()
+	t.Cleanup(func() { ln.Close(); <-done })
+	return ln.Addr().String(), came
+}
+
 // memory is a connection on which certain bytes arrive.
 type memory struct {
 	net.Conn

@@ -35,7 +35,11 @@ func (l *lines) of(kind string) *rate.Sometimes {
 	return l.kinds[kind]
 }
 
-// say logs, but only so many lines of one kind in a while.
-func (s *Session) say(kind string, level slog.Level, msg string, args ...any) {
-	s.lines.of(kind).Do(func() { s.log.Log(context.Background(), level, msg, args...) })
+// say logs, but only so many lines of one kind in a while. It reports whether it has.
+func (s *Session) say(kind string, level slog.Level, msg string, args ...any) (said bool) {
+	s.lines.of(kind).Do(func() {
+		s.log.Log(context.Background(), level, msg, args...)
+		said = true
+	})
+	return said
 }

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // What needs a server runs against real ones, side by side in one Java process.
 func TestZooKeeper(t *testing.T) {
+	t.Parallel()
 	h := harness.Start(t)
 	t.Run("servers", func(t *testing.T) { // all of them have ended when it returns
 		for name, test := range map[string]func(*testing.T, *harness.Harness){

@@ -61,6 +61,7 @@ func testDigest(t *testing.T, h *harness.Harness) {
 
 // The server's certificate is checked, and ours is asked for.
 func TestTLS(t *testing.T) {
+	t.Parallel() // in a Java process of its own: what TLS needs is set for all of one
 	dir := t.TempDir()
 	server, client := certificate(t, dir, "server"), certificate(t, dir, "client")
 	e := startEnsemble(t, harness.Start(t), "tls="+server.file+" trust="+client.file)

@@ -91,6 +91,7 @@ type Session struct {
 	sessions  int
 	began     time.Time // when that session did
 	lastError string
+	missed    bool // that there is no connection is the last that was logged, or nothing was
 	desired   map[string]*znode
 	dirty     map[string]*znode // those of desired that may not be as they should
 	prunes    map[string]bool
@@ -116,7 +117,7 @@ func connect(o Options, t tuning) (*Session, error) {
 	s := &Session{
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
 		budget: rate.NewLimiter(readBudget, readBurst),
-		wake:   make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(),
+		wake:   make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), missed: true,
 		desired: make(map[string]*znode), dirty: make(map[string]*znode),
 		prunes: make(map[string]bool), watched: make(map[string][]*Children),
 	}
@@ -170,7 +171,9 @@ func (s *Session) Status() Status {
 func (s *Session) run() {
 	for s.closing.Err() == nil {
 		c := s.dial()
+		stop := context.AfterFunc(s.closing, c.conn.Close) // nobody waits for an answer any more
 		s.attend(c)
+		stop()
 		c.hangUp()
 	}
 	s.turn(Closed, 0, nil)
@@ -219,13 +222,12 @@ func (s *Session) turn(to State, id int64, c *client) {
 	if to == s.state && (to != Connected || id == s.id) {
 		return
 	}
-	from := s.state
 	s.state, s.since, s.client = to, time.Now(), c
 	if to == Connected && id != s.id {
 		s.begin(id)
 	}
 	s.broadcast()
-	s.logTurn(from)
+	s.logTurn()
 }
 
 // begin notes a new session of ZooKeeper's. Nothing that the last one published will stay.
@@ -238,14 +240,18 @@ func (s *Session) begin(id int64) {
 	}
 }
 
-func (s *Session) logTurn(from State) {
+// logTurn logs what was lost, but not each time if that goes on, and that it is back, if it was logged as lost.
+func (s *Session) logTurn() {
 	switch s.state {
 	case Connected:
-		s.say("connected", slog.LevelInfo, "zookeeper: connected", "session", fmt.Sprintf("%#x", s.id), "server", s.client.conn.Server())
+		if s.missed {
+			s.log.Info("zookeeper: connected", "session", fmt.Sprintf("%#x", s.id), "server", s.client.conn.Server())
+		}
+		s.missed = false
 	case Suspended:
-		s.say("lost", slog.LevelWarn, "zookeeper: connection lost; going on with what was last seen", "error", s.lastError)
+		s.missed = s.say("lost", slog.LevelWarn, "zookeeper: connection lost; going on with what was last seen", "error", s.lastError) || s.missed
 	case Connecting:
-		s.say("expired", slog.LevelWarn, "zookeeper: session lost; going on with what was last seen", "before", from)
+		s.missed = s.say("expired", slog.LevelWarn, "zookeeper: session lost; going on with what was last seen") || s.missed
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"sequins/test/gateway"
 	"sequins/test/harness"
 )
@@ -33,10 +35,10 @@ func throughProxy(t *testing.T, e *ensemble) (*gateway.Proxy, Options) {
 }
 
 // sessionThatCanBeKilled is one whose process can be killed, as far as the ensemble can tell.
-func sessionThatCanBeKilled(t *testing.T, e *ensemble) (s *Session, kill func()) {
+func sessionThatCanBeKilled(t *testing.T, e *ensemble, timeout time.Duration) (s *Session, kill func()) {
 	t.Helper()
 	proxy, o := throughProxy(t, e)
-	o.SessionTimeout = 3 * time.Second
+	o.SessionTimeout = timeout
 	return session(t, o), proxy.Cut
 }
 
@@ -120,7 +122,7 @@ func testExpired(t *testing.T, h *harness.Harness) {
 // server again.
 func testExpiredWhileCutOff(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
-	a, kill := sessionThatCanBeKilled(t, e)
+	a, kill := sessionThatCanBeKilled(t, e, 3*time.Second)
 	b := session(t, e.options(t))
 	theirs := b.Watch(NodesDir, false)
 	path := NodePath("a", "host-a:1")
@@ -276,7 +278,7 @@ func testClosed(t *testing.T, h *harness.Harness) {
 	}
 	closeInTime(t, a)
 
-	lost, kill := sessionThatCanBeKilled(t, e)
+	lost, kill := sessionThatCanBeKilled(t, e, 3*time.Second)
 	lost.Publish(NodePath("a", "host-a:1"), nil)
 	flush(t, lost)
 	kill()
@@ -305,6 +307,38 @@ func TestNoServer(t *testing.T) {
 	}
 	c.Stop()
 	closeInTime(t, s)
+}
+
+// Closing does not wait for a server that has begun a session and then says nothing.
+func TestCloseWhileAuthenticating(t *testing.T) {
+	addr, asked := serveThenSilence(t, handshakeReply(1, 60_000))
+	s := session(t, Options{Servers: []string{addr}, ConnectTimeout: time.Second, SessionTimeout: time.Minute, Root: "/r", Auth: "a:b"})
+	select {
+	case <-asked:
+	case <-time.After(patience):
+		t.Fatalf("no credentials came; %+v", s.Status())
+	}
+	closeInTime(t, s)
+}
+
+// However often the connection comes and goes, few lines say so, and the last is right.
+func TestFlapping(t *testing.T) {
+	var log journal
+	s := &Session{log: log.logger(), changed: make(chan struct{}), missed: true}
+	c := &client{conn: new(zk.Conn)}
+	for range 1000 {
+		s.turn(Connected, 1, c)
+		s.turn(Suspended, 1, nil)
+		s.turn(Connecting, 0, nil)
+	}
+	s.turn(Connected, 2, c)
+	lost, found := log.count("connection lost"), log.count("zookeeper: connected")
+	if lost != logFirst || found != logFirst+1 {
+		t.Errorf("%d times lost, %d times connected", lost, found)
+	}
+	if lines := strings.Split(strings.TrimSpace(log.b.String()), "\n"); !strings.Contains(lines[len(lines)-1], "connected") {
+		t.Errorf("the last line: %s", lines[len(lines)-1])
+	}
 }
 
 func TestStates(t *testing.T) {

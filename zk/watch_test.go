@@ -58,6 +58,7 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	s.Publish("nodes/a\x01b@host:1", nil) // ZooKeeper has no such names
 	await(t, "what can be published is", func() bool { return s.Status().Published == 2 && s.Status().Pending == 2 })
 	awaitNames(t, nodes, "README", "a@host-a:1", "b@host-b:1", "c@host-c:1", "hidden", "ü @:")
+	await(t, "the data of b is read", func() bool { return string(nodes.Entries()[2].Data) == "x" })
 	for _, entry := range nodes.Entries() {
 		_, _, err := ParseNode(entry.Name)
 		if err != nil {
@@ -90,7 +91,7 @@ func testDirectoryComesAndGoes(t *testing.T, h *harness.Harness) {
 	for _, data := range []bool{false, true} {
 		dir := a.Watch(VersionDir("db", "1"), data)
 		awaitSeen(t, dir)
-		for i := range 10 {
+		for i := range 5 {
 			path := PartitionPath("db", "1", i, "host-b:1")
 			b.Publish(path, nil)
 			awaitNames(t, dir, fmt.Sprintf("%05d@host-b:1", i))
