@@ -3,6 +3,7 @@
 # make lint    formatting, vet and golangci-lint
 # make fuzz    every fuzz test for FUZZTIME
 # make bench   sequins beside its peers: see docs/BENCHMARKS.md
+# make rules   the alert rules, by promtool
 # make package a deb and an rpm, into dist/
 
 SHELL := bash
@@ -21,14 +22,14 @@ BINARY ?=
 NFPM_VERSION := v2.45.2
 NFPM := .cache/nfpm-$(NFPM_VERSION)
 
-.PHONY: build test lint fuzz cross tools bench package
+.PHONY: build test lint fuzz cross tools bench package rules
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
 
 # The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
 # that passes is one line, one that fails is shown whole, and a skipped test is a failure.
-test: tools lint cross fuzz $(NFPM)
+test: tools lint cross fuzz rules $(NFPM)
 	CGO_ENABLED=0 $(GO) build ./...
 	$(MAKE) -C bench test
 	mkdir -p .cache
@@ -50,6 +51,20 @@ fuzz:
 	  $(GO) test -run '^$$' -fuzz "^$${fuzz#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s $$(dirname $$file) </dev/null \
 	    > .cache/fuzz.log 2>&1 || { cat .cache/fuzz.log; exit 1; }; \
 	done
+
+rules: .cache/promtool
+	.cache/promtool check rules contrib/prometheus/alerts.yml
+	.cache/promtool test rules contrib/prometheus/alerts_test.yml
+
+# Of Debian's package of Prometheus, which would start a server if it were installed.
+.cache/promtool:
+	mkdir -p .cache/prometheus
+	as_root=$$([ $$(id -u) = 0 ] || echo sudo); cd .cache/prometheus; \
+	  apt-get download prometheus || { $$as_root apt-get update -q && apt-get download prometheus; }; \
+	  dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --to-stdout ./usr/bin/promtool > promtool
+	chmod +x .cache/prometheus/promtool
+	mv .cache/prometheus/promtool $@
+	rm -r .cache/prometheus
 
 bench:
 	$(MAKE) -C bench FLAGS='$(FLAGS)'

@@ -13,6 +13,7 @@ type Load struct {
 	bytes, records, failures *prometheus.CounterVec
 	seconds                  *prometheus.HistogramVec
 	running                  *prometheus.GaugeVec
+	source                   prometheus.Counter
 }
 
 func newLoad() *Load {
@@ -31,10 +32,22 @@ func newLoad() *Load {
 			Name:    "sequins_load_duration_seconds",
 			Help:    "How long it took to load a version, those that failed left out.",
 			Buckets: []float64{.1, .5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600},
+
+			NativeHistogramBucketFactor: 1.2,
 		}, db),
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "sequins_loads_running", Help: "Loads of a version that run now.",
 		}, db),
+		source: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "sequins_source_errors_total", Help: "Times that the source, or a db in it, could not be listed.",
+		}),
+	}
+}
+
+// SourceFailed counts that the source, or a db in it, could not be listed.
+func (l *Load) SourceFailed() {
+	if l != nil {
+		l.source.Inc()
 	}
 }
 
@@ -93,5 +106,5 @@ func (l *Load) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (l *Load) collectors() []prometheus.Collector {
-	return []prometheus.Collector{l.bytes, l.records, l.failures, l.seconds, l.running}
+	return []prometheus.Collector{l.bytes, l.records, l.failures, l.seconds, l.running, l.source}
 }

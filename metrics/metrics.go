@@ -27,6 +27,8 @@ type Metrics struct {
 	Proxy *Proxy
 	// Cluster shows how this node stands with the others.
 	Cluster *Cluster
+	// Process is what is so of the process as a whole.
+	Process *Process
 
 	registry *prometheus.Registry
 }
@@ -34,9 +36,9 @@ type Metrics struct {
 // New returns metrics that are all zero, with those of the Go runtime and of
 // the process beside them.
 func New() *Metrics {
-	m := &Metrics{Server: newServer(), Load: newLoad(), Proxy: new(Proxy), Cluster: new(Cluster), registry: prometheus.NewRegistry()}
+	m := &Metrics{Server: newServer(), Load: newLoad(), Proxy: new(Proxy), Cluster: new(Cluster), Process: newProcess(), registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(
-		m.Server, m.Load, m.Proxy, m.Cluster,
+		m.Server, m.Load, m.Proxy, m.Cluster, m.Process,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -134,7 +134,7 @@ func TestStateGauges(t *testing.T) {
 	at := time.Unix(1_700_000_000, 500e6)
 	m.Server.SetState(func() State {
 		return State{Connections: 3, Draining: true, SourceErrorSince: at, DBs: []DB{
-			{Name: "a", Versions: map[string]int{"ACTIVE": 1, "ERROR": 2}, ActiveAt: at, LastModified: at, Records: 5, Bytes: 6},
+			{Name: "a", Version: "7", Partitions: 4, Missing: 1, Underreplicated: 2, Versions: map[string]int{"ACTIVE": 1, "ERROR": 2}, ActiveAt: at, LastModified: at, Records: 5, Bytes: 6},
 			{Name: "b", Versions: map[string]int{"BUILDING": 1}, Records: 9},
 		}}
 	})
@@ -143,12 +143,18 @@ func TestStateGauges(t *testing.T) {
 		"sequins_connections":      {"sequins_connections 3"},
 		"sequins_draining":         {"sequins_draining 1"},
 		"sequins_checksum":         {`sequins_checksum_failures_total{db="a"} 1`},
-		"sequins_source_":          {"sequins_source_unreachable_since_timestamp_seconds 1.7000000005e+09"},
+		"sequins_source_u":         {"sequins_source_unreachable_since_timestamp_seconds 1.7000000005e+09"},
 		"sequins_last_refresh":     {"sequins_last_refresh_timestamp_seconds 0"},
 		"sequins_version_records":  {`sequins_version_records{db="a"} 5`},
 		"sequins_version_bytes":    {`sequins_version_bytes{db="a"} 6`},
 		"sequins_version_active_":  {`sequins_version_active_timestamp_seconds{db="a"} 1.7000000005e+09`},
 		"sequins_version_last_mod": {`sequins_version_last_modified_timestamp_seconds{db="a"} 1.7000000005e+09`},
+		"sequins_version_info":     {`sequins_version_info{db="a",version="7"} 1`},
+		"sequins_version_partitions": {
+			`sequins_version_partitions{db="a"} 4`,
+			`sequins_version_partitions_missing{db="a"} 1`,
+			`sequins_version_partitions_underreplicated{db="a"} 2`,
+		},
 		"sequins_versions": {
 			`sequins_versions{db="a",state="ACTIVE"} 1`,
 			`sequins_versions{db="a",state="ERROR"} 2`,
@@ -174,6 +180,8 @@ func TestLoad(t *testing.T) {
 	wantLines(t, m, "sequins_load_records", `sequins_load_records_total{db="a"} 3`)
 	wantLines(t, m, "sequins_load_failures", `sequins_load_failures_total{db="a"} 1`)
 	wantLines(t, m, "sequins_load_duration_seconds_count", `sequins_load_duration_seconds_count{db="a"} 1`)
+	m.Load.SourceFailed()
+	wantLines(t, m, "sequins_source_errors", "sequins_source_errors_total 1")
 	m.Load.Forget("a")
 	if got := scrape(t, m, "sequins_load"); got != nil {
 		t.Errorf("after Forget: %q", got)
@@ -183,6 +191,7 @@ func TestLoad(t *testing.T) {
 	none.Begin("a")(nil)
 	none.Read("a", 1, 1)
 	none.Forget("a")
+	none.SourceFailed()
 }
 
 func TestProxy(t *testing.T) {
@@ -241,8 +250,8 @@ func BenchmarkDone(b *testing.B) {
 
 // The same by client_golang, with the children looked up beforehand.
 func BenchmarkDonePrometheus(b *testing.B) {
-	buckets := make([]float64, len(bounds))
-	for i, d := range bounds {
+	buckets := make([]float64, len(classicBounds))
+	for i, d := range classicBounds {
 		buckets[i] = d.Seconds()
 	}
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", Buckets: buckets})

@@ -7,14 +7,6 @@ import (
 	"time"
 )
 
-// bounds are the upper ends of the latency buckets. An answer from memory takes
-// one to five microseconds, one from another continent's disk seconds.
-var bounds = [...]time.Duration{
-	1e3, 2e3, 5e3, 10e3, 20e3, 50e3, 100e3, 200e3, 500e3,
-	1e6, 2e6, 5e6, 10e6, 20e6, 50e6, 100e6, 200e6, 500e6,
-	1e9, 2e9, 5e9, 10e9,
-}
-
 // codes are the statuses that have a counter of their own; any other one is
 // counted under codeOther.
 var codes = [...]int{
@@ -47,7 +39,7 @@ func codeLabel(i int) string {
 // pull cache lines from each other.
 type stripe struct {
 	codes   [len(codes) + 1]atomic.Uint64
-	buckets [len(bounds) + 1]atomic.Uint64
+	buckets [bucketCount]atomic.Uint64
 	nanos   atomic.Uint64
 	bytes   atomic.Uint64
 	_       [64]byte
@@ -91,21 +83,10 @@ func (r *Requests) Done(stripe uint32, code int, d time.Duration, bytes int64) {
 	}
 }
 
-// bucket finds the bucket of a duration. The common ones come first, so a walk
-// is faster than a search.
-func bucket(d time.Duration) int {
-	for i, b := range bounds {
-		if d <= b {
-			return i
-		}
-	}
-	return len(bounds)
-}
-
 // totals is the sum over the stripes.
 type totals struct {
 	codes   [len(codes) + 1]uint64
-	buckets [len(bounds) + 1]uint64
+	buckets [bucketCount]uint64
 	nanos   uint64
 	bytes   uint64
 }

@@ -49,9 +49,14 @@ type DB struct {
 	Name string
 	// Versions counts the versions on this node by state.
 	Versions map[string]int
-	// ActiveAt is when the current version became so, LastModified how old its
-	// data is; zero without a current version.
+	// Version is the current one; "" if there is none, and then nothing of what
+	// follows counts.
+	Version string
+	// ActiveAt is when it became so, LastModified how old its data is.
 	ActiveAt, LastModified time.Time
+	// Partitions are how many it has, Missing how many of them no node holds,
+	// Underreplicated how many too few nodes hold.
+	Partitions, Missing, Underreplicated int
 	// Records and Bytes are those of the current version's local blocks.
 	Records, Bytes int64
 }
@@ -137,6 +142,14 @@ var (
 		"When the source was last listed, in Unix time.", nil, nil)
 	descVersions = prometheus.NewDesc("sequins_versions",
 		"Versions on this node, by db and state.", []string{"db", "state"}, nil)
+	descVersion = prometheus.NewDesc("sequins_version_info",
+		"1, with the db's current version.", []string{"db", "version"}, nil)
+	descPartitions = prometheus.NewDesc("sequins_version_partitions",
+		"Partitions of the db's current version.", []string{"db"}, nil)
+	descMissing = prometheus.NewDesc("sequins_version_partitions_missing",
+		"Partitions of the db's current version that no node holds.", []string{"db"}, nil)
+	descUnderreplicated = prometheus.NewDesc("sequins_version_partitions_underreplicated",
+		"Partitions of the db's current version that nodes hold, but too few.", []string{"db"}, nil)
 	descActive = prometheus.NewDesc("sequins_version_active_timestamp_seconds",
 		"When the db's current version became so, in Unix time.", []string{"db"}, nil)
 	descModified = prometheus.NewDesc("sequins_version_last_modified_timestamp_seconds",
@@ -151,7 +164,7 @@ var (
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRequests, descDuration, descBytes, descInFlight, descConns, descDraining, descSourceError,
-		descRefreshed, descVersions, descActive, descModified, descRecords, descDisk,
+		descRefreshed, descVersions, descVersion, descPartitions, descMissing, descUnderreplicated, descActive, descModified, descRecords, descDisk,
 	} {
 		ch <- d
 	}
@@ -178,14 +191,7 @@ func (r *Requests) collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	count(ch, descBytes, t.bytes, r.route, r.db)
-	cumulative := make(map[float64]uint64, len(bounds))
-	var n uint64
-	for i, b := range bounds {
-		n += t.buckets[i]
-		cumulative[b.Seconds()] = n
-	}
-	n += t.buckets[len(bounds)]
-	ch <- prometheus.MustNewConstHistogram(descDuration, n, float64(t.nanos)/1e9, cumulative, r.route, r.db)
+	ch <- histogram(descDuration, &t.buckets, float64(t.nanos)/1e9, r.route, r.db)
 }
 
 func (st State) collect(ch chan<- prometheus.Metric) {
@@ -195,17 +201,21 @@ func (st State) collect(ch chan<- prometheus.Metric) {
 		draining = 1
 	}
 	emit(ch, descDraining, draining)
-	emit(ch, descSourceError, unix(st.SourceErrorSince))
-	emit(ch, descRefreshed, unix(st.RefreshedAt))
+	emit(ch, descSourceError, unixTime(st.SourceErrorSince))
+	emit(ch, descRefreshed, unixTime(st.RefreshedAt))
 	for _, db := range st.DBs {
 		for state, n := range db.Versions {
 			emit(ch, descVersions, float64(n), db.Name, state)
 		}
-		if db.ActiveAt.IsZero() {
+		if db.Version == "" {
 			continue
 		}
-		emit(ch, descActive, unix(db.ActiveAt), db.Name)
-		emit(ch, descModified, unix(db.LastModified), db.Name)
+		emit(ch, descVersion, 1, db.Name, db.Version)
+		emit(ch, descPartitions, float64(db.Partitions), db.Name)
+		emit(ch, descMissing, float64(db.Missing), db.Name)
+		emit(ch, descUnderreplicated, float64(db.Underreplicated), db.Name)
+		emit(ch, descActive, unixTime(db.ActiveAt), db.Name)
+		emit(ch, descModified, unixTime(db.LastModified), db.Name)
 		emit(ch, descRecords, float64(db.Records), db.Name)
 		emit(ch, descDisk, float64(db.Bytes), db.Name)
 	}
@@ -219,7 +229,7 @@ func count(ch chan<- prometheus.Metric, d *prometheus.Desc, n uint64, labels ...
 	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 }
 
-func unix(t time.Time) float64 {
+func unixTime(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
 	}

@@ -218,6 +218,7 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 		return // we are shutting down
 	}
 	n.health.fail(db, err)
+	n.o.Metrics.Load.SourceFailed()
 	attrs := []any{"error", err}
 	if db != "" {
 		attrs = append(attrs, "db", db)

@@ -250,13 +250,15 @@ func (s *Server) gauges() metrics.State {
 // gauges sums up what a node has of a db.
 func (d DBStatus) gauges(name, node string) metrics.DB {
 	g := metrics.DB{Name: name, Versions: make(map[string]int)}
-	for _, v := range d.Versions {
+	for version, v := range d.Versions {
 		n, ok := v.Nodes[node]
 		if !ok {
 			continue
 		}
 		g.Versions[string(n.State)]++
 		if n.Current {
+			g.Version, g.Partitions = version, v.NumPartitions
+			g.Missing, g.Underreplicated = v.MissingPartitions, v.UnderreplicatedPartitions
 			g.ActiveAt, g.LastModified = n.ActiveAt, n.LastModified
 			g.Records, g.Bytes = n.Records, n.Bytes
 		}

@@ -136,6 +136,7 @@ type serving struct {
 	keys    *keyring // nil: nothing is encrypted
 
 	requestLog *requestLog // nil: there is none
+	metrics    *metrics.Metrics
 }
 
 // open acquires what a node needs, in the order in which it is cheapest to find out that it cannot be had.
@@ -151,6 +152,8 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		Logger:           log,
 		Reloadable:       reloadable(c),
 	}
+	o.Metrics.Process.SetBuild(buildName())
+	o.Metrics.Process.SetStore(c.LocalStore)
 	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
 	var opened, given closers
 	defer func() {
@@ -198,7 +201,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	if err != nil {
 		return nil, err
 	}
-	return &serving{node: n, address: o.Listener.Addr().String(), given: given, keys: keys, requestLog: requests}, nil
+	return &serving{node: n, address: o.Listener.Addr().String(), given: given, keys: keys, requestLog: requests, metrics: o.Metrics}, nil
 }
 
 // closers close what has been opened when not everything could be.

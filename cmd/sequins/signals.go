@@ -73,6 +73,7 @@ func (r *reloader) reload() {
 	for _, w := range warnings {
 		r.log.Warn("configuration: " + w.Error())
 	}
+	r.serving.metrics.Process.Configured(err == nil)
 	if err != nil {
 		r.log.Error("SIGHUP: the configuration is not good; the old one stays", "error", err)
 	} else {

@@ -1,0 +1,82 @@
+package metrics
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sys/unix"
+)
+
+// Process is what is so of the process and the machine that it runs on. It is a
+// prometheus.Collector and safe for concurrent use.
+type Process struct {
+	build   atomic.Pointer[string]
+	store   atomic.Pointer[string]
+	good    atomic.Bool  // the last reading of the configuration
+	applied atomic.Int64 // when the configuration in use was read, in Unix milliseconds
+}
+
+func newProcess() *Process {
+	p := new(Process)
+	p.Configured(true)
+	return p
+}
+
+// SetBuild names the version of the program.
+func (p *Process) SetBuild(version string) { p.build.Store(&version) }
+
+// SetStore names the directory of the local store, whose disk is looked at when
+// somebody scrapes.
+func (p *Process) SetStore(dir string) { p.store.Store(&dir) }
+
+// Configured says that the configuration has been read, now, and whether it was
+// good and is in use.
+func (p *Process) Configured(good bool) {
+	p.good.Store(good)
+	if good {
+		p.applied.Store(time.Now().UnixMilli())
+	}
+}
+
+var (
+	descBuild = prometheus.NewDesc("sequins_build_info",
+		"1, with the version of sequins and of the Go that built it.", []string{"version", "goversion"}, nil)
+	descConfigGood = prometheus.NewDesc("sequins_config_last_reload_successful",
+		"1 if the configuration was good when it was last read, else 0, and the one before it is in use.", nil, nil)
+	descConfigApplied = prometheus.NewDesc("sequins_config_last_reload_success_timestamp_seconds",
+		"When the configuration that is in use was read, in Unix time.", nil, nil)
+	descStoreSize = prometheus.NewDesc("sequins_store_size_bytes",
+		"Size of the file system that the local store is on.", nil, nil)
+	descStoreFree = prometheus.NewDesc("sequins_store_free_bytes",
+		"Bytes of that file system that sequins could still write.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (p *Process) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{descBuild, descConfigGood, descConfigApplied, descStoreSize, descStoreFree} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. A file system that cannot be looked
+// at has no size.
+func (p *Process) Collect(ch chan<- prometheus.Metric) {
+	if build := p.build.Load(); build != nil {
+		emit(ch, descBuild, 1, *build, runtime.Version())
+	}
+	good := 0.0
+	if p.good.Load() {
+		good = 1
+	}
+	emit(ch, descConfigGood, good)
+	emit(ch, descConfigApplied, float64(p.applied.Load())/1e3)
+	dir := p.store.Load()
+	var fs unix.Statfs_t
+	if dir == nil || unix.Statfs(*dir, &fs) != nil {
+		return
+	}
+	emit(ch, descStoreSize, float64(fs.Blocks)*float64(fs.Bsize))
+	emit(ch, descStoreFree, float64(fs.Bavail)*float64(fs.Bsize))
+}
