@@ -15,19 +15,15 @@ type division struct {
 	made    time.Time
 }
 
-// Owned implements version.Cluster. The first call divides the version: as if
-// nobody held anything of it, so that all nodes that begin to load it come to
-// the same, unless all of it is held already.
+// Owned implements version.Cluster. The first call divides the version. What
+// others hold of it by then makes no difference between nodes that divide it
+// among the same members: see shard.Balanced.
 func (c *Cluster) Owned(db, version string, held []bool) []int {
 	f := c.follow(key{db, version})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.division == nil || len(f.division.owners) != len(held) {
-		holders := c.holders(f, held)
-		if slices.ContainsFunc(holders, func(shards []string) bool { return len(shards) == 0 }) {
-			holders = nil
-		}
-		f.division = c.divide(f, c.members.Load(), len(held), holders)
+		f.division = c.divide(f, c.members.Load(), len(held), c.holders(f, held))
 	}
 	return f.division.owned
 }

@@ -28,9 +28,6 @@ const (
 // the disk, and opens what is complete. Loads are ordered but do not begin.
 func (n *Node) start(ctx context.Context) error {
 	if err := n.o.Cluster.Join(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // we are shutting down
-		}
 		return err
 	}
 	local, err := n.o.Store.Databases()

@@ -126,6 +126,9 @@ func (n *Node) Run(ctx context.Context) error {
 		case err = <-failed:
 		}
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = nil // the start was not over
+	}
 	return errors.Join(err, n.shutdown(stop))
 }
 
