@@ -25,7 +25,8 @@ const (
 	superBlocks    = 1 << superBits
 	maxBlockKeys   = 127 // so that a bitmap has no more than three words
 	bitmapSize     = 3 * 8
-	filterMargin   = 8          // zeros before the first block and behind the last, as words are read at once
+	filterFront    = 64 // zeros before the first block and behind the last: contains reads ahead
+	filterBack     = 8
 	passesAll      = ^uint64(0) // the base of superblocks in which this is not so
 	maxFilterBlock = 1 << 26    // more than there are keys for
 )
@@ -36,6 +37,7 @@ type filter struct {
 	starts  []byte   // two bytes for each block: where its bitmap begins, behind the base
 	bases   []uint64 // of each superblock
 	buckets uint64
+	nothing byte // 0, which the compiler does not know
 }
 
 // parseFilter checks that the lengths agree. The offsets are checked whenever they are used: what is
@@ -47,7 +49,7 @@ func parseFilter(b []byte) (*filter, error) {
 	blocks := int(binary.LittleEndian.Uint32(b[len(b)-4:]))
 	supers := (blocks + superBlocks - 1) / superBlocks
 	tables := 2*blocks + 8*supers + 4
-	if blocks > maxFilterBlock || blocks > 0 && len(b) < tables+2*filterMargin || blocks == 0 && len(b) != 4 {
+	if blocks > maxFilterBlock || blocks > 0 && len(b) < tables+filterFront+filterBack || blocks == 0 && len(b) != 4 {
 		return nil, errSection
 	}
 	f := &filter{data: b, buckets: uint64(blocks) << bucketBits, bases: make([]uint64, supers)}
@@ -85,17 +87,23 @@ func (f *filter) contains(hash uint64) bool {
 // In which word of the bitmap the bucket is and how many keys it has is as good as random. There
 // are no branches on that: they would be mispredicted, and late, when the memory has answered.
 func (f *filter) bucketContains(at uint64, bucket int, remainder byte) bool {
-	if at+bitmapSize > uint64(len(f.data)) {
+	if at+bitmapSize > uint64(len(f.data)) || at < filterFront {
 		return true
 	}
+	// A bucket's remainders lie about here, mostly in another cache line than the bitmap: it is
+	// fetched now, and not only when the bitmap has come.
+	early := f.data[at-uint64(bucket)] & f.nothing
 	bitmap := f.data[at : at+bitmapSize]
-	first := bits.OnesCount64(^binary.LittleEndian.Uint64(bitmap)) // zeros in the first word
-	second := bits.OnesCount64(^binary.LittleEndian.Uint64(bitmap[8:]))
-	inSecond := ^(bucket - first) >> 63 & 1 // 1 or 0, as are the rest
-	inThird := ^(bucket - first - second) >> 63 & 1
-	word := uint(inSecond + inThird)
-	zero := 64*int(word) + selectBit(^binary.LittleEndian.Uint64(bitmap[8*word:]), bucket-first&-inSecond-second&-inThird)
-
+	w := ^binary.LittleEndian.Uint64(bitmap)
+	first := bits.OnesCount64(w)        // zeros in the first word
+	inSecond := ^(bucket - first) >> 63 // all ones, or 0
+	w ^= (w ^ ^binary.LittleEndian.Uint64(bitmap[8:])) & uint64(inSecond)
+	n := bucket - first&inSecond
+	zero := 64&inSecond + selectBit(w, n)
+	if n >= bits.OnesCount64(w) { // the third word: one in 30
+		n -= bits.OnesCount64(w)
+		zero = 128 + selectBit(^binary.LittleEndian.Uint64(bitmap[16:]), n)
+	}
 	ones, remainders := at+uint64(zero+1)/8, at-uint64(zero-bucket) // where the bucket's begin, and end
 	if ones+8 > uint64(len(f.data)) || remainders-8 > uint64(len(f.data)-8) {
 		return true
@@ -104,7 +112,7 @@ func (f *filter) bucketContains(at uint64, bucket int, remainder byte) bool {
 	const low, seven = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f
 	x := binary.LittleEndian.Uint64(f.data[remainders-8:]) ^ uint64(remainder)*low
 	equal := ^((x&seven + seven) | x | seven) // the high bit of each byte of x that is 0
-	return keys > 8 || equal>>(64-8*uint(keys)) != 0
+	return equal>>(64-8*uint(keys)) != 0 || keys > 8+int(early)
 }
 
 // selectBit returns the place of the n-th one in w, from 0 on. If there are not so many, it is any.

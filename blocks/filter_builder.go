@@ -87,7 +87,7 @@ func (b *filterBuilder) writeTo(write func([]byte) error) error {
 		return write(make([]byte, 4))
 	}
 	e := filterEncoder{write: write, blocks: (b.count + blockBuckets - 1) / blockBuckets}
-	e.data = make([]byte, filterMargin)
+	e.data = make([]byte, filterFront)
 	var hashes []uint32
 	for i := range filterBins {
 		var err error
@@ -224,7 +224,7 @@ func (e *filterEncoder) finish() error {
 	if err := e.block(e.last); err != nil {
 		return err
 	}
-	e.data = append(e.data, make([]byte, filterMargin)...)
+	e.data = append(e.data, make([]byte, filterBack)...)
 	if err := e.flush(); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func TestFilter(t *testing.T) {
 		if share := float64(passed(f, rng, asked)) / asked; share > 0.0041 {
 			t.Errorf("%d keys: %.3f %% of absent ones pass", n, 100*share)
 		}
-		if size := float64(8*len(b)) / float64(n); n > 1000 && size > 10.4 {
+		if size := float64(8*len(b)) / float64(n); n > 10_000 && size > 10.4 {
 			t.Errorf("%d keys: %.2f bits a key", n, size)
 		}
 	}

@@ -13,7 +13,7 @@ package blocks
 //
 //	index   = pages:u32 prefixLength:u32 prefix fence:u64[pages] location:u64[pages]
 //	          tails:u32 { tailEnd:u32[pages] tail bytes }   tails is 0 or pages
-//	filter  = zero:u8[8] { remainder:u8[n] bitmap } zero:u8[8] start:u16[blocks]
+//	filter  = zero:u8[64] { remainder:u8[n] bitmap } zero:u8[8] start:u16[blocks]
 //	          base:u64[superblocks] blocks:u32              see filter.go
 //	footer  = indexOffset:u64 indexLength:u64 filterOffset:u64 filterLength:u64
 //	          propertiesOffset:u64 propertiesLength:u64 indexCRC:u32 filterCRC:u32
