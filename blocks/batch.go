@@ -1,7 +1,6 @@
 package blocks
 
 import (
-	"bytes"
 	"math/bits"
 
 	"github.com/cespare/xxhash/v2"
@@ -29,15 +28,15 @@ type BatchScratch struct {
 
 // batchKey is where the lookup of one key stands.
 type batchKey struct {
-	index     int // of the key in the batch
-	hash      uint64
-	fence     uint64
-	page      int // the first page that may be behind the key's, then the key's
-	width     int // how many pages from there on may be behind it
-	tie       bool
-	stored    []byte // the page in the map
-	records   page
-	candidate int
+	index      int // of the key in the batch
+	hash       uint64
+	fence      uint64
+	page       int // the first page that may be behind the key's, then the key's
+	width      int // how many pages from there on may be behind it
+	tie        bool
+	stored     []byte // the page in the map
+	records    page
+	candidates candidates
 }
 
 // GetBatch looks many keys up and sets results[i] for keys[i]; results must be as long as keys.
@@ -55,7 +54,7 @@ func (r *Reader) GetBatch(keys [][]byte, results []Result, s *BatchScratch) {
 }
 
 func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
-	left := r.filterBatch(keys, results, s.keys[:0])
+	left := r.hashBatch(keys, results, s.keys[:0])
 	r.index.findBatch(left)
 	left = r.mapBatch(keys, results, s, left)
 	for i := range left {
@@ -63,32 +62,35 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	}
 	left = r.pageBatch(keys, results, s, left)
 	for i := range left {
-		left[i].candidate = left[i].records.candidate(left[i].hash, 0)
-	}
-	for i := range left {
-		s.touched ^= left[i].records.firstByte(left[i].candidate)
+		b := &left[i]
+		if b.candidates = b.records.candidates(b.hash, 0); b.candidates.any() {
+			s.touchEnds(b.records.bytes(b.candidates.first()))
+		}
 	}
 	for i := range left {
 		b := &left[i]
-		v, found, err := b.records.findFrom(keys[b.index], b.hash, b.candidate)
+		v, found, err := b.records.find(keys[b.index], b.hash)
 		if err != nil {
-			err = r.corrupt(b.page, r.index.locations[b.page].offset(), err)
+			err = r.corrupt(b.page, r.index.entries[b.page].location.offset(), err)
 		}
 		results[b.index] = Result{Value{small: v}, found, err}
 	}
 }
 
-// filterBatch returns those keys that the filter does not turn away.
-func (r *Reader) filterBatch(keys [][]byte, results []Result, left []batchKey) []batchKey {
-	var hashes [batchSize]uint64
-	for i, key := range keys {
-		hashes[i] = xxhash.Sum64(key)
+// touchEnds brings in the cache lines at both ends of a record.
+func (s *BatchScratch) touchEnds(record []byte) {
+	if len(record) > 0 {
+		s.touched ^= record[0] ^ record[len(record)-1]
 	}
-	prefix := r.index.prefix
+}
+
+// hashBatch returns those keys that begin as all keys of the block do. The filter is asked only where a page
+// is not in memory: the fingerprints of one that is say as much.
+func (r *Reader) hashBatch(keys [][]byte, results []Result, left []batchKey) []batchKey {
 	for i, key := range keys {
 		results[i] = Result{}
-		if r.filter.contains(hashes[i]) && bytes.HasPrefix(key, prefix) {
-			left = append(left, batchKey{index: i, hash: hashes[i], fence: fence(key[len(prefix):])})
+		if rest, ok := r.index.cutPrefix(key); ok {
+			left = append(left, batchKey{index: i, hash: xxhash.Sum64(key), fence: fence(rest)})
 		}
 	}
 	return left
@@ -110,7 +112,7 @@ func (x *index) findBatch(left []batchKey) {
 			half := (b.width + 1) >> 1
 			b.width -= half
 			next := b.page + half
-			if x.fences[next-1] <= b.fence {
+			if x.entries[next-1].fence <= b.fence {
 				b.page = next
 			}
 		}
@@ -118,7 +120,7 @@ func (x *index) findBatch(left []batchKey) {
 	for i := range left {
 		b := &left[i]
 		b.page--
-		b.tie = b.page > 0 && x.fences[b.page] == b.fence
+		b.tie = b.page > 0 && x.entries[b.page].fence == b.fence
 	}
 }
 
@@ -132,11 +134,11 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 		if b.tie {
 			b.page = r.index.find(key[len(r.index.prefix):])
 		}
-		if !r.trusted.has(b.page) || r.index.locations[b.page].packed() {
+		if !r.trusted.has(b.page) || r.index.entries[b.page].location.packed() {
 			results[b.index] = r.getCopy(key, s)
 			continue
 		}
-		b.stored = r.mapped(r.index.locations[b.page])
+		b.stored = r.mapped(r.index.entries[b.page].location)
 		rest = append(rest, *b)
 	}
 	return rest

@@ -7,14 +7,18 @@ package blocks
 // The code of a fence is a number in mixed radix: each of its first bytes counts as its rank among
 // the values that some fence has in that place.
 type coder struct {
-	weights [][256]uint64 // of each byte, by place and value; absent marks values that no fence has
-	max     uint64        // no code is greater
+	// weights of each byte, by place and value, 0 in the places that do not count. absent marks
+	// values that no fence has.
+	weights [8][256]uint64
+	places  int
+	max     uint64 // no code is greater
 }
 
-const absent = 1 << 63
+// absent is above the sum of all weights, and eight of it do not overflow.
+const absent = 1 << 56
 
 // newCoder looks at all fences and takes as many of their first bytes as tell the pages apart.
-func newCoder(fences []uint64) coder {
+func newCoder(fences []uint64) *coder {
 	var used [8][256]bool
 	for _, f := range fences {
 		for place := range used {
@@ -22,13 +26,13 @@ func newCoder(fences []uint64) coder {
 		}
 	}
 	var counts []uint64
-	c := coder{max: 1}
+	c := &coder{max: 1}
 	for place := 0; place < len(used) && c.max < 4*uint64(len(fences)); place++ {
 		n := count(&used[place])
 		counts = append(counts, n)
 		c.max *= n
 	}
-	c.weights = make([][256]uint64, len(counts))
+	c.places = len(counts)
 	weight := c.max
 	for place, n := range counts {
 		weight /= n
@@ -60,18 +64,30 @@ func (c *coder) fill(place int, used *[256]bool, one uint64) {
 }
 
 // code is not less than the codes of the fences up to f, nor greater than those of the fences from
-// f on. A value that no fence has in its place stands before the next greater one, whatever follows.
+// f on.
 func (c *coder) code(f uint64) uint64 {
-	code := uint64(0)
-	for place := range c.weights {
-		w := c.weights[place][byte(f>>56)]
+	if code := c.sum(f); code < absent {
+		return code
+	}
+	return c.codeAbsent(f)
+}
+
+// sum adds the weights of all bytes of f.
+func (c *coder) sum(f uint64) uint64 {
+	w := &c.weights
+	return w[0][byte(f>>56)] + w[1][byte(f>>48)] + w[2][byte(f>>40)] + w[3][byte(f>>32)] +
+		w[4][byte(f>>24)] + w[5][byte(f>>16)] + w[6][byte(f>>8)] + w[7][byte(f)]
+}
+
+// codeAbsent is code for an f with a value that no fence has in its place. It stands before the
+// next greater one, whatever follows.
+func (c *coder) codeAbsent(f uint64) (code uint64) {
+	for place := range c.places {
+		w := c.weights[place][byte(f>>(56-8*place))]
 		code += w &^ absent
 		if w&absent != 0 {
 			break
 		}
-		f <<= 8
 	}
 	return code
 }
-
-func (c *coder) memory() int { return len(c.weights) * 256 * 8 }

@@ -113,7 +113,8 @@ func coverage(t *testing.T, b []byte) []bool {
 		}
 	}
 	mark(r.footer.index.offset, r.size-r.footer.index.offset)
-	for _, l := range r.index.locations {
+	for _, e := range r.index.entries[:r.index.pages()] {
+		l := e.location
 		mark(l.offset(), int64(l.length()))
 	}
 	for it := r.Iter(nil, nil); it.Next(); {
@@ -146,7 +147,7 @@ func TestPagesSwapped(t *testing.T) {
 	records := makeRecords(rand.New(rand.NewPCG(7, 7)), keyShapes["user"], 200, 0)
 	b := buildBlock(t, records, WriterOptions{Compression: None, BlockSize: 512})
 	r := openBytes(t, b)
-	x, y := r.index.locations[1], r.index.locations[2]
+	x, y := r.index.entries[1].location, r.index.entries[2].location
 	if x.length() != y.length() {
 		t.Fatalf("pages of %d and %d bytes cannot change places", x.length(), y.length())
 	}
@@ -294,7 +295,8 @@ func mend(b []byte) {
 		return
 	}
 	if x, err := parseIndex(b[f.index.offset:][:f.index.length], f.index.offset); err == nil {
-		for i, l := range x.locations {
+		for i, e := range x.entries[:x.pages()] {
+			l := e.location
 			stored := b[l.offset():][:l.length()]
 			n := len(stored) - 4
 			c := checksum(stored[:n], uint32(i))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"sort"
+	"unsafe"
 )
 
 // A location packs where a page lies: offset:40 length:19 packed:1 separatorLength:4, from the high
@@ -110,33 +111,44 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// index finds the page of a key. It lies on the heap: a page fault in a map would hold up the
-// whole thread. 16 bytes a page, 4 more for each bucket of the radix table, and the tails.
+// index finds the page of a key. It is in memory of its own: a page fault in a map of the file would
+// hold up the whole thread. 16 bytes a page, 4 more for each bucket of the radix table, and the tails.
 type index struct {
-	prefix    []byte
-	fences    []uint64
-	locations []location
-	tailEnds  []uint32 // empty where no separator is longer than eight bytes behind the prefix
-	tails     []byte
+	prefix   []byte
+	entries  []pageEntry // one a page, and behind them two that are greater than all
+	tailEnds []uint32    // empty where no separator is longer than eight bytes behind the prefix
+	tails    []byte
 
 	// radix[b] is the first page but page 0 whose code is at least b<<shift.
-	radix []uint32
-	coder coder
-	shift uint
+	radix  []uint32
+	coder  *coder
+	shift  uint
+	tables tables // where entries and radix lie
 }
+
+// pageEntry is what a lookup needs to know of a page, in one cache line.
+type pageEntry struct {
+	fence    uint64
+	location location
+}
+
+const sentinels = 2
+
+// pages is how many pages the block has.
+func (x *index) pages() int { return len(x.entries) - sentinels }
 
 // parseIndex decodes and checks an index. dataEnd is where the pages end in the file.
 func parseIndex(b []byte, dataEnd int64) (*index, error) {
 	d := decoder{b: b}
 	pages := d.count(d.u32(), 16)
 	x := &index{prefix: bytes.Clone(d.bytes(int(d.u32())))}
-	x.fences = make([]uint64, pages)
-	for i := range x.fences {
-		x.fences[i] = d.u64()
+	fences := make([]uint64, pages)
+	for i := range fences {
+		fences[i] = d.u64()
 	}
-	x.locations = make([]location, pages)
-	for i := range x.locations {
-		x.locations[i] = location(d.u64())
+	locations := make([]location, pages)
+	for i := range locations {
+		locations[i] = location(d.u64())
 	}
 	if n := d.count(d.u32(), 4); n > 0 {
 		x.tailEnds = make([]uint32, n)
@@ -151,25 +163,25 @@ func parseIndex(b []byte, dataEnd int64) (*index, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	if err := x.check(dataEnd); err != nil {
+	if err := x.check(fences, locations, dataEnd); err != nil {
 		return nil, err
 	}
-	x.buildRadix()
+	x.build(fences, locations)
 	return x, nil
 }
 
 // check makes sure that no number of the index leads outside the file or the index itself.
-func (x *index) check(dataEnd int64) error {
+func (x *index) check(fences []uint64, locations []location, dataEnd int64) error {
 	var end int64
-	for i, l := range x.locations {
+	for i, l := range locations {
 		if l.offset() < end || l.length() < trailerSize || l.offset()+int64(l.length()) > dataEnd || l.separator() > longSeparator {
 			return fmt.Errorf("page %d: %w", i, errSection)
 		}
 		end = l.offset() + int64(l.length())
-		if i > 0 && x.fences[i] < x.fences[i-1] || i == 0 && (x.fences[0] != 0 || l.separator() != 0) {
+		if i > 0 && fences[i] < fences[i-1] || i == 0 && (fences[0] != 0 || l.separator() != 0) {
 			return fmt.Errorf("page %d: separators out of order: %w", i, errSection)
 		}
-		if l.separator() == longSeparator && len(x.tailEnds) != len(x.locations) {
+		if l.separator() == longSeparator && len(x.tailEnds) != len(locations) {
 			return fmt.Errorf("page %d: no tail: %w", i, errSection)
 		}
 	}
@@ -180,67 +192,108 @@ func (x *index) check(dataEnd int64) error {
 		}
 		last = e
 	}
-	if len(x.tailEnds) > 0 && (len(x.tailEnds) != len(x.locations) || int(last) != len(x.tails)) {
+	if len(x.tailEnds) > 0 && (len(x.tailEnds) != len(locations) || int(last) != len(x.tails)) {
 		return fmt.Errorf("tails: %w", errSection)
 	}
 	return nil
 }
 
-// buildRadix lays a table of one or two buckets a page over the codes of the fences, so that the
-// binary search begins a page or two wide.
-func (x *index) buildRadix() {
-	if len(x.fences) < 2 {
-		return
+// build lays out the entries, and a table of one or two buckets a page over the codes of the fences,
+// so that the search begins a page or two wide.
+func (x *index) build(fences []uint64, locations []location) {
+	buckets := 1
+	if len(fences) > 1 {
+		x.coder = newCoder(fences[1:])
+		x.shift = uint(max(0, bits.Len64(x.coder.max)-bits.Len(uint(len(fences)))))
+		buckets = int(x.coder.max>>x.shift) + 1
+	} else {
+		x.coder = new(coder)
 	}
-	x.coder = newCoder(x.fences[1:])
-	span := x.coder.max
-	x.shift = uint(max(0, bits.Len64(span)-bits.Len(uint(len(x.fences)))))
-	x.radix = make([]uint32, span>>x.shift+2)
+	x.entries, x.radix = x.tables.make(len(fences)+sentinels, buckets+1)
+	for i, f := range fences {
+		x.entries[i] = pageEntry{f, locations[i]}
+	}
+	for i := len(fences); i < len(x.entries); i++ {
+		x.entries[i].fence = ^uint64(0)
+	}
 	bucket := 0
-	for page := 1; page < len(x.fences); page++ {
-		for last := int(x.coder.code(x.fences[page]) >> x.shift); bucket <= last; bucket++ {
+	for page := 1; page < len(fences); page++ {
+		for last := int(x.coder.code(fences[page]) >> x.shift); bucket <= last; bucket++ {
 			x.radix[bucket] = uint32(page)
 		}
 	}
 	for ; bucket < len(x.radix); bucket++ {
-		x.radix[bucket] = uint32(len(x.fences))
+		x.radix[bucket] = uint32(max(len(fences), 1))
 	}
 }
 
 // bucket returns the range of pages in which the first fence greater than f is, or, at its end, the
 // page behind it.
 func (x *index) bucket(f uint64) (lo, hi int) {
-	if len(x.radix) == 0 {
-		return 1, 1
+	b := x.coder.code(f) >> (x.shift & 63)
+	ends := x.radix[b : b+2]
+	return int(ends[0]), int(ends[1])
+}
+
+// cutPrefix returns what follows the block's prefix.
+func (x *index) cutPrefix(key []byte) (rest []byte, ok bool) {
+	if len(x.prefix) == 0 {
+		return key, true
 	}
-	b := x.coder.code(f) >> x.shift
-	return int(x.radix[b]), int(x.radix[b+1])
+	return bytes.CutPrefix(key, x.prefix)
 }
 
 // find returns the only page that can hold key, the last whose separator is not greater. rest is
 // key behind the block's prefix.
 func (x *index) find(rest []byte) int {
+	if x.pages() == 0 {
+		return 0
+	}
 	f := fence(rest)
-	lo, hi := x.bucket(f)
-	for lo < hi {
+	code := x.coder.sum(f)
+	if code >= absent {
+		code = x.coder.codeAbsent(f)
+	}
+	b := code >> (x.shift & 63)
+	ends := (*[2]uint32)(unsafe.Pointer(&x.radix[b])) // the last bucket of the table is no code's
+	lo, hi := int(ends[0]), int(ends[1])
+	if hi-lo > sentinels {
+		lo, hi = x.narrow(f, lo, hi)
+	}
+	// Two comparisons whose results are added and not branched on, so that the processor need not
+	// guess where it will go on.
+	next := (*[3]pageEntry)(unsafe.Pointer(&x.entries[lo-1])) // the last two are no pages
+	var first, second int
+	if next[1].fence <= f {
+		first = 1
+	}
+	if next[2].fence <= f {
+		second = 1
+	}
+	n := min(first+second, hi-lo)
+	if x.entries[lo-1+n].fence == f && lo-1+n > 0 && x.compare(lo-1+n, rest) > 0 {
+		return x.findTie(rest, lo-1+n)
+	}
+	return lo - 1 + n
+}
+
+// narrow searches until no more than two pages are left.
+func (x *index) narrow(f uint64, lo, hi int) (int, int) {
+	for hi-lo > sentinels {
 		mid := int(uint(lo+hi) >> 1)
-		if x.fences[mid] <= f {
+		if x.entries[mid].fence <= f {
 			lo = mid + 1
 		} else {
 			hi = mid
 		}
 	}
-	page := lo - 1
-	if page > 0 && x.fences[page] == f && x.compare(page, rest) > 0 {
-		return x.findTie(rest, page)
-	}
-	return page
+	return lo, hi
 }
 
 // findTie settles between separators whose first eight bytes are those of rest. last is the last
 // of them.
 func (x *index) findTie(rest []byte, last int) int {
-	first := sort.Search(last, func(i int) bool { return x.fences[i] >= x.fences[last] })
+	first := sort.Search(last, func(i int) bool { return x.entries[i].fence >= x.entries[last].fence })
 	first = max(first, 1)
 	n := sort.Search(last-first+1, func(i int) bool { return x.compare(first+i, rest) > 0 })
 	return first + n - 1
@@ -248,7 +301,7 @@ func (x *index) findTie(rest []byte, last int) int {
 
 // compare compares the separator of a page with rest, which agrees with it in the fence.
 func (x *index) compare(page int, rest []byte) int {
-	n := x.locations[page].separator()
+	n := x.entries[page].location.separator()
 	if n < longSeparator {
 		return min(n, 9) - min(len(rest), 9) // one is a prefix of the other, but for zeros behind it
 	}
@@ -262,7 +315,7 @@ func (x *index) compare(page int, rest []byte) int {
 	return bytes.Compare(x.tails[start:x.tailEnds[page]], rest[8:])
 }
 
-// memory is what the index takes on the heap, in bytes.
+// memory is what the index takes, on the heap and beside it, in bytes.
 func (x *index) memory() int64 {
-	return int64(len(x.prefix) + 8*len(x.fences) + 8*len(x.locations) + 4*len(x.tailEnds) + len(x.tails) + 4*len(x.radix) + x.coder.memory())
+	return int64(len(x.prefix)+16*len(x.entries)+4*len(x.tailEnds)+len(x.tails)+4*len(x.radix)) + int64(unsafe.Sizeof(*x.coder))
 }

@@ -129,7 +129,7 @@ func (it *Iterator) Err() error { return it.err }
 
 func (it *Iterator) fail(err error) {
 	i := it.next - 1
-	it.err = it.r.corrupt(i, it.r.index.locations[i].offset(), err)
+	it.err = it.r.corrupt(i, it.r.index.entries[i].location.offset(), err)
 }
 
 // load makes the next page the current one: its records, or the large value that it names.
@@ -138,7 +138,7 @@ func (it *Iterator) load() bool {
 	if it.err != nil || it.next >= it.r.props.Pages {
 		return false
 	}
-	l := it.r.index.locations[it.next]
+	l := it.r.index.entries[it.next].location
 	it.next++
 	stored, err := it.stored(l)
 	if err != nil {

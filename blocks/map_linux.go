@@ -126,3 +126,15 @@ func (w *residency) load(data []byte, at, page int64) error {
 	}
 	return nil
 }
+
+// mapHuge returns n bytes of zeros outside the heap, on huge pages if there are any; nil if it cannot.
+func mapHuge(n int) []byte {
+	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil
+	}
+	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // a kernel without them has slower memory, and is right otherwise
+	return b
+}
+
+func unmap(b []byte) error { return unix.Munmap(b) }

@@ -83,11 +83,10 @@ func fingerprint(hash uint64) byte { return byte(hash >> 24) }
 
 var errPage = errors.New("records do not fit their page")
 
-// page is a payload cut into its parts. The zero page holds nothing.
+// page is a payload of n records. The zero page holds nothing.
 type page struct {
-	fingerprints []byte
-	ends         []byte
-	records      []byte
+	payload []byte
+	n       int
 }
 
 // isLarge says whether payload is that of a large value's page.
@@ -95,34 +94,62 @@ func isLarge(payload []byte) bool {
 	return len(payload) >= 2 && payload[0] == 0 && payload[1] == 0
 }
 
-// parsePage cuts a payload of n >= 1 records into its parts.
+// parsePage checks that payload is as long as the head of its records says.
 func parsePage(payload []byte) (page, error) {
 	if len(payload) < 3 {
 		return page{}, errPage
 	}
-	n := int(binary.LittleEndian.Uint16(payload))
-	head := 2 + n + 2*(n-1)
-	if n == 0 || len(payload) < head {
+	p := page{payload, int(binary.LittleEndian.Uint16(payload))}
+	if p.n == 0 || len(payload) < p.start() {
 		return page{}, errPage
 	}
-	return page{payload[2 : 2+n], payload[2+n : head], payload[head:]}, nil
+	return p, nil
 }
 
-func (p *page) len() int { return len(p.fingerprints) }
+func (p page) len() int { return p.n }
+
+// start is where the records begin.
+func (p page) start() int { return 3 * p.n }
+
+// bytes returns record i, 0 <= i < p.len(); nil where its ends do not fit the page. Both ends are loaded
+// also where only one is stored, so that there is no branch to guess.
+func (p page) bytes(i int) []byte {
+	at := 2 + p.n + 2*i // of end[i]
+	if at+2 > len(p.payload) {
+		return p.short()
+	}
+	ends := p.payload[at-2 : at+2]
+	start, end := int(binary.LittleEndian.Uint16(ends)), int(binary.LittleEndian.Uint16(ends[2:]))
+	records := p.payload[p.start():]
+	if i == 0 {
+		start = 0
+	}
+	if i == p.n-1 {
+		end = len(records)
+	}
+	if start >= end || end > len(records) {
+		return nil
+	}
+	return records[start:end]
+}
+
+// short returns the only record that can be the last one and end before where its end would be.
+func (p page) short() []byte {
+	if p.n > 1 || p.start() == len(p.payload) {
+		return nil
+	}
+	return p.payload[p.start():]
+}
 
 // record returns the key and value of record i, 0 <= i < p.len().
-func (p *page) record(i int) (key, value []byte, err error) {
-	start, end := 0, len(p.records)
-	if i > 0 {
-		start = int(binary.LittleEndian.Uint16(p.ends[2*i-2:]))
-	}
-	if i < len(p.fingerprints)-1 {
-		end = int(binary.LittleEndian.Uint16(p.ends[2*i:]))
-	}
-	if start >= end || end > len(p.records) {
+func (p page) record(i int) (key, value []byte, err error) {
+	return cutRecord(p.bytes(i))
+}
+
+func cutRecord(b []byte) (key, value []byte, err error) {
+	if len(b) == 0 {
 		return nil, nil, errPage
 	}
-	b := p.records[start:end]
 	k, n := uint64(b[0]), 1
 	if k >= 0x80 {
 		k, n = binary.Uvarint(b)
@@ -135,68 +162,72 @@ func (p *page) record(i int) (key, value []byte, err error) {
 }
 
 // find looks a key up among the records whose fingerprint is that of hash.
-func (p *page) find(key []byte, hash uint64) (value []byte, found bool, err error) {
-	return p.findFrom(key, hash, p.candidate(hash, 0))
-}
-
-// findFrom is find once the first candidate, i, is known.
-func (p *page) findFrom(key []byte, hash uint64, i int) (value []byte, found bool, err error) {
-	for ; i >= 0; i = p.candidate(hash, i+1) {
-		k, v, err := p.record(i)
-		if err != nil {
-			return nil, false, err
-		}
-		if bytes.Equal(k, key) {
-			return v, true, nil
+func (p page) find(key []byte, hash uint64) (value []byte, found bool, err error) {
+	for base := 0; base < p.n; base += 64 {
+		c := p.candidates(hash, base)
+		for ; c.any(); c.drop() {
+			k, v, err := p.record(c.first())
+			if err != nil {
+				return nil, false, err
+			}
+			if string(k) == string(key) {
+				return v, true, nil
+			}
 		}
 	}
 	return nil, false, nil
 }
 
-// candidate returns the first record from i on whose fingerprint is that of hash, -1 if there is
-// none. It compares eight fingerprints at a time.
-func (p *page) candidate(hash uint64, i int) int {
-	const low, high = 0x0101010101010101, 0x8080808080808080
-	f := p.fingerprints
-	pattern := uint64(fingerprint(hash)) * low
-	for ; i < len(f); i += 8 {
-		var x uint64
-		if i+8 <= len(f) {
-			x = binary.LittleEndian.Uint64(f[i:]) ^ pattern
-		} else {
-			x = lastWord(f[i:], ^pattern) ^ pattern
-		}
-		// The lowest high bit that is left marks the first byte that is zero in x.
-		if m := (x - low) &^ x & high; m != 0 {
-			return i + bits.TrailingZeros64(m)>>3
-		}
-	}
-	return -1
+// candidates are those of up to 64 records that may be looked for: record base + 8·w + b is bit 8·b + 8 - words + w.
+type candidates struct {
+	mask uint64
+	base int // of the record of bit 0, less eight for each word that is missing
 }
 
-// firstByte is the first byte of record i, 0 if there is none.
-func (p *page) firstByte(i int) byte {
-	start := 0
-	if i > 0 {
-		start = int(binary.LittleEndian.Uint16(p.ends[2*i-2:]))
+func (c candidates) any() bool { return c.mask != 0 }
+func (c candidates) first() int {
+	bit := bits.TrailingZeros64(c.mask)
+	return c.base + bit&7<<3 + bit>>3
+}
+func (c *candidates) drop() { c.mask &= c.mask - 1 }
+
+// candidates returns which of up to 64 records from base on have the fingerprint of hash. It compares
+// eight at a time, and all, so that no branch waits for the fingerprints to come from memory.
+func (p page) candidates(hash uint64, base int) candidates {
+	pattern := uint64(fingerprint(hash)) * lowBits
+	b := p.payload[2+base:]
+	n := min(p.n-base, 64)
+	mask, words := uint64(0), 1
+	for ; n > 8 && len(b) >= 16; n -= 8 {
+		mask = mask>>1 | zeroBytes(binary.LittleEndian.Uint64(b)^pattern)
+		b = b[8:]
+		words++
 	}
-	if i < 0 || start >= len(p.records) {
-		return 0
+	var last uint64
+	if len(b) >= 8 {
+		last = binary.LittleEndian.Uint64(b)
+	} else {
+		last = lastWord(b)
 	}
-	return p.records[start]
+	mask = mask>>1 | zeroBytes(last^pattern)&(^uint64(0)>>(64-8*n))
+	return candidates{mask, base + 8*words - 64}
 }
 
-// lastWord loads fewer than eight fingerprints, filled up from pad.
-func lastWord(f []byte, pad uint64) uint64 {
-	w := pad
-	for i, b := range f {
-		w = w&^(0xff<<(8*i)) | uint64(b)<<(8*i)
+const lowBits, highBits = 0x0101010101010101, 0x8080808080808080
+
+// zeroBytes marks the bytes of x that are zero by their high bits. A byte of 1 above one may be marked too.
+func zeroBytes(x uint64) uint64 { return (x - lowBits) &^ x & highBits }
+
+// lastWord loads fewer than eight bytes.
+func lastWord(b []byte) (w uint64) {
+	for i, c := range b {
+		w |= uint64(c) << (8 * i)
 	}
 	return w
 }
 
 // search returns the first record whose key is at least key.
-func (p *page) search(key []byte) (int, error) {
+func (p page) search(key []byte) (int, error) {
 	lo, hi := 0, p.len()
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)

@@ -105,7 +105,7 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("a sweep distrusts pages in memory: %v", err)
 	}
 	// Damage the file as a disk would, unseen by a reader that trusts the page.
-	l := r.index.locations[last]
+	l := r.index.entries[last].location
 	b[l.offset()+20] ^= 1
 	if _, err := f.WriteAt(b[l.offset():][:l.length()], l.offset()); err != nil {
 		t.Fatal(err)

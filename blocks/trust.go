@@ -31,7 +31,8 @@ func (r *Reader) Sweep() error {
 		return nil
 	}
 	var window residency
-	for i, l := range r.index.locations {
+	for i, e := range r.index.entries[:r.index.pages()] {
+		l := e.location
 		if !r.trusted.has(i) {
 			continue
 		}

@@ -50,7 +50,7 @@ func (r *Reader) verify(ctx context.Context, spans spanReader) error {
 			if errors.Is(err, ErrCorrupt) || v.diskError {
 				return err
 			}
-			return r.corrupt(i, r.index.locations[i].offset(), err)
+			return r.corrupt(i, r.index.entries[i].location.offset(), err)
 		}
 	}
 	return v.finish()
@@ -78,7 +78,7 @@ func (v *verifier) page(i int) error {
 			return err
 		}
 		hash := xxhash.Sum64(key)
-		if p.fingerprints[n] != fingerprint(hash) {
+		if p.payload[2+n] != fingerprint(hash) {
 			return fmt.Errorf("record %d: wrong fingerprint", n)
 		}
 		if err := v.key(i, key, hash); err != nil {
@@ -91,7 +91,7 @@ func (v *verifier) page(i int) error {
 
 // payload is what the iterator's page was cut from.
 func (v *verifier) payload() []byte {
-	l := v.r.index.locations[v.it.next-1]
+	l := v.r.index.entries[v.it.next-1].location
 	start := l.offset() - v.it.spanAt
 	stored := v.it.span[start : start+int64(l.length())]
 	if codec, n, _ := storedCodec(stored); codec != None {

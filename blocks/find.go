@@ -1,0 +1,91 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+)
+
+// A lookup in memory waits for two cache lines, the head of a page and a record. Meanwhile the processor goes on
+// with what comes next, the next lookup perhaps, some hundreds of instructions far: fewer the more branches there
+// are among them, and none behind one that it has guessed wrong. So searchRecord has few branches, all easy
+// to guess; what could be checked by one it computes. It pays in 200 to 300 of some 600 ns.
+
+// Bounds of what findRecord knows.
+const (
+	fastRecords = 64  // in a page: their fingerprints are compared at once
+	fastPage    = 200 // bytes at least: what is read of a page's head, whatever is in it
+	fastMinKey  = 8   // so that keys are compared by words
+	fastMaxKey  = 127 // so that its length is one byte
+)
+
+// findRecord looks a key up in a page as it lies in the map, not packed, and returns where in it the value
+// begins and ends, or that it is absent. It knows the usual case alone, a key of usual length among few
+// enough records. In all other cases, damage among them, end is 0 and absent false.
+func findRecord(stored, key []byte, hash uint64) (start, end int, absent bool) {
+	if len(stored) < fastPage+trailerSize || uint(len(key)-fastMinKey) > fastMaxKey-fastMinKey {
+		return 0, 0, false
+	}
+	return searchRecord(unsafe.Pointer(unsafe.SliceData(stored)), len(stored)-trailerSize,
+		unsafe.Pointer(unsafe.SliceData(key)), len(key), uint64(fingerprint(hash))*lowBits)
+}
+
+// searchRecord is findRecord for the payload of size bytes at p and the key of length bytes at key. pattern
+// is eight times its fingerprint.
+func searchRecord(p unsafe.Pointer, size int, key unsafe.Pointer, length int, pattern uint64) (start, end int, absent bool) {
+	n := load16(p, 0)
+	if uint(n-1) >= fastRecords { // 0 is a large value
+		return 0, 0, false
+	}
+	// The match of record 8·w+b is bit 8·b+w: it need not be in order.
+	mask := marks(p, 2, pattern)>>7 | marks(p, 10, pattern)>>6 | marks(p, 18, pattern)>>5 | marks(p, 26, pattern)>>4 |
+		marks(p, 34, pattern)>>3 | marks(p, 42, pattern)>>2 | marks(p, 50, pattern)>>1 | marks(p, 58, pattern)
+	damaged := 0
+	for ; mask != 0; mask &= mask - 1 {
+		bit := bits.TrailingZeros64(mask)
+		i := bit&7<<3 + bit>>3
+		ends := unsafe.Add(p, n+2*i)
+		from, end := load16(ends, 0)&(-i>>63)+3*n+1, load16(ends, 2)+3*n
+		if i == n-1 {
+			end = size
+		}
+		start := from + length
+		// -1 where the mark is no record's, and where the key does not fit the record.
+		none, short := (n-1-i)>>63, ((end-start)|(size-end))>>63
+		wrong := none | short
+		at := unsafe.Add(p, from&^wrong-wrong) // in the page, in any case
+		if wrong|(int(*(*byte)(unsafe.Add(at, -1)))^length) == 0 && sameKey(at, key, length-8) {
+			return start, end, false
+		}
+		damaged |= short &^ none
+	}
+	return 0, 0, damaged == 0
+}
+
+// marks marks the bytes that are those of pattern.
+func marks(p unsafe.Pointer, at int, pattern uint64) uint64 {
+	return zeroBytes(load64(p, at) ^ pattern)
+}
+
+// sameKey compares last+8 bytes: the first and the last eight, which is all of most keys, and what is between.
+func sameKey(p, q unsafe.Pointer, last int) bool {
+	return (load64(p, 0)^load64(q, 0))|(load64(p, last)^load64(q, last)) == 0 && (last <= 8 || sameMiddle(p, q, last))
+}
+
+func sameMiddle(p, q unsafe.Pointer, last int) bool {
+	for i := 8; i < last; i += 8 {
+		if load64(p, i) != load64(q, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// load64 and load16 read little-endian numbers. The caller has checked that they are there.
+func load64(p unsafe.Pointer, at int) uint64 {
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(p, at))[:])
+}
+
+func load16(p unsafe.Pointer, at int) int {
+	return int(binary.LittleEndian.Uint16((*[2]byte)(unsafe.Add(p, at))[:]))
+}
