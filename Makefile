@@ -88,7 +88,7 @@ $(GOLANGCI):
 tools:
 	@need=""; \
 	  for pair in gcc:build-essential javac:openjdk-17-jdk-headless mvn:maven \
-	      rpm:rpm strace:strace systemd-analyze:systemd; do \
+	      rpm:rpm strace:strace curl:curl systemd-analyze:systemd; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
 	  if [ -n "$$need" ]; then \

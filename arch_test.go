@@ -41,6 +41,7 @@ var house = []room{
 	{"test/checker", nil},
 	{"test/gateway", nil},
 	{"test/packaging", nil},
+	{"test/manual", nil},
 	{"test/harness", []string{"shard"}},
 	{"zk", nil},
 	{"shard", nil},

@@ -71,7 +71,7 @@ func TestAlerts(t *testing.T) {
 			quiet[c.Alertname] = quiet[c.Alertname] || len(c.Expected) == 0
 		}
 	}
-	manual, err := os.ReadFile("../docs/operating.md")
+	manual, err := os.ReadFile("../docs/OPERATING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s fires in a test: %v; is quiet in one: %v", rule.Alert, fires[rule.Alert], quiet[rule.Alert])
 		}
 		if !strings.Contains(string(manual), "\n### "+rule.Alert+"\n") {
-			t.Errorf("operating.md has no section on %s", rule.Alert)
+			t.Errorf("OPERATING.md has no section on %s", rule.Alert)
 		}
 		if rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" {
 			t.Errorf("%s has no severity or no summary", rule.Alert)
@@ -95,7 +95,7 @@ func TestAlerts(t *testing.T) {
 	}
 	for _, section := range regexp.MustCompile(`(?m)^### (Sequins\w+)$`).FindAllStringSubmatch(string(manual), -1) {
 		if !slices.ContainsFunc(rules.Groups[0].Rules, func(r rule) bool { return r.Alert == section[1] }) {
-			t.Errorf("operating.md has a section on %s, which is no alert", section[1])
+			t.Errorf("OPERATING.md has a section on %s, which is no alert", section[1])
 		}
 	}
 }

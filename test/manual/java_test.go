@@ -1,0 +1,70 @@
+package manual
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sequins/test/harness"
+	"sequins/test/process"
+)
+
+var className = regexp.MustCompile(`(?m)^public class (\w+) `)
+
+// The programs of the chapter on preparing data compile, run with the real Hadoop, and what they write is served.
+func TestJavaOfTheManual(t *testing.T) {
+	if err := harness.Build(); err != nil {
+		t.Fatal(err)
+	}
+	jars, err := os.ReadFile(filepath.Join(process.Root(), "testdata", "harness", "target", "cp.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	classPath := dir + ":" + strings.TrimSpace(string(jars))
+	var sources []string
+	for _, b := range blocks(page(t, "DATA.md")) {
+		if b.language != "java" {
+			continue
+		}
+		source := filepath.Join(dir, className.FindStringSubmatch(b.text)[1]+".java")
+		if err := os.WriteFile(source, []byte(b.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, source)
+	}
+	run(t, dir, "javac", append([]string{"-cp", classPath, "-d", dir}, sources...)...)
+
+	source := filepath.Join(dir, "source")
+	run(t, dir, "java", "-cp", classPath, "WriteWords", filepath.Join(source, "meanings", "1"))
+	input := filepath.Join(dir, "input.txt")
+	if err := os.WriteFile(input, []byte("to be or not to be\nthat is the question\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "java", "-cp", classPath, "WordCount", input, filepath.Join(source, "counts", "1"))
+
+	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "require_success_file = false"})
+	n.WaitCurrent(t, "meanings", "1")
+	n.WaitCurrent(t, "counts", "1")
+	for target, want := range map[string]string{
+		"/meanings/apple": "a fruit", "/meanings/beet": "a root", "/counts/be": "2", "/counts/question": "1", "/counts/that": "1",
+	} {
+		if r := n.Get(t, target); r.Code != 200 || string(r.Body) != want {
+			t.Errorf("%s: %d %q, want %q", target, r.Code, r.Body, want)
+		}
+	}
+	// That the files are read as they are cut is what the chapter promises of this job.
+	n.WaitLog(t, "msg=\"load started\" db=counts version=1 partitions=4 files=4 partitioner=hadoop aligned=true")
+}
+
+func run(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, args[len(args)-1], err, out)
+	}
+}
