@@ -17,7 +17,7 @@
 //
 // What a client may want to know beyond the table of the design: a key that is
 // empty cannot be asked for, /<db>/ is the db's status. Parameters other than
-// proxy are ignored. Of several ranges none is sent alone, but the whole value.
+// proxy and explain (explain.go) are ignored. Of several ranges none is sent alone, but the whole value.
 // If-Modified-Since and If-Range with a date prove nothing about a value, since
 // the date is the version's: see choose. A request with a body is answered
 // without reading it, and the connection closed.

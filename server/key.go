@@ -39,6 +39,10 @@ func (r *request) serveKey() {
 		r.absent(len(asked) > 0, "no version of this db can be read yet")
 		return
 	}
+	if len(r.target.query) > 0 && explains(r.target.query) {
+		r.explain(len(asked) > 0)
+		return
+	}
 	r.get(r.db.head(s, r.handle), len(asked) > 0)
 }
 
@@ -98,18 +102,23 @@ func (r *request) elsewhere(h *heads, partition int, proxied bool, err error) {
 		}
 	}
 	r.ctx.Response.Header.SetCanonical(keyVersion, h.versionValue)
+	r.fail(unanswered(unreadable, proxied, err))
+}
+
+// unanswered is what a key gets that could neither be looked up here nor
+// elsewhere. err is from the peers if any were asked.
+func unanswered(unreadable, proxied bool, err error) (code int, message string) {
 	switch {
 	case unreadable:
-		r.fail(http.StatusInternalServerError, "the block of this key cannot be read")
+		return http.StatusInternalServerError, "the block of this key cannot be read"
 	case proxied:
-		r.fail(http.StatusNotImplemented, "this key's partition is not here")
+		return http.StatusNotImplemented, "this key's partition is not here"
 	case errors.Is(err, context.DeadlineExceeded):
-		r.fail(http.StatusGatewayTimeout, "the nodes that have this key's partition took too long")
+		return http.StatusGatewayTimeout, "the nodes that have this key's partition took too long"
 	case errors.Is(err, context.Canceled):
-		r.fail(statusClientGone, "the request was given up")
-	default:
-		r.fail(http.StatusBadGateway, "no node that can be reached has this key's partition")
+		return statusClientGone, "the request was given up"
 	}
+	return http.StatusBadGateway, "no node that can be reached has this key's partition"
 }
 
 // peers are the nodes that may be asked. A proxied request is never proxied on.

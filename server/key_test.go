@@ -118,7 +118,7 @@ func TestKeysAreBytes(t *testing.T) {
 		"HTTPS://other:1/db//":      "/",
 		"/%64%62/a+b":               "a+b",
 		"/db/a+b?":                  "a+b",
-		"/db/a+b?explain&x=%zz#y":   "a+b",
+		"/db/a+b?explained&x=%zz#y": "a+b",
 		"/db/..?proxy=":             "..",
 		"/db/http://h/x":            "http://h/x",
 		"http://h:80/db/http://h/x": "http://h/x",

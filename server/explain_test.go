@@ -1,0 +1,149 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"sequins/metrics"
+	"sequins/proxy"
+	"sequins/shard"
+	"sequins/version"
+)
+
+// explainOf asks for an explanation, and checks what all of them have.
+func explainOf(t *testing.T, s *running, target string) Explanation {
+	t.Helper()
+	got := s.get(t, target)
+	if got.status != 200 || got.header.Get("Content-Type") != "application/json" || got.header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("%s: %+v", target, got)
+	}
+	var e Explanation
+	d := json.NewDecoder(strings.NewReader(got.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&e); err != nil {
+		t.Fatalf("%s: %v in %s", target, err, got.body)
+	}
+	m := e.Microseconds
+	if sum := m.Version + m.Partition + m.Block + m.Peers; m.Total <= 0 || sum > m.Total+0.5 || m.Block < 0 {
+		t.Errorf("%s: the times of the steps: %+v", target, m)
+	}
+	return e
+}
+
+var untimed = cmpopts.IgnoreFields(Explanation{}, "Microseconds", "Block")
+
+func TestExplainLocal(t *testing.T) {
+	const secret = "what nobody may read"
+	records := map[string]string{"k": secret, "large": noise(1, 1<<20), "\xff": secret}
+	c := catalogOf(t, records)
+	c.state.Node = "localhost"
+	s := start(t, c, Options{})
+	tag := func(target string) string { return s.get(t, target).header.Get("Etag") }
+	here := Explanation{DB: "db", Version: "v1", Partitioner: "string", Partitions: 2, Replicas: []string{"localhost"}, AnsweredBy: "local"}
+	key := func(key string, found bool, size int64, etag string) Explanation {
+		e := here
+		e.Key, e.Hash, e.Partition = key, shard.String.Hash([]byte(key)), shard.String.Partition([]byte(key), 2)
+		e.Found, e.Size, e.ETag, e.Status = found, size, etag, 200
+		if !found {
+			e.Status, e.Error = 404, "no such key"
+		}
+		return e
+	}
+	binary := key("\xff", true, int64(len(secret)), tag("/db/%ff"))
+	binary.Key, binary.KeyBase64 = "", "/w=="
+	for target, want := range map[string]Explanation{
+		"/db/k?explain":               key("k", true, int64(len(secret)), tag("/db/k")),
+		"/db/k?a=b&explain=1&c":       key("k", true, int64(len(secret)), tag("/db/k")),
+		"/db/k?explain&proxy=v1":      key("k", true, int64(len(secret)), tag("/db/k")),
+		"/db/large?explain":           key("large", true, 1<<20, tag("/db/large")),
+		"/db/absent?explain":          key("absent", false, 0, ""),
+		"/db/%22%3Cscript%3E?explain": key(`"<script>`, false, 0, ""),
+		"/db/%ff?explain":             binary,
+	} {
+		got := explainOf(t, s, target)
+		if diff := cmp.Diff(want, got, untimed); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", target, diff)
+		}
+		if b := got.Block; b == nil || filepath.Ext(b.File) != ".block" || b.Page < 0 || b.Page >= b.Pages || b.Length <= 0 || b.Offset < 0 {
+			t.Errorf("%s: %+v", target, b)
+		}
+		if body := s.get(t, target).body; strings.Contains(body, secret) {
+			t.Errorf("%s shows the value: %s", target, body)
+		}
+	}
+}
+
+// What is no lookup at all is answered as without explain, and a parameter that
+// only looks like it is ignored.
+func TestExplainIsNotForAll(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"k": "value"}), Options{})
+	for target, want := range map[string]string{
+		"/nodb/k?explain": "404 no such db\n", "/db/k?explain&proxy=v0": "501 the db or the version is not here\n",
+		"/db/k?explained": "200 value", "/db/k?x=explain": "200 value", "/db/k?Explain": "200 value",
+	} {
+		got := s.get(t, target)
+		if line := http.StatusText(got.status); got.body != want[4:] || want[:3] != map[int]string{200: "200", 404: "404", 501: "501"}[got.status] {
+			t.Errorf("%s: %s %q, want %q", target, line, got.body, want)
+		}
+	}
+	if got := s.do(t, "HEAD", "/db/k?explain"); got.status != 200 || got.body != "" {
+		t.Errorf("HEAD: %+v", got)
+	}
+}
+
+// What is elsewhere is asked for there, and nothing but its head.
+func TestExplainElsewhere(t *testing.T) {
+	records := map[string]string{"k": "value", "large": noise(3, 3<<20)}
+	m := metrics.New()
+	holder := start(t, catalogOf(t, records), Options{Metrics: m.Server})
+	asker := startAsker(t, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	for key, size := range map[string]int64{"k": 5, "large": 3 << 20, "absent": 0} {
+		got := explainOf(t, asker, "/db/"+key+"?explain")
+		if got.AnsweredBy != holder.addr || got.Found != (size > 0) || got.Size != size || got.Block != nil || got.Microseconds.Peers <= 0 {
+			t.Errorf("%+v", got)
+		}
+		if diff := cmp.Diff([]string{holder.addr}, got.Replicas); diff != "" {
+			t.Error(diff)
+		}
+		if got.Found && got.ETag != holder.get(t, "/db/"+key).header.Get("Etag") {
+			t.Errorf("%s: ETag %s", key, got.ETag)
+		}
+	}
+	asker = startAsker(t, proxy.Options{Timeout: 20 * time.Second}, "127.0.0.1:1")
+	got := explainOf(t, asker, "/db/k?explain")
+	if got.Status != 502 || got.AnsweredBy != "" || got.Found || !strings.Contains(got.Error, "no node that can be reached") {
+		t.Errorf("%+v", got)
+	}
+	if got := explainOf(t, asker, "/db/k?explain&proxy=v1"); got.Status != 501 {
+		t.Errorf("a proxied one: %+v", got)
+	}
+}
+
+// A version without files has no partitions to look into.
+func TestExplainEmpty(t *testing.T) {
+	set := version.NewSet("db")
+	activate(t, set, versionOf(t, "db", "v1", 0, nil))
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
+	want := Explanation{DB: "db", Key: "k", Version: "v1", Partitioner: "string", Replicas: []string{}, Status: 404, Error: "no such key"}
+	if diff := cmp.Diff(want, explainOf(t, s, "/db/k?explain"), untimed); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Explanations are no requests for keys: they do not spoil the latencies.
+func TestExplainIsCountedApart(t *testing.T) {
+	m := metrics.New()
+	s := start(t, catalogOf(t, map[string]string{"k": "value"}), Options{Metrics: m.Server})
+	s.get(t, "/db/k?explain")
+	body := scrapeText(t, m)
+	if !strings.Contains(body, `sequins_requests_total{code="200",db="",route="status"} 1`+"\n") || strings.Contains(body, `route="key"} 1`) {
+		t.Error(body)
+	}
+}
