@@ -31,7 +31,12 @@ type Reader struct {
 type Scratch struct {
 	stored, raw []byte
 	missed      bool // the last key was absent, as the next one may be
+	reads       uint64
 }
+
+// Reads is how many pages have been read from files with this Scratch, and not
+// found in memory, since it was made.
+func (s *Scratch) Reads() uint64 { return s.reads }
 
 // Open opens the block at path, maps it into memory and checks its index, filter and properties.
 // Its pages are checked as they are read. Damage is ErrCorrupt.
@@ -208,6 +213,7 @@ func (r *Reader) payload(i int, s *Scratch) ([]byte, error) {
 		}
 	} else {
 		var err error
+		s.reads++
 		if s.stored, err = r.read(s.stored, l.offset(), l.length()); err != nil {
 			return nil, r.broken(i, l.offset(), err)
 		}

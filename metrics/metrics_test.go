@@ -46,6 +46,8 @@ func TestRequestsAreCounted(t *testing.T) {
 	r.Done(1, 200, 2*time.Microsecond, 50)
 	r.Done(77, 404, time.Minute, 0)
 	r.Done(2, 299, time.Millisecond, 7)
+	r.Read(2, 3)
+	r.Read(3, 1)
 	r.Done(3, -1, -time.Second, -5)
 	m.Server.Unknown.Done(0, 404, 1, 1)
 
@@ -66,6 +68,8 @@ func TestRequestsAreCounted(t *testing.T) {
 		`sequins_request_duration_seconds_count{db="a",route="key"} 5`)
 	wantLines(t, m, `sequins_request_duration_seconds_sum{db="a"`,
 		`sequins_request_duration_seconds_sum{db="a",route="key"} 60.0010035`)
+
+	wantLines(t, m, "sequins_block_reads_total", `sequins_block_reads_total{db="a"} 4`)
 
 	m.Server.Forget("a")
 	if got := scrape(t, m, `sequins_requests_total{code="200"`); got != nil {

@@ -42,6 +42,7 @@ type stripe struct {
 	buckets [bucketCount]atomic.Uint64
 	nanos   atomic.Uint64
 	bytes   atomic.Uint64
+	reads   atomic.Uint64
 	_       [64]byte
 }
 
@@ -83,12 +84,18 @@ func (r *Requests) Done(stripe uint32, code int, d time.Duration, bytes int64) {
 	}
 }
 
+// Read counts pages of blocks that were read from their files.
+func (r *Requests) Read(stripe uint32, pages uint64) {
+	r.stripes[stripe&uint32(len(r.stripes)-1)].reads.Add(pages)
+}
+
 // totals is the sum over the stripes.
 type totals struct {
 	codes   [len(codes) + 1]uint64
 	buckets [bucketCount]uint64
 	nanos   uint64
 	bytes   uint64
+	reads   uint64
 }
 
 func (r *Requests) totals() (t totals) {
@@ -102,6 +109,7 @@ func (r *Requests) totals() (t totals) {
 		}
 		t.nanos += s.nanos.Load()
 		t.bytes += s.bytes.Load()
+		t.reads += s.reads.Load()
 	}
 	return t
 }

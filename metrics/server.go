@@ -130,6 +130,8 @@ var (
 		[]string{"route", "db"}, nil)
 	descBytes = prometheus.NewDesc("sequins_response_bytes_total",
 		"Bytes of response bodies, by route and db.", []string{"route", "db"}, nil)
+	descReads = prometheus.NewDesc("sequins_block_reads_total",
+		"Pages of the db's blocks that were read from their files to answer requests.", []string{"db"}, nil)
 	descInFlight = prometheus.NewDesc("sequins_requests_in_flight",
 		"Requests being answered now.", nil, nil)
 	descConns = prometheus.NewDesc("sequins_connections",
@@ -163,7 +165,7 @@ var (
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descRequests, descDuration, descBytes, descInFlight, descConns, descDraining, descSourceError,
+		descRequests, descDuration, descBytes, descReads, descInFlight, descConns, descDraining, descSourceError,
 		descRefreshed, descVersions, descVersion, descPartitions, descMissing, descUnderreplicated, descActive, descModified, descRecords, descDisk,
 	} {
 		ch <- d
@@ -191,6 +193,9 @@ func (r *Requests) collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	count(ch, descBytes, t.bytes, r.route, r.db)
+	if r.route == RouteKey && r.db != "" {
+		count(ch, descReads, t.reads, r.db)
+	}
 	ch <- histogram(descDuration, &t.buckets, float64(t.nanos)/1e9, r.route, r.db)
 }
 

@@ -329,6 +329,7 @@ func TestGauges(t *testing.T) {
 	m := metrics.New()
 	s := start(t, c, Options{Metrics: m.Server})
 	s.get(t, "/db/a")
+	s.get(t, "/db/a") // which is in memory now
 	s.get(t, "/db/b")
 	s.get(t, "/nodb/b")
 	s.get(t, "/")
@@ -337,13 +338,14 @@ func TestGauges(t *testing.T) {
 	s.Drain()
 	body := scrapeText(t, m)
 	for _, want := range []string{
-		`sequins_requests_total{code="200",db="db",route="key"} 1`,
+		`sequins_requests_total{code="200",db="db",route="key"} 2`,
+		`sequins_block_reads_total{db="db"} 1`,
 		`sequins_requests_total{code="404",db="db",route="key"} 1`,
 		`sequins_requests_total{code="404",db="",route="key"} 1`,
 		`sequins_requests_total{code="200",db="",route="status"} 1`,
 		`sequins_requests_total{code="200",db="",route="health"} 1`,
 		`sequins_requests_total{code="400",db="",route="invalid"} 1`,
-		`sequins_response_bytes_total{db="db",route="key"} 15`,
+		`sequins_response_bytes_total{db="db",route="key"} 18`,
 		`sequins_versions{db="names",state="ACTIVE"} 1`,
 		`sequins_versions{db="names",state="BUILDING"} 1`,
 		`sequins_versions{db="broken",state="ERROR"} 1`,

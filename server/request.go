@@ -44,6 +44,7 @@ type request struct {
 	buf     []byte // holds what of the target had to be decoded
 	etag    []byte
 	scratch blocks.Scratch
+	reads   uint64      // of scratch, that have been counted
 	query   proxy.Query // what peers are asked
 }
 
@@ -74,6 +75,10 @@ func (r *request) end() {
 	d := time.Since(r.start)
 	s.opts.Metrics.End(r.stripe)
 	r.counts.Done(r.stripe, r.code, d, r.bytes)
+	if n := r.scratch.Reads(); n != r.reads {
+		r.counts.Read(r.stripe, n-r.reads)
+		r.reads = n
+	}
 	if r.logged {
 		s.log.write(r, d)
 	}
