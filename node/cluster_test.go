@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ type testCluster struct {
 	mu         sync.Mutex
 	peers      map[string][]int // partitions that one peer holds, by version
 	owned      []int            // nil: all
+	surplus    []int            // what others have taken over
 	advertised map[string][]int
 	changes    chan struct{}
 }
@@ -37,9 +39,16 @@ func (c *testCluster) Follow(context.Context, string, string) {}
 
 func (c *testCluster) Forget(db, v string) {}
 
-func (c *testCluster) Surplus(db, v string, held []bool) []int { return nil }
+// Surplus is those of c.surplus that the node holds.
+func (c *testCluster) Surplus(db, v string, held []bool) []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.surplus), func(p int) bool { return !held[p] })
+}
 
 func (c *testCluster) Owned(db, v string, held []bool) []int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.owned != nil {
 		return c.owned
 	}
@@ -96,6 +105,15 @@ func (c *testCluster) Changes() <-chan struct{} { return c.changes }
 func (c *testCluster) hold(v string, partitions ...int) {
 	c.mu.Lock()
 	c.peers[v] = partitions
+	c.mu.Unlock()
+	wake(c.changes)
+}
+
+// take says that others have taken over partitions, of three.
+func (c *testCluster) take(partitions ...int) {
+	c.mu.Lock()
+	c.surplus = partitions
+	c.owned = slices.DeleteFunc([]int{0, 1, 2}, func(p int) bool { return slices.Contains(partitions, p) })
 	c.mu.Unlock()
 	wake(c.changes)
 }
@@ -182,6 +200,45 @@ func TestOldVersionLingers(t *testing.T) {
 		if by("1") || len(c.has("1")) != 0 || f.onDisk("fruit") != "2" {
 			t.Errorf("it stays on: by name %v, advertised %v, on disk %s", by("1"), c.has("1"), f.onDisk("fruit"))
 		}
+	})
+}
+
+// TestGivenUpPartitionsLinger: others are told at once of a partition that is not
+// needed any more, and those who have not heard it are answered for a while. One
+// that is needed again stays.
+func TestGivenUpPartitionsLinger(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 3, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		n, stop := f.follow(func(o *Options) { o.Cluster, o.VersionRemoveTimeout = c, 10*time.Minute })
+		defer stop()
+		time.Sleep(time.Second)
+		check := func(when string, advertised, held []int) {
+			t.Helper()
+			if diff := cmp.Diff(advertised, c.has("1")); diff != "" {
+				t.Errorf("%s, advertised:\n%s", when, diff)
+			}
+			s := n.Status().DBs["fruit"].Versions["1"].Nodes["localhost"]
+			if diff := cmp.Diff(held, s.Partitions); diff != "" {
+				t.Errorf("%s, held:\n%s", when, diff)
+			}
+			if blocks, err := filepath.Glob(filepath.Join(f.store, "data", "fruit", "1", "*.block")); err != nil || len(blocks) != len(held) {
+				t.Errorf("%s, on disk: %v, %v", when, blocks, err)
+			}
+		}
+		check("at first", []int{0, 1, 2}, []int{0, 1, 2})
+		c.take(0)
+		time.Sleep(time.Minute)
+		check("0 is given up", []int{1, 2}, []int{0, 1, 2})
+		c.take(0, 2)
+		time.Sleep(8 * time.Minute)
+		check("2 is given up", []int{1}, []int{0, 1, 2})
+		time.Sleep(90 * time.Second)
+		check("0 has had its time", []int{1}, []int{1, 2})
+		c.take(0)
+		time.Sleep(time.Hour)
+		check("2 is needed again", []int{1, 2}, []int{1, 2})
 	})
 }
 

@@ -20,6 +20,9 @@ type live struct {
 	open     []bool          // partitions whose block in the store is open
 	records  []int64         // of each partition
 	bytes    []int64
+
+	released map[int]time.Time // partitions that others have taken over, and since when: see giveUp
+	waiting  bool              // for the first of them to be due
 }
 
 func (d *db) newLive(m blocks.Manifest, partitioner shard.Partitioner) *live {
@@ -32,6 +35,7 @@ func (d *db) newLive(m blocks.Manifest, partitioner shard.Partitioner) *live {
 		open:     make([]bool, m.Partitions),
 		records:  make([]int64, m.Partitions),
 		bytes:    make([]int64, m.Partitions),
+		released: make(map[int]time.Time),
 	}
 }
 
@@ -215,32 +219,6 @@ func (l *live) openBlock(dir *blocks.Dir, p int) error {
 	}
 	l.open[p], l.records[p], l.bytes[p] = true, props.Records, r.Size()
 	return nil
-}
-
-// giveUp lets go of partitions that others have taken over: they hear of it
-// first, then nothing new is answered from its block, then that is deleted.
-func (d *db) giveUp(name string) {
-	l := d.live[name]
-	if l == nil || d.loads[name] != nil {
-		return
-	}
-	surplus := d.node.o.Cluster.Surplus(d.name, name, l.v.Held())
-	if len(surplus) == 0 {
-		return
-	}
-	d.node.o.Cluster.Withdraw(d.name, name, surplus...)
-	dir, err := d.node.o.Store.Dir(d.name, name)
-	for _, p := range surplus {
-		l.v.Drop(p)
-		l.open[p], l.records[p], l.bytes[p] = false, 0, 0
-		if err == nil {
-			err = dir.RemoveBlock(p)
-		}
-	}
-	d.log.Info("partitions given up: other nodes have taken them over", "version", name, "partitions", surplus)
-	if err != nil {
-		d.log.Error("a block that is not needed any more cannot be removed", "version", name, "error", err)
-	}
 }
 
 // unopened deals with a block that cannot be opened: if it is damaged, it is

@@ -212,5 +212,6 @@ func (m loaded) tell(d *db) {
 		d.tick.Stop()
 	}
 	d.handle(ended)
+	d.giveUp(m.name) // which waits for loads
 	d.retryLater(m.name, m.err)
 }

@@ -1,0 +1,98 @@
+package node
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+)
+
+// giveUp lets go of partitions that others have taken over. It withdraws them at
+// once. But nodes that have not heard of who holds them now, as they are a moment
+// behind or cut off from ZooKeeper, know nobody else to ask: so the blocks stay
+// readable for as long as a version that was replaced does, and are deleted then.
+// What turns out to be needed here after all is advertised again.
+func (d *db) giveUp(name string) {
+	l := d.live[name]
+	if l == nil || d.loads[name] != nil {
+		return
+	}
+	cluster, now := d.node.o.Cluster, time.Now()
+	surplus := cluster.Surplus(d.name, name, l.v.Held())
+	for p := range l.released {
+		if !slices.Contains(surplus, p) {
+			delete(l.released, p)
+			if l.open[p] {
+				cluster.Advertise(d.name, name, p)
+			}
+		}
+	}
+	var fresh []int
+	for _, p := range surplus {
+		if l.released[p].IsZero() {
+			l.released[p] = now
+			fresh = append(fresh, p)
+		}
+	}
+	if len(fresh) > 0 {
+		cluster.Withdraw(d.name, name, fresh...)
+		d.log.Info("partitions given up: other nodes have taken them over", "version", name, "partitions", fresh,
+			"readable_for", d.linger())
+	}
+	d.dropReleased(name, l, now)
+}
+
+// dropReleased deletes the blocks of partitions that were given up long ago, and
+// comes back when the next ones have been.
+func (d *db) dropReleased(name string, l *live, now time.Time) {
+	next := time.Duration(-1)
+	for _, p := range slices.Sorted(maps.Keys(l.released)) {
+		if left := l.released[p].Add(d.linger()).Sub(now); left <= 0 {
+			d.drop(name, l, p)
+		} else if next < 0 || left < next {
+			next = left
+		}
+	}
+	if next < 0 || l.waiting {
+		return
+	}
+	l.waiting = true
+	d.work(func() message {
+		timer := time.NewTimer(next)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-d.ctx.Done():
+		}
+		return releaseDue{name, l}
+	})
+}
+
+// drop deletes a block. What is being read from it goes on being read.
+func (d *db) drop(name string, l *live, p int) {
+	l.v.Drop(p)
+	l.open[p], l.records[p], l.bytes[p] = false, 0, 0
+	delete(l.released, p)
+	dir, err := d.node.o.Store.Dir(d.name, name)
+	if err == nil {
+		err = dir.RemoveBlock(p)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.log.Error("a block that is not needed any more cannot be removed", "version", name, "partition", p, "error", err)
+	}
+}
+
+// releaseDue says that partitions of a version were given up long enough ago.
+type releaseDue struct {
+	name string
+	l    *live
+}
+
+// tell implements message.
+func (r releaseDue) tell(d *db) {
+	r.l.waiting = false
+	if d.live[r.name] == r.l {
+		d.giveUp(r.name)
+	}
+}
