@@ -38,9 +38,11 @@ const Override = "SEQUINS_BINARY"
 func Binary(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv(Override); path != "" {
+		build.once.Do(lookAtSources)
 		return path
 	}
 	build.once.Do(func() {
+		lookAtSources()
 		dir, err := os.MkdirTemp("", "sequins-binary-")
 		if err != nil {
 			build.err = err
@@ -53,6 +55,21 @@ func Binary(t testing.TB) string {
 		t.Fatal(build.err)
 	}
 	return build.path
+}
+
+// lookAtSources makes the program an input of the test: go test keeps in mind which files of the
+// module a test has looked at, and answers from its cache only if they are as they were.
+func lookAtSources() {
+	filepath.WalkDir(Root(), func(path string, d os.DirEntry, err error) error {
+		switch name := filepath.Base(path); {
+		case err != nil:
+		case d.IsDir() && path != Root() && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bench" || name == "docs"):
+			return filepath.SkipDir
+		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			os.Stat(path)
+		}
+		return nil
+	})
 }
 
 // Build builds cmd/sequins into a file; args are further ones to go build.
@@ -187,6 +204,7 @@ func Launch(t testing.TB, c Config) *Node {
 	}
 	go func() {
 		n.err = n.cmd.Wait()
+		fmt.Fprintf(&n.log, "%s: the process has ended: %s\n", time.Now().Format(time.RFC3339Nano), n.cmd.ProcessState)
 		close(n.done)
 	}()
 	t.Cleanup(func() {
