@@ -35,6 +35,7 @@ var house = []room{
 	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics", "internal/fsys",
 		"internal/render"}},
 	{"test/single", nil},
+	{"test/cluster", nil},
 	{"test/hdfs", nil},
 	{"test/s3", nil},
 	{"test/process", nil},

@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sequins/test/checker"
+	"sequins/test/process"
+)
+
+// A sabotage is a change to the source of the program, by which it breaks a
+// promise.
+type sabotage struct {
+	name    string
+	changes []change
+	rule    string // that the checker has to find broken
+}
+
+// A change replaces one piece of a file.
+type change struct{ file, old, new string }
+
+var sabotages = []sabotage{
+	{"nothing is broken", nil, ""},
+	{"a peer answers from the version that it serves, and says it were the one asked for", []change{
+		{"server/key.go", "set.AcquireVersion(string(asked))", "set.Acquire()"},
+		{"server/key.go", "r.get(r.db.head(s, r.handle), len(asked) > 0)",
+			"h := *r.db.head(s, r.handle)\nif len(asked) > 0 {\nh.versionValue = append([]byte(nil), asked...)\n}\nr.get(&h, len(asked) > 0)"},
+	}, "wrong answer"},
+	{"a peer answers from the version that it serves, and the answer is passed on", []change{
+		{"server/key.go", "set.AcquireVersion(string(asked))", "set.Acquire()"},
+		{"proxy/attempt.go", "if string(h.Version) != a.version {", "if false {"},
+		{"server/proxied.go", "header.SetCanonical(keyVersion, h.versionValue)", "header.SetCanonical(keyVersion, a.Header.Version)"},
+	}, "went back"},
+}
+
+// TestSabotage shows that the checker finds what it is there to find: programs that
+// are broken on purpose go through one upgrade, in which one node stays behind.
+func TestSabotage(t *testing.T) {
+	z := startZookeeper(t, 1)
+	for _, s := range sabotages {
+		t.Run(s.name, func(t *testing.T) {
+			found := upgradeWith(t, z, s.build(t))
+			rules := map[string]bool{}
+			for _, v := range found {
+				rules[v.Rule] = true
+			}
+			if s.rule == "" && len(found) > 0 || s.rule != "" && !rules[s.rule] {
+				t.Errorf("found %v; want %q", found[:min(len(found), 3)], s.rule)
+			}
+		})
+	}
+}
+
+// build builds the program with the changes, in place of which the files in the
+// tree stay as they are.
+func (s sabotage) build(t testing.TB) string {
+	t.Helper()
+	if len(s.changes) == 0 {
+		return process.Binary(t)
+	}
+	dir := t.TempDir()
+	changed := map[string]string{}
+	for _, c := range s.changes {
+		if changed[c.file] == "" {
+			b, err := os.ReadFile(filepath.Join(process.Root(), c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed[c.file] = string(b)
+		}
+		if n := strings.Count(changed[c.file], c.old); n != 1 {
+			t.Fatalf("%s holds %q %d times; this test has to follow the code", c.file, c.old, n)
+		}
+		changed[c.file] = strings.Replace(changed[c.file], c.old, c.new, 1)
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for file, text := range changed {
+		path := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[filepath.Join(process.Root(), file)] = path
+	}
+	b, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "sequins")
+	if err := process.Build(binary, "-ldflags", "-s -w", "-overlay", filepath.Join(dir, "overlay.json")); err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// upgradeWith takes a cluster of a program through an upgrade of which one node
+// does not hear for a while, and returns what its clients had to complain of.
+func upgradeWith(t testing.TB, z *zookeeper, binary string) []checker.Violation {
+	t.Helper()
+	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 8}, members: 3, replication: 2,
+		sharding: []string{"min_replication = 1"}}) // so that two can go on without the third
+	for _, m := range c.members {
+		m.config.Binary = binary
+	}
+	c.publish(t, versionName(1))
+	c.startAll(t)
+	c.waitServed(t, versionName(1))
+	c.waitWhole(t, z.look(t), versionName(1))
+	r := record(t, c, 2, versionName(1))
+	late := c.members[2]
+	late.link.refuse()
+	r.publish(t, versionName(2))
+	for _, m := range c.members[:2] {
+		m.node.WaitCurrent(t, db, versionName(2))
+	}
+	if v := late.current(t); v != versionName(1) {
+		t.Errorf("%s serves %s: this shows nothing", late.name, v)
+	}
+	late.link.allow(t)
+	c.waitServed(t, versionName(2))
+	found := r.finish()
+	slices.SortFunc(found, func(a, b checker.Violation) int { return strings.Compare(a.Rule, b.Rule) })
+	return found
+}

@@ -1,0 +1,106 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sequins/sequencefile"
+	"sequins/shard"
+)
+
+// db is the only one of most clusters.
+const db = "db"
+
+// A dataset is what a version of the db holds: keys that are always there, and
+// every tenth only in each second version.
+type dataset struct {
+	keys, partitions int
+}
+
+func (d dataset) key(i int) string { return fmt.Sprintf("key-%07d", i) }
+
+// versionName is the name of the n-th version; names sort by n.
+func versionName(n int) string { return fmt.Sprintf("v%04d", n) }
+
+// value is what a version holds for a key, which tells both.
+func (d dataset) value(key, version string) (string, bool) {
+	i, err := strconv.Atoi(strings.TrimPrefix(key, "key-"))
+	n, err2 := strconv.Atoi(strings.TrimPrefix(version, "v"))
+	if err != nil || err2 != nil || i >= d.keys {
+		return "", false
+	}
+	if i%10 == 9 && (i/10+n)%2 == 0 {
+		return "", false
+	}
+	return version + "/" + key, true
+}
+
+// partition is where a key belongs.
+func (d dataset) partition(key string) int { return shard.String.Partition([]byte(key), d.partitions) }
+
+// publish writes a version under a temporary name and renames it, as a careful
+// job does: file i holds partition i, sorted.
+func (d dataset) publish(t testing.TB, source, version string) {
+	t.Helper()
+	dir := filepath.Join(source, db)
+	tmp := filepath.Join(dir, "_"+version)
+	if err := os.MkdirAll(tmp, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	byPartition := make([][]string, d.partitions)
+	for i := range d.keys {
+		key := d.key(i)
+		if _, there := d.value(key, version); there {
+			p := d.partition(key)
+			byPartition[p] = append(byPartition[p], key)
+		}
+	}
+	var errs []error
+	for p, keys := range byPartition {
+		errs = append(errs, d.writeFile(filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)), version, keys))
+	}
+	errs = append(errs, os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(dir, version)))
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d dataset) writeFile(path, version string, keys []string) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		value, _ := d.value(key, version)
+		if err := w.Append([]byte(key), []byte(value)); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// roundRobin is the assignment of the design, written down once more: the list of
+// partitions in order, each replication times; shard ids in sorted order; position
+// i goes to shard i mod n. It gives the partitions of each shard.
+func roundRobin(shards []string, partitions, replication int) map[string][]int {
+	shards = slices.Sorted(slices.Values(shards))
+	held := map[string][]int{}
+	for i := range partitions * replication {
+		s, p := shards[i%len(shards)], i/replication
+		if !slices.Contains(held[s], p) {
+			held[s] = append(held[s], p)
+		}
+	}
+	return held
+}

@@ -1,0 +1,278 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"sequins/test/checker"
+	"sequins/test/process"
+)
+
+// A nemesis disturbs a cluster. All that it does is drawn from its seed; how long
+// the cluster takes to recover is not, so that a second run with the same seed is
+// only much like the first.
+//
+// It goes by rounds. In each, something may happen to ZooKeeper or to the ways
+// there, something to the members, and a version is published, in any order;
+// after a while all is mended, in any order, too. A careful nemesis never touches
+// a member before every partition of every version that is being served has all
+// of its replicas again, and then only one, so that no request may fail but those
+// of the member itself. A careless one knows no such limits.
+type nemesis struct {
+	t        testing.TB
+	c        *cluster
+	r        *recording
+	rng      *rand.Rand
+	look     *look
+	version  int // the newest that was published
+	careless bool
+}
+
+// A fault is something that can be done and undone.
+type fault struct {
+	name     string
+	do, undo func()
+}
+
+var noFault = fault{"nothing", func() {}, func() {}}
+
+// round does what a round is, and publishes a version.
+func (n *nemesis) round() {
+	n.t.Helper()
+	faults := []fault{n.zookeeperFault()}
+	if n.careless {
+		for range 1 + n.rng.IntN(len(n.c.members)) {
+			faults = append(faults, n.memberFault(n.pick()))
+		}
+	} else {
+		faults = append(faults, n.memberFault(n.pick()))
+	}
+	faults = append(faults, fault{"publish", n.publish, func() {}})
+	n.rng.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+	for _, f := range faults {
+		n.say("do: " + f.name)
+		f.do()
+		n.wait(600 * time.Millisecond)
+	}
+	if n.rng.IntN(4) == 0 {
+		n.hold(sessionTimeout + time.Second) // sessions expire
+	} else {
+		n.wait(time.Second)
+	}
+	n.rng.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+	for _, f := range faults {
+		n.say("undo: " + f.name)
+		f.undo()
+		n.wait(600 * time.Millisecond)
+	}
+}
+
+// say writes a line into the history.
+func (n *nemesis) say(what string) { n.r.note(checker.Fault, nil, what) }
+
+// wait lets things be as they are for up to d.
+func (n *nemesis) wait(d time.Duration) { n.hold(time.Duration(n.rng.Int64N(int64(d)))) }
+
+func (n *nemesis) hold(d time.Duration) { time.Sleep(d) }
+
+func (n *nemesis) pick() *member { return n.c.members[n.rng.IntN(len(n.c.members))] }
+
+// some are a few of the members, or all.
+func (n *nemesis) some() []*member {
+	var some []*member
+	for _, i := range n.rng.Perm(len(n.c.members))[:1+n.rng.IntN(len(n.c.members))] {
+		some = append(some, n.c.members[i])
+	}
+	return some
+}
+
+func (n *nemesis) publish() {
+	n.version++
+	n.r.publish(n.t, versionName(n.version))
+}
+
+// zookeeperFault is one of those that must not be felt by anybody who reads.
+func (n *nemesis) zookeeperFault() fault {
+	some := n.some()
+	each := func(name string, do, undo func(m *member)) fault {
+		f := fault{name: name,
+			do: func() {
+				for _, m := range some {
+					do(m)
+				}
+			},
+			undo: func() {
+				for _, m := range some {
+					undo(m)
+				}
+			}}
+		for _, m := range some {
+			f.name += " " + m.name
+		}
+		return f
+	}
+	servers := len(n.c.zk.servers)
+	switch one := n.rng.IntN(servers); n.rng.IntN(7) {
+	case 0:
+		return each("refused by ZooKeeper", func(m *member) { m.link.refuse() }, func(m *member) { m.link.allow(n.t) })
+	case 1:
+		return each("not heard by ZooKeeper", func(m *member) { m.link.hold(n.t) }, func(m *member) { m.link.release() })
+	case 2:
+		return each("cut off from ZooKeeper", func(m *member) { m.host.lose(n.t, zookeeperIP) }, func(m *member) { m.host.find(n.t, zookeeperIP) })
+	case 3:
+		return fault{fmt.Sprintf("kill server %d of ZooKeeper", one), func() { n.c.zk.kill(n.t, one) }, func() { n.c.zk.restart(n.t, one) }}
+	case 4:
+		return fault{"kill all servers of ZooKeeper", func() { n.c.zk.killAll(n.t) }, func() { n.c.zk.restartAll(n.t) }}
+	case 5:
+		return fault{"end all sessions of ZooKeeper", func() { n.c.zk.expire(n.t) }, func() {}}
+	}
+	return noFault
+}
+
+// memberFault is something that a member does not survive, or cannot answer in.
+// It does nothing if another fault has hold of the member.
+func (n *nemesis) memberFault(m *member) fault {
+	f := n.faultOf(m)
+	do, undo, done := f.do, f.undo, false
+	f.do = func() {
+		if done = m.up && !m.paused && !m.cut; done {
+			do()
+		}
+	}
+	f.undo = func() {
+		if done {
+			undo()
+		}
+	}
+	return f
+}
+
+func (n *nemesis) faultOf(m *member) fault {
+	switch n.rng.IntN(6) {
+	case 0:
+		return fault{"kill " + m.name, func() { n.kill(m) }, func() { n.start(m) }}
+	case 1:
+		return fault{"terminate " + m.name, func() { n.terminate(m) }, func() { n.start(m) }}
+	case 2:
+		return fault{"kill and restart " + m.name, func() { n.kill(m); n.start(m) }, func() {}}
+	case 3:
+		return fault{"pause " + m.name, func() { n.pause(m) }, func() { n.resume(m) }}
+	case 4:
+		return fault{"isolate " + m.name, func() { n.isolate(m) }, func() { n.unite(m) }}
+	}
+	other := n.pick()
+	if other == m {
+		return noFault
+	}
+	name := fmt.Sprintf("separate %s and %s", m.name, other.name)
+	return fault{name, func() { cut(n.t, m.host, other.host); m.cut = true }, func() { join(n.t, m.host, other.host); m.cut = false }}
+}
+
+func (n *nemesis) kill(m *member) {
+	n.r.note(checker.Down, m, "kill")
+	m.kill()
+}
+
+func (n *nemesis) terminate(m *member) {
+	n.r.note(checker.Down, m, "terminate")
+	m.terminate(n.t)
+}
+
+func (n *nemesis) start(m *member) {
+	n.r.note(checker.Start, m, "")
+	m.start(n.t)
+	n.r.note(checker.Up, m, "")
+}
+
+func (n *nemesis) pause(m *member) {
+	n.r.note(checker.Pause, m, "")
+	m.pause(n.t)
+}
+
+func (n *nemesis) resume(m *member) {
+	m.resume(n.t)
+	n.r.note(checker.Resume, m, "")
+}
+
+// isolate cuts a member off from all others. Its clients may be told so.
+func (n *nemesis) isolate(m *member) {
+	n.r.note(checker.Unsafe, m, "isolated")
+	m.cut = true
+	for _, other := range n.c.members {
+		if other != m {
+			cut(n.t, m.host, other.host)
+		}
+	}
+}
+
+func (n *nemesis) unite(m *member) {
+	for _, other := range n.c.members {
+		if other != m {
+			join(n.t, m.host, other.host)
+		}
+	}
+	m.cut = false
+}
+
+// recover waits until the faults of a round have left no trace: every member that
+// serves a version finds all replicas of it, and knows where they are.
+func (n *nemesis) recover() {
+	n.t.Helper()
+	reason := ""
+	process.Eventually(n.t, "the cluster is whole again", func() bool {
+		if next := n.broken(); next != reason {
+			reason = next
+			n.say("not whole: " + reason)
+		}
+		return reason == ""
+	})
+	for _, m := range n.c.members {
+		n.r.note(checker.Safe, m, "")
+	}
+	n.r.note(checker.Safe, nil, "")
+}
+
+// broken says what is not as it should be, "" if nothing.
+func (n *nemesis) broken() string {
+	versions := map[string]bool{}
+	for _, m := range n.c.live() {
+		version, s := m.unsettled(n.t)
+		if s != "" {
+			return m.name + " " + s
+		}
+		versions[version] = true
+	}
+	for version := range versions {
+		if s := n.c.lacks(n.t, n.look, version); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// unsettled says what a member waits for, as it sees things; or that it serves a
+// version which has all replicas.
+func (m *member) unsettled(t testing.TB) (serves, what string) {
+	t.Helper()
+	version, s := m.current(t), m.status(t)
+	v, known := s.DBs[db].Versions[version]
+	switch {
+	case version == "" || !known:
+		return "", "serves nothing"
+	case !s.ZooKeeper.Connected || s.ZooKeeper.Pending > 0:
+		return "", fmt.Sprintf("is not done with ZooKeeper: %+v", s.ZooKeeper)
+	case v.Missing+v.Underreplicated > 0:
+		return "", fmt.Sprintf("serves %s and knows too few replicas: %v", version, v.Histogram)
+	}
+	return version, ""
+}
+
+// calm waits until every member serves the newest version.
+func (n *nemesis) calm() {
+	n.t.Helper()
+	newest := versionName(n.version)
+	n.r.Note(checker.Event{Kind: checker.Calm, Version: newest})
+	n.c.waitServed(n.t, newest)
+}

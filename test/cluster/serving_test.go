@@ -1,0 +1,168 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"sequins/test/process"
+)
+
+// TestServing has five nodes share a version of 64 partitions, and asks each for
+// everything.
+func TestServing(t *testing.T) {
+	z := startZookeeper(t, 1)
+	c := newCluster(t, z, settings{
+		data: dataset{keys: *allKeys, partitions: 64}, members: 5, replication: 2,
+	})
+	version := versionName(1)
+	c.publish(t, version)
+	c.startAll(t)
+	c.waitServed(t, version)
+	c.waitWhole(t, z.look(t), version)
+
+	held := roundRobin(c.names(), c.data.partitions, c.replication)
+	t.Run("each node holds what the formula says", func(t *testing.T) {
+		for _, m := range c.members {
+			m.waitHeld(t, version, held[m.name])
+		}
+	})
+	t.Run("peers answer by version", func(t *testing.T) { testPeerRequests(t, c, version, held) })
+	t.Run("every key from every node", func(t *testing.T) { testEveryKey(t, c, version, held) })
+	t.Run("a router holds nothing and serves everything", func(t *testing.T) { testRouter(t, c, version) })
+}
+
+// names are the members' shard ids.
+func (c *cluster) names() []string {
+	var names []string
+	for _, m := range c.members {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// ofEach gives a key of each partition.
+func (d dataset) ofEach(version string) []string {
+	keys := make([]string, d.partitions)
+	for i := range d.keys {
+		if key := d.key(i); keys[d.partition(key)] == "" {
+			if _, there := d.value(key, version); there {
+				keys[d.partition(key)] = key
+			}
+		}
+	}
+	return keys
+}
+
+// testPeerRequests asks every node for a key of every partition as a peer would:
+// it answers from what it holds, and never asks somebody else.
+func testPeerRequests(t *testing.T, c *cluster, version string, held map[string][]int) {
+	for _, m := range c.members {
+		for p, key := range c.data.ofEach(version) {
+			want := 501
+			if slices.Contains(held[m.name], p) {
+				want = 200
+			}
+			for _, name := range []string{version, "true"} {
+				r := m.node.Get(t, "/"+db+"/"+key+"?proxy="+name)
+				value, _ := c.data.value(key, version)
+				if r.Code != want || want == 200 && (string(r.Body) != value || r.Version() != version) {
+					t.Errorf("%s, partition %d, ?proxy=%s: %d of version %q: %q", m.name, p, name, r.Code, r.Version(), r.Body)
+				}
+			}
+			if r := m.node.Get(t, "/"+db+"/"+key+"?proxy="+versionName(0)); r.Code != 501 {
+				t.Errorf("%s, a version that does not exist: %d", m.name, r.Code)
+			}
+		}
+	}
+}
+
+// testEveryKey reads each key from each node. Connections between nodes stay open
+// for the next request.
+func testEveryKey(t *testing.T, c *cluster, version string, held map[string][]int) {
+	const workers = 4 // for each node
+	before := map[*member]int{}
+	for _, m := range c.members {
+		before[m] = m.host.dialled(t)
+	}
+	holders := c.holders(held)
+	var wg sync.WaitGroup
+	for _, m := range c.members {
+		for w := range workers {
+			wg.Go(func() {
+				client := m.node.Client()
+				defer client.Close()
+				for i := w; i < c.data.keys; i += workers {
+					if err := c.expect(client, m, c.data.key(i), version, holders); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for _, m := range c.members {
+		// Every worker may need a connection to each of the four others.
+		if n, most := m.host.dialled(t)-before[m], 2*workers*(len(c.members)-1); n > most {
+			t.Errorf("%s began %d connections for %d keys, want at most %d", m.name, n, c.data.keys, most)
+		}
+	}
+}
+
+// holders are the addresses of the members that hold each partition.
+func (c *cluster) holders(held map[string][]int) [][]string {
+	holders := make([][]string, c.data.partitions)
+	for _, m := range c.members {
+		for _, p := range held[m.name] {
+			holders[p] = append(holders[p], m.addr())
+		}
+	}
+	return holders
+}
+
+// expect asks a member for a key, and looks where the answer comes from if the
+// holders of each partition are given.
+func (c *cluster) expect(client *process.Client, m *member, key, version string, holders [][]string) error {
+	r, err := client.Get("/" + db + "/" + key)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", m.name, key, err)
+	}
+	value, there := c.data.value(key, version)
+	switch {
+	case r.Version() != version, there && (r.Code != 200 || string(r.Body) != value), !there && r.Code != 404:
+		return fmt.Errorf("%s: %s: %d of version %q: %.100q", m.name, key, r.Code, r.Version(), r.Body)
+	case holders == nil:
+		return nil
+	}
+	by, at := r.Header.Get("X-Sequins-Proxied-To"), holders[c.data.partition(key)]
+	if local := slices.Contains(at, m.addr()); local && by != "" || !local && !slices.Contains(at, by) {
+		return fmt.Errorf("%s: %s is held by %v and came from %q", m.name, key, at, by)
+	}
+	return nil
+}
+
+// testRouter adds a node that takes no partitions.
+func testRouter(t *testing.T, c *cluster, version string) {
+	router := c.add(t, `role = "router"`)
+	defer func() { c.members = slices.DeleteFunc(c.members, func(m *member) bool { return m == router }) }()
+	router.start(t)
+	router.node.WaitCurrent(t, db, version)
+	client := router.node.Client()
+	defer client.Close()
+	for i := 0; i < c.data.keys; i += 1 + c.data.keys/5000 {
+		if err := c.expect(client, router, c.data.key(i), version, c.holders(roundRobin(c.names()[:5], c.data.partitions, c.replication))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p := router.holds(t, version); len(p) > 0 {
+		t.Errorf("the router holds %v", p)
+	}
+	for _, name := range c.zk.look(t).names(t, "/"+c.name+"/v1/nodes") {
+		if strings.Contains(name, router.addr()) {
+			t.Errorf("the router is among the nodes that hold data: %s", name)
+		}
+	}
+}
