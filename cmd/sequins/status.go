@@ -151,7 +151,11 @@ type nodeStatus struct {
 	Healthy     bool                `json:"healthy"`
 	Health      string              `json:"health"`
 	SourceError string              `json:"source_error"`
+	Problems    []string            `json:"problems"`
 	Warnings    []string            `json:"warnings"`
+	ZooKeeper   struct {
+		Error string `json:"error"`
+	} `json:"zookeeper"`
 }
 
 type dbStatus struct {
@@ -281,11 +285,14 @@ func (st *nodeStatus) print(out io.Writer, base string, now time.Time) error {
 	if _, err := fmt.Fprintf(out, "%s\n%s\n", strings.Join(head, ", "), plain(st.Health)); err != nil {
 		return err
 	}
-	notes := st.Warnings
+	var notes []string
 	if st.SourceError != "" {
-		notes = append([]string{"source: " + st.SourceError}, notes...)
+		notes = append(notes, "source: "+st.SourceError)
 	}
-	for _, note := range notes {
+	if st.ZooKeeper.Error != "" {
+		notes = append(notes, "ZooKeeper: "+st.ZooKeeper.Error)
+	}
+	for _, note := range slices.Concat(notes, st.Problems, st.Warnings) {
 		if _, err := fmt.Fprintln(out, plain(note)); err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func TestStatusTable(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	st := nodeStatus{
 		Node: "n1:9599", Build: "v2.0.0", StartedAt: now.Add(-3 * time.Hour), Health: "Serving 1 of 3 databases.",
-		SourceError: "no such host\x1b[31m", Warnings: []string{`the directory "healthz" cannot be a db`},
+		Problems: []string{"n2:9599 has replication 3, this node 2"}, SourceError: "no such host\x1b[31m", Warnings: []string{`the directory "healthz" cannot be a db`},
 		DBs: map[string]dbStatus{
 			"empty": {Error: "there are no versions in the source"},
 			"words": {Versions: map[string]versionStatus{
@@ -108,6 +108,7 @@ func TestStatusTable(t *testing.T) {
 			}},
 		},
 	}
+	st.ZooKeeper.Error = "connection refused"
 	loading := versionAtOne{State: "BUILDING", Detail: "loading"}
 	loading.Progress = &struct {
 		Bytes     int64     `json:"bytes"`
@@ -122,6 +123,8 @@ func TestStatusTable(t *testing.T) {
 	want := `http://n1:9599, sequins v2.0.0, up for 3 h 0 min
 Serving 1 of 3 databases.
 source: no such host\x1b[31m
+ZooKeeper: connection refused
+n2:9599 has replication 3, this node 2
 the directory "healthz" cannot be a db
 DATABASE  VERSION  STATE     PARTITIONS  RECORDS    SIZE       DATA FROM
 birds     7        BUILDING  0 of 8      -          -          -                 45%, about 2 min left, loading
