@@ -28,15 +28,13 @@ type BatchScratch struct {
 
 // batchKey is where the lookup of one key stands.
 type batchKey struct {
-	index      int // of the key in the batch
-	hash       uint64
-	fence      uint64
-	page       int // the first page that may be behind the key's, then the key's
-	width      int // how many pages from there on may be behind it
-	tie        bool
-	stored     []byte // the page in the map
-	records    page
-	candidates candidates
+	index  int // of the key in the batch
+	hash   uint64
+	fence  uint64
+	page   int // the first page that may be behind the key's, then the key's
+	width  int // how many pages from there on may be behind it
+	tie    bool
+	stored []byte // the page in the map
 }
 
 // GetBatch looks many keys up and sets results[i] for keys[i]; results must be as long as keys.
@@ -60,27 +58,19 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	for i := range left {
 		s.touched ^= left[i].stored[0] ^ left[i].stored[min(64, len(left[i].stored)-1)]
 	}
-	left = r.pageBatch(keys, results, s, left)
 	for i := range left {
-		b := &left[i]
-		if b.candidates = b.records.candidates(b.hash, 0); b.candidates.any() {
-			s.touchEnds(b.records.bytes(b.candidates.first()))
-		}
+		s.touched ^= touchRecord(left[i].stored, left[i].hash)
 	}
 	for i := range left {
 		b := &left[i]
-		v, found, err := b.records.find(keys[b.index], b.hash)
-		if err != nil {
-			err = r.corrupt(b.page, r.index.entries[b.page].location.offset(), err)
+		key := keys[b.index]
+		start, end, absent := findRecord(b.stored, key, b.hash)
+		switch {
+		case end > 0:
+			results[b.index] = Result{Value: Value{small: b.stored[start:end:end]}, Found: true}
+		case !absent:
+			results[b.index] = r.getCopy(key, s)
 		}
-		results[b.index] = Result{Value{small: v}, found, err}
-	}
-}
-
-// touchEnds brings in the cache lines at both ends of a record.
-func (s *BatchScratch) touchEnds(record []byte) {
-	if len(record) > 0 {
-		s.touched ^= record[0] ^ record[len(record)-1]
 	}
 }
 
@@ -140,25 +130,6 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 		}
 		b.stored = r.mapped(r.index.entries[b.page].location)
 		rest = append(rest, *b)
-	}
-	return rest
-}
-
-// pageBatch reads the heads of the pages. It answers at once for keys whose page is that of a large
-// value; the others are left.
-func (r *Reader) pageBatch(keys [][]byte, results []Result, s *BatchScratch, left []batchKey) []batchKey {
-	rest := left[:0]
-	for i := range left {
-		b := &left[i]
-		payload := b.stored[:len(b.stored)-trailerSize]
-		var err error
-		if !isLarge(payload) {
-			if b.records, err = parsePage(payload); err == nil {
-				rest = append(rest, *b)
-				continue
-			}
-		}
-		results[b.index] = r.getCopy(keys[b.index], s)
 	}
 	return rest
 }

@@ -37,13 +37,9 @@ func searchRecord(p unsafe.Pointer, size int, key unsafe.Pointer, length int, pa
 	if uint(n-1) >= fastRecords { // 0 is a large value
 		return 0, 0, false
 	}
-	// The match of record 8·w+b is bit 8·b+w: it need not be in order.
-	mask := marks(p, 2, pattern)>>7 | marks(p, 10, pattern)>>6 | marks(p, 18, pattern)>>5 | marks(p, 26, pattern)>>4 |
-		marks(p, 34, pattern)>>3 | marks(p, 42, pattern)>>2 | marks(p, 50, pattern)>>1 | marks(p, 58, pattern)
 	damaged := 0
-	for ; mask != 0; mask &= mask - 1 {
-		bit := bits.TrailingZeros64(mask)
-		i := bit&7<<3 + bit>>3
+	for mask := matches(p, pattern); mask != 0; mask &= mask - 1 {
+		i := recordOf(mask)
 		ends := unsafe.Add(p, n+2*i)
 		from, end := load16(ends, 0)&(-i>>63)+3*n+1, load16(ends, 2)+3*n
 		if i == n-1 {
@@ -60,6 +56,36 @@ func searchRecord(p unsafe.Pointer, size int, key unsafe.Pointer, length int, pa
 		damaged |= short &^ none
 	}
 	return 0, 0, damaged == 0
+}
+
+// touchRecord reads the beginning and the end of the record that findRecord will probably find, so that they
+// are in the cache by then.
+func touchRecord(stored []byte, hash uint64) byte {
+	if len(stored) < fastPage+trailerSize {
+		return 0
+	}
+	p := unsafe.Pointer(unsafe.SliceData(stored))
+	n := load16(p, 0)
+	mask := matches(p, uint64(fingerprint(hash))*lowBits)
+	if n > fastRecords || mask == 0 {
+		return 0
+	}
+	i := recordOf(mask)
+	ends, last := unsafe.Add(p, n+2*i), len(stored)-1
+	start, end := min(load16(ends, 0)&(-i>>63)+3*n, last), min(load16(ends, 2)+3*n, last)
+	return *(*byte)(unsafe.Add(p, start)) ^ *(*byte)(unsafe.Add(p, end))
+}
+
+// matches says where the first 64 bytes of the fingerprints are those of pattern, as bits that recordOf reads.
+func matches(p unsafe.Pointer, pattern uint64) uint64 {
+	return marks(p, 2, pattern)>>7 | marks(p, 10, pattern)>>6 | marks(p, 18, pattern)>>5 | marks(p, 26, pattern)>>4 |
+		marks(p, 34, pattern)>>3 | marks(p, 42, pattern)>>2 | marks(p, 50, pattern)>>1 | marks(p, 58, pattern)
+}
+
+// recordOf is the record of the lowest bit of mask: bit 8·b+w is that of record 8·w+b.
+func recordOf(mask uint64) int {
+	bit := bits.TrailingZeros64(mask)
+	return bit&7<<3 + bit>>3
 }
 
 // marks marks the bytes that are those of pattern.
