@@ -6,10 +6,10 @@
 // what is not sorted with [Sorter], gives ascending records to [Writer], and publishes each
 // finished block under its final name, where it never changes again.
 //
-// A request passes through [Reader.Get]: the filter turns away keys that are not there, the index
-// in memory names the one page that can hold the key, the page is read once (through the map
-// where it is known to be in memory, with pread where it is not), and the record is found by its
-// one-byte fingerprint without decoding those before it.
+// A request passes through [Reader.Get]: the index in memory names the one page that can hold the key. A
+// page that is known to be in memory is searched in the map, by the one-byte fingerprints of its
+// records. Of any other the filter says first whether the key may be there at all, and then it is read
+// once, with pread, and checked.
 //
 // docs/FORMAT.md describes the format byte by byte.
 package blocks
