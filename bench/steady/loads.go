@@ -47,9 +47,7 @@ func (r *run) loads() error {
 	}
 	c := &r.env.Checks
 	of := ", " + r.where()
-	if !*oneCPU {
-		c.AtMost("worst p99 while loading / worst p99 idle"+of, t.Ratio(rowLoading, rowIdle, worst), 2.5)
-	}
+	c.AtMost("worst p99 while loading / worst p99 idle"+of, t.Ratio(rowLoading, rowIdle, worst), 2.5)
 	c.AtLeast("speed of a load with GETs / without"+of, t.Ratio(rowLoading, rowQuiet, speed), 0.6)
 	c.Zero("failures while loading"+of, t.Max(rowLoading, failures))
 	t.Note("The worst second of each phase; %v after the switch, when the old version is removed, belong to the load.", afterSwitch)
