@@ -111,9 +111,9 @@ func (r *request) explain(proxied bool) {
 				lap(&e.Microseconds.Peers)
 			}
 		}
+		e.Microseconds.Total = micros(time.Since(r.start))
 		r.explainPlace(e, err)
 	}
-	e.Microseconds.Total = micros(time.Since(r.start))
 	if e.Status == http.StatusNotFound {
 		e.Error = "no such key"
 	}

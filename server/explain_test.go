@@ -31,7 +31,7 @@ func explainOf(t *testing.T, s *running, target string) Explanation {
 		t.Fatalf("%s: %v in %s", target, err, got.body)
 	}
 	m := e.Microseconds
-	if sum := m.Version + m.Partition + m.Block + m.Peers; m.Total <= 0 || sum > m.Total+0.5 || m.Block < 0 {
+	if sum := m.Version + m.Partition + m.Block + m.Peers; (m.Total <= 0) != (e.Partitions == 0) || e.Partitions > 0 && sum > m.Total+0.5 || m.Block < 0 {
 		t.Errorf("%s: the times of the steps: %+v", target, m)
 	}
 	return e

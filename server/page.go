@@ -1,7 +1,9 @@
 package server
 
 import (
-	_ "embed" // page.html
+	"crypto/sha256"
+	_ "embed" // page.html, page.css, page.js
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"maps"
@@ -13,15 +15,36 @@ import (
 //go:embed page.html
 var pageSource string
 
+//go:embed page.css
+var pageStyle string
+
+//go:embed page.js
+var pageScript string
+
+// pagePolicy lets the page use nothing but its own style and script, and ask
+// nobody but this node.
+var pagePolicy = "default-src 'none'; style-src " + digest(pageStyle) + "; script-src " + digest(pageScript) +
+	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// digest names an inline style or script in a Content-Security-Policy.
+func digest(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// page is what page.html shows: everything is text already.
+// page is what page.html shows: everything is text already. page.js takes over
+// where there are scripts, shows more, and keeps it up to date.
 type page struct {
+	Style  template.CSS
+	Script template.JS
+
 	Level, Headline string
 	Notes           []string
 	DBs             []dbView
-	Only            bool // one db of several may be shown
-	Refresh         bool // something is moving
+	Only            string // the only db that is shown, "" for all
+	Refresh         bool   // something is moving
 	Node, Build     string
 	Source, Up, Now string
 }
@@ -50,7 +73,7 @@ type nodeView struct{ Name, State, Level, Summary string }
 
 // newPage lays out a status: of the whole node, or of one db.
 func newPage(st Status, level, only string, now time.Time) page {
-	p := page{Level: level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only != "", Now: now.UTC().Format(time.DateTime)}
+	p := page{Level: level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only, Now: now.UTC().Format(time.DateTime)}
 	if !st.StartedAt.IsZero() {
 		p.Up = ago(now.Sub(st.StartedAt))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -162,7 +163,7 @@ func (s *Server) complete(st *Status) (level string) {
 	}
 	ready, reason := s.catalog.Ready()
 	level, st.Health = st.health(ready, oneLine(reason))
-	st.Healthy = level == levelGood
+	st.Level, st.Healthy = level, level == levelGood
 	return level
 }
 
@@ -273,7 +274,9 @@ func (s *Server) html(w http.ResponseWriter, r *http.Request, st Status, level, 
 		return false
 	}
 	var b strings.Builder
-	if err := pageTemplate.Execute(&b, newPage(st, level, only, time.Now())); err != nil {
+	p := newPage(st, level, only, time.Now())
+	p.Style, p.Script = template.CSS(pageStyle), template.JS(pageScript) //nolint:gosec // they are our own
+	if err := pageTemplate.Execute(&b, p); err != nil {
 		s.trouble("rendering the status page", "error", err)
 		text(w, http.StatusInternalServerError, "the status page cannot be rendered")
 		return true
@@ -282,7 +285,7 @@ func (s *Server) html(w http.ResponseWriter, r *http.Request, st Status, level, 
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Accept")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	fmt.Fprint(w, b.String()) //nolint:errcheck // the client has gone
 	return true

@@ -38,6 +38,8 @@ type Status struct {
 	Healthy bool `json:"healthy"`
 	// Health says the same in a line for people, and if not, what is wrong.
 	Health string `json:"health"`
+	// Level sums it up for a colour: good, warn or bad. The server fills it in.
+	Level string `json:"level"`
 	// Draining: the node is shutting down. The server fills it in.
 	Draining bool `json:"draining,omitempty"`
 	// Source is what a person would type to see the source.
