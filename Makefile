@@ -83,12 +83,12 @@ $(GOLANGCI):
 	GOBIN=$(CURDIR)/.cache $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .cache/golangci-lint $@
 
-# What the tests need beside Go: a C compiler for the race detector, Java for the real Hadoop, and what looks
-# into packages and units.
+# What the tests need beside Go: a C compiler for the race detector, Java for the real Hadoop, a browser and what
+# drives it, and what looks into packages and units.
 tools:
 	@need=""; \
 	  for pair in gcc:build-essential javac:openjdk-17-jdk-headless mvn:maven \
-	      rpm:rpm strace:strace curl:curl systemd-analyze:systemd; do \
+	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl systemd-analyze:systemd; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
 	  if [ -n "$$need" ]; then \

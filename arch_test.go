@@ -36,6 +36,7 @@ var house = []room{
 		"internal/render"}},
 	{"test/single", nil},
 	{"test/cluster", nil},
+	{"test/browser", nil},
 	{"test/hdfs", nil},
 	{"test/s3", nil},
 	{"test/process", nil},

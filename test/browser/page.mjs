@@ -1,0 +1,191 @@
+// One scenario over the status page: node page.mjs SCENARIO URL CHROMIUM SCREENSHOTS. Exits with 1 and says why
+// if the page does not show what it should.
+import assert from 'node:assert/strict';
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {createInterface} from 'node:readline';
+import {chromium} from 'playwright-core';
+
+const [scenario, url, executablePath, shots] = process.argv.slice(2);
+const answers = createInterface({input: process.stdin})[Symbol.asyncIterator]();
+
+// act asks the test for something, and waits until it is done.
+async function act(what) {
+  console.log('> ' + what);
+  await answers.next();
+}
+
+const profile = await mkdtemp(join(tmpdir(), 'sequins-browser-'));
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath, headless: true, viewport: {width: 1100, height: 800},
+  args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync'],
+});
+context.setDefaultTimeout(30000);
+
+// A page and all that it complains of: nothing may.
+const complaints = [];
+async function open(path) {
+  const page = await context.newPage();
+  page.on('console', m => { if (m.type() === 'error') complaints.push(m.text()); });
+  page.on('pageerror', e => complaints.push(e.message));
+  page.on('request', r => { if (!r.url().startsWith(url) && !r.url().startsWith('data:')) complaints.push('asks ' + r.url()); });
+  await page.goto(url + path);
+  return page;
+}
+
+// shoot takes the screenshots, and looks whether all of the page fits a phone.
+async function shoot(page, name) {
+  for (const [suffix, colorScheme, width] of [['light', 'light', 1100], ['dark', 'dark', 1100], ['phone', 'light', 380]]) {
+    await page.emulateMedia({colorScheme});
+    await page.setViewportSize({width, height: 800});
+    await page.screenshot({path: join(shots, `${name}-${suffix}.png`), fullPage: true});
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= width, `${name}: ${wide} pixels wide in a window of ${width}`);
+  }
+  await page.setViewportSize({width: 1100, height: 800});
+}
+
+const has = (page, selector, text) => page.locator(selector, {hasText: text}).first().waitFor();
+const text = (page, selector) => page.locator(selector).first().innerText();
+
+async function lookUp(page, db, key) {
+  await page.selectOption('#db', db);
+  await page.fill('#key', key);
+  await page.press('#key', 'Enter');
+  await page.locator('#answer dl, #answer p').first().waitFor();
+}
+
+const scenarios = {
+  async healthy() {
+    const page = await open('/');
+    await has(page, 'h1.good', 'Serving 2 databases.');
+    await has(page, 'section[data-name=words]', '20,000');
+    assert.equal(await page.locator('section[data-name]').count(), 2);
+    const cells = await page.locator('section[data-name=users] svg *').count();
+    assert.ok(cells < 40, `${cells} elements for 200 partitions`);
+
+    // A key is looked up with the keyboard alone.
+    await page.focus('#db');
+    await page.keyboard.type('words');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('key-000007');
+    await page.keyboard.press('Enter');
+    await has(page, '#answer', 'found, 28 B in version 2026-01-30');
+    await has(page, '#answer', 'this node');
+    await has(page, '#answer', 'mod 8 is partition');
+    assert.ok(!(await text(page, 'body')).includes('secret'), 'the value is shown');
+    await shoot(page, 'healthy');
+
+    // What is on the page changes by itself, and what one is doing is left alone.
+    await page.evaluate(() => { window.sameDocument = true; });
+    await page.locator('section[data-name=users] summary').first().click();
+    await page.fill('#key', 'half a k');
+    await act('publish');
+    await has(page, 'section[data-name=words] .good', 'serving 2026-01-31');
+    await has(page, 'section[data-name=words]', '21,000');
+    assert.equal(await page.evaluate(() => window.sameDocument), true);
+    assert.equal(await page.inputValue('#key'), 'half a k');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'key');
+    assert.equal(await page.locator('section[data-name=users] details[open]').count(), 0);
+
+    await lookUp(page, 'words', 'no/such?key%');
+    await has(page, '#answer', 'no such key');
+    await page.hover('section[data-name=words] svg.strip');
+    await page.waitForFunction(() => /^partition \d: 1 replica$/.test(document.querySelector('section[data-name=words] svg.strip title').textContent));
+
+    const one = await open('/users/');
+    await has(one, 'section[data-name=users]', 'serving 2026-01-31T04');
+    assert.equal(await one.locator('section[data-name]').count(), 1);
+
+    // It asks nobody while nobody looks.
+    let asked = 0;
+    page.on('request', () => asked++);
+    await page.evaluate(() => {
+      Object.defineProperty(document, 'hidden', {value: true, configurable: true});
+      document.dispatchEvent(new Event('visibilitychange'));
+    });
+    await new Promise(done => setTimeout(done, 4000));
+    assert.equal(asked, 0, 'a hidden page asks');
+    await page.evaluate(() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')); });
+    await page.waitForResponse(url + '/');
+
+    assert.deepEqual(complaints, []);
+    await act('kill');
+    await has(page, '#stale', 'This node cannot be asked');
+    complaints.length = 0; // that is complained of, rightly
+  },
+
+  async loading() {
+    const page = await open('/');
+    await has(page, 'h1.good', 'Serving 1 database.');
+    await has(page, 'section[data-name=words] .good', 'serving 2026-01-30');
+    const bar = page.getByRole('progressbar', {name: 'loading 2026-01-31'});
+    await page.waitForFunction(() => document.querySelector('progress')?.value >= 2);
+    const before = await bar.evaluate(e => e.value);
+    await has(page, '.versions li.busy', /read, .* records .* left/);
+    await page.waitForFunction(v => document.querySelector('progress').value > v, before);
+    await shoot(page, 'loading');
+  },
+
+  async hostile() {
+    const page = await open('/');
+    await has(page, 'h1.warn', 'could not be loaded');
+    await has(page, '.versions li.bad .bad', `part-<img src=x onerror="document.title='owned'">`);
+    await lookUp(page, 'words', '"><img src=x onerror=alert(1)>');
+    assert.equal(await page.locator('img, iframe, object').count(), 0);
+    assert.match(await page.title(), /^⚠ sequins/);
+    await shoot(page, 'error');
+  },
+
+  async degraded() {
+    const page = await open('/');
+    await has(page, 'h1.good', 'Serving 1 database.');
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 3);
+    await has(page, 'tbody tr', 'zone-b');
+    const answerers = new Set();
+    for (let i = 0; i < 12; i++) {
+      await lookUp(page, 'words', `key-00000${i % 10}`);
+      await has(page, '#answer', 'found');
+      await page.waitForTimeout(50);
+      answerers.add(await page.evaluate(() => [...document.querySelectorAll('#answer dt')].find(e => e.textContent === 'answered by').nextSibling.textContent));
+    }
+    assert.ok(answerers.size > 1 && answerers.has('this node'), 'answered by ' + [...answerers]);
+    await shoot(page, 'cluster');
+
+    await act('kill');
+    await has(page, 'h1.warn', '1 node did not answer');
+    await has(page, 'tbody tr .bad', 'did not answer');
+    await has(page, '.legend', 'too few replicas');
+    await shoot(page, 'degraded');
+    await has(page, 'h1.warn', 'too few nodes hold'); // its session has ended
+  },
+};
+
+// without looks at what those see who have no scripts.
+async function without() {
+  const browser = await chromium.launch({executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync']});
+  const page = await (await browser.newContext({javaScriptEnabled: false})).newPage();
+  await page.goto(url);
+  assert.match(await text(page, 'h1'), /Serving \d database|Ready/);
+  assert.match(await text(page, 'main'), /serving /);
+  assert.equal(await page.locator('#lookup').isVisible(), false);
+  if (scenario === 'loading') assert.equal(await page.locator('progress').count(), 1);
+  await page.screenshot({path: join(shots, `${scenario}-plain.png`), fullPage: true});
+  await browser.close();
+}
+
+try {
+  if (scenario === 'loading') await without();
+  await scenarios[scenario]();
+  assert.deepEqual(complaints, []);
+} catch (e) {
+  console.error(e.stack, complaints);
+  process.exitCode = 1;
+} finally {
+  await context.close();
+  await rm(profile, {recursive: true, force: true});
+  process.stdin.destroy();
+}

@@ -1,0 +1,94 @@
+package browser
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sequins/test/harness"
+	"sequins/test/process"
+)
+
+// newSource makes an empty source, and the configuration of a node that reads it.
+func newSource(t *testing.T) (source string, c process.Config) {
+	t.Helper()
+	source = filepath.Join(t.TempDir(), "source")
+	if err := os.Mkdir(source, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return source, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Extra: `refresh_period = "200ms"`}
+}
+
+func TestHealthy(t *testing.T) {
+	t.Parallel()
+	source, c := newSource(t)
+	publish(t, source, "words", "2026-01-30", 8, 20000)
+	publish(t, source, "users", "2026-01-31T04", 200, 3000) // more partitions than a row of the map has cells
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "words", "2026-01-30")
+	n.WaitCurrent(t, "users", "2026-01-31T04")
+	script(t, "healthy", n.Addr, map[string]func(){
+		"publish": func() { publish(t, source, "words", "2026-01-31", 8, 21000) },
+		"kill":    n.Kill,
+	})
+}
+
+func TestLoading(t *testing.T) {
+	t.Parallel()
+	source, c := newSource(t)
+	publish(t, source, "words", "2026-01-30", 4, 100)
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "words", "2026-01-30")
+	n.Kill()
+	publish(t, source, "words", "2026-01-31", 16, 60000)
+	c.Extra += "\nthrottle_loads = \"1ms\"\n"
+	n = process.Start(t, c)
+	n.WaitCurrent(t, "words", "2026-01-30")
+	n.WaitFor(t, "the load has begun", func() bool { return n.Health(t)["words"]["2026-01-31"].State == "BUILDING" })
+	script(t, "loading", n.Addr, nil)
+}
+
+// What the source has in its names is text on the page, also where it is meant to be more.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	source, c := newSource(t)
+	publish(t, source, "words", "1", 4, 100)
+	dir := filepath.Join(source, "words", "2")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, `part-<img src=x onerror="document.title='owned'">`), []byte("SEQ\x06no"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "words", "1")
+	n.WaitFor(t, "the second version has failed", func() bool { return n.Health(t)["words"]["2"].State == "ERROR" })
+	script(t, "hostile", n.Addr, nil)
+}
+
+func TestDegraded(t *testing.T) {
+	t.Parallel()
+	source, c := newSource(t)
+	publish(t, source, "words", "2026-01-30", 24, 12000)
+	servers := harness.Start(t).Do(t, "zk start n=1")["connect"]
+	var nodes []*process.Node
+	for i := range 3 {
+		c.Store = filepath.Join(t.TempDir(), "store")
+		c.Sections = fmt.Sprintf(`[sharding]
+enabled = true
+advertised_hostname = "127.0.0.1"
+shard_id = "shard%d"
+zone = "zone-%c"
+replication = 2
+min_nodes = 3
+time_to_converge = "500ms"
+[zk]
+servers = [%q]
+session_timeout = "8s"
+`, i+1, 'a'+i, servers)
+		nodes = append(nodes, process.Start(t, c))
+	}
+	for _, n := range nodes {
+		n.WaitCurrent(t, "words", "2026-01-30")
+	}
+	script(t, "degraded", nodes[0].Addr, map[string]func(){"kill": nodes[2].Kill})
+}
