@@ -239,6 +239,23 @@ func TestStatusPageIsServed(t *testing.T) {
 	}
 }
 
+// The policy allows the page's own style and script, to the byte, and nothing else.
+func TestPagePolicy(t *testing.T) {
+	s := start(t, &catalog{}, Options{})
+	got := s.get(t, "/", "Accept: text/html")
+	policy := got.header.Get("Content-Security-Policy")
+	for tag, directive := range map[string]string{"style": "style-src ", "script": "script-src "} {
+		_, rest, _ := strings.Cut(got.body, "<"+tag+">")
+		source, _, closed := strings.Cut(rest, "</"+tag+">")
+		if !closed || len(source) < 1000 || strings.Count(got.body, "<"+tag) != 1 || !strings.Contains(policy, directive+digest(source)+";") {
+			t.Errorf("the %s of %d bytes is not what %q allows", tag, len(source), policy)
+		}
+	}
+	if strings.Contains(policy, "unsafe") {
+		t.Error(policy)
+	}
+}
+
 // Whatever stands in a name, an error or a path is text on the page.
 func TestStatusPageEscapes(t *testing.T) {
 	const evil = `"><script>alert(1)</script>&'`

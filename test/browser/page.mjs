@@ -137,6 +137,7 @@ const scenarios = {
     assert.equal(await page.locator('img, iframe, object').count(), 0);
     assert.match(await page.title(), /^⚠ sequins/);
     await shoot(page, 'error');
+    await large(page);
   },
 
   async degraded() {
@@ -162,6 +163,25 @@ const scenarios = {
     await has(page, 'h1.warn', 'too few nodes hold'); // its session has ended
   },
 };
+
+// large shows the page a cluster of a size that no test can start: it has to stay quick, and small.
+async function large(page) {
+  const partitions = 10000, nodes = {}, peers = {};
+  for (let i = 0; i < 200; i++) nodes['node' + i + ':9599'] = {state: 'ACTIVE', current: true, records: 50, bytes: 1 << 20, partitions: []};
+  for (let p = 0; p < partitions; p++) for (let r = 0; r < (p === 77 ? 1 : 3); r++) nodes[`node${(p * 7 + r) % 200}:9599`].partitions.push(p);
+  for (const name of Object.keys(nodes)) peers[name] = {shard_id: name};
+  delete peers['node0:9599'];
+  const status = {node: 'node0:9599', shard_id: 's', level: 'warn', health: 'Large.', peers, dbs: {words: {versions: {'1': {
+    path: '/1', num_partitions: partitions, target_replication: 3, missing_partitions: 0, underreplicated_partitions: 1, nodes}}}}};
+  await page.route(url + '/', route => route.fulfill({json: status}));
+  await has(page, 'h1.warn', 'Large.');
+  await has(page, '.legend', 'too few replicas: 1 (77)');
+  await has(page, '.legend', 'each cell: 105 partitions');
+  const all = await page.evaluate(() => document.querySelectorAll('*').length);
+  const row = await page.evaluate(() => Math.max(...[...document.querySelectorAll('svg')].map(e => e.querySelectorAll('*').length)));
+  assert.ok(row < 8 && all < 5000, `${row} elements in a row, ${all} on the page`);
+  await page.screenshot({path: join(shots, 'large-light.png')});
+}
 
 // without looks at what those see who have no scripts.
 async function without() {
