@@ -29,7 +29,7 @@ func (m *machine) activate() {
 		}
 		if v.Live && v.Replicated && v.Exit == Staying {
 			old := m.entry(m.Current)
-			m.Current, v.Status = v.Name, Active
+			m.Current, m.Served, v.Status = v.Name, "", Active
 			m.act(Activate, v.Name)
 			if old != nil {
 				m.remove(old)
@@ -98,6 +98,7 @@ func (m *machine) removeOthers(wanted []string) {
 			m.leave(v)
 		case name == m.Current || slices.Contains(wanted, name):
 		case !m.Read:
+		case name == m.Served: // until there is another one to serve
 		case m.mayStillServe(v):
 		default:
 			m.remove(v)

@@ -87,8 +87,8 @@ func (m *machine) note(e Event) {
 }
 
 // noteStart has everything opened that could be served at once: of the newest
-// versions of the source, or, as long as that cannot be read, of all that is
-// on the disk.
+// versions of the source and the one that was served before, or, as long as the
+// source cannot be read, of all that is on the disk.
 func (m *machine) noteStart(e Start) {
 	for _, name := range e.Local {
 		m.add(name).Local = true
@@ -99,7 +99,7 @@ func (m *machine) noteStart(e Start) {
 		names = append(names, e.Served) // other nodes may have it
 	}
 	if e.Read {
-		m.Read, m.Listed = true, newest(e.Listed)
+		m.Read, m.Listed = true, m.newest(e.Listed)
 		names = m.Listed
 	}
 	for _, name := range slices.Backward(names) {
@@ -113,7 +113,11 @@ func (m *machine) noteListed(versions []string) {
 	if m.Gone {
 		return
 	}
-	m.Read, m.Listed = true, newest(versions)
+	m.Read, m.Listed = true, m.newest(versions)
+	if v := m.entry(m.Served); v != nil && v.Exit == Staying && v.Work == Resting && !v.Live {
+		v.Work = Opening // other nodes may have come back with it
+		m.act(Open, v.Name)
+	}
 	for i := range m.Entries {
 		v := &m.Entries[i]
 		v.Retried, v.Reloaded = false, nil
@@ -222,10 +226,17 @@ func (m *machine) noteDeleted(e Deleted) {
 	m.forget(e.Version)
 }
 
-// newest returns the last few of the versions, in ascending order.
-func newest(versions []string) []string {
+// newest returns the last few of the versions, in ascending order, and the one
+// that was served before a restart: it may be all that there is to serve, if
+// those after it are not complete anywhere yet, or are broken.
+func (m *machine) newest(versions []string) []string {
 	v := slices.Clone(versions)
 	slices.SortFunc(v, strings.Compare)
 	v = slices.Compact(v)
-	return v[max(0, len(v)-Newest):]
+	first := max(0, len(v)-Newest)
+	if slices.Contains(v[:first], m.Served) {
+		first--
+		v[first] = m.Served
+	}
+	return v[first:]
 }

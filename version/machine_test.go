@@ -136,6 +136,27 @@ var scripts = map[string][]step{
 		{here("1"), "", "1:PREPARED 2:BUILDING"},
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"},
 	},
+	"what was served before a restart is kept though many newer ones have come": {
+		{Start{Local: []string{"1"}, Listed: []string{"0", "1", "2", "3", "4"}, Read: true, Served: "1"},
+			"open 4, open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{Absent{"4"}, "load 4", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{Absent{"3"}, "", "1:AVAILABLE 2:AVAILABLE 4:BUILDING"},
+		{Absent{"2"}, "", "1:AVAILABLE 4:BUILDING"},
+		{elsewhere("1"), "activate 1, load 1", "1:ACTIVE* 4:BUILDING"},
+		{list("0", "1", "2", "3", "4"), "", "1:ACTIVE* 4:BUILDING"},
+	},
+	"what was served before a restart is kept until it can be had, or another": {
+		{Start{Local: []string{"1"}, Listed: []string{"1", "2", "3", "4"}, Read: true, Served: "1"},
+			"open 4, open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{Absent{"1"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"}, // other nodes are not there yet
+		{Absent{"2"}, "", "1:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{Absent{"3"}, "", "1:AVAILABLE 4:AVAILABLE"},
+		{Absent{"4"}, "load 4", "1:AVAILABLE 4:BUILDING"},
+		{list("1", "2", "3", "4", "5"), "open 1, load 5, cancel 4", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
+		{Absent{"1"}, "", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
+		{Planned{"5", false}, "prepare 5", "1:AVAILABLE 4:REMOVING 5:PREPARED"},
+		{elsewhere("5"), "activate 5, delete 1", "1:REMOVING 4:REMOVING 5:ACTIVE*"},
+	},
 	"what was served before a restart was taken back": {
 		{Start{Local: []string{"1", "2"}, Listed: []string{"1"}, Read: true, Served: "2"},
 			"open 1, delete 2", "1:AVAILABLE 2:REMOVING"},

@@ -113,7 +113,7 @@ type State struct {
 	// decided.
 	Served string
 	// Listed are the newest versions of the source when it was last read, in
-	// ascending order, at most Newest.
+	// ascending order, at most Newest; and Served, if the source has it.
 	Listed []string
 	// Read: the source has been read since the node started.
 	Read bool
