@@ -143,7 +143,7 @@ func (c *check) monotonic(reads []Read) {
 
 // answered says whether a read tells the version that a node is at.
 func answered(r Read) bool {
-	return r.Code == http.StatusOK || r.Code == http.StatusNotFound
+	return (r.Code == http.StatusOK || r.Code == http.StatusNotFound) && r.Version != ""
 }
 
 // converges looks for answers from an old version long after the faults, and

@@ -89,6 +89,7 @@ func TestCheck(t *testing.T) {
 		{"404 for one that does not", nil, []Read{read(210, "v3").with(func(r *Read) { r.Code, r.Key = 404, "c" })}, ""},
 		{"200 for one that does not", nil, []Read{read(210, "v3").with(func(r *Read) { r.Key, r.Body = "c", "v3/c" })}, "wrong answer"},
 		{"no version at all", nil, []Read{read(210, "v3").with(status(404))}, "wrong answer"},
+		{"no version at all, after one", nil, []Read{read(210, "v3"), read(220, "").with(status(404))}, "wrong answer"},
 		{"a version that nobody has published", nil, []Read{read(210, "v4")}, "wrong answer"},
 		{"a version before it is published", nil, []Read{read(150, "v3")}, "wrong answer"},
 		{"a version while it is published", nil, []Read{read(199, "v3")}, ""},
