@@ -77,7 +77,7 @@ const where = (counts, test) => counts.flatMap((n, p) => test(n) ? [p] : []);
 function strip(key, label, m, share) {
   const d = {};
   for (let c = 0; c < m.cells; c++) {
-    const s = share(c);
+    const s = share(c) && Math.max(share(c), .3); // what is there is seen, however little of the cell it is
     if (s > 0) d[m.colour[c]] = (d[m.colour[c]] || '') + `M${c} ${1 - s}h.9v${s}h-.9z`;
   }
   const shape = {viewBox: `0 0 ${m.cells} 1`, preserveAspectRatio: 'none', width: m.cells < 24 ? m.cells * 32 : '100%'};
@@ -96,7 +96,7 @@ function partitionMap(key, v, here) {
   const row = (name, held, share) => [
     el('span', {class: 'name'}, name),
     strip(key, `${name}: ${held} of ${P} partitions`, m, share),
-    el('span', {class: 'dim'}, `${held} of ${P}`)];
+    el('span', {class: 'dim'}, `${thousands(held)} of ${thousands(P)}`)];
   const rows = names.length > 1 || target > 1 ? row('all nodes', P - where(counts, n => n === 0).length, () => 1) : [];
   for (const name of shown) {
     const per_cell = new Array(cells).fill(0), held = v.nodes[name].partitions;
@@ -160,7 +160,7 @@ function timeline(db, name, v, here) {
     own.current && el('span', {class: 'state current'}, 'current'), ' ',
     el('span', {class: 'dim'},
       known(own.active_at) ? `active for ${ago(own.active_at)}` : known(own.created_at) && `seen ${ago(own.created_at)} ago`,
-      nodes.length > 1 && `; ${states(nodes)}${current && current < nodes.length ? `; current on ${current} of ${nodes.length}` : ''}`),
+      nodes.length > 1 && ` · ${states(nodes)}${current && current < nodes.length ? `; current on ${current} of ${nodes.length}` : ''}`),
     load(name, nodes),
     saying(v, 'detail').filter(text => text !== 'loading').map(text => el('p', {class: 'dim'}, text)),
     waits && few.length > 0 && el('p', {class: 'warn'}, none.length ? `no node holds ${none.length === 1 ? 'partition' : 'partitions'} ${ranges(none)} yet` :
