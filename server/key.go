@@ -36,7 +36,7 @@ func (r *request) serveKey() {
 		r.handle = set.AcquireVersion(string(asked))
 	}
 	if r.handle == nil {
-		r.absent(len(asked) > 0, "no version of this db can be read yet")
+		r.unready(len(asked) > 0)
 		return
 	}
 	if len(r.target.query) > 0 && explains(r.target.query) {
@@ -54,6 +54,18 @@ func (r *request) absent(proxied bool, message string) {
 		return
 	}
 	r.fail(http.StatusNotFound, message)
+}
+
+// unready answers where no version of a db can be read yet. In a cluster others
+// may serve one: 404 would deny keys that exist, so the client is told to come
+// back, or to ask another node.
+func (r *request) unready(proxied bool) {
+	if proxied || r.s.opts.Proxy == nil {
+		r.absent(proxied, "no version of this db can be read yet")
+		return
+	}
+	r.ctx.Response.Header.Set("Retry-After", "1")
+	r.fail(http.StatusServiceUnavailable, "no version of this db can be read on this node yet")
 }
 
 // get looks the key up in the version that r holds. A request is proxied if it

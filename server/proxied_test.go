@@ -55,6 +55,8 @@ func TestProxiedRequests(t *testing.T) {
 		{"/db/k?proxy=v4", 501, "", "the db or the version is not here\n"},
 		{"/nodb/k?proxy=v1", 501, "", "the db or the version is not here\n"},
 		{"/none/k?proxy=true", 501, "", "the db or the version is not here\n"},
+		{"/none/k", 503, "", "no version of this db can be read on this node yet\n"}, // others may serve it
+		{"/nodb/k", 404, "", "no such db\n"},
 		{"/away/k?proxy=v1", 501, "v1", "this key's partition is not here\n"},
 		{"/away/k?proxy=true", 501, "v1", "this key's partition is not here\n"},
 	}
