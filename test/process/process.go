@@ -63,6 +63,7 @@ func lookAtSources() {
 	filepath.WalkDir(Root(), func(path string, d os.DirEntry, err error) error {
 		switch name := filepath.Base(path); {
 		case err != nil:
+			return filepath.SkipDir
 		case d.IsDir() && path != Root() && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bench" || name == "docs"):
 			return filepath.SkipDir
 		case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
