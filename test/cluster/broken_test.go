@@ -40,6 +40,7 @@ var sabotages = []sabotage{
 // TestSabotage shows that the checker finds what it is there to find: programs that
 // are broken on purpose go through one upgrade, in which one node stays behind.
 func TestSabotage(t *testing.T) {
+	t.Parallel()
 	z := startZookeeper(t, 1)
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {

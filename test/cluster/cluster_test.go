@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -53,13 +54,12 @@ type member struct {
 	starts   int
 }
 
-var clusters int
+var clusters atomic.Int64
 
 // newCluster describes a cluster whose source is empty. Nothing runs yet.
 func newCluster(t testing.TB, z *zookeeper, s settings) *cluster {
 	t.Helper()
-	clusters++
-	c := &cluster{settings: s, zk: z, name: fmt.Sprintf("cluster%d", clusters), source: filepath.Join(t.TempDir(), "source")}
+	c := &cluster{settings: s, zk: z, name: fmt.Sprintf("cluster%d", clusters.Add(1)), source: filepath.Join(t.TempDir(), "source")}
 	if err := os.MkdirAll(filepath.Join(c.source, db), 0o755); err != nil {
 		t.Fatal(err)
 	}

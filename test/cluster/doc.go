@@ -8,6 +8,9 @@
 // machine, and nothing is left of it when the tests end, however they end.
 // ZooKeeper is reached through toxiproxies, one set for each node.
 //
+// Tests that mostly wait run side by side; those that measure, or ask for a lot, run
+// alone before.
+//
 // What clients see is recorded and judged by package checker. See nemesis_test.go
 // for what is done to a cluster meanwhile.
 package cluster

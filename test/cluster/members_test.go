@@ -71,6 +71,7 @@ const shortStay = "version_remove_timeout = \"3s\"\n"
 // end up where the formula has them, and at no time between is one advertised by
 // fewer nodes than before.
 func TestHealing(t *testing.T) {
+	t.Parallel()
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2, extra: shortStay,
@@ -138,6 +139,7 @@ func (c *cluster) checkAdvertised(t testing.TB, l *look, version string) {
 // TestBalanced runs the other assignment: by weight, and across zones. A node that
 // joins takes no more than its share.
 func TestBalanced(t *testing.T) {
+	t.Parallel()
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 3000, partitions: 30}, members: 0, replication: 2, extra: shortStay,
@@ -220,6 +222,7 @@ func (c *cluster) checkBalance(t testing.TB, held map[string][]int, shares map[s
 // TestMismatch starts nodes that cannot share one cluster, as they divide the data
 // by different rules: each says so in its log and its status.
 func TestMismatch(t *testing.T) {
+	t.Parallel()
 	z := startZookeeper(t, 1)
 	for _, tt := range []struct{ name, line, extra string }{
 		{"replication", "replication = 1", ""},

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -58,13 +59,13 @@ type host struct {
 	lost   map[string]int // addresses that its packets do not reach
 }
 
-var hosts int
+var hosts atomic.Int64
 
 // newHost makes a host that is gone when the test ends.
 func newHost(t testing.TB) *host {
 	t.Helper()
-	hosts++
-	h := &host{ip: fmt.Sprintf("10.77.%d.%d", 1+hosts/250, 1+hosts%250), keeper: exec.Command("sleep", "infinity"), lost: map[string]int{}}
+	number := hosts.Add(1)
+	h := &host{ip: fmt.Sprintf("10.77.%d.%d", 1+number/250, 1+number%250), keeper: exec.Command("sleep", "infinity"), lost: map[string]int{}}
 	h.keeper.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWNET}
 	runtime.LockOSThread()
 	err := h.keeper.Start()
@@ -76,7 +77,7 @@ func newHost(t testing.TB) *host {
 		h.keeper.Process.Kill()
 		h.keeper.Wait()
 	})
-	link := fmt.Sprintf("host%d", hosts)
+	link := fmt.Sprintf("host%d", number)
 	for _, command := range []string{
 		fmt.Sprintf("ip link add %s type veth peer name eth0 netns %d", link, h.keeper.Process.Pid),
 		fmt.Sprintf("ip link set %s master bridge0 up", link),

@@ -13,6 +13,7 @@ import (
 // TestForgotten cuts all nodes but one off from ZooKeeper, until it has forgotten
 // them. The one that is left, and sees them go, goes on asking them.
 func TestForgotten(t *testing.T) {
+	t.Parallel()
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 4, replication: 2})
 	version := versionName(1)
@@ -46,6 +47,7 @@ func TestForgotten(t *testing.T) {
 // TestOutage takes all of ZooKeeper away, and gives it back when it has forgotten
 // all sessions. Nobody who reads may notice, and nothing is loaded again.
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	z := startZookeeper(t, 3)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2})
 	version := versionName(1)

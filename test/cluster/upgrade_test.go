@@ -12,6 +12,7 @@ import (
 // published and the nemesis does what it can, and package checker judges what
 // they have seen.
 func TestUpgrades(t *testing.T) {
+	t.Parallel()
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}

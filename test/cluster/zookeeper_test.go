@@ -202,6 +202,7 @@ func (l *link) release() {
 
 // A link can be cut in both ways and mended.
 func TestLink(t *testing.T) {
+	t.Parallel()
 	z := startZookeeper(t, 3)
 	l := newLink(t, z)
 	conn, _, err := zk.Connect(l.addresses(), time.Second, zk.WithLogger(silent{}))
