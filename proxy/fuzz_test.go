@@ -86,7 +86,8 @@ func FuzzAnswer(f *testing.F) {
 		if !bytes.Equal(body, want) || (err == nil) != (wantErr == nil) || c.body != nil && err != nil {
 			t.Fatalf("body: %d bytes, %v; net/http: %d bytes, %v", len(body), err, len(want), wantErr)
 		}
-		if c.reusable() && (resp.Close || err != nil || len(source.rest) > 0 && source.piece > len(raw)) {
+		// What comes behind an answer that fills the buffer is left in the socket, where it is found before the next use.
+		if c.reusable() && (resp.Close || err != nil || len(source.rest) > 0 && source.piece > len(raw) && len(raw) <= readBuffer) {
 			t.Fatalf("the connection is used again: close %v, error %v, %d bytes behind the answer", resp.Close, err, len(source.rest))
 		}
 		if read := len(raw) - len(source.rest); c.reusable() && read != c.start+len(body) {
