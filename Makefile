@@ -87,7 +87,7 @@ $(GOLANGCI):
 # drives it, and what looks into packages and units.
 tools:
 	@need=""; \
-	  for pair in gcc:build-essential javac:openjdk-17-jdk-headless mvn:maven \
+	  for pair in gcc:build-essential ip:iproute2 javac:openjdk-17-jdk-headless mvn:maven \
 	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl systemd-analyze:systemd; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
