@@ -7,9 +7,9 @@ import (
 )
 
 // A lookup in memory waits for two cache lines, the head of a page and a record. Meanwhile the processor goes on
-// with what comes next, the next lookup perhaps, some hundreds of instructions far: fewer the more branches there
-// are among them, and none behind one that it has guessed wrong. So searchRecord has few branches, all easy
-// to guess; what could be checked by one it computes. It pays in 200 to 300 of some 600 ns.
+// with what comes next, the next lookup perhaps: as far as its buffers reach, and not behind a branch that it
+// has guessed wrong. So there is little code here, what could be branched on late memory is computed, and
+// bounds are checked once. With the index built for the same end it saves a quarter to a third of a hit.
 
 // Bounds of what findRecord knows.
 const (

@@ -190,8 +190,9 @@ func (c *client) handle(events []unix.EpollEvent, since time.Duration, stopped b
 		c.due++
 	}
 	for len(c.idle) > 0 && (c.Rate == 0 || c.next < c.due) {
-		i, from := c.idle[len(c.idle)-1], time.Since(c.start)
-		c.idle = c.idle[:len(c.idle)-1]
+		// In turn: a server closes a connection on which nothing has been asked for long.
+		i, from := c.idle[0], time.Since(c.start)
+		c.idle = append(c.idle[:0], c.idle[1:]...)
 		if c.Rate > 0 {
 			from = c.dueAt(c.next + 1)
 		}
