@@ -45,12 +45,13 @@ lint: $(GOLANGCI)
 cross:
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./cmd/...
 
-# Two at a time, each on one core: most are bound by one anyway.
+# Two at a time, each on one core: most are bound by one anyway. At times the fuzzer takes the end of its own time for
+# a failure, "context deadline exceeded", without an input that fails: that is none.
 fuzz:
 	@mkdir -p .cache/fuzz; grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/func //' | sort | \
 	  xargs -P 2 -I '{}' bash -euc 'file=$${1%%:*} fuzz=$${1##*:} log=.cache/fuzz/$$(tr /: -- <<< $$1).log; \
 	    $(GO) test -run "^$$" -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -parallel 1 $$(dirname $$file) </dev/null > $$log 2>&1 \
-	      || { cat $$log; exit 255; }; echo "$$fuzz ($$(dirname $$file)): $$(grep -o "execs: [0-9]*" $$log | tail -1) in $(FUZZTIME)"' _ '{}'
+	      || { grep -q "^    context deadline exceeded" $$log && ! grep -q "Failing input" $$log; } || { cat $$log; exit 255; }; echo "$$fuzz ($$(dirname $$file)): $$(grep -o "execs: [0-9]*" $$log | tail -1) in $(FUZZTIME)"' _ '{}'
 
 rules: .cache/promtool
 	.cache/promtool check rules contrib/prometheus/alerts.yml
