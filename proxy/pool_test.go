@@ -213,7 +213,8 @@ func TestIdle(t *testing.T) {
 		w.first(0)
 		w.wantFrom(0, 0)
 		time.Sleep(idleTime * 7 / 8)
-		if a, b := len(w.peer("a").idle), len(w.peer("b").idle); a != 1 || b != 0 {
+		synctest.Wait()
+		if a, b := idle(w.peer("a")), idle(w.peer("b")); a != 1 || b != 0 {
 			t.Errorf("%d and %d connections are idle", a, b)
 		}
 		time.Sleep(idleTime / 2)
@@ -238,6 +239,13 @@ func TestIdle(t *testing.T) {
 		old.release(c, true)
 		w.wantFrom(slices.IndexFunc(w.peers, func(p *fakePeer) bool { return p.addr == w.mustAsk() }), 0)
 	})
+}
+
+// idle counts the connections of a peer that wait to be used.
+func idle(p *peer) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.idle)
 }
 
 // mustAsk asks once, and then has only that peer be asked.
