@@ -146,14 +146,27 @@ func (d DBStatus) merge(theirs DBStatus, addr string) DBStatus {
 		}
 		ours, known := d.Versions[name]
 		if !known {
-			ours = VersionStatus{Path: v.Path, TargetReplication: v.TargetReplication, Nodes: map[string]NodeStatus{}}
+			ours = VersionStatus{Path: v.Path, TargetReplication: v.TargetReplication}
+		}
+		if ours.Nodes == nil {
+			ours.Nodes = make(map[string]NodeStatus)
 		}
 		ours.NumPartitions = max(ours.NumPartitions, min(v.NumPartitions, maxShown))
-		n.Partitions = slices.DeleteFunc(n.Partitions, func(p int) bool { return p < 0 || p >= ours.NumPartitions })
+		n.Partitions = existing(n.Partitions, ours.NumPartitions)
 		ours.Nodes[addr] = n
 		d.Versions[name] = ours
 	}
 	return d
+}
+
+// existing returns those of the partitions that a version of n partitions has. The
+// slice stays as it is: others who look at the status have it, too.
+func existing(partitions []int, n int) []int {
+	strange := func(p int) bool { return p < 0 || p >= n }
+	if !slices.ContainsFunc(partitions, strange) {
+		return partitions
+	}
+	return slices.DeleteFunc(slices.Clone(partitions), strange)
 }
 
 // maxShown bounds the partitions of a version that only others know.
@@ -162,11 +175,10 @@ const maxShown = 1 << 20
 // cluster is the status with what the other nodes say of themselves, unless the
 // request comes from one of them.
 func (s *Server) cluster(r *http.Request) (st Status, level string) {
-	st, level = s.status()
-	if s.survey == nil || alone(r.URL.RawQuery) {
-		return st, level
+	st = s.own()
+	if s.survey != nil && !alone(r.URL.RawQuery) {
+		st.merge(s.survey.ask(s.ending))
 	}
-	st.merge(s.survey.ask(s.ending))
 	return st, s.complete(&st)
 }
 

@@ -141,12 +141,18 @@ func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
 // status is the catalogue's with what the server knows, and no null where a
 // reader expects a list or an object; and the level of the node's health.
 func (s *Server) status() (st Status, level string) {
-	st = s.catalog.Status()
+	st = s.own()
+	return st, s.complete(&st)
+}
+
+// own is what this node knows by itself, to be completed.
+func (s *Server) own() Status {
+	st := s.catalog.Status()
 	st.Draining = s.draining.Load()
 	if st.DBs == nil {
 		st.DBs = map[string]DBStatus{}
 	}
-	return st, s.complete(&st)
+	return st
 }
 
 // complete works out what follows of the rest of a status.

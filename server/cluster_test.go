@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// otherNode is a node that says something when it is asked for its status.
+func otherNode(t *testing.T, says string) (addr string, asked *atomic.Int64) {
+	t.Helper()
+	asked = new(atomic.Int64)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.URL.RequestURI() != "/?proxy=status" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+		fmt.Fprint(w, strings.ReplaceAll(says, "SELF", r.Host))
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://"), asked
+}
+
+// saysOf is what a node says of version 1 of a db.
+func saysOf(db, partitions string) string {
+	return `{"build": "b", "dbs": {"` + db + `": {"versions": {"1": {"path": "/p", "num_partitions": 3, "target_replication": 2,
+		"nodes": {"SELF": {"name": "SELF", "state": "ACTIVE", "partitions": ` + partitions + `}, "liar": {"partitions": [0]}}}}}}}`
+}
+
+// A node shows what the others say of themselves, and nothing else of it. What
+// makes no sense is left out; and the answers, which are shown to others
+// meanwhile, stay as they are.
+func TestStatusOfOthers(t *testing.T) {
+	well, asked := otherNode(t, saysOf("db", "[1, 7, 2, -1]"))
+	alone, _ := otherNode(t, saysOf("theirs", "[0]"))
+	odd, _ := otherNode(t, "no JSON")
+	peers := []Peer{{Addr: well, ShardID: "w"}, {Addr: alone}, {Addr: odd}, {Addr: "127.0.0.1:1"}}
+	s := New(&catalog{state: Status{Node: "me:1", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
+		"1": {NumPartitions: 3, TargetReplication: 2, Nodes: map[string]NodeStatus{"me:1": {Partitions: []int{0}, Current: true, State: StateActive}}},
+	}}}}}, Options{Peers: func() []Peer { return peers }})
+	defer s.Shutdown(context.Background()) //nolint:errcheck // it has served nothing
+	look := func(uri string) Status {
+		st, _ := s.cluster(httptest.NewRequest("GET", uri, nil))
+		return st
+	}
+	var viewers sync.WaitGroup
+	for range 4 {
+		viewers.Go(func() {
+			st := look("/")
+			v := st.DBs["db"].Versions["1"]
+			if diff := cmp.Diff([]int{1, 2}, v.Nodes[well].Partitions); diff != "" || len(v.Nodes) != 2 {
+				t.Errorf("nodes %v: %s", v.Nodes, diff)
+			}
+			theirs := st.DBs["theirs"].Versions["1"]
+			if theirs.Path != "/p" || theirs.NumPartitions != 3 || len(theirs.Nodes[alone].Partitions) != 1 {
+				t.Errorf("what only others know: %+v", theirs)
+			}
+			if p := st.Peers[well]; p.ShardID != "w" || p.Build != "b" || p.Error != "" {
+				t.Errorf("a peer that is well: %+v", p)
+			}
+			for _, addr := range []string{odd, "127.0.0.1:1"} {
+				if st.Peers[addr].Error == "" {
+					t.Errorf("nothing is said of %s", addr)
+				}
+			}
+		})
+	}
+	viewers.Wait()
+	if n := asked.Load(); n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+	if st := look("/?proxy=status"); st.Peers != nil || len(st.DBs) != 1 || len(st.DBs["db"].Versions["1"].Nodes) != 1 || asked.Load() != 1 {
+		t.Errorf("to a node it speaks of others: %+v", st)
+	}
+}
