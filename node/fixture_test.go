@@ -281,7 +281,7 @@ func (r *running) serves(db, version string) {
 	r.f.t.Helper()
 	r.eventually(db+" is served from "+version, func() bool {
 		s := r.Set([]byte(db))
-		return s != nil && s.Current() == version
+		return s != nil && s.Current() == version && r.node(db, version).Current // the status follows a moment later
 	})
 }
 

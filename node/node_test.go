@@ -53,6 +53,7 @@ func TestStatus(t *testing.T) {
 	r.stop()
 
 	r = f.run()
+	r.serves("fruit", "1")
 	// What is remembered is when its load began, which was after it was found.
 	if again := r.node("fruit", "1"); again.CreatedAt.Sub(n.CreatedAt).Abs() > 2*time.Second {
 		t.Errorf("created at %v, after a restart at %v", n.CreatedAt, again.CreatedAt)
