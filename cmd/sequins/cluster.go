@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -152,9 +151,13 @@ func partitioners(c *config.Config) string {
 }
 
 func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
-	secure, err := zooKeeperTLS(&c.ZK)
-	if err != nil {
-		return nil, err
+	var secure *tls.Config
+	if z := &c.ZK; z.TLS {
+		var err error
+		files := config.TLS{CA: z.TLSCA, Certificate: z.TLSCertificate, Key: z.TLSKey}
+		if secure, err = clientTLS(files, "zk.tls_ca", "zk.tls_certificate"); err != nil {
+			return nil, err
+		}
 	}
 	session, err := zk.Connect(zk.Options{
 		Servers: c.ZK.Servers, ConnectTimeout: c.ZK.ConnectTimeout, SessionTimeout: c.ZK.SessionTimeout,
@@ -164,30 +167,4 @@ func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
 		return nil, fmt.Errorf("zk: %w", err)
 	}
 	return session, nil
-}
-
-// zooKeeperTLS returns nil if the connections are not to be encrypted.
-func zooKeeperTLS(z *config.ZK) (*tls.Config, error) {
-	if !z.TLS {
-		return nil, nil
-	}
-	t := &tls.Config{MinVersion: tls.VersionTLS12}
-	if z.TLSCA != "" {
-		pem, err := os.ReadFile(z.TLSCA)
-		if err != nil {
-			return nil, fmt.Errorf("zk.tls_ca: %w", err)
-		}
-		t.RootCAs = x509.NewCertPool()
-		if !t.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("zk.tls_ca: there is no PEM certificate in %s", z.TLSCA)
-		}
-	}
-	if z.TLSCertificate != "" {
-		pair, err := tls.LoadX509KeyPair(z.TLSCertificate, z.TLSKey)
-		if err != nil {
-			return nil, fmt.Errorf("zk.tls_certificate: %w", err)
-		}
-		t.Certificates = []tls.Certificate{pair}
-	}
-	return t, nil
 }

@@ -85,7 +85,7 @@ func nodeURL(args []string, files config.TLS) (base string, secure *tls.Config, 
 		if base, err = addressURL(args[0]); err != nil {
 			return "", nil, err
 		}
-		secure, err = clientTLS(files)
+		secure, err = clientTLS(files, "--ca", "--certificate")
 		return base, secure, err
 	}
 	path := config.Find(config.SearchPath)
@@ -105,23 +105,6 @@ func nodeURL(args []string, files config.TLS) (base string, secure *tls.Config, 
 		return "", nil, err
 	}
 	return secureURL(base), keys.self(), nil
-}
-
-// clientTLS is how the node of an https URL is spoken to.
-func clientTLS(files config.TLS) (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	var err error
-	if c.RootCAs, err = readPool("--ca", files.CA); err != nil {
-		return nil, err
-	}
-	if files.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
-		if err != nil {
-			return nil, fmt.Errorf("--certificate: %w", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
 }
 
 // secureURL is the same address with TLS.

@@ -82,6 +82,25 @@ func readPool(key, file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
+// clientTLS is how a server is spoken to that is none of this node's cluster: its certificate is checked
+// against files.CA, if that is set, and files.Certificate is shown where one is asked for. caName and
+// certificateName are what errors call the two by.
+func clientTLS(files config.TLS, caName, certificateName string) (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	var err error
+	if c.RootCAs, err = readPool(caName, files.CA); err != nil {
+		return nil, err
+	}
+	if files.Certificate != "" {
+		pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", certificateName, err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
 // modified is when the newest of the files was changed.
 func (k *keyring) modified() (newest time.Time) {
 	for _, file := range []string{k.files.Certificate, k.files.Key, k.files.CA, k.files.ClientCA} {

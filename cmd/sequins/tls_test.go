@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -251,5 +252,40 @@ func TestTLSFilesThatAreNotGood(t *testing.T) {
 	}
 	if k, err := openKeyring(config.TLS{}, nil); k != nil || err != nil {
 		t.Errorf("without files: %v, %v", k, err)
+	}
+}
+
+// What is wrong with the files of a client is said by the name that their user knows them by.
+func TestClientTLSNamesItsFiles(t *testing.T) {
+	a := newAuthority(t, "ca")
+	a.issue("client", nil)
+	writeFile(t, a.file("text.pem"), "nonsense")
+	good := config.TLS{CA: a.file("ca.pem"), Certificate: a.file("client.pem"), Key: a.file("client-key.pem")}
+	for name, tt := range map[string]struct {
+		change func(*config.TLS)
+		want   string
+	}{
+		"nothing wrong":    {func(*config.TLS) {}, ""},
+		"no CA":            {func(f *config.TLS) { f.CA = a.file("none.pem") }, "zk.tls_ca: open " + a.file("none.pem")},
+		"CA of no sense":   {func(f *config.TLS) { f.CA = a.file("text.pem") }, "zk.tls_ca: there is no PEM certificate in " + a.file("text.pem")},
+		"no certificate":   {func(f *config.TLS) { f.Certificate = a.file("none.pem") }, "zk.tls_certificate: open " + a.file("none.pem")},
+		"another's key":    {func(f *config.TLS) { f.Key = a.file("ca-key.pem") }, "zk.tls_certificate: "},
+		"nothing but a CA": {func(f *config.TLS) { *f = config.TLS{CA: f.CA} }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := good
+			tt.change(&files)
+			c, err := clientTLS(files, "zk.tls_ca", "zk.tls_certificate")
+			if tt.want != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+					t.Fatalf("error %v, want %q", err, tt.want)
+				}
+				return
+			}
+			must(t, err)
+			if shown := len(c.Certificates) == 1; c.RootCAs == nil || shown != (files.Certificate != "") {
+				t.Errorf("%d certificates shown, others checked against %v", len(c.Certificates), c.RootCAs)
+			}
+		})
 	}
 }
