@@ -54,10 +54,9 @@ type Cluster struct {
 	// versions are those that are followed; never changed, only replaced.
 	versions atomic.Pointer[map[key]*following]
 
-	mu      sync.Mutex // held while versions is replaced, and for what following says
-	left    bool       // Leave was called: nothing is published any more
-	stop    chan struct{}
-	stopped sync.Once
+	mu      sync.Mutex         // held while versions is replaced, and for what following says
+	ctx     context.Context    // until Leave: nothing is published after that
+	leave   context.CancelFunc // called with mu held
 	running sync.WaitGroup
 
 	complaints map[string]bool // that have been logged; belongs to the goroutine of watchMembers
@@ -73,7 +72,8 @@ func New(o Options) (*Cluster, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	c := &Cluster{o: o, log: o.Logger, changes: make(chan struct{}, 1), stop: make(chan struct{}), complaints: make(map[string]bool)}
+	c := &Cluster{o: o, log: o.Logger, changes: make(chan struct{}, 1), complaints: make(map[string]bool)}
+	c.ctx, c.leave = context.WithCancel(context.Background())
 	if !o.Router {
 		c.self = &Member{ShardID: o.ShardID, Addr: o.Addr, Settings: &o.Settings}
 	}
@@ -150,13 +150,11 @@ func (c *Cluster) unsettled(nodes *zk.Children) string {
 
 // Leave implements version.Cluster.
 func (c *Cluster) Leave() {
-	c.stopped.Do(func() { close(c.stop) })
 	c.mu.Lock()
-	c.left = true
+	c.leave()
 	followed := *c.versions.Load() // which stays: requests that still come are proxied by what was last seen
 	c.mu.Unlock()
 	for _, f := range followed {
-		f.end()
 		c.withdraw(f)
 	}
 	c.o.Session.Unpublish(c.path())
@@ -191,7 +189,7 @@ func (c *Cluster) watchMembers(nodes *zk.Children) {
 		select {
 		case <-nodes.Changes():
 			c.updateMembers(nodes.Entries())
-		case <-c.stop:
+		case <-c.ctx.Done():
 			return
 		}
 	}

@@ -82,7 +82,7 @@ func (c *Cluster) keepDivided() {
 		select {
 		case <-ticker.C:
 			c.divideAgain(time.Now())
-		case <-c.stop:
+		case <-c.ctx.Done():
 			return
 		}
 	}

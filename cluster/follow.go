@@ -13,9 +13,9 @@ import (
 // A following is one version that the node concerns itself with.
 type following struct {
 	key
-	children *zk.Children // nil after Leave
-	ended    chan struct{}
-	end      func() // closes ended, once
+	children *zk.Children    // nil after Leave
+	ctx      context.Context // until it is forgotten, or Leave
+	end      context.CancelFunc
 
 	// view is who holds what; never changed, only replaced, under updating.
 	view     atomic.Pointer[view]
@@ -101,7 +101,7 @@ func (c *Cluster) Follow(ctx context.Context, db, version string) {
 	select {
 	case <-f.children.Seen():
 		c.update(f)
-	case <-f.ended:
+	case <-f.ctx.Done():
 	case <-ctx.Done():
 	}
 }
@@ -114,10 +114,10 @@ func (c *Cluster) follow(k key) *following {
 	if f := (*c.versions.Load())[k]; f != nil {
 		return f
 	}
-	f := &following{key: k, ended: make(chan struct{}), advertised: make(map[int]bool)}
-	f.end = sync.OnceFunc(func() { close(f.ended) })
+	f := &following{key: k, advertised: make(map[int]bool)}
+	f.ctx, f.end = context.WithCancel(c.ctx)
 	f.view.Store(new(view))
-	if c.left {
+	if f.ctx.Err() != nil {
 		return f
 	}
 	f.children = c.o.Session.Watch(zk.VersionDir(k.db, k.version), false)
@@ -134,9 +134,7 @@ func (c *Cluster) watch(f *following) {
 		case <-f.children.Changes():
 			c.update(f)
 			c.changed()
-		case <-f.ended:
-			return
-		case <-c.stop:
+		case <-f.ctx.Done():
 			return
 		}
 	}
@@ -230,7 +228,7 @@ func (c *Cluster) Missing(db, version string, held []bool, minReplication int) [
 func (c *Cluster) Forget(db, version string) {
 	c.mu.Lock()
 	f := c.find(db, version)
-	if f == nil || c.left {
+	if f == nil || c.ctx.Err() != nil {
 		c.mu.Unlock()
 		return
 	}
@@ -251,7 +249,7 @@ func (c *Cluster) tidy(k key) {
 	defer versions.Stop()
 	select {
 	case <-versions.Seen():
-	case <-c.stop:
+	case <-c.ctx.Done():
 		return
 	case <-time.After(tidyTimeout):
 		return
@@ -272,7 +270,7 @@ func (c *Cluster) Advertise(db, version string, partition int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left {
+	if c.ctx.Err() != nil {
 		return
 	}
 	f.advertised[partition] = true
