@@ -84,14 +84,7 @@ func (d *db) retire(name string) {
 		idle := outcome{version.Idle{Version: name}}
 		for {
 			wait := d.linger() - v.Idle()
-			if wait <= 0 {
-				return idle
-			}
-			timer := time.NewTimer(wait)
-			select {
-			case <-timer.C:
-			case <-d.ctx.Done():
-				timer.Stop()
+			if wait <= 0 || !d.pause(wait) {
 				return idle
 			}
 		}

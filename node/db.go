@@ -215,6 +215,19 @@ func (d *db) work(f func() message) {
 	d.working.Go(func() { d.send(f()) })
 }
 
+// pause waits, for what works in the background. It reports whether the time has passed: false if the db
+// was stopped first.
+func (d *db) pause(wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-d.ctx.Done():
+		return false
+	}
+}
+
 // send gives a message to the db, unless that has stopped.
 func (d *db) send(m message) {
 	select {

@@ -59,12 +59,7 @@ func (d *db) dropReleased(name string, l *live, now time.Time) {
 	}
 	l.waiting = true
 	d.work(func() message {
-		timer := time.NewTimer(next)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-d.ctx.Done():
-		}
+		d.pause(next)
 		return releaseDue{name, l}
 	})
 }

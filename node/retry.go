@@ -35,12 +35,7 @@ func (d *db) retryLater(name string, err error) {
 	wait := backoff(f.retries.failed)
 	d.log.Warn("the source has failed a load, which will be tried again", "version", name, "in", wait.Round(time.Millisecond))
 	d.work(func() message {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-d.ctx.Done():
-		}
+		d.pause(wait)
 		return retry{name}
 	})
 }
