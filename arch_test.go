@@ -26,10 +26,10 @@ type room struct {
 var house = []room{
 	{".", nil},
 	{"cmd/sequins", []string{"config", "node", "cluster", "server", "proxy", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
-		"sequencefile", "sparkey", "internal/fsys"}},
+		"sequencefile", "sparkey", "internal/fsys", "internal/human"}},
 	{"config", nil},
 	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "internal/fsys"}},
-	{"server", []string{"version", "proxy", "shard", "blocks", "metrics"}},
+	{"server", []string{"version", "proxy", "shard", "blocks", "metrics", "internal/human"}},
 	{"cluster", []string{"zk", "shard"}},
 	{"version", []string{"shard", "blocks"}},
 	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics", "internal/fsys",
@@ -61,6 +61,7 @@ var house = []room{
 	{"metrics", nil},
 	{"internal/fsys", nil},
 	{"internal/render", nil},
+	{"internal/human", nil},
 }
 
 // Words that say nothing about what a package owns.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"sequins/internal/human"
 )
 
 //go:embed page.html
@@ -75,7 +77,7 @@ type nodeView struct{ Name, State, Level, Summary string }
 func newPage(st Status, level, only string, now time.Time) page {
 	p := page{Level: level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only, Now: now.UTC().Format(time.DateTime)}
 	if !st.StartedAt.IsZero() {
-		p.Up = ago(now.Sub(st.StartedAt))
+		p.Up = human.Duration(now.Sub(st.StartedAt))
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		v := newDBView(name, st.DBs[name], st.Node, now)
@@ -118,17 +120,17 @@ func (v dbView) moving() bool {
 func facts(v VersionStatus, n NodeStatus, now time.Time) []fact {
 	var f []fact
 	if !n.LastModified.IsZero() {
-		f = append(f, fact{"data from", n.LastModified.UTC().Format(time.DateTime) + " UTC (" + ago(now.Sub(n.LastModified)) + " ago)"})
+		f = append(f, fact{"data from", n.LastModified.UTC().Format(time.DateTime) + " UTC (" + human.Duration(now.Sub(n.LastModified)) + " ago)"})
 	}
 	if !n.ActiveAt.IsZero() {
-		f = append(f, fact{"active for", ago(now.Sub(n.ActiveAt))})
+		f = append(f, fact{"active for", human.Duration(now.Sub(n.ActiveAt))})
 	}
 	f = append(f, fact{"partitions here", fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions)})
 	if n.Records > 0 {
-		f = append(f, fact{"records here", thousands(n.Records)})
+		f = append(f, fact{"records here", human.Count(n.Records)})
 	}
 	if n.Bytes > 0 {
-		f = append(f, fact{"on disk", size(n.Bytes)})
+		f = append(f, fact{"on disk", human.Size(n.Bytes)})
 	}
 	if n.Partitioner != "" {
 		f = append(f, fact{"partitioner", n.Partitioner})
@@ -173,7 +175,7 @@ func summary(v VersionStatus, n NodeStatus, now time.Time) string {
 		s += fmt.Sprintf(", %d missing everywhere", v.MissingPartitions)
 	}
 	if !n.CreatedAt.IsZero() {
-		s += ", seen " + ago(now.Sub(n.CreatedAt)) + " ago"
+		s += ", seen " + human.Duration(now.Sub(n.CreatedAt)) + " ago"
 	}
 	if n.Detail != "" {
 		s += ", " + n.Detail
@@ -190,13 +192,13 @@ func percent(p *Progress) string {
 
 // progress is how far a load has come, in words.
 func progress(p *Progress, now time.Time) string {
-	s := fmt.Sprintf("%s of %s read, %d of %s, %s records", size(p.BytesDone), size(p.Bytes),
-		p.FilesDone, count(p.Files, "file"), thousands(p.Records))
+	s := fmt.Sprintf("%s of %s read, %d of %s, %s records", human.Size(p.BytesDone), human.Size(p.Bytes),
+		p.FilesDone, count(p.Files, "file"), human.Count(p.Records))
 	if p.RecordsPerSecond > 0 {
-		s += fmt.Sprintf(" (%s a second)", thousands(int64(p.RecordsPerSecond)))
+		s += fmt.Sprintf(" (%s a second)", human.Count(int64(p.RecordsPerSecond)))
 	}
 	if left := p.ETA.Sub(now); !p.ETA.IsZero() && left > 0 {
-		s += ", about " + ago(left) + " left"
+		s += ", about " + human.Duration(left) + " left"
 	}
 	return s
 }
@@ -212,42 +214,5 @@ func since(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return " since " + ago(now.Sub(t))
-}
-
-// ago renders a duration to the unit that matters.
-func ago(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return strconv.Itoa(int(d.Seconds())) + " s"
-	case d < time.Hour:
-		return strconv.Itoa(int(d.Minutes())) + " min"
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return count(int(d.Hours()/24), "day")
-}
-
-// size renders bytes in powers of 1024.
-func size(n int64) string {
-	const units = "KMGTP"
-	f, i := float64(n), -1
-	for f >= 1024 && i < len(units)-1 {
-		f /= 1024
-		i++
-	}
-	if i < 0 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	return fmt.Sprintf("%.1f %ciB", f, units[i])
-}
-
-// thousands renders 1234567 as 1,234,567.
-func thousands(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return " since " + human.Duration(now.Sub(t))
 }

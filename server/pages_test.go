@@ -318,27 +318,6 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-func TestInWords(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0 s", 0: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min", 59*time.Minute + 59*time.Second: "59 min",
-		time.Hour: "1 h 0 min", 47*time.Hour + 5*time.Minute: "47 h 5 min", 48 * time.Hour: "2 days", 1000 * time.Hour: "41 days",
-	} {
-		if got := ago(d); got != want {
-			t.Errorf("ago(%v) = %q, want %q", d, got, want)
-		}
-	}
-	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 3 << 40: "3.0 TiB", 1 << 60: "1024.0 PiB"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %q, want %q", n, got, want)
-		}
-	}
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567", -1234: "-1,234", -123: "-123"} {
-		if got := thousands(n); got != want {
-			t.Errorf("thousands(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
 // What a scrape sees of the catalogue.
 func TestGauges(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": "one"})

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"sequins/internal/human"
 )
 
 // progress shows how far long work is, in bytes: on a terminal as a bar that is drawn over, elsewhere as a
@@ -74,7 +76,7 @@ func (p *progress) text(now time.Time) string {
 	}
 	text += fmt.Sprintf(", %s a second", size(int64(float64(p.done)/took.Seconds())))
 	if left := p.total - p.done; left > 0 {
-		text += ", about " + ago(time.Duration(float64(took)*float64(left)/float64(p.done))) + " left"
+		text += ", about " + human.Duration(time.Duration(float64(took)*float64(left)/float64(p.done))) + " left"
 	}
 	return text
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/internal/human"
 )
 
 func statusCommand() *cobra.Command {
@@ -263,7 +264,7 @@ func (st *nodeStatus) print(out io.Writer, base string, now time.Time) error {
 		head = append(head, "sequins "+plain(st.Build))
 	}
 	if !st.StartedAt.IsZero() {
-		head = append(head, "up for "+ago(now.Sub(st.StartedAt)))
+		head = append(head, "up for "+human.Duration(now.Sub(st.StartedAt)))
 	}
 	if _, err := fmt.Fprintf(out, "%s\n%s\n", strings.Join(head, ", "), plain(st.Health)); err != nil {
 		return err
@@ -316,11 +317,11 @@ func (v versionStatus) note(n versionAtOne, now time.Time) string {
 	if p := n.Progress; p != nil && p.Bytes > 0 {
 		notes = append(notes, fmt.Sprintf("%d%%", 100*p.BytesDone/p.Bytes))
 		if left := p.ETA.Sub(now); left > 0 {
-			notes = append(notes, "about "+ago(left)+" left")
+			notes = append(notes, "about "+human.Duration(left)+" left")
 		}
 	}
 	if n.Current && !n.ActiveAt.IsZero() {
-		notes = append(notes, "active for "+ago(now.Sub(n.ActiveAt)))
+		notes = append(notes, "active for "+human.Duration(now.Sub(n.ActiveAt)))
 	}
 	if n.Current && v.Missing > 0 {
 		notes = append(notes, fmt.Sprintf("partitions on no node: %d", v.Missing))

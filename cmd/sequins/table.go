@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"sequins/internal/human"
 )
 
 // table is lines of columns.
@@ -51,28 +52,15 @@ func number(n int64) string {
 	if n == 0 {
 		return "-"
 	}
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return human.Count(n)
 }
 
 // size renders bytes in powers of 1024, and nothing as a dash.
 func size(n int64) string {
-	const units = "KMGTP"
-	f, i := float64(n), -1
-	for f >= 1024 && i < len(units)-1 {
-		f /= 1024
-		i++
-	}
-	switch {
-	case n == 0:
+	if n == 0 {
 		return "-"
-	case i < 0:
-		return strconv.FormatInt(n, 10) + " B"
 	}
-	return fmt.Sprintf("%.1f %ciB", f, units[i])
+	return human.Size(n)
 }
 
 // day renders a time to the minute, and none as a dash.
@@ -81,18 +69,4 @@ func day(t time.Time) string {
 		return "-"
 	}
 	return t.UTC().Format("2006-01-02 15:04")
-}
-
-// ago renders a duration to the unit that matters.
-func ago(d time.Duration) string {
-	d = max(d, 0)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }

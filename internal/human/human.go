@@ -1,0 +1,48 @@
+// Package human owns how counts, sizes and durations read: on the status page and in what the program
+// prints. A number passes through on its way into text that people read; what programs read (JSON, metrics,
+// logs) has the number itself.
+package human
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Count renders 1234567 as 1,234,567.
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Size renders bytes in powers of 1024, to a tenth: "1.5 KiB".
+func Size(n int64) string {
+	const units = "KMGTP"
+	f, i := float64(n), -1
+	for f >= 1024 && i < len(units)-1 {
+		f /= 1024
+		i++
+	}
+	if i < 0 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	return fmt.Sprintf("%.1f %ciB", f, units[i])
+}
+
+// Duration renders d to the unit that matters, rounded down: "59 s", "1 h 30 min", "4 days". A negative one
+// is "0 s": clocks differ.
+func Duration(d time.Duration) string {
+	d = max(d, 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}

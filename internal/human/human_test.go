@@ -1,0 +1,32 @@
+package human
+
+import (
+	"testing"
+	"time"
+)
+
+func TestInWords(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0", 1: "1", 999: "999", 1000: "1,000", 123456: "123,456", 1234567: "1,234,567", -1234: "-1,234", -123: "-123",
+	} {
+		if got := Count(n); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 20: "5.0 MiB", 3 << 40: "3.0 TiB", 1 << 60: "1024.0 PiB",
+	} {
+		if got := Size(n); got != want {
+			t.Errorf("Size(%d) = %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 s", -1: "0 s", 0: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min", 59*time.Minute + 59*time.Second: "59 min",
+		time.Hour: "1 h 0 min", 90 * time.Minute: "1 h 30 min", 47*time.Hour + 5*time.Minute: "47 h 5 min",
+		48 * time.Hour: "2 days", 100 * time.Hour: "4 days", 1000 * time.Hour: "41 days",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
