@@ -29,7 +29,7 @@ var house = []room{
 		"sequencefile", "sparkey", "internal/fsys", "internal/human"}},
 	{"config", nil},
 	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "internal/fsys"}},
-	{"server", []string{"version", "proxy", "shard", "blocks", "metrics", "internal/human"}},
+	{"server", []string{"version", "proxy", "shard", "blocks", "metrics", "internal/human", "internal/http1"}},
 	{"cluster", []string{"zk", "shard"}},
 	{"version", []string{"shard", "blocks"}},
 	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics", "internal/fsys",
@@ -57,11 +57,12 @@ var house = []room{
 	{"sparkey", nil},
 	{"avro", []string{"internal/render"}},
 	{"parquet", []string{"internal/render"}},
-	{"proxy", []string{"metrics"}},
+	{"proxy", []string{"metrics", "internal/http1"}},
 	{"metrics", nil},
 	{"internal/fsys", nil},
 	{"internal/render", nil},
 	{"internal/human", nil},
+	{"internal/http1", nil},
 }
 
 // Words that say nothing about what a package owns.

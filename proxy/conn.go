@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"sequins/internal/http1"
 )
 
 const (
@@ -129,7 +131,7 @@ func (c *conn) awaitRest() error {
 // await waits for an answer's header, and for its body unless that is large.
 func (c *conn) await() error {
 	for c.start == 0 {
-		if n := headerEnd(c.buf[:c.w], c.searched); n > 0 {
+		if n := http1.HeaderEnd(c.buf[:c.w], c.searched); n > 0 {
 			if err := c.begin(n); err != nil {
 				return err
 			}

@@ -33,24 +33,6 @@ var (
 	errLength     = errors.New("malformed or repeated Content-Length")
 )
 
-// headerEnd is the length of the header at the beginning of b, 0 if it is not
-// whole: it ends with an empty line. The first searched bytes hold no end.
-func headerEnd(b []byte, searched int) int {
-	for i := max(0, searched-3); ; {
-		n := bytes.IndexByte(b[i:], '\n')
-		if n < 0 {
-			return 0
-		}
-		i += n + 1
-		if i < len(b) && b[i] == '\n' {
-			return i + 1
-		}
-		if i+1 < len(b) && b[i] == '\r' && b[i+1] == '\n' {
-			return i + 2
-		}
-	}
-}
-
 // parseHeader takes a whole header apart, with the empty line at its end. It is
 // stricter than it would have to be: peers are sequins, and what is odd is
 // broken. The result points into b.

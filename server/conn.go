@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"sequins/internal/http1"
 )
 
 // conn stands between fasthttp and a client's connection, for three reasons.
@@ -99,7 +101,7 @@ func (c *conn) fetch() {
 			c.wantRead = time.Time{} // readTimeout from now, if the rest has to be waited for
 		}
 		c.skipEmptyLines()
-		if n := headerEnd(c.buf[c.r:c.w], searched); n > 0 {
+		if n := http1.HeaderEnd(c.buf[c.r:c.w], searched); n > 0 {
 			c.end = c.r + n
 			break
 		}
@@ -157,24 +159,6 @@ func (c *conn) receive() {
 	c.w += n
 	if n > 0 && !c.used.Load() {
 		c.used.Store(true)
-	}
-}
-
-// headerEnd is the length of the header at the beginning of b, 0 if it is not
-// whole: it ends with an empty line. The first searched bytes hold no end.
-func headerEnd(b []byte, searched int) int {
-	for i := max(0, searched-3); ; {
-		n := bytes.IndexByte(b[i:], '\n')
-		if n < 0 {
-			return 0
-		}
-		i += n + 1
-		if i < len(b) && b[i] == '\n' {
-			return i + 1
-		}
-		if i+1 < len(b) && b[i] == '\r' && b[i+1] == '\n' {
-			return i + 2
-		}
 	}
 }
 

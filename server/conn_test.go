@@ -228,23 +228,6 @@ func TestRefusedWhileSending(t *testing.T) {
 	eventually(t, "the connections to be forgotten", func() bool { return s.open.count() == 0 })
 }
 
-func TestHeaderEnd(t *testing.T) {
-	tests := map[string]int{
-		"": 0, "a": 0, "a\n": 0, "a\r\n": 0, "a\r\n\r": 0, "a\r\nb\r\n": 0, "\r\r": 0, "a\n\rb\n": 0,
-		"a\r\n\r\n": 5, "a\r\n\r\nb": 5, "a\n\n": 3, "a\n\r\n": 4, "a\r\n\n\r\n": 4, "a\r\nb: c\r\n\r\nd\r\n\r\n": 11,
-	}
-	for b, want := range tests {
-		for searched := range len(b) + 1 {
-			if headerEnd([]byte(b[:searched]), 0) > 0 {
-				break
-			}
-			if got := headerEnd([]byte(b), searched); got != want {
-				t.Errorf("headerEnd(%q, %d) = %d, want %d", b, searched, got, want)
-			}
-		}
-	}
-}
-
 // However requests are cut into packets, each is given out by itself, whole,
 // and the memory for a long one does not stay.
 func TestConnGivesOutWholeHeaders(t *testing.T) {
