@@ -20,8 +20,8 @@ func (r *request) stream(body io.Reader, n int) {
 // than to stream it.
 const copied = 4 << 10
 
-// body makes b the response's, which lies in the page where it was found, or in
-// the request's scratch.
+// body makes b the response's, which lies in the page where it was found, in the
+// request's scratch, or in a peer's answer.
 func (r *request) body(b []byte) {
 	if len(b) <= copied {
 		r.ctx.Response.SetBody(b)

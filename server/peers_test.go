@@ -181,3 +181,19 @@ func TestProxiedGetAllocations(t *testing.T) {
 		}
 	}
 }
+
+// A request to the node that does not have the key, over loopback, both nodes' and the client's share included.
+func BenchmarkProxiedGet(b *testing.B) {
+	records := map[string]string{"100": strings.Repeat("x", 100), "10000": strings.Repeat("x", 10000)}
+	holder := start(b, catalogOf(b, records), Options{Metrics: metrics.New().Server})
+	asker := startAsker(b, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	for _, key := range []string{"100", "10000", "absent"} {
+		b.Run(key, func(b *testing.B) {
+			c := newClient(b, asker.addr, "/db/"+key)
+			b.ReportAllocs()
+			for b.Loop() {
+				c.ask(b)
+			}
+		})
+	}
+}

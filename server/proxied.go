@@ -76,9 +76,8 @@ func (r *request) pass(h *heads, a *proxy.Answer) {
 		r.ctx.Response.SkipBody = true
 		header.SetContentLength(int(a.Length))
 	case a.Value != nil:
-		r.small.Reset(a.Value)
 		r.bytes = a.Length
-		r.stream(&r.small, int(a.Length))
+		r.body(a.Value)
 	default:
 		r.stream(&peerBody{r: r}, int(a.Length))
 	}
