@@ -7,7 +7,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -174,43 +173,37 @@ func (r *run) turn(t *table.Table, s contender, conns int, hit bool) error {
 	if hit {
 		l.Requests, l.Check = r.present, r.check
 	}
-	before, openedBefore, err := r.accounts()
+	before, err := r.opened()
 	if err != nil {
 		return err
 	}
-	result, err := wire.Run(context.Background(), l)
+	result, used, err := wire.Measure(l, r.cpu)
 	if err != nil {
 		return err
 	}
-	after, openedAfter, err := r.accounts()
+	after, err := r.opened()
 	if err != nil {
 		return err
-	}
-	if result.Failures > 0 {
-		return fmt.Errorf("%d failures, the first: %w", result.Failures, result.Failure)
 	}
 	n := float64(result.Times.Count())
 	t.Add(s.name, perSecond, n/result.Took.Seconds())
-	t.Add(s.name, cpuTime, float64((after-before).Nanoseconds())/1e3/n)
+	t.Add(s.name, cpuTime, float64(used.Nanoseconds())/1e3/n)
 	t.Add(s.name, half, float64(result.Times.Quantile(0.5).Nanoseconds())/1e3)
 	t.Add(s.name, most, float64(result.Times.Quantile(0.99).Nanoseconds())/1e3)
-	t.Add(s.name, opened, openedAfter-openedBefore)
+	t.Add(s.name, opened, after-before)
 	return nil
 }
 
-// accounts are the processor time of both nodes, and the connections that the asker has opened so far.
-func (r *run) accounts() (time.Duration, float64, error) {
-	n, err := r.opened()
-	if err != nil {
-		return 0, 0, err
-	}
+// cpu is the processor time of both nodes.
+func (r *run) cpu() (time.Duration, error) {
 	a, err := r.holder.CPU()
 	b, err2 := r.asker.CPU()
-	return a + b, n, errors.Join(err, err2)
+	return a + b, errors.Join(err, err2)
 }
 
 var openedLine = regexp.MustCompile(`(?m)^sequins_proxy_connections_opened_total (\S+)$`)
 
+// opened is how many connections the asker has opened so far.
 func (r *run) opened() (float64, error) {
 	resp, err := http.Get("http://" + r.debug + "/metrics")
 	if err != nil {
@@ -248,37 +241,7 @@ func (r *run) check(i int, reply wire.Reply) error {
 	return r.spec.Verify(r.ids[i], reply.Body, true, nil)
 }
 
-const profileTime = 5 * time.Second
-
 // profile has the asker profile itself while 16 connections ask it.
 func (r *run) profile(name string) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	fetched := make(chan error, 1)
-	go func() {
-		defer cancel()
-		fetched <- fetch(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", r.debug, profileTime/time.Second), name)
-	}()
-	if _, err := wire.Run(ctx, wire.Load{Addr: r.asker.Addr, Conns: 16, Requests: r.present, Parse: wire.HTTP, Check: r.check}); err != nil {
-		return err
-	}
-	return <-fetched
-}
-
-func fetch(url, name string) error {
-	resp, err := http.Get(url)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, resp.Status)
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(f, resp.Body)
-	return err
+	return wire.Profile(wire.Load{Addr: r.asker.Addr, Conns: 16, Requests: r.present, Parse: wire.HTTP, Check: r.check}, r.debug, name)
 }
