@@ -32,6 +32,7 @@ var house = []room{
 	{"server", []string{"version", "proxy", "shard", "blocks", "metrics", "internal/human", "internal/http1"}},
 	{"cluster", []string{"zk", "shard"}},
 	{"version", []string{"shard", "blocks"}},
+	{"test/speed", []string{"load", "sequencefile", "shard", "blocks", "source"}},
 	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics", "internal/fsys",
 		"internal/render"}},
 	{"test/single", nil},

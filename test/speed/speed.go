@@ -1,0 +1,141 @@
+// Package speed compares loads from servers with loads from a local disk, for the benchmarks of the sources.
+// A version of files as a job writes them (Write) is put on both, and loaded from each in turn (Compare).
+package speed
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"sequins/blocks"
+	"sequins/load"
+	"sequins/sequencefile"
+	"sequins/shard"
+	"sequins/source"
+)
+
+// Where the version that is loaded has to be in a source.
+const (
+	DB      = "db"
+	Version = "1"
+)
+
+// File is the name of the i-th file of a version, from 0.
+func File(i int) string { return fmt.Sprintf("part-r-%05d", i) }
+
+// Write writes sorted files that are cut as a MapReduce job cuts them. Their values, of 500 bytes, compress to
+// about a half. It returns how large they are together.
+func Write(tb testing.TB, dir string, files, records int) (total int64) {
+	tb.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+	var writers []*sequencefile.Writer
+	for i := range files {
+		f, err := os.Create(filepath.Join(dir, File(i)))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer f.Close()
+		w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{Compression: sequencefile.Block, Codec: "org.apache.hadoop.io.compress.SnappyCodec"})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		writers = append(writers, w)
+	}
+	noise := rand.NewChaCha8([32]byte{})
+	value := make([]byte, 500)
+	for i := range records {
+		noise.Read(value[:250]) //nolint:errcheck // it never fails
+		key := fmt.Appendf(nil, "key-%09d", i)
+		if err := writers[shard.Hadoop.Partition(key, files)].Append(key, value); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for i, w := range writers {
+		if err := w.Close(); err != nil {
+			tb.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, File(i)))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		total += info.Size()
+	}
+	return total
+}
+
+// A Remote is a source that is compared with a disk.
+type Remote struct {
+	Name   string // in the names of what is reported
+	Source source.Source
+	// CPU is the time that its servers have had on processors.
+	CPU func(testing.TB) time.Duration
+}
+
+// Compare loads the same files, of total bytes, from a local disk and from elsewhere in turn, and reports the
+// medians: of the rate, and of the processor time that this process needs. Beside them is that of the servers,
+// which are on the same machine.
+func Compare(b *testing.B, disk source.Source, remote Remote, total int64) {
+	var rates, costs, server [2][]float64
+	for b.Loop() {
+		for i, src := range []source.Source{disk, remote.Source} {
+			begin, own, others := time.Now(), CPU(b), remote.CPU(b)
+			loadAll(b, src)
+			mb := float64(total) / 1e6
+			rates[i] = append(rates[i], mb/time.Since(begin).Seconds())
+			costs[i] = append(costs[i], (CPU(b)-own).Seconds()*1000/mb)
+			server[i] = append(server[i], (remote.CPU(b)-others).Seconds()*1000/mb)
+		}
+	}
+	b.ReportMetric(median(rates[0]), "local-MB/s")
+	b.ReportMetric(median(rates[1]), remote.Name+"-MB/s")
+	b.ReportMetric(median(rates[1])/median(rates[0]), "ratio")
+	b.ReportMetric(median(costs[0]), "local-cpu-ms/MB")
+	b.ReportMetric(median(costs[1]), remote.Name+"-cpu-ms/MB")
+	b.ReportMetric(median(server[1]), "server-cpu-ms/MB")
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+// CPU is the time that this process has had on processors.
+func CPU(tb testing.TB) time.Duration {
+	tb.Helper()
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// loadAll makes all blocks of the version, as a node does, and removes them.
+func loadAll(b *testing.B, src source.Source) {
+	store, err := blocks.OpenStore(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	loader := load.New(src, store, nil, load.Options{Compression: blocks.Snappy})
+	plan, err := loader.Plan(b.Context(), DB, Version)
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := make([]int, plan.Partitions)
+	for i := range all {
+		all[i] = i
+	}
+	if err := loader.Load(b.Context(), plan, all, nil); err != nil {
+		b.Fatal(err)
+	}
+	if err := store.Remove(DB, Version); err != nil {
+		b.Fatal(err)
+	}
+}
