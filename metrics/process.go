@@ -14,8 +14,9 @@ import (
 type Process struct {
 	build   atomic.Pointer[string]
 	store   atomic.Pointer[string]
-	good    atomic.Bool  // the last reading of the configuration
-	applied atomic.Int64 // when the configuration in use was read, in Unix milliseconds
+	disk    atomic.Pointer[Disk] // nil: there is no store, or its disk cannot be looked at
+	good    atomic.Bool          // the last reading of the configuration
+	applied atomic.Int64         // when the configuration in use was read, in Unix milliseconds
 }
 
 func newProcess() *Process {
@@ -27,9 +28,36 @@ func newProcess() *Process {
 // SetBuild names the version of the program.
 func (p *Process) SetBuild(version string) { p.build.Store(&version) }
 
-// SetStore names the directory of the local store, whose disk is looked at when
-// somebody scrapes.
-func (p *Process) SetStore(dir string) { p.store.Store(&dir) }
+// SetStore names the directory of the local store and looks at its disk.
+func (p *Process) SetStore(dir string) {
+	p.store.Store(&dir)
+	p.LookAtDisk()
+}
+
+// A Disk is the file system that the local store is on, in bytes. Free is what
+// sequins could still write.
+type Disk struct{ Size, Free int64 }
+
+// Disk is what the last look has found; nil where there is no store, or its file
+// system could not be looked at. It is not to be changed.
+func (p *Process) Disk() *Disk { return p.disk.Load() }
+
+// LookAtDisk looks again. A disk that is out of order can make that take for
+// ever: call it where nobody waits.
+func (p *Process) LookAtDisk() {
+	dir := p.store.Load()
+	var fs unix.Statfs_t
+	if dir == nil || unix.Statfs(*dir, &fs) != nil {
+		p.disk.Store(nil)
+		return
+	}
+	p.disk.Store(&Disk{Size: inBytes(float64(fs.Blocks), float64(fs.Bsize)), Free: inBytes(float64(fs.Bavail), float64(fs.Bsize))})
+}
+
+// inBytes is the size of so many blocks of a file system, which may say anything.
+func inBytes(blocks, size float64) int64 {
+	return int64(max(0, min(blocks*size, 1<<62)))
+}
 
 // Configured says that the configuration has been read, now, and whether it was
 // good and is in use.
@@ -72,11 +100,8 @@ func (p *Process) Collect(ch chan<- prometheus.Metric) {
 	}
 	emit(ch, descConfigGood, good)
 	emit(ch, descConfigApplied, float64(p.applied.Load())/1e3)
-	dir := p.store.Load()
-	var fs unix.Statfs_t
-	if dir == nil || unix.Statfs(*dir, &fs) != nil {
-		return
+	if disk := p.Disk(); disk != nil {
+		emit(ch, descStoreSize, float64(disk.Size))
+		emit(ch, descStoreFree, float64(disk.Free))
 	}
-	emit(ch, descStoreSize, float64(fs.Blocks)*float64(fs.Bsize))
-	emit(ch, descStoreFree, float64(fs.Bavail)*float64(fs.Bsize))
 }

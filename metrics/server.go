@@ -41,7 +41,9 @@ type State struct {
 	SourceErrorSince time.Time
 	// RefreshedAt is when the source was last listed.
 	RefreshedAt time.Time
-	DBs         []DB
+	// StoreBytes are those of all blocks that are open, whatever the version.
+	StoreBytes int64
+	DBs        []DB
 }
 
 // DB is what the gauges show of one db.
@@ -142,6 +144,8 @@ var (
 		"When the source became unreadable, in Unix time; 0 while it can be read.", nil, nil)
 	descRefreshed = prometheus.NewDesc("sequins_last_refresh_timestamp_seconds",
 		"When the source was last listed, in Unix time.", nil, nil)
+	descStored = prometheus.NewDesc("sequins_store_blocks_bytes",
+		"Bytes on disk of all blocks in the local store that are in use.", nil, nil)
 	descVersions = prometheus.NewDesc("sequins_versions",
 		"Versions on this node, by db and state.", []string{"db", "state"}, nil)
 	descVersion = prometheus.NewDesc("sequins_version_info",
@@ -166,7 +170,7 @@ var (
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRequests, descDuration, descBytes, descReads, descInFlight, descConns, descDraining, descSourceError,
-		descRefreshed, descVersions, descVersion, descPartitions, descMissing, descUnderreplicated, descActive, descModified, descRecords, descDisk,
+		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descUnderreplicated, descActive, descModified, descRecords, descDisk,
 	} {
 		ch <- d
 	}
@@ -208,6 +212,7 @@ func (st State) collect(ch chan<- prometheus.Metric) {
 	emit(ch, descDraining, draining)
 	emit(ch, descSourceError, unixTime(st.SourceErrorSince))
 	emit(ch, descRefreshed, unixTime(st.RefreshedAt))
+	emit(ch, descStored, float64(st.StoreBytes))
 	for _, db := range st.DBs {
 		for state, n := range db.Versions {
 			emit(ch, descVersions, float64(n), db.Name, state)

@@ -259,7 +259,7 @@ func TestSwitchDoesNotWaitForOwnLoad(t *testing.T) {
 		}
 		s := n.Status().DBs["fruit"].Versions["1"].Nodes["localhost"]
 		if diff := cmp.Diff([]int{1}, s.Partitions); diff != "" || s.State != "BUILDING" ||
-			s.Detail != "prepared, waiting for 2 partitions of other nodes" {
+			s.Detail != "prepared, waiting for other nodes to hold 2 partitions: 0, 2" {
 			t.Errorf("its own partition is loaded: %+v", s)
 		}
 		if h := set.AcquireVersion("1"); h == nil {

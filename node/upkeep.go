@@ -11,15 +11,17 @@ import (
 	"sequins/version"
 )
 
-// sweepPeriod is how often the node asks the kernel which pages of its blocks are still in memory.
-// In between, a lookup in a page that has just been dropped waits for the disk in a page fault,
-// which holds up a thread; the sweep costs about a millisecond for each gigabyte of blocks.
+// sweepPeriod is how often the node asks the kernel how full the disk is, and which pages of its
+// blocks are still in memory. In between, a lookup in a page that has just been dropped waits for the
+// disk in a page fault, which holds up a thread; the sweep costs about a millisecond for each gigabyte
+// of blocks.
 const sweepPeriod = time.Second
 
 // scrubBurst bounds a single read of a scrub, in bytes.
 const scrubBurst = 2 << 20
 
-// sweep keeps what the blocks believe to be in memory true, until ctx ends.
+// sweep keeps what the blocks believe to be in memory true, and what the status says of the disk, until ctx
+// ends.
 func (n *Node) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepPeriod)
 	defer tick.Stop()
@@ -30,6 +32,7 @@ func (n *Node) sweep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		n.o.Metrics.Process.LookAtDisk()
 		err := n.eachBlock(func(_ *version.Handle, _ int, b *blocks.Reader) error { return b.Sweep() })
 		if err != nil && !failing {
 			n.log.Warn("the kernel does not say what is in memory; lookups may wait for the disk", "error", err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"sequins/load"
@@ -58,6 +60,9 @@ func (n *Node) Status() server.Status {
 	}
 	if r.err != nil {
 		s.SourceError = r.err.Error()
+	}
+	if disk := n.o.Metrics.Process.Disk(); disk != nil {
+		s.Disk = server.Disk{Bytes: disk.Size, Free: disk.Free}
 	}
 	if n.o.Membership != nil {
 		n.o.Membership(&s)
@@ -159,9 +164,34 @@ func (d *db) detail(v versionView) string {
 		return "on this node's disk, and the source cannot be read"
 	case v.Status == version.Prepared && v.live != nil:
 		missing := d.node.o.Cluster.Missing(d.name, v.Name, v.live.Held(), d.node.o.MinReplication)
-		return fmt.Sprintf("prepared, waiting for %d partitions of other nodes", len(missing))
+		return "prepared, waiting for other nodes to hold " + partitions(missing)
 	}
 	return ""
+}
+
+// partitions names ascending partitions in as few words as it can, and not more than a line's: 3 partitions: 0-1, 4.
+func partitions(list []int) string {
+	const most = 12
+	var runs []string
+	for i := 0; i < len(list) && len(runs) <= most; i++ {
+		from := list[i]
+		for i+1 < len(list) && list[i+1] == list[i]+1 {
+			i++
+		}
+		switch {
+		case len(runs) == most:
+			runs = append(runs, "…")
+		case list[i] == from:
+			runs = append(runs, strconv.Itoa(from))
+		default:
+			runs = append(runs, fmt.Sprintf("%d-%d", from, list[i]))
+		}
+	}
+	noun := "partitions"
+	if len(list) == 1 {
+		noun = "partition"
+	}
+	return fmt.Sprintf("%d %s: %s", len(list), noun, strings.Join(runs, ", "))
 }
 
 var stages = map[int32]string{

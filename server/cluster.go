@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -31,9 +33,10 @@ type Peer struct {
 	Zone    string `json:"zone,omitempty"`
 	// Error is why it has not said how it is.
 	Error string `json:"error,omitempty"`
-	// Build and StartedAt are what it says of itself.
+	// Build, StartedAt and Disk are what it says of itself.
 	Build     string    `json:"build,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
+	Disk      Disk      `json:"disk,omitzero"`
 }
 
 // survey asks other nodes how they are.
@@ -91,11 +94,15 @@ func (s *survey) ask(ctx context.Context) []answered {
 func (s *survey) askOne(ctx context.Context, p Peer) answered {
 	a := answered{Peer: p}
 	if err := s.get(ctx, p.Addr, &a.status); err != nil {
+		var wrapped *url.Error // says whom it has asked for what, which is known
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
 		a.Error = oneLine(err.Error())
 		a.status = Status{}
 		return a
 	}
-	a.Build, a.StartedAt = a.status.Build, a.status.StartedAt
+	a.Build, a.StartedAt, a.Disk = a.status.Build, a.status.StartedAt, a.status.Disk
 	return a
 }
 

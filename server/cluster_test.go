@@ -30,7 +30,7 @@ func otherNode(t *testing.T, says string) (addr string, asked *atomic.Int64) {
 
 // saysOf is what a node says of version 1 of a db.
 func saysOf(db, partitions string) string {
-	return `{"build": "b", "dbs": {"` + db + `": {"versions": {"1": {"path": "/p", "num_partitions": 3, "target_replication": 2,
+	return `{"build": "b", "disk": {"bytes": 1000, "bytes_free": 90, "bytes_blocks": 5, "low": true}, "dbs": {"` + db + `": {"versions": {"1": {"path": "/p", "num_partitions": 3, "target_replication": 2,
 		"nodes": {"SELF": {"name": "SELF", "state": "ACTIVE", "partitions": ` + partitions + `}, "liar": {"partitions": [0]}}}}}}}`
 }
 
@@ -62,7 +62,7 @@ func TestStatusOfOthers(t *testing.T) {
 			if theirs.Path != "/p" || theirs.NumPartitions != 3 || len(theirs.Nodes[alone].Partitions) != 1 {
 				t.Errorf("what only others know: %+v", theirs)
 			}
-			if p := st.Peers[well]; p.ShardID != "w" || p.Build != "b" || p.Error != "" {
+			if p := st.Peers[well]; p.ShardID != "w" || p.Build != "b" || p.Error != "" || p.Disk != (Disk{Bytes: 1000, Free: 90, Blocks: 5, Low: true}) {
 				t.Errorf("a peer that is well: %+v", p)
 			}
 			for _, addr := range []string{odd, "127.0.0.1:1"} {

@@ -49,6 +49,7 @@ type page struct {
 	Refresh         bool   // something is moving
 	Node, Build     string
 	Source, Up, Now string
+	Disk, DiskLevel string // Disk: "" if nothing is known of it
 }
 
 type dbView struct {
@@ -78,6 +79,12 @@ func newPage(st Status, level, only string, now time.Time) page {
 	p := page{Level: level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only, Now: now.UTC().Format(time.DateTime)}
 	if !st.StartedAt.IsZero() {
 		p.Up = human.Duration(now.Sub(st.StartedAt))
+	}
+	if d := st.Disk; d.Bytes > 0 {
+		p.Disk = human.Size(d.Free) + " of " + human.Size(d.Bytes) + " of disk free"
+		if d.Low {
+			p.DiskLevel = levelWarn
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		v := newDBView(name, st.DBs[name], st.Node, now)

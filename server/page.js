@@ -153,8 +153,6 @@ function saying(v, field) {
 function timeline(db, name, v, here) {
   const nodes = Object.values(v.nodes), own = v.nodes[here] || nodes[0] || {};
   const current = nodes.filter(n => n.current).length;
-  const counts = replicas(v), none = where(counts, n => n === 0), few = where(counts, n => n < v.target_replication);
-  const waits = own.state === 'BUILDING' && !own.progress && counts.length > 0;
   return el('li', {class: levels[own.state] || 'none'},
     el('code', {}, name), ' ', el('span', {class: 'state ' + (levels[own.state] || 'dim')}, own.state),
     own.current && el('span', {class: 'state current'}, 'current'), ' ',
@@ -162,9 +160,7 @@ function timeline(db, name, v, here) {
       known(own.active_at) ? `active for ${ago(own.active_at)}` : known(own.created_at) && `seen ${ago(own.created_at)} ago`,
       nodes.length > 1 && ` · ${states(nodes)}${current && current < nodes.length ? `; current on ${current} of ${nodes.length}` : ''}`),
     load(name, nodes),
-    saying(v, 'detail').filter(text => text !== 'loading').map(text => el('p', {class: 'dim'}, text)),
-    waits && few.length > 0 && el('p', {class: 'warn'}, none.length ? `no node holds ${none.length === 1 ? 'partition' : 'partitions'} ${ranges(none)} yet` :
-      `too few replicas yet of ${few.length === 1 ? 'partition' : 'partitions'} ${ranges(few)}`),
+    saying(v, 'detail').filter(text => text !== 'loading').map(text => el('p', {}, text)),
     saying(v, 'error').map(text => el('p', {class: 'bad'}, text)),
     el('p', {class: 'dim'}, el('code', {}, v.path)));
 }
@@ -208,21 +204,28 @@ function database(name, db, here) {
       el('summary', {}, `Who holds ${x}`), partitionMap(name + '/' + x, db.versions[x], here))));
 }
 
-// misses is what a node lacks of what it should hold.
+// misses is what a node lacks of what it should hold, and what it waits for.
 function misses(st, node) {
   const out = [];
-  for (const db of sorted(st.dbs)) for (const version of sorted(st.dbs[db].versions)) {
-    const n = st.dbs[db].versions[version].nodes[node];
-    if (!n) continue;
-    if (n.state === 'ERROR') out.push(`${db} ${version} has failed`);
-    else if (n.progress) out.push(`${db} ${version}: ${n.progress.partitions - n.progress.partitions_done} of ${count(n.progress.partitions, 'partition')} to load`);
-    else if (n.state === 'BUILDING') out.push(`${db} ${version}: ${n.detail || 'loading'}`);
+  for (const db of sorted(st.dbs)) {
+    const versions = sorted(st.dbs[db].versions), newest = versions[versions.length - 1];
+    for (const version of versions) {
+      const v = st.dbs[db].versions[version], n = v.nodes[node];
+      if (!n && version === newest && Object.values(v.nodes).some(o => o.state !== 'REMOVING')) out.push(`${db} ${version}: not found yet`);
+      if (!n || n.state === 'REMOVING') continue;
+      if (n.state === 'ERROR') out.push(`${db} ${version} has failed`);
+      else if (n.progress) out.push(`${db} ${version}: ${n.progress.partitions - n.progress.partitions_done} of ${count(n.progress.partitions, 'partition')} to load`);
+      else if (n.detail || n.state === 'BUILDING') out.push(`${db} ${version}: ${n.detail || 'loading'}`);
+    }
   }
   return out;
 }
 
+// room is what is left of a disk.
+const room = d => d && d.bytes > 0 && el('span', {class: d.low && 'warn'}, `${size(d.bytes_free)} (${Math.floor(100 * d.bytes_free / d.bytes)} %)`);
+
 function nodeRow(st, name) {
-  const self = name === st.node, p = self ? {shard_id: st.shard_id, zone: st.zone, build: st.build, started_at: st.started_at} : (st.peers || {})[name] || {};
+  const self = name === st.node, p = self ? {shard_id: st.shard_id, zone: st.zone, build: st.build, started_at: st.started_at, disk: st.disk} : (st.peers || {})[name] || {};
   const serving = [], cell = (label, ...kids) => el('td', {'data-label': label}, kids);
   let disk = 0;
   for (const db of sorted(st.dbs)) for (const [version, v] of Object.entries(st.dbs[db].versions)) {
@@ -231,20 +234,21 @@ function nodeRow(st, name) {
     disk += n.bytes || 0;
     if (n.current) serving.push(`${db} ${version}`);
   }
+  const lacks = misses(st, name).slice(0, 5);
   return el('tr', {},
     el('th', {scope: 'row'}, name, self && name !== 'localhost' && ' (this node)'),
     cell('shard', p.shard_id), cell('zone', p.zone), cell('build', p.build), cell('up for', known(p.started_at) && ago(p.started_at)),
-    cell('on disk', disk > 0 && size(disk)),
+    cell('on disk', disk > 0 && size(disk)), cell('disk free', room(p.disk)),
     cell('serving', serving.slice(0, 5).map(s => el('div', {}, s)), serving.length > 5 && `and ${serving.length - 5} more`),
-    cell('', p.error ? el('span', {class: 'bad'}, 'did not answer: ' + p.error) :
-      misses(st, name).slice(0, 5).map(s => el('div', {class: 'warn'}, s))));
+    p.error ? cell('', el('span', {class: 'bad'}, 'did not answer: ' + p.error)) :
+      lacks.length ? cell('', lacks.map(s => el('div', {class: 'warn'}, s))) : cell('misses', 'nothing'));
 }
 
 function nodeTable(st) {
   const names = [...new Set([st.node, ...sorted(st.peers)])], shown = names.slice(0, 10 * ROWS);
   if (only || names.length < 2) return;
   return el('section', {}, el('h2', {}, 'Nodes'), el('table', {},
-    el('thead', {}, el('tr', {}, ['node', 'shard', 'zone', 'build', 'up for', 'on disk', 'serving', 'misses'].map(h => el('th', {scope: 'col'}, h)))),
+    el('thead', {}, el('tr', {}, ['node', 'shard', 'zone', 'build', 'up for', 'on disk', 'disk free', 'serving', 'misses'].map(h => el('th', {scope: 'col'}, h)))),
     el('tbody', {}, shown.map(name => nodeRow(st, name)))),
     names.length > shown.length && el('p', {class: 'dim'}, `${names.length - shown.length} more are not shown`));
 }
@@ -265,7 +269,8 @@ function show(st) {
   const names = sorted(st.dbs).filter(name => !only || name === only);
   morph(byId('health'), el('h1', {id: 'health', class: st.level}, st.health));
   morph(byId('about'), el('p', {id: 'about'}, only ? el('a', {href: '/'}, 'sequins') : 'sequins', st.build && ' ' + st.build, st.node && ' on ' + st.node,
-    st.role === 'router' && ', a router', known(st.started_at) && ', up for ' + ago(st.started_at), st.source && ', from ', st.source && el('code', {}, st.source)));
+    st.role === 'router' && ', a router', known(st.started_at) && ', up for ' + ago(st.started_at), st.source && ', from ', st.source && el('code', {}, st.source),
+    st.disk && ', ', st.disk && el('span', {class: st.disk.low && 'warn'}, `${size(st.disk.bytes_free)} of ${size(st.disk.bytes)} of disk free`)));
   morph(byId('notes'), el('div', {id: 'notes'}, notes(st).map(text => el('p', {class: 'note'}, text))));
   morph(byId('status'), el('main', {id: 'status'}, names.map(name => database(name, st.dbs[name], st.node)), nodeTable(st)));
   const choice = byId('db');

@@ -152,6 +152,9 @@ func (s *Server) own() Status {
 	if st.DBs == nil {
 		st.DBs = map[string]DBStatus{}
 	}
+	if d := &st.Disk; d.Bytes > 0 {
+		d.Blocks, d.Low = st.stored(), d.Free < d.Bytes/10
+	}
 	return st
 }
 
@@ -247,6 +250,7 @@ func (s *Server) gauges() metrics.State {
 		Draining:         st.Draining,
 		SourceErrorSince: st.SourceErrorSince,
 		RefreshedAt:      st.RefreshedAt,
+		StoreBytes:       st.stored(),
 	}
 	for name, db := range st.DBs {
 		g.DBs = append(g.DBs, db.gauges(name, st.Node))

@@ -60,6 +60,7 @@ func busyStatus() Status {
 	}
 	return Status{
 		Node: "localhost", Build: "v2.0", StartedAt: at(9, 0), Source: "/data", RefreshedAt: at(11, 59),
+		Disk:     Disk{Bytes: 100 << 30, Free: 9 << 30},
 		Warnings: []string{`the directory "healthz" cannot be a db`},
 		DBs: map[string]DBStatus{
 			"names": {Versions: map[string]VersionStatus{

@@ -53,6 +53,9 @@ type Status struct {
 	// Warnings are things in the source that are left out, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
 
+	// Disk is where this node's blocks are; zero where it cannot be looked at.
+	Disk Disk `json:"disk,omitzero"`
+
 	// Role is node, or router for one that holds nothing; "" on a single one.
 	Role string `json:"role,omitempty"`
 	// Zone is where this node stands.
@@ -63,6 +66,27 @@ type Status struct {
 	Problems []string `json:"problems,omitempty"`
 	// Peers are the other nodes, by address. The server fills it in.
 	Peers map[string]Peer `json:"peers,omitempty"`
+}
+
+// Disk is the file system of a node's local store, in bytes.
+type Disk struct {
+	Bytes int64 `json:"bytes"`      // all of it
+	Free  int64 `json:"bytes_free"` // that sequins could still write
+	// Blocks are those of the blocks in use, of all versions. The server fills
+	// it in.
+	Blocks int64 `json:"bytes_blocks"`
+	// Low: less than a tenth is free. The server fills it in.
+	Low bool `json:"low,omitempty"`
+}
+
+// stored is how much of the disk the blocks of a node take.
+func (st *Status) stored() (bytes int64) {
+	for _, db := range st.DBs {
+		for _, v := range db.Versions {
+			bytes += v.Nodes[st.Node].Bytes
+		}
+	}
+	return bytes
 }
 
 // ZooKeeper is how a node's connection to ZooKeeper is.
@@ -117,7 +141,7 @@ type NodeStatus struct {
 	// Error is why the version is in StateError.
 	Error string `json:"error,omitempty"`
 	// Detail says in a few words what State leaves out, e.g. "prepared,
-	// waiting for 2 partitions of other nodes".
+	// waiting for other nodes to hold 2 partitions: 4, 7".
 	Detail string `json:"detail,omitempty"`
 	// LastModified is the newest modification time of the version's files.
 	LastModified time.Time `json:"last_modified,omitzero"`

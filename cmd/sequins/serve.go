@@ -153,7 +153,6 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		Reloadable:       reloadable(c),
 	}
 	o.Metrics.Process.SetBuild(buildName())
-	o.Metrics.Process.SetStore(c.LocalStore)
 	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
 	var opened, given closers
 	defer func() {
@@ -187,6 +186,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		return nil, fmt.Errorf("local_store: %w", err)
 	}
 	opened = append(opened, o.Store)
+	o.Metrics.Process.SetStore(c.LocalStore)
 	keys, err := openKeyring(c.TLS, log)
 	if err != nil {
 		return nil, err

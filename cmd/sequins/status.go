@@ -30,9 +30,9 @@ func statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [ADDR]",
 		Short: "Show what a running sequins serves and how well",
-		Long: `Ask a running sequins for its status and show it as a table: one line of health,
-and a line for each version of each database. A star marks the versions that
-clients are answered from.
+		Long: `Ask a running sequins for its status and show it as tables: one line of health,
+a line for each version of each database, and one for each node and its disk. A
+star marks the versions that clients are answered from.
 
 ADDR is host:port or a URL. If it is not given, it is bind of sequins.conf or
 /etc/sequins.conf, and 127.0.0.1:9599 if there is no such file.
@@ -140,6 +140,10 @@ type nodeStatus struct {
 	ZooKeeper   struct {
 		Error string `json:"error"`
 	} `json:"zookeeper"`
+	ShardID string                `json:"shard_id"`
+	Zone    string                `json:"zone"`
+	Disk    diskStatus            `json:"disk"`
+	Peers   map[string]peerStatus `json:"peers"`
 }
 
 type dbStatus struct {
@@ -281,6 +285,13 @@ func (st *nodeStatus) print(out io.Writer, base string, now time.Time) error {
 			return err
 		}
 	}
+	if err := st.printDBs(out, now); err != nil {
+		return err
+	}
+	return st.printNodes(out)
+}
+
+func (st *nodeStatus) printDBs(out io.Writer, now time.Time) error {
 	if len(st.DBs) == 0 {
 		return nil
 	}

@@ -26,7 +26,7 @@ func TestStatusOfANode(t *testing.T) {
 	for _, addr := range []string{address, s.base, s.base + "/"} {
 		r := sequins(t, "status", addr)
 		r.wants(t, exitOK)
-		for _, want := range []string{s.base + ", sequins ", "Serving 1 database.\n", "DATABASE", demoDB, demoFirst + " *", "ACTIVE", "active for"} {
+		for _, want := range []string{s.base + ", sequins ", "Serving 1 database.\n", "DATABASE", demoDB, demoFirst + " *", "ACTIVE", "active for", "DISK FREE", "localhost  -"} {
 			if !strings.Contains(r.stdout, want) {
 				t.Errorf("sequins status %s does not say %q:\n%s", addr, want, r.stdout)
 			}
@@ -109,6 +109,11 @@ func TestStatusTable(t *testing.T) {
 		},
 	}
 	st.ZooKeeper.Error = "connection refused"
+	st.ShardID, st.Disk = "1", diskStatus{Bytes: 100 << 30, Free: 25<<30 + 1, Blocks: 150 << 20}
+	st.Peers = map[string]peerStatus{
+		"n3:9599": {ShardID: "3", Zone: "b\x1b[1m", Disk: diskStatus{Bytes: 100 << 30, Free: 0, Blocks: 90 << 30, Low: true}},
+		"n2:9599": {ShardID: "2", Error: "connection\nrefused"},
+	}
 	loading := versionAtOne{State: "BUILDING", Detail: "loading"}
 	loading.Progress = &struct {
 		Bytes     int64     `json:"bytes"`
@@ -132,6 +137,11 @@ empty     -        -         -           -          -          -                
 words     3                  0 of 0      -          -          -
           2        ERROR     0 of 2      -          -          -                 part-0:\nbad\x1b[2J
           1 *      ACTIVE    1 of 2      1,234,567  150.0 MiB  2026-01-29 09:00  active for 2 days, partitions on no node: 1, partitions on too few nodes: 1
+
+NODE     SHARD  ZONE      BLOCKS     DISK FREE       OF
+n1:9599  1      -         150.0 MiB  25.0 GiB (25%)  100.0 GiB
+n2:9599  2      -         -          -               -          did not answer: connection\nrefused
+n3:9599  3      b\x1b[1m  90.0 GiB   0 B (0%)        100.0 GiB  the disk is nearly full
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -37,7 +37,7 @@ async function open(path) {
 
 // shoot takes the screenshots, and looks whether all of the page fits a phone.
 async function shoot(page, name) {
-  for (const [suffix, colorScheme, width] of [['light', 'light', 1100], ['dark', 'dark', 1100], ['phone', 'light', 380]]) {
+  for (const [suffix, colorScheme, width] of [['light', 'light', 1100], ['dark', 'dark', 1100], ['phone', 'light', 380], ['phone-dark', 'dark', 380]]) {
     await page.emulateMedia({colorScheme});
     await page.setViewportSize({width, height: 800});
     await page.screenshot({path: join(shots, `${name}-${suffix}.png`), fullPage: true});
@@ -137,6 +137,7 @@ const scenarios = {
     assert.equal(await page.locator('img, iframe, object').count(), 0);
     assert.match(await page.title(), /^⚠ sequins/);
     await shoot(page, 'error');
+    await waiting(page);
     await large(page);
   },
 
@@ -145,6 +146,8 @@ const scenarios = {
     await has(page, 'h1.good', 'Serving 1 database.');
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 3);
     await has(page, 'tbody tr', 'zone-b');
+    await page.waitForFunction(() => [...document.querySelectorAll('[data-label="disk free"]')].filter(e => /^\d.* [KMGTP]iB \(\d+ %\)$/.test(e.textContent)).length === 3);
+    await has(page, '#about', 'of disk free');
     const answerers = new Set();
     for (let i = 0; i < 12; i++) {
       await lookUp(page, 'words', `key-00000${i % 10}`);
@@ -163,6 +166,41 @@ const scenarios = {
     await has(page, 'h1.warn', 'too few nodes hold'); // its session has ended
   },
 };
+
+// waiting shows the page a cluster in the middle of an upgrade, in which everybody waits for something else.
+async function waiting(page) {
+  const at = new Date(Date.now() - 5 * 60000).toISOString(), gib = 2 ** 30;
+  const old = {state: 'ACTIVE', current: true, active_at: at, records: 5000, bytes: gib, partitions: [0, 1, 2, 3, 4, 5]};
+  const n = (name, node) => ({[name]: {created_at: at, partitions: [], ...node}});
+  const progress = {files: 6, files_done: 2, bytes: 6 * gib, bytes_done: 2 * gib, records: 1000, partitions: 4, partitions_done: 1};
+  const version = (path, nodes) => ({path, num_partitions: 6, target_replication: 2, missing_partitions: 0, underreplicated_partitions: 0, nodes});
+  const disk = (bytes_free, low) => ({bytes: 100 * gib, bytes_free, bytes_blocks: gib, low});
+  const status = {
+    node: 'n1:9599', shard_id: 'one', zone: 'a', build: 'v2.1.0', started_at: at, level: 'good', health: 'Serving 1 database.', disk: disk(45 * gib),
+    peers: {
+      'n2:9599': {shard_id: 'two', zone: 'b', build: 'v2.1.0', started_at: at, disk: disk(8.5 * gib, true)},
+      'n3:9599': {shard_id: 'three', zone: 'c', build: 'v2.0.0', started_at: at},
+      'n4:9599': {shard_id: 'four', zone: 'c', error: 'Get "http://n4:9599/?proxy=status": connection refused'},
+    },
+    dbs: {words: {versions: {
+      1: version('/1', {...n('n1:9599', old), ...n('n2:9599', old), ...n('n3:9599', old)}),
+      2: version('/2', {
+        ...n('n1:9599', {state: 'BUILDING', partitions: [0, 2], detail: 'prepared, waiting for other nodes to hold 4 partitions: 1, 3-5'}),
+        ...n('n2:9599', {state: 'BUILDING', partitions: [1], detail: 'loading', progress}),
+      }),
+    }}}};
+  await page.route(url + '/', route => route.fulfill({json: status}));
+  const row = name => `tbody tr:has(th:text-matches("^${name}"))`;
+  await has(page, row('n1') + ' .warn', 'words 2: prepared, waiting for other nodes to hold 4 partitions: 1, 3-5');
+  await has(page, row('n2') + ' .warn', 'words 2: 3 of 4 partitions to load');
+  await has(page, row('n2') + ' [data-label="disk free"] .warn', '8.5 GiB (8 %)');
+  await has(page, row('n3') + ' .warn', 'words 2: not found yet');
+  await has(page, row('n4') + ' .bad', 'did not answer');
+  assert.equal(await page.locator(row('n1') + ' [data-label="disk free"] .warn').count(), 0);
+  assert.equal(await page.locator(row('n4') + ' .warn').count(), 0, 'what is not known of a node is said of it');
+  await shoot(page, 'waiting');
+  await page.unroute(url + '/');
+}
 
 // large shows the page a cluster of a size that no test can start: it has to stay quick, and small.
 async function large(page) {
