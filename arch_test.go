@@ -25,11 +25,12 @@ type room struct {
 // what its row names. A new package gets a row here before it gets a file.
 var house = []room{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "cluster", "server", "proxy", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
+	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
 		"sequencefile", "sparkey", "internal/fsys", "internal/human"}},
 	{"config", nil},
 	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "internal/fsys"}},
-	{"server", []string{"version", "proxy", "shard", "blocks", "metrics", "internal/human", "internal/http1"}},
+	{"server", []string{"auth", "version", "proxy", "shard", "blocks", "metrics", "internal/human", "internal/http1"}},
+	{"auth", nil},
 	{"cluster", []string{"zk", "shard"}},
 	{"version", []string{"shard", "blocks"}},
 	{"test/speed", []string{"load", "sequencefile", "shard", "blocks", "source"}},

@@ -52,6 +52,7 @@ type Config struct {
 	ZK       ZK       `toml:"zk"`
 	Log      Log      `toml:"log"`
 	TLS      TLS      `toml:"tls"`
+	Auth     Auth     `toml:"auth"`
 	Debug    Debug    `toml:"debug"`
 
 	// DB holds the databases that differ from the rest of the file, each complete: what [db.<name>]
@@ -185,6 +186,13 @@ type TLS struct {
 	// ClientCA is a PEM file with the certificates that those of clients, and of other nodes that ask, are
 	// checked against; empty lets in those who have none.
 	ClientCA string `toml:"client_ca"`
+}
+
+// Auth is [auth]: who may read what.
+type Auth struct {
+	// TokensFile is a file of bearer tokens, each with what it may read; empty lets everybody read everything.
+	// The file is read again when it changes.
+	TokensFile string `toml:"tokens_file"`
 }
 
 // Debug is [debug]: the second listener and the request log.

@@ -30,7 +30,7 @@ func newClient(t testing.TB, addr, target string) *plainClient {
 	}
 	t.Cleanup(func() { c.Close() })
 	p := &plainClient{Conn: c, buf: make([]byte, 1<<20)}
-	p.request = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost:9599\r\nUser-Agent: test\r\nAccept: */*\r\n\r\n", target)
+	p.request = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost:9599\r\nUser-Agent: test\r\nAccept: */*\r\n%s\r\n\r\n", target, webToken)
 	if _, err := c.Write(p.request); err != nil {
 		t.Fatal(err)
 	}
@@ -77,13 +77,23 @@ func newHandlerContext(target string) *fasthttp.RequestCtx {
 // into.
 func TestGetDoesNotAllocate(t *testing.T) {
 	records := map[string]string{"small": strings.Repeat("x", 100), "page": strings.Repeat("x", 60<<10), "a/b c": "escaped"}
-	s := start(t, catalogOf(t, records), Options{Metrics: metrics.New().Server})
+	tokens, _ := openTokens(t, tokensFile)
+	for name, o := range map[string]Options{"open": {}, "with tokens": {Tokens: tokens}} {
+		t.Run(name, func(t *testing.T) {
+			o.Metrics = metrics.New().Server
+			testAllocations(t, start(t, catalogOf(t, records), o))
+		})
+	}
+}
+
+func testAllocations(t *testing.T, s *running) {
 	runs := 1000
 	if raceEnabled {
 		runs = 10 // only to see that it runs
 	}
-	for _, target := range []string{"/db/small", "/db/page", "/db/a%2Fb%20c", "/db/absent", "/nodb/key", "/db/%", "/db/small?proxy=true", "/db/small?proxy=v1"} {
+	for _, target := range []string{"/db/small", "/db/page", "/db/a%2Fb%20c", "/db/absent", "/none/key", "/db/%", "/db/small?proxy=true", "/db/small?proxy=v1"} {
 		ctx := newHandlerContext(target)
+		ctx.Request.Header.Set("Authorization", strings.TrimPrefix(webToken, "Authorization: "))
 		handler := testing.AllocsPerRun(runs, func() {
 			s.handle(ctx)
 			ctx.Response.Reset()
@@ -147,13 +157,24 @@ func BenchmarkGet(b *testing.B) {
 
 // The handler alone: what sequins adds to fasthttp.
 func BenchmarkHandler(b *testing.B) {
-	s := New(catalogOf(b, map[string]string{"user:005000": strings.Repeat("x", 100)}), Options{Metrics: metrics.New().Server})
-	for name, target := range map[string]string{"hit": "/db/user:005000", "escaped": "/db/user%3A005000", "absent": "/db/absent"} {
-		b.Run(name, func(b *testing.B) {
-			ctx := newHandlerContext(target)
+	c := catalogOf(b, map[string]string{"user:005000": strings.Repeat("x", 100)})
+	open := New(c, Options{Metrics: metrics.New().Server})
+	tokens, _ := openTokens(b, tokensFile)
+	guarded := New(c, Options{Metrics: metrics.New().Server, Tokens: tokens})
+	for _, test := range []struct {
+		name   string
+		s      *Server
+		target string
+	}{
+		{"hit", open, "/db/user:005000"}, {"escaped", open, "/db/user%3A005000"}, {"absent", open, "/db/absent"},
+		{"hit with a token", guarded, "/db/user:005000"}, {"absent with a token", guarded, "/db/absent"},
+	} {
+		b.Run(test.name, func(b *testing.B) {
+			ctx := newHandlerContext(test.target)
+			ctx.Request.Header.Set("Authorization", strings.TrimPrefix(webToken, "Authorization: "))
 			b.ReportAllocs()
 			for b.Loop() {
-				s.handle(ctx)
+				test.s.handle(ctx)
 				ctx.Response.Reset()
 			}
 		})

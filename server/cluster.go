@@ -66,8 +66,9 @@ func newSurvey(peers func() []Peer, secure *tls.Config) *survey {
 }
 
 // ask returns what the other nodes have said, at most statusAge ago. Whoever
-// comes meanwhile waits for the same answers. The result is not to be changed.
-func (s *survey) ask(ctx context.Context) []answered {
+// comes meanwhile waits for the same answers. They are shown what the viewer has
+// shown this node, as they want a token too. The result is not to be changed.
+func (s *survey) ask(ctx context.Context, authorization string) []answered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(s.at) < statusAge {
@@ -82,7 +83,7 @@ func (s *survey) ask(ctx context.Context) []answered {
 	for i, p := range peers {
 		slots <- struct{}{}
 		all.Go(func() {
-			answers[i] = s.askOne(ctx, p)
+			answers[i] = s.askOne(ctx, p, authorization)
 			<-slots
 		})
 	}
@@ -91,9 +92,9 @@ func (s *survey) ask(ctx context.Context) []answered {
 	return answers
 }
 
-func (s *survey) askOne(ctx context.Context, p Peer) answered {
+func (s *survey) askOne(ctx context.Context, p Peer, authorization string) answered {
 	a := answered{Peer: p}
-	if err := s.get(ctx, p.Addr, &a.status); err != nil {
+	if err := s.get(ctx, p.Addr, authorization, &a.status); err != nil {
 		var wrapped *url.Error // says whom it has asked for what, which is known
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
@@ -106,12 +107,15 @@ func (s *survey) askOne(ctx context.Context, p Peer) answered {
 	return a
 }
 
-func (s *survey) get(ctx context.Context, addr string, st *Status) error {
+func (s *survey) get(ctx context.Context, addr, authorization string, st *Status) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.scheme+"://"+addr+"/?proxy=status", nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept", "application/json")
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
+	}
 	resp, err := s.client.Do(req)
 	if err != nil {
 		return err
@@ -184,7 +188,7 @@ const maxShown = 1 << 20
 func (s *Server) cluster(r *http.Request) (st Status, level string) {
 	st = s.own()
 	if s.survey != nil && !alone(r.URL.RawQuery) {
-		st.merge(s.survey.ask(s.ending))
+		st.merge(s.survey.ask(s.ending, r.Header.Get("Authorization")))
 	}
 	return st, s.complete(&st)
 }

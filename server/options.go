@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"sequins/auth"
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/version"
@@ -62,6 +63,8 @@ type Options struct {
 	// there are none. PeerTLS is spoken to them; nil: not.
 	Peers   func() []Peer
 	PeerTLS *tls.Config
+	// Tokens are what may be read by whom; nil: everything by everybody.
+	Tokens *auth.Tokens
 	// Metrics counts requests; nil: counted for nobody.
 	Metrics *metrics.Server
 	// Logger gets what goes wrong; nil: slog.Default().

@@ -47,10 +47,14 @@ type page struct {
 	DBs             []dbView
 	Only            string // the only db that is shown, "" for all
 	Refresh         bool   // something is moving
+	Shut            bool   // nothing is shown to who has no token
 	Node, Build     string
 	Source, Up, Now string
 	Disk, DiskLevel string // Disk: "" if nothing is known of it
 }
+
+// clock is a time as the page shows it.
+func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
 type dbView struct {
 	Name, Level, Summary string
@@ -76,7 +80,7 @@ type nodeView struct{ Name, State, Level, Summary string }
 
 // newPage lays out a status: of the whole node, or of one db.
 func newPage(st Status, level, only string, now time.Time) page {
-	p := page{Level: level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only, Now: now.UTC().Format(time.DateTime)}
+	p := page{Level: level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only, Now: clock(now)}
 	if !st.StartedAt.IsZero() {
 		p.Up = human.Duration(now.Sub(st.StartedAt))
 	}

@@ -279,6 +279,24 @@ function show(st) {
   byId('now').textContent = new Date().toISOString().slice(0, 19).replace('T', ' ');
 }
 
+// Where the node wants a token, somebody is asked for it, and it is kept as long as this tab, for this node
+// alone. It goes into a header and nowhere else.
+const TOKEN = 'sequins-token';
+async function ask(path) {
+  const headers = {Accept: 'application/json'}, token = sessionStorage.getItem(TOKEN);
+  if (token) headers.Authorization = 'Bearer ' + token;
+  const r = await fetch(path, {headers, cache: 'no-store', signal: AbortSignal.timeout(20000)});
+  if (r.status === 401 && sessionStorage.getItem(TOKEN) === token) sessionStorage.removeItem(TOKEN);
+  if (!r.ok) throw Object.assign(new Error((await r.text()).trim() || 'it answers with ' + r.status), {shut: r.status === 401 || r.status === 403, tried: token});
+  return r.json();
+}
+byId('access').addEventListener('submit', e => {
+  e.preventDefault();
+  sessionStorage.setItem(TOKEN, byId('token').value);
+  byId('token').value = '';
+  refresh();
+});
+
 // Keeping it up to date, as long as somebody looks, and no more often than the node can well bear.
 let timer = 0, seen = Date.now();
 async function refresh() {
@@ -286,12 +304,15 @@ async function refresh() {
   if (document.hidden) return;
   const began = Date.now(), stale = byId('stale');
   try {
-    const r = await fetch('/', {headers: {Accept: 'application/json'}, cache: 'no-store', signal: AbortSignal.timeout(20000)});
-    if (!r.ok) throw new Error('it answers with ' + r.status);
-    show(await r.json());
+    show(await ask('/'));
     seen = Date.now();
-    stale.hidden = true;
+    stale.hidden = byId('access').hidden = true;
   } catch (e) {
+    if (e.shut) {
+      byId('access').hidden = false;
+      if (e.tried) byId('refused').textContent = e.message;
+      if (!byId('status').childElementCount) return; // until there is a token
+    }
     stale.textContent = `This node cannot be asked (${e.message}). What is shown is ${span(Date.now() - seen)} old.`;
     stale.hidden = false;
   }
@@ -327,9 +348,7 @@ byId('lookup').addEventListener('submit', async e => {
   e.preventDefault();
   const out = byId('answer'), key = byId('key').value;
   try {
-    const r = await fetch(`/${encodeURIComponent(byId('db').value)}/${encodeURIComponent(key)}?explain`, {headers: {Accept: 'application/json'}, cache: 'no-store'});
-    if (!r.ok) throw new Error(await r.text());
-    const x = await r.json();
+    const x = await ask(`/${encodeURIComponent(byId('db').value)}/${encodeURIComponent(key)}?explain`);
     if (!x.microseconds) throw new Error('a browser cannot ask for this key');
     out.replaceChildren(explained(x));
   } catch (error) {

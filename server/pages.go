@@ -24,18 +24,23 @@ func (r *request) servePage() {
 	var page http.HandlerFunc
 	switch r.target.route {
 	case routeHealth:
-		r.counts, page = m.Health, s.health
+		r.counts, page = m.Health, func(w http.ResponseWriter, _ *http.Request) { s.health(w, r.sees()) }
 	case routeLive:
 		r.counts, page = m.Health, s.live
 	case routeReady:
-		r.counts, page = m.Health, s.ready
+		r.counts, page = m.Health, func(w http.ResponseWriter, _ *http.Request) { s.ready(w, r.sees()) }
 	case routeDB:
 		name := string(r.target.db)
 		r.counts, page = m.Status, func(w http.ResponseWriter, req *http.Request) { s.dbPage(w, req, name) }
 	default:
 		r.counts, page = m.Status, s.nodePage
 	}
-	r.adapt(page)
+	r.page(page)
+}
+
+// page answers with a page.
+func (r *request) page(h http.HandlerFunc) {
+	r.adapt(h)
 	r.code = r.ctx.Response.StatusCode()
 	if !r.ctx.IsHead() {
 		r.bytes = int64(len(r.ctx.Response.Body()))
@@ -50,8 +55,10 @@ func (r *request) adapt(h http.HandlerFunc) {
 		URL:    &url.URL{Path: string(r.target.path), RawQuery: string(r.target.query)},
 		Header: make(http.Header),
 	}
-	for _, line := range r.ctx.Request.Header.PeekAll("Accept") {
-		req.Header.Add("Accept", string(line))
+	for _, name := range []string{"Accept", "Authorization"} {
+		for _, line := range r.ctx.Request.Header.PeekAll(name) {
+			req.Header.Add(name, string(line))
+		}
 	}
 	w := pageWriter{header: make(http.Header), resp: &r.ctx.Response}
 	h(w, req)
@@ -76,10 +83,13 @@ func (w pageWriter) Write(p []byte) (int, error) {
 // live is GET /livez: the process works.
 func (s *Server) live(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") }
 
-// ready is GET /readyz: every db is being served and will be for a while.
-func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+// ready is GET /readyz: every db is being served and will be for a while. The
+// reason why not names dbs, and so is not for strangers.
+func (s *Server) ready(w http.ResponseWriter, sees bool) {
 	ok, reason := s.catalog.Ready()
 	switch {
+	case !ok && !sees:
+		text(w, http.StatusServiceUnavailable, "not ready")
 	case s.draining.Load():
 		text(w, http.StatusServiceUnavailable, "draining: this node is shutting down")
 	case !ok:
@@ -89,8 +99,9 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// health is GET /healthz: what this node has of every version that it knows.
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
+// health is GET /healthz: what this node has of every version that it knows, or
+// only the status code.
+func (s *Server) health(w http.ResponseWriter, sees bool) {
 	st, _ := s.status()
 	code := http.StatusNotFound
 	dbs := make(map[string]map[string]NodeStatus)
@@ -108,6 +119,10 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) {
 				code = http.StatusOK
 			}
 		}
+	}
+	if !sees {
+		s.json(w, code, struct{}{})
+		return
 	}
 	if st.ShardID != "" {
 		w.Header().Set("X-Sequins-Shard-ID", st.ShardID)
@@ -283,13 +298,18 @@ func (s *Server) html(w http.ResponseWriter, r *http.Request, st Status, level, 
 	if !wantsHTML(r.Header["Accept"]) {
 		return false
 	}
+	s.render(w, http.StatusOK, newPage(st, level, only, time.Now()))
+	return true
+}
+
+// render answers with the page for people.
+func (s *Server) render(w http.ResponseWriter, code int, p page) {
 	var b strings.Builder
-	p := newPage(st, level, only, time.Now())
 	p.Style, p.Script = template.CSS(pageStyle), template.JS(pageScript) //nolint:gosec // they are our own
 	if err := pageTemplate.Execute(&b, p); err != nil {
 		s.trouble("rendering the status page", "error", err)
 		text(w, http.StatusInternalServerError, "the status page cannot be rendered")
-		return true
+		return
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -297,6 +317,6 @@ func (s *Server) html(w http.ResponseWriter, r *http.Request, st Status, level, 
 	h.Set("Vary", "Accept")
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
 	fmt.Fprint(w, b.String()) //nolint:errcheck // the client has gone
-	return true
 }

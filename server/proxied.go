@@ -13,17 +13,17 @@ var (
 	keyContentType = []byte("Content-Type")
 )
 
-// forwarded are the names of what goes with a request to a peer: its conditions
-// and range, and the trace that it is part of.
-var forwarded = []string{
-	"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range",
-	"Traceparent", "Tracestate",
-}
+// What goes with a request to a peer: who asks, and the trace that it is part of;
+// and where the value is wanted, its conditions and range.
+var (
+	forwarded      = []string{"Authorization", "Traceparent", "Tracestate"}
+	forwardedToGet = append([]string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"}, forwarded...)
+)
 
 // fetch answers with what a peer says. An error means that nothing has been
 // answered yet. A peer is asked for this very version.
 func (r *request) fetch(h *heads, peers []string) error {
-	r.query = proxy.Query{Peers: peers, Head: r.ctx.IsHead(), Path: r.target.path, Version: h.version, Fields: r.forwarded()}
+	r.query = proxy.Query{Peers: peers, Head: r.ctx.IsHead(), Path: r.target.path, Version: h.version, Fields: r.fields(forwardedToGet)}
 	answer, err := r.s.opts.Proxy.Fetch(r.s.ending, &r.query)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
@@ -35,11 +35,11 @@ func (r *request) fetch(h *heads, peers []string) error {
 	return nil
 }
 
-// forwarded finds the headers that a peer needs.
-func (r *request) forwarded() []proxy.Field {
+// fields finds the headers of these names.
+func (r *request) fields(names []string) []proxy.Field {
 	fields := r.query.Fields[:0]
 	for name, value := range r.ctx.Request.Header.All() {
-		for _, f := range forwarded {
+		for _, f := range names {
 			if string(name) == f {
 				fields = append(fields, proxy.Field{Name: f, Value: value})
 			}

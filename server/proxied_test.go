@@ -124,7 +124,7 @@ func TestPeersAnswer(t *testing.T) {
 			}
 			return test.answer, nil
 		})})
-		got := s.do(t, test.method, "/db/a%2Fb//?x=y", "Range: bytes=1-2", "If-None-Match: \"a\"", `if-none-match: "b"`, "Cookie: secret", "If-X: y",
+		got := s.do(t, test.method, "/db/a%2Fb//?x=y", "Range: bytes=1-2", "If-None-Match: \"a\"", `if-none-match: "b"`, "Cookie: secret", "If-X: y", "authorization: Bearer abc",
 			"traceparent: 00-1-2-01", "tracestate: a=1", "tracestate: b=2")
 		test.header.Set("X-Sequins-Version", "v1")
 		test.header.Set("X-Sequins-Proxied-To", "q:2")
@@ -137,7 +137,7 @@ func TestPeersAnswer(t *testing.T) {
 		}
 		want := proxy.Query{Peers: []string{"p:1", "q:2"}, Head: test.method == "HEAD", Path: []byte("/db/a%2Fb//"), Version: "v1", Fields: []proxy.Field{
 			{Name: "Range", Value: []byte("bytes=1-2")}, {Name: "If-None-Match", Value: []byte(`"a"`)}, {Name: "If-None-Match", Value: []byte(`"b"`)},
-			{Name: "Traceparent", Value: []byte("00-1-2-01")}, {Name: "Tracestate", Value: []byte("a=1")}, {Name: "Tracestate", Value: []byte("b=2")},
+			{Name: "Authorization", Value: []byte("Bearer abc")}, {Name: "Traceparent", Value: []byte("00-1-2-01")}, {Name: "Tracestate", Value: []byte("a=1")}, {Name: "Tracestate", Value: []byte("b=2")},
 		}}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"sequins/auth"
 	"sequins/blocks"
 	"sequins/metrics"
 	"sequins/proxy"
@@ -24,6 +25,7 @@ type request struct {
 	target target
 	counts *metrics.Requests
 
+	grant  *auth.Grant     // what the token allows; nil if there was none that is known
 	db     *database       // nil until it is known
 	handle *version.Handle // to be released at the end
 	// answered is a peer's answer, to be closed at the end; nil mostly.
@@ -89,7 +91,7 @@ func (r *request) end() {
 		r.answered.Close() //nolint:errcheck // it has been passed on, or cannot be
 		r.answered = nil
 	}
-	r.ctx, r.handle, r.db = nil, nil, nil
+	r.ctx, r.handle, r.db, r.grant = nil, nil, nil, nil
 	r.streaming = false
 	r.target = target{}
 	r.code, r.bytes = 0, 0

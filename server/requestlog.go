@@ -18,7 +18,7 @@ import (
 // key, escaped as in a URL), the bytes of the body and the seconds it took;
 // then, as far as it came to that, the version that it was answered from, the
 // seconds until the block had answered, and peers=, those from there until a
-// peer had. What is left of the whole went into the answer. Every line goes out
+// peer had; token= is the name of the token that was shown. What is left of the whole went into the answer. Every line goes out
 // by itself, so that they can be followed.
 type requestLog struct {
 	logger *slog.Logger
@@ -59,6 +59,9 @@ func (l *requestLog) write(r *request, took time.Duration) {
 	}
 	if r.asking > 0 {
 		b = appendSeconds(append(b, " peers="...), r.asking)
+	}
+	if r.grant != nil {
+		b = append(append(b, " token="...), r.grant.Name...)
 	}
 	l.line = append(b, '\n')
 	_, err := l.w.Write(l.line)

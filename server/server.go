@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -93,6 +94,7 @@ func New(c Catalog, o Options) *Server {
 		NoDefaultContentType:         true,
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
+		SecureErrorLogMessage:        true, // see quiet
 	}
 	return s
 }
@@ -197,6 +199,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		r.fail(http.StatusRequestURITooLong, err.Error())
 	case err != nil:
 		r.fail(http.StatusBadRequest, err.Error())
+	case !r.allowed(): // and so it has been answered
 	case r.target.route == routeKey && s.holding.Load():
 		ctx.Response.Header.Set("Retry-After", "1")
 		r.fail(http.StatusServiceUnavailable, "this node is starting")
@@ -259,10 +262,15 @@ func (s *Server) trouble(msg string, args ...any) {
 }
 
 // quiet is fasthttp's logger. What it says of single connections is of use
-// only to somebody who is looking for it.
+// only to somebody who is looking for it. What it quotes of them is left out: that
+// may be a token.
 type quiet struct{ *slog.Logger }
+
+var quoted = regexp.MustCompile(`"(\\.|[^"\\])*"`)
 
 // Printf implements fasthttp.Logger.
 func (q quiet) Printf(format string, args ...any) {
-	q.Debug("http: " + fmt.Sprintf(format, args...))
+	if q.Enabled(context.Background(), slog.LevelDebug) {
+		q.Debug("http: " + quoted.ReplaceAllString(fmt.Sprintf(format, args...), `"…"`))
+	}
 }

@@ -19,6 +19,9 @@ const (
 	routeReady               // /readyz
 )
 
+// isProbe says whether it is what machines ask to find out whether to go on asking.
+func (r route) isProbe() bool { return r == routeHealth || r == routeLive || r == routeReady }
+
 // target is a request target, taken apart. The slices point into the URI or
 // into the buffer given to parseTarget.
 type target struct {

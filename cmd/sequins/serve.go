@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -124,7 +125,7 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 		base, systemd.secure = secureURL(base), s.keys.self()
 	}
 	r := &reloader{flags: flags, running: c, serving: s, systemd: systemd, level: level, log: log}
-	run := func(ctx context.Context) error { return systemd.follow(ctx, base, s.node.Run) }
+	run := func(ctx context.Context) error { return systemd.follow(ctx, base, s.run) }
 	return errors.Join(untilSignal(ctx, log, r.reload, run), s.given.Close())
 }
 
@@ -133,10 +134,24 @@ type serving struct {
 	node    *node.Node
 	address string // that it answers on
 	given   closers
-	keys    *keyring // nil: nothing is encrypted
+	keys    *keyring   // nil: nothing is encrypted
+	tokens  *tokenFile // nil: everybody may read everything
 
 	requestLog *requestLog // nil: there is none
 	metrics    *metrics.Metrics
+}
+
+// run runs the node, and looks after the tokens as long as it runs.
+func (s *serving) run(ctx context.Context) error {
+	if s.tokens == nil {
+		return s.node.Run(ctx)
+	}
+	running, ended := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	following.Go(func() { s.tokens.follow(running) })
+	defer following.Wait()
+	defer ended()
+	return s.node.Run(ctx)
 }
 
 // open acquires what a node needs, in the order in which it is cheapest to find out that it cannot be had.
@@ -194,6 +209,13 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	if keys != nil {
 		o.Listener = tls.NewListener(o.Listener, keys.server())
 	}
+	tokens, err := openTokens(c.Auth, log)
+	if err != nil {
+		return nil, err
+	}
+	if tokens != nil {
+		o.Server.Tokens = tokens.tokens
+	}
 	if err := joinCluster(&c, keys, &o, &given); err != nil {
 		return nil, err
 	}
@@ -201,7 +223,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	if err != nil {
 		return nil, err
 	}
-	return &serving{node: n, address: o.Listener.Addr().String(), given: given, keys: keys, requestLog: requests, metrics: o.Metrics}, nil
+	return &serving{node: n, address: o.Listener.Addr().String(), given: given, keys: keys, tokens: tokens, requestLog: requests, metrics: o.Metrics}, nil
 }
 
 // closers close what has been opened when not everything could be.

@@ -59,8 +59,8 @@ type reloader struct {
 }
 
 // reload reads the configuration again, hands the reloadable keys to the node, and has it look for new
-// versions. A file that is not good changes nothing, but new versions are looked for all the same, and the
-// request log is opened anew.
+// versions. A file that is not good changes nothing, but new versions are looked for all the same, the tokens
+// are read again, and the request log is opened anew.
 func (r *reloader) reload() {
 	r.systemd.reloading()
 	defer r.systemd.reloaded()
@@ -73,7 +73,11 @@ func (r *reloader) reload() {
 	for _, w := range warnings {
 		r.log.Warn("configuration: " + w.Error())
 	}
-	r.serving.metrics.Process.Configured(err == nil)
+	var unread error
+	if t := r.serving.tokens; t != nil {
+		unread = t.reload(true)
+	}
+	r.serving.metrics.Process.Configured(err == nil && unread == nil)
 	if err != nil {
 		r.log.Error("SIGHUP: the configuration is not good; the old one stays", "error", err)
 	} else {

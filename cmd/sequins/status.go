@@ -27,6 +27,7 @@ import (
 func statusCommand() *cobra.Command {
 	var watch bool
 	var files config.TLS
+	var tokenPath string
 	cmd := &cobra.Command{
 		Use:   "status [ADDR]",
 		Short: "Show what a running sequins serves and how well",
@@ -40,7 +41,10 @@ ADDR is host:port or a URL. If it is not given, it is bind of sequins.conf or
 Exits with 0 if the node is healthy: every database is served, from a version
 whose partitions are held by enough nodes, none has a version that could not be
 loaded, and the source can be read. Exits with 1 if it is not, or cannot be
-reached. With --watch that is told by the last look.`,
+reached. With --watch that is told by the last look.
+
+A node whose requests need a token ([auth] tokens_file) wants one that may see
+status pages: in the file that --token-file names, or in SEQUINS_TOKEN.`,
 		Example: `  sequins status
   sequins status --watch node1.example.com:9599`,
 		Args:              cobra.MaximumNArgs(1),
@@ -50,7 +54,11 @@ reached. With --watch that is told by the last look.`,
 			if err != nil {
 				return err
 			}
-			s := statusClient{base: base, http: &http.Client{Timeout: statusTimeout, Transport: &http.Transport{TLSClientConfig: secure}}}
+			token, err := ownToken(tokenPath)
+			if err != nil {
+				return err
+			}
+			s := statusClient{base: base, token: token, http: &http.Client{Timeout: statusTimeout, Transport: &http.Transport{TLSClientConfig: secure}}}
 			defer s.http.CloseIdleConnections()
 			if !watch {
 				return s.show(cmd.Context(), cmd.OutOrStdout())
@@ -63,6 +71,7 @@ reached. With --watch that is told by the last look.`,
 	cmd.Flags().StringVar(&files.CA, "ca", "", "PEM `file` to check the certificate of an https URL against")
 	cmd.Flags().StringVar(&files.Certificate, "certificate", "", "PEM `file` to show where a certificate is asked for")
 	cmd.Flags().StringVar(&files.Key, "key", "", "PEM `file` with the key of --certificate")
+	cmd.Flags().StringVar(&tokenPath, "token-file", "", "`file` with a token to show; the environment variable "+tokenVariable+" if not given")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "look again every two seconds, until ^C")
 	return cmd
 }
@@ -177,8 +186,9 @@ type versionAtOne struct {
 }
 
 type statusClient struct {
-	base string
-	http *http.Client
+	base  string
+	token string // "": none
+	http  *http.Client
 }
 
 // show prints one look.
@@ -241,6 +251,9 @@ func (s *statusClient) ask(ctx context.Context) (st nodeStatus, err error) {
 		return st, err
 	}
 	req.Header.Set("Accept", "application/json")
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
 	resp, err := s.http.Do(req)
 	if err != nil {
 		return st, err
@@ -250,6 +263,8 @@ func (s *statusClient) ask(ctx context.Context) (st nodeStatus, err error) {
 	switch {
 	case err != nil:
 		return st, fmt.Errorf("%s: %w", s.base, err)
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		return st, fmt.Errorf("%s answers with %s: %w", s.base, resp.Status, errNoToken)
 	case resp.StatusCode != http.StatusOK:
 		return st, fmt.Errorf("%s answers with %s", s.base, resp.Status)
 	case len(body) > maxStatus:
