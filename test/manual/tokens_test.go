@@ -1,0 +1,48 @@
+package manual
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sequins/auth"
+)
+
+// What the chapter on operating says makes a token makes one that is known, and is sent as a node wants it.
+func TestTokens(t *testing.T) {
+	var sent string
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent = r.Header.Get("Authorization") }))
+	defer s.Close()
+	dir := t.TempDir()
+	_, chapter, _ := strings.Cut(page(t, "OPERATING.md"), "\n## Who may read\n")
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	all := blocks(chapter)
+	if len(all) != 2 {
+		t.Fatalf("%d blocks of commands", len(all))
+	}
+	for _, b := range all {
+		cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", strings.ReplaceAll(b.text, "http://localhost:9599", s.URL))
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Fatalf("%v\n%s\nprinted\n%s", err, b.text, out)
+		}
+	}
+	tokens, err := auth.Open(filepath.Join(dir, "tokens"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _ := tokens.Find([]byte(sent))
+	if g == nil || g.Name != "web" || !g.Reads([]byte("users")) || g.Reads([]byte("words")) || g.Pages {
+		t.Errorf("%q is %+v", sent, g)
+	}
+	if err := tokens.Exposed(); err != nil {
+		t.Error(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "web.token")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the token's file: %v, %v", info.Mode(), err)
+	}
+}
