@@ -91,7 +91,7 @@ func TestExampleHasEveryKeyWithProse(t *testing.T) {
 	if diff := cmp.Diff(known, documented); diff != "" {
 		t.Errorf("keys (-known +documented):\n%s", diff)
 	}
-	for _, key := range Retired() {
+	for key := range retired {
 		if !regexp.MustCompile(`\b` + key + `\b`).MatchString(all) {
 			t.Errorf("%s is retired, and the example does not say so", key)
 		}

@@ -14,19 +14,9 @@ type Key struct {
 	Reloadable bool
 }
 
-// Keys lists every key in the order of the struct. Retired keys are not among them.
+// Keys lists every key in the order of the struct. Those that do nothing any more are not among them.
 func Keys() []Key {
 	return keysOf("", reflect.TypeFor[Config]())
-}
-
-// Retired lists the keys and tables that are accepted and do nothing, sorted.
-func Retired() []string {
-	keys := make([]string, 0, len(retired))
-	for key := range retired {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func keysOf(path string, t reflect.Type) []Key {

@@ -191,8 +191,8 @@ func (k *checker) source(key, v string) {
 	}
 }
 
-// LocalSource returns the path of a source on this machine's file system, and whether it is one.
-func (c *Config) LocalSource() (string, bool) {
+// localSource returns the path of a source on this machine's file system, and whether it is one.
+func (c *Config) localSource() (string, bool) {
 	if !strings.Contains(c.Source, "://") {
 		return c.Source, true
 	}
@@ -211,7 +211,7 @@ func (k *checker) store(c *Config) {
 		k.problem(key, "%q is not an absolute path", c.LocalStore)
 		return
 	}
-	source, local := c.LocalSource()
+	source, local := c.localSource()
 	if !local || !filepath.IsAbs(source) {
 		return
 	}

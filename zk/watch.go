@@ -52,7 +52,7 @@ type Children struct {
 	relist  bool            // there is no watch on the directory
 	stale   map[string]bool // children whose data is not known, or not watched
 	kick    chan struct{}   // capacity 1: relist or stale is another one
-	ignored map[string]bool // see Ignore
+	ignored map[string]bool // see ignore
 
 	// What follows belongs to the goroutine that follows the directory.
 	members map[string][]byte // the children, as of the last listing
@@ -261,7 +261,7 @@ func (c *Children) read(conn *zk.Conn, stale map[string]bool) error {
 					err = fmt.Errorf("%d bytes of data", len(data))
 				}
 				if err != nil {
-					c.Ignore(name, err)
+					c.ignore(name, err)
 					data = nil
 				}
 				c.members[name] = data
@@ -338,8 +338,8 @@ func (s *Session) unsettled() time.Duration {
 	return time.Until(s.began.Add(s.tuning.settle))
 }
 
-// Ignore logs why a child is of no use to the caller, once for each: its name does not parse, for one.
-func (c *Children) Ignore(name string, err error) {
+// ignore logs why a child is of no use, once for each.
+func (c *Children) ignore(name string, err error) {
 	c.mu.Lock()
 	known := c.ignored[name] || len(c.ignored) >= maxIgnored
 	if !known {

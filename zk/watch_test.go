@@ -63,7 +63,7 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 		_, _, err := ParseNode(entry.Name)
 		if err != nil {
 			for range 3 {
-				nodes.Ignore(entry.Name, err)
+				nodes.ignore(entry.Name, err)
 			}
 		}
 		if want := map[string]string{"README": "do not touch", "b@host-b:1": "x"}[entry.Name]; string(entry.Data) != want {
@@ -213,7 +213,7 @@ func TestIgnoreIsBounded(t *testing.T) {
 	s := &Session{log: log.logger()}
 	c := &Children{s: s, dir: "/d", ignored: map[string]bool{}}
 	for i := range 3 * maxIgnored {
-		c.Ignore(fmt.Sprint(i), errors.New("no good"))
+		c.ignore(fmt.Sprint(i), errors.New("no good"))
 	}
 	if n := log.count("no good"); n != logFirst {
 		t.Errorf("%d lines", n)

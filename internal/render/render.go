@@ -19,15 +19,6 @@ type Record []Field
 // A List is the elements of an array.
 type List []any
 
-// IsScalar reports whether v is neither a record, nor a map, nor a list.
-func IsScalar(v any) bool {
-	switch v.(type) {
-	case Record, List:
-		return false
-	}
-	return true
-}
-
 // AppendText appends a value as it is served by itself: text and bytes as they are, numbers in decimal,
 // nothing for nil, and JSON for what is not a scalar.
 func AppendText(dst []byte, v any) []byte {
