@@ -99,23 +99,14 @@ func begins(path, name string) bool {
 
 // resolve finds the fields of paths in the file's schema.
 func (r *Reader) resolve(paths render.Paths) error {
-	if paths.Key == "" {
-		return fmt.Errorf("%w: key is not set; %s", render.ErrField, r.fieldNames())
-	}
-	found, names, err := render.Lookup(r.root, paths.Key)
+	key, value, err := paths.Find(r.root, r.fieldNames)
 	if err != nil {
-		return fmt.Errorf("%w: key: %w; %s", render.ErrField, err, r.fieldNames())
+		return err
 	}
-	if !found.(*typ).scalar() {
-		return fmt.Errorf("%w: %q, of type %s, cannot be the key", render.ErrField, paths.Key, found.(*typ).kind)
+	if t := key.Name.(*typ); !t.scalar() {
+		return fmt.Errorf("%w: %q, of type %s, cannot be the key", render.ErrField, paths.Key, t.kind)
 	}
-	r.keyPath = names
-	if paths.Value == "" {
-		return nil
-	}
-	if _, r.valuePath, err = render.Lookup(r.root, paths.Value); err != nil {
-		return fmt.Errorf("%w: value: %w; %s", render.ErrField, err, r.fieldNames())
-	}
+	r.keyPath, r.valuePath = key.Path, value.Path
 	return nil
 }
 

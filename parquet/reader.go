@@ -71,24 +71,14 @@ func (r *Reader) open(buffer int) (err error) {
 
 // resolve finds the fields of paths in the file's schema.
 func (r *Reader) resolve(paths render.Paths) error {
-	if paths.Key == "" {
-		return fmt.Errorf("%w: key is not set; %s", render.ErrField, r.fieldNames())
-	}
-	found, _, err := render.Lookup(r.root, paths.Key)
+	key, value, err := paths.Find(r.root, r.fieldNames)
 	if err != nil {
-		return fmt.Errorf("%w: key: %w; %s", render.ErrField, err, r.fieldNames())
+		return err
 	}
-	if r.keyNode = found.(*node); !r.keyNode.scalar() {
+	r.keyName, r.keyNode, r.valueNode = paths.Key, key.Name.(*node), value.Name.(*node)
+	if !r.keyNode.scalar() {
 		return fmt.Errorf("%w: %q is a group or a list and cannot be the key", render.ErrField, paths.Key)
 	}
-	r.keyName, r.valueNode = paths.Key, r.root
-	if paths.Value == "" {
-		return nil
-	}
-	if found, _, err = render.Lookup(r.root, paths.Value); err != nil {
-		return fmt.Errorf("%w: value: %w; %s", render.ErrField, err, r.fieldNames())
-	}
-	r.valueNode = found.(*node)
 	return nil
 }
 

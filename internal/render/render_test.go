@@ -90,7 +90,7 @@ func TestLookup(t *testing.T) {
 		"x": "x", "a": "a", "a.b": "a.b", "a.b.c": "a|b|c", "a.b.d": "a.b|d",
 		"": "", "y": "", "x.y": "", "a.b.e": "", ".x": "", "x.": "",
 	} {
-		_, way, err := Lookup(in, path)
+		_, way, err := lookup(in, path)
 		if got := strings.Join(way, "|"); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", path, got, err, want)
 		}
