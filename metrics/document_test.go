@@ -16,7 +16,7 @@ import (
 // everything has been counted once.
 func everything(t *testing.T) *Metrics {
 	m := New()
-	m.Server.DB("a").Done(0, 200, 1, 1)
+	m.Server.DB("a").Clients.Done(0, 200, 1, 1)
 	m.Server.ChecksumFailure("a")
 	m.Load.Begin("a")(nil)
 	m.Load.Begin("a")(errors.New("failed"))

@@ -37,7 +37,7 @@ func TestHistogramsAgreeWithPrometheus(t *testing.T) {
 		theirs.Observe(max(d, 0).Seconds())
 	}
 	m := New()
-	m.Server.dbs["a"] = r
+	m.Server.dbs["a"] = &Keys{Clients: r, Peers: newRequests(RoutePeer, "a")}
 	ours := histogramOf(t, m, "a")
 	var out dto.Metric
 	if err := theirs.Write(&out); err != nil {
@@ -68,7 +68,7 @@ func TestHistogramsAgreeWithPrometheus(t *testing.T) {
 // What takes longer than any bucket is long is counted in the last.
 func TestLongerThanAllBuckets(t *testing.T) {
 	m := New()
-	m.Server.DB("a").Done(0, 200, time.Hour, 0)
+	m.Server.DB("a").Clients.Done(0, 200, time.Hour, 0)
 	h := histogramOf(t, m, "a")
 	if got := natives(h); h.GetSampleCount() != 1 || len(got) != 1 || got[nativeLast] != 1 {
 		t.Errorf("%v", h)

@@ -38,8 +38,8 @@ func wantLines(t *testing.T, m *Metrics, prefix string, want ...string) {
 
 func TestRequestsAreCounted(t *testing.T) {
 	m := New()
-	r := m.Server.DB("a")
-	if m.Server.DB("a") != r {
+	r := m.Server.DB("a").Clients
+	if m.Server.DB("a").Clients != r {
 		t.Fatal("a second DB of the same name has counters of its own")
 	}
 	r.Done(0, 200, 1500*time.Nanosecond, 100)
@@ -49,15 +49,20 @@ func TestRequestsAreCounted(t *testing.T) {
 	r.Read(2, 3)
 	r.Read(3, 1)
 	r.Done(3, -1, -time.Second, -5)
-	m.Server.Unknown.Done(0, 404, 1, 1)
+	m.Server.Unknown.Clients.Done(0, 404, 1, 1)
+	peers := m.Server.DB("a").Of(true)
+	peers.Done(0, 501, time.Second, 10)
+	peers.Read(0, 10)
 
 	wantLines(t, m, "sequins_requests_total",
 		`sequins_requests_total{code="200",db="a",route="key"} 2`,
 		`sequins_requests_total{code="404",db="",route="key"} 1`,
 		`sequins_requests_total{code="404",db="a",route="key"} 1`,
+		`sequins_requests_total{code="501",db="a",route="peer"} 1`,
 		`sequins_requests_total{code="other",db="a",route="key"} 2`)
 	wantLines(t, m, `sequins_response_bytes_total{db="a"`,
-		`sequins_response_bytes_total{db="a",route="key"} 157`)
+		`sequins_response_bytes_total{db="a",route="key"} 157`,
+		`sequins_response_bytes_total{db="a",route="peer"} 10`)
 	wantLines(t, m, `sequins_request_duration_seconds_bucket{db="a",route="key",le="1e-06"`,
 		`sequins_request_duration_seconds_bucket{db="a",route="key",le="1e-06"} 1`)
 	wantLines(t, m, `sequins_request_duration_seconds_bucket{db="a",route="key",le="2e-06"`,
@@ -65,11 +70,13 @@ func TestRequestsAreCounted(t *testing.T) {
 	wantLines(t, m, `sequins_request_duration_seconds_bucket{db="a",route="key",le="10"`,
 		`sequins_request_duration_seconds_bucket{db="a",route="key",le="10"} 4`)
 	wantLines(t, m, `sequins_request_duration_seconds_count{db="a"`,
-		`sequins_request_duration_seconds_count{db="a",route="key"} 5`)
+		`sequins_request_duration_seconds_count{db="a",route="key"} 5`,
+		`sequins_request_duration_seconds_count{db="a",route="peer"} 1`)
 	wantLines(t, m, `sequins_request_duration_seconds_sum{db="a"`,
-		`sequins_request_duration_seconds_sum{db="a",route="key"} 60.0010035`)
+		`sequins_request_duration_seconds_sum{db="a",route="key"} 60.0010035`,
+		`sequins_request_duration_seconds_sum{db="a",route="peer"} 1`)
 
-	wantLines(t, m, "sequins_block_reads_total", `sequins_block_reads_total{db="a"} 4`)
+	wantLines(t, m, "sequins_block_reads_total", `sequins_block_reads_total{db="a"} 14`)
 
 	m.Server.Forget("a")
 	if got := scrape(t, m, `sequins_requests_total{code="200"`); got != nil {
@@ -79,7 +86,7 @@ func TestRequestsAreCounted(t *testing.T) {
 
 func TestEveryCodeHasItsOwnCounter(t *testing.T) {
 	m := New()
-	r := m.Server.DB("a")
+	r := m.Server.DB("a").Clients
 	for i, c := range codes {
 		for range i + 1 {
 			r.Done(uint32(i), c, 0, 0)
@@ -113,7 +120,7 @@ func TestConcurrentRequestsAddUp(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range workers {
 		wg.Go(func() {
-			r := m.Server.DB("a")
+			r := m.Server.DB("a").Clients
 			for range each {
 				m.Server.Begin(uint32(w))
 				r.Done(uint32(w), 200, time.Microsecond, 1)
@@ -122,7 +129,7 @@ func TestConcurrentRequestsAddUp(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := m.Server.DB("a").totals(); got.codes[0] != workers*each || got.bytes != workers*each {
+	if got := m.Server.DB("a").Clients.totals(); got.codes[0] != workers*each || got.bytes != workers*each {
 		t.Errorf("counted %d requests and %d bytes, want %d", got.codes[0], got.bytes, workers*each)
 	}
 	wantLines(t, m, "sequins_requests_in_flight", "sequins_requests_in_flight 0")
@@ -222,7 +229,7 @@ func TestProxy(t *testing.T) {
 // Everything that is exported keeps Prometheus's rules for names and help texts.
 func TestGatherIsConsistent(t *testing.T) {
 	m := New()
-	m.Server.DB("a").Done(0, 200, 1, 1)
+	m.Server.DB("a").Clients.Done(0, 200, 1, 1)
 	m.Load.Begin("a")(nil)
 	families, err := m.Registry().Gather()
 	if err != nil {
@@ -236,14 +243,14 @@ func TestGatherIsConsistent(t *testing.T) {
 }
 
 func TestDoneDoesNotAllocate(t *testing.T) {
-	r := New().Server.DB("a")
+	r := New().Server.DB("a").Clients
 	if n := testing.AllocsPerRun(100, func() { r.Done(1, 200, 3*time.Microsecond, 100) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkDone(b *testing.B) {
-	r := New().Server.DB("a")
+	r := New().Server.DB("a").Clients
 	b.RunParallel(func(pb *testing.PB) {
 		s := nextStripe()
 		for pb.Next() {

@@ -67,6 +67,24 @@ func newRequests(route, db string) *Requests {
 	return &Requests{route: route, db: db, stripes: make([]stripe, Stripes)}
 }
 
+// Keys counts the requests for keys of one db. Those of clients and those that
+// other nodes have passed on are told apart: what a client waits for, and whether
+// it gets an answer, is in the first alone, on the node that the client asked.
+type Keys struct{ Clients, Peers *Requests }
+
+func newKeys(db string) *Keys {
+	return &Keys{Clients: newRequests(RouteKey, db), Peers: newRequests(RoutePeer, db)}
+}
+
+// Of returns the counters of requests that were passed on, or of those that were
+// not.
+func (k *Keys) Of(passedOn bool) *Requests {
+	if passedOn {
+		return k.Peers
+	}
+	return k.Clients
+}
+
 // Done counts one finished request. The stripe is any number; a caller that
 // always runs on the same core should always give the same one. Bytes are
 // those of the body.
@@ -113,6 +131,9 @@ func (r *Requests) totals() (t totals) {
 	}
 	return t
 }
+
+// any says whether there was a request.
+func (t *totals) any() bool { return t.codes != [len(codes) + 1]uint64{} }
 
 // gauge is a number that goes up and down, in stripes as well.
 type gauge struct{ stripes []paddedInt }

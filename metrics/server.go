@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,7 @@ import (
 // The routes that requests are told apart by.
 const (
 	RouteKey     = "key"     // GET /<db>/<key>
+	RoutePeer    = "peer"    // GET /<db>/<key>?proxy=<version>, of another node
 	RouteStatus  = "status"  // GET /, /<db>
 	RouteHealth  = "health"  // GET /healthz, /livez, /readyz
 	RouteInvalid = "invalid" // what could not be read as a request
@@ -19,16 +21,20 @@ const (
 // Server counts requests. It is a prometheus.Collector and safe for concurrent
 // use.
 type Server struct {
-	// Status, Health and Invalid count what is not for a key; Unknown counts
-	// requests for keys of dbs that there are not, all under the db "".
-	Status, Health, Invalid, Unknown *Requests
+	// Status, Health and Invalid count what is not for a key.
+	Status, Health, Invalid *Requests
+	// Unknown counts requests for keys of dbs that there are not, all under the
+	// db "".
+	Unknown *Keys
 
 	inFlight  gauge
 	checksums *prometheus.CounterVec
 	state     atomic.Pointer[func() State]
 
+	second atomic.Pointer[totals] // of clients' requests, the last whole one; see Sample
+
 	mu  sync.Mutex
-	dbs map[string]*Requests // those that were not forgotten
+	dbs map[string]*Keys // those that were not forgotten
 }
 
 // State is what a scrape asks of the server: see SetState.
@@ -68,9 +74,9 @@ func newServer() *Server {
 		Status:   newRequests(RouteStatus, ""),
 		Health:   newRequests(RouteHealth, ""),
 		Invalid:  newRequests(RouteInvalid, ""),
-		Unknown:  newRequests(RouteKey, ""),
+		Unknown:  newKeys(""),
 		inFlight: newGauge(),
-		dbs:      make(map[string]*Requests),
+		dbs:      make(map[string]*Keys),
 		checksums: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sequins_checksum_failures_total",
 			Help: "Times that damage was found in a block while a request was answered.",
@@ -80,15 +86,15 @@ func newServer() *Server {
 
 // DB returns the counters for the keys of a db. Call it once, for a db that
 // exists, and keep the result: that is what makes counting cheap.
-func (s *Server) DB(name string) *Requests {
+func (s *Server) DB(name string) *Keys {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := s.dbs[name]
-	if r == nil {
-		r = newRequests(RouteKey, name)
-		s.dbs[name] = r
+	k := s.dbs[name]
+	if k == nil {
+		k = newKeys(name)
+		s.dbs[name] = k
 	}
-	return r
+	return k
 }
 
 // Forget drops the counters of a db that is gone.
@@ -112,14 +118,13 @@ func (s *Server) ChecksumFailure(db string) { s.checksums.WithLabelValues(db).In
 // simply so. It is called once a scrape and must not wait for anything.
 func (s *Server) SetState(f func() State) { s.state.Store(&f) }
 
-// requests returns all counters, for a scrape.
-func (s *Server) requests() []*Requests {
+// keys returns the counters of requests for keys, by db; "" are those of dbs that
+// there are not.
+func (s *Server) keys() map[string]*Keys {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := []*Requests{s.Status, s.Health, s.Invalid, s.Unknown}
-	for _, r := range s.dbs {
-		all = append(all, r)
-	}
+	all := maps.Clone(s.dbs)
+	all[""] = s.Unknown
 	return all
 }
 
@@ -179,8 +184,18 @@ func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (s *Server) Collect(ch chan<- prometheus.Metric) {
-	for _, r := range s.requests() {
-		r.collect(ch)
+	for _, r := range []*Requests{s.Status, s.Health, s.Invalid} {
+		r.collect(ch, r.totals())
+	}
+	for db, k := range s.keys() {
+		clients, peers := k.Clients.totals(), k.Peers.totals()
+		k.Clients.collect(ch, clients)
+		if peers.any() { // most nodes have no peers, and need no histograms of them
+			k.Peers.collect(ch, peers)
+		}
+		if db != "" {
+			count(ch, descReads, clients.reads+peers.reads, db)
+		}
 	}
 	emit(ch, descInFlight, float64(s.inFlight.value()))
 	s.checksums.Collect(ch)
@@ -189,17 +204,13 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func (r *Requests) collect(ch chan<- prometheus.Metric) {
-	t := r.totals()
+func (r *Requests) collect(ch chan<- prometheus.Metric, t totals) {
 	for i, n := range t.codes {
 		if n > 0 {
 			count(ch, descRequests, n, r.route, r.db, codeLabel(i))
 		}
 	}
 	count(ch, descBytes, t.bytes, r.route, r.db)
-	if r.route == RouteKey && r.db != "" {
-		count(ch, descReads, t.reads, r.db)
-	}
 	ch <- histogram(descDuration, &t.buckets, float64(t.nanos)/1e9, r.route, r.db)
 }
 

@@ -1,8 +1,24 @@
 package metrics
 
-// Vars is a summary for /debug/vars: what has been counted since the start.
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// Vars is a summary for /debug/vars. The first three have the names, the types
+// and the meaning that they had in the first sequins.
 type Vars struct {
-	// Requests are those for keys, by status code.
+	// QPS are the requests for keys of the last whole second, without those that
+	// other nodes have passed on.
+	QPS QPS `json:"Qps"`
+	// Latency is how long they took.
+	Latency Latency
+	// DiskUsed is what the blocks in the local store take, in bytes.
+	DiskUsed int64
+
+	// Requests are those for keys since the start, by status code, with those of
+	// other nodes.
 	Requests map[string]uint64
 	// Bytes are those of their bodies.
 	Bytes uint64
@@ -11,23 +27,149 @@ type Vars struct {
 	Connections int
 }
 
+// QPS counts requests, by status code too: the codes of the first sequins always,
+// others when there are any.
+type QPS struct {
+	Total    int64
+	ByStatus map[string]int64
+}
+
+// Latency is in milliseconds, and 0 where there was no request. Mean is exact;
+// the others are those of the histogram, which knows them to within 19 %.
+type Latency struct {
+	Max, Mean, P9999, P99, P95, P90, P75, P50, P25 float64
+}
+
+// Sample keeps QPS and Latency up to date until ctx ends. Without it they are
+// zero.
+func (s *Server) Sample(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	before := s.clients()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := s.clients()
+		second := now.since(&before)
+		s.second.Store(&second)
+		before = now
+	}
+}
+
+// clients sums up the requests for keys that clients have asked for.
+func (s *Server) clients() (sum totals) {
+	for _, k := range s.keys() {
+		sum.add(k.Clients.totals())
+	}
+	return sum
+}
+
 // Vars sums the counters up.
 func (s *Server) Vars() Vars {
-	v := Vars{Requests: make(map[string]uint64), InFlight: s.inFlight.value()}
-	for _, r := range s.requests() {
-		if r.route != RouteKey {
-			continue
-		}
-		t := r.totals()
-		v.Bytes += t.bytes
-		for i, n := range t.codes {
-			if n > 0 {
-				v.Requests[codeLabel(i)] += n
-			}
+	var second, all totals
+	if latest := s.second.Load(); latest != nil {
+		second = *latest
+	}
+	for _, k := range s.keys() {
+		all.add(k.Clients.totals())
+		all.add(k.Peers.totals())
+	}
+	v := Vars{QPS: second.qps(), Latency: second.latency(), Requests: make(map[string]uint64), Bytes: all.bytes, InFlight: s.inFlight.value()}
+	for i, n := range all.codes {
+		if n > 0 {
+			v.Requests[codeLabel(i)] = n
 		}
 	}
 	if f := s.state.Load(); f != nil {
-		v.Connections = (*f)().Connections
+		st := (*f)()
+		v.Connections, v.DiskUsed = st.Connections, st.StoreBytes
 	}
 	return v
+}
+
+func (t *totals) add(o totals) {
+	for i, n := range o.codes {
+		t.codes[i] += n
+	}
+	for i, n := range o.buckets {
+		t.buckets[i] += n
+	}
+	t.nanos += o.nanos
+	t.bytes += o.bytes
+	t.reads += o.reads
+}
+
+// since is what has come to t after before, which is nothing where the counters
+// of a db have been dropped meanwhile.
+func (t *totals) since(before *totals) (d totals) {
+	minus := func(now, before uint64) uint64 { return max(now, before) - before }
+	for i := range t.codes {
+		d.codes[i] = minus(t.codes[i], before.codes[i])
+	}
+	for i := range t.buckets {
+		d.buckets[i] = minus(t.buckets[i], before.buckets[i])
+	}
+	d.nanos, d.bytes, d.reads = minus(t.nanos, before.nanos), minus(t.bytes, before.bytes), minus(t.reads, before.reads)
+	return d
+}
+
+// oldCodes are those that QPS always has.
+var oldCodes = []string{"200", "400", "404", "499", "500", "501", "502", "504"}
+
+func (t *totals) qps() QPS {
+	q := QPS{ByStatus: make(map[string]int64)}
+	for _, code := range oldCodes {
+		q.ByStatus[code] = 0
+	}
+	for i, n := range t.codes {
+		if n > 0 {
+			q.ByStatus[codeLabel(i)] = int64(n)
+			q.Total += int64(n)
+		}
+	}
+	return q
+}
+
+func (t *totals) latency() (l Latency) {
+	var n uint64
+	for _, in := range t.buckets {
+		n += in
+	}
+	if n == 0 {
+		return l
+	}
+	l.Mean = float64(t.nanos) / float64(n) / 1e6
+	for _, p := range []struct {
+		to *float64
+		q  float64
+	}{{&l.Max, 1}, {&l.P9999, .9999}, {&l.P99, .99}, {&l.P95, .95}, {&l.P90, .9}, {&l.P75, .75}, {&l.P50, .5}, {&l.P25, .25}} {
+		*p.to = t.quantile(p.q, n) / 1e6
+	}
+	return l
+}
+
+// quantile is the time, in nanoseconds, within which a share q of n requests were
+// done. What is in one bucket is taken to lie evenly in it; what is above them
+// all, to have taken as long as the last goes.
+func (t *totals) quantile(q float64, n uint64) float64 {
+	rank := math.Ceil(q * float64(n))
+	below := 0.0
+	for i, in := range t.buckets {
+		if below+float64(in) < rank || in == 0 {
+			below += float64(in)
+			continue
+		}
+		if i == len(bounds) {
+			break
+		}
+		from := 0.0
+		if i > 0 {
+			from = float64(bounds[i-1])
+		}
+		return from + (float64(bounds[i])-from)*(rank-below)/float64(in)
+	}
+	return float64(bounds[len(bounds)-1])
 }

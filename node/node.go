@@ -121,6 +121,9 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.follow(work) })
 		n.following.Go(func() { n.sweep(work) })
 		n.following.Go(func() { n.scrub(work) })
+		if n.debug != nil && n.o.Debug.Expvars {
+			n.following.Go(func() { n.o.Metrics.Server.Sample(work) })
+		}
 		select {
 		case <-ctx.Done():
 		case err = <-failed:

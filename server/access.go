@@ -74,7 +74,7 @@ func (r *request) forbidden(message string) {
 func (r *request) countRefused() {
 	r.counts = r.s.opts.Metrics.Status
 	if r.target.route == routeKey {
-		r.counts = r.s.opts.Metrics.Unknown
+		r.counts = r.s.opts.Metrics.Unknown.Clients
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // database is what the server keeps of a db between requests.
 type database struct {
 	name   string
-	counts *metrics.Requests
+	counts *metrics.Keys
 	heads  atomic.Pointer[heads]
 }
 

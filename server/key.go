@@ -22,14 +22,14 @@ func (r *request) serveKey() {
 		r.fail(http.StatusBadRequest, err.Error())
 		return
 	}
-	r.counts = s.opts.Metrics.Unknown
+	r.counts = s.opts.Metrics.Unknown.Of(len(asked) > 0)
 	set := s.catalog.Set(r.target.db)
 	if set == nil {
 		r.absent(len(asked) > 0, "no such db")
 		return
 	}
 	r.db = s.database(r.target.db)
-	r.counts = r.db.counts
+	r.counts = r.db.counts.Of(len(asked) > 0)
 	if len(asked) == 0 || string(asked) == "true" {
 		r.handle = set.Acquire()
 	} else {

@@ -331,6 +331,9 @@ func TestGauges(t *testing.T) {
 	s.get(t, "/nodb/b")
 	s.get(t, "/")
 	s.get(t, "/db/%")
+	s.get(t, "/db/a?proxy=v1")
+	s.get(t, "/db/a?proxy=v0")
+	s.get(t, "/nodb/a?proxy=v1")
 	s.get(t, "/livez")
 	s.Drain()
 	body := scrapeText(t, m)
@@ -339,6 +342,9 @@ func TestGauges(t *testing.T) {
 		`sequins_block_reads_total{db="db"} 1`,
 		`sequins_requests_total{code="404",db="db",route="key"} 1`,
 		`sequins_requests_total{code="404",db="",route="key"} 1`,
+		`sequins_requests_total{code="200",db="db",route="peer"} 1`,
+		`sequins_requests_total{code="501",db="db",route="peer"} 1`,
+		`sequins_requests_total{code="501",db="",route="peer"} 1`,
 		`sequins_requests_total{code="200",db="",route="status"} 1`,
 		`sequins_requests_total{code="200",db="",route="health"} 1`,
 		`sequins_requests_total{code="400",db="",route="invalid"} 1`,
@@ -347,6 +353,7 @@ func TestGauges(t *testing.T) {
 		`sequins_versions{db="names",state="BUILDING"} 1`,
 		`sequins_versions{db="broken",state="ERROR"} 1`,
 		`sequins_version_records{db="names"} 1.234567e+06`,
+		"sequins_store_blocks_bytes 1.572864e+08",
 		"sequins_draining 1",
 	} {
 		if !strings.Contains(body, want+"\n") {
