@@ -272,10 +272,10 @@ function show(st) {
     st.role === 'router' && ', a router', known(st.started_at) && ', up for ' + ago(st.started_at), st.source && ', from ', st.source && el('code', {}, st.source),
     st.disk && ', ', st.disk && el('span', {class: st.disk.low && 'warn'}, `${size(st.disk.bytes_free)} of ${size(st.disk.bytes)} of disk free`)));
   morph(byId('notes'), el('div', {id: 'notes'}, notes(st).map(text => el('p', {class: 'note'}, text))));
-  morph(byId('status'), el('main', {id: 'status'}, names.map(name => database(name, st.dbs[name], st.node)), nodeTable(st)));
+  morph(byId('status'), el('main', {id: 'status'}, names.map(name => database(name, st.dbs[name], st.node)), only && !names.length && 'no such db', nodeTable(st)));
   const choice = byId('db');
   if ([...choice.options].map(o => o.value).join('\n') !== names.join('\n')) choice.replaceChildren(...names.map(name => el('option', {}, name)));
-  byId('lookup').hidden = !names.length;
+  byId('lookup').hidden = byId('lookup').parentNode.hidden = !names.length;
   byId('now').textContent = new Date().toISOString().slice(0, 19).replace('T', ' ');
 }
 

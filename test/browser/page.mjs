@@ -141,6 +141,61 @@ const scenarios = {
     await large(page);
   },
 
+  async shut() {
+    const page = await open('/');
+    await has(page, 'h1.warn', 'This node wants a token.');
+    assert.equal(await page.locator('#status *').count(), 0);
+    await page.locator('#access').waitFor();
+    assert.equal(await page.locator('#lookup').isVisible(), false);
+    await shoot(page, 'shut');
+    const requests = [];
+    context.on('request', r => requests.push(r));
+
+    const enter = async token => { await page.fill('#token', token); await page.press('#token', 'Enter'); };
+    await enter('nobody-knows-this-token');
+    await has(page, '#refused', 'this token is not known');
+    await enter('the-token-of-the-web');
+    await has(page, '#refused', 'may not see status pages');
+    assert.equal(await page.locator('#status *').count(), 0);
+    await enter('the-token-of-the-operators');
+    await has(page, 'h1.good', 'Serving 2 databases.');
+    assert.equal(await page.locator('#access').isVisible(), false);
+    assert.equal(await page.inputValue('#token'), '');
+    await lookUp(page, 'words', 'key-000007');
+    await has(page, '#answer', 'found, 28 B in version 2026-01-30');
+    await lookUp(page, 'users', 'key-000007');
+    await has(page, '#answer', 'may not read this database');
+
+    // It is kept for this tab, also on the page of a database, and for nobody else.
+    await page.locator('section[data-name=words] h2 a').click();
+    await has(page, 'section[data-name=words]', 'serving 2026-01-30');
+    assert.equal(await page.locator('section[data-name]').count(), 1);
+    const other = await open('/none/');
+    await has(other, 'h1.warn', 'This node wants a token.');
+    await other.locator('#access').waitFor();
+    await other.fill('#token', 'the-token-of-the-operators');
+    await other.press('#token', 'Enter');
+    await has(other, '#status', 'no such db');
+    await other.close();
+
+    // It goes into headers alone.
+    assert.deepEqual(await context.cookies(), []);
+    assert.equal(await page.evaluate(() => localStorage.length), 0);
+    const sent = requests.filter(r => (r.headers().authorization || '').includes('the-token-of'));
+    assert.ok(sent.length > 3, `${sent.length} requests with a token`);
+    for (const r of requests) assert.ok(!r.url().includes('token') && r.method() === 'GET', r.url());
+
+    // What has been shown is marked as old when the token has been taken out, and comes back with another.
+    await act('take out');
+    await has(page, '#stale', 'this token is not known');
+    await enter('the-next-token-of-the-operators');
+    await has(page, 'h1.good', 'Serving 2 databases.');
+    await page.locator('#stale').waitFor({state: 'hidden'});
+    const refusals = complaints.filter(c => /status of 40[13]/.test(c));
+    assert.deepEqual(complaints, refusals);
+    complaints.length = 0; // what the node has refused, rightly
+  },
+
   async degraded() {
     const page = await open('/');
     await has(page, 'h1.good', 'Serving 1 database.');

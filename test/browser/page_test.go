@@ -65,6 +65,25 @@ func TestHostile(t *testing.T) {
 	script(t, "hostile", n.Addr, nil)
 }
 
+// Where a token is needed, the page has nothing on it until there is one.
+func TestShut(t *testing.T) {
+	t.Parallel()
+	source, c := newSource(t)
+	publish(t, source, "words", "2026-01-30", 2, 100)
+	publish(t, source, "users", "2026-01-30", 2, 100)
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	write := func(ops string) {
+		if err := os.WriteFile(tokens, []byte("web the-token-of-the-web *\nops "+ops+" words pages\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("the-token-of-the-operators")
+	c.Sections = fmt.Sprintf("[auth]\ntokens_file = %q\n", tokens)
+	n := process.Start(t, c)
+	n.WaitFor(t, "it is ready", func() bool { return n.Get(t, "/readyz").Code == 200 })
+	script(t, "shut", n.Addr, map[string]func(){"take out": func() { write("the-next-token-of-the-operators") }})
+}
+
 func TestDegraded(t *testing.T) {
 	t.Parallel()
 	source, c := newSource(t)
