@@ -86,7 +86,7 @@ func (c *Client) Close() {
 func (n *Node) TryGet(target string) (*Response, error) {
 	c := n.Client()
 	defer c.Close()
-	return c.Get(target)
+	return c.Do("GET", target, n.header)
 }
 
 // Get is TryGet that fails the test on an error.

@@ -103,6 +103,7 @@ type Config struct {
 	Addr, Debug   string   // of the two listeners; "" picks a free port of 127.0.0.1
 	Extra         string   // further lines of sequins.conf, before any section
 	Sections      string   // and sections
+	Header        string   // lines that end in \r\n, sent with every request but those of a Client
 	Prefix        []string // a command in front of the binary, such as taskset
 	Binary        string   // "" is that of this tree
 }
@@ -110,6 +111,7 @@ type Config struct {
 // Node is one running sequins.
 type Node struct {
 	Addr, Debug string
+	header      string // Config.Header
 	cmd         *exec.Cmd
 	log         logBuffer
 	done        chan struct{}
@@ -179,7 +181,7 @@ func Start(t testing.TB, c Config) *Node {
 // Launch starts a node and does not wait for it.
 func Launch(t testing.TB, c Config) *Node {
 	t.Helper()
-	n := &Node{Addr: c.Addr, Debug: c.Debug, done: make(chan struct{})}
+	n := &Node{Addr: c.Addr, Debug: c.Debug, header: c.Header, done: make(chan struct{})}
 	for _, addr := range []*string{&n.Addr, &n.Debug} {
 		if *addr == "" {
 			*addr = FreeAddr(t)

@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sequins/test/process"
+)
+
+// TestTokens has two nodes that want tokens, each with half of the data: what one has to ask the other for, it
+// is given as if the client had asked there, and is not given without its token.
+func TestTokens(t *testing.T) {
+	const (
+		web   = "Authorization: Bearer the-token-of-the-web\r\n"
+		other = "Authorization: Bearer the-token-of-the-others\r\n"
+		ops   = "Authorization: Bearer the-token-of-the-operators\r\n"
+	)
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte("web the-token-of-the-web db\nother the-token-of-the-others others\nops the-token-of-the-operators db pages\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	z := startZookeeper(t, 1)
+	c := newCluster(t, z, settings{
+		data: dataset{keys: 1000, partitions: 8}, members: 2, replication: 1, extra: "auth.tokens_file = \"" + file + "\"\n",
+	})
+	for _, m := range c.members {
+		m.config.Header = ops
+	}
+	version := versionName(1)
+	c.publish(t, version)
+	c.startAll(t)
+	c.waitServed(t, version)
+	c.waitWhole(t, z.look(t), version)
+
+	ask := func(m *member, target, header string) *process.Response {
+		t.Helper()
+		client := m.node.Client()
+		defer client.Close()
+		r, err := client.Do("GET", target, header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	for i, m := range c.members {
+		peer, proxied := c.members[1-i], 0
+		for p, key := range c.data.ofEach(version) {
+			target := "/" + db + "/" + key
+			value, _ := c.data.value(key, version)
+			r := ask(m, target, web)
+			if r.Code != 200 || string(r.Body) != value {
+				t.Errorf("%s, partition %d: %d: %s", m.name, p, r.Code, r.Body)
+			}
+			for header, want := range map[string]int{"": 401, other: 403, strings.ToUpper(web): 401} {
+				for _, query := range []string{"", "?proxy=" + version, "?explain"} {
+					if r := ask(m, target+query, header); r.Code != want || r.Version() != "" {
+						t.Errorf("%s, %s, %q: %d", m.name, target+query, header, r.Code)
+					}
+				}
+			}
+			if r.Header.Get("X-Sequins-Proxied-To") == "" {
+				continue
+			}
+			proxied++
+			var e struct {
+				Found      bool   `json:"found"`
+				AnsweredBy string `json:"answered_by"`
+			}
+			if r := ask(m, target+"?explain", ops); json.Unmarshal(r.Body, &e) != nil || !e.Found || e.AnsweredBy != peer.addr() {
+				t.Errorf("%s, %s is explained with %d: %s", m.name, key, r.Code, r.Body)
+			}
+		}
+		if proxied != c.data.partitions/2 {
+			t.Errorf("%s has asked for %d partitions", m.name, proxied)
+		}
+		process.Eventually(t, m.name+" shows how the other is", func() bool {
+			p, known := m.status(t).Peers[peer.addr()]
+			return known && p.Error == ""
+		})
+		if r := ask(m, "/", ""); r.Code != 401 {
+			t.Errorf("%s shows its status to a stranger: %d", m.name, r.Code)
+		}
+	}
+	for _, m := range c.members {
+		if strings.Contains(m.node.Log(), "the-token") {
+			t.Errorf("%s has logged a token", m.name)
+		}
+	}
+}
