@@ -25,11 +25,11 @@ type room struct {
 // what its row names. A new package gets a row here before it gets a file.
 var house = []room{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
+	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "tracing", "tracing/otlp", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
 		"sequencefile", "sparkey", "internal/fsys", "internal/human"}},
 	{"config", nil},
-	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "internal/fsys"}},
-	{"server", []string{"auth", "version", "proxy", "shard", "blocks", "metrics", "internal/human", "internal/http1"}},
+	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/fsys"}},
+	{"server", []string{"auth", "version", "proxy", "shard", "blocks", "metrics", "tracing", "internal/human", "internal/http1"}},
 	{"auth", nil},
 	{"cluster", []string{"zk", "shard"}},
 	{"version", []string{"shard", "blocks"}},
@@ -42,6 +42,7 @@ var house = []room{
 	{"test/hdfs", nil},
 	{"test/s3", nil},
 	{"test/process", nil},
+	{"test/collector", nil},
 	{"test/checker", nil},
 	{"test/gateway", nil},
 	{"test/packaging", nil},
@@ -59,8 +60,10 @@ var house = []room{
 	{"sparkey", nil},
 	{"avro", []string{"internal/render"}},
 	{"parquet", []string{"internal/render"}},
-	{"proxy", []string{"metrics", "internal/http1"}},
+	{"proxy", []string{"metrics", "tracing", "internal/http1"}},
 	{"metrics", nil},
+	{"tracing", nil},
+	{"tracing/otlp", nil},
 	{"internal/fsys", nil},
 	{"internal/render", nil},
 	{"internal/human", nil},
@@ -71,7 +74,7 @@ var house = []room{
 var forbiddenNames = []string{"util", "utils", "common", "base", "helper", "helpers"}
 
 // Modules that are here for tests alone.
-var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/google/go-cmp", "go.uber.org/goleak", "go.yaml.in/yaml"}
+var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/google/go-cmp", "go.opentelemetry.io/proto", "go.uber.org/goleak", "go.yaml.in/yaml"}
 
 func TestHouse(t *testing.T) {
 	packages := parseTree(t)

@@ -53,6 +53,7 @@ type Config struct {
 	Log      Log      `toml:"log"`
 	TLS      TLS      `toml:"tls"`
 	Auth     Auth     `toml:"auth"`
+	Tracing  Tracing  `toml:"tracing"`
 	Debug    Debug    `toml:"debug"`
 
 	// DB holds the databases that differ from the rest of the file, each complete: what [db.<name>]
@@ -195,6 +196,14 @@ type Auth struct {
 	TokensFile string `toml:"tokens_file"`
 }
 
+// Tracing is [tracing]: what is told to an OpenTelemetry collector.
+type Tracing struct {
+	// OTLPEndpoint is the URL of the collector, without /v1/traces; empty is off.
+	OTLPEndpoint string `toml:"otlp_endpoint"`
+	// Sample is which fraction of the requests that begin here is traced, from 0 to 1.
+	Sample float64 `toml:"sample" reload:"yes"`
+}
+
 // Debug is [debug]: the second listener and the request log.
 type Debug struct {
 	// Bind is the address of the debug listener, which always serves /metrics; empty is off.
@@ -252,8 +261,9 @@ func Default() Config {
 			ConnectTimeout: time.Second,
 			SessionTimeout: 10 * time.Second,
 		},
-		Log:   Log{Level: "info", Format: "text"},
-		Debug: Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
+		Log:     Log{Level: "info", Format: "text"},
+		Tracing: Tracing{Sample: 0.01},
+		Debug:   Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
 	}
 }
 

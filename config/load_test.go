@@ -50,9 +50,10 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{Replication: 2, MinReplication: 1, TimeToConverge: 10 * time.Second,
 			ProxyTimeout: 100 * time.Millisecond, ClusterName: "sequins", Assignment: "round_robin", Weight: 1, Role: "node"},
-		ZK:    ZK{Servers: []string{"localhost:2181"}, ConnectTimeout: time.Second, SessionTimeout: 10 * time.Second},
-		Log:   Log{Level: "info", Format: "text"},
-		Debug: Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
+		ZK:      ZK{Servers: []string{"localhost:2181"}, ConnectTimeout: time.Second, SessionTimeout: 10 * time.Second},
+		Log:     Log{Level: "info", Format: "text"},
+		Tracing: Tracing{Sample: 0.01},
+		Debug:   Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
 	}
 	if diff := cmp.Diff(want, Default()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -87,8 +88,9 @@ func TestEveryOldKey(t *testing.T) {
 			ProxyStageTimeout: 50 * time.Millisecond, ClusterName: "words",
 			AdvertisedHostname: "node1.example.com", ShardID: "1",
 			Assignment: "round_robin", Weight: 1, Role: "node"},
-		ZK:  ZK{Servers: []string{"zk1:2181", "zk2:2181"}, ConnectTimeout: 2 * time.Second, SessionTimeout: 30 * time.Second},
-		Log: Log{Level: "info", Format: "text"},
+		ZK:      ZK{Servers: []string{"zk1:2181", "zk2:2181"}, ConnectTimeout: 2 * time.Second, SessionTimeout: 30 * time.Second},
+		Log:     Log{Level: "info", Format: "text"},
+		Tracing: Tracing{Sample: 0.01},
 		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
 			RequestLogFile: "/var/log/sequins-requests.log", RequestLogSample: 1},
 	}

@@ -90,6 +90,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.oneOf("log.level", c.Log.Level, LogLevels)
 	k.oneOf("log.format", c.Log.Format, LogFormats)
 	k.tls(&c.TLS)
+	k.tracing(&c.Tracing)
 	k.debug(c)
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		k.db(join("db", name), name, c.DB[name], c.allDBs())
@@ -320,6 +321,20 @@ func (k *checker) tls(t *TLS) {
 		k.problem("tls.ca", "is set, and certificate is not")
 	case t.ClientCA != "" && t.Certificate == "":
 		k.problem("tls.client_ca", "is set, and certificate is not")
+	}
+}
+
+func (k *checker) tracing(t *Tracing) {
+	u, err := url.Parse(t.OTLPEndpoint)
+	switch {
+	case t.OTLPEndpoint == "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		k.problem("tracing.otlp_endpoint", "%q is not a URL of the form http://host:port", t.OTLPEndpoint)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		k.problem("tracing.otlp_endpoint", "has more than host, port and path; what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
+	}
+	if !(t.Sample >= 0 && t.Sample <= 1) {
+		k.problem("tracing.sample", "must be from 0 to 1, not %v", t.Sample)
 	}
 }
 

@@ -21,6 +21,9 @@ const (
 
 var outcomeLabels = [outcomes]string{"ok", "absent", "error", "timeout", "cancelled"}
 
+// String is how the outcome is labelled.
+func (o Outcome) String() string { return outcomeLabels[min(o, outcomes-1)] }
+
 // proxyStages are the first attempt for a request, the second, and all others.
 var proxyStages = [...]string{"1", "2", "3+"}
 

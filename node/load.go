@@ -11,6 +11,7 @@ import (
 	"sequins/blocks"
 	"sequins/load"
 	"sequins/shard"
+	"sequins/tracing"
 	"sequins/version"
 )
 
@@ -69,7 +70,7 @@ func (d *db) startLoad(name string) {
 
 // load waits for its turn, finds out how the version is to be loaded, and loads
 // what is missing of this node's partitions.
-func (d *db) load(ctx context.Context, name string, l *loading) error {
+func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	n := d.node
 	select {
 	case <-n.serving:
@@ -83,6 +84,11 @@ func (d *db) load(ctx context.Context, name string, l *loading) error {
 		return ctx.Err()
 	}
 	l.stage.Store(planning)
+	span := n.o.Tracer.Load(d.name, name)
+	defer func() {
+		p := l.progress.Snapshot()
+		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
+	}()
 	follow, done := context.WithTimeout(ctx, followTimeout)
 	n.o.Cluster.Follow(follow, d.name, name)
 	done()

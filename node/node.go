@@ -213,6 +213,7 @@ func (n *Node) apply(r Reloadable) {
 	n.reloadable.Store(&r)
 	n.server.SetContentType(r.ContentType)
 	n.server.SetRequestLogSample(r.RequestLogSample)
+	n.o.Tracer.SetSample(r.TraceSample)
 	limit := rate.Inf
 	if r.Bandwidth > 0 {
 		limit = rate.Limit(r.Bandwidth)

@@ -11,6 +11,7 @@ import (
 	"sequins/metrics"
 	"sequins/server"
 	"sequins/source"
+	"sequins/tracing"
 	"sequins/version"
 )
 
@@ -37,8 +38,8 @@ type Options struct {
 	DebugListener net.Listener
 	// Debug says what is shown there. Its Metrics are filled in.
 	Debug server.DebugOptions
-	// Server are the settings of the server. Metrics, Logger and ContentType
-	// are filled in.
+	// Server are the settings of the server. Metrics, Tracer, Logger and
+	// ContentType are filled in.
 	Server server.Options
 
 	// MaxParallelLoads is how many databases load at a time; 0 stands for
@@ -64,6 +65,8 @@ type Options struct {
 
 	// Metrics counts; nil: for nobody.
 	Metrics *metrics.Metrics
+	// Tracer makes spans of requests and loads; nil: there are none.
+	Tracer *tracing.Tracer
 	// Logger gets one line for each event that matters; nil: slog.Default().
 	Logger *slog.Logger
 
@@ -89,6 +92,9 @@ type Reloadable struct {
 	// how many requests the request log has one of; see server.Options.
 	ContentType      func(db string) string
 	RequestLogSample int
+	// TraceSample is which fraction of the requests that begin here is traced,
+	// from 0 to 1.
+	TraceSample float64
 }
 
 // withDefaults checks o and fills in what is zero.
@@ -118,6 +124,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Server.ContentType = o.Metrics.Server, o.Logger, o.ContentType
-	o.Debug.Metrics = o.Metrics
+	o.Server.Tracer, o.Debug.Metrics = o.Tracer, o.Metrics
 	return o, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sequins/metrics"
+	"sequins/tracing"
 )
 
 // attempt is one peer being asked.
@@ -17,6 +18,9 @@ type attempt struct {
 	began time.Time
 	conn  *conn // on which it has been asked, nil before
 	fresh bool  // take no old connection any more: one has failed
+
+	status int // of the peer's answer, 0 before
+	trace  *tracing.Attempt
 }
 
 // What answers there are, beside those that can be used.
@@ -30,6 +34,7 @@ var (
 // judge says whether the answer can be used.
 func (a *attempt) judge() error {
 	h := &a.conn.header
+	a.status = h.status
 	switch h.status {
 	case http.StatusOK, http.StatusPartialContent:
 		if h.length < 0 {
@@ -62,15 +67,15 @@ func (a attempt) beside() {
 		// is over, too, or will be in a moment.
 		a.drop()
 		<-a.over
-		a.count(a.lost)
+		a.ended(a.lost, nil)
 		return
 	}
 	outcome, err := a.conclude(err)
 	select {
 	case a.results <- result{a.conn, err}:
-		a.count(outcome)
+		a.ended(outcome, err)
 	case <-a.over:
-		a.count(a.lost)
+		a.ended(a.lost, err)
 		if err == nil {
 			a.conn.done()
 		}
@@ -100,7 +105,7 @@ func (a *attempt) await() error {
 	if err := a.connect(); err != nil {
 		return err
 	}
-	a.conn.out = append(a.conn.out[:0], a.request...)
+	a.conn.out = a.trace.AppendHeader(append(a.conn.out[:0], a.request...))
 	return a.conn.ask(a.head, a.deadline, 0)
 }
 
@@ -176,4 +181,9 @@ func (a *attempt) drop() {
 	}
 }
 
-func (a *attempt) count(o metrics.Outcome) { a.c.metrics.Done(a.stage, o) }
+// ended counts the attempt, and ends its span. err is why there is no answer that
+// could be used.
+func (a *attempt) ended(o metrics.Outcome, err error) {
+	a.c.metrics.Done(a.stage, o)
+	a.trace.End(o.String(), a.status, err)
+}

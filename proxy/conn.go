@@ -72,7 +72,7 @@ func newConn(nc net.Conn, p *peer) *conn {
 func (c *conn) ask(head bool, deadline time.Time, slack time.Duration) error {
 	c.head, c.w, c.start, c.searched, c.have, c.streamed = head, 0, 0, 0, 0, 0
 	c.header, c.body, c.asked = header{}, nil, true
-	c.out = append(append(c.out, c.peer.addr...), "\r\n\r\n"...)
+	c.out = append(append(append(c.out, "Host: "...), c.peer.addr...), "\r\n\r\n"...)
 	if err := c.until(deadline, slack); err != nil {
 		return fmt.Errorf("%w: %w", errUnanswered, err)
 	}

@@ -106,7 +106,7 @@ func FuzzRequest(f *testing.F) {
 		if q.check() != nil {
 			return
 		}
-		raw := append(q.appendTo(nil), "h:1\r\n\r\n"...)
+		raw := append(q.appendTo(nil), "Host: h:1\r\n\r\n"...)
 		lines := strings.Split(string(raw), "\r\n")
 		if len(lines) != 5 || lines[1] != "Range: "+string(value) || lines[2] != "Host: h:1" || lines[3]+lines[4] != "" {
 			t.Fatalf("the request is %q", raw)

@@ -3,6 +3,8 @@ package proxy
 import (
 	"errors"
 	"io"
+
+	"sequins/tracing"
 )
 
 // Query is what peers are asked.
@@ -18,6 +20,8 @@ type Query struct {
 	Version string
 	// Fields go with the request.
 	Fields []Field
+	// Trace is the span that those of the attempts belong to; nil: there are none.
+	Trace *tracing.Request
 }
 
 // Field is one line of a request's header.
@@ -66,14 +70,18 @@ func (q *Query) check() error {
 	return nil
 }
 
-// appendTo renders the query as far as it is the same for all peers: what is
-// missing is the value of Host, and two line ends.
-func (q *Query) appendTo(b []byte) []byte {
+func (q *Query) method() string {
 	if q.Head {
-		b = append(b, "HEAD "...)
-	} else {
-		b = append(b, "GET "...)
+		return "HEAD"
 	}
+	return "GET"
+}
+
+// appendTo renders the query as far as it is the same for all peers: what is
+// missing is the span of the attempt, Host, and the end.
+func (q *Query) appendTo(b []byte) []byte {
+	b = append(b, q.method()...)
+	b = append(b, ' ')
 	b = append(b, q.Path...)
 	b = append(b, "?proxy="...)
 	b = appendEscaped(b, q.Version)
@@ -84,7 +92,7 @@ func (q *Query) appendTo(b []byte) []byte {
 		b = append(b, f.Value...)
 		b = append(b, "\r\n"...)
 	}
-	return append(b, "Host: "...)
+	return b
 }
 
 // appendEscaped escapes what is none of the characters that names of versions

@@ -74,7 +74,7 @@ func (r *race) next() *peer {
 	return p
 }
 
-// draw makes an attempt of the next peer. It has to be counted as done once.
+// draw makes an attempt of the next peer. It has to be ended once.
 func (r *race) draw() (a attempt, ok bool) {
 	p := r.next()
 	if p == nil {
@@ -83,7 +83,7 @@ func (r *race) draw() (a attempt, ok bool) {
 	r.stages++
 	r.newest = p
 	r.c.metrics.Begin()
-	return attempt{race: r, peer: p, stage: r.stages, began: r.began}, true
+	return attempt{race: r, peer: p, stage: r.stages, began: r.began, trace: r.q.Trace.Attempt(r.q.method(), p.addr, r.stages)}, true
 }
 
 // begin makes the first attempt on the caller's goroutine, if that needs to wait
@@ -98,7 +98,7 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 		return r.run(ctx)
 	}
 	c := a.conn
-	c.out = r.q.appendTo(c.out[:0])
+	c.out = a.trace.AppendHeader(r.q.appendTo(c.out[:0]))
 	err := c.ask(r.head, r.began.Add(r.c.stage), r.c.slack)
 	if errors.Is(err, errLate) {
 		err = c.awaitRest()
@@ -192,7 +192,7 @@ func (r *race) launch(a attempt) {
 // conclude takes up an attempt that has ended on the caller's goroutine.
 func (r *race) conclude(a attempt, err error) (won bool) {
 	outcome, err := a.conclude(err)
-	a.count(outcome)
+	a.ended(outcome, err)
 	if err != nil {
 		r.errs = append(r.errs, err)
 	}

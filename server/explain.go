@@ -143,7 +143,7 @@ func (r *request) explainElsewhere(e *Explanation, proxied bool, err error) {
 		r.broken(e.Partition, err)
 	}
 	if peers := r.peers(e.Partition, proxied); len(peers) > 0 {
-		r.query = proxy.Query{Peers: peers, Head: true, Path: r.target.path, Version: e.Version, Fields: r.fields(forwarded)}
+		r.query = proxy.Query{Peers: peers, Head: true, Path: r.target.path, Version: e.Version, Fields: r.fields(forwarded), Trace: r.trace}
 		var a *proxy.Answer
 		if a, err = r.s.opts.Proxy.Fetch(r.s.ending, &r.query); err == nil {
 			e.AnsweredBy, e.Status, e.Found = a.Peer, a.Status, a.Status == http.StatusOK

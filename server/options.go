@@ -10,6 +10,7 @@ import (
 	"sequins/auth"
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/tracing"
 	"sequins/version"
 )
 
@@ -67,6 +68,8 @@ type Options struct {
 	Tokens *auth.Tokens
 	// Metrics counts requests; nil: counted for nobody.
 	Metrics *metrics.Server
+	// Tracer makes spans of requests; nil: there are none.
+	Tracer *tracing.Tracer
 	// Logger gets what goes wrong; nil: slog.Default().
 	Logger *slog.Logger
 }

@@ -14,16 +14,16 @@ var (
 )
 
 // What goes with a request to a peer: who asks, and the trace that it is part of;
-// and where the value is wanted, its conditions and range.
+// and where the value is wanted, its conditions and range. The trace comes last.
 var (
-	forwarded      = []string{"Authorization", "Traceparent", "Tracestate"}
+	forwarded      = []string{"Authorization", keyTraceparent, keyTracestate}
 	forwardedToGet = append([]string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"}, forwarded...)
 )
 
 // fetch answers with what a peer says. An error means that nothing has been
 // answered yet. A peer is asked for this very version.
 func (r *request) fetch(h *heads, peers []string) error {
-	r.query = proxy.Query{Peers: peers, Head: r.ctx.IsHead(), Path: r.target.path, Version: h.version, Fields: r.fields(forwardedToGet)}
+	r.query = proxy.Query{Peers: peers, Head: r.ctx.IsHead(), Path: r.target.path, Version: h.version, Fields: r.fields(forwardedToGet), Trace: r.trace}
 	answer, err := r.s.opts.Proxy.Fetch(r.s.ending, &r.query)
 	if err != nil {
 		if !errors.Is(err, context.Canceled) {
@@ -35,9 +35,13 @@ func (r *request) fetch(h *heads, peers []string) error {
 	return nil
 }
 
-// fields finds the headers of these names.
+// fields finds the headers of these names. Where the request has a span here, what
+// the peer is told of the trace comes from that of the attempt.
 func (r *request) fields(names []string) []proxy.Field {
 	fields := r.query.Fields[:0]
+	if r.trace != nil {
+		names = names[:len(names)-2]
+	}
 	for name, value := range r.ctx.Request.Header.All() {
 		for _, f := range names {
 			if string(name) == f {

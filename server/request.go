@@ -12,6 +12,7 @@ import (
 	"sequins/blocks"
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/tracing"
 	"sequins/version"
 )
 
@@ -35,7 +36,8 @@ type request struct {
 	small     smallBody
 
 	code  int
-	bytes int64 // of the body
+	bytes int64            // of the body
+	trace *tracing.Request // nil: it is not traced
 
 	// What follows is for the request log, and measured if logged says that
 	// there will be a line.
@@ -83,6 +85,9 @@ func (r *request) end() {
 	}
 	if r.logged {
 		s.log.write(r, d)
+	}
+	if r.trace != nil {
+		r.endTrace()
 	}
 	if r.handle != nil {
 		r.handle.Release()

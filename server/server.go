@@ -192,6 +192,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	}
 	var err error
 	r.target, r.buf, err = parseTarget(ctx.Request.Header.RequestURI(), r.buf)
+	if s.opts.Tracer != nil {
+		r.beginTrace()
+	}
 	switch {
 	case !ctx.IsGet() && !ctx.IsHead():
 		r.methodNotAllowed()

@@ -219,6 +219,9 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	if err := joinCluster(&c, keys, &o, &given); err != nil {
 		return nil, err
 	}
+	if err := openTracer(ctx, &c, &o, &given); err != nil {
+		return nil, err
+	}
 	n, err := node.New(o)
 	if err != nil {
 		return nil, err
@@ -272,6 +275,7 @@ func reloadable(c config.Config) node.Reloadable {
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
 		ContentType:          func(db string) string { return c.ForDB(db).ContentType },
 		RequestLogSample:     c.Debug.RequestLogSample,
+		TraceSample:          c.Tracing.Sample,
 	}
 }
 

@@ -1,0 +1,123 @@
+package single
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/collector"
+	"sequins/test/process"
+)
+
+// inTrace are the spans of a trace.
+func inTrace(spans []collector.Span, trace string) (found []collector.Span) {
+	for _, s := range spans {
+		if s.Trace == trace {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// A node traces what its clients trace, and the loads of versions, good ones and
+// bad ones. No key and no value is ever in what it sends.
+func TestTracing(t *testing.T) {
+	sink := collector.Start(t, "")
+	source, c := newNode(t)
+	c.Sections = fmt.Sprintf("[tracing]\notlp_endpoint = %q\nsample = 0\n[db.bad]\npartitioner = \"hadoop\"\n", sink.URL)
+	secret := func(i int) (string, string) { return fmt.Sprintf("secretkey-%d", i), fmt.Sprintf("secretvalue-%d", i) }
+	writeVersion(t, source, "db", "v1", 2, 100, secret)
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "v1")
+
+	traced := func(id, target string) {
+		client := n.Client()
+		defer client.Close()
+		header := fmt.Sprintf("traceparent: 00-%s-00f067aa0ba902b7-01\r\ntracestate: vendor=opaque\r\n", id)
+		if _, err := client.Do("GET", target, header); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hit, miss, nodb := strings.Repeat("a", 32), strings.Repeat("b", 32), strings.Repeat("c", 32)
+	traced(hit, "/db/secretkey-7?x=secretkey-8")
+	traced(miss, "/db/secretkey-absent")
+	traced(nodb, "/secretkey-9")
+	n.Get(t, "/db/secretkey-1") // nobody wants a trace of this one
+
+	// Files that are not cut by the function that they are said to be: the error names a key, the span must not.
+	if err := os.MkdirAll(filepath.Join(source, "bad"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeVersion(t, source, "bad", "v1", 2, 100, secret)
+	wantText(t, waitError(t, n, "bad", "v1"), "secretkey")
+
+	n.Signal(t, syscall.SIGTERM)
+	if code := n.WaitExit(t); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	spans := sink.Spans()
+	for trace, want := range map[string]collector.Span{
+		hit: {Name: "GET /{db}/{key}", Attributes: map[string]string{"http.request.method": "GET", "http.route": "/{db}/{key}", "url.scheme": "http",
+			"http.response.status_code": "200", "http.response.body.size": "13", "sequins.db": "db", "sequins.version": "v1", "sequins.partition": "*", "sequins.proxied": "false"}},
+		miss: {Name: "GET /{db}/{key}", Attributes: map[string]string{"http.request.method": "GET", "http.route": "/{db}/{key}", "url.scheme": "http",
+			"http.response.status_code": "404", "http.response.body.size": "12", "sequins.db": "db", "sequins.version": "v1", "sequins.partition": "*", "sequins.proxied": "false"}},
+		nodb: {Name: "GET /{db}", Attributes: map[string]string{"http.request.method": "GET", "http.route": "/{db}", "url.scheme": "http",
+			"http.response.status_code": "404", "http.response.body.size": "*", "sequins.proxied": "false"}},
+	} {
+		found := inTrace(spans, trace)
+		if len(found) != 1 {
+			t.Errorf("%d spans of trace %s", len(found), trace)
+			continue
+		}
+		s := found[0]
+		for name, v := range want.Attributes {
+			if v == "*" && s.Attributes[name] != "" {
+				s.Attributes[name] = v
+			}
+		}
+		if s.Name != want.Name || s.Kind != "server" || s.Parent != "00f067aa0ba902b7" || s.State != "vendor=opaque" || s.Failed || s.End < s.Start {
+			t.Errorf("%+v", s)
+		}
+		if diff := cmp.Diff(want.Attributes, s.Attributes); diff != "" {
+			t.Errorf("trace %s (-want +got):\n%s", trace, diff)
+		}
+		if s.Resource["service.name"] != "sequins" || s.Resource["service.version"] == "" || !strings.HasSuffix(s.Node, n.Addr[strings.LastIndexByte(n.Addr, ':'):]) {
+			t.Errorf("of the node: %v", s.Resource)
+		}
+	}
+	checkLoads(t, spans)
+	if raw := sink.Raw(); bytes.Contains(raw, []byte("secret")) {
+		t.Errorf("keys or values have been sent: %q", raw)
+	}
+}
+
+// checkLoads wants a span of the good load, and one at least of the bad one, which is
+// tried again and again. Nothing else has been traced but what clients have.
+func checkLoads(t *testing.T, spans []collector.Span) {
+	t.Helper()
+	loads := map[string]collector.Span{}
+	for _, s := range spans {
+		switch {
+		case s.Name == "load" && s.Kind == "internal" && s.Parent == "":
+			loads[s.Attributes["sequins.db"]] = s
+		case s.Parent == "":
+			t.Errorf("nobody has asked for %+v", s)
+		}
+	}
+	good := loads["db"]
+	delete(good.Attributes, "sequins.load.bytes")
+	want := map[string]string{"sequins.db": "db", "sequins.version": "v1", "sequins.outcome": "ok",
+		"sequins.load.files": "2", "sequins.load.records": "100", "sequins.load.partitions": "2"}
+	if diff := cmp.Diff(want, good.Attributes); diff != "" || good.Failed {
+		t.Errorf("the load, failed: %v (-want +got):\n%s", good.Failed, diff)
+	}
+	if bad := loads["bad"]; !bad.Failed || bad.Attributes["error.type"] != "partitioner" || bad.Attributes["sequins.outcome"] != "partitioner" {
+		t.Errorf("the load of files that are cut in another way: %+v", bad)
+	}
+}

@@ -1,0 +1,194 @@
+package tracing
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+)
+
+// recorded returns a Tracer, and what sees its spans end.
+func recorded(t testing.TB) (*Tracer, *tracetest.SpanRecorder) {
+	t.Helper()
+	r := tracetest.NewSpanRecorder()
+	return New(sdk.NewTracerProvider(sdk.WithSpanProcessor(r)), "test"), r
+}
+
+// attributes renders those of a span.
+func attributes(s sdk.ReadOnlySpan) map[string]string {
+	all := map[string]string{}
+	for _, a := range s.Attributes() {
+		all[string(a.Key)] = a.Value.String()
+	}
+	return all
+}
+
+// A request's span, its parent's, and that of a peer that is asked for it chain up.
+func TestChain(t *testing.T) {
+	tracer, ended := recorded(t)
+	client := ParseParent([]byte(sampled))
+	r := tracer.Request(client, "a=1,b=2", time.Now())
+	a := r.Attempt("HEAD", "[::1]:9599", 2)
+	header := string(a.AppendHeader([]byte("X: y\r\n")))
+	a.End("ok", 304, nil)
+	r.End(Answer{Method: "GET", Status: 200, Partition: -1})
+	spans := ended.Ended()
+	attempt, request := spans[0], spans[1]
+	if p := request.Parent(); p.TraceID() != client.trace || p.SpanID() != client.span || !p.IsRemote() {
+		t.Errorf("the parent of the request is %v", p)
+	}
+	if p := attempt.Parent(); !p.Equal(request.SpanContext()) {
+		t.Errorf("the parent of the attempt is %v", p)
+	}
+	id := attempt.SpanContext()
+	want := fmt.Sprintf("X: y\r\nTraceparent: 00-%s-%s-01\r\nTracestate: a=1,b=2\r\n", client.trace, id.SpanID())
+	if header != want {
+		t.Errorf("the header is %q, want %q", header, want)
+	}
+	if p := ParseParent([]byte(fmt.Sprintf("00-%s-%s-01", id.TraceID(), id.SpanID()))); p.trace != id.TraceID() || p.span != id.SpanID() {
+		t.Errorf("a peer reads %+v", p)
+	}
+	about := map[string]string{"http.request.method": "HEAD", "server.address": "::1", "server.port": "9599", "sequins.peer": "[::1]:9599",
+		"sequins.stage": "2", "sequins.outcome": "ok", "http.response.status_code": "304"}
+	if diff := cmp.Diff(about, attributes(attempt)); diff != "" {
+		t.Errorf("attempt (-want +got):\n%s", diff)
+	}
+}
+
+// A tracestate that is malformed is dropped, and the trace goes on.
+func TestTracestate(t *testing.T) {
+	tracer, _ := recorded(t)
+	for _, state := range []string{"", "a", "a=1\r\nX-Evil: 1", "a=1,a=2", strings.Repeat("a=1,", 100), "A=1", "a=\x00"} {
+		header := string(tracer.Request(ParseParent([]byte(sampled)), state, time.Now()).Attempt("GET", "a:1", 1).AppendHeader(nil))
+		if strings.Contains(header, "Tracestate") || strings.Count(header, "\r\n") != 1 || !strings.Contains(header, "4bf92f3577b34da6a3ce929d0e0e4736") {
+			t.Errorf("%q: %q", state, header)
+		}
+	}
+}
+
+// A request without a parent is the root of a trace.
+func TestRoot(t *testing.T) {
+	tracer, ended := recorded(t)
+	tracer.Request(Parent{}, "a=1", time.Now()).End(Answer{Method: "BREW", Route: "/{db}/{key}", TLS: true, Status: 502, Bytes: 7, DB: "d", Version: "v", Partition: 3, Proxied: true})
+	s := ended.Ended()[0]
+	want := map[string]string{"http.request.method": "_OTHER", "http.route": "/{db}/{key}", "url.scheme": "https", "http.response.status_code": "502", "error.type": "502",
+		"http.response.body.size": "7", "sequins.db": "d", "sequins.version": "v", "sequins.partition": "3", "sequins.proxied": "true"}
+	if diff := cmp.Diff(want, attributes(s)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if s.Name() != "HTTP /{db}/{key}" || s.Parent().IsValid() || s.SpanContext().TraceState().Len() != 0 || s.Status().Code != codes.Error {
+		t.Errorf("%s, parent %v, state %q, status %v", s.Name(), s.Parent(), s.SpanContext().TraceState(), s.Status())
+	}
+}
+
+func TestAttemptEnds(t *testing.T) {
+	refused := fmt.Errorf("peer x: %w", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)})
+	tests := []struct {
+		outcome string
+		status  int
+		err     error
+		failed  bool
+		class   string
+	}{
+		{"ok", 404, nil, false, ""},
+		{"cancelled", 0, nil, false, ""},
+		{"cancelled", 200, nil, false, ""},
+		{"cancelled", 0, refused, false, ""},
+		{"timeout", 0, nil, true, "timeout"},
+		{"absent", 501, errors.New("it does not have it"), true, "501"},
+		{"error", 0, refused, true, "connection refused"},
+		{"error", 0, fmt.Errorf("malformed: secret %w", io.EOF), true, "error"},
+		{"error", 200, errors.New("secret"), true, "error"},
+	}
+	for _, test := range tests {
+		tracer, ended := recorded(t)
+		tracer.Request(Parent{}, "", time.Now()).Attempt("GET", "a:1", 1).End(test.outcome, test.status, test.err)
+		s := ended.Ended()[0]
+		got := attributes(s)
+		if failed := s.Status().Code == codes.Error; failed != test.failed || got["error.type"] != test.class || got["sequins.outcome"] != test.outcome {
+			t.Errorf("%+v: failed %v, %v", test, failed, got)
+		}
+		if text := fmt.Sprint(got, s.Status(), s.Events()); strings.Contains(text, "secret") {
+			t.Errorf("%+v: the text of an error is in the span: %s", test, text)
+		}
+	}
+}
+
+// As many are chosen as should be, and of those that have a parent just the ones
+// that it says.
+func TestChosen(t *testing.T) {
+	tracer, _ := recorded(t)
+	const n = 100_000
+	for fraction, want := range map[float64][2]int{0: {0, 0}, -1: {0, 0}, 1: {n, n}, 2: {n, n}, 0.5: {n * 48 / 100, n * 52 / 100}} {
+		tracer.SetSample(fraction)
+		chosen := 0
+		for range n {
+			if tracer.Chosen(Parent{}, true) {
+				chosen++
+			}
+		}
+		if chosen < want[0] || chosen > want[1] {
+			t.Errorf("%d of %d are chosen at %v", chosen, n, fraction)
+		}
+		for _, begins := range []bool{true, false} {
+			if !tracer.Chosen(ParseParent([]byte(sampled)), begins) || tracer.Chosen(ParseParent([]byte(unsampled)), begins) {
+				t.Errorf("a parent is not heeded at %v", fraction)
+			}
+		}
+		if tracer.Chosen(Parent{}, false) {
+			t.Errorf("what comes from another node is the root of a trace at %v", fraction)
+		}
+	}
+}
+
+// What is not traced costs no allocation, whatever is called.
+func TestNothing(t *testing.T) {
+	var off *Tracer
+	off.SetSample(1)
+	var none *Request
+	tracer, _ := recorded(t)
+	header := []byte(unsampled)
+	buf := make([]byte, 0, 100)
+	err := errors.New("x")
+	n := testing.AllocsPerRun(1000, func() {
+		if tracer.Chosen(ParseParent(header), true) || tracer.Chosen(ParseParent(nil), true) {
+			t.Error("chosen")
+		}
+		a := none.Attempt("GET", "a:1", 1)
+		if len(a.AppendHeader(buf)) != 0 {
+			t.Error("a header of nothing")
+		}
+		a.End("ok", 200, err)
+		none.End(Answer{})
+		off.Load("db", "v").End(Loaded{}, "ok")
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkChosen(b *testing.B) {
+	tracer, _ := recorded(b)
+	tracer.SetSample(1e-12)
+	for b.Loop() {
+		tracer.Chosen(Parent{}, true)
+	}
+}
+
+func BenchmarkSampled(b *testing.B) {
+	tracer := New(sdk.NewTracerProvider(), "test")
+	b.ReportAllocs()
+	for b.Loop() {
+		tracer.Request(Parent{}, "", time.Now()).End(Answer{Method: "GET", Route: "/{db}/{key}", Status: 200, DB: "d", Version: "v"})
+	}
+}
