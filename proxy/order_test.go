@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -146,12 +145,7 @@ func TestHangingPeer(t *testing.T) {
 // A peer that refuses connections or fails at once adds less than 5 ms.
 func TestFailureIsCheap(t *testing.T) {
 	good := listen(t, says(answer(200, "good")))
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close()
-	refusing := &fakePeer{addr: ln.Addr().String()}
+	refusing := &fakePeer{addr: "127.0.0.1:1"}
 	for name, bad := range map[string]*fakePeer{"refuses": refusing, "breaks": listen(t, breaks), "500": listen(t, says(answer(500, ""))), "501": listen(t, says(answer(501, "")))} {
 		c := client(t, Options{Timeout: 20 * time.Second})
 		if _, err := fetch(c, query(good)); err != nil {
@@ -168,9 +162,10 @@ func TestFailureIsCheap(t *testing.T) {
 			}
 			times = append(times, time.Since(begun))
 		}
-		slices.Sort(times)
-		t.Logf("%s: median %v", name, times[len(times)/2])
-		if d := times[len(times)/2]; d > 5*time.Millisecond {
+		// The least, since a wait that is built in is in all of them, and what a busy machine adds is not.
+		d := slices.Min(times)
+		t.Logf("%s: %v", name, d)
+		if d > 5*time.Millisecond {
 			t.Errorf("a peer that %s adds %v", name, d)
 		}
 	}

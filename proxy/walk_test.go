@@ -23,12 +23,14 @@ import (
 // and nothing takes longer than it may. In every other walk one peer always
 // answers: there is an answer then, after two stages at most.
 func TestRandomWalk(t *testing.T) {
-	seen := map[string]int{}
-	for seed := range uint64(6) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { walk(t, seed, seen) })
-	}
+	const least, most = 6, 100
 	want := []string{"1 absent", "1 cancelled", "1 error", "1 ok", "1 timeout", "2 absent", "2 cancelled", "2 error", "2 ok", "2 timeout",
 		"3+ absent", "3+ cancelled", "3+ error", "3+ ok", "3+ timeout"}
+	seen := map[string]int{}
+	// A seed does not say who of the callers draws first, so the rarest may need some more walks.
+	for seed := uint64(0); seed < least || seed < most && len(seen) < len(want) && !t.Failed(); seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { walk(t, seed, seen) })
+	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(seen))); diff != "" {
 		t.Errorf("what has happened (-want +got):\n%s", diff)
 	}

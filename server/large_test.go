@@ -276,7 +276,7 @@ func TestDamageInTheMiddle(t *testing.T) {
 		if !errors.Is(c.Err, blocks.ErrCorrupt) {
 			t.Errorf("reported %+v", c)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Error("nothing was reported")
 	}
 	eventually(t, "the request to be counted", func() bool { return m.Server.Vars().Requests["500"] == 1 })

@@ -148,10 +148,13 @@ func activate(t testing.TB, s *version.Set, v *version.Version) {
 	})
 }
 
+// patience is how long something may take that has to happen, on a busy machine.
+const patience = time.Minute
+
 // closeVersion fails if somebody still holds the version.
 func closeVersion(t testing.TB, v *version.Version) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := v.Close(ctx); err != nil {
 		t.Error(err)
@@ -211,7 +214,7 @@ func startOn(t testing.TB, ln net.Listener, c Catalog, o Options) *running {
 	r := &running{Server: New(c, o), addr: ln.Addr().String(), logs: l, done: make(chan error, 1)}
 	go func() { r.done <- r.Serve(ln) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := r.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -231,7 +234,7 @@ func (s *running) dial(t testing.TB) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -283,7 +286,7 @@ func (s *running) do(t testing.TB, method, target string, headers ...string) ans
 // eventually polls until a condition holds.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for: %s", what)
 		}

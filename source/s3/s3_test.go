@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"sequins/source"
 	"sequins/source/s3"
@@ -273,7 +272,7 @@ func TestEnds(t *testing.T) {
 			if _, err := io.CopyN(io.Discard, f, after); err != nil {
 				t.Fatal(err)
 			}
-			within(t, 5*time.Second, name, func() {
+			within(t, s3.DefaultTimeout/2, name, func() {
 				end(cancel, f)
 				_, err = io.Copy(io.Discard, f)
 				f.Close()
