@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"os"
 	"slices"
+	"sync"
 )
 
 const (
@@ -13,23 +14,40 @@ const (
 	spillHashes = 1280 // hashes of a bin that are written at once; were it a power of two, the ends of all bins would compete for a few lines of the processor's cache
 )
 
-// filterBuilder gathers the hashes of a block's keys, by their upper eight bits, and of each the 32
-// bits behind those; what fills a bin goes into a file.
+// hashBins are hashes by their upper eight bits, of each the 32 bits behind those.
+type hashBins struct {
+	n      [filterBins]int
+	hashes [filterBins][spillHashes]uint32
+}
+
+// freeBins are as large as a small block: they are used again, for the garbage collector's sake.
+var freeBins = sync.Pool{New: func() any { return new(hashBins) }}
+
+// filterBuilder gathers the hashes of a block's keys; what fills a bin goes into a file. Close gives the
+// bins back.
 type filterBuilder struct {
-	dir     string // for the spill file; "" keeps them in memory
+	dir     string // for the spill file
 	count   int
-	bins    [filterBins][]uint32
+	bins    *hashBins
 	spilled [filterBins][]int64 // offsets of the runs of spillHashes hashes
 	spill   *os.File
 	end     int64
 	buf     []byte
 }
 
+func newFilterBuilder(dir string) filterBuilder {
+	b := filterBuilder{dir: dir, bins: freeBins.Get().(*hashBins)}
+	clear(b.bins.n[:])
+	return b
+}
+
 func (b *filterBuilder) add(hash uint64) error {
-	b.count++
 	i := hash >> 56
-	b.bins[i] = append(b.bins[i], uint32(hash>>24))
-	if len(b.bins[i]) < spillHashes || b.dir == "" {
+	n := b.bins.n[i]
+	b.bins.hashes[i][n] = uint32(hash >> 24)
+	b.bins.n[i] = n + 1
+	b.count++
+	if n+1 < spillHashes {
 		return nil
 	}
 	return b.spillBin(int(i))
@@ -47,7 +65,7 @@ func (b *filterBuilder) spillBin(i int) error {
 		}
 	}
 	b.buf = b.buf[:0]
-	for _, h := range b.bins[i] {
+	for _, h := range b.bins.hashes[i] {
 		b.buf = binary.LittleEndian.AppendUint32(b.buf, h)
 	}
 	if _, err := b.spill.WriteAt(b.buf, b.end); err != nil {
@@ -55,7 +73,7 @@ func (b *filterBuilder) spillBin(i int) error {
 	}
 	b.spilled[i] = append(b.spilled[i], b.end)
 	b.end += int64(len(b.buf))
-	b.bins[i] = b.bins[i][:0]
+	b.bins.n[i] = 0
 	return nil
 }
 
@@ -70,13 +88,17 @@ func (b *filterBuilder) bin(dst []uint32, i int) ([]uint32, error) {
 			dst = append(dst, binary.LittleEndian.Uint32(h))
 		}
 	}
-	return append(dst, b.bins[i]...), nil
+	return append(dst, b.bins.hashes[i][:b.bins.n[i]]...), nil
 }
 
 func (b *filterBuilder) close() {
 	if b.spill != nil {
 		b.spill.Close()
 		b.spill = nil
+	}
+	if b.bins != nil {
+		freeBins.Put(b.bins)
+		b.bins = nil
 	}
 }
 

@@ -71,11 +71,11 @@ func TestFindRecordIsThePages(t *testing.T) {
 }
 
 func payloadOf(records []record) []byte {
-	var p pageBuilder
+	p := newPageBuilder(MaxBlockSize)
 	for _, r := range records {
 		p.add(r.key, r.value, xxhash.Sum64(r.key))
 	}
-	return p.appendTo(nil)
+	return p.take()
 }
 
 // FuzzFindRecord looks up in anything at all: what is found lies in the page and behind the key, and nothing

@@ -7,74 +7,94 @@ import (
 	"math/bits"
 )
 
-// pageBuilder gathers the records of one page.
+// pageBuilder gathers the records of one page. They lie behind room for the head, which is put before them
+// when they are all there: nothing is moved. What changes with every record are numbers, as the garbage
+// collector would want to know of pointers.
 type pageBuilder struct {
+	buf          []byte
 	fingerprints []byte
-	ends         []byte // two bytes for each record but the last
-	records      []byte
+	ends         []byte // two bytes for each record
+	room         int    // where the records begin in buf
+	end          int    // of the records, from room on
+	key, keyEnd  int    // where the last key lies in buf
+	count        int
+}
+
+// newPageBuilder returns a builder for pages of size bytes, to which records are added only as long as
+// size says that they fit; the first always does.
+func newPageBuilder(size int) pageBuilder {
+	most := max(1, size/4) // of the records, each of which takes four bytes or more
+	return pageBuilder{
+		buf: make([]byte, 3*most+size), fingerprints: make([]byte, most), ends: make([]byte, 2*most),
+		room: 3 * most,
+	}
 }
 
 // size is the length of the page on the disk, not packed, were a record of n bytes added.
-func (p *pageBuilder) size(n int) int {
-	count := len(p.fingerprints) + 1
-	return 2 + count + 2*(count-1) + len(p.records) + n + trailerSize
-}
+func (p *pageBuilder) size(n int) int { return 3*(p.count+1) + p.end + n + trailerSize }
 
-func (p *pageBuilder) empty() bool { return len(p.fingerprints) == 0 }
+func (p *pageBuilder) empty() bool { return p.count == 0 }
 
 // recordSize is the length of a record within a page.
 func recordSize(key, value int) int {
 	return (bits.Len64(uint64(key)|1)+6)/7 + key + value
 }
 
-// add appends a record and returns its key as it lies in the builder, until another page is begun.
-func (p *pageBuilder) add(key, value []byte, hash uint64) []byte {
-	if !p.empty() {
-		p.ends = binary.LittleEndian.AppendUint16(p.ends, uint16(len(p.records)))
+// add appends a record.
+func (p *pageBuilder) add(key, value []byte, hash uint64) {
+	at := p.room + p.end
+	if n := at + binary.MaxVarintLen32 + len(key) + len(value); n > len(p.buf) {
+		p.buf = append(p.buf, make([]byte, n-len(p.buf))...)
 	}
-	p.fingerprints = append(p.fingerprints, fingerprint(hash))
-	p.records = binary.AppendUvarint(p.records, uint64(len(key)))
-	at := len(p.records)
-	p.records = append(append(p.records, key...), value...)
-	return p.records[at : at+len(key)]
+	b := p.buf[at:]
+	head := 1
+	if b[0] = byte(len(key)); len(key) >= 0x80 {
+		head = binary.PutUvarint(b, uint64(len(key)))
+	}
+	copy(b[head:], key)
+	copy(b[head+len(key):], value)
+	p.key, p.keyEnd = at+head, at+head+len(key)
+	p.end += head + len(key) + len(value)
+	p.fingerprints[p.count] = fingerprint(hash)
+	binary.LittleEndian.PutUint16(p.ends[2*p.count:], uint16(p.end))
+	p.count++
+}
+
+// start is where record i begins, from room on.
+func (p *pageBuilder) start(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return int(binary.LittleEndian.Uint16(p.ends[2*i-2:]))
 }
 
 // dropLast removes the last record, of which there is one, and returns how long its key and value were.
 func (p *pageBuilder) dropLast() int {
-	n := len(p.fingerprints) - 1
-	start := 0
-	if n > 0 {
-		start = int(binary.LittleEndian.Uint16(p.ends[2*n-2:]))
-		p.ends = p.ends[:2*n-2]
+	length := p.room + p.end - p.key
+	p.count--
+	p.end = p.start(p.count)
+	if p.count > 0 {
+		at := p.room + p.start(p.count-1)
+		n, head := binary.Uvarint(p.buf[at:])
+		p.key = at + head
+		p.keyEnd = p.key + int(n)
 	}
-	_, head := binary.Uvarint(p.records[start:])
-	length := len(p.records) - start - head
-	p.fingerprints, p.records = p.fingerprints[:n], p.records[:start]
 	return length
 }
 
-// lastKey is the key of the last record, nil if there is none.
-func (p *pageBuilder) lastKey() []byte {
-	if p.empty() {
-		return nil
-	}
-	last := p.records
-	if n := len(p.ends); n > 0 {
-		last = last[binary.LittleEndian.Uint16(p.ends[n-2:]):]
-	}
-	length, head := binary.Uvarint(last)
-	return last[head : head+int(length)]
-}
+// lastKey is the key of the last record, of which there is one, as it lies in the builder, until another
+// is added.
+func (p *pageBuilder) lastKey() []byte { return p.buf[p.key:p.keyEnd] }
 
-// length is that of the payload.
-func (p *pageBuilder) length() int { return 2 + len(p.fingerprints) + len(p.ends) + len(p.records) }
-
-// appendTo appends the payload to dst and empties the builder.
-func (p *pageBuilder) appendTo(dst []byte) []byte {
-	dst = binary.LittleEndian.AppendUint16(dst, uint16(len(p.fingerprints)))
-	dst = append(append(append(dst, p.fingerprints...), p.ends...), p.records...)
-	p.fingerprints, p.ends, p.records = p.fingerprints[:0], p.ends[:0], p.records[:0]
-	return dst
+// take returns the payload, which is valid until the next record is added, and empties the builder.
+func (p *pageBuilder) take() []byte {
+	start := p.room - 3*p.count
+	head := binary.LittleEndian.AppendUint16(p.buf[start:start], uint16(p.count))
+	head = append(head, p.fingerprints[:p.count]...)
+	_ = append(head, p.ends[:2*p.count-2]...)
+	payload := p.buf[start : p.room+p.end]
+	p.count, p.end = 0, 0
+	return payload
 }
 
 // fingerprint is the byte of a key's hash that stands in the page. The filter uses all 64 bits

@@ -17,7 +17,7 @@ type WriterOptions struct {
 	Partitions  int         // of how many
 	Compression Compression // of each page
 	BlockSize   int         // bytes of a page before compression; 0 is DefaultBlockSize
-	TempDir     string      // where hashes wait for the filter to be built; "" keeps them in memory
+	TempDir     string      // where hashes wait for the filter to be built; "" is that of the system
 }
 
 // stage is what a writer can be asked for next.
@@ -41,15 +41,14 @@ type Writer struct {
 
 	pack   *compressor
 	page   pageBuilder
-	raw    []byte // payload that is to be packed, or that of a large value's page
+	raw    []byte // payload of a large value's page
 	index  indexBuilder
 	filter filterBuilder
 	props  Properties
 	hash   xxhash.Digest // of the content
 	sum    [4]byte
 
-	lastKey   []byte // of the block so far, in page or in keptKey
-	keptKey   []byte
+	keptKey   []byte // the last one before page
 	pageStart []byte // separator of the page being built
 	piece     int    // how much is written at once
 	out       []byte // waits to be written
@@ -80,7 +79,10 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Writer{w: w, opts: opts, pack: pack, filter: filterBuilder{dir: opts.TempDir}, piece: writeSizePacked}
+	b := &Writer{
+		w: w, opts: opts, pack: pack, piece: writeSizePacked,
+		page: newPageBuilder(opts.BlockSize), filter: newFilterBuilder(opts.TempDir),
+	}
 	if opts.Compression == None {
 		b.piece = writeSize
 	}
@@ -127,7 +129,7 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 	if b.page.empty() {
 		b.pageStart = b.pageStart[:0]
 		if b.props.Records > 0 {
-			b.pageStart = append(b.pageStart, separator(b.lastKey, key)...)
+			b.pageStart = append(b.pageStart, separator(b.keptKey, key)...)
 		}
 	}
 	b.props.Records++
@@ -136,7 +138,7 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 		b.keepKey(key)
 		return b.addLarge(key, value)
 	}
-	b.lastKey = b.page.add(key, value, hash)
+	b.page.add(key, value, hash)
 	return nil
 }
 
@@ -145,9 +147,9 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 func (b *Writer) addKey(key []byte, hash uint64, replace bool) error {
 	if b.props.Records == 0 {
 		b.props.FirstKey = bytes.Clone(key)
-	} else if c := bytes.Compare(b.lastKey, key); c >= 0 {
+	} else if c := bytes.Compare(b.lastKey(), key); c >= 0 {
 		if c > 0 || !replace || b.page.empty() {
-			return fmt.Errorf("%w: %q follows %q", ErrOrder, clip(key), clip(b.lastKey))
+			return fmt.Errorf("%w: %q follows %q", ErrOrder, clip(key), clip(b.lastKey()))
 		}
 		b.takeBack()
 		return nil
@@ -162,35 +164,35 @@ func (b *Writer) addKey(key []byte, hash uint64, replace bool) error {
 func (b *Writer) takeBack() {
 	b.props.Records--
 	b.props.RawBytes -= int64(b.page.dropLast())
-	if b.lastKey = b.page.lastKey(); b.page.empty() {
-		b.lastKey = b.keptKey
+}
+
+// lastKey is that of the block so far, of which there is one, until the next is added.
+func (b *Writer) lastKey() []byte {
+	if b.page.empty() {
+		return b.keptKey
 	}
+	return b.page.lastKey()
 }
 
 // clip shortens a key for an error message.
 func clip(key []byte) []byte { return key[:min(len(key), 64)] }
 
-func (b *Writer) keepKey(key []byte) {
-	b.keptKey = append(b.keptKey[:0], key...)
-	b.lastKey = b.keptKey
-}
+func (b *Writer) keepKey(key []byte) { b.keptKey = append(b.keptKey[:0], key...) }
 
 // flushPage writes the page that was gathered.
 func (b *Writer) flushPage() error {
-	b.keepKey(b.lastKey)
+	b.keepKey(b.page.lastKey())
+	payload := b.page.take()
+	crc := crc32.Checksum(payload, castagnoli)
+	b.addContent(crc)
 	if b.opts.Compression != None {
-		b.raw = b.page.appendTo(b.raw[:0])
-		b.addContent(crc32.Checksum(b.raw, castagnoli))
-		return b.packPage(b.raw)
+		return b.packPage(payload)
 	}
 	// Packed, it would be known only afterwards where it lies; this way it is copied once.
-	n := b.page.length()
-	b.pad(padding(b.offset, n+trailerSize))
+	b.pad(padding(b.offset, len(payload)+trailerSize))
 	start := len(b.out)
-	b.out = b.page.appendTo(b.out)
-	crc := crc32.Checksum(b.out[start:], castagnoli)
-	b.addContent(crc)
-	b.out = appendTrailer(b.out, crc, n, None, uint32(b.props.Pages))
+	b.out = append(b.out, payload...)
+	b.out = appendTrailer(b.out, crc, len(payload), None, uint32(b.props.Pages))
 	return b.endPage(start)
 }
 
@@ -309,10 +311,12 @@ func (b *Writer) finish() error {
 			return err
 		}
 	}
-	b.props.LastKey = bytes.Clone(b.lastKey)
+	if b.props.Records > 0 {
+		b.props.LastKey = bytes.Clone(b.keptKey)
+	}
 	b.props.ContentHash = hex.EncodeToString(b.hash.Sum(nil))
 	var f footer
-	prefix := b.props.FirstKey[:commonPrefix(b.props.FirstKey, b.lastKey)]
+	prefix := b.props.FirstKey[:commonPrefix(b.props.FirstKey, b.keptKey)]
 	if err := b.section(&f.index, func(write func([]byte) error) error {
 		return write(b.index.appendTo(nil, prefix))
 	}); err != nil {
