@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 
+	"github.com/golang/snappy"
 	"github.com/klauspost/compress/s2"
 
 	"sequins/bench/internal/data"
@@ -48,9 +49,11 @@ func work(job string) error {
 			return err
 		})
 	case "copy snappy":
-		err = eachFile(&t, copySnappy)
-	case "copy pieces":
-		err = eachFile(&t, copyPieces)
+		err = eachFile(&t, func(w io.Writer, r io.Reader) error { return copyPieces(w, r, snappy.Encode) })
+	case "copy buffered":
+		err = eachFile(&t, func(w io.Writer, r io.Reader) error { return copyBuffered(w, r, snappy.Encode) })
+	case "copy s2":
+		err = eachFile(&t, func(w io.Writer, r io.Reader) error { return copyBuffered(w, r, s2.EncodeSnappy) })
 	case "load":
 		err = t.load()
 	default:
@@ -103,19 +106,22 @@ func copyFile(to, from string, do func(io.Writer, io.Reader) error) error {
 	return out.Sync()
 }
 
-// copySnappy is the least that writing packed pages can cost: few system calls.
-func copySnappy(w io.Writer, r io.Reader) error {
+// copyBuffered is copyPieces with few system calls.
+func copyBuffered(w io.Writer, r io.Reader, encode encoder) error {
 	out := bufio.NewWriterSize(w, 256<<10)
-	if err := copyPieces(out, bufio.NewReaderSize(r, 256<<10)); err != nil {
+	if err := copyPieces(out, bufio.NewReaderSize(r, 256<<10), encode); err != nil {
 		return err
 	}
 	return out.Flush()
 }
 
+// An encoder packs src into dst, which is long enough.
+type encoder func(dst, src []byte) []byte
+
 // copyPieces packs 4 KiB at a time.
-func copyPieces(w io.Writer, r io.Reader) error {
+func copyPieces(w io.Writer, r io.Reader, encode encoder) error {
 	piece := make([]byte, blocks.DefaultBlockSize)
-	packed := make([]byte, 4+s2.MaxEncodedLen(len(piece)))
+	packed := make([]byte, 4+snappy.MaxEncodedLen(len(piece)))
 	for {
 		n, err := io.ReadFull(r, piece)
 		if err == io.EOF {
@@ -124,7 +130,7 @@ func copyPieces(w io.Writer, r io.Reader) error {
 		if err != nil && err != io.ErrUnexpectedEOF {
 			return err
 		}
-		size := len(s2.EncodeSnappy(packed[4:], piece[:n]))
+		size := len(encode(packed[4:], piece[:n]))
 		binary.LittleEndian.PutUint32(packed, uint32(size))
 		if _, err := w.Write(packed[:4+size]); err != nil {
 			return err
