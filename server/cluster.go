@@ -187,14 +187,8 @@ const maxShown = 1 << 20
 // request comes from one of them.
 func (s *Server) cluster(r *http.Request) (st Status, level string) {
 	st = s.own()
-	if s.survey != nil && !alone(r.URL.RawQuery) {
+	if s.survey != nil && !fromPeer([]byte(r.URL.RawQuery)) {
 		st.merge(s.survey.ask(s.ending, r.Header.Get("Authorization")))
 	}
 	return st, s.complete(&st)
-}
-
-// alone says whether a request wants to know of this node only.
-func alone(query string) bool {
-	v, err := proxyOf([]byte(query))
-	return err != nil || len(v) > 0
 }

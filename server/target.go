@@ -161,3 +161,10 @@ func proxyOf(query []byte) ([]byte, error) {
 	}
 	return nil, nil
 }
+
+// fromPeer says whether a request with this query comes from another node. One
+// that cannot be read does not come from a client, either.
+func fromPeer(query []byte) bool {
+	asked, err := proxyOf(query)
+	return err != nil || len(asked) > 0
+}

@@ -20,16 +20,10 @@ func (r *request) beginTrace() {
 	if all := header.PeekAll(keyTraceparent); len(all) == 1 {
 		parent = tracing.ParseParent(all[0])
 	}
-	if t.Chosen(parent, !r.fromPeer()) {
+	if t.Chosen(parent, !fromPeer(r.target.query)) {
 		state := bytes.Join(header.PeekAll(keyTracestate), []byte{','})
 		r.trace = t.Request(parent, string(state), r.start)
 	}
-}
-
-// fromPeer says whether another node has sent the request.
-func (r *request) fromPeer() bool {
-	asked, err := proxyOf(r.target.query)
-	return err == nil && len(asked) > 0
 }
 
 // endTrace ends the span. What the request was about is in it only as far as it
@@ -37,7 +31,7 @@ func (r *request) fromPeer() bool {
 func (r *request) endTrace() {
 	c, _ := r.ctx.Conn().(*conn)
 	a := tracing.Answer{
-		Method: string(r.ctx.Method()), TLS: c != nil && c.secure(), Status: r.code, Bytes: r.bytes, Proxied: r.fromPeer(), Partition: -1,
+		Method: string(r.ctx.Method()), TLS: c != nil && c.secure(), Status: r.code, Bytes: r.bytes, Proxied: fromPeer(r.target.query), Partition: -1,
 	}
 	if r.target.path != nil {
 		a.Route = routes[r.target.route]
