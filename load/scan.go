@@ -8,9 +8,11 @@ import (
 	"sequins/shard"
 )
 
-// reportEvery is how many records are read between two updates of the
-// progress, at most.
-const reportEvery = 4096
+// The progress is updated after so many records, or so many bytes of them.
+const (
+	reportEvery = 4096
+	reportBytes = 1 << 20
+)
 
 // slot is the place of a partition among those that a load has to make.
 type slot uint32
@@ -83,7 +85,7 @@ func (s *scanner) reach(before tally, in *input) {
 // records reads the records of a file. before is what was read before it.
 func (s *scanner) records(ctx context.Context, in *input, before tally, give sink) error {
 	step := min(reportEvery, s.job.pacer.step())
-	next := s.total.records + step
+	next, size := s.total.records+step, 0
 	for in.Scan() {
 		key, value := in.Key(), in.Value()
 		if len(key) > blocks.MaxKey || len(value) > blocks.MaxValue {
@@ -101,8 +103,9 @@ func (s *scanner) records(ctx context.Context, in *input, before tally, give sin
 				return err
 			}
 		}
-		if s.total.records++; s.total.records == next {
-			next += step
+		size += len(key) + len(value)
+		if s.total.records++; s.total.records == next || size >= reportBytes {
+			next, size = s.total.records+step, 0
 			s.reach(before, in)
 			if err := s.tell(ctx); err != nil {
 				return err

@@ -79,13 +79,13 @@ func newServer() *Server {
 		dbs:      make(map[string]*Keys),
 		checksums: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sequins_checksum_failures_total",
-			Help: "Times that damage was found in a block while a request was answered.",
+			Help: "Blocks in which damage was found, by requests, by the scrub, or when they were opened.",
 		}, []string{"db"}),
 	}
 }
 
-// DB returns the counters for the keys of a db. Call it once, for a db that
-// exists, and keep the result: that is what makes counting cheap.
+// DB returns the counters for the keys of a db that exists, which begin at 0.
+// Keep the result: that is what makes counting cheap.
 func (s *Server) DB(name string) *Keys {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,6 +93,7 @@ func (s *Server) DB(name string) *Keys {
 	if k == nil {
 		k = newKeys(name)
 		s.dbs[name] = k
+		s.checksums.WithLabelValues(name)
 	}
 	return k
 }
@@ -111,7 +112,7 @@ func (s *Server) Begin(stripe uint32) { s.inFlight.add(stripe, 1) }
 // End is the end of what Begin began, with the same stripe.
 func (s *Server) End(stripe uint32) { s.inFlight.add(stripe, -1) }
 
-// ChecksumFailure counts one finding of damage in a block of a db.
+// ChecksumFailure counts a block of a db in which damage was found.
 func (s *Server) ChecksumFailure(db string) { s.checksums.WithLabelValues(db).Inc() }
 
 // SetState gives the function that a scrape asks for what is not counted but

@@ -25,12 +25,33 @@ func (f *fixture) flip(db, version, block string) {
 	must(f.t, err)
 }
 
+// damaged is how many blocks of a db are counted as damaged.
+func (r *running) damaged(db string) (n float64) {
+	families, err := r.o.Metrics.Registry().Gather()
+	must(r.f.t, err)
+	for _, f := range families {
+		if f.GetName() != "sequins_checksum_failures_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if m.GetLabel()[0].GetValue() == db {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	r.f.t.Fatalf("damaged blocks of %s are not counted", db)
+	return 0
+}
+
 // TestCorruptBlockIsLoadedAgain damages a block that is being served.
 func TestCorruptBlockIsLoadedAgain(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	r := f.run()
 	r.serves("fruit", "1")
+	if n := r.damaged("fruit"); n != 0 { // and there from the start, so that one more can be seen
+		t.Errorf("%v damaged blocks of none", n)
+	}
 	f.flip("fruit", "1", "00000.block")
 	if got := r.get("/fruit/fig"); got.status != http.StatusInternalServerError {
 		t.Fatalf("from a damaged page: %+v", got)
@@ -38,6 +59,9 @@ func TestCorruptBlockIsLoadedAgain(t *testing.T) {
 	r.eventually("it is mended", func() bool { return r.get("/fruit/fig").body == "fig of 1" })
 	if n := f.log.count("a block is damaged"); n != 1 {
 		t.Errorf("the log says so %d times", n)
+	}
+	if n := r.damaged("fruit"); n != 1 {
+		t.Errorf("it is counted as %v blocks", n)
 	}
 	r.eventually("and whole", func() bool {
 		s := r.node("fruit", "1")
@@ -100,6 +124,9 @@ func TestCorruptBlockAtStart(t *testing.T) {
 		if got := r.get("/fruit/" + key); got.body != key+" of 1" {
 			t.Errorf("%s: %+v", key, got)
 		}
+	}
+	if n := r.damaged("fruit"); n != 1 {
+		t.Errorf("it is counted as %v blocks", n)
 	}
 }
 

@@ -84,6 +84,7 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 	d.ctx, d.cancel = context.WithCancel(ctx)
 	d.tick.Stop()
 	d.view.Store(&view{})
+	n.o.Metrics.Server.DB(name) // what is counted of it begins at 0, or nobody would see the first as an increase
 	return d
 }
 
@@ -151,6 +152,7 @@ func (d *db) next() {
 			d.progress(name, l)
 		}
 	case c := <-d.set.Corruptions():
+		d.node.o.Metrics.Server.ChecksumFailure(d.name)
 		d.log.Error("a block is damaged", "version", c.Version,
 			"partition", c.Partition, "error", c.Err)
 		d.handle(version.Corrupted{Version: c.Version, Partition: c.Partition})

@@ -229,6 +229,7 @@ func (d *db) unopened(dir *blocks.Dir, name string, p int, err error) {
 	if !errors.Is(err, blocks.ErrCorrupt) {
 		return
 	}
+	d.node.o.Metrics.Server.ChecksumFailure(d.name)
 	if err := dir.SetAside(p); err != nil {
 		log.Error("a damaged block cannot be set aside", "error", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"sequins/blocks"
 	"sequins/version"
 )
 
@@ -141,10 +140,7 @@ func (r *request) peers(partition int, proxied bool) []string {
 	return r.handle.Peers(partition)
 }
 
-// broken counts and logs that a block could not be read.
+// broken logs that a block could not be read.
 func (r *request) broken(partition int, err error) {
 	r.s.trouble("reading a block", "target", r.escaped(), "version", r.handle.Version(), "partition", partition, "error", err)
-	if errors.Is(err, blocks.ErrCorrupt) {
-		r.s.opts.Metrics.ChecksumFailure(r.db.name)
-	}
 }

@@ -103,5 +103,6 @@ func TestScrubFindsDamage(t *testing.T) {
 	st := damage(t, path)
 	waitReplaced(t, n, path, st)
 	wantText(t, n.Log(), "the scrub found a damaged block", path)
+	wantText(t, n.Metrics(t), "\nsequins_checksum_failures_total{db=\"db\"} 1\n")
 	waitAnswered(t, n, 2000)
 }
