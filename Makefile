@@ -57,15 +57,15 @@ rules: .cache/promtool
 	.cache/promtool check rules contrib/prometheus/alerts.yml
 	.cache/promtool test rules contrib/prometheus/alerts_test.yml
 
-# Of Debian's package of Prometheus, which would start a server if it were installed.
-.cache/promtool:
-	mkdir -p .cache/prometheus
-	as_root=$$([ $$(id -u) = 0 ] || echo sudo); cd .cache/prometheus; \
+# Both are of Debian's package of Prometheus, which would start a server if it were installed.
+.cache/promtool .cache/prometheus &:
+	mkdir -p .cache/prometheus.deb
+	as_root=$$([ $$(id -u) = 0 ] || echo sudo); cd .cache/prometheus.deb; \
 	  apt-get download prometheus || { $$as_root apt-get update -q && apt-get download prometheus; }; \
-	  dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --to-stdout ./usr/bin/promtool > promtool
-	chmod +x .cache/prometheus/promtool
-	mv .cache/prometheus/promtool $@
-	rm -r .cache/prometheus
+	  dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components=3 ./usr/bin/promtool ./usr/bin/prometheus
+	touch .cache/prometheus.deb/prom*
+	mv .cache/prometheus.deb/promtool .cache/prometheus.deb/prometheus .cache
+	rm -r .cache/prometheus.deb
 
 bench:
 	$(MAKE) -C bench FLAGS='$(FLAGS)'

@@ -38,6 +38,7 @@ var house = []room{
 		"internal/render"}},
 	{"test/single", nil},
 	{"test/cluster", nil},
+	{"test/alerts", nil},
 	{"test/browser", nil},
 	{"test/hdfs", nil},
 	{"test/s3", nil},

@@ -112,6 +112,7 @@ type Config struct {
 type Node struct {
 	Addr, Debug string
 	header      string // Config.Header
+	Conf        string // path of its configuration
 	cmd         *exec.Cmd
 	log         logBuffer
 	done        chan struct{}
@@ -190,12 +191,12 @@ func Launch(t testing.TB, c Config) *Node {
 	if c.Binary == "" {
 		c.Binary = Binary(t)
 	}
-	conf := filepath.Join(t.TempDir(), "sequins.conf")
+	n.Conf = filepath.Join(t.TempDir(), "sequins.conf")
 	text := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = %q\n%s\n[debug]\nbind = %q\npprof = true\n%s\n", c.Source, c.Store, n.Addr, c.Extra, n.Debug, c.Sections)
-	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(n.Conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	args := append(append([]string{}, c.Prefix...), c.Binary, "--config", conf)
+	args := append(append([]string{}, c.Prefix...), c.Binary, "--config", n.Conf)
 	n.cmd = exec.Command(args[0], args[1:]...)
 	n.cmd.Stdout, n.cmd.Stderr = &n.log, &n.log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
