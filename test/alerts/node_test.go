@@ -255,7 +255,7 @@ func badConfiguration(s *scene) {
 	}
 	n.Signal(s, syscall.SIGHUP)
 	s.fires("SequinsReloadFailed", at(n))
-	s.leads("SequinsReloadFailed", "`sequins check-config` names the lines", s.run("check-config", n.Conf), ":1:", "refresh_perod")
+	s.leads("SequinsReloadFailed", "as `sequins check-config` does", s.run("check-config", n.Conf), ":1:", "refresh_perod")
 	if err := os.WriteFile(n.Conf, good, 0o644); err != nil {
 		s.Fatal(err)
 	}

@@ -61,32 +61,23 @@ func TestQuickStart(t *testing.T) {
 	}
 
 	// The output of each block ends with a line that names it.
-	var script strings.Builder
-	script.WriteString("set -em\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n")
+	script := "PATH=" + bin + ":$PATH\n"
 	all := blocks(page(t, "QUICKSTART.md"))
 	for i, b := range all {
 		if b.language == "sh" {
 			text := strings.Replace(here.Replace(b.text), "--local-store "+dir+"/store", "--local-store "+dir+"/store --bind 127.0.0.1:"+port, 1)
-			fmt.Fprintf(&script, "%s\necho end of block %d\n", text, i)
+			script += fmt.Sprintf("%s\necho end of block %d\n", text, i)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*process.Deadline)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "-c", script.String())
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s\nprinted\n%s", err, &script, out)
-	}
+	out := typed(t, dir, script)
 	checked := 0
 	for i, b := range all {
 		if b.language != "text" {
 			continue
 		}
-		_, said, found := strings.Cut(string(out), fmt.Sprintf("end of block %d\n", before(all[:i])))
+		_, said, found := strings.Cut(out, fmt.Sprintf("end of block %d\n", before(all[:i])))
 		if before(all[:i]) < 0 {
-			said, found = string(out), true
+			said, found = out, true
 		}
 		said, _, ended := strings.Cut(said, fmt.Sprintf("end of block %d\n", i-1))
 		for line := range strings.Lines(b.text) {
@@ -99,6 +90,23 @@ func TestQuickStart(t *testing.T) {
 	if checked < 4 {
 		t.Errorf("%d lines of output were looked at", checked)
 	}
+}
+
+// typed has a shell run commands in a directory, and returns what they print. Each has to succeed. What is still
+// running at the end is ended.
+func typed(t *testing.T, dir, commands string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*process.Deadline)
+	defer cancel()
+	script := "set -em\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + commands
+	cmd := exec.CommandContext(ctx, "bash", "-c", script)
+	cmd.Dir = dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\nprinted\n%s", err, script, out)
+	}
+	return string(out)
 }
 
 // before is the last block of commands before the one that the last of these is the output of.

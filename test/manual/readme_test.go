@@ -1,0 +1,134 @@
+package manual
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"sequins/test/harness"
+	"sequins/test/process"
+)
+
+// clone makes a directory that has what a clone of the repository has, and its own place for what is built there.
+func clone(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	entries, err := os.ReadDir(process.Root())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() == "bin" || e.Name() == "dist" {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(process.Root(), e.Name()), filepath.Join(dir, e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(process.Root(), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// hereDocument is what stands between a command and the end that it names.
+var hereDocument = regexp.MustCompile(`(?s)<<END\n.*?\nEND\n`)
+
+// Somebody has cloned the repository and types in what the README says: a node, and a cluster of three. Only addresses
+// and what lies in /tmp are others here. Each takes less than ten commands.
+func TestReadme(t *testing.T) {
+	java := harness.Start(t)
+	dir := clone(t)
+	ports := make([]string, 4)
+	for i := range ports {
+		_, ports[i], _ = strings.Cut(process.FreeAddr(t), ":")
+	}
+	here := strings.NewReplacer("/tmp/sequins", filepath.Join(t.TempDir(), "store"), "localhost:2181", java.Do(t, "zk start n=1")["connect"],
+		"960$i", "$(port $i)", "9602", ports[2], "9599", ports[0],
+		"--local-store /tmp/sequins &", "--local-store "+filepath.Join(t.TempDir(), "store")+" --bind 127.0.0.1:"+ports[0]+" &")
+	script := fmt.Sprintf("port() { case $1 in 1) echo %s;; 2) echo %s;; 3) echo %s;; esac; }\n", ports[1], ports[2], ports[3])
+	all := blocks(readme(t))
+	if len(all) != 2 {
+		t.Fatalf("%d blocks of commands", len(all))
+	}
+	for _, b := range all {
+		if n := strings.Count(hereDocument.ReplaceAllString(b.text, ""), "\n"); n >= 10 {
+			t.Errorf("%d commands:\n%s", n, b.text)
+		}
+		script += here.Replace(b.text) + "echo end of block\n"
+	}
+	said := strings.Split(typed(t, dir, script), "end of block\n")
+	if len(said) != 3 {
+		t.Fatalf("%q", said)
+	}
+	for i, want := range [][]string{{"ready", "a fruit", "Serving 1 database."}, {"ready", "a fruit", "3 nodes", "Serving 1 database."}} {
+		for _, w := range want {
+			if !strings.Contains(said[i], w) {
+				t.Errorf("block %d does not print %q:\n%s", i, w, said[i])
+			}
+		}
+	}
+}
+
+// output is what a running command prints.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// The first command of the README upgrades while it asks, and ends with ^C.
+func TestDemo(t *testing.T) {
+	const command = "go run ./cmd/sequins demo"
+	if !strings.Contains(readme(t), "\n    "+command+"\n") {
+		t.Fatalf("the README has no %s", command)
+	}
+	var out output
+	cmd := exec.Command("bash", "-c", command+" --pause 10ms")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = clone(t), &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	interrupted := false
+	t.Cleanup(func() {
+		if !interrupted {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			_ = cmd.Wait()
+		}
+	})
+	process.Eventually(t, "the demo has upgraded", func() bool { return strings.Contains(out.String(), "upgraded: ") })
+	if !strings.Contains(out.String(), "none failed, none was wrong, none went back") {
+		t.Errorf("the demo says\n%s", &out)
+	}
+	interrupted = true
+	err := errors.Join(syscall.Kill(-cmd.Process.Pid, syscall.SIGINT))
+	if werr := cmd.Wait(); err != nil || strings.Contains(out.String(), "panic") {
+		t.Errorf("^C: %v, %v\n%s", err, werr, &out)
+	}
+}
