@@ -74,7 +74,8 @@ func (r *request) forbidden(message string) {
 func (r *request) countRefused() {
 	r.counts = r.s.opts.Metrics.Status
 	if r.target.route == routeKey {
-		r.counts = r.s.opts.Metrics.Unknown.Clients
+		asked, _ := proxyOf(r.target.query) // of an escape that is bad nothing is said to strangers
+		r.counts = r.s.opts.Metrics.Unknown.Of(len(asked) > 0)
 	}
 }
 

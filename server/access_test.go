@@ -318,12 +318,15 @@ func TestRefusalsAreCounted(t *testing.T) {
 	s, _ := guarded(t, Options{Metrics: m.Server})
 	s.get(t, "/db/k")
 	s.get(t, "/db/k", otherToken)
+	s.get(t, "/db/k?proxy=v1")
+	s.get(t, "/db/k?proxy=%zz")
 	s.get(t, "/")
 	s.get(t, "/", asksHTML)
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, want := range []string{
-		`sequins_requests_total{code="401",db="",route="key"} 1`, `sequins_requests_total{code="403",db="",route="key"} 1`,
+		`sequins_requests_total{code="401",db="",route="key"} 2`, `sequins_requests_total{code="401",db="",route="peer"} 1`,
+		`sequins_requests_total{code="403",db="",route="key"} 1`,
 		`sequins_requests_total{code="401",db="",route="status"} 2`,
 	} {
 		if !strings.Contains(w.Body.String(), want) {

@@ -136,9 +136,12 @@ func BenchmarkGet(b *testing.B) {
 	records["10000"] = strings.Repeat("x", 10000)
 	records["large"] = noise(1, 900<<10)
 	s := start(b, catalogOf(b, records), Options{Metrics: metrics.New().Server})
+	tokens, _ := openTokens(b, tokensFile)
+	guarded := start(b, catalogOf(b, records), Options{Metrics: metrics.New().Server, Tokens: tokens})
 	for _, test := range []struct{ name, addr, target string }{
 		{"constant/100", constant(b, []byte(records["user:000000"])), "/db/user:005000"},
 		{"sequins/100", s.addr, "/db/user:005000"},
+		{"sequins/100 with a token", guarded.addr, "/db/user:005000"},
 		{"constant/10000", constant(b, []byte(records["10000"])), "/db/10000"},
 		{"sequins/10000", s.addr, "/db/10000"},
 		{"constant/900K", constant(b, []byte(records["large"])), "/db/large"},

@@ -3,7 +3,8 @@
 //
 // A request comes through conn (deadlines, memory of idle connections) and
 // fasthttp into Server.handle. parseTarget takes the raw request target apart;
-// the key is bytes, decoded once. Catalog.Set finds the db's set of versions,
+// the key is bytes, decoded once. request.allowed (access.go) asks for a token if
+// one is wanted. Catalog.Set finds the db's set of versions,
 // Set.Acquire the current one, Handle.Partition and Handle.Get the value, and
 // request.answer holds it against the request's conditions and range. fasthttp
 // writes the response after the handler has returned; so the value becomes a
