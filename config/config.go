@@ -55,6 +55,7 @@ type Config struct {
 	Auth     Auth     `toml:"auth"`
 	Tracing  Tracing  `toml:"tracing"`
 	Debug    Debug    `toml:"debug"`
+	Datadog  Datadog  `toml:"datadog"`
 
 	// DB holds the databases that differ from the rest of the file, each complete: what [db.<name>]
 	// leaves out has been filled in. Use ForDB to read it.
@@ -218,6 +219,12 @@ type Debug struct {
 	RequestLogFile string `toml:"request_log_file"`
 	// RequestLogSample is how many requests that log has one of, chosen by chance; 1 is every one.
 	RequestLogSample int `toml:"request_log_sample" reload:"yes"`
+}
+
+// Datadog is [datadog].
+type Datadog struct {
+	// URL is the address of a DogStatsD agent: host:port, or unix:///path of a socket; empty is none.
+	URL string `toml:"url"`
 }
 
 // DB is what can differ from one database to another. The keys mean what they mean for all of them; Key

@@ -93,6 +93,7 @@ func TestEveryOldKey(t *testing.T) {
 		Tracing: Tracing{Sample: 0.01},
 		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
 			RequestLogFile: "/var/log/sequins-requests.log", RequestLogSample: 1},
+		Datadog: Datadog{URL: "localhost:8125"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
@@ -104,7 +105,7 @@ func TestEveryOldKey(t *testing.T) {
 		}
 		keys = append(keys, w.Key)
 	}
-	if diff := cmp.Diff([]string{"write_buffer_size", "goforit_flag_json_path", "datadog", "test"}, keys); diff != "" {
+	if diff := cmp.Diff([]string{"write_buffer_size", "goforit_flag_json_path", "test"}, keys); diff != "" {
 		t.Errorf("keys warned of (-want +got):\n%s", diff)
 	}
 }

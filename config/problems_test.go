@@ -96,6 +96,8 @@ func TestProblems(t *testing.T) {
 		"debug bind is bind":      {"source = \"/d\"\nbind = \":1\"\n[debug]\nbind = \":1\"", `sequins.conf:4: debug.bind: ":1" is the address of bind too`},
 		"log level":               {"source = \"/d\"\n[log]\nlevel = \"verbose\"", `sequins.conf:3: log.level: "verbose" is none of debug, info, warn, error`},
 		"log format":              {"source = \"/d\"\n[log]\nformat = \"xml\"", `sequins.conf:3: log.format: "xml" is none of text, json`},
+		"statsd address":          {"source = \"/d\"\n[datadog]\nurl = \"localhost\"", `sequins.conf:3: datadog.url: "localhost" is not an address of the form host:port`},
+		"statsd socket":           {"source = \"/d\"\n[datadog]\nurl = \"unix://agent\"", `sequins.conf:3: datadog.url: "unix://agent" is not unix:// and an absolute path`},
 		"log sample":              {"source = \"/d\"\n[debug]\nrequest_log_sample = 0", "sequins.conf:3: debug.request_log_sample: must be at least 1"},
 		"log without file":        {"source = \"/d\"\n[debug]\nrequest_log_enable = true\nrequest_log_file = \"\"", "sequins.conf:4: debug.request_log_file: is empty"},
 		"header injection":        {"source = \"/d\"\ncontent_type = \"text/plain\\r\\nX: y\"", "sequins.conf:2: content_type: "},

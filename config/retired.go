@@ -5,6 +5,5 @@ package config
 var retired = map[string]string{
 	"write_buffer_size":      "is not used: loads choose their buffers themselves",
 	"goforit_flag_json_path": "is not used: there are no feature flags; refresh with SIGHUP instead of refresh_period to decide when",
-	"datadog":                "is not used: metrics are served for Prometheus at /metrics of [debug] bind",
 	"test":                   "is not used: there are no keys for tests",
 }

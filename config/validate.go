@@ -92,6 +92,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.tls(&c.TLS)
 	k.tracing(&c.Tracing)
 	k.debug(c)
+	k.agent("datadog.url", c.Datadog.URL)
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		k.db(join("db", name), name, c.DB[name], c.allDBs())
 	}
@@ -349,6 +350,17 @@ func (k *checker) debug(c *Config) {
 		k.problem("debug.request_log_file", "is empty, and request_log_enable is set")
 	}
 	k.atLeast("debug.request_log_sample", int64(c.Debug.RequestLogSample), 1)
+}
+
+// agent checks where a DogStatsD agent is.
+func (k *checker) agent(key, v string) {
+	path, socket := strings.CutPrefix(v, "unix://")
+	switch {
+	case socket && !filepath.IsAbs(path):
+		k.problem(key, "%q is not unix:// and an absolute path", v)
+	case v != "" && !socket:
+		k.address(key, v)
+	}
 }
 
 // db checks [db.<name>] where it differs from what has been checked for all.

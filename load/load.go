@@ -173,4 +173,5 @@ func (j *job) expect(files []int) {
 	}
 	j.progress.files.Store(int64(len(files)))
 	j.progress.bytes.Store(bytes)
+	j.metrics.Files(j.plan.DB, int64(len(files)))
 }

@@ -63,6 +63,9 @@ func (p *Progress) add(t tally) {
 	p.records.Add(t.records)
 }
 
+// filesLeft is how many files have yet to be read.
+func (p *Progress) filesLeft() int64 { return p.files.Load() - p.filesDone.Load() }
+
 // undo takes back what a scan has counted that has to be done again.
 func (p *Progress) undo(t tally) {
 	p.add(tally{files: -t.files, bytes: -t.bytes, records: -t.records})

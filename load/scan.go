@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"sequins/blocks"
 	"sequins/shard"
@@ -57,6 +58,9 @@ func (s *scanner) run(ctx context.Context, files []int, piped bool, to sink) err
 }
 
 func (s *scanner) file(ctx context.Context, i int, to sink) error {
+	defer func(start time.Time) {
+		s.job.metrics.File(s.job.plan.DB, time.Since(start), s.job.progress.filesLeft())
+	}(time.Now())
 	in, err := s.job.open(ctx, s.job.plan, s.job.plan.Files[i])
 	if err != nil {
 		return err

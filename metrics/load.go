@@ -14,6 +14,8 @@ type Load struct {
 	seconds                  *prometheus.HistogramVec
 	running                  *prometheus.GaugeVec
 	source                   prometheus.Counter
+
+	statsd *Statsd
 }
 
 func newLoad() *Load {
@@ -61,6 +63,22 @@ func (l *Load) Read(db string, bytes, records int64) {
 	l.records.WithLabelValues(db).Add(float64(records))
 }
 
+// Files says how many files a load of a version of db has yet to read.
+func (l *Load) Files(db string, left int64) {
+	if l != nil {
+		l.statsd.files(db, left)
+	}
+}
+
+// File says that a load has read a file of db, or failed to, how long that took,
+// and how many are left.
+func (l *Load) File(db string, took time.Duration, left int64) {
+	if l != nil {
+		l.statsd.file(db, took)
+		l.statsd.files(db, left)
+	}
+}
+
 // Begin says that a load of a version of db begins; the function that it
 // returns is to be called once with the error that the load ended with, or nil.
 func (l *Load) Begin(db string) func(error) {
@@ -71,6 +89,7 @@ func (l *Load) Begin(db string) func(error) {
 	l.running.WithLabelValues(db).Inc()
 	return func(err error) {
 		l.running.WithLabelValues(db).Dec()
+		l.statsd.files(db, 0)
 		if err != nil {
 			l.failures.WithLabelValues(db).Inc()
 			return

@@ -6,7 +6,8 @@
 // *Requests once per db, and then only adds to counters of its own stripe
 // (Requests.Done). What changes seldom goes through client_golang, and what
 // has a state elsewhere is asked for when somebody scrapes (Server.SetState).
-// Nothing is ever labelled by key, and only dbs of the source are labels.
+// Nothing is ever labelled by key, and only dbs of the source are labels. Those who
+// watch by DogStatsD have a few of the same numbers sent (Metrics.SendTo).
 package metrics
 
 import (
@@ -29,6 +30,8 @@ type Metrics struct {
 	Cluster *Cluster
 	// Process is what is so of the process as a whole.
 	Process *Process
+	// Statsd sends to an agent; nil: see SendTo.
+	Statsd *Statsd
 
 	registry *prometheus.Registry
 }

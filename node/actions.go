@@ -51,7 +51,9 @@ func (d *db) activate(name string) {
 	}
 	f := d.facts[name]
 	f.activeAt = time.Now()
-	attrs := []any{"version", name, "after", f.activeAt.Sub(f.found).Round(time.Millisecond)}
+	after := f.activeAt.Sub(f.found)
+	d.node.o.Metrics.Statsd.Active(d.name, name, after)
+	attrs := []any{"version", name, "after", after.Round(time.Millisecond)}
 	if old != "" {
 		attrs = append(attrs, "instead_of", old)
 	}

@@ -175,6 +175,13 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 			err = errors.Join(err, opened.Close(), given.Close())
 		}
 	}()
+	if c.Datadog.URL != "" {
+		agent, err := o.Metrics.SendTo(c.Datadog.URL, c.Sharding.ClusterName)
+		if err != nil {
+			return nil, fmt.Errorf("datadog.url: %w", err)
+		}
+		given = append(given, agent)
+	}
 	if o.Source, err = openSource(ctx, &c); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,130 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/DataDog/datadog-go/v5/statsd"
+)
+
+// requestsPeriod is how often the requests since the last time are sent.
+const requestsPeriod = time.Minute
+
+// Statsd tells a DogStatsD agent what the first sequins told it, by the same
+// names and with the same tags:
+//
+//	sequins.db.requests           count   requests of clients for keys    db:<db>
+//	sequins.s3.queue_depth        gauge   files that a load has yet to read   sequins_db:<db>
+//	sequins.s3.download_duration  timing  reading one file of a load      sequins_db:<db>
+//	sequins.db_creation_time      timing  from a version being found to it being active   sequins_db:<db>
+//
+// and an event when a version becomes active. All of them also have the tag
+// sequins:<cluster>. (They are called s3 whatever the source is.)
+//
+// Nobody ever waits for the agent, and what it does not take is lost. All methods
+// but Close may be called on a nil *Statsd, and then do nothing.
+type Statsd struct {
+	client *statsd.Client
+	server *Server
+	sent   map[string]uint64 // requests by db that have been told of
+	ending chan struct{}
+	ended  sync.WaitGroup
+}
+
+// SendTo has an agent told of what m counts from now on, until Close of what is
+// returned. The address is host:port, for UDP, or unix:///path of a socket;
+// cluster is the value of a tag. Call it before anything is counted.
+func (m *Metrics) SendTo(address, cluster string) (*Statsd, error) {
+	client, err := statsd.New(address,
+		statsd.WithNamespace("sequins."), statsd.WithTags([]string{"sequins:" + cluster}),
+		statsd.WithoutTelemetry(),                                 // metrics of the client itself
+		statsd.WithWorkersCount(1), statsd.WithBufferPoolSize(16), // there are a few lines a second
+	)
+	if err != nil {
+		return nil, err
+	}
+	s := &Statsd{client: client, server: m.Server, sent: make(map[string]uint64), ending: make(chan struct{})}
+	m.Statsd, m.Load.statsd = s, s
+	s.ended.Go(s.follow)
+	return s, nil
+}
+
+// Close sends what is left, and ends.
+func (s *Statsd) Close() error {
+	close(s.ending)
+	s.ended.Wait()
+	return errors.Join(s.requests(), s.client.Close())
+}
+
+func (s *Statsd) follow() {
+	tick := time.NewTicker(requestsPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ending:
+			return
+		case <-tick.C:
+			_ = s.requests() // it says only that the client is closed, which it is not
+		}
+	}
+}
+
+// requests sends how many there have been of each db since the last time. A db
+// that was forgotten begins anew.
+func (s *Statsd) requests() error {
+	var errs []error
+	keys := s.server.keys()
+	for db := range s.sent {
+		if keys[db] == nil {
+			delete(s.sent, db)
+		}
+	}
+	for db, k := range keys {
+		if db == "" {
+			continue
+		}
+		var now uint64
+		for _, n := range k.Clients.totals().codes {
+			now += n
+		}
+		before := s.sent[db]
+		if now < before {
+			before = 0
+		}
+		s.sent[db] = now
+		if now > before {
+			errs = append(errs, s.client.Count("db.requests", int64(now-before), []string{"db:" + db}, 1))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func dbTag(db string) []string { return []string{"sequins_db:" + db} }
+
+// Active says that a version has become active, and how long after it was found.
+func (s *Statsd) Active(db, version string, after time.Duration) {
+	if s == nil {
+		return
+	}
+	e := statsd.NewEvent(fmt.Sprintf("A new version is active in %s.", db),
+		fmt.Sprintf("Version %s has been set to active in db %s.", version, db))
+	e.Tags = dbTag(db)
+	_ = s.client.Event(e) // an event without a title would be an error
+	_ = s.client.Timing("db_creation_time", after, dbTag(db), 1)
+}
+
+// files says how many files a load has yet to read.
+func (s *Statsd) files(db string, left int64) {
+	if s != nil {
+		_ = s.client.Gauge("s3.queue_depth", float64(left), dbTag(db), 1)
+	}
+}
+
+// file says how long the reading of a file has taken.
+func (s *Statsd) file(db string, took time.Duration) {
+	if s != nil {
+		_ = s.client.Timing("s3.download_duration", took, dbTag(db), 1)
+	}
+}

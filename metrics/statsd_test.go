@@ -1,0 +1,151 @@
+package metrics
+
+import (
+	"net"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// agentAt is a DogStatsD agent on a socket, and where to send to it.
+func agentAt(t *testing.T, network, address string) (agent net.PacketConn, url string) {
+	t.Helper()
+	agent, err := net.ListenPacket(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { agent.Close() }) //nolint:errcheck // it was only read
+	if err := agent.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if network == "unixgram" {
+		return agent, "unix://" + address
+	}
+	return agent, agent.LocalAddr().String()
+}
+
+// containerID is what the client adds of itself where it runs in a container.
+var containerID = regexp.MustCompile(`\|(c|e):[^|]*$`)
+
+// read returns the next n lines that an agent gets.
+func read(t *testing.T, agent net.PacketConn, n int) (lines []string) {
+	t.Helper()
+	packet := make([]byte, 64<<10)
+	for len(lines) < n {
+		size, _, err := agent.ReadFrom(packet)
+		if err != nil {
+			t.Fatalf("%v after %q", err, lines)
+		}
+		for line := range strings.Lines(string(packet[:size])) {
+			lines = append(lines, containerID.ReplaceAllString(strings.TrimSuffix(line, "\n"), ""))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// An agent is told what the first sequins told it, in its words.
+func TestStatsd(t *testing.T) {
+	for _, at := range [][2]string{{"udp", "127.0.0.1:0"}, {"unixgram", filepath.Join(t.TempDir(), "agent")}} {
+		agent, url := agentAt(t, at[0], at[1])
+		m := New()
+		s, err := m.SendTo(url, "words")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Load.File("a", 1500*time.Microsecond, 2)
+		m.Statsd.Active("a", "7", 3*time.Second)
+		a := m.Server.DB("a")
+		for range 3 {
+			a.Clients.Done(0, 200, 1, 1)
+		}
+		a.Clients.Done(0, 404, 1, 1)
+		a.Peers.Done(0, 200, 1, 1)
+		m.Server.Unknown.Clients.Done(0, 404, 1, 1)
+		m.Server.DB("b")
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"_e{29,41}:A new version is active in a.|Version 7 has been set to active in db a.|#sequins:words,sequins_db:a",
+			"sequins.db.requests:4|c|#sequins:words,db:a",
+			"sequins.db_creation_time:3000.000000|ms|#sequins:words,sequins_db:a",
+			"sequins.s3.download_duration:1.500000|ms|#sequins:words,sequins_db:a",
+			"sequins.s3.queue_depth:2|g|#sequins:words,sequins_db:a",
+		}
+		if diff := cmp.Diff(want, read(t, agent, len(want))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", at[0], diff)
+		}
+	}
+}
+
+// Requests are told of once, whatever becomes of their db.
+func TestStatsdCountsOnce(t *testing.T) {
+	agent, url := agentAt(t, "udp", "127.0.0.1:0")
+	m := New()
+	s, err := m.SendTo(url, "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell := func(want string) {
+		t.Helper()
+		if err := s.requests(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.client.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, agent, 1); len(got) != 1 || got[0] != "sequins.db.requests:"+want+"|c|#sequins:c,db:a" {
+			t.Errorf("got %q, want %s", got, want)
+		}
+	}
+	done := func(n int) {
+		for range n {
+			m.Server.DB("a").Clients.Done(0, 200, 1, 1)
+		}
+	}
+	done(5)
+	tell("5")
+	done(2)
+	tell("2")
+	m.Server.Forget("a") // and comes back at once
+	done(4)
+	tell("4")
+	m.Server.Forget("a")
+	if err := s.requests(); err != nil || len(s.sent) != 0 {
+		t.Errorf("%v: %v is kept of a db that has gone", err, s.sent)
+	}
+	done(3)
+	tell("3")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Without an agent nothing is done, and with one that is not there nothing is waited for.
+func TestStatsdOfNobody(t *testing.T) {
+	m := New()
+	m.Statsd.Active("a", "7", time.Second)
+	m.Load.Files("a", 1)
+	m.Load.File("a", time.Second, 0)
+	gone, url := agentAt(t, "udp", "127.0.0.1:0")
+	gone.Close() //nolint:errcheck // it was only opened
+	s, err := m.SendTo(url, "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10000 {
+		m.Load.File("a", time.Second, 0)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := New().SendTo("127.0.0.1:no-such-port", "c"); err == nil {
+		t.Error("an address without a port is taken")
+	}
+}
