@@ -21,19 +21,22 @@ import (
 // nobody makes fasthttp wait with its large buffer in hand: a connection costs
 // 4 KiB and at most four times of what it has sent. A request is still one read.
 //
-// Deadlines: fasthttp sets one or two for every request. Setting one costs the
-// runtime a lock and a timer; conn does it only where bytes have to be waited
-// for, and only when the deadline has moved by more than slack.
+// Deadlines: fasthttp would look at the clock and set one, twice for every
+// request. Setting one costs the runtime a lock and a timer; conn does it only
+// where bytes have to be waited for, and only when the deadline has moved by
+// more than slack.
 //
 // Progress: each write of up to writeChunk bytes has a timeout of its own, so
 // that a large value may take long, but a client that stops reading may not.
 type conn struct {
 	net.Conn
-	open                             *connections
-	readTimeout, writeTimeout, slack time.Duration
+	open     *connections
+	timeouts Timeouts
+	slack    time.Duration
 
-	wantRead, haveRead time.Time // deadline asked for, and the one that is set
-	haveWrite          time.Time
+	since     time.Time // when the last answer was written, or the connection accepted
+	haveRead  time.Time // the deadlines that are set
+	haveWrite time.Time
 
 	used      atomic.Bool // something has been read
 	lingering atomic.Bool // see Close
@@ -57,16 +60,10 @@ const (
 )
 
 func newConn(nc net.Conn, open *connections, t Timeouts) *conn {
-	c := &conn{Conn: nc, open: open, readTimeout: t.Read, writeTimeout: t.Write}
+	c := &conn{Conn: nc, open: open, timeouts: t, since: time.Now()}
 	c.slack = min(t.Read, t.Idle, t.Write, 10*time.Second) / 10
 	c.buf = c.first[:]
 	return c
-}
-
-// SetReadDeadline notes the deadline for the next Read that has to wait.
-func (c *conn) SetReadDeadline(t time.Time) error {
-	c.wantRead = t
-	return nil
 }
 
 // errNoMore is what fasthttp gets when it asks for more than a header. Bodies
@@ -91,14 +88,19 @@ func (c *conn) Read(p []byte) (int, error) {
 
 // fetch waits for a header and makes it the next to be given out. Where it
 // stays incomplete, because of an error or because it is too long, it is what
-// there is of it.
+// there is of it. It may begin late, but what has begun has to come to its end
+// soon.
 func (c *conn) fetch() {
 	c.compact()
+	deadline := c.since.Add(c.timeouts.Idle)
+	if !c.used.Load() {
+		deadline = c.since.Add(c.timeouts.Read)
+	}
 	begun := false
 	for searched := 0; ; {
 		if c.w > 0 && !begun {
 			begun = true
-			c.wantRead = time.Time{} // readTimeout from now, if the rest has to be waited for
+			deadline = time.Time{} // from now, if the rest has to be waited for
 		}
 		c.skipEmptyLines()
 		if n := http1.HeaderEnd(c.buf[c.r:c.w], searched); n > 0 {
@@ -110,7 +112,10 @@ func (c *conn) fetch() {
 			break
 		}
 		searched = c.w - c.r
-		c.receive()
+		if deadline.IsZero() {
+			deadline = time.Now().Add(c.timeouts.Read)
+		}
+		c.receive(deadline)
 	}
 	c.longLine = bytes.IndexByte(c.buf[c.r:c.end], '\n') < 0
 }
@@ -138,21 +143,18 @@ func (c *conn) skipEmptyLines() {
 }
 
 // receive waits for more of a header.
-func (c *conn) receive() {
+func (c *conn) receive(deadline time.Time) {
 	if c.w == len(c.buf) {
 		// Room for skipped lines: they came with one read into first.
 		larger := make([]byte, min(4*len(c.buf), maxHeader+readAhead))
 		copy(larger, c.buf)
 		c.buf = larger
 	}
-	if c.wantRead.IsZero() {
-		c.wantRead = time.Now().Add(c.readTimeout)
-	}
-	if d := c.wantRead.Sub(c.haveRead); d < 0 || d > c.slack {
-		if c.err = c.Conn.SetReadDeadline(c.wantRead); c.err != nil {
+	if d := deadline.Sub(c.haveRead); d < 0 || d > c.slack {
+		if c.err = c.Conn.SetReadDeadline(deadline); c.err != nil {
 			return
 		}
-		c.haveRead = c.wantRead
+		c.haveRead = deadline
 	}
 	var n int
 	n, c.err = c.Conn.Read(c.buf[c.w:])
@@ -177,7 +179,8 @@ func (c *conn) Write(p []byte) (written int, err error) {
 }
 
 func (c *conn) extendWrite() error {
-	t := time.Now().Add(c.writeTimeout)
+	c.since = time.Now()
+	t := c.since.Add(c.timeouts.Write)
 	if t.Sub(c.haveWrite) <= c.slack {
 		return nil
 	}

@@ -79,9 +79,7 @@ func New(c Catalog, o Options) *Server {
 		Logger:       quiet{s.opts.Logger},
 		Concurrency:  o.MaxConns,
 
-		ReduceMemoryUsage: true, // see conn, which has the deadlines for writing, too
-		ReadTimeout:       s.opts.Timeouts.Read,
-		IdleTimeout:       s.opts.Timeouts.Idle,
+		ReduceMemoryUsage: true, // see conn, which has all deadlines, too
 
 		// A goroutine of fasthttp lives on for this long after Shutdown.
 		MaxIdleWorkerDuration: 250 * time.Millisecond,
