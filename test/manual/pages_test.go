@@ -129,3 +129,22 @@ func TestMigrationHasEveryOldKey(t *testing.T) {
 		t.Errorf("%d old keys", keys)
 	}
 }
+
+// The page on performance has no figures of its own: each in a table is in the benchmarks.
+func TestFiguresAreMeasured(t *testing.T) {
+	measured, figures := page(t, "BENCHMARKS.md"), 0
+	for line := range strings.Lines(page(t, "PERFORMANCE.md")) {
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		for _, n := range regexp.MustCompile(`\| (\d[\d.]*)\b`).FindAllStringSubmatch(line, -1) {
+			if !strings.Contains(measured, " "+n[1]+" ") {
+				t.Errorf("%s is not in BENCHMARKS.md: %s", n[1], line)
+			}
+			figures++
+		}
+	}
+	if figures < 10 {
+		t.Errorf("%d figures", figures)
+	}
+}
