@@ -35,16 +35,24 @@ async function open(path) {
   return page;
 }
 
-// shoot takes the screenshots, and looks whether all of the page fits a phone.
+// shoot takes the screenshots, and looks whether all of the page fits the window, a phone's and others.
 async function shoot(page, name) {
   for (const [suffix, colorScheme, width] of [['light', 'light', 1100], ['dark', 'dark', 1100], ['phone', 'light', 380], ['phone-dark', 'dark', 380]]) {
     await page.emulateMedia({colorScheme});
     await page.setViewportSize({width, height: 800});
     await page.screenshot({path: join(shots, `${name}-${suffix}.png`), fullPage: true});
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(wide <= width, `${name}: ${wide} pixels wide in a window of ${width}`);
+    await fits(page, name, width);
+  }
+  for (const width of [320, 600, 700, 959, 970]) {
+    await page.setViewportSize({width, height: 800});
+    await fits(page, name, width);
   }
   await page.setViewportSize({width: 1100, height: 800});
+}
+
+async function fits(page, name, width) {
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= width, `${name}: ${wide} pixels wide in a window of ${width}`);
 }
 
 const has = (page, selector, text) => page.locator(selector, {hasText: text}).first().waitFor();
