@@ -1,0 +1,230 @@
+// Command watched measures what it costs to be watched: a node whose metrics are scraped, whose page is open in
+// twenty browsers and that traces one request in a hundred, beside one of which nobody sees anything.
+//
+// Both are on one processor, and are asked in turn by a client on the other, where those who watch are, too.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sequins/bench/internal/daemon"
+	"sequins/bench/internal/data"
+	"sequins/bench/internal/proc"
+	"sequins/bench/internal/setup"
+	"sequins/bench/internal/table"
+	"sequins/bench/internal/wire"
+)
+
+var (
+	program  = flag.String("sequins", "../bin/sequins", "the program under test")
+	records  = flag.Int("records", 0, "records (1,000,000, short 50,000)")
+	seconds  = flag.Float64("seconds", 6, "length of a turn")
+	cpu      = flag.Int("cpu", 0, "the processor of the nodes")
+	client   = flag.Int("client", 1, "the processor of the client and of those who watch")
+	browsers = flag.Int("browsers", 20, "pages that are open")
+	scrape   = flag.Duration("scrape", 5*time.Second, "time between two scrapes")
+	sample   = flag.Float64("sample", 0.01, "fraction of the requests that is traced")
+)
+
+func main() {
+	setup.Main(func(env *setup.Env) error {
+		if err := proc.Pin(*client); err != nil {
+			return err
+		}
+		r := &run{env: env, spec: data.Spec{Records: env.Size(*records, 1_000_000, 50_000), ValueSize: 100, Keys: "hex"}}
+		defer r.stop()
+		if err := r.start(); err != nil {
+			return err
+		}
+		return r.measure()
+	})
+}
+
+type run struct {
+	env       *setup.Env
+	spec      data.Spec
+	collector *httptest.Server
+	spans     atomic.Int64 // bytes of them that have come
+	nodes     []*node
+	ids       []int
+	requests  [][]byte
+}
+
+// node is a contender.
+type node struct {
+	name   string
+	daemon *daemon.Daemon
+	debug  string // address of its metrics; "" if nobody watches
+}
+
+func (n *node) String() string { return n.name }
+
+const (
+	alone   = "nobody watches"
+	watched = "watched"
+)
+
+// pagePeriod is how often a page that is open asks for the status, as server/page.js has it.
+const pagePeriod = 3 * time.Second
+
+func (r *run) start() error {
+	source, err := (data.Input{Spec: r.spec, Files: 1, Format: "plain", Sorted: true}).Build(r.env.Cache)
+	if err != nil {
+		return err
+	}
+	r.collector = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		n, _ := io.Copy(io.Discard, req.Body)
+		r.spans.Add(n)
+	}))
+	debug, err := daemon.Address()
+	if err != nil {
+		return err
+	}
+	extra := fmt.Sprintf("[debug]\nbind = %q\n[tracing]\notlp_endpoint = %q\nsample = %v\n", debug, r.collector.URL, *sample)
+	for _, n := range []*node{{name: alone}, {name: watched, debug: debug}} {
+		conf := ""
+		if n.debug != "" {
+			conf = extra
+		}
+		store := filepath.Join(r.env.Cache.Dir(), "watched "+strconv.Itoa(len(r.nodes))+".tmp")
+		if n.daemon, err = daemon.Sequins(*program, strconv.Itoa(*cpu), source, store, "none", conf); err != nil {
+			return err
+		}
+		r.nodes = append(r.nodes, n)
+	}
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range min(r.spec.Records, 100_000) {
+		id := rng.IntN(r.spec.Records)
+		r.ids = append(r.ids, id)
+		r.requests = append(r.requests, wire.Get("/"+data.DB+"/"+string(r.spec.Key(nil, id))))
+	}
+	return nil
+}
+
+func (r *run) stop() {
+	for _, n := range r.nodes {
+		if err := n.daemon.Stop(); err != nil {
+			setup.Logf("%v", err)
+		}
+	}
+	if r.collector != nil {
+		r.collector.Close()
+	}
+}
+
+// Columns.
+const (
+	perSecond = "requests/s"
+	cpuTime   = "CPU µs/request"
+	half      = "p50 µs"
+	most      = "p99 µs"
+)
+
+func (r *run) measure() error {
+	t := table.New(fmt.Sprintf("GET, hits, 64 connections, %v; %d browsers, a scrape every %v, %v traced", r.spec, *browsers, *scrape, *sample), alone).
+		Column(perSecond, "%.0f", true).Column(cpuTime, "%.2f", true).Column(half, "%.0f", true).Column(most, "%.0f", true)
+	if err := table.Rounds(r.env.Rounds, r.nodes, func(_ int, n *node) error { return r.turn(t, n) }); err != nil {
+		return err
+	}
+	if *sample > 0 && r.spans.Load() == 0 {
+		return errors.New("no span has come to the collector")
+	}
+	r.env.Checks.AtLeast("requests/s of watched / alone", t.Ratio(watched, alone, perSecond), 0.97)
+	r.env.Checks.AtMost("CPU a request of watched / alone", t.Ratio(watched, alone, cpuTime), 1.03)
+	r.env.Print(t)
+	return nil
+}
+
+// turn asks one node over some connections for a while, with or without those who watch.
+func (r *run) turn(t *table.Table, n *node) (err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	var failed atomic.Pointer[error]
+	if n.debug != "" {
+		look := func(period time.Duration, url string) {
+			watching.Go(func() {
+				if err := watch(ctx, period, url); err != nil {
+					failed.Store(&err)
+				}
+			})
+		}
+		look(*scrape, "http://"+n.debug+"/metrics")
+		for range *browsers {
+			look(pagePeriod, "http://"+n.daemon.Addr+"/")
+		}
+	}
+	l := wire.Load{Addr: n.daemon.Addr, Conns: 64, Requests: r.requests, Parse: wire.HTTP, Check: r.check, Duration: time.Duration(*seconds * float64(time.Second))}
+	result, used, err := wire.Measure(l, n.daemon.CPU)
+	cancel()
+	watching.Wait()
+	if err != nil {
+		return err
+	}
+	if e := failed.Load(); e != nil {
+		return *e
+	}
+	all := float64(result.Times.Count())
+	t.Add(n.name, perSecond, all/result.Took.Seconds())
+	t.Add(n.name, cpuTime, float64(used.Nanoseconds())/1e3/all)
+	t.Add(n.name, half, float64(result.Times.Quantile(0.5).Nanoseconds())/1e3)
+	t.Add(n.name, most, float64(result.Times.Quantile(0.99).Nanoseconds())/1e3)
+	return nil
+}
+
+// watch fetches a page again and again, over a connection of its own, the first time at any moment of a period.
+func watch(ctx context.Context, period time.Duration, url string) error {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	wait := rand.N(period)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		if err := fetch(ctx, transport, url); err != nil && ctx.Err() == nil {
+			return err
+		}
+		wait = period
+	}
+}
+
+func fetch(ctx context.Context, transport *http.Transport, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "application/json")
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if n, err := io.Copy(io.Discard, resp.Body); err != nil || n == 0 || resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s, %d bytes, %w", url, resp.Status, n, err)
+	}
+	return nil
+}
+
+// check holds one answer in 64 to the record, and all to its length.
+func (r *run) check(i int, reply wire.Reply) error {
+	if !reply.Found || len(reply.Body) != r.spec.ValueSize {
+		return fmt.Errorf("found %v, %d bytes", reply.Found, len(reply.Body))
+	}
+	if i%64 != 0 {
+		return nil
+	}
+	return r.spec.Verify(r.ids[i], reply.Body, true, nil)
+}
