@@ -1,0 +1,183 @@
+package manual
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/test/process"
+)
+
+// programs are those that the manual tells people to run.
+const programs = `sequins|systemctl|journalctl|go|make|curl|cat|apt|apt-get|dmesg|smartctl|iostat|docker|kubectl|helm|openssl`
+
+var (
+	indented = regexp.MustCompile(`(?m)^    ((?:` + programs + `) [^\n]*)$`)
+	inline   = regexp.MustCompile("`((?:" + programs + ") [^`]+)`")
+	comment  = regexp.MustCompile(`\s+# .*`)
+	spaces   = regexp.MustCompile(`\s+`)
+)
+
+// commands are those of a page outside of its blocks of sh, which are run as they stand.
+func commands(text string) (found []string) {
+	text = fence.ReplaceAllString(text, "")
+	for _, m := range append(indented.FindAllStringSubmatch(text, -1), inline.FindAllStringSubmatch(indented.ReplaceAllString(text, ""), -1)...) {
+		found = append(found, spaces.ReplaceAllString(comment.ReplaceAllString(m[1], ""), " "))
+	}
+	return found
+}
+
+// ofTheSystem are commands of the machine that sequins runs on, which no test runs: they need an installed service, a
+// disk of its own, or are about to install something. What sequins has to do with them is tested: the unit by test/packaging,
+// what is in the log by test/alerts.
+var ofTheSystem = regexp.MustCompile(`^(systemctl|journalctl|iostat|smartctl|apt) |^cat /sys/`)
+
+// Every command of the manual is run here; or it is one that takes long, of the tests or benchmarks themselves,
+// and it is there what it names; or it is one of the system.
+func TestCommands(t *testing.T) {
+	c, n := example(t)
+	here := strings.NewReplacer("node1:9599", n.Addr, "NODE:9599", n.Addr, "/var/lib/sequins", c.Store, "/etc/sequins.conf", n.Conf,
+		"check-config FILE", "check-config "+n.Conf, "FILE", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001"))
+	seen := map[string]bool{}
+	for _, name := range pages(t) {
+		text, err := os.ReadFile(filepath.Join(process.Root(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range commands(string(text)) {
+			if seen[command] || name == "CHANGELOG.md" {
+				continue
+			}
+			seen[command] = true
+			switch words := strings.Fields(command); {
+			case ofTheSystem.MatchString(command):
+			case command == "sequins demo" || command == "go run ./cmd/sequins demo": // TestDemo
+			case command == "sequins inspect" || command == "sequins verify": // are mentioned
+				runIt(t, n, command+" --help")
+			case words[0] == "sequins" || words[0] == "curl":
+				runIt(t, n, here.Replace(command))
+			case words[0] == "make":
+				run(t, process.Root(), "make", append([]string{"-n"}, words[1:]...)...)
+			case words[0] == "go" && words[1] == "doc":
+				run(t, process.Root(), "go", words[1:]...)
+			case words[0] == "go" && words[1] == "test":
+				goTestIsThere(t, command)
+			default:
+				t.Errorf("%s: nothing runs %q", name, command)
+			}
+		}
+	}
+	if len(seen) < 30 {
+		t.Errorf("%d commands", len(seen))
+	}
+}
+
+// Blocks of sh are where a test runs them.
+func TestBlocksOfCommands(t *testing.T) {
+	for _, name := range pages(t) {
+		text, err := os.ReadFile(filepath.Join(process.Root(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := []string{"README.md", "docs/QUICKSTART.md", "docs/OPERATING.md"} // TestReadme, TestQuickStart, and that of "Who may read"
+		if strings.Contains(string(text), "```sh\n") && !slices.Contains(run, name) {
+			t.Errorf("nothing runs the commands of %s", name)
+		}
+	}
+	operating := page(t, "OPERATING.md")
+	_, after, _ := strings.Cut(operating, "\n## Who may read\n")
+	chapter, _, _ := strings.Cut(after, "\n## ")
+	if strings.Count(operating, "```sh\n") != strings.Count(chapter, "```sh\n") {
+		t.Error("nothing runs the commands of OPERATING.md that are not in the chapter on who may read")
+	}
+}
+
+// example starts a node that serves the example.
+func example(t *testing.T) (process.Config, *process.Node) {
+	t.Helper()
+	c := process.Config{Source: filepath.Join(process.Root(), "docs", "example"), Store: filepath.Join(t.TempDir(), "store")}
+	source, err := filepath.Abs(c.Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Source = source
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "words", "2026-01-31")
+	n.WaitLog(t, "partitions=4 files=4 partitioner=hadoop aligned=true") // a job's own files, as the README says
+	return c, n
+}
+
+// runIt runs a command beside a node, in whose configuration it finds what it is not told. It has to succeed, or if it
+// goes on for ever, to have said something.
+func runIt(t *testing.T, n *process.Node, command string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), process.Deadline)
+	defer cancel()
+	var out output
+	bin := t.TempDir()
+	if err := os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", "exec "+command)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(n.Conf), &out, &out
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.WaitDelay = time.Second
+	if !strings.Contains(command, "--watch") {
+		if err := cmd.Run(); err != nil || out.String() == "" {
+			t.Errorf("%s: %v\n%s", command, err, &out)
+		}
+		return
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	process.Eventually(t, command+" says something", func() bool { return strings.Contains(out.String(), "Serving 1 database.") })
+	cancel()
+	_ = cmd.Wait() // it was killed
+}
+
+// goTestIsThere holds that a command that runs tests or benchmarks names some: their package has functions of that name.
+func goTestIsThere(t *testing.T, command string) {
+	t.Helper()
+	words := strings.Fields(command)
+	dirs := []string{process.Root(), filepath.Join(process.Root(), "bench")}
+	for i, w := range words {
+		var function string
+		switch {
+		case w == "-bench":
+			function = "func Benchmark\\w*" + words[i+1]
+		case w == "-run" && regexp.MustCompile(`^\w+$`).MatchString(words[i+1]):
+			function = "func Test\\w*" + strings.TrimPrefix(words[i+1], "Test")
+		default:
+			continue
+		}
+		for _, p := range words {
+			if strings.HasPrefix(p, "./") && !declared(t, dirs, p, function) {
+				t.Errorf("%s: %s has no %s", command, p, function)
+			}
+		}
+	}
+}
+
+func declared(t *testing.T, dirs []string, pkg, function string) bool {
+	t.Helper()
+	for _, dir := range dirs {
+		files, _ := filepath.Glob(filepath.Join(dir, pkg, "*_test.go"))
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if regexp.MustCompile(function).Match(text) {
+				return true
+			}
+		}
+	}
+	return false
+}
