@@ -31,11 +31,12 @@ stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 umask 022
 cd "$stage"
-mkdir -p usr/bin etc doc/docs doc/contrib man completion
+mkdir -p usr/bin etc doc/docs doc/contrib example man completion
 cp -r "$here/scripts" "$here/sequins.service" .
 install -m 755 "$binary" usr/bin/sequins
 install -m 644 -t doc "$top/README.md" "$top/ARCHITECTURE.md" "$top/CHANGELOG.md" "$top/sequins.conf.example"
 install -m 644 -t doc/docs "$top"/docs/*.md
+install -m 644 -t example "$top"/docs/example/words/2026-01-31/*
 install -m 644 -t doc/contrib "$top/contrib/prometheus/alerts.yml" "$top/contrib/grafana/sequins.json"
 install -m 644 "$top/LICENSE" doc/copyright
 "$binary" man man
