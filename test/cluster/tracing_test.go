@@ -3,15 +3,20 @@ package cluster
 import (
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 
 	"sequins/test/collector"
+	"sequins/test/process"
 )
+
+// route is that of requests for keys.
+const route = "/{db}/{key}"
 
 // TestTracing has two nodes, each with half of the data, trace what a client asks
 // them: a trace is one line from the client's span to the node that has answered.
 func TestTracing(t *testing.T) {
-	const client = "00f067aa0ba902b7"
+	const client = "00f067aa0ba902b7" // its span
 	sink := collector.Start(t, net.JoinHostPort(clientIP, "0"))
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{
@@ -43,9 +48,14 @@ func TestTracing(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range c.members {
-		m.terminate(t) // which sends what there is
+	want := 0
+	for _, nodes := range path {
+		want += 2 * (2*len(nodes) - 1)
 	}
+	process.Eventually(t, fmt.Sprintf("%d spans of keys have come", want), func() bool {
+		others := func(s collector.Span) bool { return s.Kind == "internal" || s.Kind == "server" && s.Attributes["http.route"] != route }
+		return len(slices.DeleteFunc(sink.Spans(), others)) >= want
+	})
 	traces := map[string][]collector.Span{}
 	for _, s := range sink.Spans() {
 		traces[s.Trace] = append(traces[s.Trace], s)
@@ -102,7 +112,7 @@ func checkRoots(t *testing.T, traces map[string][]collector.Span, path map[strin
 	}
 	for _, spans := range traces {
 		for _, s := range spans {
-			if s.Parent == "" && s.Attributes["http.route"] == "/{db}/{key}" {
+			if s.Parent == "" && s.Attributes["http.route"] == route {
 				got[len(spans)]++
 			}
 		}

@@ -57,6 +57,14 @@ func TestTracing(t *testing.T) {
 	writeVersion(t, source, "bad", "v1", 2, 100, secret)
 	wantText(t, waitError(t, n, "bad", "v1"), "secretkey")
 
+	n.WaitFor(t, "the spans have come", func() bool {
+		loads := map[string]bool{}
+		for _, s := range sink.Spans() {
+			loads[s.Attributes["sequins.db"]] = loads[s.Attributes["sequins.db"]] || s.Name == "load"
+		}
+		all := sink.Spans()
+		return len(inTrace(all, hit)) > 0 && len(inTrace(all, miss)) > 0 && len(inTrace(all, nodb)) > 0 && loads["db"] && loads["bad"]
+	})
 	n.Signal(t, syscall.SIGTERM)
 	if code := n.WaitExit(t); code != 0 {
 		t.Fatalf("exit code %d", code)
