@@ -23,6 +23,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"sequins/test/ports"
 )
 
 // What every gateway knows its only user by, and the bucket that it has.
@@ -63,7 +65,7 @@ func Run(ctx context.Context, dir string) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{done: make(chan struct{})}
-	if g.Addr, err = freeAddr(); err != nil {
+	if g.Addr, err = ports.Free(); err != nil {
 		return nil, err
 	}
 	g.cmd = exec.Command(binary, "--port", g.Addr, "--access", AccessKey, "--secret", SecretKey,
@@ -107,15 +109,6 @@ func Client(endpoint string) *s3.Client {
 		BaseEndpoint: &endpoint, Region: Region, UsePathStyle: true,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
 	})
-}
-
-func freeAddr() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer ln.Close()
-	return ln.Addr().String(), nil
 }
 
 func (g *Gateway) waitListening() error {

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sequins/test/ports"
 )
 
 // Deadline is how long any one condition may take to come true on a slow, busy machine.
@@ -137,34 +138,14 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-var given struct {
-	mu    sync.Mutex
-	addrs map[string]bool
-}
-
-// FreeAddr returns an address of the loopback on which nobody listens, and which it has not
-// returned before in this test process.
+// FreeAddr returns an address of the loopback on which nobody listens: see ports.Free.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
-	given.mu.Lock()
-	defer given.mu.Unlock()
-	for range 1000 {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := ln.Addr().String()
-		ln.Close()
-		if given.addrs == nil {
-			given.addrs = map[string]bool{}
-		}
-		if !given.addrs[addr] {
-			given.addrs[addr] = true
-			return addr
-		}
+	addr, err := ports.Free()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no free port of the loopback is left")
-	return ""
+	return addr
 }
 
 // Start starts a node and waits until it answers /livez. The node is killed when the test ends;
