@@ -42,7 +42,7 @@ func TestTLS(t *testing.T) {
 	s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert} // or tickets would come with the handshake
 	s.StartTLS()
 	defer s.Close()
-	c := client(t, Options{Timeout: 10 * time.Second, StageTimeout: 50 * time.Millisecond, TLS: s.Client().Transport.(*http.Transport).TLSClientConfig})
+	c := client(t, Options{Timeout: ample, StageTimeout: 50 * time.Millisecond, TLS: s.Client().Transport.(*http.Transport).TLSClientConfig})
 	q := &Query{Peers: []string{s.Listener.Addr().String()}, Path: []byte("/db/k"), Version: "v1"}
 	for range 20 {
 		g, err := fetch(c, q)
@@ -68,7 +68,7 @@ func TestTLS(t *testing.T) {
 	// the last of the handshake has not been read.
 	config := s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	config.ClientSessionCache = tls.NewLRUClientSessionCache(1) // asks for tickets
-	c = client(t, Options{Timeout: 10 * time.Second, TLS: config})
+	c = client(t, Options{Timeout: ample, TLS: config})
 	p := c.peer(q.Peers[0])
 	p.slots <- struct{}{}
 	conn, err := p.dial()
@@ -85,7 +85,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("%d connections", opened)
 	}
 	mu.Unlock()
-	if _, err := fetch(client(t, Options{Timeout: 10 * time.Second, TLS: new(tls.Config)}), q); !errors.Is(err, ErrNoPeers) || !strings.Contains(err.Error(), "certificate") {
+	if _, err := fetch(client(t, Options{Timeout: ample, TLS: new(tls.Config)}), q); !errors.Is(err, ErrNoPeers) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a peer with a foreign certificate: %v", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestLeftOver(t *testing.T) {
 			if o.TLS != nil {
 				p.tls.Store(config)
 			}
-			o.Timeout = 10 * time.Second
+			o.Timeout = ample
 			c := client(t, o)
 			for i := range 3 {
 				g, err := fetch(c, query(p))
@@ -176,7 +176,7 @@ func TestFetchAllocations(t *testing.T) {
 		}
 	}()
 	defer far.Close()
-	o, _ := quiet(Options{Timeout: 10 * time.Second})
+	o, _ := quiet(Options{Timeout: ample})
 	c := newClient(o, func(context.Context, string) (net.Conn, error) { return withoutDeadlines{near}, nil })
 	defer c.Close()
 	q := &Query{Peers: []string{"a"}, Path: []byte("/db/k"), Version: "v1"}

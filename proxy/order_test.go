@@ -147,7 +147,7 @@ func TestFailureIsCheap(t *testing.T) {
 	good := listen(t, says(answer(200, "good")))
 	refusing := &fakePeer{addr: "127.0.0.1:1"}
 	for name, bad := range map[string]*fakePeer{"refuses": refusing, "breaks": listen(t, breaks), "500": listen(t, says(answer(500, ""))), "501": listen(t, says(answer(501, "")))} {
-		c := client(t, Options{Timeout: 20 * time.Second})
+		c := client(t, Options{Timeout: ample})
 		if _, err := fetch(c, query(good)); err != nil {
 			t.Fatal(err)
 		}

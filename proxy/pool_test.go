@@ -27,7 +27,7 @@ func TestConnectionsAreKept(t *testing.T) {
 		return err == nil
 	}
 	peers := []*fakePeer{listen(t, echo), listen(t, echo)}
-	c := client(t, Options{Timeout: 10 * time.Second})
+	c := client(t, Options{Timeout: ample})
 	const callers, each = 8, 300
 	var wg sync.WaitGroup
 	for i := range callers {
@@ -67,7 +67,7 @@ func TestConnectionsAreKept(t *testing.T) {
 // answer.
 func TestIdleConnectionsAreSmall(t *testing.T) {
 	p := listen(t, says(answer(200, strings.Repeat("x", maxWhole))))
-	c := client(t, Options{Timeout: 10 * time.Second})
+	c := client(t, Options{Timeout: ample})
 	q := query(p)
 	q.Path = []byte("/db/" + strings.Repeat("k", 64<<10))
 	if _, err := fetch(c, q); err != nil {
@@ -82,7 +82,7 @@ func TestIdleConnectionsAreSmall(t *testing.T) {
 // A peer that has restarted is asked on a new connection, and is not blamed,
 // also if the end of the old one is only seen after the request was sent.
 func TestPeerRestarts(t *testing.T) {
-	o, l := quiet(Options{})
+	o, l := quiet(Options{Timeout: ample})
 	c := New(o)
 	defer c.Close()
 	p := listen(t, says(answer(200, "x")))

@@ -34,7 +34,7 @@ func TestRequest(t *testing.T) {
 		io.WriteString(c, answer(200, "x"))
 		c.Read(b)
 	}()
-	c := client(t, Options{})
+	c := client(t, Options{Timeout: ample})
 	q := &Query{Peers: []string{ln.Addr().String()}, Path: []byte("/db/a//../%2F+#\xff%"), Version: "v 1&é",
 		Fields: []Field{{"Range", []byte("bytes=0-1")}, {"Traceparent", []byte("00-1")}}}
 	if _, err := c.Fetch(context.Background(), q); err == nil || !strings.Contains(err.Error(), `from version "v1"`) {
@@ -86,7 +86,7 @@ func TestAnswers(t *testing.T) {
 				_, err := io.WriteString(c, test.raw)
 				return err == nil
 			})
-			c := client(t, Options{Timeout: 10e9})
+			c := client(t, Options{Timeout: ample})
 			q := query(p)
 			q.Head = test.head
 			if test.want.header == nil {
@@ -146,7 +146,7 @@ func TestUnusable(t *testing.T) {
 	}
 	for raw, want := range tests {
 		p := listen(t, says(raw))
-		c := client(t, Options{Timeout: 10e9})
+		c := client(t, Options{Timeout: ample})
 		_, err := fetch(c, query(p))
 		if !errors.Is(err, ErrNoPeers) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), p.addr) {
 			t.Errorf("%.100q: %v", raw, err)

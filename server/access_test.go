@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"sequins/auth"
 	"sequins/metrics"
@@ -235,7 +234,7 @@ func TestTokensBetweenNodes(t *testing.T) {
 	front := func(peer string) *running {
 		set := version.NewSet("db")
 		activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, Cluster: peersOnly{peers: []string{peer}}}))
-		p := proxy.New(proxy.Options{Timeout: 20 * time.Second, Metrics: new(metrics.Proxy), Logger: slog.New(slog.DiscardHandler)})
+		p := proxy.New(proxy.Options{Timeout: patience, Metrics: new(metrics.Proxy), Logger: slog.New(slog.DiscardHandler)})
 		tokens, _ := openTokens(t, tokensFile)
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{
 			Proxy: p, Tokens: tokens, Peers: func() []Peer { return []Peer{{Addr: peer}} },

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -103,7 +102,7 @@ func TestExplainElsewhere(t *testing.T) {
 	records := map[string]string{"k": "value", "large": noise(3, 3<<20)}
 	m := metrics.New()
 	holder := start(t, catalogOf(t, records), Options{Metrics: m.Server})
-	asker := startAsker(t, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	asker := startAsker(t, proxy.Options{Timeout: patience}, holder.addr)
 	for key, size := range map[string]int64{"k": 5, "large": 3 << 20, "absent": 0} {
 		got := explainOf(t, asker, "/db/"+key+"?explain")
 		if got.AnsweredBy != holder.addr || got.Found != (size > 0) || got.Size != size || got.Block != nil || got.Microseconds.Peers <= 0 {
@@ -116,7 +115,7 @@ func TestExplainElsewhere(t *testing.T) {
 			t.Errorf("%s: ETag %s", key, got.ETag)
 		}
 	}
-	asker = startAsker(t, proxy.Options{Timeout: 20 * time.Second}, "127.0.0.1:1")
+	asker = startAsker(t, proxy.Options{Timeout: patience}, "127.0.0.1:1")
 	got := explainOf(t, asker, "/db/k?explain")
 	if got.Status != 502 || got.AnsweredBy != "" || got.Found || !strings.Contains(got.Error, "no node that can be reached") {
 		t.Errorf("%+v", got)

@@ -63,7 +63,7 @@ func TestProxiedAnswersAreTheSame(t *testing.T) {
 	records := map[string]string{"a": "value", "empty": "", "64K": noise(1, 64<<10), "more": noise(2, 64<<10+1), "large": noise(3, 3<<20),
 		"a//../b%2F+#": "odd", "\xff\x00 ?": "odder"}
 	holder, accepted := startCounting(t, catalogOf(t, records), Options{})
-	asker := startAsker(t, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	asker := startAsker(t, proxy.Options{Timeout: patience}, holder.addr)
 	etag := holder.get(t, "/db/a").header.Get("Etag")
 	requests := [][]string{
 		{"GET", "/db/a"}, {"GET", "/db/empty"}, {"GET", "/db/64K"}, {"GET", "/db/more"}, {"GET", "/db/large"}, {"GET", "/db/absent"},
@@ -107,7 +107,7 @@ func TestNoConnectionPerRequest(t *testing.T) {
 		records[fmt.Sprint(i)] = strings.Repeat(fmt.Sprint(i, " "), i*i)
 	}
 	holder, accepted := startCounting(t, catalogOf(t, records), Options{})
-	asker := startAsker(t, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	asker := startAsker(t, proxy.Options{Timeout: patience}, holder.addr)
 	const clients, each = 8, 500
 	var wg sync.WaitGroup
 	for range clients {
@@ -152,7 +152,7 @@ func TestPeersThatCannotHelp(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { silent.Close() })
-	o := proxy.Options{Timeout: 20 * time.Second, StageTimeout: 20 * time.Millisecond}
+	o := proxy.Options{Timeout: patience, StageTimeout: 20 * time.Millisecond}
 	asker := startAsker(t, o, behind.addr, holder.addr, silent.Addr().String())
 	for range 20 {
 		if got := asker.get(t, "/db/k"); got.status != 200 || got.body != "new" {
@@ -173,7 +173,7 @@ func TestPeersThatCannotHelp(t *testing.T) {
 // that asks, and nothing on the other.
 func TestProxiedGetAllocations(t *testing.T) {
 	holder := start(t, catalogOf(t, map[string]string{"small": strings.Repeat("x", 100)}), Options{})
-	asker := startAsker(t, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	asker := startAsker(t, proxy.Options{Timeout: patience}, holder.addr)
 	for _, target := range []string{"/db/small", "/db/absent"} {
 		c := newClient(t, asker.addr, target)
 		if n := testing.AllocsPerRun(1000, func() { c.ask(t) }); n > 3 && !raceEnabled {
@@ -186,7 +186,7 @@ func TestProxiedGetAllocations(t *testing.T) {
 func BenchmarkProxiedGet(b *testing.B) {
 	records := map[string]string{"100": strings.Repeat("x", 100), "10000": strings.Repeat("x", 10000)}
 	holder := start(b, catalogOf(b, records), Options{Metrics: metrics.New().Server})
-	asker := startAsker(b, proxy.Options{Timeout: 20 * time.Second}, holder.addr)
+	asker := startAsker(b, proxy.Options{Timeout: patience}, holder.addr)
 	for _, key := range []string{"100", "10000", "absent"} {
 		b.Run(key, func(b *testing.B) {
 			c := newClient(b, asker.addr, "/db/"+key)

@@ -109,12 +109,15 @@ func TestKerberos(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			_, err := k.open(t, tt.change).Databases(t.Context())
+			_, err := k.open(t, func(o *hdfs.Options) {
+				o.RetryFor = time.Hour // as nothing of this passes, it is of no use
+				tt.change(o)
+			}).Databases(t.Context())
 			if !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%v is not fs.ErrPermission", err)
 			}
 			says(t, err, append(tt.says, "list "+k.url)...)
-			if took := time.Since(start); took > 8*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %v to find out", took)
 			}
 		})
