@@ -3,6 +3,9 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"net"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -203,5 +206,28 @@ func BenchmarkTracing(b *testing.B) {
 				ctx.Response.Reset()
 			}
 		})
+	}
+}
+
+// A request that came over TLS has a span that says so.
+func TestSpanOverTLS(t *testing.T) {
+	other := httptest.NewTLSServer(nil) // has a certificate, and a client that trusts it
+	other.Close()
+	tracer, ended := tracer()
+	tracer.SetSample(1)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startOn(t, tls.NewListener(ln, other.TLS), catalogOf(t, map[string]string{"a": "one"}), Options{Tracer: tracer})
+	client := other.Client()
+	defer client.CloseIdleConnections()
+	resp, err := client.Get("https://" + s.addr + "/db/a")
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	resp.Body.Close()
+	if got := attributesOf(ended.Ended()[0])["url.scheme"]; got != "https" {
+		t.Errorf("the scheme is %q", got)
 	}
 }
