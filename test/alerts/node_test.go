@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -272,21 +271,21 @@ func manyConnections(s *scene) {
 	n.WaitCurrent(s, s.name, "1")
 	s.watch(n)
 	s.quiet("SequinsDescriptors", at(n))
-	var open []net.Conn
+	var open []*process.Client
 	closeAll := func() {
-		for _, conn := range open {
-			conn.Close()
+		for _, c := range open {
+			c.Close()
 		}
 	}
 	s.Cleanup(closeAll)
-	// One after the other, as each is taken, for a few have to be left for who looks at it.
-	for s.value(n, "process_open_fds") <= 0.93*200 {
-		conn, err := net.Dial("tcp", n.Addr)
-		if err != nil {
-			s.Fatal(err)
+	// Each is taken before the next, and has been used, so that it may be idle for minutes. A few descriptors are left
+	// for who looks at it.
+	for range int(0.93*200 - s.value(n, "process_open_fds")) {
+		c := n.Client()
+		open = append(open, c)
+		if r, err := c.Get("/livez"); err != nil || r.Code != 200 {
+			s.Fatalf("connection %d: %v, %v", len(open), r, err)
 		}
-		open = append(open, conn)
-		n.WaitFor(s, "the connection is taken", func() bool { return s.value(n, "sequins_connections") >= float64(len(open)) })
 	}
 	s.fires("SequinsDescriptors", at(n))
 	s.leads("SequinsDescriptors", "clients open connections and do not close them (`sequins_connections`)", n.Metrics(s), fmt.Sprintf("\nsequins_connections %d\n", len(open)))

@@ -16,6 +16,7 @@ var className = regexp.MustCompile(`(?m)^public class (\w+) `)
 
 // The programs of the chapter on preparing data compile, run with the real Hadoop, and what they write is served.
 func TestJavaOfTheManual(t *testing.T) {
+	t.Parallel()
 	if err := harness.Build(); err != nil {
 		t.Fatal(err)
 	}

@@ -51,6 +51,7 @@ var hereDocument = regexp.MustCompile(`(?s)<<END\n.*?\nEND\n`)
 // Somebody has cloned the repository and types in what the README says: a node, and a cluster of three. Only addresses
 // and what lies in /tmp are others here. Each takes less than ten commands.
 func TestReadme(t *testing.T) {
+	t.Parallel()
 	java := harness.Start(t)
 	dir := clone(t)
 	ports := make([]string, 4)
@@ -104,6 +105,7 @@ func (o *output) String() string {
 
 // The first command of the README upgrades while it asks, and ends with ^C.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	const command = "go run ./cmd/sequins demo"
 	if !strings.Contains(readme(t), "\n    "+command+"\n") {
 		t.Fatalf("the README has no %s", command)

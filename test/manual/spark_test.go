@@ -21,6 +21,7 @@ var opened = []string{
 // The jobs of the chapter on preparing data run in Spark's own shell, as they stand there but for where they write to,
 // and what they write is served with the configuration that stands there, too.
 func TestSparkOfTheManual(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
 	var job, conf string
