@@ -89,7 +89,7 @@ $(GOLANGCI):
 tools:
 	@need=""; \
 	  for pair in gcc:build-essential ip:iproute2 javac:openjdk-17-jdk-headless mvn:maven \
-	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl systemd-analyze:systemd; do \
+	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
 	  if [ -n "$$need" ]; then \

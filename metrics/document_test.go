@@ -23,6 +23,7 @@ func everything(t *testing.T) *Metrics {
 	m.Load.Read("a", 1, 1)
 	m.Process.SetBuild("v1")
 	m.Process.SetStore(t.TempDir())
+	m.Process.SetCertificate(time.Now)
 	m.Cluster.SetState(func() ClusterState { return ClusterState{Nodes: 1} })
 	m.Server.SetState(func() State {
 		return State{DBs: []DB{{Name: "a", Version: "1", Versions: map[string]int{"ACTIVE": 1}, ActiveAt: time.Now()}}}

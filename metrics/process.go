@@ -17,6 +17,7 @@ type Process struct {
 	disk    atomic.Pointer[Disk] // nil: there is no store, or its disk cannot be looked at
 	good    atomic.Bool          // the last reading of the configuration
 	applied atomic.Int64         // when the configuration in use was read, in Unix milliseconds
+	expiry  atomic.Pointer[func() time.Time]
 }
 
 func newProcess() *Process {
@@ -59,6 +60,10 @@ func inBytes(blocks, size float64) int64 {
 	return int64(max(0, min(blocks*size, 1<<62)))
 }
 
+// SetCertificate gives the function that a scrape asks until when this node's
+// certificate is good.
+func (p *Process) SetCertificate(expiry func() time.Time) { p.expiry.Store(&expiry) }
+
 // Configured says that the configuration has been read, now, and whether it was
 // good and is in use.
 func (p *Process) Configured(good bool) {
@@ -75,6 +80,8 @@ var (
 		"1 if the configuration was good when it was last read, else 0, and the one before it is in use.", nil, nil)
 	descConfigApplied = prometheus.NewDesc("sequins_config_last_reload_success_timestamp_seconds",
 		"When the configuration that is in use was read, in Unix time.", nil, nil)
+	descExpiry = prometheus.NewDesc("sequins_certificate_expiry_timestamp_seconds",
+		"Until when the certificate of [tls] is good, in Unix time.", nil, nil)
 	descStoreSize = prometheus.NewDesc("sequins_store_size_bytes",
 		"Size of the file system that the local store is on.", nil, nil)
 	descStoreFree = prometheus.NewDesc("sequins_store_free_bytes",
@@ -83,7 +90,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (p *Process) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descBuild, descConfigGood, descConfigApplied, descStoreSize, descStoreFree} {
+	for _, d := range []*prometheus.Desc{descBuild, descConfigGood, descConfigApplied, descExpiry, descStoreSize, descStoreFree} {
 		ch <- d
 	}
 }
@@ -100,6 +107,9 @@ func (p *Process) Collect(ch chan<- prometheus.Metric) {
 	}
 	emit(ch, descConfigGood, good)
 	emit(ch, descConfigApplied, float64(p.applied.Load())/1e3)
+	if expiry := p.expiry.Load(); expiry != nil {
+		emit(ch, descExpiry, unixTime((*expiry)()))
+	}
 	if disk := p.Disk(); disk != nil {
 		emit(ch, descStoreSize, float64(disk.Size))
 		emit(ch, descStoreFree, float64(disk.Free))

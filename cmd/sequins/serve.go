@@ -215,6 +215,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	}
 	if keys != nil {
 		o.Listener = tls.NewListener(o.Listener, keys.server())
+		o.Metrics.Process.SetCertificate(keys.expiry)
 	}
 	tokens, err := openTokens(c.Auth, log)
 	if err != nil {

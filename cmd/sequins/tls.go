@@ -135,6 +135,9 @@ func (k *keyring) now() loadedKeys {
 	return k.loaded
 }
 
+// expiry is until when this node's own certificate is good.
+func (k *keyring) expiry() time.Time { return k.now().own.Leaf.NotAfter }
+
 // server is how clients are spoken to.
 func (k *keyring) server() *tls.Config {
 	return &tls.Config{

@@ -44,6 +44,7 @@ var faults = []fault{
 	{"flipped", damagedBlock, []string{"SequinsChecksumFailures"}},
 	{"unreadable", unreadableBlock, []string{"SequinsErrors"}},
 	{"reload", badConfiguration, []string{"SequinsReloadFailed"}},
+	{"certificate", oldCertificate, []string{"SequinsCertificateExpires"}},
 	{"descriptors", manyConnections, []string{"SequinsDescriptors"}},
 }
 
@@ -71,7 +72,7 @@ func TestEveryAlertHasAFault(t *testing.T) {
 			t.Errorf("the section on %s does not say what to look at: %q", m[1], s)
 		}
 	}
-	if len(names) < 18 {
+	if len(names) < 19 {
 		t.Errorf("%d alerts", len(names))
 	}
 }

@@ -60,10 +60,6 @@ func damagedFile(s *scene) {
 // sourceHangs: in the middle of a load, S3 says nothing any more.
 func sourceHangs(s *scene) {
 	g := gateway.Start(s)
-	c := s.config("max_download_bandwidth_mb_per_second = 1")
-	c.Source = "s3://" + gateway.Bucket
-	c.Sections = fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\naccess_key_id = %q\nsecret_access_key = %q\n",
-		gateway.Region, g.Endpoint(), gateway.AccessKey, gateway.SecretKey)
 	noise := rand.New(rand.NewPCG(1, 1))
 	file := filepath.Join(s.dir, "part-r-00000")
 	s.writeFile(file, func(int) string {
@@ -76,6 +72,10 @@ func sourceHangs(s *scene) {
 	if err := g.PutFile(s.Context(), s.name+"/1/part-r-00000", file); err != nil {
 		s.Fatal(err)
 	}
+	c := s.config("max_download_bandwidth_mb_per_second = 1")
+	c.Source = "s3://" + gateway.Bucket
+	c.Sections = fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\naccess_key_id = %q\nsecret_access_key = %q\n",
+		gateway.Region, g.Endpoint(), gateway.AccessKey, gateway.SecretKey)
 	n := process.Start(s, c)
 	s.watch(n)
 	read := func() float64 { return s.value(n, `sequins_load_bytes_total{db="stuck"}`) }

@@ -35,8 +35,8 @@ func commands(text string) (found []string) {
 
 // ofTheSystem are commands of the machine that sequins runs on, which no test runs: they need an installed service, a
 // disk of its own, or are about to install something. What sequins has to do with them is tested: the unit by test/packaging,
-// what is in the log by test/alerts.
-var ofTheSystem = regexp.MustCompile(`^(systemctl|journalctl|iostat|smartctl|apt) |^cat /sys/`)
+// what is in the log, and openssl, by test/alerts.
+var ofTheSystem = regexp.MustCompile(`^(systemctl|journalctl|iostat|smartctl|apt|openssl) |^cat /sys/`)
 
 // Every command of the manual is run here; or it is one that takes long, of the tests or benchmarks themselves,
 // and it is there what it names; or it is one of the system.
