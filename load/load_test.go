@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -218,6 +219,35 @@ func TestProgress(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("progress (-want +got):\n%s", diff)
 		}
+	}
+}
+
+// The progress of a file with few, large values is heard of on the way, too: what has been read of it and not been told
+// of is bounded.
+func TestProgressOfLargeValues(t *testing.T) {
+	const value = 256 << 10
+	var records []rec
+	for _, k := range keys(64) {
+		records = append(records, rec{key: k, value: strings.Repeat(k[:1], value)})
+	}
+	w := newWorld(t)
+	w.put("part-r-00000", sequenceFile(t, records, sequencefile.WriterOptions{}))
+	plan := check(New(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1"))(t)
+	p := new(Progress)
+	var read, behind int64
+	src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser {
+		return body{ReadCloser: f, read: func(b []byte) (int, error) {
+			behind = max(behind, read-p.Snapshot().BytesDone)
+			n, err := f.Read(b)
+			read += int64(n)
+			return n, err
+		}}
+	}}
+	if err := New(src, w.store, nil, Options{}).Load(t.Context(), plan, all(plan), p); err != nil {
+		t.Fatal(err)
+	}
+	if most := int64(reportBytes + 4*value); read < 64*value || behind > most {
+		t.Errorf("of %d bytes, up to %d had been read and not told of; want at most %d", read, behind, most)
 	}
 }
 
