@@ -53,7 +53,9 @@ func TestTracing(t *testing.T) {
 		want += 2 * (2*len(nodes) - 1)
 	}
 	process.Eventually(t, fmt.Sprintf("%d spans of keys have come", want), func() bool {
-		others := func(s collector.Span) bool { return s.Kind == "internal" || s.Kind == "server" && s.Attributes["http.route"] != route }
+		others := func(s collector.Span) bool {
+			return s.Kind == "internal" || s.Kind == "server" && s.Attributes["http.route"] != route
+		}
 		return len(slices.DeleteFunc(sink.Spans(), others)) >= want
 	})
 	traces := map[string][]collector.Span{}
