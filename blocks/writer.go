@@ -117,7 +117,15 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 		return fmt.Errorf("record with a key of %d and a value of %d bytes: %w", len(key), len(value), ErrTooLarge)
 	}
 	hash := xxhash.Sum64(key)
-	if err := b.addKey(key, hash, replace); err != nil {
+	first := b.props.Records == 0
+	if first {
+		b.props.FirstKey = bytes.Clone(key)
+	}
+	if first || bytes.Compare(b.lastKey(), key) < 0 {
+		if err := b.filter.add(hash); err != nil {
+			return fmt.Errorf("filter: %w", err)
+		}
+	} else if err := b.takeBack(key, replace); err != nil {
 		return err
 	}
 	size := recordSize(len(key), len(value))
@@ -142,28 +150,14 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 	return nil
 }
 
-// addKey checks that key follows the last one, or takes that one's record back, and tells the filter
-// of a new one.
-func (b *Writer) addKey(key []byte, hash uint64, replace bool) error {
-	if b.props.Records == 0 {
-		b.props.FirstKey = bytes.Clone(key)
-	} else if c := bytes.Compare(b.lastKey(), key); c >= 0 {
-		if c > 0 || !replace || b.page.empty() {
-			return fmt.Errorf("%w: %q follows %q", ErrOrder, clip(key), clip(b.lastKey()))
-		}
-		b.takeBack()
-		return nil
+// takeBack makes room for a record with the last one's key, if that may be and it is still in the page.
+func (b *Writer) takeBack(key []byte, replace bool) error {
+	if !replace || b.page.empty() || !bytes.Equal(b.lastKey(), key) {
+		return fmt.Errorf("%w: %q follows %q", ErrOrder, clip(key), clip(b.lastKey()))
 	}
-	if err := b.filter.add(hash); err != nil {
-		return fmt.Errorf("filter: %w", err)
-	}
-	return nil
-}
-
-// takeBack removes the last record from the page, which has one.
-func (b *Writer) takeBack() {
 	b.props.Records--
 	b.props.RawBytes -= int64(b.page.dropLast())
+	return nil
 }
 
 // lastKey is that of the block so far, of which there is one, until the next is added.

@@ -38,8 +38,8 @@
 //
 // Loading must not be felt by those who are being served meanwhile. All the
 // goroutines of a load are locked to threads of the lowest priority, which end
-// with them. This works only if the process runs with GOMAXPROCS of 2 or more,
-// even on one CPU: the Go scheduler knows nothing of priorities, the kernel
-// does, and it must have a second thread to choose. Bandwidth and Throttle in
+// with them. This works only if the process runs with a GOMAXPROCS well above
+// Options.Workers: the Go scheduler knows nothing of priorities, the kernel
+// does, and it must have a thread that serves to choose. Bandwidth and Throttle in
 // Options bound what a load takes further.
 package load

@@ -40,7 +40,7 @@ func threads(t *testing.T) map[int]int {
 // Files are read on threads of the lowest priority, and when the load is done
 // no other goroutine can come to run on one of them.
 func TestPriority(t *testing.T) {
-	if nice(t, os.Getpid()) == lowestPriority {
+	if nice(t, unix.Gettid()) == lowestPriority { // loading threads never come to run this
 		t.Fatal("everything here has the lowest priority: run this without nice 19")
 	}
 	w := newWorld(t)

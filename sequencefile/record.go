@@ -25,7 +25,14 @@ func (r *Reader) scanRecord() bool {
 	b = b[recordHead : recordHead+length]
 	r.offset = r.in.offset()
 	r.in.pos += recordHead + length
-	return r.setRecord(b[:keyLength], b[keyLength:])
+	value := b[keyLength:]
+	if r.header.Compression == Record {
+		var ok bool
+		if value, ok = r.decompress(value); !ok {
+			return false
+		}
+	}
+	return r.unwrap(b[:keyLength], value)
 }
 
 // scanRecordSlowly does the work of scanRecord where more of the file has to be read, at sync entries, at the end of
@@ -57,16 +64,13 @@ func (r *Reader) scanRecordSlowly() bool {
 	}
 }
 
-// setRecord sets Key and Value from what stands in the file.
-func (r *Reader) setRecord(key, value []byte) bool {
-	if r.header.Compression == Record {
-		decompressed, err := r.columns[0].all(value)
-		if err != nil {
-			return r.fail(r.corrupt(r.offset, fmt.Sprintf("value of %d bytes: %v", len(value), err)))
-		}
-		value = decompressed
+// decompress returns a value that is compressed by itself.
+func (r *Reader) decompress(value []byte) ([]byte, bool) {
+	decompressed, err := r.columns[0].all(value)
+	if err != nil {
+		return nil, r.fail(r.corrupt(r.offset, fmt.Sprintf("value of %d bytes: %v", len(value), err)))
 	}
-	return r.unwrap(key, value)
+	return decompressed, true
 }
 
 // unwrap sets Key and Value from their serialised forms.

@@ -266,13 +266,14 @@ func listen(key, address string, opened *closers) (net.Listener, error) {
 	return ln, nil
 }
 
-// enoughProcs lets the kernel run requests before loads, whose threads have the lowest priority: it can
-// choose only where there is more than one thread at a time that runs Go.
-func enoughProcs() {
-	if runtime.GOMAXPROCS(0) < 2 {
-		runtime.GOMAXPROCS(2)
-	}
-}
+// cpus is how many processors Go has found that this process may use.
+var cpus = runtime.GOMAXPROCS(0)
+
+// enoughProcs lets the kernel run requests before loads, whose threads have the lowest priority. It can choose
+// only among goroutines that the Go scheduler runs, which knows nothing of priorities: if as many load as it runs
+// at a time, a request waits for the 10 ms after which one of them is interrupted. A load has a goroutine for each
+// processor, and a few more where it merges what it has sorted, but most of those wait.
+func enoughProcs() { runtime.GOMAXPROCS(2*cpus + 4) }
 
 // reloadable is the part of the configuration that a running node can take over.
 func reloadable(c config.Config) node.Reloadable {
@@ -296,6 +297,7 @@ func loadOptions(c *config.Config, db string) load.Options {
 		compression = blocks.Snappy
 	}
 	return load.Options{
+		Workers:        cpus,
 		Memory:         int64(c.Load.Memory),
 		Compression:    compression,
 		BlockSize:      d.BlockSize,
