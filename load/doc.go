@@ -38,8 +38,8 @@
 //
 // Loading must not be felt by those who are being served meanwhile. All the
 // goroutines of a load are locked to threads of the lowest priority, which end
-// with them. This works only if the process runs with a GOMAXPROCS well above
-// Options.Workers: the Go scheduler knows nothing of priorities, the kernel
-// does, and it must have a thread that serves to choose. Bandwidth and Throttle in
+// with them; and while there are loads, GOMAXPROCS is raised well above
+// Options.Workers, so that the kernel, which knows of priorities, has a thread
+// that serves to choose (procs.go). Bandwidth and Throttle in
 // Options bound what a load takes further.
 package load

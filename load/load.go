@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -60,7 +59,7 @@ type Options struct {
 	Fields Fields
 
 	// Workers is how many partitions, or groups of files, are worked on at a
-	// time. 0 is GOMAXPROCS.
+	// time. 0 is GOMAXPROCS, as it is while nothing loads.
 	Workers int
 }
 
@@ -68,7 +67,7 @@ func (o Options) workers() int {
 	if o.Workers > 0 {
 		return o.Workers
 	}
-	return runtime.GOMAXPROCS(0)
+	return processors()
 }
 
 // A Loader plans and loads versions. Its methods may be called by several
@@ -106,6 +105,7 @@ type job struct {
 // file and the offset, and wrap what they were caused by: ErrCorrupt of the
 // input format, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, ctx's own.
 func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) (err error) {
+	defer moreProcs()()
 	ended := l.metrics.Begin(plan.DB)
 	defer func() {
 		if err != nil {

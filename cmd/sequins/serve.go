@@ -10,7 +10,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -156,7 +155,6 @@ func (s *serving) run(ctx context.Context) error {
 
 // open acquires what a node needs, in the order in which it is cheapest to find out that it cannot be had.
 func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, err error) {
-	enoughProcs()
 	o := node.Options{
 		SourceName:       c.Source,
 		MaxParallelLoads: c.MaxParallelLoads,
@@ -266,15 +264,6 @@ func listen(key, address string, opened *closers) (net.Listener, error) {
 	return ln, nil
 }
 
-// cpus is how many processors Go has found that this process may use.
-var cpus = runtime.GOMAXPROCS(0)
-
-// enoughProcs lets the kernel run requests before loads, whose threads have the lowest priority. It can choose
-// only among goroutines that the Go scheduler runs, which knows nothing of priorities: if as many load as it runs
-// at a time, a request waits for the 10 ms after which one of them is interrupted. A load has a goroutine for each
-// processor, and a few more where it merges what it has sorted, but most of those wait.
-func enoughProcs() { runtime.GOMAXPROCS(2*cpus + 4) }
-
 // reloadable is the part of the configuration that a running node can take over.
 func reloadable(c config.Config) node.Reloadable {
 	return node.Reloadable{
@@ -297,7 +286,6 @@ func loadOptions(c *config.Config, db string) load.Options {
 		compression = blocks.Snappy
 	}
 	return load.Options{
-		Workers:        cpus,
 		Memory:         int64(c.Load.Memory),
 		Compression:    compression,
 		BlockSize:      d.BlockSize,

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -255,15 +254,5 @@ func TestConfigurationAgreesWithWhatItIsFor(t *testing.T) {
 	}
 	if other.Compression != blocks.Snappy || other.BlockSize != 4096 || other.RequireSuccess || other.AllowEmpty || other.Partitioner != "auto" {
 		t.Errorf("options of any other database: %+v", other)
-	}
-}
-
-// However much a load does at a time, requests find a processor of Go's that is free, even on one CPU.
-func TestLoadsLeaveProcs(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	enoughProcs()
-	c := config.Default()
-	if loads, all := loadOptions(&c, "db").Workers, runtime.GOMAXPROCS(0); loads < 1 || all < 2*loads+2 {
-		t.Errorf("loads have %d goroutines at a time of %d that can run", loads, all)
 	}
 }
