@@ -21,7 +21,7 @@ var (
 // unknownIn returns the metrics of an expression that a scrape would not find.
 func unknownIn(expr string, known []string) (unknown []string) {
 	for _, name := range append(metricName.FindAllString(expr, -1), foreignName.FindAllString(expr, -1)...) {
-		base := strings.TrimSuffix(name, "_bucket")
+		base := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
 		if !slices.Contains(known, name) && !slices.Contains(known, base) {
 			unknown = append(unknown, name)
 		}

@@ -87,6 +87,8 @@ func (l *Load) Begin(db string) func(error) {
 	}
 	start := time.Now()
 	l.running.WithLabelValues(db).Inc()
+	l.failures.WithLabelValues(db) // both from 0 on, so that the first one is an increase
+	l.seconds.WithLabelValues(db)
 	return func(err error) {
 		l.running.WithLabelValues(db).Dec()
 		l.statsd.files(db, 0)
