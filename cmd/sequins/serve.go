@@ -189,50 +189,56 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	if o.Listener, err = listen("bind", c.Bind, &opened); err != nil {
 		return nil, err
 	}
+	s = &serving{address: o.Listener.Addr().String(), metrics: o.Metrics}
 	if c.Debug.Bind != "" {
 		if o.DebugListener, err = listen("debug.bind", c.Debug.Bind, &opened); err != nil {
 			return nil, err
 		}
 	}
-	var requests *requestLog
 	if c.Debug.RequestLogEnable {
-		if requests, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
+		if s.requestLog, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
 			return nil, err
 		}
-		given = append(given, requests)
-		o.Server.RequestLog = requests
+		given = append(given, s.requestLog)
+		o.Server.RequestLog = s.requestLog
 	}
 	if o.Store, err = blocks.OpenStore(c.LocalStore); err != nil {
 		return nil, fmt.Errorf("local_store: %w", err)
 	}
 	opened = append(opened, o.Store)
 	o.Metrics.Process.SetStore(c.LocalStore)
-	keys, err := openKeyring(c.TLS, log)
-	if err != nil {
+	if err := s.guard(&c, &o); err != nil {
 		return nil, err
 	}
-	if keys != nil {
-		o.Listener = tls.NewListener(o.Listener, keys.server())
-		o.Metrics.Process.SetCertificate(keys.expiry)
-	}
-	tokens, err := openTokens(c.Auth, log)
-	if err != nil {
-		return nil, err
-	}
-	if tokens != nil {
-		o.Server.Tokens = tokens.tokens
-	}
-	if err := joinCluster(&c, keys, &o, &given); err != nil {
+	if err := joinCluster(&c, s.keys, &o, &given); err != nil {
 		return nil, err
 	}
 	if err := openTracer(ctx, &c, &o, &given); err != nil {
 		return nil, err
 	}
-	n, err := node.New(o)
-	if err != nil {
+	if s.node, err = node.New(o); err != nil {
 		return nil, err
 	}
-	return &serving{node: n, address: o.Listener.Addr().String(), given: given, keys: keys, tokens: tokens, requestLog: requests, metrics: o.Metrics}, nil
+	s.given = given
+	return s, nil
+}
+
+// guard has what clients send and get encrypted, and asks them for tokens, as far as the configuration says so.
+func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
+	if s.keys, err = openKeyring(c.TLS, o.Logger); err != nil {
+		return err
+	}
+	if s.keys != nil {
+		o.Listener = tls.NewListener(o.Listener, s.keys.server())
+		o.Metrics.Process.SetCertificate(s.keys.expiry)
+	}
+	if s.tokens, err = openTokens(c.Auth, o.Logger); err != nil {
+		return err
+	}
+	if s.tokens != nil {
+		o.Server.Tokens = s.tokens.tokens
+	}
+	return nil
 }
 
 // closers close what has been opened when not everything could be.
