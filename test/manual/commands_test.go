@@ -119,7 +119,7 @@ func runIt(t *testing.T, n *process.Node, command string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), process.Deadline)
 	defer cancel()
-	var out output
+	var out process.Output
 	bin := t.TempDir()
 	if err := os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package manual
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -85,24 +83,6 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// output is what a running command prints.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
 // The first command of the README upgrades while it asks, and ends with ^C.
 func TestDemo(t *testing.T) {
 	t.Parallel()
@@ -110,7 +90,7 @@ func TestDemo(t *testing.T) {
 	if !strings.Contains(readme(t), "\n    "+command+"\n") {
 		t.Fatalf("the README has no %s", command)
 	}
-	var out output
+	var out process.Output
 	cmd := exec.Command("bash", "-c", command+" --pause 10ms")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = clone(t), &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -115,24 +115,26 @@ type Node struct {
 	header      string // Config.Header
 	Conf        string // path of its configuration
 	cmd         *exec.Cmd
-	log         logBuffer
+	log         Output
 	done        chan struct{}
 	err         error
 }
 
-// logBuffer keeps what the process prints.
-type logBuffer struct {
+// Output keeps what a process prints, and can be read meanwhile. The zero value is ready.
+type Output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (l *logBuffer) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (l *Output) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-func (l *logBuffer) String() string {
+// String is what has been printed so far.
+func (l *Output) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
