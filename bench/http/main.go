@@ -160,19 +160,11 @@ func (r *run) makeRequests(n int) {
 	}
 }
 
-// Columns.
-const (
-	perSecond = "requests/s"
-	cpuTime   = "CPU µs/request"
-	half      = "p50 µs"
-	most      = "p99 µs"
-)
-
 func (r *run) measure() error {
 	for _, hit := range []bool{true, false} {
 		for _, conns := range []int{1, 16, 64} {
 			title := fmt.Sprintf("GET, %s, %d connections, %d records", map[bool]string{true: "hits", false: "misses"}[hit], conns, r.spec.Records)
-			t := table.New(title, reference).Column(perSecond, "%.0f", true).Column(cpuTime, "%.2f", true).Column(half, "%.0f", false).Column(most, "%.0f", false)
+			t := table.New(title, reference).Column(wire.PerSecond, "%.0f", true).Column(wire.CPUTime, "%.2f", true).Column(wire.Half, "%.0f", false).Column(wire.Most, "%.0f", false)
 			var servers []*server
 			for _, s := range r.servers {
 				if hit || !s.constant {
@@ -194,14 +186,14 @@ func (r *run) measure() error {
 func (r *run) check(t *table.Table, conns int) {
 	c := &r.env.Checks
 	of := fmt.Sprintf(", %d connections", conns)
-	c.AtMost("CPU of ours / fasthttp with a constant"+of, t.Ratio(reference, "fasthttp, constant", cpuTime), 1.25)
-	c.AtLeast("requests/s of ours / nginx with a file"+of, t.Ratio(reference, "nginx file", perSecond), 1)
-	c.AtLeast("requests/s of ours / net/http with the same lookup"+of, t.Ratio(reference, "net/http, same lookup", perSecond), 1.5)
+	c.AtMost("CPU of ours / fasthttp with a constant"+of, t.Ratio(reference, "fasthttp, constant", wire.CPUTime), 1.25)
+	c.AtLeast("requests/s of ours / nginx with a file"+of, t.Ratio(reference, "nginx file", wire.PerSecond), 1)
+	c.AtLeast("requests/s of ours / net/http with the same lookup"+of, t.Ratio(reference, "net/http, same lookup", wire.PerSecond), 1.5)
 }
 
 // turn asks one server over some connections for a while.
 func (r *run) turn(t *table.Table, s *server, conns int, hit bool) error {
-	l := wire.Load{Addr: s.daemon.Addr, Conns: conns, Requests: s.absent, Parse: s.parse, Duration: time.Duration(*seconds * float64(time.Second)), Check: absent}
+	l := wire.Load{Addr: s.daemon.Addr, Conns: conns, Requests: s.absent, Parse: s.parse, Duration: time.Duration(*seconds * float64(time.Second)), Check: wire.Absent}
 	if hit {
 		l.Requests, l.Check = s.present, r.present(s)
 	}
@@ -209,11 +201,7 @@ func (r *run) turn(t *table.Table, s *server, conns int, hit bool) error {
 	if err != nil {
 		return err
 	}
-	n := float64(result.Times.Count())
-	t.Add(s.name, perSecond, n/result.Took.Seconds())
-	t.Add(s.name, cpuTime, float64(used.Nanoseconds())/1e3/n)
-	t.Add(s.name, half, float64(result.Times.Quantile(0.5).Nanoseconds())/1e3)
-	t.Add(s.name, most, float64(result.Times.Quantile(0.99).Nanoseconds())/1e3)
+	wire.Enter(t, s.name, result, used)
 	return nil
 }
 
@@ -223,28 +211,15 @@ func (r *run) profile(name string) error {
 	return wire.Profile(wire.Load{Addr: s.daemon.Addr, Conns: 64, Requests: s.present, Parse: s.parse, Check: r.present(s)}, r.debug, name)
 }
 
-func absent(_ int, reply wire.Reply) error {
-	if reply.Found {
-		return errors.New("found")
-	}
-	return nil
-}
-
 // present checks that a value is there, and for one in 64 that it is the right one.
 func (r *run) present(s *server) func(int, wire.Reply) error {
+	if !s.constant {
+		return wire.Present(r.spec, r.ids)
+	}
 	return func(i int, reply wire.Reply) error {
-		if !reply.Found || len(reply.Body) != r.spec.ValueSize {
-			return fmt.Errorf("found %v, %d bytes", reply.Found, len(reply.Body))
+		if !reply.Found || len(reply.Body) != len(constantBody) || i%64 == 0 && !bytes.Equal(reply.Body, constantBody) {
+			return fmt.Errorf("found %v, %d bytes that are not the constant", reply.Found, len(reply.Body))
 		}
-		if i%64 != 0 {
-			return nil
-		}
-		if s.constant {
-			if !bytes.Equal(reply.Body, constantBody) {
-				return errors.New("not the constant")
-			}
-			return nil
-		}
-		return r.spec.Verify(r.ids[i], reply.Body, true, nil)
+		return nil
 	}
 }

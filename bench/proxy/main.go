@@ -135,14 +135,8 @@ func (r *run) stop() {
 	}
 }
 
-// Columns.
-const (
-	perSecond = "requests/s"
-	cpuTime   = "CPU µs/request, both nodes"
-	half      = "p50 µs"
-	most      = "p99 µs"
-	opened    = "connections opened"
-)
+// opened is a column.
+const opened = "connections opened"
 
 func (r *run) measure() error {
 	c := &r.env.Checks
@@ -150,16 +144,16 @@ func (r *run) measure() error {
 	for _, hit := range []bool{true, false} {
 		for _, conns := range []int{1, 16, 64} {
 			of := fmt.Sprintf("%s, %d connections", map[bool]string{true: "hits", false: "misses"}[hit], conns)
-			t := table.New("GET, "+of+", "+r.spec.String(), local).Column(perSecond, "%.0f", true).Column(cpuTime, "%.2f", true).
-				Column(half, "%.0f", true).Column(most, "%.0f", true).Column(opened, "%.0f", false)
+			t := table.New("GET, "+of+", "+r.spec.String()+", CPU of both nodes", local).Column(wire.PerSecond, "%.0f", true).Column(wire.CPUTime, "%.2f", true).
+				Column(wire.Half, "%.0f", true).Column(wire.Most, "%.0f", true).Column(opened, "%.0f", false)
 			if err := r.turn(table.New("", ""), contenders[1], conns, hit); err != nil { // opens the connections
 				return err
 			}
 			if err := table.Rounds(r.env.Rounds, contenders, func(_ int, s contender) error { return r.turn(t, s, conns, hit) }); err != nil {
 				return err
 			}
-			c.AtMost("CPU of proxied / local, "+of, t.Ratio(proxied, local, cpuTime), 3)
-			c.AtMost("p50 of proxied / local, "+of, t.Ratio(proxied, local, half), 3)
+			c.AtMost("CPU of proxied / local, "+of, t.Ratio(proxied, local, wire.CPUTime), 3)
+			c.AtMost("p50 of proxied / local, "+of, t.Ratio(proxied, local, wire.Half), 3)
 			c.Zero("connections opened in a turn, "+of, t.Median(proxied, opened))
 			r.env.Print(t)
 		}
@@ -169,9 +163,9 @@ func (r *run) measure() error {
 
 // turn asks one node over some connections for a while.
 func (r *run) turn(t *table.Table, s contender, conns int, hit bool) error {
-	l := wire.Load{Addr: s.addr, Conns: conns, Requests: r.absent, Parse: wire.HTTP, Check: check(false), Duration: time.Duration(*seconds * float64(time.Second))}
+	l := wire.Load{Addr: s.addr, Conns: conns, Requests: r.absent, Parse: wire.HTTP, Check: wire.Absent, Duration: time.Duration(*seconds * float64(time.Second))}
 	if hit {
-		l.Requests, l.Check = r.present, r.check
+		l.Requests, l.Check = r.present, wire.Present(r.spec, r.ids)
 	}
 	before, err := r.opened()
 	if err != nil {
@@ -185,11 +179,7 @@ func (r *run) turn(t *table.Table, s contender, conns int, hit bool) error {
 	if err != nil {
 		return err
 	}
-	n := float64(result.Times.Count())
-	t.Add(s.name, perSecond, n/result.Took.Seconds())
-	t.Add(s.name, cpuTime, float64(used.Nanoseconds())/1e3/n)
-	t.Add(s.name, half, float64(result.Times.Quantile(0.5).Nanoseconds())/1e3)
-	t.Add(s.name, most, float64(result.Times.Quantile(0.99).Nanoseconds())/1e3)
+	wire.Enter(t, s.name, result, used)
 	t.Add(s.name, opened, after-before)
 	return nil
 }
@@ -221,27 +211,7 @@ func (r *run) opened() (float64, error) {
 	return strconv.ParseFloat(string(m[1]), 64)
 }
 
-func check(found bool) func(int, wire.Reply) error {
-	return func(_ int, reply wire.Reply) error {
-		if reply.Found != found {
-			return fmt.Errorf("found %v", reply.Found)
-		}
-		return nil
-	}
-}
-
-// check wants the very value for one answer in 64, and one of its length for the others.
-func (r *run) check(i int, reply wire.Reply) error {
-	if !reply.Found || len(reply.Body) != r.spec.ValueSize {
-		return fmt.Errorf("found %v, %d bytes", reply.Found, len(reply.Body))
-	}
-	if i%64 != 0 {
-		return nil
-	}
-	return r.spec.Verify(r.ids[i], reply.Body, true, nil)
-}
-
 // profile has the asker profile itself while 16 connections ask it.
 func (r *run) profile(name string) error {
-	return wire.Profile(wire.Load{Addr: r.asker.Addr, Conns: 16, Requests: r.present, Parse: wire.HTTP, Check: r.check}, r.debug, name)
+	return wire.Profile(wire.Load{Addr: r.asker.Addr, Conns: 16, Requests: r.present, Parse: wire.HTTP, Check: wire.Present(r.spec, r.ids)}, r.debug, name)
 }

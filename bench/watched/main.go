@@ -124,25 +124,17 @@ func (r *run) stop() {
 	}
 }
 
-// Columns.
-const (
-	perSecond = "requests/s"
-	cpuTime   = "CPU µs/request"
-	half      = "p50 µs"
-	most      = "p99 µs"
-)
-
 func (r *run) measure() error {
 	t := table.New(fmt.Sprintf("GET, hits, 64 connections, %v; %d browsers, a scrape every %v, %v traced", r.spec, *browsers, *scrape, *sample), alone).
-		Column(perSecond, "%.0f", true).Column(cpuTime, "%.2f", true).Column(half, "%.0f", true).Column(most, "%.0f", true)
+		Column(wire.PerSecond, "%.0f", true).Column(wire.CPUTime, "%.2f", true).Column(wire.Half, "%.0f", true).Column(wire.Most, "%.0f", true)
 	if err := table.Rounds(r.env.Rounds, r.nodes, func(_ int, n *node) error { return r.turn(t, n) }); err != nil {
 		return err
 	}
 	if *sample > 0 && r.spans.Load() == 0 {
 		return errors.New("no span has come to the collector")
 	}
-	r.env.Checks.AtLeast("requests/s of watched / alone", t.Ratio(watched, alone, perSecond), 0.97)
-	r.env.Checks.AtMost("CPU a request of watched / alone", t.Ratio(watched, alone, cpuTime), 1.03)
+	r.env.Checks.AtLeast("requests/s of watched / alone", t.Ratio(watched, alone, wire.PerSecond), 0.97)
+	r.env.Checks.AtMost("CPU a request of watched / alone", t.Ratio(watched, alone, wire.CPUTime), 1.03)
 	r.env.Print(t)
 	return nil
 }
@@ -165,7 +157,7 @@ func (r *run) turn(t *table.Table, n *node) (err error) {
 			look(pagePeriod, "http://"+n.daemon.Addr+"/")
 		}
 	}
-	l := wire.Load{Addr: n.daemon.Addr, Conns: 64, Requests: r.requests, Parse: wire.HTTP, Check: r.check, Duration: time.Duration(*seconds * float64(time.Second))}
+	l := wire.Load{Addr: n.daemon.Addr, Conns: 64, Requests: r.requests, Parse: wire.HTTP, Check: wire.Present(r.spec, r.ids), Duration: time.Duration(*seconds * float64(time.Second))}
 	result, used, err := wire.Measure(l, n.daemon.CPU)
 	cancel()
 	watching.Wait()
@@ -175,11 +167,7 @@ func (r *run) turn(t *table.Table, n *node) (err error) {
 	if e := failed.Load(); e != nil {
 		return *e
 	}
-	all := float64(result.Times.Count())
-	t.Add(n.name, perSecond, all/result.Took.Seconds())
-	t.Add(n.name, cpuTime, float64(used.Nanoseconds())/1e3/all)
-	t.Add(n.name, half, float64(result.Times.Quantile(0.5).Nanoseconds())/1e3)
-	t.Add(n.name, most, float64(result.Times.Quantile(0.99).Nanoseconds())/1e3)
+	wire.Enter(t, n.name, result, used)
 	return nil
 }
 
@@ -216,15 +204,4 @@ func fetch(ctx context.Context, transport *http.Transport, url string) error {
 		return fmt.Errorf("%s: %s, %d bytes, %w", url, resp.Status, n, err)
 	}
 	return nil
-}
-
-// check holds one answer in 64 to the record, and all to its length.
-func (r *run) check(i int, reply wire.Reply) error {
-	if !reply.Found || len(reply.Body) != r.spec.ValueSize {
-		return fmt.Errorf("found %v, %d bytes", reply.Found, len(reply.Body))
-	}
-	if i%64 != 0 {
-		return nil
-	}
-	return r.spec.Verify(r.ids[i], reply.Body, true, nil)
 }

@@ -2,11 +2,15 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"time"
+
+	"sequins/bench/internal/data"
+	"sequins/bench/internal/table"
 )
 
 // Measure runs a load to its end. Beside the result it returns how much processor time went by meanwhile on
@@ -25,6 +29,45 @@ func Measure(l Load, cpu func() (time.Duration, error)) (Result, time.Duration, 
 		err = fmt.Errorf("%d failures, the first: %w", result.Failures, result.Failure)
 	}
 	return result, after - before, err
+}
+
+// The columns that Enter fills.
+const (
+	PerSecond = "requests/s"
+	CPUTime   = "CPU µs/request"
+	Half      = "p50 µs"
+	Most      = "p99 µs"
+)
+
+// Enter enters what came of a load into a row of a table.
+func Enter(t *table.Table, row string, r Result, cpu time.Duration) {
+	n := float64(r.Times.Count())
+	t.Add(row, PerSecond, n/r.Took.Seconds())
+	t.Add(row, CPUTime, float64(cpu.Nanoseconds())/1e3/n)
+	t.Add(row, Half, float64(r.Times.Quantile(0.5).Nanoseconds())/1e3)
+	t.Add(row, Most, float64(r.Times.Quantile(0.99).Nanoseconds())/1e3)
+}
+
+// Present returns a Check for requests for records of a data set, by their numbers: each is there and of its
+// length, and one in 64 is looked at as a whole.
+func Present(spec data.Spec, ids []int) func(int, Reply) error {
+	return func(i int, reply Reply) error {
+		if !reply.Found || len(reply.Body) != spec.ValueSize {
+			return fmt.Errorf("found %v, %d bytes", reply.Found, len(reply.Body))
+		}
+		if i%64 != 0 {
+			return nil
+		}
+		return spec.Verify(ids[i], reply.Body, true, nil)
+	}
+}
+
+// Absent is a Check for requests for what is not there.
+func Absent(_ int, reply Reply) error {
+	if reply.Found {
+		return errors.New("found")
+	}
+	return nil
 }
 
 // profileTime is how long a profile is taken.
