@@ -49,7 +49,7 @@ func parseHeader(b []byte) (header, error) {
 			break
 		}
 		colon := bytes.IndexByte(line, ':')
-		if colon < 0 || !isToken(line[:colon]) {
+		if colon < 0 || !isToken(line[:colon]) || hasControl(line[colon+1:]) {
 			return h, fmt.Errorf("%w: %.40q", errField, line)
 		}
 		if err := h.field(line[:colon], trim(line[colon+1:]), &chunked); err != nil {
@@ -79,6 +79,17 @@ var tokenBytes = func() (t [256]bool) {
 	}
 	return t
 }()
+
+// hasControl says whether a field's value has a control character, which none may
+// have, whether it is read or not: so it is to net/http, too.
+func hasControl(value []byte) bool {
+	for _, c := range value {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return true
+		}
+	}
+	return false
+}
 
 // cutLine cuts the first line off, which ends with LF or CR LF.
 func cutLine(b []byte) (line, rest []byte) {
@@ -146,11 +157,6 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 	}
 	if keep == nil || *keep != nil {
 		return nil
-	}
-	for _, c := range value {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return fmt.Errorf("%w: %s has a control character", errField, name)
-		}
 	}
 	*keep = value
 	return nil
