@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"sequins/internal/http1"
 )
 
 // Header is what matters of an answer's header. What was not sent is empty. The
@@ -49,10 +51,10 @@ func parseHeader(b []byte) (header, error) {
 			break
 		}
 		colon := bytes.IndexByte(line, ':')
-		if colon < 0 || !isToken(line[:colon]) || hasControl(line[colon+1:]) {
+		if colon < 0 || !http1.IsToken(line[:colon]) || http1.HasControl(line[colon+1:]) {
 			return h, fmt.Errorf("%w: %.40q", errField, line)
 		}
-		if err := h.field(line[:colon], trim(line[colon+1:]), &chunked); err != nil {
+		if err := h.field(line[:colon], http1.Trim(line[colon+1:]), &chunked); err != nil {
 			return h, err
 		}
 	}
@@ -60,35 +62,6 @@ func parseHeader(b []byte) (header, error) {
 		h.length, h.closing = -1, true
 	}
 	return h, nil
-}
-
-// isToken says whether a field may have this name: a folded line, or white space
-// before the colon, is none.
-func isToken(b []byte) bool {
-	for _, c := range b {
-		if !tokenBytes[c] {
-			return false
-		}
-	}
-	return len(b) > 0
-}
-
-var tokenBytes = func() (t [256]bool) {
-	for _, c := range []byte("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
-		t[c] = true
-	}
-	return t
-}()
-
-// hasControl says whether a field's value has a control character, which none may
-// have, whether it is read or not: so it is to net/http, too.
-func hasControl(value []byte) bool {
-	for _, c := range value {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return true
-		}
-	}
-	return false
 }
 
 // cutLine cuts the first line off, which ends with LF or CR LF.
@@ -191,20 +164,9 @@ func hasToken(list []byte, token string) bool {
 	for len(list) > 0 {
 		var item []byte
 		item, list, _ = bytes.Cut(list, []byte{','})
-		if bytes.EqualFold(trim(item), []byte(token)) {
+		if bytes.EqualFold(http1.Trim(item), []byte(token)) {
 			return true
 		}
 	}
 	return false
-}
-
-// trim cuts off the white space that may stand around a value.
-func trim(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
-	}
-	return b
 }

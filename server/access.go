@@ -40,6 +40,17 @@ func (r *request) allowed() bool {
 	return false
 }
 
+// granted says whether a request for a key may have it, with this token or none. Why
+// not is allowed's to say.
+func (r *request) granted(authorization []byte) bool {
+	tokens := r.s.opts.Tokens
+	if tokens == nil {
+		return true
+	}
+	r.grant, _ = tokens.Find(authorization)
+	return r.grant != nil && r.grant.Reads(r.target.db)
+}
+
 // sees says whether whoever asks may see what is on the pages.
 func (r *request) sees() bool {
 	return r.s.opts.Tokens == nil || r.grant != nil && r.grant.Pages

@@ -72,9 +72,9 @@ func newHandlerContext(target string) *fasthttp.RequestCtx {
 	return &ctx
 }
 
-// Neither a hit nor a miss allocates anything: the handler nothing at all, and
-// fasthttp around it no more than the byte that it reads a request's first one
-// into.
+// Neither a hit nor a miss allocates anything: the handler nothing at all, plain
+// requests neither, and fasthttp around the others no more than the byte that it
+// reads a request's first one into.
 func TestGetDoesNotAllocate(t *testing.T) {
 	records := map[string]string{"small": strings.Repeat("x", 100), "page": strings.Repeat("x", 60<<10), "a/b c": "escaped"}
 	tokens, _ := openTokens(t, tokensFile)
@@ -100,7 +100,11 @@ func testAllocations(t *testing.T, s *running) {
 		})
 		c := newClient(t, s.addr, target)
 		whole := testing.AllocsPerRun(runs, func() { c.ask(t) })
-		if !raceEnabled && (handler != 0 || whole > 1) {
+		most := 1.
+		if strings.HasPrefix(target, "/db/") && target != "/db/page" && target != "/db/%" {
+			most = 0
+		}
+		if !raceEnabled && (handler != 0 || whole > most) {
 			t.Errorf("GET %s: %v allocations in the handler, %v in all", target, handler, whole)
 		}
 	}

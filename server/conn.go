@@ -11,7 +11,9 @@ import (
 	"sequins/internal/http1"
 )
 
-// conn stands between fasthttp and a client's connection, for three reasons.
+// conn stands between fasthttp and a client's connection, for four reasons.
+//
+// Speed: what most requests are is answered without fasthttp: see plain.
 //
 // Memory: a key may have 64 KiB, three times as much when it is escaped, and
 // fasthttp wants the whole header in one buffer. With ReduceMemoryUsage it takes
@@ -30,7 +32,7 @@ import (
 // that a large value may take long, but a client that stops reading may not.
 type conn struct {
 	net.Conn
-	open     *connections
+	server   *Server
 	timeouts Timeouts
 	slack    time.Duration
 
@@ -38,9 +40,9 @@ type conn struct {
 	haveRead  time.Time // the deadlines that are set
 	haveWrite time.Time
 
-	used      atomic.Bool // something has been read
-	lingering atomic.Bool // see Close
-	longLine  bool        // the last header that was given out has no end of its first line
+	state     atomic.Int32 // one of conn…
+	lingering atomic.Bool  // see Close
+	longLine  bool         // the last header that was given out has no end of its first line
 
 	// buf[r:w] has arrived and was not given out; buf[r:end] is of the header that
 	// is being given out. err is why nothing more will arrive.
@@ -59,8 +61,18 @@ const (
 	lingerBytes = 1 << 20
 )
 
-func newConn(nc net.Conn, open *connections, t Timeouts) *conn {
-	c := &conn{Conn: nc, open: open, timeouts: t, since: time.Now()}
+// What a connection is doing.
+const (
+	connFresh     int32 = iota // it waits, and nothing has come yet
+	connBegun                  // a request has begun to come, or fasthttp is answering one, or waits for the next
+	connAnswering              // a plain request is being answered
+	connIdle                   // it waits after that
+	connClosing                // it is closed when that has been answered: see Close
+)
+
+func newConn(nc net.Conn, s *Server) *conn {
+	t := s.opts.Timeouts
+	c := &conn{Conn: nc, server: s, timeouts: t, since: time.Now()}
 	c.slack = min(t.Read, t.Idle, t.Write, 10*time.Second) / 10
 	c.buf = c.first[:]
 	return c
@@ -70,13 +82,19 @@ func newConn(nc net.Conn, open *connections, t Timeouts) *conn {
 // are not read, so what it has got is not a header to it.
 var errNoMore = errors.New("the header ends here")
 
-// Read gives out a header. A read of one byte is the first of a request.
+// Read gives out a header. A read of one byte is the first of a request. Plain
+// requests are answered here.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.r == c.end && len(p) == 1 {
-		c.fetch()
+		for c.fetch(); c.answerPlain(); {
+			c.fetch()
+		}
 	}
 	switch {
 	case c.r < c.end:
+		if c.state.Load() != connBegun {
+			c.state.Store(connBegun)
+		}
 		n := copy(p, c.buf[c.r:c.end])
 		c.r += n
 		return n, nil
@@ -93,7 +111,7 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) fetch() {
 	c.compact()
 	deadline := c.since.Add(c.timeouts.Idle)
-	if !c.used.Load() {
+	if c.state.Load() == connFresh {
 		deadline = c.since.Add(c.timeouts.Read)
 	}
 	begun := false
@@ -157,17 +175,20 @@ func (c *conn) receive(deadline time.Time) {
 		c.haveRead = deadline
 	}
 	var n int
+	if c.server.closing.Load() && c.hurry() != nil {
+		return
+	}
 	n, c.err = c.Conn.Read(c.buf[c.w:])
 	c.w += n
-	if n > 0 && !c.used.Load() {
-		c.used.Store(true)
+	if n > 0 && c.state.Load() == connFresh {
+		c.state.Store(connBegun)
 	}
 }
 
 // Write gives every chunk of p its own time.
 func (c *conn) Write(p []byte) (written int, err error) {
 	for {
-		if err := c.extendWrite(); err != nil {
+		if err := c.extendWrite(time.Now()); err != nil {
 			return written, err
 		}
 		n, err := c.Conn.Write(p[:min(len(p), writeChunk)])
@@ -178,8 +199,15 @@ func (c *conn) Write(p []byte) (written int, err error) {
 	}
 }
 
-func (c *conn) extendWrite() error {
-	c.since = time.Now()
+// send writes an answer that is one chunk. If it cannot, the connection ends.
+func (c *conn) send(p []byte, now time.Time) {
+	if c.err = c.extendWrite(now); c.err == nil {
+		_, c.err = c.Conn.Write(p)
+	}
+}
+
+func (c *conn) extendWrite(now time.Time) error {
+	c.since = now
 	t := c.since.Add(c.timeouts.Write)
 	if t.Sub(c.haveWrite) <= c.slack {
 		return nil
@@ -188,11 +216,20 @@ func (c *conn) extendWrite() error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// Close closes the connection. If it is lingering it waits for a client that is
+// Close closes the connection, at the end of the plain request that is being answered
+// if there is one: to fasthttp, which closes what is idle at shutdown, it has not come.
+func (c *conn) Close() error {
+	if c.state.CompareAndSwap(connAnswering, connClosing) {
+		return nil
+	}
+	return c.close()
+}
+
+// close closes the connection. If it is lingering it waits for a client that is
 // still sending: were bytes of it unread, closing would reset the connection and
 // take the answer with it.
-func (c *conn) Close() error {
-	c.open.remove(c)
+func (c *conn) close() error {
+	c.server.open.remove(c)
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.lingering.Load() {
 		if half.CloseWrite() == nil && c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 			io.CopyN(io.Discard, c.Conn, lingerBytes) //nolint:errcheck // a courtesy: whatever it ends with, the connection is closed

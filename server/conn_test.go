@@ -42,7 +42,7 @@ func (p *pipes) dial() net.Conn {
 }
 
 // inBubble serves pipes on a clock that a test can turn.
-func inBubble(t *testing.T, c Catalog, o Options, test func(dial func() net.Conn)) {
+func inBubble(t *testing.T, c Catalog, o Options, test func(s *Server, dial func() net.Conn)) {
 	t.Helper()
 	_ = new(fasthttp.ResponseHeader).String() // starts a goroutine for good, which must not be in the bubble
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func inBubble(t *testing.T, c Catalog, o Options, test func(dial func() net.Conn
 			}
 			time.Sleep(time.Minute) // for what is on its way out
 		}()
-		test(ln.dial)
+		test(s, ln.dial)
 	})
 }
 
@@ -67,7 +67,7 @@ func inBubble(t *testing.T, c Catalog, o Options, test func(dial func() net.Conn
 func TestTimeouts(t *testing.T) {
 	const request = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
 	o := Options{Timeouts: Timeouts{Read: 10 * time.Second, Idle: time.Minute, Write: 30 * time.Second}}
-	inBubble(t, catalogOf(t, map[string]string{"a": "one"}), o, func(dial func() net.Conn) {
+	inBubble(t, catalogOf(t, map[string]string{"a": "one"}), o, func(_ *Server, dial func() net.Conn) {
 		client := dial()
 		r := bufio.NewReader(client)
 		for _, pause := range []time.Duration{0, 58 * time.Second, time.Second, 58 * time.Second} {
@@ -163,7 +163,7 @@ func TestConnReadsAhead(t *testing.T) {
 	defer near.Close()
 	defer far.Close()
 	under := &counting{Conn: near}
-	c := newConn(under, new(connections), Timeouts{10 * time.Second, time.Minute, 10 * time.Second})
+	c := newConn(under, New(catalogOf(t, nil), Options{Timeouts: Timeouts{10 * time.Second, time.Minute, 10 * time.Second}}))
 	go func() {
 		for i := range 100 {
 			fmt.Fprintf(far, "request %02d\r\n\r\n", i)
@@ -191,7 +191,7 @@ func TestConnReadsAhead(t *testing.T) {
 
 func TestConnWritesInChunks(t *testing.T) {
 	near, far := net.Pipe()
-	c := newConn(near, new(connections), Timeouts{time.Second, time.Second, time.Minute})
+	c := newConn(near, New(catalogOf(t, nil), Options{Timeouts: Timeouts{time.Second, time.Second, time.Minute}}))
 	value := noise(3, 300<<10)
 	go func() {
 		defer near.Close()
@@ -236,7 +236,7 @@ func TestConnGivesOutWholeHeaders(t *testing.T) {
 	}
 	for _, packet := range []int{1, 7, 1460, 4096, 65536, 1 << 20} {
 		near, far := net.Pipe()
-		c := newConn(near, new(connections), Timeouts{time.Minute, time.Minute, time.Minute})
+		c := newConn(near, New(catalogOf(t, nil), Options{Timeouts: Timeouts{time.Minute, time.Minute, time.Minute}}))
 		go func() {
 			defer far.Close()
 			for all := "\r\n" + strings.Join(requests, "\r\n"); all != ""; {
@@ -279,7 +279,7 @@ func TestConnIsBounded(t *testing.T) {
 		if name == "empty lines" { // of which there may be any number, but not for any time
 			timeouts.Read = 200 * time.Millisecond
 		}
-		c := newConn(near, new(connections), timeouts)
+		c := newConn(near, New(catalogOf(t, nil), Options{Timeouts: timeouts}))
 		go func() {
 			for chunk := strings.Repeat(endless, 1000); ; {
 				if _, err := io.WriteString(far, chunk); err != nil {

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"sync/atomic"
 	"time"
 
+	"sequins/internal/http1"
 	"sequins/metrics"
 	"sequins/version"
 )
@@ -25,6 +27,12 @@ type heads struct {
 	versionValue []byte
 	lastModified []byte
 	contentType  []byte
+
+	// What stands in the answer to a plain request behind the date, the length and the
+	// ETag of a value, and behind the date where there is none; nil where a header
+	// would have to be cleaned first.
+	value, tag, rest []byte
+	notFound         []byte
 }
 
 // database finds a db that the catalogue has.
@@ -78,6 +86,38 @@ func (d *database) head(s *Server, h *version.Handle) *heads {
 		fresh.modified = t.UTC().Truncate(time.Second)
 		fresh.lastModified = []byte(fresh.modified.Format(http.TimeFormat))
 	}
+	if !http1.HasControl(fresh.versionValue) && !http1.HasControl(fresh.contentType) {
+		fresh.render()
+	}
 	d.heads.Store(fresh)
 	return fresh
+}
+
+// render renders what plain requests are answered with, as fasthttp would.
+func (h *heads) render() {
+	h.value = fmt.Appendf(nil, "\r\nContent-Type: %s\r\nContent-Length: ", h.contentType)
+	h.tag = fmt.Appendf(nil, "\r\nX-Sequins-Version: %s\r\nETag: ", h.versionValue)
+	if len(h.lastModified) > 0 {
+		h.rest = fmt.Appendf(nil, "\r\nLast-Modified: %s", h.lastModified)
+	}
+	h.rest = append(h.rest, "\r\nAccept-Ranges: bytes\r\n\r\n"...)
+	h.notFound = fmt.Appendf(nil, "\r\nContent-Type: %s\r\nContent-Length: %d\r\nX-Sequins-Version: %s\r\n\r\n%s\n",
+		plainText, len(noSuchKey)+1, h.versionValue, noSuchKey)
+}
+
+// dateCache renders the Date of an answer, once a second.
+type dateCache struct{ now atomic.Pointer[second] }
+
+type second struct {
+	unix int64
+	text []byte
+}
+
+func (d *dateCache) appendTo(b []byte, now time.Time) []byte {
+	s := d.now.Load()
+	if unix := now.Unix(); s == nil || s.unix != unix {
+		s = &second{unix, []byte(now.UTC().Format(http.TimeFormat))}
+		d.now.Store(s)
+	}
+	return append(b, s.text...)
 }

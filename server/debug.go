@@ -36,7 +36,7 @@ func DebugHandler(o DebugOptions) http.Handler {
 		mux.HandleFunc("GET /debug/vars", func(w http.ResponseWriter, _ *http.Request) { vars(w, o.Metrics) })
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Content-Type", plainText)
 		for _, p := range pages {
 			fmt.Fprintln(w, p) //nolint:errcheck // the client has gone
 		}

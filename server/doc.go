@@ -2,7 +2,9 @@
 // the debug pages. An error becomes a status code here and nowhere else.
 //
 // A request comes through conn (deadlines, memory of idle connections) and
-// fasthttp into Server.handle. parseTarget takes the raw request target apart;
+// fasthttp into Server.handle. The usual one, a GET for a key and nothing else, whose
+// answer is a small value that is here, does not: conn has it answered by plain.go, to
+// the byte as it would be by what follows. parseTarget takes the raw request target apart;
 // the key is bytes, decoded once. request.allowed (access.go) asks for a token if
 // one is wanted. Catalog.Set finds the db's set of versions,
 // Set.Acquire the current one, Handle.Partition and Handle.Get the value, and

@@ -31,8 +31,8 @@ func FuzzConnection(f *testing.F) {
 	c := catalogOf(f, map[string]string{"a": "one", "large": noise(1, 100<<10)})
 	s := New(c, Options{Logger: slog.New(slog.NewTextHandler(l, nil))})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		client := &recording{in: bytes.NewReader(data)}
-		s.http.ServeConn(newConn(client, &s.open, s.opts.Timeouts)) //nolint:errcheck // it ends with an error as often as not
+		client := &recording{in: strings.NewReader(string(data))}
+		s.http.ServeConn(newConn(client, s)) //nolint:errcheck // it ends with an error as often as not
 		checkResponses(t, &client.out, data)
 		if strings.Contains(l.String(), "panic") {
 			t.Fatalf("%q: %s", data, l)
@@ -44,7 +44,7 @@ func FuzzConnection(f *testing.F) {
 // and reads everything.
 type recording struct {
 	net.Conn
-	in  *bytes.Reader
+	in  *strings.Reader
 	out bytes.Buffer
 }
 

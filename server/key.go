@@ -29,11 +29,7 @@ func (r *request) serveKey() {
 	}
 	r.db = s.database(r.target.db)
 	r.counts = r.db.counts.Of(len(asked) > 0)
-	if len(asked) == 0 || string(asked) == "true" {
-		r.handle = set.Acquire()
-	} else {
-		r.handle = set.AcquireVersion(string(asked))
-	}
+	r.acquire(set, asked)
 	if r.handle == nil {
 		r.unready(len(asked) > 0)
 		return
@@ -43,6 +39,15 @@ func (r *request) serveKey() {
 		return
 	}
 	r.get(r.db.head(s, r.handle), len(asked) > 0)
+}
+
+// acquire takes the version that is asked for: the current one, or what a peer names.
+func (r *request) acquire(set *version.Set, asked []byte) {
+	if len(asked) == 0 || string(asked) == "true" {
+		r.handle = set.Acquire()
+	} else {
+		r.handle = set.AcquireVersion(string(asked))
+	}
 }
 
 // absent answers where there is no db or no version of it. A peer has to be
@@ -93,8 +98,10 @@ func (r *request) get(h *heads, proxied bool) {
 // notFound is the answer for a key that is not in the version.
 func (r *request) notFound(h *heads) {
 	r.ctx.Response.Header.SetCanonical(keyVersion, h.versionValue)
-	r.fail(http.StatusNotFound, "no such key")
+	r.fail(http.StatusNotFound, noSuchKey)
 }
+
+const noSuchKey = "no such key"
 
 // elsewhere answers for a partition that cannot be read here, because of err:
 // from a peer, or with the reason why not.

@@ -128,7 +128,7 @@ func TestStalledReader(t *testing.T) {
 	set := version.NewSet("db")
 	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": value}))
 	m := metrics.New()
-	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server}, func(dial func() net.Conn) {
+	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server}, func(_ *Server, dial func() net.Conn) {
 		ask := func() *http.Response {
 			c := dial()
 			io.WriteString(c, "GET /db/k HTTP/1.1\r\nHost: x\r\n\r\n")

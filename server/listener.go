@@ -31,7 +31,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	for delay := 5 * time.Millisecond; ; delay = min(2*delay, maxAcceptDelay) {
 		nc, err := l.Listener.Accept()
 		if err == nil {
-			c := newConn(nc, &l.s.open, l.s.opts.Timeouts)
+			c := newConn(nc, l.s)
 			l.s.open.add(c)
 			return c, nil
 		}
@@ -71,18 +71,24 @@ func (o *connections) count() int {
 	return len(o.all)
 }
 
-// freshGrace is what a connection without a request has left at shutdown.
-const freshGrace = 50 * time.Millisecond
+// waitingGrace is what a connection that waits for a request has left at shutdown.
+const waitingGrace = 50 * time.Millisecond
 
-// closeFresh ends the connections that never had a request. fasthttp would wait
-// five seconds for one.
-func (o *connections) closeFresh() {
+// hurry ends the connection soon if it waits for a request and fasthttp does not know
+// of it, or believes that it is new: it would wait five seconds for one.
+func (c *conn) hurry() error {
+	if state := c.state.Load(); state != connFresh && state != connIdle {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(time.Now().Add(waitingGrace))
+}
+
+// hurry ends the connections that wait.
+func (o *connections) hurry() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for c := range o.all {
-		if !c.used.Load() {
-			c.Conn.SetReadDeadline(time.Now().Add(freshGrace)) //nolint:errcheck // fails where it is closed already
-		}
+		c.hurry() //nolint:errcheck // fails where it is closed already
 	}
 }
 

@@ -223,7 +223,7 @@ func (s *Server) json(w http.ResponseWriter, code int, v any) {
 }
 
 func text(w http.ResponseWriter, code int, line string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Type", plainText)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
 	fmt.Fprintln(w, line) //nolint:errcheck // the client has gone

@@ -20,8 +20,9 @@ import (
 // answered. It is pooled; what is a slice keeps its memory.
 type request struct {
 	s      *Server
-	stripe uint32 // of the metrics: the pool gives a request to the core that had it last
-	ctx    *fasthttp.RequestCtx
+	stripe uint32               // of the metrics: the pool gives a request to the core that had it last
+	conn   *conn                // nil only in tests
+	ctx    *fasthttp.RequestCtx // nil: the request is plain
 	start  time.Time
 	target target
 	counts *metrics.Requests
@@ -45,15 +46,23 @@ type request struct {
 	lookup time.Duration // from the start until the block had answered; 0: none was asked
 	asking time.Duration // from there until a peer had answered, or none; 0: none was asked
 
-	buf     []byte // holds what of the target had to be decoded
-	etag    []byte
-	scratch blocks.Scratch
-	reads   uint64      // of scratch, that have been counted
-	query   proxy.Query // what peers are asked
+	buf      []byte // holds what of the target had to be decoded
+	etag     []byte
+	rendered []byte // the answer to a plain request
+	scratch  blocks.Scratch
+	reads    uint64      // of scratch, that have been counted
+	query    proxy.Query // what peers are asked
 }
 
-func (r *request) begin(ctx *fasthttp.RequestCtx, start time.Time) {
-	r.ctx, r.start = ctx, start
+// take begins a request that fasthttp has read.
+func (r *request) take(ctx *fasthttp.RequestCtx, start time.Time) {
+	r.ctx = ctx
+	c, _ := ctx.Conn().(*conn)
+	r.begin(c, start)
+}
+
+func (r *request) begin(c *conn, start time.Time) {
+	r.conn, r.start = c, start
 	r.counts = r.s.opts.Metrics.Invalid
 	r.s.opts.Metrics.Begin(r.stripe)
 	r.logged = r.s.log != nil && r.s.log.chosen()
@@ -75,6 +84,12 @@ func (r *request) leave() {
 
 // end counts and logs the request and gives back all that it holds.
 func (r *request) end() {
+	r.count()
+	r.letGo()
+}
+
+// count counts and logs the request, and returns how long it has taken.
+func (r *request) count() time.Duration {
 	s := r.s
 	d := time.Since(r.start)
 	s.opts.Metrics.End(r.stripe)
@@ -89,6 +104,11 @@ func (r *request) end() {
 	if r.trace != nil {
 		r.endTrace()
 	}
+	return d
+}
+
+// letGo gives back all that the request holds, and itself.
+func (r *request) letGo() {
 	if r.handle != nil {
 		r.handle.Release()
 	}
@@ -96,7 +116,7 @@ func (r *request) end() {
 		r.answered.Close() //nolint:errcheck // it has been passed on, or cannot be
 		r.answered = nil
 	}
-	r.ctx, r.handle, r.db, r.grant = nil, nil, nil, nil
+	r.conn, r.ctx, r.handle, r.db, r.grant = nil, nil, nil, nil, nil
 	r.streaming = false
 	r.target = target{}
 	r.code, r.bytes = 0, 0
@@ -104,14 +124,24 @@ func (r *request) end() {
 	if cap(r.buf) > readAhead {
 		r.buf = nil
 	}
-	s.requests.Put(r)
+	r.s.requests.Put(r)
 }
+
+// method is that of the request.
+func (r *request) method() []byte {
+	if r.ctx == nil {
+		return methodGet
+	}
+	return r.ctx.Method()
+}
+
+var methodGet = []byte("GET")
 
 // fail answers with an error: a status and one line that says what is wrong.
 func (r *request) fail(code int, message string) {
 	resp := &r.ctx.Response
 	resp.SetStatusCode(code)
-	resp.Header.SetContentType("text/plain; charset=utf-8")
+	resp.Header.SetContentType(plainText)
 	resp.SetBodyString(message)
 	resp.AppendBodyString("\n")
 	r.code, r.bytes = code, int64(len(message)+1)
@@ -120,6 +150,8 @@ func (r *request) fail(code int, message string) {
 		r.bytes = 0
 	}
 }
+
+const plainText = "text/plain; charset=utf-8"
 
 func (r *request) methodNotAllowed() {
 	r.ctx.Response.Header.Set("Allow", "GET, HEAD")

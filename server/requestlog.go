@@ -43,7 +43,7 @@ func (l *requestLog) write(r *request, took time.Duration) {
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, int64(r.code), 10)
 	b = append(b, ' ')
-	b = appendEscaped(b, r.ctx.Method())
+	b = appendEscaped(b, r.method())
 	b = append(b, ' ')
 	b = r.appendEscaped(b)
 	b = append(b, ' ')

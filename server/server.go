@@ -38,6 +38,8 @@ type Server struct {
 	survey   *survey     // nil: there are no other nodes
 	draining atomic.Bool
 	holding  atomic.Bool
+	closing  atomic.Bool // Shutdown has been called
+	date     dateCache
 
 	contentType atomic.Pointer[func(db string) string]
 	databases   atomic.Pointer[map[string]*database]
@@ -136,7 +138,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		defer s.survey.close()
 	}
 	s.closeListeners()
-	s.open.closeFresh()
+	s.closing.Store(true)
+	s.open.hurry()
 	if err := s.http.ShutdownWithContext(ctx); err != nil {
 		n := s.open.count()
 		s.cancel()
@@ -172,11 +175,12 @@ func (s *Server) SetRequestLogSample(n int) {
 	}
 }
 
-// handle is what fasthttp calls with a request that could be read. Nothing of
+// handle is what fasthttp calls with a request that could be read, and that is not
+// plain or cannot be answered as if it were. Nothing of
 // a request may end the process: a panic is a bug, and this request's 500.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	r := s.requests.Get().(*request)
-	r.begin(ctx, ctx.Time())
+	r.take(ctx, ctx.Time())
 	defer r.leave()
 	if s.draining.Load() {
 		ctx.SetConnectionClose()
@@ -215,7 +219,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 // connection is closed after the answer.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, err error) {
 	r := s.requests.Get().(*request)
-	r.begin(ctx, time.Now())
+	r.take(ctx, time.Now())
 	defer r.leave()
 	c := linger(ctx)
 	var tooLong *fasthttp.ErrSmallBuffer

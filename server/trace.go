@@ -15,23 +15,27 @@ const (
 // beginTrace begins the span of a request, if it is one of those that are
 // traced. Its target has been read.
 func (r *request) beginTrace() {
-	header, t := &r.ctx.Request.Header, r.s.opts.Tracer
-	var parent tracing.Parent
+	header := &r.ctx.Request.Header
+	var parent []byte
 	if all := header.PeekAll(keyTraceparent); len(all) == 1 {
-		parent = tracing.ParseParent(all[0])
+		parent = all[0]
 	}
+	r.traceFrom(parent, header.PeekAll(keyTracestate)...)
+}
+
+// traceFrom begins the span of a request with these headers.
+func (r *request) traceFrom(traceparent []byte, tracestate ...[]byte) {
+	t, parent := r.s.opts.Tracer, tracing.ParseParent(traceparent)
 	if t.Chosen(parent, !fromPeer(r.target.query)) {
-		state := bytes.Join(header.PeekAll(keyTracestate), []byte{','})
-		r.trace = t.Request(parent, string(state), r.start)
+		r.trace = t.Request(parent, string(bytes.Join(tracestate, []byte{','})), r.start)
 	}
 }
 
 // endTrace ends the span. What the request was about is in it only as far as it
 // is known not to be a key: the name of a db that there is.
 func (r *request) endTrace() {
-	c, _ := r.ctx.Conn().(*conn)
 	a := tracing.Answer{
-		Method: string(r.ctx.Method()), TLS: c != nil && c.secure(), Status: r.code, Bytes: r.bytes, Proxied: fromPeer(r.target.query), Partition: -1,
+		Method: string(r.method()), TLS: r.conn != nil && r.conn.secure(), Status: r.code, Bytes: r.bytes, Proxied: fromPeer(r.target.query), Partition: -1,
 	}
 	if r.target.path != nil {
 		a.Route = routes[r.target.route]

@@ -1,6 +1,6 @@
 // Package http1 owns what both ends of a connection need to know of how HTTP/1 is framed. A header passes
-// through while it arrives: server and proxy read into buffers of their own, and ask after each read whether
-// it is whole.
+// through while it arrives: server and proxy read into buffers of their own, ask after each read whether
+// it is whole, and then hold its fields against what RFC 9110 allows.
 package http1
 
 import "bytes"
@@ -21,4 +21,42 @@ func HeaderEnd(b []byte, searched int) int {
 			return i + 2
 		}
 	}
+}
+
+// IsToken says whether a field may have this name: a folded line, or white space before the colon, is none.
+func IsToken(name []byte) bool {
+	for _, c := range name {
+		if !tokenBytes[c] {
+			return false
+		}
+	}
+	return len(name) > 0
+}
+
+var tokenBytes = func() (t [256]bool) {
+	for _, c := range []byte("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
+		t[c] = true
+	}
+	return t
+}()
+
+// HasControl says whether a field's value has a control character, which none may have.
+func HasControl(value []byte) bool {
+	for _, c := range value {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			return true
+		}
+	}
+	return false
+}
+
+// Trim cuts off the white space that may stand around a value.
+func Trim(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
+		b = b[1:]
+	}
+	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
+		b = b[:len(b)-1]
+	}
+	return b
 }

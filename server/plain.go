@@ -1,0 +1,249 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"sequins/blocks"
+	"sequins/internal/http1"
+)
+
+// plain is what matters of the usual request: a GET of HTTP/1.1 for one path, with no
+// condition, no range, no body and nothing to be said about the connection. conn has
+// it answered where it has arrived, without fasthttp, which spends as much on taking
+// such a request apart and on putting its answer together as all the rest takes.
+// The answer is the same to the byte. fasthttp gets all others, those that are wrong
+// among them, and those whose answer is not a small value, or "no such key", of a
+// block that is here.
+type plain struct {
+	uri           []byte
+	authorization []byte
+	traceparent   []byte
+	tracestate    []byte
+	hosts         int
+}
+
+// parsePlain takes a whole header apart, if it is that of a plain request. It knows
+// neither folded lines nor line ends without CR.
+func parsePlain(b []byte) (p plain, ok bool) {
+	line, b, ok := cutLine(b)
+	const method, proto = "GET /", " HTTP/1.1"
+	end := len(line) - len(proto)
+	if !ok || end < len(method) || string(line[:len(method)]) != method || string(line[end:]) != proto {
+		return p, false
+	}
+	p.uri = line[len(method)-1 : end]
+	for _, c := range p.uri {
+		if c <= ' ' || c == 0x7f {
+			return p, false
+		}
+	}
+	for {
+		if line, b, ok = cutLine(b); !ok {
+			return p, false
+		}
+		if len(line) == 0 {
+			return p, p.hosts == 1 && len(b) == 0
+		}
+		if !p.line(line) {
+			return p, false
+		}
+	}
+}
+
+// cutLine cuts the first line off, which ends with CR LF.
+func cutLine(b []byte) (line, rest []byte, ok bool) {
+	n := bytes.IndexByte(b, '\n')
+	if n < 1 || b[n-1] != '\r' {
+		return nil, nil, false
+	}
+	return b[:n-1], b[n+1:], true
+}
+
+// line takes up a field, and says whether the request can still be plain.
+func (p *plain) line(line []byte) bool {
+	name, value, ok := bytes.Cut(line, []byte{':'})
+	if value = http1.Trim(value); !ok || !http1.IsToken(name) || http1.HasControl(value) {
+		return false
+	}
+	return p.field(name, value)
+}
+
+// field takes up a field by its name. Those that change what is answered, or how the
+// request is framed, and are not known here, make it one that is not plain.
+func (p *plain) field(name, value []byte) bool {
+	if len(name) > 3 && is(name[:3], "If-") {
+		return false
+	}
+	switch len(name) {
+	case len("Host"):
+		if is(name, "Host") {
+			p.hosts++
+			return isPlainHost(value)
+		}
+	case len("Range"):
+		return !is(name, "Range")
+	case len("Expect"):
+		return !is(name, "Expect")
+	case len("Trailer"):
+		return !is(name, "Trailer")
+	case len("Connection"):
+		if is(name, "Tracestate") {
+			return once(&p.tracestate, value)
+		}
+		return !is(name, "Connection") || is(value, "keep-alive")
+	case len("Traceparent"):
+		if is(name, "Traceparent") {
+			return once(&p.traceparent, value)
+		}
+	case len("Authorization"):
+		if is(name, "Authorization") {
+			return once(&p.authorization, value)
+		}
+	case len("Content-Length"):
+		return !is(name, "Content-Length")
+	case len("Transfer-Encoding"):
+		return !is(name, "Transfer-Encoding")
+	}
+	return true
+}
+
+func is(name []byte, other string) bool {
+	return len(name) == len(other) && bytes.EqualFold(name, []byte(other))
+}
+
+// once keeps the value of a field that may be there once, and is not empty.
+func once(to *[]byte, value []byte) bool {
+	if *to != nil || len(value) == 0 {
+		return false
+	}
+	*to = value
+	return true
+}
+
+// isPlainHost says whether a host is a name or an IPv4 address, with a port or not.
+func isPlainHost(host []byte) bool {
+	name, port, hasPort := bytes.Cut(host, []byte{':'})
+	for _, c := range name {
+		if c != '-' && c != '.' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	for _, c := range port {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return len(name) > 0 && (!hasPort || len(port) > 0)
+}
+
+// answerPlain answers the request whose header is the next to be given out, if it is
+// plain. Otherwise it is as if nobody had looked at it.
+func (c *conn) answerPlain() bool {
+	if c.err != nil || c.end-c.r > readAhead {
+		return false
+	}
+	p, ok := parsePlain(c.buf[c.r:c.end])
+	if !ok {
+		return false
+	}
+	c.state.Store(connAnswering)
+	r := c.server.requests.Get().(*request)
+	ok = r.answerPlain(c, &p)
+	r.letGo()
+	if !c.state.CompareAndSwap(connAnswering, connIdle) {
+		c.err = errors.Join(net.ErrClosed, c.close())
+		ok = true // as far as it ever will be
+	}
+	if ok {
+		c.r = c.end
+	}
+	return ok
+}
+
+// answerPlain answers a plain request on its connection, if it can.
+func (r *request) answerPlain(c *conn, p *plain) (done bool) {
+	r.begin(c, time.Now())
+	defer func() {
+		if done {
+			return
+		}
+		r.s.opts.Metrics.End(r.stripe)
+		if err := recover(); err != nil { // and it will come again, in Server.handle
+			r.s.trouble("panic while answering a request", "target", r.escaped(), "panic", err, "stack", string(debug.Stack()))
+		}
+	}()
+	if r.s.draining.Load() || r.s.holding.Load() || !r.findPlain(p) {
+		return false
+	}
+	h := r.db.head(r.s, r.handle)
+	partition := r.handle.Partition(r.target.key)
+	v, ok, err := r.handle.Get(partition, r.target.key, &r.scratch)
+	if r.logged {
+		r.lookup = time.Since(r.start)
+	}
+	if err != nil || h.value == nil || v.Large() || v.Len() > copied {
+		return false
+	}
+	if ok {
+		r.renderValue(h, v)
+	} else {
+		r.renderNotFound(h)
+	}
+	if r.s.opts.Tracer != nil {
+		r.traceFrom(p.traceparent, p.tracestate)
+	}
+	took := r.count()
+	r.handle.Release()
+	r.handle = nil
+	c.send(r.rendered, r.start.Add(took))
+	return true
+}
+
+// findPlain finds what the request is to be answered from.
+func (r *request) findPlain(p *plain) bool {
+	s := r.s
+	var err error
+	if r.target, r.buf, err = parseTarget(p.uri, r.buf); err != nil || r.target.route != routeKey || !r.granted(p.authorization) {
+		return false
+	}
+	asked, ok := bytes.CutPrefix(r.target.query, []byte("proxy="))
+	if len(r.target.query) > 0 && !ok || bytes.ContainsAny(asked, "&%") {
+		return false
+	}
+	set := s.catalog.Set(r.target.db)
+	if set == nil {
+		return false
+	}
+	r.db = s.database(r.target.db)
+	r.counts = r.db.counts.Of(len(asked) > 0)
+	r.acquire(set, asked)
+	return r.handle != nil && r.handle.Partitions() > 0
+}
+
+// renderValue puts together the answer with a small value.
+func (r *request) renderValue(h *heads, v blocks.Value) {
+	value := v.Bytes()
+	b := append(r.rendered[:0], "HTTP/1.1 200 OK\r\nDate: "...)
+	b = r.s.date.appendTo(b, r.start)
+	b = append(b, h.value...)
+	b = strconv.AppendInt(b, int64(len(value)), 10)
+	b = append(b, h.tag...)
+	b = append(b, r.tag(v.Hash())...)
+	b = append(b, h.rest...)
+	r.rendered = append(b, value...)
+	r.code, r.bytes = http.StatusOK, int64(len(value))
+}
+
+// renderNotFound puts together the answer for a key that is not in the version.
+func (r *request) renderNotFound(h *heads) {
+	b := append(r.rendered[:0], "HTTP/1.1 404 Not Found\r\nDate: "...)
+	b = r.s.date.appendTo(b, r.start)
+	r.rendered = append(b, h.notFound...)
+	r.code, r.bytes = http.StatusNotFound, int64(len(noSuchKey)+1)
+}

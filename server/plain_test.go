@@ -1,0 +1,298 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/metrics"
+	"sequins/version"
+)
+
+// Which requests are plain.
+func TestParsePlain(t *testing.T) {
+	const host = "Host: x\r\n"
+	for header, want := range map[string]bool{
+		"GET /db/k HTTP/1.1\r\n" + host + "\r\n": true,
+		"GET /db/k?proxy=v1 HTTP/1.1\r\n" + host + "User-Agent: a/b (c)\r\nAccept: */*\r\nCookie: \xff\r\n\r\n":                                true,
+		"GET / HTTP/1.1\r\nhOsT:  localhost:9599 \r\nCONNECTION:\tKeep-Alive\r\n\r\n":                                                          true,
+		"GET /db/k HTTP/1.1\r\n" + host + "Referer: r\r\nTracestate: a=b\r\nTraceparent: x\r\nAuthorization: Bearer x\r\nUpgrade: h2c\r\n\r\n": true,
+
+		"GET /db/k HTTP/1.1\r\n\r\n":                     false, // no host
+		"GET /db/k HTTP/1.1\r\n" + host + host + "\r\n":  false,
+		"GET /db/k HTTP/1.1\r\nHost:\r\n\r\n":            false,
+		"GET /db/k HTTP/1.1\r\nHost: [::1]:80\r\n\r\n":   false,
+		"GET /db/k HTTP/1.1\r\nHost: a/b\r\n\r\n":        false,
+		"GET /db/k HTTP/1.1\r\nHost: a:\r\n\r\n":         false,
+		"GET /db/k HTTP/1.1\r\nHost: a:b\r\n\r\n":        false,
+		"GET /db/k HTTP/1.0\r\n" + host + "\r\n":         false,
+		"HEAD /db/k HTTP/1.1\r\n" + host + "\r\n":        false,
+		"POST /db/k HTTP/1.1\r\n" + host + "\r\n":        false,
+		"get /db/k HTTP/1.1\r\n" + host + "\r\n":         false,
+		"GET http://x/db/k HTTP/1.1\r\n" + host + "\r\n": false,
+		"GET /db/a b HTTP/1.1\r\n" + host + "\r\n":       false,
+		"GET /db/k  HTTP/1.1\r\n" + host + "\r\n":        false,
+		"GET /db/k\x01 HTTP/1.1\r\n" + host + "\r\n":     false,
+		"GET / HTTP/1.1":                                                                 false,
+		"GET /db/k HTTP/1.1\n" + host + "\r\n":                                           false,
+		"GET /db/k HTTP/1.1\r\n" + host:                                                  false,
+		"GET /db/k HTTP/1.1\r\n" + host + "\n":                                           false,
+		"GET /db/k HTTP/1.1\r\n" + host + "\r\nx":                                        false,
+		"GET /db/k HTTP/1.1\r\n" + host + "A: b\n\r\n":                                   false,
+		"GET /db/k HTTP/1.1\r\n" + host + " folded\r\n\r\n":                              false,
+		"GET /db/k HTTP/1.1\r\n" + host + "A : b\r\n\r\n":                                false,
+		"GET /db/k HTTP/1.1\r\n" + host + "no colon\r\n\r\n":                             false,
+		"GET /db/k HTTP/1.1\r\n" + host + ": b\r\n\r\n":                                  false,
+		"GET /db/k HTTP/1.1\r\n" + host + "A: \x00\r\n\r\n":                              false,
+		"GET /db/k HTTP/1.1\r\n" + host + "A: \r\r\n\r\n":                                false,
+		"GET /db/k HTTP/1.1\r\n" + host + "range: bytes=0-1\r\n\r\n":                     false,
+		"GET /db/k HTTP/1.1\r\n" + host + "if-none-match: *\r\n\r\n":                     false,
+		"GET /db/k HTTP/1.1\r\n" + host + "If-Match: *\r\n\r\n":                          false,
+		"GET /db/k HTTP/1.1\r\n" + host + "If-Range: x\r\n\r\n":                          false,
+		"GET /db/k HTTP/1.1\r\n" + host + "If-Modified-Since: x\r\n\r\n":                 false,
+		"GET /db/k HTTP/1.1\r\n" + host + "If-Unmodified-Since: x\r\n\r\n":               false,
+		"GET /db/k HTTP/1.1\r\n" + host + "If-New: x\r\n\r\n":                            false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Expect: 100-continue\r\n\r\n":                 false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n":                    false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Connection: keep-alive, x\r\n\r\n":            false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Content-Length: 0\r\n\r\n":                    false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n":           false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Trailer: x\r\n\r\n":                           false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Authorization: a\r\nAuthorization: a\r\n\r\n": false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Authorization: \r\n\r\n":                      false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Traceparent: a\r\ntraceparent: a\r\n\r\n":     false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Tracestate: a\r\ntracestate: a\r\n\r\n":       false,
+	} {
+		if _, ok := parsePlain([]byte(header)); ok != want {
+			t.Errorf("%q: plain %v, want %v", header, ok, want)
+		}
+	}
+}
+
+// scriptedClient has sent all of its requests before the server reads the first. It hangs
+// up when they have been answered, or, if it has closed its end at once, says so with
+// the last of them; then none of them is answered as a plain one.
+type scriptedClient struct {
+	recording
+	closed bool
+}
+
+func (c *scriptedClient) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	if err == nil && c.closed && c.in.Len() == 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+var dateLine = regexp.MustCompile(`\r\nDate: [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r\n`)
+
+// talk sends requests and returns all that is answered, but for the date, which has to be
+// one of the last minute.
+func talk(t *testing.T, s *Server, requests string, closed bool) string {
+	t.Helper()
+	c := &scriptedClient{recording{in: strings.NewReader(requests)}, closed}
+	s.http.ServeConn(newConn(c, s)) //nolint:errcheck // it ends with an error as often as not
+	return dateLine.ReplaceAllStringFunc(c.out.String(), func(line string) string {
+		date, err := time.Parse(http.TimeFormat, strings.TrimSpace(line[len("\r\nDate: "):]))
+		if age := time.Since(date); err != nil || age < -time.Second || age > time.Minute {
+			t.Errorf("%q", line)
+		}
+		return "\r\nDate\r\n"
+	})
+}
+
+// compared are servers of the same data, in which each way of answering occurs.
+func compared(t testing.TB) map[string]*Server {
+	t.Helper()
+	c := catalogOf(t, map[string]string{
+		"a": "one", "": "empty key", "empty": "", "a b/c": "escaped", "4K": noise(1, copied), "more": noise(2, copied+1), "large": noise(3, 100<<10),
+	})
+	partial := version.NewSet("partial")
+	activate(t, partial, versionOf(t, "partial", "v 2", 4, map[string]string{"a": "one", "b": "two"}))
+	c.sets["partial"], c.sets["none"] = partial, version.NewSet("none")
+	tokens, _ := openTokens(t, tokensFile)
+	tracer, _ := tracer()
+	servers := map[string]*Server{}
+	for name, o := range map[string]Options{
+		"usual":        {},
+		"tokens":       {Tokens: tokens},
+		"traced":       {Tracer: tracer, RequestLog: io.Discard},
+		"content type": {ContentType: func(string) string { return "text/x; charset=utf-8" }},
+		"odd type":     {ContentType: func(string) string { return "text/x\r\nX: y" }},
+	} {
+		o.Metrics = metrics.New().Server
+		servers[name] = New(c, o)
+	}
+	return servers
+}
+
+var comparedRequests = []string{
+	"GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n",
+	"GET /db/absent HTTP/1.1\r\nHost: x\r\n\r\nGET /db/a%20b%2Fc HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n",
+	"GET /db/empty HTTP/1.1\r\nHost: x\r\n\r\nGET /db/4K HTTP/1.1\r\nHost: x\r\n\r\nGET /db/more HTTP/1.1\r\nHost: x\r\n\r\nGET /db/large HTTP/1.1\r\nHost: x\r\n\r\nGET /db/a HTTP/1.1\r\nHost: x\r\n\r\n",
+	"GET /partial/a HTTP/1.1\r\nHost: x\r\n\r\nGET /partial/b HTTP/1.1\r\nHost: x\r\n\r\nGET /partial/c HTTP/1.1\r\nHost: x\r\n\r\n",
+	"GET /none/a HTTP/1.1\r\nHost: x\r\n\r\nGET /no/a HTTP/1.1\r\nHost: x\r\n\r\nGET /livez HTTP/1.1\r\nHost: x\r\n\r\n",
+	"GET /db/a?proxy=v1 HTTP/1.1\r\nHost: x\r\n\r\nGET /db/a?proxy=v2 HTTP/1.1\r\nHost: x\r\n\r\nGET /db/a?proxy=%76%31 HTTP/1.1\r\nHost: x\r\n\r\nGET /db/b?proxy=true HTTP/1.1\r\nHost: x\r\n\r\n",
+	"GET /db/a?x HTTP/1.1\r\nHost: x\r\n\r\nGET /db/a?proxy= HTTP/1.1\r\nHost: x\r\n\r\nGET /db/% HTTP/1.1\r\nHost: x\r\n\r\n",
+	"GET /db/a HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nAuthorization: Bearer nobody\r\n\r\nGET /db/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+	"GET /db/a HTTP/1.1\r\nHost: x\r\n" + webToken + "\r\n\r\nGET /partial/a HTTP/1.1\r\nHost: x\r\n" + webToken + "\r\n\r\n",
+	"\r\n\r\nGET /db/a HTTP/1.1\r\nHost: x\r\n\r\n\r\nHEAD /db/a HTTP/1.1\r\nHost: x\r\n\r\nGET /db/a HTTP/1.1\r\nHost: x\r\nRange: bytes=1-\r\n\r\n",
+	"GET /db/a HTTP/1.1\r\nHost: a_b\r\n\r\nGET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n",
+	"GET /db/a#?b HTTP/1.1\r\nHost: 1.2.3.4:80\r\nX-\x7f: y\r\n\r\n",
+}
+
+// An answer to a plain request is the one that fasthttp would give, to the byte.
+func TestPlainAnswersAreTheSame(t *testing.T) {
+	for name, s := range compared(t) {
+		for _, requests := range comparedRequests {
+			got, want := talk(t, s, requests, false), talk(t, s, requests, true)
+			if got != want || !strings.HasPrefix(want, "HTTP/1.1 ") {
+				t.Errorf("%s: %q is answered\n%q\nfasthttp answers\n%q", name, requests, got, want)
+			}
+		}
+	}
+}
+
+// Which requests are answered without fasthttp.
+func TestAnsweredAsPlain(t *testing.T) {
+	all := compared(t)
+	for _, test := range []struct {
+		server, target, headers string
+		want                    bool
+	}{
+		{"usual", "/db/a", "", true}, {"usual", "/db/absent", "", true}, {"usual", "/db/a?proxy=v1", "", true}, {"usual", "/db/4K", "", true}, {"usual", "/partial/a", "", true},
+		{"tokens", "/db/a", webToken + "\r\n", true}, {"traced", "/db/a", "Traceparent: " + sampled + "\r\n", true}, {"content type", "/db/a", "", true},
+
+		{"usual", "/db/a", "Range: bytes=0-1\r\n", false}, {"usual", "/db/a?explain", "", false}, {"usual", "/db/more", "", false}, {"usual", "/db/large", "", false},
+		{"usual", "/none/a", "", false}, {"usual", "/nothing/a", "", false}, {"usual", "/db", "", false}, {"usual", "/db/%", "", false}, {"usual", "/db/a?proxy=v2", "", false},
+		{"tokens", "/db/a", "", false}, {"tokens", "/partial/a", webToken + "\r\n", false}, {"odd type", "/db/a", "", false},
+		{"usual", "/db/a", "X: " + strings.Repeat("x", readAhead) + "\r\n", false},
+	} {
+		s := all[test.server]
+		client := &recording{in: strings.NewReader("GET " + test.target + " HTTP/1.1\r\nHost: x\r\n" + test.headers + "\r\n")}
+		c := newConn(client, s)
+		s.http.ServeConn(c) //nolint:errcheck // it ends as the client hangs up
+		if got := c.state.Load() == connIdle; got != test.want || client.out.Len() == 0 {
+			t.Errorf("%s: %s %s: plain %v, %s", test.server, test.target, test.headers, got, &client.out)
+		}
+	}
+	for name, change := range map[string]func(*Server){"holding": (*Server).Hold, "draining": (*Server).Drain} {
+		s := all["usual"]
+		change(s)
+		c := newConn(&recording{in: strings.NewReader("GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")}, s)
+		s.http.ServeConn(c) //nolint:errcheck // the same
+		if c.state.Load() == connIdle {
+			t.Errorf("%s, it was plain", name)
+		}
+		s.Admit()
+	}
+}
+
+// FuzzPlain is the same for any requests.
+func FuzzPlain(f *testing.F) {
+	for _, requests := range comparedRequests {
+		f.Add(requests, byte(0))
+		f.Add(requests, byte(1))
+	}
+	all := compared(f)
+	names := []string{"usual", "tokens", "content type"}
+	f.Fuzz(func(t *testing.T, requests string, which byte) {
+		if len(requests) > readAhead {
+			return // more than is read at once: the last might be told from the others
+		}
+		s := all[names[int(which)%len(names)]]
+		got, want := talk(t, s, requests, false), talk(t, s, requests, true)
+		if strings.Contains(want, "<html") { // the time is on it
+			return
+		}
+		if !slices.Equal(lines(got), lines(want)) {
+			t.Fatalf("%q is answered\n%q\nfasthttp answers\n%q", requests, got, want)
+		}
+	})
+}
+
+// lines are sorted: net/http's handlers have theirs in no order.
+func lines(s string) []string { return slices.Sorted(strings.SplitSeq(s, "\r\n")) }
+
+// Shutdown waits for a plain request that is being answered, and for no connection that
+// has had plain ones only, as long as fasthttp would for one that it takes for new.
+func TestShutdownAfterPlainRequests(t *testing.T) {
+	const request = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
+	for what, first := range map[string]string{"after a plain one": request, "after one that is not plain": "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"} {
+		inBubble(t, catalogOf(t, map[string]string{"a": "one"}), Options{}, func(s *Server, dial func() net.Conn) {
+			client, idle := dial(), dial()
+			r := bufio.NewReader(client)
+			for _, c := range []struct {
+				net.Conn
+				r *bufio.Reader
+			}{{client, r}, {idle, bufio.NewReader(idle)}} {
+				fmt.Fprint(c, first)
+				if got := read(t, c.r, "GET"); got.status != 200 {
+					t.Fatalf("%s: %+v", what, got)
+				}
+			}
+			fmt.Fprint(client, request) // and does not read
+			time.Sleep(time.Second)
+			down := make(chan error, 1)
+			go func() { down <- s.Shutdown(context.Background()) }()
+			between(t, "closing a connection that waits", 0, 100*time.Millisecond, func() {
+				if _, err := idle.Read(make([]byte, 1)); err == nil {
+					t.Error("more comes")
+				}
+			})
+			time.Sleep(10 * time.Second)
+			select {
+			case err := <-down:
+				t.Errorf("Shutdown has not waited: %v", err)
+			default:
+			}
+			if got := read(t, r, "GET"); got.body != "one" {
+				t.Errorf("%+v", got)
+			}
+			between(t, "Shutdown", 0, time.Second, func() {
+				if err := <-down; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// What cannot be finished is given up with the context.
+func TestShutdownGivesUpPlainRequests(t *testing.T) {
+	inBubble(t, catalogOf(t, map[string]string{"a": "one"}), Options{}, func(s *Server, dial func() net.Conn) {
+		client := dial()
+		fmt.Fprint(client, "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		between(t, "Shutdown", 3*time.Second, 4*time.Second, func() {
+			if s.Shutdown(ctx) == nil {
+				t.Error("nothing was given up")
+			}
+		})
+		client.Close()
+	})
+}
+
+// A client that does not take its answer is cut off, whatever its requests are like.
+func TestPlainWriteTimeout(t *testing.T) {
+	inBubble(t, catalogOf(t, map[string]string{"a": "one"}), Options{}, func(s *Server, dial func() net.Conn) {
+		client := dial()
+		fmt.Fprint(client, "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")
+		between(t, "giving the client up", 29*time.Second, 34*time.Second, func() {
+			for s.open.count() > 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	})
+}
