@@ -121,6 +121,13 @@ func (b *peerBody) Read(p []byte) (int, error) {
 
 // CloseWithError ends the request.
 func (b *peerBody) CloseWithError(err error) error {
+	b.ended(err)
+	b.r.end()
+	return nil
+}
+
+// ended takes up how the body has ended.
+func (b *peerBody) ended(err error) {
 	r := b.r
 	switch {
 	case b.failed != nil:
@@ -129,6 +136,4 @@ func (b *peerBody) CloseWithError(err error) error {
 	case err != nil:
 		r.code = statusClientGone
 	}
-	r.end()
-	return nil
 }

@@ -50,6 +50,9 @@ type conn struct {
 	r, end, w int
 	err       error
 	first     [readAhead]byte // what buf is, mostly
+
+	parts  [2][]byte // what send writes; here, so that nothing is allocated for it
+	vector net.Buffers
 }
 
 const (
@@ -199,11 +202,20 @@ func (c *conn) Write(p []byte) (written int, err error) {
 	}
 }
 
-// send writes an answer that is one chunk. If it cannot, the connection ends.
-func (c *conn) send(p []byte, now time.Time) {
-	if c.err = c.extendWrite(now); c.err == nil {
-		_, c.err = c.Conn.Write(p)
+// send writes an answer that is one chunk or two, in one write. If it cannot, the
+// connection ends.
+func (c *conn) send(head, value []byte, now time.Time) {
+	if c.err = c.extendWrite(now); c.err != nil {
+		return
 	}
+	if len(value) == 0 {
+		_, c.err = c.Conn.Write(head)
+		return
+	}
+	c.parts = [2][]byte{head, value}
+	c.vector = c.parts[:]
+	_, c.err = c.vector.WriteTo(c.Conn)
+	c.parts = [2][]byte{}
 }
 
 func (c *conn) extendWrite(now time.Time) error {

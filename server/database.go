@@ -29,10 +29,8 @@ type heads struct {
 	contentType  []byte
 
 	// What stands in the answer to a plain request behind the date, the length and the
-	// ETag of a value, and behind the date where there is none; nil where a header
-	// would have to be cleaned first.
+	// ETag of a value; nil where a header would have to be cleaned first.
 	value, tag, rest []byte
-	notFound         []byte
 }
 
 // database finds a db that the catalogue has.
@@ -101,8 +99,6 @@ func (h *heads) render() {
 		h.rest = fmt.Appendf(nil, "\r\nLast-Modified: %s", h.lastModified)
 	}
 	h.rest = append(h.rest, "\r\nAccept-Ranges: bytes\r\n\r\n"...)
-	h.notFound = fmt.Appendf(nil, "\r\nContent-Type: %s\r\nContent-Length: %d\r\nX-Sequins-Version: %s\r\n\r\n%s\n",
-		plainText, len(noSuchKey)+1, h.versionValue, noSuchKey)
 }
 
 // dateCache renders the Date of an answer, once a second.

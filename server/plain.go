@@ -2,14 +2,7 @@ package server
 
 import (
 	"bytes"
-	"errors"
-	"net"
-	"net/http"
-	"runtime/debug"
-	"strconv"
-	"time"
 
-	"sequins/blocks"
 	"sequins/internal/http1"
 )
 
@@ -18,8 +11,8 @@ import (
 // it answered where it has arrived, without fasthttp, which spends as much on taking
 // such a request apart and on putting its answer together as all the rest takes.
 // The answer is the same to the byte. fasthttp gets all others, those that are wrong
-// among them, and those whose answer is not a small value, or "no such key", of a
-// block that is here.
+// among them, and those for a db or a version that is not here, for a large value of a
+// block that is, and for one that cannot be read. See atonce.go.
 type plain struct {
 	uri           []byte
 	authorization []byte
@@ -140,110 +133,4 @@ func isPlainHost(host []byte) bool {
 		}
 	}
 	return len(name) > 0 && (!hasPort || len(port) > 0)
-}
-
-// answerPlain answers the request whose header is the next to be given out, if it is
-// plain. Otherwise it is as if nobody had looked at it.
-func (c *conn) answerPlain() bool {
-	if c.err != nil || c.end-c.r > readAhead {
-		return false
-	}
-	p, ok := parsePlain(c.buf[c.r:c.end])
-	if !ok {
-		return false
-	}
-	c.state.Store(connAnswering)
-	r := c.server.requests.Get().(*request)
-	ok = r.answerPlain(c, &p)
-	r.letGo()
-	if !c.state.CompareAndSwap(connAnswering, connIdle) {
-		c.err = errors.Join(net.ErrClosed, c.close())
-		ok = true // as far as it ever will be
-	}
-	if ok {
-		c.r = c.end
-	}
-	return ok
-}
-
-// answerPlain answers a plain request on its connection, if it can.
-func (r *request) answerPlain(c *conn, p *plain) (done bool) {
-	r.begin(c, time.Now())
-	defer func() {
-		if done {
-			return
-		}
-		r.s.opts.Metrics.End(r.stripe)
-		if err := recover(); err != nil { // and it will come again, in Server.handle
-			r.s.trouble("panic while answering a request", "target", r.escaped(), "panic", err, "stack", string(debug.Stack()))
-		}
-	}()
-	if r.s.draining.Load() || r.s.holding.Load() || !r.findPlain(p) {
-		return false
-	}
-	h := r.db.head(r.s, r.handle)
-	partition := r.handle.Partition(r.target.key)
-	v, ok, err := r.handle.Get(partition, r.target.key, &r.scratch)
-	if r.logged {
-		r.lookup = time.Since(r.start)
-	}
-	if err != nil || h.value == nil || v.Large() || v.Len() > copied {
-		return false
-	}
-	if ok {
-		r.renderValue(h, v)
-	} else {
-		r.renderNotFound(h)
-	}
-	if r.s.opts.Tracer != nil {
-		r.traceFrom(p.traceparent, p.tracestate)
-	}
-	took := r.count()
-	r.handle.Release()
-	r.handle = nil
-	c.send(r.rendered, r.start.Add(took))
-	return true
-}
-
-// findPlain finds what the request is to be answered from.
-func (r *request) findPlain(p *plain) bool {
-	s := r.s
-	var err error
-	if r.target, r.buf, err = parseTarget(p.uri, r.buf); err != nil || r.target.route != routeKey || !r.granted(p.authorization) {
-		return false
-	}
-	asked, ok := bytes.CutPrefix(r.target.query, []byte("proxy="))
-	if len(r.target.query) > 0 && !ok || bytes.ContainsAny(asked, "&%") {
-		return false
-	}
-	set := s.catalog.Set(r.target.db)
-	if set == nil {
-		return false
-	}
-	r.db = s.database(r.target.db)
-	r.counts = r.db.counts.Of(len(asked) > 0)
-	r.acquire(set, asked)
-	return r.handle != nil && r.handle.Partitions() > 0
-}
-
-// renderValue puts together the answer with a small value.
-func (r *request) renderValue(h *heads, v blocks.Value) {
-	value := v.Bytes()
-	b := append(r.rendered[:0], "HTTP/1.1 200 OK\r\nDate: "...)
-	b = r.s.date.appendTo(b, r.start)
-	b = append(b, h.value...)
-	b = strconv.AppendInt(b, int64(len(value)), 10)
-	b = append(b, h.tag...)
-	b = append(b, r.tag(v.Hash())...)
-	b = append(b, h.rest...)
-	r.rendered = append(b, value...)
-	r.code, r.bytes = http.StatusOK, int64(len(value))
-}
-
-// renderNotFound puts together the answer for a key that is not in the version.
-func (r *request) renderNotFound(h *heads) {
-	b := append(r.rendered[:0], "HTTP/1.1 404 Not Found\r\nDate: "...)
-	b = r.s.date.appendTo(b, r.start)
-	r.rendered = append(b, h.notFound...)
-	r.code, r.bytes = http.StatusNotFound, int64(len(noSuchKey)+1)
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"sequins/metrics"
+	"sequins/proxy"
 	"sequins/version"
 )
 
@@ -169,10 +171,10 @@ func TestAnsweredAsPlain(t *testing.T) {
 		server, target, headers string
 		want                    bool
 	}{
-		{"usual", "/db/a", "", true}, {"usual", "/db/absent", "", true}, {"usual", "/db/a?proxy=v1", "", true}, {"usual", "/db/4K", "", true}, {"usual", "/partial/a", "", true},
+		{"usual", "/db/a", "", true}, {"usual", "/db/absent", "", true}, {"usual", "/db/a?proxy=v1", "", true}, {"usual", "/db/4K", "", true}, {"usual", "/db/more", "", true}, {"usual", "/partial/a", "", true},
 		{"tokens", "/db/a", webToken + "\r\n", true}, {"traced", "/db/a", "Traceparent: " + sampled + "\r\n", true}, {"content type", "/db/a", "", true},
 
-		{"usual", "/db/a", "Range: bytes=0-1\r\n", false}, {"usual", "/db/a?explain", "", false}, {"usual", "/db/more", "", false}, {"usual", "/db/large", "", false},
+		{"usual", "/db/a", "Range: bytes=0-1\r\n", false}, {"usual", "/db/a?explain", "", false}, {"usual", "/db/large", "", false},
 		{"usual", "/none/a", "", false}, {"usual", "/nothing/a", "", false}, {"usual", "/db", "", false}, {"usual", "/db/%", "", false}, {"usual", "/db/a?proxy=v2", "", false},
 		{"tokens", "/db/a", "", false}, {"tokens", "/partial/a", webToken + "\r\n", false}, {"odd type", "/db/a", "", false},
 		{"usual", "/db/a", "X: " + strings.Repeat("x", readAhead) + "\r\n", false},
@@ -195,6 +197,86 @@ func TestAnsweredAsPlain(t *testing.T) {
 		}
 		s.Admit()
 	}
+}
+
+// What peers say is passed on as it is where fasthttp does it.
+func TestPlainProxiedAnswersAreTheSame(t *testing.T) {
+	whole := proxy.Header{ETag: []byte(`"e"`), LastModified: []byte("x"), ContentType: []byte("text/y"), AcceptRanges: []byte("bytes")}
+	for name, answer := range map[string]func() (*proxy.Answer, error){
+		"small": func() (*proxy.Answer, error) { return valueOf(response(t, 200, "value", whole), "value"), nil },
+		"bare":  func() (*proxy.Answer, error) { return valueOf(response(t, 200, "value", proxy.Header{}), "value"), nil },
+		"more": func() (*proxy.Answer, error) {
+			v := noise(1, 60<<10)
+			return valueOf(response(t, 200, v, whole), v), nil
+		},
+		"large":    func() (*proxy.Answer, error) { return response(t, 200, noise(2, 300<<10), whole), nil },
+		"absent":   func() (*proxy.Answer, error) { return response(t, 404, "whatever", proxy.Header{}), nil },
+		"nobody":   func() (*proxy.Answer, error) { return nil, errors.New("connection refused") },
+		"late":     func() (*proxy.Answer, error) { return nil, fmt.Errorf("peers: %w", context.DeadlineExceeded) },
+		"given up": func() (*proxy.Answer, error) { return nil, fmt.Errorf("peers: %w", context.Canceled) },
+	} {
+		var asked []string
+		m := metrics.New()
+		s := New(away(t), Options{Metrics: m.Server, Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+			asked = append(asked, fmt.Sprintf("%s %s %v %s", q.Path, q.Version, q.Peers, q.Fields))
+			return answer()
+		})})
+		requests := "GET /db/a%20b HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\nTraceparent: b\r\nTracestate: c\r\n\r\nGET /db/b HTTP/1.1\r\nHost: x\r\n\r\n"
+		got := talk(t, s, requests, false)
+		plain := m.Server.Vars().Requests
+		want := talk(t, s, requests, true)
+		if got != want || !strings.HasPrefix(want, "HTTP/1.1 ") {
+			t.Errorf("%s: %d bytes: %.400q, fasthttp: %d bytes: %.400q", name, len(got), got, len(want), want)
+		}
+		if half := len(asked) / 2; !slices.Equal(asked[:half], asked[half:]) || half == 0 {
+			t.Errorf("%s: asked %q", name, asked)
+		}
+		for code, n := range m.Server.Vars().Requests {
+			if n != 2*plain[code] {
+				t.Errorf("%s: %d with status %s, %d of them plain", name, n, code, plain[code])
+			}
+		}
+	}
+}
+
+// Behind an answer that could not be sent whole, nothing is answered.
+func TestPlainAfterBrokenOff(t *testing.T) {
+	s := New(away(t), Options{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
+		a := response(t, 200, noise(3, 300<<10), proxy.Header{})
+		a.Length++
+		return a, nil
+	})})
+	const request = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
+	if got := talk(t, s, request+request, false); strings.Count(got, "HTTP/1.1") != 1 {
+		t.Errorf("%d bytes, %.200q", len(got), got)
+	}
+}
+
+// valueOf makes an answer one that is here whole.
+func valueOf(a *proxy.Answer, value string) *proxy.Answer {
+	a.Value = []byte(value)
+	return a
+}
+
+// A large value of a peer's whose client goes away, or takes nothing, is given up.
+func TestPlainRelayIsGivenUp(t *testing.T) {
+	m := metrics.New()
+	inBubble(t, away(t), Options{Metrics: m.Server, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
+		return response(t, 200, noise(2, 300<<10), proxy.Header{}), nil
+	})}, func(s *Server, dial func() net.Conn) {
+		gone, stuck := dial(), dial()
+		for _, c := range []net.Conn{gone, stuck} {
+			fmt.Fprint(c, "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")
+			if _, err := io.ReadFull(c, make([]byte, 100<<10)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gone.Close()
+		time.Sleep(time.Minute)
+		if n := s.open.count(); n != 0 || m.Server.Vars().Requests["499"] != 2 {
+			t.Errorf("%d connections are open, %v", n, m.Server.Vars().Requests)
+		}
+	})
 }
 
 // FuzzPlain is the same for any requests.

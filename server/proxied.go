@@ -24,15 +24,24 @@ var (
 // answered yet. A peer is asked for this very version.
 func (r *request) fetch(h *heads, peers []string) error {
 	r.query = proxy.Query{Peers: peers, Head: r.ctx.IsHead(), Path: r.target.path, Version: h.version, Fields: r.fields(forwardedToGet), Trace: r.trace}
-	answer, err := r.s.opts.Proxy.Fetch(r.s.ending, &r.query)
+	answer, err := r.ask()
 	if err != nil {
-		if !errors.Is(err, context.Canceled) {
-			r.s.trouble("asking peers", "target", r.escaped(), "peers", peers, "error", err)
-		}
 		return err
 	}
 	r.pass(h, answer)
 	return nil
+}
+
+// ask asks the peers of r.query. The answer is closed at the end of the request.
+func (r *request) ask() (*proxy.Answer, error) {
+	answer, err := r.s.opts.Proxy.Fetch(r.s.ending, &r.query)
+	switch {
+	case err == nil:
+		r.answered = answer.Body
+	case !errors.Is(err, context.Canceled):
+		r.s.trouble("asking peers", "target", r.escaped(), "peers", r.query.Peers, "error", err)
+	}
+	return answer, err
 }
 
 // fields finds the headers of these names. Where the request has a span here, what
@@ -54,7 +63,6 @@ func (r *request) fields(names []string) []proxy.Field {
 
 // pass sends a peer's answer on.
 func (r *request) pass(h *heads, a *proxy.Answer) {
-	r.answered = a.Body
 	r.code = a.Status
 	r.ctx.SetStatusCode(r.code)
 	header := &r.ctx.Response.Header

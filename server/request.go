@@ -49,6 +49,7 @@ type request struct {
 	buf      []byte // holds what of the target had to be decoded
 	etag     []byte
 	rendered []byte // the answer to a plain request
+	value    []byte // what follows it, if it is not copied
 	scratch  blocks.Scratch
 	reads    uint64      // of scratch, that have been counted
 	query    proxy.Query // what peers are asked
@@ -117,12 +118,17 @@ func (r *request) letGo() {
 		r.answered = nil
 	}
 	r.conn, r.ctx, r.handle, r.db, r.grant = nil, nil, nil, nil, nil
+	r.trace, r.query.Trace = nil, nil
+	r.value = nil
 	r.streaming = false
 	r.target = target{}
 	r.code, r.bytes = 0, 0
 	r.lookup, r.asking = 0, 0
 	if cap(r.buf) > readAhead {
 		r.buf = nil
+	}
+	if cap(r.rendered) > 4*readAhead {
+		r.rendered = nil
 	}
 	r.s.requests.Put(r)
 }

@@ -50,7 +50,6 @@ func (r *request) endTrace() {
 		}
 	}
 	r.trace.End(a)
-	r.trace, r.query.Trace = nil, nil
 }
 
 // routes are what the routes are called in traces.

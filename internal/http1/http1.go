@@ -41,8 +41,9 @@ var tokenBytes = func() (t [256]bool) {
 }()
 
 // HasControl says whether a field's value has a control character, which none may have.
-func HasControl(value []byte) bool {
-	for _, c := range value {
+func HasControl[T string | []byte](value T) bool {
+	for i := range len(value) {
+		c := value[i]
 		if c < ' ' && c != '\t' || c == 0x7f {
 			return true
 		}

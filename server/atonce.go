@@ -1,0 +1,249 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"sequins/blocks"
+	"sequins/internal/http1"
+	"sequins/proxy"
+	"sequins/version"
+)
+
+// answerPlain answers the request whose header is the next to be given out, if it is
+// plain. Otherwise it is as if nobody had looked at it.
+func (c *conn) answerPlain() bool {
+	if c.err != nil || c.end-c.r > readAhead {
+		return false
+	}
+	p, ok := parsePlain(c.buf[c.r:c.end])
+	if !ok {
+		return false
+	}
+	c.state.Store(connAnswering)
+	r := c.server.requests.Get().(*request)
+	ok = r.answerPlain(c, &p)
+	r.letGo()
+	if !c.state.CompareAndSwap(connAnswering, connIdle) {
+		c.err = errors.Join(net.ErrClosed, c.close())
+		ok = true // as far as it ever will be
+	}
+	if ok {
+		c.r = c.end
+	}
+	if ok && c.err != nil { // it was not sent whole: nothing can follow
+		c.r, c.end, c.w = 0, 0, 0
+	}
+	return ok
+}
+
+// answerPlain answers a plain request on its connection, if it can.
+func (r *request) answerPlain(c *conn, p *plain) (done bool) {
+	r.begin(c, time.Now())
+	defer func() {
+		if done {
+			return
+		}
+		r.s.opts.Metrics.End(r.stripe)
+		if err := recover(); err != nil { // and it will come again, in Server.handle
+			r.s.trouble("panic while answering a request", "target", r.escaped(), "panic", err, "stack", string(debug.Stack()))
+		}
+	}()
+	if r.s.draining.Load() || r.s.holding.Load() {
+		return false
+	}
+	h, proxied := r.findPlain(p)
+	if h == nil || h.value == nil {
+		return false
+	}
+	partition := r.handle.Partition(r.target.key)
+	v, ok, err := r.handle.Get(partition, r.target.key, &r.scratch)
+	if r.logged {
+		r.lookup = time.Since(r.start)
+	}
+	switch {
+	case errors.Is(err, version.ErrNotLocal):
+		return r.askPlain(p, h, r.peers(partition, proxied))
+	case err != nil || v.Large():
+		return false
+	case ok:
+		r.renderValue(h, v)
+	default:
+		r.renderFailure(h, http.StatusNotFound, noSuchKey, "")
+	}
+	if r.s.opts.Tracer != nil {
+		r.traceFrom(p.traceparent, p.tracestate)
+	}
+	r.send()
+	return true
+}
+
+// findPlain finds what the request is to be answered from, nil if it is not here, and
+// whether a peer asks.
+func (r *request) findPlain(p *plain) (h *heads, proxied bool) {
+	s := r.s
+	var err error
+	if r.target, r.buf, err = parseTarget(p.uri, r.buf); err != nil || r.target.route != routeKey || !r.granted(p.authorization) {
+		return nil, false
+	}
+	asked, ok := bytes.CutPrefix(r.target.query, []byte("proxy="))
+	if len(r.target.query) > 0 && !ok || bytes.ContainsAny(asked, "&%") {
+		return nil, false
+	}
+	set := s.catalog.Set(r.target.db)
+	if set == nil {
+		return nil, false
+	}
+	r.db = s.database(r.target.db)
+	r.counts = r.db.counts.Of(len(asked) > 0)
+	r.acquire(set, asked)
+	if r.handle == nil || r.handle.Partitions() == 0 {
+		return nil, false
+	}
+	return r.db.head(s, r.handle), len(asked) > 0
+}
+
+// askPlain answers with what a peer says, if there are any.
+func (r *request) askPlain(p *plain, h *heads, peers []string) bool {
+	if len(peers) == 0 {
+		return false
+	}
+	if r.s.opts.Tracer != nil {
+		r.traceFrom(p.traceparent, p.tracestate)
+	}
+	r.query = proxy.Query{Peers: peers, Path: r.target.path, Version: h.version, Fields: p.fields(r.query.Fields[:0], r.trace == nil), Trace: r.trace}
+	a, err := r.ask()
+	if r.logged {
+		r.asking = time.Since(r.start) - r.lookup
+	}
+	switch {
+	case err != nil:
+		code, message := unanswered(false, false, err)
+		r.renderFailure(h, code, message, "")
+	case a.Status == http.StatusNotFound:
+		r.renderFailure(h, a.Status, noSuchKey, a.Peer)
+	case a.Status != http.StatusOK: // which only conditions and ranges would lead to
+		code, message := unanswered(false, false, nil)
+		r.renderFailure(h, code, message, a.Peer)
+	default:
+		r.renderPeers(h, a)
+	}
+	if err == nil && a.Status == http.StatusOK && a.Value == nil {
+		r.relay(a)
+		return true
+	}
+	r.send()
+	return true
+}
+
+// fields are what a peer is told: see forwarded.
+func (p *plain) fields(to []proxy.Field, trace bool) []proxy.Field {
+	add := func(name string, value []byte) {
+		if len(value) > 0 {
+			to = append(to, proxy.Field{Name: name, Value: value})
+		}
+	}
+	add("Authorization", p.authorization)
+	if trace {
+		add(keyTraceparent, p.traceparent)
+		add(keyTracestate, p.tracestate)
+	}
+	return to
+}
+
+// send counts the request and sends what is rendered.
+func (r *request) send() {
+	now := r.start.Add(r.count())
+	if r.value == nil { // it has been copied: the version need not wait for the client
+		r.handle.Release()
+		r.handle = nil
+	}
+	r.conn.send(r.rendered, r.value, now)
+}
+
+// relay sends what is rendered, and behind it a large value as it comes from a peer.
+func (r *request) relay(a *proxy.Answer) {
+	c := r.conn
+	b := &peerBody{r: r}
+	_, c.err = c.Write(r.rendered)
+	if c.err == nil {
+		var n int64
+		if n, c.err = io.Copy(onlyWriter{c}, b); c.err == nil && n < a.Length {
+			c.err = io.ErrUnexpectedEOF
+		}
+	}
+	b.ended(c.err)
+	r.count()
+}
+
+// onlyWriter hides that net.Conn can read from others.
+type onlyWriter struct{ io.Writer }
+
+// startPlain begins an answer, up to the date.
+func (r *request) startPlain(code int) []byte {
+	b := append(r.rendered[:0], "HTTP/1.1 "...)
+	b = strconv.AppendInt(b, int64(code), 10)
+	b = append(append(b, ' '), fasthttp.StatusMessage(code)...)
+	r.code = code
+	return r.s.date.appendTo(append(b, "\r\nDate: "...), r.start)
+}
+
+// renderValue puts together the answer with a value.
+func (r *request) renderValue(h *heads, v blocks.Value) {
+	b := append(r.startPlain(http.StatusOK), h.value...)
+	b = strconv.AppendInt(b, v.Len(), 10)
+	b = append(b, h.tag...)
+	b = append(b, r.tag(v.Hash())...)
+	r.finishPlain(append(b, h.rest...), v.Bytes())
+}
+
+// renderPeers puts together the answer with what is known of a peer's value.
+func (r *request) renderPeers(h *heads, a *proxy.Answer) {
+	b := appendField(r.startPlain(http.StatusOK), "Content-Type", a.Header.ContentType)
+	b = strconv.AppendInt(append(b, "\r\nContent-Length: "...), a.Length, 10)
+	b = appendField(b, "X-Sequins-Version", h.versionValue)
+	b = appendField(b, "X-Sequins-Proxied-To", a.Peer)
+	b = appendField(b, "ETag", a.Header.ETag)
+	b = appendField(b, "Last-Modified", a.Header.LastModified)
+	b = appendField(b, "Accept-Ranges", a.Header.AcceptRanges)
+	r.finishPlain(append(b, "\r\n\r\n"...), a.Value)
+}
+
+// finishPlain adds the value to an answer, or lays it beside it.
+func (r *request) finishPlain(b, value []byte) {
+	r.rendered, r.bytes = b, int64(len(value))
+	if len(value) <= copied {
+		r.rendered = append(b, value...)
+	} else {
+		r.value = value
+	}
+}
+
+// renderFailure puts together the answer for a key that has no value, and where it is a
+// peer that says so, with its name.
+func (r *request) renderFailure(h *heads, code int, message, peer string) {
+	b := appendField(r.startPlain(code), "Content-Type", plainText)
+	b = strconv.AppendInt(append(b, "\r\nContent-Length: "...), int64(len(message)+1), 10)
+	b = appendField(b, "X-Sequins-Version", h.versionValue)
+	b = appendField(b, "X-Sequins-Proxied-To", peer)
+	b = append(append(append(b, "\r\n\r\n"...), message...), '\n')
+	r.rendered, r.bytes = b, int64(len(message)+1)
+}
+
+// appendField appends a line of a header, with the line end before it, unless it is empty
+// or could not be a line.
+func appendField[T string | []byte](b []byte, name string, value T) []byte {
+	if len(value) == 0 || http1.HasControl(value) {
+		return b
+	}
+	b = append(append(b, "\r\n"...), name...)
+	return append(append(b, ": "...), value...)
+}
