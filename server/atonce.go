@@ -162,9 +162,8 @@ func (p *plain) fields(to []proxy.Field, trace bool) []proxy.Field {
 // send counts the request and sends what is rendered.
 func (r *request) send() {
 	now := r.start.Add(r.count())
-	if r.value == nil { // it has been copied: the version need not wait for the client
-		r.handle.Release()
-		r.handle = nil
+	if r.value == nil { // it has been copied: the version and the peer need not wait for the client
+		r.release()
 	}
 	r.conn.send(r.rendered, r.value, now)
 }

@@ -108,16 +108,22 @@ func (r *request) count() time.Duration {
 	return d
 }
 
-// letGo gives back all that the request holds, and itself.
-func (r *request) letGo() {
+// release lets go of what the value lies in: the version, or the connection to a peer.
+func (r *request) release() {
 	if r.handle != nil {
 		r.handle.Release()
+		r.handle = nil
 	}
 	if r.answered != nil {
 		r.answered.Close() //nolint:errcheck // it has been passed on, or cannot be
 		r.answered = nil
 	}
-	r.conn, r.ctx, r.handle, r.db, r.grant = nil, nil, nil, nil, nil
+}
+
+// letGo gives back all that the request holds, and itself.
+func (r *request) letGo() {
+	r.release()
+	r.conn, r.ctx, r.db, r.grant = nil, nil, nil, nil
 	r.trace, r.query.Trace = nil, nil
 	r.value = nil
 	r.streaming = false
