@@ -51,8 +51,11 @@ func parseHeader(b []byte) (header, error) {
 			break
 		}
 		colon := bytes.IndexByte(line, ':')
-		if colon < 0 || !http1.IsToken(line[:colon]) || http1.HasControl(line[colon+1:]) {
+		if colon < 0 || !http1.IsToken(line[:colon]) {
 			return h, fmt.Errorf("%w: %.40q", errField, line)
+		}
+		if http1.HasControl(line[colon+1:]) {
+			return h, fmt.Errorf("%w: %.40s has a control character", errField, line[:colon])
 		}
 		if err := h.field(line[:colon], http1.Trim(line[colon+1:]), &chunked); err != nil {
 			return h, err

@@ -96,8 +96,10 @@ func (w *world) wantFrom(i int, took time.Duration) {
 
 func (w *world) inFlight() float64 { return number(w.metrics, "sequins_proxy_attempts_in_flight") }
 
-// counted are the attempts so far, as "stage outcome": number.
+// counted are the attempts so far, as "stage outcome": number. One beside the caller is
+// counted after the race has been told of it.
 func (w *world) counted() map[string]int {
+	synctest.Wait()
 	all := map[string]int{}
 	for labels, n := range numbers(w.metrics, "sequins_proxy_attempts_total") {
 		if n > 0 {

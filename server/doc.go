@@ -2,11 +2,11 @@
 // the debug pages. An error becomes a status code here and nowhere else.
 //
 // A request comes through conn (deadlines, memory of idle connections) and
-// fasthttp into Server.handle. The usual one, a GET for a key and nothing else, whose
-// answer is a small value that is here, does not: conn has it answered by plain.go, to
-// the byte as it would be by what follows. parseTarget takes the raw request target apart;
-// the key is bytes, decoded once. request.allowed (access.go) asks for a token if
-// one is wanted. Catalog.Set finds the db's set of versions,
+// fasthttp into Server.handle. The usual one, a GET for a key and nothing else, does
+// not come as far as fasthttp: plain.go knows it, and atonce.go answers it on the
+// connection, by the same steps and to the byte as follows. parseTarget takes the raw
+// request target apart; the key is bytes, decoded once. request.allowed (access.go) asks
+// for a token if one is wanted. Catalog.Set finds the db's set of versions,
 // Set.Acquire the current one, Handle.Partition and Handle.Get the value, and
 // request.answer holds it against the request's conditions and range. fasthttp
 // writes the response after the handler has returned; so the value becomes a

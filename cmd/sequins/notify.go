@@ -47,12 +47,17 @@ func (n *notifier) reloading() {
 // reloaded says that it has been.
 func (n *notifier) reloaded() { n.send("READY=1") }
 
+// notifyTime is how long a message may take. The socket takes a few that nobody has read,
+// and no more: whoever does not read must not keep the process from ending.
+const notifyTime = time.Second
+
 func (n *notifier) send(state string) {
 	if n.socket == "" {
 		return
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: n.socket, Net: "unixgram"})
 	if err == nil {
+		_ = conn.SetWriteDeadline(time.Now().Add(notifyTime)) // if it cannot be set it is not needed either: Write fails
 		_, err = conn.Write([]byte(state))
 		_ = conn.Close() // it has been sent, or not
 	}

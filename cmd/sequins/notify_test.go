@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net"
@@ -77,6 +78,22 @@ func TestSystemd(t *testing.T) {
 	}
 	if code := p.wait(); code != exitOK {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// A manager that does not read does not stop what tells it.
+func TestNotifierIsNotHeldUp(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "notify")
+	systemd(t, socket)
+	var said bytes.Buffer
+	n := &notifier{socket: socket, log: slog.New(slog.NewTextHandler(&said, nil))}
+	for deadline := time.Now().Add(patience); said.Len() == 0; { // as soon as the socket has taken all it can
+		if n.send("WATCHDOG=1"); time.Now().After(deadline) {
+			t.Fatal("the socket takes any number of messages")
+		}
+	}
+	if !strings.Contains(said.String(), "systemd cannot be told") || !strings.Contains(said.String(), "timeout") {
+		t.Errorf("logged: %s", &said)
 	}
 }
 

@@ -29,11 +29,15 @@ var sabotages = []sabotage{
 		{"server/key.go", "set.AcquireVersion(string(asked))", "set.Acquire()"},
 		{"server/key.go", "r.get(r.db.head(s, r.handle), len(asked) > 0)",
 			"h := *r.db.head(s, r.handle)\nif len(asked) > 0 {\nh.versionValue = append([]byte(nil), asked...)\n}\nr.get(&h, len(asked) > 0)"},
+		{"server/atonce.go", "return r.db.head(s, r.handle), len(asked) > 0",
+			"c := *r.db.head(s, r.handle)\nif len(asked) > 0 {\nc.versionValue, c.rest = append([]byte(nil), asked...), nil\nc.render()\n}\nreturn &c, len(asked) > 0"},
 	}, "wrong answer"},
 	{"a peer answers from the version that it serves, and the answer is passed on", []change{
 		{"server/key.go", "set.AcquireVersion(string(asked))", "set.Acquire()"},
 		{"proxy/attempt.go", "if string(h.Version) != a.version {", "if false {"},
 		{"server/proxied.go", "header.SetCanonical(keyVersion, h.versionValue)", "header.SetCanonical(keyVersion, a.Header.Version)"},
+		{"server/atonce.go", "a.Length, 10)\n\tb = appendField(b, \"X-Sequins-Version\", h.versionValue)",
+			"a.Length, 10)\n\tb = appendField(b, \"X-Sequins-Version\", a.Header.Version)"},
 	}, "went back"},
 }
 
