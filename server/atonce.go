@@ -48,15 +48,7 @@ func (c *conn) answerPlain() bool {
 // answerPlain answers a plain request on its connection, if it can.
 func (r *request) answerPlain(c *conn, p *plain) (done bool) {
 	r.begin(c, time.Now())
-	defer func() {
-		if done {
-			return
-		}
-		r.s.opts.Metrics.End(r.stripe)
-		if err := recover(); err != nil { // and it will come again, in Server.handle
-			r.s.trouble("panic while answering a request", "target", r.escaped(), "panic", err, "stack", string(debug.Stack()))
-		}
-	}()
+	defer r.leavePlain(&done)
 	if r.s.draining.Load() || r.s.holding.Load() {
 		return false
 	}
@@ -79,11 +71,28 @@ func (r *request) answerPlain(c *conn, p *plain) (done bool) {
 	default:
 		r.renderFailure(h, http.StatusNotFound, noSuchKey, "")
 	}
+	r.tracePlain(p)
+	r.send()
+	return true
+}
+
+// leavePlain is the end of answerPlain. A request that has not been answered is not counted,
+// as it will come again; so will a panic, in Server.handle.
+func (r *request) leavePlain(done *bool) {
+	if *done {
+		return
+	}
+	r.s.opts.Metrics.End(r.stripe)
+	if p := recover(); p != nil {
+		r.s.trouble("panic while answering a request", "target", r.escaped(), "panic", p, "stack", string(debug.Stack()))
+	}
+}
+
+// tracePlain begins the span of a plain request, if it is one of those that are traced.
+func (r *request) tracePlain(p *plain) {
 	if r.s.opts.Tracer != nil {
 		r.traceFrom(p.traceparent, p.tracestate)
 	}
-	r.send()
-	return true
 }
 
 // findPlain finds what the request is to be answered from, nil if it is not here, and
@@ -116,31 +125,23 @@ func (r *request) askPlain(p *plain, h *heads, peers []string) bool {
 	if len(peers) == 0 {
 		return false
 	}
-	if r.s.opts.Tracer != nil {
-		r.traceFrom(p.traceparent, p.tracestate)
-	}
+	r.tracePlain(p)
 	r.query = proxy.Query{Peers: peers, Path: r.target.path, Version: h.version, Fields: p.fields(r.query.Fields[:0], r.trace == nil), Trace: r.trace}
 	a, err := r.ask()
 	if r.logged {
 		r.asking = time.Since(r.start) - r.lookup
 	}
-	switch {
-	case err != nil:
-		code, message := unanswered(false, false, err)
-		r.renderFailure(h, code, message, "")
-	case a.Status == http.StatusNotFound:
-		r.renderFailure(h, a.Status, noSuchKey, a.Peer)
-	case a.Status != http.StatusOK: // which only conditions and ranges would lead to
-		code, message := unanswered(false, false, nil)
-		r.renderFailure(h, code, message, a.Peer)
-	default:
-		r.renderPeers(h, a)
-	}
-	if err == nil && a.Status == http.StatusOK && a.Value == nil {
-		r.relay(a)
+	if err != nil || a.Status != http.StatusOK {
+		r.renderPeersFailure(h, a, err)
+		r.send()
 		return true
 	}
-	r.send()
+	r.renderPeers(h, a)
+	if a.Value == nil {
+		r.relay(a)
+	} else {
+		r.send()
+	}
 	return true
 }
 
@@ -224,6 +225,20 @@ func (r *request) finishPlain(b, value []byte) {
 	} else {
 		r.value = value
 	}
+}
+
+// renderPeersFailure puts together the answer where peers have no value: it is not there,
+// or they have failed, or say what only conditions and ranges could have led to.
+func (r *request) renderPeersFailure(h *heads, a *proxy.Answer, err error) {
+	code, message := unanswered(false, false, err)
+	peer := ""
+	if err == nil {
+		peer = a.Peer
+		if a.Status == http.StatusNotFound {
+			code, message = a.Status, noSuchKey
+		}
+	}
+	r.renderFailure(h, code, message, peer)
 }
 
 // renderFailure puts together the answer for a key that has no value, and where it is a
