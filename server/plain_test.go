@@ -188,14 +188,13 @@ func TestAnsweredAsPlain(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*Server){"holding": (*Server).Hold, "draining": (*Server).Drain} {
-		s := all["usual"]
+		s := compared(t)["usual"]
 		change(s)
 		c := newConn(&recording{in: strings.NewReader("GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")}, s)
 		s.http.ServeConn(c) //nolint:errcheck // the same
 		if c.state.Load() == connIdle {
 			t.Errorf("%s, it was plain", name)
 		}
-		s.Admit()
 	}
 }
 
