@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -137,10 +138,11 @@ func (r *request) askPlain(p *plain, h *heads, peers []string) bool {
 		return true
 	}
 	r.renderPeers(h, a)
-	if a.Value == nil {
-		r.relay(a)
-	} else {
+	if int64(len(a.Value)) == a.Length && a.Length <= copied {
+		r.finishPlain(r.rendered, a.Value)
 		r.send()
+	} else {
+		r.relay(a.Length)
 	}
 	return true
 }
@@ -169,23 +171,30 @@ func (r *request) send() {
 	r.conn.send(r.rendered, r.value, now)
 }
 
-// relay sends what is rendered, and behind it a large value as it comes from a peer.
-func (r *request) relay(a *proxy.Answer) {
-	c := r.conn
+// relay sends what is rendered, and behind it a value of n bytes as it comes from a peer.
+func (r *request) relay(n int64) {
+	buffer := relayBuffers.Get().(*[]byte)
+	defer relayBuffers.Put(buffer)
 	b := &peerBody{r: r}
-	_, c.err = c.Write(r.rendered)
-	if c.err == nil {
-		var n int64
-		if n, c.err = io.Copy(onlyWriter{c}, b); c.err == nil && n < a.Length {
-			c.err = io.ErrUnexpectedEOF
+	for used := copy(*buffer, r.rendered); ; used = 0 {
+		chunk := (*buffer)[used:]
+		m, err := io.ReadFull(b, chunk[:min(int64(len(chunk)), n-r.bytes)])
+		if r.conn.err = err; err == nil {
+			if r.bytes == n { // the peer has said all: its connection is free before the client can ask again
+				r.answered.Close() //nolint:errcheck // it has been read
+				r.answered = nil
+			}
+			_, r.conn.err = r.conn.Write((*buffer)[:used+m])
+		}
+		if r.conn.err != nil || r.bytes == n {
+			break
 		}
 	}
-	b.ended(c.err)
+	b.ended(r.conn.err)
 	r.count()
 }
 
-// onlyWriter hides that net.Conn can read from others.
-type onlyWriter struct{ io.Writer }
+var relayBuffers = sync.Pool{New: func() any { b := make([]byte, responseBuffer); return &b }}
 
 // startPlain begins an answer, up to the date.
 func (r *request) startPlain(code int) []byte {
@@ -205,7 +214,7 @@ func (r *request) renderValue(h *heads, v blocks.Value) {
 	r.finishPlain(append(b, h.rest...), v.Bytes())
 }
 
-// renderPeers puts together the answer with what is known of a peer's value.
+// renderPeers puts together what stands before a peer's value.
 func (r *request) renderPeers(h *heads, a *proxy.Answer) {
 	b := appendField(r.startPlain(http.StatusOK), "Content-Type", a.Header.ContentType)
 	b = strconv.AppendInt(append(b, "\r\nContent-Length: "...), a.Length, 10)
@@ -214,7 +223,7 @@ func (r *request) renderPeers(h *heads, a *proxy.Answer) {
 	b = appendField(b, "ETag", a.Header.ETag)
 	b = appendField(b, "Last-Modified", a.Header.LastModified)
 	b = appendField(b, "Accept-Ranges", a.Header.AcceptRanges)
-	r.finishPlain(append(b, "\r\n\r\n"...), a.Value)
+	r.rendered = append(b, "\r\n\r\n"...)
 }
 
 // finishPlain adds the value to an answer, or lays it beside it.
