@@ -131,10 +131,9 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 		keep = h.named(name, "X-Sequins-Version", &h.Version)
 		*chunked = *chunked || bytes.EqualFold(name, []byte("Transfer-Encoding"))
 	}
-	if keep == nil || *keep != nil {
-		return nil
+	if keep != nil && *keep == nil {
+		*keep = value
 	}
-	*keep = value
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 
+	"sequins/internal/http1"
 	"sequins/tracing"
 )
 
@@ -61,10 +62,8 @@ func (q *Query) check() error {
 		}
 	}
 	for _, f := range q.Fields {
-		for _, c := range f.Value {
-			if c < ' ' && c != '\t' || c == 0x7f {
-				return errQuery
-			}
+		if http1.HasControl(f.Value) {
+			return errQuery
 		}
 	}
 	return nil

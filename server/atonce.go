@@ -37,11 +37,11 @@ func (c *conn) answerPlain() bool {
 		c.err = errors.Join(net.ErrClosed, c.close())
 		ok = true // as far as it ever will be
 	}
-	if ok {
-		c.r = c.end
-	}
-	if ok && c.err != nil { // it was not sent whole: nothing can follow
+	switch {
+	case ok && c.err != nil: // it was not sent whole: nothing can follow
 		c.r, c.end, c.w = 0, 0, 0
+	case ok:
+		c.r = c.end
 	}
 	return ok
 }
@@ -58,10 +58,7 @@ func (r *request) answerPlain(c *conn, p *plain) (done bool) {
 		return false
 	}
 	partition := r.handle.Partition(r.target.key)
-	v, ok, err := r.handle.Get(partition, r.target.key, &r.scratch)
-	if r.logged {
-		r.lookup = time.Since(r.start)
-	}
+	v, ok, err := r.lookUp(partition)
 	switch {
 	case errors.Is(err, version.ErrNotLocal):
 		return r.askPlain(p, h, r.peers(partition, proxied))
@@ -112,8 +109,6 @@ func (r *request) findPlain(p *plain) (h *heads, proxied bool) {
 	if set == nil {
 		return nil, false
 	}
-	r.db = s.database(r.target.db)
-	r.counts = r.db.counts.Of(len(asked) > 0)
 	r.acquire(set, asked)
 	if r.handle == nil || r.handle.Partitions() == 0 {
 		return nil, false
@@ -127,11 +122,7 @@ func (r *request) askPlain(p *plain, h *heads, peers []string) bool {
 		return false
 	}
 	r.tracePlain(p)
-	r.query = proxy.Query{Peers: peers, Path: r.target.path, Version: h.version, Fields: p.fields(r.query.Fields[:0], r.trace == nil), Trace: r.trace}
-	a, err := r.ask()
-	if r.logged {
-		r.asking = time.Since(r.start) - r.lookup
-	}
+	a, err := r.ask(h, peers, false, p.fields(r.query.Fields[:0], r.trace == nil))
 	if err != nil || a.Status != http.StatusOK {
 		r.renderPeersFailure(h, a, err)
 		r.send()
@@ -216,13 +207,13 @@ func (r *request) renderValue(h *heads, v blocks.Value) {
 
 // renderPeers puts together what stands before a peer's value.
 func (r *request) renderPeers(h *heads, a *proxy.Answer) {
-	b := appendField(r.startPlain(http.StatusOK), "Content-Type", a.Header.ContentType)
+	b := appendField(r.startPlain(http.StatusOK), keyContentType, a.Header.ContentType)
 	b = strconv.AppendInt(append(b, "\r\nContent-Length: "...), a.Length, 10)
-	b = appendField(b, "X-Sequins-Version", h.versionValue)
-	b = appendField(b, "X-Sequins-Proxied-To", a.Peer)
-	b = appendField(b, "ETag", a.Header.ETag)
-	b = appendField(b, "Last-Modified", a.Header.LastModified)
-	b = appendField(b, "Accept-Ranges", a.Header.AcceptRanges)
+	b = appendField(b, keyVersion, h.versionValue)
+	b = appendField(b, keyProxiedTo, a.Peer)
+	b = appendField(b, keyETag, a.Header.ETag)
+	b = appendField(b, keyLastModified, a.Header.LastModified)
+	b = appendField(b, keyRanges, a.Header.AcceptRanges)
 	r.rendered = append(b, "\r\n\r\n"...)
 }
 
@@ -253,17 +244,17 @@ func (r *request) renderPeersFailure(h *heads, a *proxy.Answer, err error) {
 // renderFailure puts together the answer for a key that has no value, and where it is a
 // peer that says so, with its name.
 func (r *request) renderFailure(h *heads, code int, message, peer string) {
-	b := appendField(r.startPlain(code), "Content-Type", plainText)
+	b := appendField(r.startPlain(code), keyContentType, plainText)
 	b = strconv.AppendInt(append(b, "\r\nContent-Length: "...), int64(len(message)+1), 10)
-	b = appendField(b, "X-Sequins-Version", h.versionValue)
-	b = appendField(b, "X-Sequins-Proxied-To", peer)
+	b = appendField(b, keyVersion, h.versionValue)
+	b = appendField(b, keyProxiedTo, peer)
 	b = append(append(append(b, "\r\n\r\n"...), message...), '\n')
 	r.rendered, r.bytes = b, int64(len(message)+1)
 }
 
 // appendField appends a line of a header, with the line end before it, unless it is empty
 // or could not be a line.
-func appendField[T string | []byte](b []byte, name string, value T) []byte {
+func appendField[T string | []byte](b, name []byte, value T) []byte {
 	if len(value) == 0 || http1.HasControl(value) {
 		return b
 	}

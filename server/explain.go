@@ -115,7 +115,7 @@ func (r *request) explain(proxied bool) {
 		r.explainPlace(e, err)
 	}
 	if e.Status == http.StatusNotFound {
-		e.Error = "no such key"
+		e.Error = noSuchKey
 	}
 	r.adapt(func(w http.ResponseWriter, _ *http.Request) { r.s.json(w, http.StatusOK, e) })
 	r.code, r.bytes = http.StatusOK, int64(len(r.ctx.Response.Body()))

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"sequins/blocks"
 	"sequins/version"
 )
 
@@ -27,8 +28,6 @@ func (r *request) serveKey() {
 		r.absent(len(asked) > 0, "no such db")
 		return
 	}
-	r.db = s.database(r.target.db)
-	r.counts = r.db.counts.Of(len(asked) > 0)
 	r.acquire(set, asked)
 	if r.handle == nil {
 		r.unready(len(asked) > 0)
@@ -41,8 +40,11 @@ func (r *request) serveKey() {
 	r.get(r.db.head(s, r.handle), len(asked) > 0)
 }
 
-// acquire takes the version that is asked for: the current one, or what a peer names.
+// acquire takes the db that has been found, and the version of it that is asked for: the
+// current one, or what a peer names; r.handle stays nil if it is not here.
 func (r *request) acquire(set *version.Set, asked []byte) {
+	r.db = r.s.database(r.target.db)
+	r.counts = r.db.counts.Of(len(asked) > 0)
 	if len(asked) == 0 || string(asked) == "true" {
 		r.handle = set.Acquire()
 	} else {
@@ -80,10 +82,7 @@ func (r *request) get(h *heads, proxied bool) {
 		return
 	}
 	p := r.handle.Partition(r.target.key)
-	v, ok, err := r.handle.Get(p, r.target.key, &r.scratch)
-	if r.logged {
-		r.lookup = time.Since(r.start)
-	}
+	v, ok, err := r.lookUp(p)
 	if err == nil && ok {
 		err = r.answer(h, p, v)
 	}
@@ -93,6 +92,15 @@ func (r *request) get(h *heads, proxied bool) {
 	case !ok:
 		r.notFound(h)
 	}
+}
+
+// lookUp looks the key up in its partition, as far as that is here.
+func (r *request) lookUp(partition int) (blocks.Value, bool, error) {
+	v, ok, err := r.handle.Get(partition, r.target.key, &r.scratch)
+	if r.logged {
+		r.lookup = time.Since(r.start)
+	}
+	return v, ok, err
 }
 
 // notFound is the answer for a key that is not in the version.
@@ -111,11 +119,7 @@ func (r *request) elsewhere(h *heads, partition int, proxied bool, err error) {
 		r.broken(partition, err)
 	}
 	if peers := r.peers(partition, proxied); len(peers) > 0 {
-		err = r.fetch(h, peers)
-		if r.logged {
-			r.asking = time.Since(r.start) - r.lookup
-		}
-		if err == nil {
+		if err = r.fetch(h, peers); err == nil {
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"sequins/proxy"
 )
@@ -21,10 +22,9 @@ var (
 )
 
 // fetch answers with what a peer says. An error means that nothing has been
-// answered yet. A peer is asked for this very version.
+// answered yet.
 func (r *request) fetch(h *heads, peers []string) error {
-	r.query = proxy.Query{Peers: peers, Head: r.ctx.IsHead(), Path: r.target.path, Version: h.version, Fields: r.fields(forwardedToGet), Trace: r.trace}
-	answer, err := r.ask()
+	answer, err := r.ask(h, peers, r.ctx.IsHead(), r.fields(forwardedToGet))
 	if err != nil {
 		return err
 	}
@@ -32,14 +32,19 @@ func (r *request) fetch(h *heads, peers []string) error {
 	return nil
 }
 
-// ask asks the peers of r.query. The answer is closed at the end of the request.
-func (r *request) ask() (*proxy.Answer, error) {
+// ask asks peers for what is asked for, in this very version. The answer is closed at the
+// end of the request.
+func (r *request) ask(h *heads, peers []string, head bool, fields []proxy.Field) (*proxy.Answer, error) {
+	r.query = proxy.Query{Peers: peers, Head: head, Path: r.target.path, Version: h.version, Fields: fields, Trace: r.trace}
 	answer, err := r.s.opts.Proxy.Fetch(r.s.ending, &r.query)
+	if r.logged {
+		r.asking = time.Since(r.start) - r.lookup
+	}
 	switch {
 	case err == nil:
 		r.answered = answer.Body
 	case !errors.Is(err, context.Canceled):
-		r.s.trouble("asking peers", "target", r.escaped(), "peers", r.query.Peers, "error", err)
+		r.s.trouble("asking peers", "target", r.escaped(), "peers", peers, "error", err)
 	}
 	return answer, err
 }
@@ -80,7 +85,7 @@ func (r *request) pass(h *heads, a *proxy.Answer) {
 	set(keyContentType, a.Header.ContentType)
 	switch {
 	case r.code == http.StatusNotFound:
-		r.fail(r.code, "no such key")
+		r.fail(r.code, noSuchKey)
 	case r.code == http.StatusPreconditionFailed, r.code == http.StatusRequestedRangeNotSatisfiable:
 		r.fail(r.code, "the peer's value does not meet the request's condition or range")
 	case r.code == http.StatusNotModified:

@@ -38,14 +38,13 @@ type Server struct {
 	survey   *survey     // nil: there are no other nodes
 	draining atomic.Bool
 	holding  atomic.Bool
-	closing  atomic.Bool // Shutdown has been called
+	closing  atomic.Bool // Shutdown has been called; it is changed under mu
 	date     dateCache
 
 	contentType atomic.Pointer[func(db string) string]
 	databases   atomic.Pointer[map[string]*database]
 	mu          sync.Mutex // of changes to databases, and of what follows
 	listeners   []*listener
-	down        bool // Shutdown has been called
 
 	requests sync.Pool // of *request
 	stripes  atomic.Uint32
@@ -104,7 +103,7 @@ func New(c Catalog, o Options) *Server {
 func (s *Server) Serve(ln net.Listener) error {
 	l := newListener(ln, s)
 	s.mu.Lock()
-	if s.down {
+	if s.closing.Load() {
 		s.mu.Unlock()
 		return l.Close()
 	}
@@ -138,7 +137,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		defer s.survey.close()
 	}
 	s.closeListeners()
-	s.closing.Store(true)
 	s.open.hurry()
 	if err := s.http.ShutdownWithContext(ctx); err != nil {
 		n := s.open.count()
@@ -153,7 +151,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) closeListeners() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.down = true
+	s.closing.Store(true)
 	for _, l := range s.listeners {
 		l.Close() //nolint:errcheck // Shutdown closes it again, and returns the error
 	}

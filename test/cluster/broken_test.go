@@ -36,8 +36,8 @@ var sabotages = []sabotage{
 		{"server/key.go", "set.AcquireVersion(string(asked))", "set.Acquire()"},
 		{"proxy/attempt.go", "if string(h.Version) != a.version {", "if false {"},
 		{"server/proxied.go", "header.SetCanonical(keyVersion, h.versionValue)", "header.SetCanonical(keyVersion, a.Header.Version)"},
-		{"server/atonce.go", "a.Length, 10)\n\tb = appendField(b, \"X-Sequins-Version\", h.versionValue)",
-			"a.Length, 10)\n\tb = appendField(b, \"X-Sequins-Version\", a.Header.Version)"},
+		{"server/atonce.go", "a.Length, 10)\n\tb = appendField(b, keyVersion, h.versionValue)",
+			"a.Length, 10)\n\tb = appendField(b, keyVersion, a.Header.Version)"},
 	}, "went back"},
 }
 
