@@ -1,10 +1,6 @@
 package blocks
 
-import (
-	"math/bits"
-
-	"github.com/cespare/xxhash/v2"
-)
+import "github.com/cespare/xxhash/v2"
 
 // Result is the answer for one key of a batch: the value, whether the key is there, and the
 // damage that kept it from being known.
@@ -26,15 +22,18 @@ type BatchScratch struct {
 	touched byte // of the bytes that are read to bring their cache lines in
 }
 
+// usualHead is about how long the head of a page is: 3 bytes for each of some thirty records.
+const usualHead = 100
+
 // batchKey is where the lookup of one key stands.
 type batchKey struct {
 	index  int // of the key in the batch
 	hash   uint64
-	fence  uint64
-	page   int // the first page that may be behind the key's, then the key's
-	width  int // how many pages from there on may be behind it
-	tie    bool
+	rest   []byte // of the key, behind the block's prefix
+	page   int    // that is guessed, and then that is found
 	stored []byte // the page in the map
+
+	first, last int // where in it the record probably is
 }
 
 // GetBatch looks many keys up and sets results[i] for keys[i]; results must be as long as keys.
@@ -51,16 +50,14 @@ func (r *Reader) GetBatch(keys [][]byte, results []Result, s *BatchScratch) {
 	}
 }
 
+// getSome computes for all keys where to read, and then reads for all of them with as little code as can be: what the
+// processor can do ahead is so many instructions, and the fewer there are between two reads, the more reads are on
+// their way at once.
 func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	left := r.hashBatch(keys, results, s.keys[:0])
-	r.index.findBatch(left)
+	s.touchEntries(r.index, left)
 	left = r.mapBatch(keys, results, s, left)
-	for i := range left {
-		s.touched ^= left[i].stored[0] ^ left[i].stored[min(64, len(left[i].stored)-1)]
-	}
-	for i := range left {
-		s.touched ^= touchRecord(left[i].stored, left[i].hash)
-	}
+	s.touchRecords(left)
 	for i := range left {
 		b := &left[i]
 		key := keys[b.index]
@@ -74,44 +71,43 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	}
 }
 
+// touchEntries guesses the page of each key and brings what find will compare into the cache.
+func (s *BatchScratch) touchEntries(x *index, left []batchKey) {
+	for i := range left {
+		left[i].page = x.guess(fence(left[i].rest))
+	}
+	for i := range left {
+		at := x.entries[left[i].page:][:window]
+		s.touched ^= byte(at[0].fence ^ at[window-1].fence)
+	}
+}
+
+// touchRecords brings the heads of the pages and then the records into the cache, or the beginning of those that
+// are longer than a few lines.
+func (s *BatchScratch) touchRecords(left []batchKey) {
+	for i := range left {
+		stored := left[i].stored
+		s.touched ^= stored[0] ^ stored[min(64, len(stored)-1)] ^ stored[min(usualHead, len(stored)-1)]
+	}
+	for i := range left {
+		left[i].first, left[i].last = likelyRecord(left[i].stored, left[i].hash)
+	}
+	for i := range left {
+		b := &left[i]
+		s.touched ^= b.stored[b.first] ^ b.stored[min(b.first+64, b.last)] ^ b.stored[b.last]
+	}
+}
+
 // hashBatch returns those keys that begin as all keys of the block do. The filter is asked only where a page
 // is not in memory: the fingerprints of one that is say as much.
 func (r *Reader) hashBatch(keys [][]byte, results []Result, left []batchKey) []batchKey {
 	for i, key := range keys {
 		results[i] = Result{}
 		if rest, ok := r.index.cutPrefix(key); ok {
-			left = append(left, batchKey{index: i, hash: xxhash.Sum64(key), fence: fence(rest)})
+			left = append(left, batchKey{index: i, hash: xxhash.Sum64(key), rest: rest})
 		}
 	}
 	return left
-}
-
-// findBatch sets page of each key as find does, but for ties, which it marks. The binary searches
-// go forward together, a step of each at a time, and without a branch that could be mispredicted.
-func (x *index) findBatch(left []batchKey) {
-	widest := 0
-	for i := range left {
-		b := &left[i]
-		lo, hi := x.bucket(b.fence)
-		b.page, b.width = lo, hi-lo
-		widest = max(widest, b.width)
-	}
-	for range bits.Len(uint(widest)) {
-		for i := range left {
-			b := &left[i]
-			half := (b.width + 1) >> 1
-			b.width -= half
-			next := b.page + half
-			if x.entries[next-1].fence <= b.fence {
-				b.page = next
-			}
-		}
-	}
-	for i := range left {
-		b := &left[i]
-		b.page--
-		b.tie = b.page > 0 && x.entries[b.page].fence == b.fence
-	}
 }
 
 // mapBatch finds the pages in the map. It answers at once for keys whose page is packed or
@@ -121,9 +117,7 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 	for i := range left {
 		b := &left[i]
 		key := keys[b.index]
-		if b.tie {
-			b.page = r.index.find(key[len(r.index.prefix):])
-		}
+		b.page = r.index.findNear(b.rest, b.page)
 		if !r.trusted.has(b.page) || r.index.entries[b.page].location.packed() {
 			results[b.index] = r.getCopy(key, s)
 			continue

@@ -58,22 +58,21 @@ func searchRecord(p unsafe.Pointer, size int, key unsafe.Pointer, length int, pa
 	return 0, 0, damaged == 0
 }
 
-// touchRecord reads the beginning and the end of the record that findRecord will probably find, so that they
-// are in the cache by then.
-func touchRecord(stored []byte, hash uint64) byte {
+// likelyRecord returns where in the page the first and the last byte are of the record that findRecord will
+// probably find.
+func likelyRecord(stored []byte, hash uint64) (first, last int) {
 	if len(stored) < fastPage+trailerSize {
-		return 0
+		return 0, 0
 	}
 	p := unsafe.Pointer(unsafe.SliceData(stored))
 	n := load16(p, 0)
 	mask := matches(p, uint64(fingerprint(hash))*lowBits)
 	if n > fastRecords || mask == 0 {
-		return 0
+		return 0, 0
 	}
-	i := recordOf(mask)
-	ends, last := unsafe.Add(p, n+2*i), len(stored)-1
-	start, end := min(load16(ends, 0)&(-i>>63)+3*n, last), min(load16(ends, 2)+3*n, last)
-	return *(*byte)(unsafe.Add(p, start)) ^ *(*byte)(unsafe.Add(p, end))
+	i, end := recordOf(mask), len(stored)-1
+	ends := unsafe.Add(p, n+2*i)
+	return min(load16(ends, 0)&(-i>>63)+3*n, end), min(load16(ends, 2)+3*n, end)
 }
 
 // matches says where the first 64 bytes of the fingerprints are those of pattern, as bits that recordOf reads.

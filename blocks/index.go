@@ -113,13 +113,17 @@ func commonPrefix(a, b []byte) int {
 
 // index finds the page of a key. It is in memory of its own: a page fault in a map of the file would
 // hold up the whole thread. 16 bytes a page, 4 more for each bucket of the radix table, and the tails.
+//
+// A lookup is to touch one place of the entries and nothing else that is not in the second cache anyway. So a
+// bucket is many pages wide, and in it the page is guessed from the key: even where keys are random, the guess is
+// almost never off by more than a page or two.
 type index struct {
 	prefix   []byte
-	entries  []pageEntry // one a page, and behind them two that are greater than all
+	entries  []pageEntry // one a page, and behind them sentinels, which are no pages
 	tailEnds []uint32    // empty where no separator is longer than eight bytes behind the prefix
 	tails    []byte
 
-	// radix[b] is the first page but page 0 whose code is at least b<<shift.
+	// radix[b] is the first page but page 0 whose code is at least b<<shift. See guess.
 	radix  []uint32
 	coder  *coder
 	shift  uint
@@ -132,7 +136,13 @@ type pageEntry struct {
 	location location
 }
 
-const sentinels = 2
+// window is how many fences are compared around a guess, and how many pages wide a bucket is that is searched by
+// guessing: at least spread/2, at most spread.
+const (
+	window    = 5
+	spread    = 32
+	sentinels = window
+)
 
 // pages is how many pages the block has.
 func (x *index) pages() int { return len(x.entries) - sentinels }
@@ -198,24 +208,33 @@ func (x *index) check(fences []uint64, locations []location, dataEnd int64) erro
 	return nil
 }
 
-// build lays out the entries, and a table of one or two buckets a page over the codes of the fences,
-// so that the search begins a page or two wide.
+// build lays out the entries and the radix table. Where keys are so unevenly spread that too many guesses fail, the
+// table has one or two buckets a page, so that there is little left to search.
 func (x *index) build(fences []uint64, locations []location) {
-	buckets := 1
+	x.coder = new(coder)
 	if len(fences) > 1 {
 		x.coder = newCoder(fences[1:])
-		x.shift = uint(max(0, bits.Len64(x.coder.max)-bits.Len(uint(len(fences)))))
-		buckets = int(x.coder.max>>x.shift) + 1
-	} else {
-		x.coder = new(coder)
 	}
-	x.entries, x.radix = x.tables.make(len(fences)+sentinels, buckets+1)
+	x.tabulate(fences, spread)
+	if x.guessed(fences) < len(fences)/8*7 {
+		x.tabulate(fences, 1)
+	}
+	radix := x.radix
+	x.entries, x.radix = x.tables.make(len(fences)+sentinels, len(radix))
+	copy(x.radix, radix)
 	for i, f := range fences {
 		x.entries[i] = pageEntry{f, locations[i]}
 	}
 	for i := len(fences); i < len(x.entries); i++ {
 		x.entries[i].fence = ^uint64(0)
 	}
+}
+
+// tabulate makes the radix table, with buckets that are on average half of width to width pages wide.
+func (x *index) tabulate(fences []uint64, width int) {
+	pages := uint(len(fences) / width)
+	x.shift = uint(max(0, bits.Len64(x.coder.max)-bits.Len(pages)))
+	x.radix = make([]uint32, x.coder.max>>x.shift+2)
 	bucket := 0
 	for page := 1; page < len(fences); page++ {
 		for last := int(x.coder.code(fences[page]) >> x.shift); bucket <= last; bucket++ {
@@ -227,11 +246,28 @@ func (x *index) build(fences []uint64, locations []location) {
 	}
 }
 
-// bucket returns the range of pages in which the first fence greater than f is, or, at its end, the
-// page behind it.
-func (x *index) bucket(f uint64) (lo, hi int) {
-	b := x.coder.code(f) >> (x.shift & 63)
-	ends := x.radix[b : b+2]
+// guessed is how many pages are where their fences let guess.
+func (x *index) guessed(fences []uint64) (n int) {
+	for page, f := range fences {
+		if near := x.guess(f); page >= near && page < near+window-1 {
+			n++
+		}
+	}
+	return n
+}
+
+// guess returns the first of the window-1 pages among which that of f is likely to be.
+func (x *index) guess(f uint64) (near int) {
+	code := x.coder.code(f)
+	lo, hi := x.bucket(code)
+	shift := x.shift & 63
+	return max(lo-2+int(uint64(hi-lo)*(code&(1<<shift-1))>>shift), 0)
+}
+
+// bucket returns between which bounds the page of a fence with this code is: the first greater fence is that of a
+// page from lo to hi-1 or, if there is none, the page is hi-1.
+func (x *index) bucket(code uint64) (lo, hi int) {
+	ends := (*[2]uint32)(unsafe.Pointer(&x.radix[code>>(x.shift&63)])) // the last bucket of the table is no code's
 	return int(ends[0]), int(ends[1])
 }
 
@@ -243,51 +279,47 @@ func (x *index) cutPrefix(key []byte) (rest []byte, ok bool) {
 	return bytes.CutPrefix(key, x.prefix)
 }
 
-// find returns the only page that can hold key, the last whose separator is not greater. rest is
-// key behind the block's prefix.
+// find returns the only page that can hold key, the last whose separator is not greater, and 0 if there
+// are none. rest is key behind the block's prefix.
 func (x *index) find(rest []byte) int {
-	if x.pages() == 0 {
-		return 0
-	}
-	f := fence(rest)
-	code := x.coder.sum(f)
-	if code >= absent {
-		code = x.coder.codeAbsent(f)
-	}
-	b := code >> (x.shift & 63)
-	ends := (*[2]uint32)(unsafe.Pointer(&x.radix[b])) // the last bucket of the table is no code's
-	lo, hi := int(ends[0]), int(ends[1])
-	if hi-lo > sentinels {
-		lo, hi = x.narrow(f, lo, hi)
-	}
-	// Two comparisons whose results are added and not branched on, so that the processor need not
-	// guess where it will go on.
-	next := (*[3]pageEntry)(unsafe.Pointer(&x.entries[lo-1])) // the last two are no pages
-	var first, second int
-	if next[1].fence <= f {
-		first = 1
-	}
-	if next[2].fence <= f {
-		second = 1
-	}
-	n := min(first+second, hi-lo)
-	if x.entries[lo-1+n].fence == f && lo-1+n > 0 && x.compare(lo-1+n, rest) > 0 {
-		return x.findTie(rest, lo-1+n)
-	}
-	return lo - 1 + n
+	return x.findNear(rest, x.guess(fence(rest)))
 }
 
-// narrow searches until no more than two pages are left.
-func (x *index) narrow(f uint64, lo, hi int) (int, int) {
-	for hi-lo > sentinels {
-		mid := int(uint(lo+hi) >> 1)
-		if x.entries[mid].fence <= f {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
+// findNear is find where guess has said where to look first.
+func (x *index) findNear(rest []byte, near int) int {
+	f := fence(rest)
+	// Comparisons whose results are added and not branched on, so that the processor need not guess where it
+	// will go on.
+	fences, n := (*[window]pageEntry)(unsafe.Pointer(&x.entries[near])), 0
+	if fences[0].fence <= f {
+		n++
 	}
-	return lo, hi
+	if fences[1].fence <= f {
+		n++
+	}
+	if fences[2].fence <= f {
+		n++
+	}
+	if fences[3].fence <= f {
+		n++
+	}
+	if fences[4].fence <= f {
+		n++
+	}
+	page := min(near+n, x.pages()) - 1
+	if n == 0 || n == window {
+		page = x.search(f)
+	}
+	if x.entries[page].fence == f && page > 0 && x.compare(page, rest) > 0 {
+		return x.findTie(rest, page)
+	}
+	return page
+}
+
+// search is find for a fence that no page has and whose guess was wrong.
+func (x *index) search(f uint64) int {
+	lo, hi := x.bucket(x.coder.code(f))
+	return lo - 1 + sort.Search(hi-lo, func(i int) bool { return x.entries[lo+i].fence > f })
 }
 
 // findTie settles between separators whose first eight bytes are those of rest. last is the last

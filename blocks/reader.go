@@ -147,9 +147,11 @@ func (r *Reader) broken(page int, off int64, err error) error {
 func (r *Reader) Get(key []byte, s *Scratch) (Value, bool, error) {
 	hash := xxhash.Sum64(key)
 	rest, ok := r.index.cutPrefix(key)
-	if !ok || s.missed && !r.filter.contains(hash) {
+	asked := s.missed
+	if !ok || asked && !r.filter.contains(hash) {
 		return Value{}, false, nil
 	}
+	s.missed = false
 	i := r.index.find(rest)
 	l := r.index.entries[i].location
 	if r.trusted.has(i) && !l.packed() {
@@ -163,7 +165,7 @@ func (r *Reader) Get(key []byte, s *Scratch) (Value, bool, error) {
 			return Value{}, false, nil
 		}
 	}
-	if !r.filter.contains(hash) {
+	if !asked && !r.filter.contains(hash) {
 		s.missed = true
 		return Value{}, false, nil
 	}
