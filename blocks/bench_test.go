@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // benchKeys is small, so that the benchmark can run anywhere; the comparisons with other engines,
@@ -100,7 +101,7 @@ func BenchmarkGet(b *testing.B) {
 		})
 		b.Run(c.String()+"/sweep", func(b *testing.B) {
 			for range b.N {
-				if err := r.Sweep(); err != nil {
+				if err := r.Sweep(func(time.Duration) error { return nil }); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -136,12 +136,10 @@ type pageEntry struct {
 	location location
 }
 
-// window is how many fences are compared around a guess, and how many pages wide a bucket is that is searched by
-// guessing: at least spread/2, at most spread.
 const (
-	window    = 5
-	spread    = 32
-	sentinels = window
+	window    = 5      // fences that are compared around a guess
+	spread    = 32     // pages to a bucket, about, where pages are guessed
+	sentinels = window // so that there is a window in any case
 )
 
 // pages is how many pages the block has.
@@ -230,7 +228,7 @@ func (x *index) build(fences []uint64, locations []location) {
 	}
 }
 
-// tabulate makes the radix table, with buckets that are on average half of width to width pages wide.
+// tabulate makes the radix table, with buckets that are on average between half of width and twice width pages wide.
 func (x *index) tabulate(fences []uint64, width int) {
 	pages := uint(len(fences) / width)
 	x.shift = uint(max(0, bits.Len64(x.coder.max)-bits.Len(pages)))
@@ -316,7 +314,7 @@ func (x *index) findNear(rest []byte, near int) int {
 	return page
 }
 
-// search is find for a fence that no page has and whose guess was wrong.
+// search is find where the guess was wrong, for a key that does not tie.
 func (x *index) search(f uint64) int {
 	lo, hi := x.bucket(x.coder.code(f))
 	return lo - 1 + sort.Search(hi-lo, func(i int) bool { return x.entries[lo+i].fence > f })

@@ -25,7 +25,7 @@ func openMapped(path string) (*mappedFile, error) {
 	return &mappedFile{File: f, size: st.Size()}, nil
 }
 
-type residency struct{}
+type residency struct{ start int64 }
 
 func (*residency) covers([]byte, int64, int64) (bool, error) { return false, nil }
 

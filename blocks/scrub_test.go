@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestScrubLeavesMemoryAsItWas drops a block from memory, scrubs it, and finds it dropped.
@@ -98,7 +99,7 @@ func TestSweep(t *testing.T) {
 	if !r.trusted.has(last) {
 		t.Fatal("a page that was read is not trusted")
 	}
-	if err := r.Sweep(); err != nil {
+	if err := r.Sweep(func(time.Duration) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if in, err := r.file.resident(0, r.footer.index.offset); err != nil || in && !r.trusted.has(last) {

@@ -1,6 +1,9 @@
 package blocks
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // trustedPages remembers, one bit a page, which pages may be read through the map: those that
 // were read and found whole since they were last known to be out of memory. A page fault in a map
@@ -24,24 +27,33 @@ func (t trustedPages) set(page int) {
 func (t trustedPages) clear(page int) { atomic.AndUint64(&t[page>>6], ^(uint64(1) << (page & 63))) }
 
 // Sweep asks the kernel which pages of the block are in memory and has the others read from the
-// disk, and verified, at their next use. It takes about a millisecond for a gigabyte; called once
-// a second or so, it keeps the time short in which a lookup can run into a page fault.
-func (r *Reader) Sweep() error {
+// disk, and verified, at their next use. Called once a second or so, it keeps the time short in which a lookup can
+// run into a page fault. For a gigabyte of pages that lie in memory in large pieces it takes some milliseconds; where
+// they have been read one by one, 15. So after every few megabytes it calls pause, with how long it has been busy since
+// the last time: some 10 to 70 µs. An error of pause ends the sweep, and is what it returns.
+func (r *Reader) Sweep(pause func(busy time.Duration) error) error {
 	if len(r.trusted) == 0 || r.file == nil || r.file.data == nil {
 		return nil
 	}
 	var window residency
+	begun := time.Now()
 	for i, e := range r.index.entries[:r.index.pages()] {
-		l := e.location
 		if !r.trusted.has(i) {
 			continue
 		}
+		l, last := e.location, window.start
 		resident, err := window.covers(r.file.data, l.offset(), l.offset()+int64(l.length()))
 		if err != nil {
 			return err
 		}
 		if !resident {
 			r.trusted.clear(i)
+		}
+		if window.start != last {
+			if err := pause(time.Since(begun)); err != nil {
+				return err
+			}
+			begun = time.Now()
 		}
 	}
 	return nil

@@ -63,6 +63,7 @@ type run struct {
 type task struct {
 	Task    string // a case of work
 	Codec   string // of blocks
+	Piece   int    // bytes that a plain copy reads and writes at a time
 	Memory  int64  // for sorting, bytes
 	Root    string // source
 	Out     string // directory to write in
@@ -91,8 +92,9 @@ const (
 // The rows that checks are about.
 const (
 	rowCopy     = "copy, fsync"
+	rowHuge     = "same, 2 MiB at a time, as blocks are written"
 	rowSnappy   = "copy through snappy in 4 KiB pieces, fsync"
-	rowBuffered = "same, 256 KiB read and written at a time"
+	rowBuffered = "through snappy, 256 KiB read and written at a time"
 	rowS2       = "same, with the encoder that sequins uses"
 	rowOneCPU   = "plain sorted → none, one core"
 	rowUnsorted = "plain unsorted → none"
@@ -106,7 +108,8 @@ func (r *run) tasks() []*task {
 	}
 	sorted := input("plain", true)
 	all := []*task{
-		{Task: "copy", name: rowCopy, input: sorted},
+		{Task: "copy", Piece: 1 << 20, name: rowCopy, input: sorted},
+		{Task: "copy", Piece: 2 << 20, name: rowHuge, input: sorted},
 		{Task: "copy snappy", name: rowSnappy, input: sorted},
 		{Task: "copy buffered", name: rowBuffered, input: sorted},
 		{Task: "copy s2", name: rowS2, input: sorted},

@@ -45,7 +45,7 @@ func work(job string) error {
 	switch t.Task {
 	case "copy":
 		err = eachFile(&t, func(w io.Writer, r io.Reader) error {
-			_, err := io.CopyBuffer(w, r, make([]byte, 1<<20))
+			_, err := io.CopyBuffer(w, r, make([]byte, t.Piece))
 			return err
 		})
 	case "copy snappy":
