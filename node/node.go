@@ -119,6 +119,7 @@ func (n *Node) Run(ctx context.Context) error {
 		serve()
 		close(n.serving)
 		n.following.Go(func() { n.follow(work) })
+		n.following.Go(func() { n.watchDisk(work) })
 		n.following.Go(func() { n.sweep(work) })
 		n.following.Go(func() { n.scrub(work) })
 		if n.debug != nil && n.o.Debug.Expvars {

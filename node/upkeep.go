@@ -11,11 +11,14 @@ import (
 	"sequins/version"
 )
 
-// sweepPeriod is how often the node asks the kernel how full the disk is, and which pages of its
-// blocks are still in memory. In between, a lookup in a page that has just been dropped waits for the
-// disk in a page fault, which holds up a thread. A node with many gigabytes of blocks takes longer, as asking
-// takes 1 to 15 ms a gigabyte, and it rests sweepRest times as long as it asks: a request that comes meanwhile waits
-// for less than a tenth of a millisecond, and the sweep never takes more than a twentieth of a processor.
+// diskPeriod is how often the node asks the kernel how full the disk is.
+const diskPeriod = time.Second
+
+// sweepPeriod is how often the node asks the kernel which pages of its blocks are still in memory. In between, a
+// lookup in a page that has just been dropped waits for the disk in a page fault, which holds up a thread. A node
+// with many gigabytes of blocks takes longer, as asking takes 1 to 15 ms a gigabyte, and it rests sweepRest times as
+// long as it asks: a request that comes meanwhile waits for less than a tenth of a millisecond, and the sweep never
+// takes more than a twentieth of a processor.
 const (
 	sweepPeriod = time.Second
 	sweepRest   = 19
@@ -24,19 +27,17 @@ const (
 // scrubBurst bounds a single read of a scrub, in bytes.
 const scrubBurst = 2 << 20
 
-// sweep keeps what the blocks believe to be in memory true, and what the status says of the disk, until ctx
-// ends.
-func (n *Node) sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepPeriod)
-	defer tick.Stop()
-	failing := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+// watchDisk keeps what the status says of the disk true, until ctx ends.
+func (n *Node) watchDisk(ctx context.Context) {
+	for rest(ctx, diskPeriod) == nil {
 		n.o.Metrics.Process.LookAtDisk()
+	}
+}
+
+// sweep keeps what the blocks believe to be in memory true, until ctx ends.
+func (n *Node) sweep(ctx context.Context) {
+	failing := false
+	for rest(ctx, sweepPeriod) == nil {
 		err := n.sweepOnce(ctx)
 		if ctx.Err() != nil {
 			return
