@@ -26,9 +26,9 @@ type room struct {
 var house = []room{
 	{".", nil},
 	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "tracing", "tracing/otlp", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
-		"sequencefile", "sparkey", "internal/fsys", "internal/human"}},
+		"sequencefile", "sparkey", "internal/fsys", "internal/human", "internal/sleep"}},
 	{"config", nil},
-	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/fsys"}},
+	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/fsys", "internal/sleep"}},
 	{"server", []string{"auth", "version", "proxy", "shard", "blocks", "metrics", "tracing", "internal/human", "internal/http1"}},
 	{"auth", nil},
 	{"cluster", []string{"zk", "shard"}},
@@ -50,13 +50,13 @@ var house = []room{
 	{"test/manual", nil},
 	{"test/harness", []string{"shard"}},
 	{"test/ports", nil},
-	{"zk", nil},
+	{"zk", []string{"internal/sleep"}},
 	{"shard", nil},
 	{"blocks", []string{"internal/fsys"}},
 	{"source/sourcetest", []string{"source"}},
 	{"source/local", []string{"source"}},
-	{"source/hdfs", []string{"source"}},
-	{"source/s3", []string{"source"}},
+	{"source/hdfs", []string{"source", "internal/sleep"}},
+	{"source/s3", []string{"source", "internal/sleep"}},
 	{"source", nil},
 	{"sequencefile", nil},
 	{"sparkey", nil},
@@ -70,6 +70,7 @@ var house = []room{
 	{"internal/render", nil},
 	{"internal/human", nil},
 	{"internal/http1", nil},
+	{"internal/sleep", nil},
 }
 
 // Words that say nothing about what a package owns.

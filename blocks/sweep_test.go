@@ -2,8 +2,6 @@ package blocks
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -11,40 +9,21 @@ import (
 // TestSweepPauses holds a sweep to a pause every few megabytes: requests wait that long for it. When a pause says
 // so, it ends.
 func TestSweepPauses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "b.block")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w, err := NewWriter(f, WriterOptions{TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const records = 30_000
+	records := make([]record, 30_000)
 	value := make([]byte, 1000)
 	for i := range records {
-		if err := w.Add(benchKey(nil, i), value); err != nil {
-			t.Fatal(err)
-		}
+		records[i] = record{benchKey(nil, i), value}
 	}
-	if _, err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := openFile(t, buildBlock(t, records, WriterOptions{}))
 	var s Scratch
-	for i := range records {
-		if _, ok, err := r.Get(benchKey(nil, i), &s); !ok || err != nil {
+	for i, rec := range records {
+		if _, ok, err := r.Get(rec.key, &s); !ok || err != nil {
 			t.Fatal(i, ok, err)
 		}
 	}
 	pauses, enough := 0, errors.New("enough")
 	pause := func(time.Duration) error { pauses++; return nil }
-	if err := r.Sweep(pause); err != nil || pauses < records/5000 {
+	if err := r.Sweep(pause); err != nil || pauses < len(records)/5000 {
 		t.Errorf("%d pauses in %d bytes, %v", pauses, r.Size(), err)
 	}
 	pauses = 0

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/internal/sleep"
 	"sequins/version"
 )
 
@@ -220,14 +221,7 @@ func (d *db) work(f func() message) {
 // pause waits, for what works in the background. It reports whether the time has passed: false if the db
 // was stopped first.
 func (d *db) pause(wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-d.ctx.Done():
-		return false
-	}
+	return sleep.For(d.ctx, wait) == nil
 }
 
 // send gives a message to the db, unless that has stopped.

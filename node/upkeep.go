@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"sequins/blocks"
+	"sequins/internal/sleep"
 	"sequins/version"
 )
 
@@ -29,7 +30,7 @@ const scrubBurst = 2 << 20
 
 // watchDisk keeps what the status says of the disk true, until ctx ends.
 func (n *Node) watchDisk(ctx context.Context) {
-	for rest(ctx, diskPeriod) == nil {
+	for sleep.For(ctx, diskPeriod) == nil {
 		n.o.Metrics.Process.LookAtDisk()
 	}
 }
@@ -37,7 +38,7 @@ func (n *Node) watchDisk(ctx context.Context) {
 // sweep keeps what the blocks believe to be in memory true, until ctx ends.
 func (n *Node) sweep(ctx context.Context) {
 	failing := false
-	for rest(ctx, sweepPeriod) == nil {
+	for sleep.For(ctx, sweepPeriod) == nil {
 		err := n.sweepOnce(ctx)
 		if ctx.Err() != nil {
 			return
@@ -55,25 +56,13 @@ func (n *Node) sweepOnce(ctx context.Context) error {
 			if h.Leaving() {
 				return errLeaving
 			}
-			return rest(ctx, sweepRest*busy)
+			return sleep.For(ctx, sweepRest*busy)
 		})
 		if errors.Is(err, errLeaving) {
 			return nil
 		}
 		return err
 	})
-}
-
-// rest waits, or returns the error of ctx when that ends.
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // scrub reads every block through once a scrub period, within the scrub rate, until ctx ends.

@@ -298,13 +298,3 @@ func isConnectionError(err error) bool {
 var connectionErrors = []error{
 	zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrNoServer, zk.ErrClosing, zk.ErrSessionMoved, net.ErrClosed, io.EOF,
 }
-
-// pause waits, unless ctx ends first.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}

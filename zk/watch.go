@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
+
+	"sequins/internal/sleep"
 )
 
 const (
@@ -144,13 +146,17 @@ func (c *Children) follow() {
 		if err := c.refresh(conn); err != nil {
 			failures++
 			c.complain(err)
-			pause(c.ctx, backoff(failures))
+			if sleep.For(c.ctx, backoff(failures)) != nil {
+				return
+			}
 			continue
 		}
 		failures = 0
 		select {
 		case <-c.kick:
-			pause(c.ctx, damping(c.size))
+			if sleep.For(c.ctx, damping(c.size)) != nil {
+				return
+			}
 		case <-c.show():
 		case <-check.C:
 			c.check(conn)

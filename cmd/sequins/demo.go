@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/internal/sleep"
 	"sequins/node"
 )
 
@@ -114,10 +115,8 @@ func (d *demo) show(ctx context.Context, n *node.Node, source, base string) erro
 	}
 	d.say("serving version %s; try, in another terminal:\n%s", demoFirst, demoCommands(base))
 	d.say("in %v there will be a second version", d.pause)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d.pause):
+	if err := sleep.For(ctx, d.pause); err != nil {
+		return err
 	}
 	if err := d.upgrade(ctx, n, source, w); err != nil {
 		return err

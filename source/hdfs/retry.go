@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"time"
+
+	"sequins/internal/sleep"
 )
 
 const (
@@ -60,14 +62,7 @@ func (a *attempts) fail(ctx context.Context, err error) error {
 		err = a.last
 		return fmt.Errorf("gave up after %v and %s: %w", time.Since(a.since).Round(time.Millisecond), times(a.failed), err)
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return sleep.For(ctx, wait)
 }
 
 func times(n int) string {

@@ -18,6 +18,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"golang.org/x/time/rate"
 
+	"sequins/internal/sleep"
 	"sequins/source"
 )
 
@@ -197,12 +198,5 @@ const firstPause = 200 * time.Millisecond
 // that parts which failed together do not come back together.
 func pause(ctx context.Context, n int) error {
 	d := min(maxPause, firstPause<<min(n-1, 10))
-	timer := time.NewTimer(d/2 + rand.N(d/2))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return sleep.For(ctx, d/2+rand.N(d/2))
 }
