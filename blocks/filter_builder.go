@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"os"
 	"slices"
-	"sync"
 )
 
 const (
@@ -20,11 +19,7 @@ type hashBins struct {
 	hashes [filterBins][spillHashes]uint32
 }
 
-// freeBins are as large as a small block: they are used again, for the garbage collector's sake.
-var freeBins = sync.Pool{New: func() any { return new(hashBins) }}
-
-// filterBuilder gathers the hashes of a block's keys; what fills a bin goes into a file. Close gives the
-// bins back.
+// filterBuilder gathers the hashes of a block's keys; what fills a bin goes into a file, which close closes.
 type filterBuilder struct {
 	dir     string // for the spill file
 	count   int
@@ -35,10 +30,9 @@ type filterBuilder struct {
 	buf     []byte
 }
 
-func newFilterBuilder(dir string) filterBuilder {
-	b := filterBuilder{dir: dir, bins: freeBins.Get().(*hashBins)}
-	clear(b.bins.n[:])
-	return b
+func newFilterBuilder(dir string, bins *hashBins) filterBuilder {
+	clear(bins.n[:])
+	return filterBuilder{dir: dir, bins: bins}
 }
 
 func (b *filterBuilder) add(hash uint64) error {
@@ -95,10 +89,6 @@ func (b *filterBuilder) close() {
 	if b.spill != nil {
 		b.spill.Close()
 		b.spill = nil
-	}
-	if b.bins != nil {
-		freeBins.Put(b.bins)
-		b.bins = nil
 	}
 }
 

@@ -61,39 +61,76 @@ func (b *indexBuilder) add(separator []byte, offset int64, length int, packed bo
 	return nil
 }
 
-// appendTo appends the encoded index. prefix begins every key of the block.
-func (b *indexBuilder) appendTo(dst, prefix []byte) []byte {
+// reset empties the builder.
+func (b *indexBuilder) reset() {
+	b.separators, b.ends, b.locations = b.separators[:0], b.ends[:0], b.locations[:0]
+}
+
+// memory is how many bytes the builder holds.
+func (b *indexBuilder) memory() int { return cap(b.separators) + 8*cap(b.ends) + 8*cap(b.locations) }
+
+// indexPiece is how much of an index is encoded at a time, in bytes.
+const indexPiece = 32 << 10
+
+// writeTo gives the encoded index to write, in order, some of it at a time. prefix begins every key of the block.
+func (b *indexBuilder) writeTo(prefix []byte, write func([]byte) error) error {
 	le := binary.LittleEndian
-	dst = le.AppendUint32(dst, uint32(len(b.locations)))
-	dst = le.AppendUint32(dst, uint32(len(prefix)))
-	dst = append(dst, prefix...)
-	rest := func(i int) []byte {
-		if i == 0 {
-			return nil // the first page takes every key below the second
+	buf := le.AppendUint32(make([]byte, 0, indexPiece), uint32(len(b.locations)))
+	buf = le.AppendUint32(buf, uint32(len(prefix)))
+	if err := write(append(buf, prefix...)); err != nil {
+		return err
+	}
+	tails := uint32(0) // bytes of them so far
+	for _, encode := range []func(dst, separator []byte, l location) []byte{
+		func(dst, separator []byte, _ location) []byte { return le.AppendUint64(dst, fence(separator)) },
+		func(dst, separator []byte, l location) []byte {
+			tails += uint32(len(tail(separator)))
+			return le.AppendUint64(dst, uint64(l)|uint64(min(len(separator), longSeparator)))
+		},
+	} {
+		if err := b.each(prefix, buf, write, encode); err != nil {
+			return err
 		}
-		return b.separators[b.ends[i-1]+len(prefix) : b.ends[i]]
 	}
-	long := false
-	for i := range b.locations {
-		dst = le.AppendUint64(dst, fence(rest(i)))
+	if tails == 0 {
+		return write(le.AppendUint32(buf[:0], 0))
 	}
+	if err := write(le.AppendUint32(buf[:0], uint32(len(b.locations)))); err != nil {
+		return err
+	}
+	tails = 0
+	if err := b.each(prefix, buf, write, func(dst, separator []byte, _ location) []byte {
+		tails += uint32(len(tail(separator)))
+		return le.AppendUint32(dst, tails)
+	}); err != nil {
+		return err
+	}
+	return b.each(prefix, buf, write, func(dst, separator []byte, _ location) []byte {
+		return append(dst, tail(separator)...)
+	})
+}
+
+// tail is what of a separator its fence does not have.
+func tail(separator []byte) []byte { return separator[min(len(separator), longSeparator-1):] }
+
+// each gives write what encode appends for each page, some of them at a time, by way of buf. The separators are
+// without the prefix.
+func (b *indexBuilder) each(prefix, buf []byte, write func([]byte) error, encode func(dst, separator []byte, l location) []byte) error {
+	buf = buf[:0]
 	for i, l := range b.locations {
-		n := len(rest(i))
-		long = long || n >= longSeparator
-		dst = le.AppendUint64(dst, uint64(l)|uint64(min(n, longSeparator)))
-	}
-	if !long {
-		return le.AppendUint32(dst, 0)
-	}
-	dst = le.AppendUint32(dst, uint32(len(b.locations)))
-	var tails []byte
-	for i := range b.locations {
-		if s := rest(i); len(s) >= longSeparator {
-			tails = append(tails, s[8:]...)
+		var rest []byte
+		if i > 0 { // the first page takes every key below the second
+			rest = b.separators[b.ends[i-1]+len(prefix) : b.ends[i]]
 		}
-		dst = le.AppendUint32(dst, uint32(len(tails)))
+		buf = encode(buf, rest, l)
+		if len(buf) >= indexPiece {
+			if err := write(buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
 	}
-	return append(dst, tails...)
+	return write(buf)
 }
 
 // separator returns the shortest prefix of next that is greater than last. last < next.

@@ -22,7 +22,11 @@ func indexOf(t *testing.T, keys [][]byte) *index {
 		}
 	}
 	prefix := keys[0][:commonPrefix(keys[0], keys[len(keys)-1])]
-	x, err := parseIndex(b.appendTo(nil, prefix), int64(len(keys))*trailerSize)
+	var encoded bytes.Buffer
+	if err := b.writeTo(prefix, func(p []byte) error { _, err := encoded.Write(p); return err }); err != nil {
+		t.Fatal(err)
+	}
+	x, err := parseIndex(encoded.Bytes(), int64(len(keys))*trailerSize)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ const (
 // Writer writes one block. It is for one goroutine.
 //
 // Memory: about a page's separator and 16 bytes for each page, 2 MiB waiting to be written, 1 MiB of
-// waiting hashes, and a few hundred KiB more while the filter is built.
+// waiting hashes, and a few hundred KiB more while the filter is built. Most of it is a [workspace].
 type Writer struct {
 	w     io.Writer
 	opts  WriterOptions
@@ -42,7 +42,7 @@ type Writer struct {
 	pack   *compressor
 	page   pageBuilder
 	raw    []byte // payload of a large value's page
-	index  indexBuilder
+	space  *workspace // nil after the records
 	filter filterBuilder
 	props  Properties
 	hash   xxhash.Digest // of the content
@@ -51,7 +51,7 @@ type Writer struct {
 	keptKey   []byte // the last one before page
 	pageStart []byte // separator of the page being built
 	piece     int    // how much is written at once
-	out       []byte // waits to be written
+	out       []byte // waits to be written; of space
 	offset    int64  // of the end of out in the file
 }
 
@@ -81,11 +81,13 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 	}
 	b := &Writer{
 		w: w, opts: opts, pack: pack, piece: writeSizePacked,
-		page: newPageBuilder(opts.BlockSize), filter: newFilterBuilder(opts.TempDir),
+		page: newPageBuilder(opts.BlockSize), space: newWorkspace(),
 	}
 	if opts.Compression == None {
 		b.piece = writeSize
 	}
+	b.out = b.space.room(b.piece + maxPadding + maxStored)
+	b.filter = newFilterBuilder(opts.TempDir, &b.space.bins)
 	b.hash.Reset()
 	b.props = Properties{
 		Partition: opts.Partition, Partitions: opts.Partitions,
@@ -222,7 +224,7 @@ func (b *Writer) pad(n int) {
 func (b *Writer) endPage(start int) error {
 	n := len(b.out) - start
 	packed := Compression(b.out[len(b.out)-5]) != None
-	if err := b.index.add(b.pageStart, b.offset, n, packed); err != nil {
+	if err := b.space.index.add(b.pageStart, b.offset, n, packed); err != nil {
 		return err
 	}
 	b.props.Pages++
@@ -312,7 +314,7 @@ func (b *Writer) finish() error {
 	var f footer
 	prefix := b.props.FirstKey[:commonPrefix(b.props.FirstKey, b.keptKey)]
 	if err := b.section(&f.index, func(write func([]byte) error) error {
-		return write(b.index.appendTo(nil, prefix))
+		return b.space.index.writeTo(prefix, write)
 	}); err != nil {
 		return err
 	}
@@ -330,8 +332,18 @@ func (b *Writer) finish() error {
 	}
 	b.out = f.appendTo(b.out)
 	_, err := b.w.Write(b.out)
-	b.out = nil
+	b.release()
 	return err
+}
+
+// release gives back what the writer holds.
+func (b *Writer) release() {
+	b.filter.close()
+	if b.space != nil {
+		b.space.out = b.out
+		b.space.release()
+		b.space, b.out = nil, nil
+	}
 }
 
 // section writes one section and notes where it lies and its checksum.
@@ -347,14 +359,14 @@ func (b *Writer) section(s *section, body func(write func([]byte) error) error) 
 
 // Abort gives back what the writer holds, without finishing the block. After Finish it does nothing.
 func (b *Writer) Abort() {
-	b.filter.close()
+	b.release()
 	if b.stage == stageRecords {
 		b.stage = stageFailed
 	}
 }
 
 func (b *Writer) fail(err error) error {
-	b.filter.close()
+	b.release()
 	b.stage, b.err = stageFailed, err
 	return err
 }
