@@ -41,7 +41,7 @@ type Writer struct {
 
 	pack   *compressor
 	page   pageBuilder
-	raw    []byte // payload of a large value's page
+	raw    []byte     // payload of a large value's page
 	space  *workspace // nil after the records
 	filter filterBuilder
 	props  Properties
