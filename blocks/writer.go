@@ -81,12 +81,13 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 	}
 	b := &Writer{
 		w: w, opts: opts, pack: pack, piece: writeSizePacked,
-		page: newPageBuilder(opts.BlockSize), space: newWorkspace(),
+		page: newPageBuilder(opts.BlockSize),
 	}
 	if opts.Compression == None {
 		b.piece = writeSize
 	}
-	b.out = b.space.room(b.piece + maxPadding + maxStored)
+	b.space = newWorkspace(b.piece + maxPadding + maxStored)
+	b.out = b.space.out[:0]
 	b.filter = newFilterBuilder(opts.TempDir, &b.space.bins)
 	b.hash.Reset()
 	b.props = Properties{

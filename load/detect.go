@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sequins/internal/background"
 	"sequins/shard"
 )
 
@@ -103,7 +104,7 @@ func (s *sampler) run(ctx context.Context, fit []shard.Partitioner, limit int) (
 		g.SetLimit(sampleParallel)
 		for i := range s.files {
 			g.Go(func() error {
-				lowerPriority()
+				background.LowerPriority()
 				return s.look(ctx, &s.files[i], upTo)
 			})
 		}

@@ -40,6 +40,6 @@
 // goroutines of a load are locked to threads of the lowest priority, which end
 // with them; and while there are loads, GOMAXPROCS is raised well above
 // Options.Workers, so that the kernel, which knows of priorities, has a thread
-// that serves to choose (procs.go). Bandwidth and Throttle in
+// that serves to choose (internal/background). Bandwidth and Throttle in
 // Options bound what a load takes further.
 package load

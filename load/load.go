@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"sequins/blocks"
+	"sequins/internal/background"
 	"sequins/internal/render"
 	"sequins/metrics"
 	"sequins/source"
@@ -67,7 +68,7 @@ func (o Options) workers() int {
 	if o.Workers > 0 {
 		return o.Workers
 	}
-	return processors()
+	return background.Processors()
 }
 
 // A Loader plans and loads versions. Its methods may be called by several
@@ -105,7 +106,7 @@ type job struct {
 // file and the offset, and wrap what they were caused by: ErrCorrupt of the
 // input format, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, ctx's own.
 func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) (err error) {
-	defer moreProcs()()
+	defer background.Begin()()
 	ended := l.metrics.Begin(plan.DB)
 	defer func() {
 		if err != nil {

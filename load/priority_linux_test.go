@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sequins/internal/background"
 	"sequins/sequencefile"
 	"sequins/shard"
 )
@@ -40,7 +41,7 @@ func threads(t *testing.T) map[int]int {
 // Files are read on threads of the lowest priority, and when the load is done
 // no other goroutine can come to run on one of them.
 func TestPriority(t *testing.T) {
-	if nice(t, unix.Gettid()) == lowestPriority { // loading threads never come to run this
+	if nice(t, unix.Gettid()) == background.LowestPriority { // loading threads never come to run this
 		t.Fatal("everything here has the lowest priority: run this without nice 19")
 	}
 	w := newWorld(t)
@@ -53,7 +54,7 @@ func TestPriority(t *testing.T) {
 			return body{ReadCloser: f, read: func(p []byte) (int, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				if tid := unix.Gettid(); nice(t, tid) == lowestPriority {
+				if tid := unix.Gettid(); nice(t, tid) == background.LowestPriority {
 					low[tid] = true
 				} else {
 					other++
@@ -76,7 +77,7 @@ func TestPriority(t *testing.T) {
 	for {
 		left := 0
 		for tid, n := range threads(t) {
-			if n == lowestPriority && tid != os.Getpid() {
+			if n == background.LowestPriority && tid != os.Getpid() {
 				left++
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sequins/internal/background"
 	"sequins/source"
 )
 
@@ -32,7 +33,7 @@ func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
 	g.SetLimit(sampleParallel)
 	for i, file := range group {
 		g.Go(func() (err error) {
-			lowerPriority()
+			background.LowerPriority()
 			formats[i], err = l.formatOf(ctx, plan, plan.Files[file])
 			return err
 		})

@@ -1,4 +1,8 @@
-package load
+// Package background owns how work that nobody waits for keeps out of the way
+// of requests: loading versions and deleting them. It is done on threads of the
+// lowest priority ([LowerPriority]), between [Begin] and its end, so that there
+// is always a thread of the usual priority for the kernel to run instead.
+package background
 
 import (
 	"runtime"
@@ -6,14 +10,14 @@ import (
 )
 
 // procs are the processors of the Go scheduler, which are the process's: how
-// many loads go on, and how many there were before the first of them.
+// much goes on in the background, and how many there were before.
 var procs struct {
 	sync.Mutex
-	loads, before int
+	going, before int
 }
 
-// moreProcs lets the kernel run requests before loads, whose threads have the
-// lowest priority, until fewer is called. It can choose only among goroutines
+// Begin lets the kernel run requests before what begins, whose threads have the
+// lowest priority, until end is called. It can choose only among goroutines
 // that the Go scheduler runs, which knows nothing of priorities: were as many
 // of them loading as it runs at a time, a request would wait for the 10 ms
 // after which it interrupts one. A load has a goroutine for each processor, and
@@ -21,29 +25,29 @@ var procs struct {
 //
 // It is not so all the time, as more threads than processors take turns when
 // all are busy, and a request waits for its turn.
-func moreProcs() (fewer func()) {
+func Begin() (end func()) {
 	procs.Lock()
 	defer procs.Unlock()
-	if procs.loads++; procs.loads == 1 {
+	if procs.going++; procs.going == 1 {
 		procs.before = runtime.GOMAXPROCS(0)
 		runtime.GOMAXPROCS(2*procs.before + 4)
 	}
-	return fewerProcs
+	return stop
 }
 
-func fewerProcs() {
+func stop() {
 	procs.Lock()
 	defer procs.Unlock()
-	if procs.loads--; procs.loads == 0 {
+	if procs.going--; procs.going == 0 {
 		runtime.GOMAXPROCS(procs.before)
 	}
 }
 
-// processors is what GOMAXPROCS is without loads.
-func processors() int {
+// Processors is what GOMAXPROCS is when nothing goes on in the background.
+func Processors() int {
 	procs.Lock()
 	defer procs.Unlock()
-	if procs.loads > 0 {
+	if procs.going > 0 {
 		return procs.before
 	}
 	return runtime.GOMAXPROCS(0)
