@@ -25,8 +25,8 @@ const (
 // else.
 func LowerPriority() {
 	runtime.LockOSThread()
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: LowestPriority, Runtime: uint64(slice)}
-	if err := unix.SchedSetAttr(0, &attr, 0); err != nil { // a sandbox may know only what is older
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_KEEP_POLICY, Nice: LowestPriority, Runtime: uint64(slice)}
+	if err := unix.SchedSetAttr(0, &attr, 0); err != nil { // kernels and sandboxes may know only what is older
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, LowestPriority)
 	}
 }
