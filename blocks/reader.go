@@ -111,11 +111,19 @@ func (r *Reader) readSection(s section) ([]byte, error) {
 	return r.read(nil, s.offset, int(s.length))
 }
 
+// maxReads is how many reads of the disk there are at a time, of all blocks. Each keeps a thread, of which a Go process has
+// 10,000 at most and ends if it needs more: without a bound, a disk that hangs would take with it all that is in memory.
+const maxReads = 1000
+
+var reading = make(chan struct{}, maxReads)
+
 // read reads n bytes at off into buf, grown as needed. The file's own length has been compared
 // with both, so that n is never more than the file holds.
 func (r *Reader) read(buf []byte, off int64, n int) ([]byte, error) {
 	buf = grow(buf[:0], n)[:n]
+	reading <- struct{}{}
 	m, err := r.at.ReadAt(buf, off)
+	<-reading
 	if m == n {
 		return buf, nil
 	}

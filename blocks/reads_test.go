@@ -1,0 +1,79 @@
+package blocks
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// hanging is a disk that does not answer until it is let go.
+type hanging struct {
+	io.ReaderAt
+	hangs   atomic.Bool
+	let     chan struct{}
+	waiting atomic.Int64
+}
+
+func (h *hanging) ReadAt(p []byte, off int64) (int, error) {
+	if h.hangs.Load() {
+		h.waiting.Add(1)
+		<-h.let
+	}
+	return h.ReaderAt.ReadAt(p, off)
+}
+
+// However many ask for pages of a disk that hangs, no more than maxReads wait for it, and all are answered
+// when it goes on.
+func TestReadsAreBounded(t *testing.T) {
+	var b bytes.Buffer
+	w, err := NewWriter(&b, WriterOptions{Partitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		if err := w.Add(fmt.Appendf(nil, "%04d", i), fmt.Appendf(nil, "value %d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	disk := &hanging{ReaderAt: bytes.NewReader(b.Bytes()), let: make(chan struct{})}
+	r, err := NewReader(disk, int64(b.Len()), "hanging")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	disk.hangs.Store(true)
+	var wg sync.WaitGroup
+	for i := range maxReads + 200 {
+		wg.Go(func() {
+			var s Scratch
+			key := fmt.Appendf(nil, "%04d", i%1000)
+			v, ok, err := r.Get(key, &s)
+			if want := fmt.Sprintf("value %d", i%1000); err != nil || !ok || string(v.Bytes()) != want {
+				t.Errorf("%s: %q, %v, %v", key, v.Bytes(), ok, err)
+			}
+		})
+	}
+	deadline := time.Now().Add(time.Minute)
+	for disk.waiting.Load() < maxReads {
+		if time.Now().After(deadline) {
+			t.Fatalf("only %d reads of %d", disk.waiting.Load(), maxReads)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if len(reading) != maxReads {
+		t.Errorf("%d reads at a time", len(reading))
+	}
+	disk.hangs.Store(false)
+	close(disk.let)
+	wg.Wait()
+	if n := disk.waiting.Load(); n != maxReads {
+		t.Errorf("%d waited for the disk at once", n)
+	}
+}
