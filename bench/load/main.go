@@ -165,6 +165,7 @@ func (r *run) check(t *table.Table) {
 	c := &r.env.Checks
 	if r.spec.RecordSize() == 116 {
 		c.AtMost("CPU of "+rowPacked+" / "+rowSnappy, t.Ratio(rowPacked, rowSnappy, cpuTime), 1.1)
+		c.AtMost("time of "+rowOneCPU+" / "+rowCopy, t.Ratio(rowOneCPU, rowCopy, wallTime), 2)
 		c.AtMost("CPU of "+rowSorted+" / copy, "+rowUsual, t.Ratio(rowSorted, rowUsual, cpuTime), 2)
 		c.AtMost("CPU ns that sorting adds to a record", t.Median(rowUnsorted, cpuTime)-t.Median(rowSorted, cpuTime), 500)
 	}
