@@ -343,7 +343,7 @@ func (b *Writer) release() {
 	if b.space != nil {
 		b.space.out = b.out
 		b.space.release()
-		b.space, b.out = nil, nil
+		b.space, b.out, b.filter.bins = nil, nil, nil
 	}
 }
 
