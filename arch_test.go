@@ -28,7 +28,7 @@ var house = []room{
 	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "tracing", "tracing/otlp", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
 		"sequencefile", "sparkey", "internal/fsys", "internal/human", "internal/sleep"}},
 	{"config", nil},
-	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/background", "internal/fsys", "internal/sleep"}},
+	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/fsys", "internal/sleep"}},
 	{"server", []string{"auth", "version", "proxy", "shard", "blocks", "metrics", "tracing", "internal/human", "internal/http1"}},
 	{"auth", nil},
 	{"cluster", []string{"zk", "shard"}},

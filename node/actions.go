@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"time"
 
-	"sequins/internal/background"
 	"sequins/version"
 )
 
@@ -118,11 +117,7 @@ func (d *db) closeLater(v *version.Version, done func()) {
 	})
 }
 
-// delete removes a version from the store, which can take the kernel long. It is
-// called by a goroutine that has nothing else to do.
 func (d *db) delete(name string) message {
-	background.LowerPriority()
-	defer background.Begin()()
 	err := d.node.o.Store.Remove(d.name, name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return outcome{version.Deleted{Version: name, Err: err.Error()}}

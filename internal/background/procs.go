@@ -1,7 +1,7 @@
-// Package background owns how work that nobody waits for keeps out of the way
-// of requests: loading versions and deleting them. It is done on threads of the
-// lowest priority ([LowerPriority]), between [Begin] and its end, so that there
-// is always a thread of the usual priority for the kernel to run instead.
+// Package background owns how work that nobody waits for, which is loading, keeps
+// out of the way of requests. It is done on threads of the lowest priority
+// ([LowerPriority]), between [Begin] and its end, so that there is always a
+// thread of the usual priority for the kernel to run instead.
 package background
 
 import (
@@ -22,6 +22,10 @@ var procs struct {
 // of them loading as it runs at a time, a request would wait for the 10 ms
 // after which it interrupts one. A load has a goroutine for each processor, and
 // a few more where it merges what it has sorted, but most of those wait.
+//
+// Begin and end stop the Go scheduler for a moment, and so belong to a goroutine
+// of the usual priority: one of the lowest, on a machine that is busy with
+// something else, would keep everything waiting until it has its turn.
 //
 // It is not so all the time, as more threads than processors take turns when
 // all are busy, and a request waits for its turn.
