@@ -20,6 +20,7 @@ type recording struct {
 	c    *cluster
 	stop atomic.Bool
 	wg   sync.WaitGroup
+	last sync.Map // of each member's name, the last checker.Read that it answered from a version
 }
 
 // pace is what a client waits between two reads, and after one that nobody took.
@@ -70,9 +71,19 @@ func (r *recording) ask(m *member, number int, client *process.Client) []checker
 			read.Peer = answer.Header.Get("X-Sequins-Proxied-To")
 		}
 		reads = append(reads, read)
+		if read.Version != "" && read.Code < 500 {
+			r.last.Store(m.name, read)
+		}
 		time.Sleep(wait)
 	}
 	return reads
+}
+
+// heard says whether a member has answered a client from a version since a moment. What was asked during a fault may
+// take its clients a while longer.
+func (r *recording) heard(m *member, version string, since time.Duration) bool {
+	read, ok := r.last.Load(m.name)
+	return ok && read.(checker.Read).Version >= version && read.(checker.Read).End >= since
 }
 
 // note records an event.

@@ -269,10 +269,14 @@ func (m *member) unsettled(t testing.TB) (serves, what string) {
 	return version, ""
 }
 
-// calm waits until every member serves the newest version.
+// calm waits until every member serves the newest version, and its clients have seen that.
 func (n *nemesis) calm() {
 	n.t.Helper()
 	newest := versionName(n.version)
 	n.r.Note(checker.Event{Kind: checker.Calm, Version: newest})
+	since := n.r.Now()
 	n.c.waitServed(n.t, newest)
+	for _, m := range n.c.live() {
+		process.Eventually(n.t, m.name+" answers its clients from "+newest, func() bool { return n.r.heard(m, newest, since) })
+	}
 }
