@@ -44,6 +44,7 @@ func FuzzAnswer(f *testing.F) {
 		"HTTP/1.0 404 \nX-Sequins-Version: v1\nTransfer-Encoding: chunked\nContent-Length: 3\n\n0\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nX-Sequins-Version:v1\r\ncontent-length:\t1 \r\nConnection: a,close\r\n\r\nx",
 		answer(404, "x", "Other: \x06"), answer(404, "x", "Other: \rY: z", "A:\x7f"), answer(200, "x", "Transfer-Encoding: gzip"),
+		answer(404, "x", "Transfer-Encoding:"), answer(404, "x", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
 		answer(200, "x", "Transfer-Encoding: chunked", "Trailer: Content-Length"), answer(204, "x"), answer(404, "x", "Content-Length: 1"),
 		"HTTP/1.0 304 \nX-Sequins-Version:v1\nContent-Length:1\n\n",
 		answer(404, "x", "Content-Type: \xff\u00e9", "Content-Type: b", ":v", "a b: c", " folded"),

@@ -33,6 +33,7 @@ var (
 	errInterim    = errors.New("an interim answer that was not asked for")
 	errField      = errors.New("malformed header field")
 	errLength     = errors.New("malformed or repeated Content-Length")
+	errEncoding   = errors.New("a Transfer-Encoding that is not chunked, or repeated")
 )
 
 // parseHeader takes a whole header apart, with the empty line at its end. It is
@@ -129,7 +130,12 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 		}
 	case len("X-Sequins-Version"):
 		keep = h.named(name, "X-Sequins-Version", &h.Version)
-		*chunked = *chunked || bytes.EqualFold(name, []byte("Transfer-Encoding"))
+		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
+			if *chunked || !bytes.EqualFold(value, []byte("chunked")) {
+				return errEncoding
+			}
+			*chunked = true
+		}
 	}
 	if keep != nil && *keep == nil {
 		*keep = value
