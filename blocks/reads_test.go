@@ -29,21 +29,13 @@ func (h *hanging) ReadAt(p []byte, off int64) (int, error) {
 // However many ask for pages of a disk that hangs, no more than maxReads wait for it, and all are answered
 // when it goes on.
 func TestReadsAreBounded(t *testing.T) {
-	var b bytes.Buffer
-	w, err := NewWriter(&b, WriterOptions{Partitions: 1})
-	if err != nil {
-		t.Fatal(err)
+	records := make([]record, 1000)
+	for i := range records {
+		records[i] = record{fmt.Appendf(nil, "%04d", i), fmt.Appendf(nil, "value %d", i)}
 	}
-	for i := range 1000 {
-		if err := w.Add(fmt.Appendf(nil, "%04d", i), fmt.Appendf(nil, "value %d", i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	disk := &hanging{ReaderAt: bytes.NewReader(b.Bytes()), let: make(chan struct{})}
-	r, err := NewReader(disk, int64(b.Len()), "hanging")
+	b := buildBlock(t, records, WriterOptions{Partitions: 1})
+	disk := &hanging{ReaderAt: bytes.NewReader(b), let: make(chan struct{})}
+	r, err := NewReader(disk, int64(len(b)), "hanging")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +45,10 @@ func TestReadsAreBounded(t *testing.T) {
 	for i := range maxReads + 200 {
 		wg.Go(func() {
 			var s Scratch
-			key := fmt.Appendf(nil, "%04d", i%1000)
-			v, ok, err := r.Get(key, &s)
-			if want := fmt.Sprintf("value %d", i%1000); err != nil || !ok || string(v.Bytes()) != want {
-				t.Errorf("%s: %q, %v, %v", key, v.Bytes(), ok, err)
+			want := records[i%len(records)]
+			v, ok, err := r.Get(want.key, &s)
+			if err != nil || !ok || !bytes.Equal(v.Bytes(), want.value) {
+				t.Errorf("%s: %q, %v, %v", want.key, v.Bytes(), ok, err)
 			}
 		})
 	}
