@@ -25,16 +25,17 @@ type room struct {
 // what its row names. A new package gets a row here before it gets a file.
 var house = []room{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "tracing", "tracing/otlp", "zk", "version", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
+	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "tracing", "tracing/otlp", "zk", "version", "loadproc", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
 		"sequencefile", "sparkey", "internal/fsys", "internal/human", "internal/sleep"}},
 	{"config", nil},
-	{"node", []string{"server", "version", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/fsys", "internal/sleep"}},
+	{"node", []string{"server", "version", "loadproc", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/fsys", "internal/sleep"}},
 	{"server", []string{"auth", "version", "proxy", "shard", "blocks", "metrics", "tracing", "internal/human", "internal/http1"}},
 	{"auth", nil},
 	{"cluster", []string{"zk", "shard"}},
 	{"version", []string{"shard", "blocks"}},
 	{"test/speed", []string{"load", "sequencefile", "shard", "blocks", "source"}},
-	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics", "internal/background",
+	{"loadproc", []string{"load", "blocks", "source", "metrics"}},
+	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics",
 		"internal/fsys", "internal/render"}},
 	{"test/single", nil},
 	{"test/cluster", nil},
@@ -71,7 +72,6 @@ var house = []room{
 	{"internal/human", nil},
 	{"internal/http1", nil},
 	{"internal/sleep", nil},
-	{"internal/background", nil},
 }
 
 // Words that say nothing about what a package owns.

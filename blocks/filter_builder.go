@@ -30,10 +30,7 @@ type filterBuilder struct {
 	buf     []byte
 }
 
-func newFilterBuilder(dir string, bins *hashBins) filterBuilder {
-	clear(bins.n[:])
-	return filterBuilder{dir: dir, bins: bins}
-}
+func newFilterBuilder(dir string) filterBuilder { return filterBuilder{dir: dir, bins: new(hashBins)} }
 
 func (b *filterBuilder) add(hash uint64) error {
 	i := hash >> 56

@@ -12,7 +12,7 @@ import (
 // encodeFilter builds a filter, in memory where dir is "".
 func encodeFilter(t testing.TB, dir string, hashes []uint64) []byte {
 	t.Helper()
-	b := newFilterBuilder(dir, new(hashBins))
+	b := newFilterBuilder(dir)
 	for _, h := range hashes {
 		if err := b.add(h); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestFilterSpills(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	b := newFilterBuilder(dir, new(hashBins))
+	b := newFilterBuilder(dir)
 	for _, h := range hashes {
 		if err := b.add(h); err != nil {
 			t.Fatal(err)
@@ -169,7 +169,7 @@ func BenchmarkFilterBuild(b *testing.B) {
 	hashes := randomHashes(rand.New(rand.NewPCG(21, 22)), 2_500_000)
 	dir := b.TempDir()
 	for b.Loop() {
-		f := newFilterBuilder(dir, new(hashBins))
+		f := newFilterBuilder(dir)
 		for _, h := range hashes {
 			_ = f.add(h)
 		}

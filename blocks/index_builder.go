@@ -26,14 +26,6 @@ func (b *indexBuilder) add(separator []byte, offset int64, length int, packed bo
 	return nil
 }
 
-// reset empties the builder.
-func (b *indexBuilder) reset() {
-	b.separators, b.ends, b.locations = b.separators[:0], b.ends[:0], b.locations[:0]
-}
-
-// memory is how many bytes the builder holds.
-func (b *indexBuilder) memory() int { return cap(b.separators) + 8*cap(b.ends) + 8*cap(b.locations) }
-
 // indexPiece is how much of an index is encoded at a time, in bytes.
 const indexPiece = 32 << 10
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,15 +42,25 @@ func (e *LockedError) Error() string {
 // Is makes errors.Is(err, ErrLocked) true.
 func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
-// lock takes the lock of the store in dir without waiting for it. It is held until the file that
-// lock returns is closed, or the process is dead.
+// lockPatience is how long lock waits for the load processes of an owner that is dead. They end as soon
+// as they notice that, unless the kernel has one of them wait for the disk.
+const lockPatience = 30 * time.Second
+
+// lock takes the lock of the store in dir. It does not wait for a process that owns the store, but for
+// the load processes that a dead one has left, which have inherited the lock. It is held until the file
+// that lock returns is closed, in this process and all that have inherited it.
 func lock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(f); err != nil {
+	err = flock(f)
+	for end := time.Now().Add(lockPatience); errors.Is(err, unix.EWOULDBLOCK) && !running(readPID(f)) && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+		err = flock(f)
+	}
+	if err != nil {
 		defer f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, &LockedError{Path: path, PID: readPID(f)}
@@ -69,6 +80,22 @@ func flock(f *os.File) error {
 			return err
 		}
 	}
+}
+
+// running reports whether a process may be running. One that is not known, 0, may be.
+func running(pid int) bool {
+	if pid == 0 {
+		return true
+	}
+	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true // a system without /proc, or a process that is hidden
+	}
+	end := strings.LastIndex(string(stat), ") ") // behind the name, which can be anything
+	return end < 0 || !strings.HasPrefix(string(stat)[end+2:], "Z")
 }
 
 // readPID returns the pid in a lock file, or 0 where there is none.

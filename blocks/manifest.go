@@ -71,6 +71,21 @@ func (m Manifest) SamePlan(o Manifest) bool {
 		m.LastModified.Equal(o.LastModified) && slices.EqualFunc(m.Files, o.Files, sameFile)
 }
 
+// MarshalJSON implements json.Marshaler: the manifest as it stands in its file.
+func (m Manifest) MarshalJSON() ([]byte, error) {
+	m.FormatVersion = manifestVersion
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	return encodeManifest(m)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Manifest) UnmarshalJSON(data []byte) (err error) {
+	*m, err = decodeManifest(data, "the manifest")
+	return err
+}
+
 func sameFile(a, b ManifestFile) bool {
 	return a.Name == b.Name && a.Size == b.Size && a.ModTime.Equal(b.ModTime)
 }

@@ -95,6 +95,11 @@ func (s *Store) Close() error {
 	return s.lock.Close()
 }
 
+// LockFile returns the file that holds the store's lock, for a process that writes into the store and may
+// outlive this one: as long as it has inherited the file, nobody can open the store. nil if the store has
+// no lock.
+func (s *Store) LockFile() *os.File { return s.lock }
+
 // validName says whether s can be the name of a db or a version: [A-Za-z0-9][A-Za-z0-9._-]*. No
 // such name leads out of its directory, or is one of the store's own, which begin with a dot.
 func validName(s string) bool {

@@ -56,9 +56,10 @@ var storeOps = []storeOp{
 	{"publish", withDir(func(d *Dir) error { return addBlock(d, 2) }), []string{filledState, "db/v A [0 1 2]"}},
 	{"publish again", withDir(func(d *Dir) error { return addBlock(d, 1) }), []string{filledState}},
 	{"discard", withDir(func(d *Dir) error {
-		f, err := d.CreateBlock(2)
+		stage := d.Staging()
+		f, err := stage.CreateBlock(2)
 		if err == nil {
-			err = d.DiscardBlock(f)
+			err = stage.DiscardBlock(f)
 		}
 		return err
 	}), []string{filledState}},
@@ -230,7 +231,7 @@ func state(t *testing.T, s *Store) string { return strings.Join(describe(t, s), 
 func TestOpenStoreFailures(t *testing.T) {
 	for n := 1; ; n++ {
 		f, _, d := filled(t)
-		_, err := d.CreateBlock(2)
+		_, err := d.Staging().CreateBlock(2)
 		check(t, err)
 		write(t, f, d.Temp()+"/run-1.tmp", "x")
 		check(t, f.MkdirAll("/s/data/db/.trash-1"))

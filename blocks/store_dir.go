@@ -1,15 +1,12 @@
 package blocks
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"sequins/internal/fsys"
 )
 
 const (
@@ -28,8 +25,8 @@ type Dir struct {
 // Manifest returns the plan of the version.
 func (d *Dir) Manifest() Manifest { return d.manifest }
 
-// Temp is a directory for sort runs and other files that do not outlive a load. [Store.Create] has
-// made it, and it is emptied when the store is opened.
+// Temp is the directory of [Staging.Temp]. [Store.Create] has made it, and it is emptied when the store is
+// opened.
 func (d *Dir) Temp() string { return filepath.Join(d.path, tempDir) }
 
 // BlockPath is where the block of partition p lies, or will lie.
@@ -68,56 +65,6 @@ func (d *Dir) check(p int) error {
 	}
 	if d.gone {
 		return &fs.PathError{Op: "use", Path: d.path, Err: fs.ErrNotExist}
-	}
-	return nil
-}
-
-// CreateBlock opens a new file for the block of partition p. It is to be given to PublishBlock
-// when it is whole, or else to DiscardBlock.
-func (d *Dir) CreateBlock(p int) (fsys.File, error) {
-	d.store.mu.RLock() // a directory that is not gone stays so until its file is made
-	defer d.store.mu.RUnlock()
-	if err := d.check(p); err != nil {
-		return nil, err
-	}
-	return d.store.fs.Create(d.store.tempName(d.BlockPath(p)))
-}
-
-// PublishBlock makes f, which came from CreateBlock, the block of partition p, durably, and closes
-// it. If that fails, f is removed. A block that p has already is replaced.
-func (d *Dir) PublishBlock(f fsys.File, p int) error {
-	if err := d.mine(f); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	d.store.mu.RLock()
-	err := d.check(p)
-	d.store.mu.RUnlock()
-	if err == nil && !strings.HasPrefix(f.Name(), d.BlockPath(p)+".") {
-		err = fmt.Errorf("%s is not for partition %d", f.Name(), p)
-	}
-	if err != nil {
-		return errors.Join(err, d.DiscardBlock(f))
-	}
-	return fsys.Publish(d.store.fs, f, d.BlockPath(p))
-}
-
-// DiscardBlock closes and removes f, which came from CreateBlock.
-func (d *Dir) DiscardBlock(f fsys.File) error {
-	if err := d.mine(f); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	err := f.Close()
-	if rerr := d.store.fs.Remove(f.Name()); !errors.Is(rerr, fs.ErrNotExist) {
-		err = errors.Join(err, rerr)
-	}
-	return err
-}
-
-// mine returns an error if f is not a temporary file of this directory: publishing or discarding
-// it would take away what is somebody else's.
-func (d *Dir) mine(f fsys.File) error {
-	if filepath.Dir(f.Name()) != d.path || !strings.HasSuffix(f.Name(), tempSuffix) {
-		return fmt.Errorf("%s is not a block being written in %s", f.Name(), d.path)
 	}
 	return nil
 }

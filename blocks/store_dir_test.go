@@ -2,8 +2,8 @@ package blocks
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,23 +11,26 @@ import (
 	"sequins/internal/fsys"
 )
 
-// TestGone: a loader that has not heard that its version was removed or planned anew cannot put a
+// TestGone: a load that has not heard that its version was removed or planned anew cannot put a
 // block of the old plan into the new directory.
 func TestGone(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		f, s, d := filled(t)
-		begun, err := d.CreateBlock(2)
-		check(t, err)
+		stage := d.Staging()
+		check(t, stageBlock(d, stage, 2))
 		if replaced {
-			_, err = s.Create("db", "v", plan("B"))
+			_, err := s.Create("db", "v", plan("B"))
 			check(t, err)
+			check(t, stageBlock(d, stage, 1)) // as if it had been there before
 		} else {
 			check(t, s.Remove("db", "v"))
+			_, err := stage.CreateBlock(0)
+			wantErr(t, "CreateBlock", err, fs.ErrNotExist)
 		}
-		_, err = d.CreateBlock(0)
-		wantErr(t, "CreateBlock", err, fs.ErrNotExist)
-		wantErr(t, "PublishBlock", d.PublishBlock(begun, 2), fs.ErrNotExist)
+		wantErr(t, "Publish", d.Publish(stage, 1), fs.ErrNotExist)
+		wantErr(t, "Publish", d.Publish(stage, 2), fs.ErrNotExist)
 		wantErr(t, "SetAside", d.SetAside(0), fs.ErrNotExist)
+		check(t, d.Clear(stage)) // which is not its to clear any more
 		if replaced {
 			wantStore(t, s, "db/v B []")
 		} else {
@@ -39,21 +42,36 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestGoneWhilePublishing: the same, where the version goes between the check and the rename.
-func TestGoneWhilePublishing(t *testing.T) {
+// TestClear: what a load has left is removed, and nothing else.
+func TestClear(t *testing.T) {
 	f, s, d := filled(t)
-	begun, err := d.CreateBlock(2)
+	dead, other := d.Staging(), d.Staging()
+	check(t, stageBlock(d, dead, 0))
+	check(t, stageBlock(d, other, 2))
+	_, err := dead.CreateBlock(1)
 	check(t, err)
-	d2, err := s.Create("db", "v", plan("B"))
+	write(t, f, dead.Temp()+"/run-1.tmp", "x")
+	check(t, d.Clear(dead))
+	check(t, d.Publish(other, 2))
+	wantStore(t, s, "db/v A [0 1 2]")
+	entries, err := f.ReadDir(d.path)
 	check(t, err)
-	second, err := d2.CreateBlock(2)
+	if len(entries) != 5 { // three blocks, the manifest, and the directory for temporary files
+		t.Errorf("left: %v", entries)
+	}
+	if entries, err := f.ReadDir(d.Temp()); err != nil || len(entries) > 0 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+// TestMissing: the partitions without a block.
+func TestMissing(t *testing.T) {
+	_, _, d := filled(t)
+	got, err := d.Missing([]int{0, 1, 2})
 	check(t, err)
-	wantErr(t, "Publish", fsys.Publish(f, begun, d.BlockPath(2)), fs.ErrNotExist)
-	wantStore(t, s, "db/v B []")
-	_, err = io.WriteString(second, content(d2.Manifest(), 2))
-	check(t, err)
-	check(t, d2.PublishBlock(second, 2))
-	wantStore(t, s, "db/v B [2]")
+	if !slices.Equal(got, []int{2}) {
+		t.Errorf("missing are %v of a version with 0 and 1", got)
+	}
 }
 
 // TestDeletedBehindOurBack: a directory that somebody deleted is made anew, with its manifest.
@@ -62,7 +80,7 @@ func TestDeletedBehindOurBack(t *testing.T) {
 	check(t, f.RemoveAll("/s/data/db"))
 	_, err := s.Dir("db", "v")
 	wantErr(t, "Dir", err, fs.ErrNotExist)
-	_, err = d.CreateBlock(0)
+	_, err = d.Staging().CreateBlock(0)
 	wantErr(t, "CreateBlock", err, fs.ErrNotExist)
 	d, err = s.Create("db", "v", plan("A"))
 	check(t, err)
@@ -74,29 +92,17 @@ func TestWrongBlock(t *testing.T) {
 	f, s, d := filled(t)
 	d2, err := s.Create("db", "v2", plan("A"))
 	check(t, err)
+	stage := d2.Staging()
+	check(t, stageBlock(d2, stage, 1))
 	for _, p := range []int{-1, 3, 1 << 40} {
-		if _, err := d.CreateBlock(p); err == nil {
-			t.Errorf("partition %d of 3 can be created", p)
+		if err := d.Publish(stage, p); err == nil || !strings.Contains(err.Error(), "of 3") {
+			t.Errorf("partition %d of 3 can be published: %v", p, err)
 		}
 	}
-	foreign, err := d2.CreateBlock(1)
-	check(t, err)
-	if err := d.PublishBlock(foreign, 1); err == nil || !strings.Contains(err.Error(), "not a block") {
-		t.Errorf("a block of another version is published: %v", err)
-	}
-	foreign, err = f.Open(d.BlockPath(0))
-	check(t, err)
-	if err := d.DiscardBlock(foreign); err == nil {
-		t.Error("a published block is discarded")
-	}
-	other, err := d.CreateBlock(1)
-	check(t, err)
-	if err := d.PublishBlock(other, 2); err == nil || !strings.Contains(err.Error(), "partition 2") {
-		t.Errorf("a block of another partition is published: %v", err)
-	}
-	discarded, err := d.CreateBlock(1)
-	check(t, err)
-	check(t, d.DiscardBlock(discarded))
+	wantErr(t, "publishing a block of another version", d.Publish(stage, 1), fs.ErrNotExist)
+	wantErr(t, "publishing another partition", d2.Publish(stage, 2), fs.ErrNotExist)
+	wantErr(t, "publishing for another load", d2.Publish(d2.Staging(), 1), fs.ErrNotExist)
+	check(t, stage.RemoveBlock(1))
 	wantStore(t, s, "db/v A [0 1]", "db/v2 A []")
 	if n := f.OpenFiles(); n != 0 {
 		t.Errorf("%d files are open", n)

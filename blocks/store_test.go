@@ -43,14 +43,26 @@ func content(m Manifest, p int) string {
 
 // addBlock loads a partition.
 func addBlock(d *Dir, p int) error {
-	f, err := d.CreateBlock(p)
+	s := d.Staging()
+	if err := stageBlock(d, s, p); err != nil {
+		return err
+	}
+	if err := d.Publish(s, p); err != nil {
+		return errors.Join(err, s.RemoveBlock(p))
+	}
+	return nil
+}
+
+// stageBlock is addBlock up to the publication.
+func stageBlock(d *Dir, s Staging, p int) error {
+	f, err := s.CreateBlock(p)
 	if err != nil {
 		return err
 	}
 	if _, err := io.WriteString(f, content(d.Manifest(), p)); err != nil {
-		return errors.Join(err, d.DiscardBlock(f))
+		return errors.Join(err, s.DiscardBlock(f))
 	}
-	return d.PublishBlock(f, p)
+	return s.FinishBlock(f)
 }
 
 // describe lists what a store has as "db/version plan [0 1 2]", and fails if a block is not whole
@@ -293,7 +305,7 @@ func TestConcurrentStore(t *testing.T) {
 func TestStoreDiskFull(t *testing.T) {
 	f, s, d := filled(t)
 	f.SetFree(10)
-	wantErr(t, "PublishBlock", addBlock(d, 2), syscall.ENOSPC)
+	wantErr(t, "Publish", addBlock(d, 2), syscall.ENOSPC)
 	_, err := s.Create("db", "v2", plan("A"))
 	wantErr(t, "Create", err, syscall.ENOSPC)
 	entries, err := f.ReadDir("/s/data/db")

@@ -32,7 +32,7 @@ const (
 // Writer writes one block. It is for one goroutine.
 //
 // Memory: about a page's separator and 16 bytes for each page, 2 MiB waiting to be written, 1 MiB of
-// waiting hashes, and a few hundred KiB more while the filter is built. Most of it is a [workspace].
+// waiting hashes, and a few hundred KiB more while the filter is built.
 type Writer struct {
 	w     io.Writer
 	opts  WriterOptions
@@ -41,8 +41,8 @@ type Writer struct {
 
 	pack   *compressor
 	page   pageBuilder
-	raw    []byte     // payload of a large value's page
-	space  *workspace // nil after the records
+	raw    []byte // payload of a large value's page
+	index  indexBuilder
 	filter filterBuilder
 	props  Properties
 	hash   xxhash.Digest // of the content
@@ -51,7 +51,7 @@ type Writer struct {
 	keptKey   []byte // the last one before page
 	pageStart []byte // separator of the page being built
 	piece     int    // how much is written at once
-	out       []byte // waits to be written; of space
+	out       []byte // waits to be written
 	offset    int64  // of the end of out in the file
 }
 
@@ -86,9 +86,8 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 	if opts.Compression == None {
 		b.piece = writeSize
 	}
-	b.space = newWorkspace(b.piece + maxPadding + maxStored)
-	b.out = b.space.out[:0]
-	b.filter = newFilterBuilder(opts.TempDir, &b.space.bins)
+	b.out = make([]byte, 0, b.piece+maxPadding+maxStored)
+	b.filter = newFilterBuilder(opts.TempDir)
 	b.hash.Reset()
 	b.props = Properties{
 		Partition: opts.Partition, Partitions: opts.Partitions,
@@ -225,7 +224,7 @@ func (b *Writer) pad(n int) {
 func (b *Writer) endPage(start int) error {
 	n := len(b.out) - start
 	packed := Compression(b.out[len(b.out)-5]) != None
-	if err := b.space.index.add(b.pageStart, b.offset, n, packed); err != nil {
+	if err := b.index.add(b.pageStart, b.offset, n, packed); err != nil {
 		return err
 	}
 	b.props.Pages++
@@ -315,7 +314,7 @@ func (b *Writer) finish() error {
 	var f footer
 	prefix := b.props.FirstKey[:commonPrefix(b.props.FirstKey, b.keptKey)]
 	if err := b.section(&f.index, func(write func([]byte) error) error {
-		return b.space.index.writeTo(prefix, write)
+		return b.index.writeTo(prefix, write)
 	}); err != nil {
 		return err
 	}
@@ -340,11 +339,7 @@ func (b *Writer) finish() error {
 // release gives back what the writer holds.
 func (b *Writer) release() {
 	b.filter.close()
-	if b.space != nil {
-		b.space.out = b.out
-		b.space.release()
-		b.space, b.out, b.filter.bins = nil, nil, nil
-	}
+	b.index, b.out, b.filter.bins = indexBuilder{}, nil, nil
 }
 
 // section writes one section and notes where it lies and its checksum.

@@ -10,7 +10,10 @@
 // file itself, so that a configuration can be checked on another machine than the one it is for.
 package config
 
-import "time"
+import (
+	"runtime"
+	"time"
+)
 
 // Config is everything that sequins.conf can say, with durations and sizes parsed. Its zero value is not
 // usable: start from Default.
@@ -75,6 +78,31 @@ type Storage struct {
 type LoadKeys struct {
 	// Memory is what the sort of one load may use, however large the files are.
 	Memory Size `toml:"memory" reload:"yes"`
+	// MemoryLimit is what the process of one load may use in all; 0 stands for LoadMemoryLimit's own choice.
+	MemoryLimit Size `toml:"memory_limit" reload:"yes"`
+}
+
+// A load process needs memory beside that for sorting: some, some for each processor, on each of which it has a
+// worker, and room for what the garbage collector has not freed yet. In bytes.
+const (
+	loadProcessNeeds = 128 << 20
+	loadWorkerNeeds  = 64 << 20
+	loadProcessSpare = 384 << 20
+	leastMemoryLimit = 1 << 30 // of those that are not configured
+)
+
+// minMemoryLimit is the least load.memory_limit.
+func (c *Config) minMemoryLimit() Size {
+	return c.Load.Memory + loadProcessNeeds + Size(runtime.GOMAXPROCS(0))*loadWorkerNeeds
+}
+
+// LoadMemoryLimit is load.memory_limit, or if that is 0, what load.memory and the processors of this machine
+// make of it, and at least 1 GiB.
+func (c *Config) LoadMemoryLimit() Size {
+	if c.Load.MemoryLimit > 0 {
+		return c.Load.MemoryLimit
+	}
+	return max(leastMemoryLimit, c.minMemoryLimit()+loadProcessSpare)
 }
 
 // S3 is [s3].

@@ -83,6 +83,9 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.oneOf("storage.compression", c.Storage.Compression, Compressions)
 	k.blockSize("storage.block_size", c.Storage.BlockSize)
 	k.atLeast("load.memory", int64(c.Load.Memory), MinLoadMemory)
+	if least := c.minMemoryLimit(); c.Load.MemoryLimit != 0 && c.Load.MemoryLimit < least {
+		k.problem("load.memory_limit", "must be 0 or, with this load.memory and on this machine, at least %d, not %d", least, c.Load.MemoryLimit)
+	}
 	k.s3(&c.S3)
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)

@@ -12,22 +12,22 @@ import (
 type builder struct {
 	job       *job
 	partition int
-	file      fsys.File // nil once it is published or discarded
+	file      fsys.File // nil once it is finished or discarded
 	w         *blocks.Writer
 }
 
 func (j *job) newBuilder(partition int) (*builder, error) {
-	file, err := j.dir.CreateBlock(partition)
+	file, err := j.target.Staging.CreateBlock(partition)
 	if err != nil {
 		return nil, fmt.Errorf("block %d: %w", partition, err)
 	}
 	b := &builder{job: j, partition: partition, file: file}
 	b.w, err = blocks.NewWriter(&writeback{File: file}, blocks.WriterOptions{
 		Partition: partition, Partitions: j.plan.Partitions,
-		Compression: j.opts.Compression, BlockSize: j.opts.BlockSize, TempDir: j.dir.Temp(),
+		Compression: j.opts.Compression, BlockSize: j.opts.BlockSize, TempDir: j.target.Staging.Temp(),
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("block %d: %w", partition, err), j.dir.DiscardBlock(file))
+		return nil, errors.Join(fmt.Errorf("block %d: %w", partition, err), j.target.Staging.DiscardBlock(file))
 	}
 	return b, nil
 }
@@ -48,21 +48,21 @@ func (b *builder) put(key, value []byte) error {
 	return nil
 }
 
-// publish finishes the block and puts it in its place.
+// publish finishes the block, and gives it to the publisher.
 func (b *builder) publish() error {
 	if _, err := b.w.Finish(); err != nil {
 		return fmt.Errorf("block %d: %w", b.partition, err)
 	}
 	file := b.file
 	b.file = nil
-	if err := b.job.dir.PublishBlock(file, b.partition); err != nil {
+	if err := b.job.target.Staging.FinishBlock(file); err != nil {
 		return fmt.Errorf("block %d: %w", b.partition, err)
 	}
-	b.job.progress.partitionsDone.Add(1)
+	b.job.publisher.add(b.partition)
 	return nil
 }
 
-// discard removes what is written of a block, unless it is published. An error
+// discard removes what is written of a block, unless it is finished. An error
 // of that is of no use to anybody: what could not be removed now, the store
 // removes at its next start.
 func (b *builder) discard() {
@@ -70,6 +70,6 @@ func (b *builder) discard() {
 		return
 	}
 	b.w.Abort()
-	_ = b.job.dir.DiscardBlock(b.file)
+	_ = b.job.target.Staging.DiscardBlock(b.file)
 	b.file = nil
 }

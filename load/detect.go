@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sequins/internal/background"
 	"sequins/shard"
 )
 
@@ -104,7 +103,6 @@ func (s *sampler) run(ctx context.Context, fit []shard.Partitioner, limit int) (
 		g.SetLimit(sampleParallel)
 		for i := range s.files {
 			g.Go(func() error {
-				background.LowerPriority()
 				return s.look(ctx, &s.files[i], upTo)
 			})
 		}

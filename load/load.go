@@ -3,13 +3,13 @@ package load
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"sequins/blocks"
-	"sequins/internal/background"
 	"sequins/internal/render"
 	"sequins/metrics"
 	"sequins/source"
@@ -40,7 +40,7 @@ type Options struct {
 	// Bandwidth bounds how many bytes a second are fetched from the source. It is
 	// shared by all who are given the same one. nil does not bound. See
 	// NewBandwidth.
-	Bandwidth *rate.Limiter
+	Bandwidth *rate.Limiter `json:"-"`
 
 	// RequireSuccess makes a version without _SUCCESS one that does not exist
 	// yet.
@@ -60,7 +60,7 @@ type Options struct {
 	Fields Fields
 
 	// Workers is how many partitions, or groups of files, are worked on at a
-	// time. 0 is GOMAXPROCS, as it is while nothing loads.
+	// time. 0 is GOMAXPROCS.
 	Workers int
 }
 
@@ -68,7 +68,15 @@ func (o Options) workers() int {
 	if o.Workers > 0 {
 		return o.Workers
 	}
-	return background.Processors()
+	return runtime.GOMAXPROCS(0)
+}
+
+// A Meter is told of what is read, several times a second and by several goroutines: see metrics.Load.
+type Meter interface {
+	Read(db string, bytes, records int64)
+	Files(db string, left int64)
+	File(db string, took time.Duration, left int64)
+	Begin(db string) (end func(error))
 }
 
 // A Loader plans and loads versions. Its methods may be called by several
@@ -76,37 +84,73 @@ func (o Options) workers() int {
 type Loader struct {
 	src     source.Source
 	store   *blocks.Store
-	metrics *metrics.Load
+	metrics Meter
 	opts    Options
 }
 
-// New returns a Loader from src into store. m may be nil.
-func New(src source.Source, store *blocks.Store, m *metrics.Load, opts Options) *Loader {
+// New returns a Loader from src into store, which may be nil if Load is not called. m may be nil.
+func New(src source.Source, store *blocks.Store, m Meter, opts Options) *Loader {
 	if opts.Memory <= 0 {
 		opts.Memory = DefaultMemory
+	}
+	if m == nil {
+		m = (*metrics.Load)(nil) // which counts nothing
 	}
 	return &Loader{src: marked{src}, store: store, metrics: m, opts: opts}
 }
 
-// A job is one call of Load.
-type job struct {
-	*Loader
-	plan     *Plan
-	dir      *blocks.Dir
-	progress *Progress
-	pacer    *pacer
+// A Target is where a load writes, and what.
+type Target struct {
+	Staging blocks.Staging
+	Want    []int // partitions
+	Have    int   // how many partitions more need not be loaded, for the progress
+	// Publish publishes blocks that are finished in Staging, some at a time. It is called by one goroutine at
+	// a time. Its error ends the load.
+	Publish func(partitions []int) error
 }
 
-// Load makes the blocks of the wanted partitions and publishes each as soon as
-// it is complete. Those that are there already, made by the same plan, are
-// kept. p, which may be nil, says meanwhile how far it is.
+// A job is one call of LoadInto.
+type job struct {
+	*Loader
+	plan      *Plan
+	target    Target
+	progress  *Progress
+	pacer     *pacer
+	publisher *publisher
+}
+
+// Load is LoadInto for the Loader's store, for programs that load without a node. Wanted partitions that are
+// there already, made by the same plan, are kept.
+func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) error {
+	want, err := plan.wanted(want)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	dir, err := l.store.Create(plan.DB, plan.Version, plan.Manifest())
+	if err != nil {
+		return err
+	}
+	todo, err := dir.Missing(want)
+	if err != nil {
+		return err
+	}
+	to := dir.Staging()
+	return l.LoadInto(ctx, plan, Target{Staging: to, Want: todo, Have: len(want) - len(todo), Publish: func(partitions []int) error {
+		return dir.Publish(to, partitions...)
+	}}, p)
+}
+
+// LoadInto makes the blocks of the wanted partitions, and publishes them as they are finished and the files
+// of the version have been seen to be those of the plan. p, which may be nil, says meanwhile how far it is.
 //
-// Where it fails or ctx is cancelled, finished blocks stay and everything else
-// is removed; all goroutines have ended when Load returns. Errors name the
+// Where it fails or ctx is cancelled, published blocks stay and everything else
+// is removed; all goroutines have ended when LoadInto returns. Errors name the
 // file and the offset, and wrap what they were caused by: ErrCorrupt of the
 // input format, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, ctx's own.
-func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) (err error) {
-	defer background.Begin()()
+func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target, p *Progress) (err error) {
 	ended := l.metrics.Begin(plan.DB)
 	defer func() {
 		if err != nil {
@@ -114,33 +158,24 @@ func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) 
 		}
 		ended(err)
 	}()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if p == nil {
 		p = new(Progress)
 	}
-	want, err = plan.wanted(want)
-	if err != nil {
+	if to.Want, err = plan.wanted(to.Want); err != nil {
 		return err
 	}
-	dir, err := l.store.Create(plan.DB, plan.Version, plan.Manifest())
-	if err != nil {
-		return err
+	p.begin(len(to.Want)+to.Have, to.Have)
+	if len(to.Want) == 0 {
+		return ctx.Err()
 	}
-	todo, err := missing(dir, want)
-	if err != nil {
-		return err
-	}
-	p.begin(len(want), len(want)-len(todo))
-	j := &job{Loader: l, plan: plan, dir: dir, progress: p, pacer: newPacer(l.opts.Throttle)}
-	if len(todo) == 0 {
-		return nil
-	}
-	if plan.Aligned {
-		return j.loadAligned(ctx, todo)
-	}
-	return j.loadRouted(ctx, todo)
+	j := &job{Loader: l, plan: plan, target: to, progress: p, pacer: newPacer(l.opts.Throttle)}
+	j.publisher = &publisher{job: j}
+	return j.loadAndPublish(ctx, func(ctx context.Context) error {
+		if plan.Aligned {
+			return j.loadAligned(ctx, to.Want)
+		}
+		return j.loadRouted(ctx, to.Want)
+	})
 }
 
 // wanted returns the partitions in order, each once.
@@ -152,18 +187,6 @@ func (p *Plan) wanted(want []int) ([]int, error) {
 		return nil, fmt.Errorf("partitions %v are wanted of %d", want, p.Partitions)
 	}
 	return want, nil
-}
-
-// missing returns the partitions of want that have no block.
-func missing(dir *blocks.Dir, want []int) ([]int, error) {
-	complete, err := dir.Complete()
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(slices.Clone(want), func(p int) bool {
-		_, found := slices.BinarySearch(complete, p)
-		return found
-	}), nil
 }
 
 // expect tells the progress which files will be read.

@@ -12,6 +12,48 @@ import (
 	"sequins/sparkey"
 )
 
+// ErrDied is the class of errors of loads whose process has ended before them: see package loadproc.
+var ErrDied = errors.New("the load process has ended too early")
+
+// A Failure is an error of Plan or LoadInto that can be passed to another process, as JSON. It keeps the text
+// and what errors.Is and errors.As find in it: the classes that have an Outcome, and a PartitionError.
+type Failure struct {
+	Text      string          `json:"text"`
+	Outcome   string          `json:"outcome"`
+	Partition *PartitionError `json:"partition,omitempty"`
+}
+
+// NewFailure returns err as a Failure, nil for nil.
+func NewFailure(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	f := &Failure{Text: err.Error(), Outcome: Outcome(err)}
+	errors.As(err, &f.Partition)
+	return f
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Text }
+
+// Is reports whether target is of the failure's class.
+func (f *Failure) Is(target error) bool {
+	for _, class := range classes {
+		if class.name == f.Outcome && class.err == target { //nolint:errorlint // classes are compared as they are
+			return true
+		}
+	}
+	return false
+}
+
+// Unwrap returns the PartitionError, if there is one.
+func (f *Failure) Unwrap() error {
+	if f.Partition == nil {
+		return nil
+	}
+	return f.Partition
+}
+
 // Outcome is how Plan or Load has ended, by their error, in a word or two: "ok",
 // "cancelled", or the class of the error. Unlike its text, it never holds
 // anything of the data.
@@ -47,6 +89,7 @@ var classes = []struct {
 	{avro.ErrCorrupt, "corrupt"},
 	{parquet.ErrCorrupt, "corrupt"},
 	{ErrSource, "source"},
+	{ErrDied, "died"},
 	{syscall.ENOSPC, "disk full"},
 	{syscall.EDQUOT, "disk full"},
 }

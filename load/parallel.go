@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-
-	"sequins/internal/background"
 )
 
 // parallel calls f for 0 … n-1, in order, on several workers at a time, and
@@ -16,7 +14,6 @@ func parallel(ctx context.Context, workers, n int, f func(context.Context, int) 
 	var next atomic.Int64
 	for range workers {
 		g.Go(func() error {
-			background.LowerPriority()
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= n {

@@ -87,20 +87,26 @@ func (l *Loader) Plan(ctx context.Context, db, version string) (*Plan, error) {
 	return plan, nil
 }
 
-func (l *Loader) plan(ctx context.Context, db, version string) (*Plan, error) {
+// list returns the data files of a version, and their format as far as their names tell it. A plan is made
+// from it, and what is loaded by the plan is published only if it has stayed the same: see publisher.
+func (l *Loader) list(ctx context.Context, db, version string) (format string, data []source.File, err error) {
 	files, err := l.src.Files(ctx, db, version)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	complete, reason, err := source.CheckComplete(ctx, l.src, db, version, files, l.opts.RequireSuccess)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if !complete {
-		return nil, fmt.Errorf("%w: %s", ErrIncomplete, reason)
+		return "", nil, fmt.Errorf("%w: %s", ErrIncomplete, reason)
 	}
+	return classify(files)
+}
+
+func (l *Loader) plan(ctx context.Context, db, version string) (_ *Plan, err error) {
 	plan := &Plan{DB: db, Version: version, fields: l.opts.Fields}
-	if plan.Format, plan.Files, err = classify(files); err != nil {
+	if plan.Format, plan.Files, err = l.list(ctx, db, version); err != nil {
 		return nil, err
 	}
 	for _, f := range plan.Files {

@@ -121,7 +121,7 @@ func (r *routed) openSorters() {
 	for range r.lanes {
 		var lane []*blocks.Sorter
 		for range r.shards {
-			lane = append(lane, blocks.NewSorter(blocks.SorterOptions{Memory: memory, Dir: r.dir.Temp()}))
+			lane = append(lane, blocks.NewSorter(blocks.SorterOptions{Memory: memory, Dir: r.target.Staging.Temp()}))
 		}
 		r.sorters = append(r.sorters, lane)
 	}

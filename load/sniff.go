@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sequins/internal/background"
 	"sequins/source"
 )
 
@@ -33,7 +32,6 @@ func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
 	g.SetLimit(sampleParallel)
 	for i, file := range group {
 		g.Go(func() (err error) {
-			background.LowerPriority()
 			formats[i], err = l.formatOf(ctx, plan, plan.Files[file])
 			return err
 		})

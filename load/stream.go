@@ -3,8 +3,6 @@ package load
 import (
 	"context"
 	"sync"
-
-	"sequins/internal/background"
 )
 
 // streamDepth is how many batches wait between two goroutines.
@@ -21,7 +19,6 @@ type stream struct {
 func produce(ctx context.Context, wg *sync.WaitGroup, fill func(context.Context, sink) error) *stream {
 	s := &stream{batches: make(chan *batch, streamDepth)}
 	wg.Go(func() {
-		background.LowerPriority()
 		s.err = s.fill(ctx, fill)
 		close(s.batches)
 	})

@@ -135,7 +135,7 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	f.t.Helper()
 	store, err := blocks.OpenStore(f.store)
 	must(f.t, err)
-	o := Options{Source: f.source, Store: store, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil))}
+	o := Options{Source: f.source, Loads: f.launcher(), Store: store, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil))}
 	change(&o)
 	n, err := New(o)
 	must(f.t, err)

@@ -12,9 +12,6 @@ import (
 	"sequins/version"
 )
 
-// tick is how often finished partitions of running loads are looked for.
-const tick = 200 * time.Millisecond
-
 // A db follows one database. What is not a channel, an atomic or a set belongs
 // to the goroutine of run.
 type db struct {
@@ -31,7 +28,6 @@ type db struct {
 	facts map[string]*facts   // of each entry of state
 	live  map[string]*live    // of each version in set
 	loads map[string]*loading // that have not ended
-	tick  *time.Ticker        // runs while there are loads
 
 	listing    bool   // the versions are being listed
 	again      bool   // and have to be once more
@@ -74,7 +70,6 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 		facts:    make(map[string]*facts),
 		live:     make(map[string]*live),
 		loads:    make(map[string]*loading),
-		tick:     time.NewTicker(tick),
 		begun:    make(chan struct{}),
 		refresh:  make(chan struct{}, 1),
 		gone:     make(chan struct{}, 1),
@@ -83,7 +78,6 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 		stopped:  make(chan struct{}),
 	}
 	d.ctx, d.cancel = context.WithCancel(ctx)
-	d.tick.Stop()
 	d.view.Store(&view{})
 	n.o.Metrics.Server.DB(name) // what is counted of it begins at 0, or nobody would see the first as an increase
 	return d
@@ -147,10 +141,6 @@ func (d *db) next() {
 		for name := range d.live {
 			d.look(name)
 			d.giveUp(name)
-		}
-	case <-d.tick.C:
-		for name, l := range d.loads {
-			d.progress(name, l)
 		}
 	case c := <-d.set.Corruptions():
 		d.node.o.Metrics.Server.ChecksumFailure(d.name)
@@ -235,7 +225,6 @@ func (d *db) send(m message) {
 // stop ends everything that works in the background.
 func (d *db) stop() {
 	d.cancel()
-	d.tick.Stop()
 	done := make(chan struct{})
 	go func() {
 		d.working.Wait()

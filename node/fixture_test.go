@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,16 +10,18 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"sequins/blocks"
+	"sequins/internal/sleep"
+	"sequins/loadproc"
 	"sequins/sequencefile"
 	"sequins/server"
 	"sequins/shard"
@@ -26,7 +29,19 @@ import (
 	"sequins/source/local"
 )
 
+// beLoader makes the test binary a load process.
+const beLoader = "SEQUINS_TEST_IS_LOADER"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(beLoader) != "" {
+		os.Exit(loadproc.Main(func(_ context.Context, spec json.RawMessage) (source.Source, error) {
+			var root string
+			if err := json.Unmarshal(spec, &root); err != nil {
+				return nil, err
+			}
+			return openTestSource(root)
+		}))
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
@@ -46,10 +61,10 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "source")
 	must(t, os.Mkdir(root, 0o755))
-	src, err := local.New(root)
+	must(t, os.Mkdir(control(root), 0o755))
+	src, err := openTestSource(root)
 	must(t, err)
-	f := &fixture{t: t, root: root, store: filepath.Join(t.TempDir(), "store"),
-		source: &testSource{Source: src}, log: &lines{}}
+	f := &fixture{t: t, root: root, store: filepath.Join(t.TempDir(), "store"), source: src, log: &lines{}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(f.log.String())
@@ -65,17 +80,51 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A testSource is a source that can be made to fail or to wait.
+// A testSource is a source that can be made to fail or to wait, also in load processes, by files in a
+// directory beside it.
 type testSource struct {
 	source.Source
-	down atomic.Bool
-	gate atomic.Pointer[gate] // for data files
+	dir  string
+	down flag // nothing can be read
+	bad  flag // the data of versions 2 cannot be read
+	gate flag // data files wait
 }
 
-// A gate lets reading begin when it is opened.
-type gate struct {
-	opened  chan struct{}
-	waiting chan string // a file that somebody wants to read
+func control(root string) string { return root + ".control" }
+
+func openTestSource(root string) (*testSource, error) {
+	src, err := local.New(root)
+	if err != nil {
+		return nil, err
+	}
+	dir := control(root)
+	return &testSource{Source: src, dir: dir, down: flag(filepath.Join(dir, "down")),
+		bad: flag(filepath.Join(dir, "bad")), gate: flag(filepath.Join(dir, "gate"))}, nil
+}
+
+// launcher starts load processes that read from the source.
+func (f *fixture) launcher() *loadproc.Launcher {
+	return &loadproc.Launcher{Source: f.root, Program: func(ctx context.Context) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, "/proc/self/exe")
+		cmd.Env = append(os.Environ(), beLoader+"=1", "GORACE=atexit_sleep_ms=0")
+		return cmd
+	}}
+}
+
+// A flag is a file that is there or not.
+type flag string
+
+func (f flag) Load() bool {
+	_, err := os.Stat(string(f))
+	return err == nil
+}
+
+func (f flag) Store(set bool) {
+	if set {
+		_ = os.WriteFile(string(f), nil, 0o644)
+	} else {
+		_ = os.Remove(string(f))
+	}
 }
 
 var errDown = errors.New("connection refused")
@@ -99,30 +148,49 @@ func (s *testSource) Invalid(ctx context.Context, db string) ([]string, error) {
 }
 
 func (s *testSource) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	if s.down.Load() {
+	if s.down.Load() || s.bad.Load() && version == "2" && file.Name != source.SuccessFile {
 		return nil, errDown
 	}
-	if g := s.gate.Load(); g != nil && file.Name != source.SuccessFile {
-		select {
-		case g.waiting <- db + "/" + version + "/" + file.Name:
-		default:
+	if file.Name != source.SuccessFile && s.gate.Load() {
+		waiting := filepath.Join(s.dir, "waiting")
+		if err := os.WriteFile(waiting+".tmp", []byte(db+"/"+version+"/"+file.Name), 0o644); err != nil {
+			return nil, err
 		}
-		select {
-		case <-g.opened:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := os.Rename(waiting+".tmp", waiting); err != nil && !errors.Is(err, os.ErrNotExist) { // another file's
+			return nil, err
+		}
+		for s.gate.Load() {
+			if err := sleep.For(ctx, time.Millisecond); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return s.Source.Open(ctx, db, version, file, o)
 }
 
+// A gate lets reading begin when it is opened.
+type gate struct {
+	waiting chan string // a file that somebody wants to read
+}
+
 // shut makes all reading of data files wait until the result is called.
 func (s *testSource) shut() (g *gate, open func()) {
-	g = &gate{opened: make(chan struct{}), waiting: make(chan string, 1)}
-	s.gate.Store(g)
+	g = &gate{waiting: make(chan string, 1)}
+	s.gate.Store(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	var looking sync.WaitGroup
+	looking.Go(func() {
+		for sleep.For(ctx, time.Millisecond) == nil {
+			if file, err := os.ReadFile(filepath.Join(s.dir, "waiting")); err == nil {
+				g.waiting <- string(file)
+				return
+			}
+		}
+	})
 	return g, func() {
-		s.gate.CompareAndSwap(g, nil)
-		close(g.opened)
+		cancel()
+		looking.Wait()
+		s.gate.Store(false)
 	}
 }
 
@@ -207,7 +275,7 @@ func (f *fixture) run(change ...func(*Options)) *running {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(f.t, err)
 	o := Options{
-		Source: f.source, SourceName: f.root, Store: store, Listener: ln,
+		Source: f.source, Loads: f.launcher(), SourceName: f.root, Store: store, Listener: ln,
 		Logger: slog.New(slog.NewTextHandler(f.log, nil)), Build: "test",
 	}
 	for _, c := range change {
@@ -309,8 +377,10 @@ func (l *lines) String() string {
 }
 
 // count returns how many lines have all of the words.
-func (l *lines) count(words ...string) int {
-	n := 0
+func (l *lines) count(words ...string) int { return len(l.with(words...)) }
+
+// with returns the lines that have all of the words.
+func (l *lines) with(words ...string) (found []string) {
 line:
 	for line := range strings.Lines(l.String()) {
 		for _, w := range words {
@@ -318,7 +388,7 @@ line:
 				continue line
 			}
 		}
-		n++
+		found = append(found, line)
 	}
-	return n
+	return found
 }

@@ -199,7 +199,7 @@ func TestExisting(t *testing.T) {
 			for _, v := range test.unfinished {
 				f.remove("fruit", v, "_SUCCESS")
 			}
-			n, err := New(Options{Source: &selective{f.source, versions}, Store: new(blocks.Store), Listener: deaf{},
+			n, err := New(Options{Source: &selective{f.source, versions}, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{},
 				Reloadable: Reloadable{Load: requireSuccess}})
 			must(t, err)
 			d := newDB(t.Context(), n, "fruit")
@@ -231,7 +231,7 @@ func (s *selective) Files(ctx context.Context, db, version string) ([]source.Fil
 func TestListingFailsAsAWhole(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "fig")
-	n, err := New(Options{Source: &selective{f.source, map[string]error{"1": errDown}}, Store: new(blocks.Store), Listener: deaf{}})
+	n, err := New(Options{Source: &selective{f.source, map[string]error{"1": errDown}}, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{}})
 	must(t, err)
 	d := newDB(t.Context(), n, "fruit")
 	defer d.cancel()

@@ -116,7 +116,7 @@ func (d *db) existing(ctx context.Context, current string, exist map[string]bool
 // missing returns why a version does not exist yet, or "" if it does. One that
 // may not be read exists: loading it will say what is wrong.
 func (d *db) missing(ctx context.Context, name string) (reason string, err error) {
-	src, require := d.node.o.Source, d.node.loadOptions(d.name).RequireSuccess
+	src, require := d.node.o.Source, d.node.reloadable.Load().Load(d.name).RequireSuccess
 	files, err := src.Files(ctx, d.name, name)
 	complete := false
 	if err == nil {

@@ -162,14 +162,36 @@ func (d *db) openRemote(name string) (*live, error) {
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, startTimeout)
 	defer cancel()
-	plan, err := d.loader().Plan(ctx, d.name, name)
+	m, err := d.plan(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if _, replicated := d.judge(name, make([]bool, plan.Partitions)); !replicated {
+	if _, replicated := d.judge(name, make([]bool, m.Partitions)); !replicated {
 		return nil, nil
 	}
-	return d.newLive(manifest(plan), plan.Partitioner), nil
+	partitioner, err := shard.ParsePartitioner(m.Partitioner)
+	if err != nil {
+		return nil, err
+	}
+	return d.newLive(m, partitioner), nil
+}
+
+// plan finds out how a version that is not to be loaded would be.
+func (d *db) plan(ctx context.Context, name string) (blocks.Manifest, error) {
+	select {
+	case d.node.plans <- struct{}{}:
+		defer func() { <-d.node.plans }()
+	case <-ctx.Done():
+		return blocks.Manifest{}, ctx.Err()
+	}
+	process, err := d.node.startProcess(ctx, d.name, name)
+	if err != nil {
+		return blocks.Manifest{}, err
+	}
+	defer process.Close()
+	m, err := process.Plan()
+	m.Created = time.Time{} // the store says when it was
+	return m, err
 }
 
 // openBlocks makes the partitions readable that have been published since the

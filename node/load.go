@@ -10,6 +10,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/load"
+	"sequins/loadproc"
 	"sequins/shard"
 	"sequins/tracing"
 	"sequins/version"
@@ -31,7 +32,7 @@ var errChanged = errors.New("the version's files in the source are not those tha
 // A loading is a load that has not ended.
 type loading struct {
 	cancel   context.CancelFunc
-	progress load.Progress
+	progress atomic.Pointer[load.Snapshot] // nil before the first
 	stage    atomic.Int32
 	ordered  time.Time
 	want     []int // the partitions to be loaded; written before the load's last message
@@ -39,28 +40,19 @@ type loading struct {
 	// The rest belongs to the db's goroutine.
 	manifest    blocks.Manifest // of its plan
 	partitioner shard.Partitioner
-	found       int64 // finished partitions at the last look
-	logged      time.Time
 }
 
-func (d *db) loader() *load.Loader {
-	n := d.node
-	return load.New(n.o.Source, n.o.Store, n.o.Metrics.Load, n.loadOptions(d.name))
-}
-
-// manifest is the one that a load by this plan gives to the store.
-func manifest(p *load.Plan) blocks.Manifest {
-	m := p.Manifest()
-	m.Created = time.Time{} // which is the store's to say
-	return m
+// snapshot returns how far the load is.
+func (l *loading) snapshot() load.Snapshot {
+	if s := l.progress.Load(); s != nil {
+		return *s
+	}
+	return load.Snapshot{}
 }
 
 func (d *db) startLoad(name string) {
 	ctx, cancel := context.WithCancel(d.ctx)
-	l := &loading{cancel: cancel, ordered: time.Now(), logged: time.Now()}
-	if len(d.loads) == 0 {
-		d.tick.Reset(tick)
-	}
+	l := &loading{cancel: cancel, ordered: time.Now()}
 	d.loads[name] = l
 	d.work(func() message {
 		defer cancel()
@@ -86,19 +78,28 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	l.stage.Store(planning)
 	span := n.o.Tracer.Load(d.name, name)
 	defer func() {
-		p := l.progress.Snapshot()
+		p := l.snapshot()
 		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
 	}()
 	follow, done := context.WithTimeout(ctx, followTimeout)
 	n.o.Cluster.Follow(follow, d.name, name)
 	done()
-	loader := d.loader()
-	plan, err := loader.Plan(ctx, d.name, name)
+	process, err := n.startProcess(ctx, d.name, name)
 	if err != nil {
 		return err
 	}
+	defer process.Close()
+	m, err := process.Plan()
+	if err != nil {
+		return err
+	}
+	partitioner, err := shard.ParsePartitioner(m.Partitioner)
+	if err != nil {
+		return err
+	}
+	m.Created = time.Time{} // the store says when it was
 	answer := make(chan goAhead, 1)
-	d.send(planned{name, manifest(plan), plan.Partitioner, answer})
+	d.send(planned{name, m, partitioner, answer})
 	select {
 	case a := <-answer:
 		l.want, err = a.want, a.err
@@ -108,8 +109,40 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	if err != nil {
 		return err
 	}
+	return d.loadBlocks(process, m, l)
+}
+
+// loadBlocks has the process make what is missing of the wanted partitions.
+func (d *db) loadBlocks(process *loadproc.Process, m blocks.Manifest, l *loading) (err error) {
+	ended := d.node.o.Metrics.Load.Begin(d.name)
+	defer func() { ended(err) }()
+	m.Created = time.Now() // if it is the first load by this plan
+	dir, err := d.node.o.Store.Create(d.name, m.Version, m)
+	if err != nil {
+		return err
+	}
 	l.stage.Store(copying)
-	return loader.Load(ctx, plan, l.want, &l.progress)
+	logged := time.Now()
+	return process.Load(dir, l.want, func(n loadproc.News) {
+		l.progress.Store(&n.Snapshot)
+		if len(n.Published) > 0 {
+			d.send(published{m.Version})
+		}
+		if time.Since(logged) >= progressPeriod {
+			logged = time.Now()
+			d.log.Info("loading", append([]any{"version", m.Version}, figures(n.Snapshot, logged)...)...)
+		}
+	})
+}
+
+// published tells that a load has published partitions.
+type published struct{ name string }
+
+// tell implements message. It makes them readable.
+func (p published) tell(d *db) {
+	if live := d.live[p.name]; live != nil && d.openBlocks(live) {
+		d.handle(d.seen(live))
+	}
 }
 
 // planned asks whether a load may go on with its plan.
@@ -154,21 +187,6 @@ func (d *db) prepare(name string) version.Event {
 	return d.seen(l)
 }
 
-// progress makes readable what a load has finished since the last look.
-func (d *db) progress(name string, l *loading) {
-	s := l.progress.Snapshot()
-	if live := d.live[name]; live != nil && s.PartitionsDone != l.found {
-		l.found = s.PartitionsDone
-		if d.openBlocks(live) {
-			d.handle(d.seen(live))
-		}
-	}
-	if l.stage.Load() == copying && time.Since(l.logged) >= progressPeriod {
-		l.logged = time.Now()
-		d.log.Info("loading", append([]any{"version", name}, figures(s, l.logged)...)...)
-	}
-}
-
 // figures are how far a load is, for the log: what is done of what there is, at what rate, and how long the
 // rest will take.
 func figures(s load.Snapshot, now time.Time) []any {
@@ -201,7 +219,7 @@ func (m loaded) tell(d *db) {
 	ended := version.LoadEnded{Version: m.name}
 	switch {
 	case m.err == nil:
-		d.log.Info("load finished", append([]any{"version", m.name}, figures(l.progress.Snapshot(), time.Now())...)...)
+		d.log.Info("load finished", append([]any{"version", m.name}, figures(l.snapshot(), time.Now())...)...)
 	case errors.Is(m.err, context.Canceled):
 		d.log.Info("load cancelled", "version", m.name)
 		ended.Err = "cancelled"
@@ -214,9 +232,6 @@ func (m loaded) tell(d *db) {
 		ended.Outdated = !slices.Equal(l.want, d.owned(live))
 	}
 	delete(d.loads, m.name)
-	if len(d.loads) == 0 {
-		d.tick.Stop()
-	}
 	d.handle(ended)
 	d.giveUp(m.name) // which waits for loads
 	d.retryLater(m.name, m.err)

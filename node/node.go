@@ -11,9 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"sequins/load"
+	"sequins/loadproc"
 	"sequins/server"
 	"sequins/version"
 )
@@ -38,13 +37,13 @@ type Node struct {
 	debug  *http.Server
 
 	reloadable atomic.Pointer[Reloadable]
-	bandwidth  *rate.Limiter
 
 	catalog atomic.Pointer[map[string]*db] // what is served; never changed, only replaced
 	health  health
 	started time.Time
 
 	slots     chan struct{}  // one for each load that runs
+	plans     chan struct{}  // one for each version that is only planned
 	listings  chan struct{}  // one for each database whose versions are being listed
 	serving   chan struct{}  // closed when keys are being answered; loads begin then
 	admitted  atomic.Bool    // likewise
@@ -76,15 +75,15 @@ func New(o Options) (*Node, error) {
 	}
 	n := &Node{
 		o: o, log: o.Logger,
-		bandwidth: rate.NewLimiter(rate.Inf, bandwidthBurst),
-		slots:     make(chan struct{}, o.MaxParallelLoads),
-		listings:  make(chan struct{}, maxListings),
-		serving:   make(chan struct{}),
-		refresh:   make(chan struct{}, 1),
-		applied:   make(chan struct{}, 1),
-		left:      make(chan *db),
-		dbs:       make(map[string]*db),
-		started:   time.Now(),
+		slots:    make(chan struct{}, o.MaxParallelLoads),
+		plans:    make(chan struct{}, o.MaxParallelLoads),
+		listings: make(chan struct{}, maxListings),
+		serving:  make(chan struct{}),
+		refresh:  make(chan struct{}, 1),
+		applied:  make(chan struct{}, 1),
+		left:     make(chan *db),
+		dbs:      make(map[string]*db),
+		started:  time.Now(),
 	}
 	n.catalog.Store(&map[string]*db{})
 	n.patience, n.giveUp = context.WithCancel(context.Background())
@@ -215,22 +214,13 @@ func (n *Node) apply(r Reloadable) {
 	n.server.SetContentType(r.ContentType)
 	n.server.SetRequestLogSample(r.RequestLogSample)
 	n.o.Tracer.SetSample(r.TraceSample)
-	limit := rate.Inf
-	if r.Bandwidth > 0 {
-		limit = rate.Limit(r.Bandwidth)
-	}
-	n.bandwidth.SetLimit(limit)
+	n.o.Loads.SetBandwidth(r.Bandwidth)
 }
 
-// bandwidthBurst is how many bytes may be read from the source at once. It
-// stays the same whatever the limit, as loads read in pieces of this size.
-const bandwidthBurst = 1 << 20
-
-// loadOptions returns the options for a load that begins now.
-func (n *Node) loadOptions(db string) load.Options {
-	o := n.reloadable.Load().Load(db)
-	o.Bandwidth = n.bandwidth
-	return o
+// startProcess starts the process of a load that begins now.
+func (n *Node) startProcess(ctx context.Context, db, version string) (*loadproc.Process, error) {
+	r := n.reloadable.Load()
+	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: version, Options: r.Load(db), MemoryLimit: r.LoadMemoryLimit})
 }
 
 // wake sends to a channel that has room for one, if it is empty.

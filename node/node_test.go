@@ -149,7 +149,7 @@ func TestStartFails(t *testing.T) {
 		lns[i], err = net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
 	}
-	n, err := New(Options{Source: f.source, Store: store, Listener: lns[0], DebugListener: lns[1]})
+	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: store, Listener: lns[0], DebugListener: lns[1]})
 	must(t, err)
 	if err := n.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "local store") {
 		t.Errorf("Run: %v", err)
@@ -180,7 +180,7 @@ func TestShutdownAtStart(t *testing.T) {
 	must(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	n, err := New(Options{Source: hanging{f.source}, Store: store, Listener: ln})
+	n, err := New(Options{Source: hanging{f.source}, Loads: f.launcher(), Store: store, Listener: ln})
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

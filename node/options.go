@@ -8,6 +8,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/load"
+	"sequins/loadproc"
 	"sequins/metrics"
 	"sequins/server"
 	"sequins/source"
@@ -19,9 +20,12 @@ import (
 // said.
 const DefaultParallelLoads = 10
 
-// Options are what a Node is made of. Source, Store and Listener are required.
+// Options are what a Node is made of. Source, Store, Loads and Listener are required.
 type Options struct {
 	Source source.Source
+	// Loads starts the processes that plan and load versions from the same source. Its Lock, Metrics and
+	// bandwidth are filled in.
+	Loads *loadproc.Launcher
 	// SourceName is what a person would type to see the source.
 	SourceName string
 	// Store is where blocks are kept. Run closes it.
@@ -85,9 +89,10 @@ type Reloadable struct {
 	// Bandwidth bounds reading from the source, for all loads together, in
 	// bytes a second; 0 does not.
 	Bandwidth float64
-	// Load says how versions of a database are loaded. Its Bandwidth is filled
-	// in. nil stands for the zero load.Options.
-	Load func(db string) load.Options
+	// Load says how versions of a database are loaded, and LoadMemoryLimit how many bytes of private memory
+	// the process of a load can have; 0 does not bound it. nil stands for the zero load.Options.
+	Load            func(db string) load.Options
+	LoadMemoryLimit int64
 	// ContentType is the Content-Type of a database's values, RequestLogSample
 	// how many requests the request log has one of; see server.Options.
 	ContentType      func(db string) string
@@ -99,8 +104,8 @@ type Reloadable struct {
 
 // withDefaults checks o and fills in what is zero.
 func (o Options) withDefaults() (Options, error) {
-	if o.Source == nil || o.Store == nil || o.Listener == nil {
-		return o, errors.New("a node needs a source, a store and a listener")
+	if o.Source == nil || o.Store == nil || o.Loads == nil || o.Listener == nil {
+		return o, errors.New("a node needs a source, a store, a launcher of loads and a listener")
 	}
 	if o.Cluster == nil {
 		o.Cluster = version.Solo{}
@@ -122,6 +127,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.ShutdownTimeout <= 0 {
 		o.ShutdownTimeout = 30 * time.Second
 	}
+	o.Loads.Lock, o.Loads.Metrics = o.Store.LockFile(), o.Metrics.Load
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Server.ContentType = o.Metrics.Server, o.Logger, o.ContentType
 	o.Server.Tracer, o.Debug.Metrics = o.Tracer, o.Metrics

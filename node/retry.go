@@ -3,27 +3,32 @@ package node
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sequins/load"
+	"sequins/source"
 	"sequins/version"
 )
 
-// retries are the attempts at a version whose loads fail because of the source.
+// retries are the attempts at a version whose loads fail for a reason that may pass.
 type retries struct {
 	failed  int  // in a row
 	planned bool // another attempt
 }
 
-// retryLater plans another attempt at a load that the source has failed, so
-// that it need not wait for the next refresh: the more have failed, the later.
-// err is what the load has ended with.
+// passing are the classes of errors after which a load is tried again before the next refresh.
+var passing = []error{load.ErrSource, source.ErrChanged, load.ErrDied}
+
+// retryLater plans another attempt at a load that has failed for a reason that
+// may pass, so that it need not wait for the next refresh: the more have
+// failed, the later. err is what the load has ended with.
 func (d *db) retryLater(name string, err error) {
 	f := d.facts[name]
 	if f == nil {
 		return // forgotten
 	}
-	if !errors.Is(err, load.ErrSource) {
+	if !slices.ContainsFunc(passing, func(class error) bool { return errors.Is(err, class) }) {
 		f.retries.failed = 0
 		return
 	}
@@ -33,7 +38,7 @@ func (d *db) retryLater(name string, err error) {
 	}
 	f.retries.planned = true
 	wait := backoff(f.retries.failed)
-	d.log.Warn("the source has failed a load, which will be tried again", "version", name, "in", wait.Round(time.Millisecond))
+	d.log.Warn("a load has failed and will be tried again", "outcome", load.Outcome(err), "version", name, "in", wait.Round(time.Millisecond))
 	d.work(func() message {
 		d.pause(wait)
 		return retry{name}

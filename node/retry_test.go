@@ -1,46 +1,23 @@
 package node
 
 import (
-	"context"
-	"io"
-	"sync"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"sequins/source"
 )
 
-// A flaky source can be listed, and the data of its newest version cannot be read until it is repaired.
-type flaky struct {
-	*testSource
-	bad string
+var logTime = regexp.MustCompile(`^time=(\S+)`)
 
-	mu   sync.Mutex
-	at   []time.Time // when that was tried
-	good bool
-}
-
-func (s *flaky) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.good && version == s.bad && file.Name != source.SuccessFile {
-		s.at = append(s.at, time.Now())
-		return nil, errDown
+// times returns when the lines were written that have all of the words.
+func (l *lines) times(t *testing.T, words ...string) (at []time.Time) {
+	t.Helper()
+	for _, line := range l.with(words...) {
+		when, err := time.Parse(time.RFC3339, logTime.FindStringSubmatch(line)[1])
+		must(t, err)
+		at = append(at, when)
 	}
-	return s.testSource.Open(ctx, db, version, file, o)
-}
-
-func (s *flaky) times() []time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.at
-}
-
-func (s *flaky) repair() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.good = true
+	return at
 }
 
 // A load that the source fails is tried again by itself, more and more seldom, although there is no refresh
@@ -50,11 +27,11 @@ func TestLoadsAreRetried(t *testing.T) {
 	f.put("fruit", "1", 1, fruit...)
 	f.put("fruit", "2", 1, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		src := &flaky{testSource: f.source, bad: "2"}
-		n, stop := f.follow(func(o *Options) { o.Source = src })
+		f.source.bad.Store(true)
+		n, stop := f.follow(func(*Options) {})
 		defer stop()
 		time.Sleep(time.Hour)
-		at := src.times()
+		at := f.log.times(t, "a load has failed", "version=2")
 		if len(at) < 15 || len(at) > 35 {
 			t.Errorf("%d attempts in an hour: %v", len(at), at)
 		}
@@ -67,7 +44,7 @@ func TestLoadsAreRetried(t *testing.T) {
 		if s := n.Set([]byte("fruit")); s == nil || s.Current() != "1" {
 			t.Error("the older version is not served meanwhile")
 		}
-		src.repair()
+		f.source.bad.Store(false)
 		time.Sleep(maxBackoff + time.Minute)
 		if s := n.Set([]byte("fruit")); s == nil || s.Current() != "2" {
 			t.Error("it is not noticed that the source is right again")

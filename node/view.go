@@ -133,7 +133,7 @@ func (d *db) nodeStatus(v versionView, current bool) server.NodeStatus {
 		}
 	}
 	if v.loading != nil {
-		s.Progress = progress(v.loading.progress.Snapshot(), time.Now())
+		s.Progress = progress(v.loading.snapshot(), time.Now())
 	}
 	s.Detail = d.detail(v)
 	return s

@@ -85,7 +85,7 @@ sense, 130 or 143 when a second SIGINT or SIGTERM cut it short.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags.register(root)
 	root.AddCommand(demoCommand(), statusCommand(), versionsCommand(), checkConfigCommand(), inspectCommand(), verifyCommand(),
-		getCommand(), catCommand(), manCommand(), versionCommand())
+		getCommand(), catCommand(), manCommand(), versionCommand(), loadWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

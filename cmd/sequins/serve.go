@@ -183,6 +183,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	if o.Source, err = openSource(ctx, &c); err != nil {
 		return nil, err
 	}
+	o.Loads = loadLauncher(&c)
 	if s, ok := o.Source.(io.Closer); ok {
 		given = append(given, s)
 	}
@@ -277,6 +278,7 @@ func reloadable(c config.Config) node.Reloadable {
 		VersionRemoveTimeout: c.VersionRemoveTimeout,
 		Bandwidth:            float64(c.MaxDownloadBandwidth) * (1 << 20),
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
+		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
 		ContentType:          func(db string) string { return c.ForDB(db).ContentType },
 		RequestLogSample:     c.Debug.RequestLogSample,
 		TraceSample:          c.Tracing.Sample,

@@ -1,0 +1,137 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sequins/internal/fsys"
+)
+
+// Staging is where one load writes its blocks: the directory of a version, under temporary names. It
+// can be passed to another process, as JSON. Only [Dir.Publish], in the process that owns the store,
+// makes blocks of the files.
+type Staging struct {
+	Path   string `json:"path"`   // of the version's directory
+	Serial uint64 `json:"serial"` // makes the temporary names differ from those of other loads
+
+	fs fsys.FS // nil for that of the operating system
+}
+
+// Staging returns a new one, with names of its own.
+func (d *Dir) Staging() Staging {
+	return Staging{Path: d.path, Serial: d.store.names.Add(1), fs: d.store.fs}
+}
+
+func (s Staging) fileSystem() fsys.FS {
+	if s.fs == nil {
+		return fsys.OS
+	}
+	return s.fs
+}
+
+// suffix is what the temporary names end with.
+func (s Staging) suffix() string { return "." + strconv.FormatUint(s.Serial, 10) + tempSuffix }
+
+func (s Staging) blockPath(p int) string {
+	return filepath.Join(s.Path, blockName(p)+s.suffix())
+}
+
+// Temp is a directory for sort runs and other files that do not outlive the load.
+func (s Staging) Temp() string { return filepath.Join(s.Path, tempDir) }
+
+// CreateBlock opens a new file for the block of partition p, to be given to FinishBlock or DiscardBlock.
+func (s Staging) CreateBlock(p int) (fsys.File, error) {
+	return s.fileSystem().Create(s.blockPath(p))
+}
+
+// FinishBlock makes a block durable under its temporary name, and closes it. If that fails, it is removed.
+func (s Staging) FinishBlock(f fsys.File) error {
+	err := f.Sync()
+	if err != nil {
+		return errors.Join(err, s.DiscardBlock(f))
+	}
+	if err := f.Close(); err != nil {
+		return errors.Join(err, s.remove(f.Name()))
+	}
+	return nil
+}
+
+// DiscardBlock closes and removes a file that CreateBlock has opened.
+func (s Staging) DiscardBlock(f fsys.File) error {
+	return errors.Join(f.Close(), s.remove(f.Name()))
+}
+
+// RemoveBlock removes a finished block that is not to be published.
+func (s Staging) RemoveBlock(p int) error { return s.remove(s.blockPath(p)) }
+
+func (s Staging) remove(name string) error {
+	if err := s.fileSystem().Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Publish gives finished blocks the names under which they count, durably. A block that a partition has
+// already is replaced. If it fails, some of the blocks may be published; the error wraps
+// [fs.ErrNotExist] if one of them is not there, or the version has been removed.
+func (d *Dir) Publish(s Staging, partitions ...int) error {
+	if err := d.rename(s, partitions); err != nil {
+		return fmt.Errorf("publishing blocks: %w", err)
+	}
+	return d.store.fs.SyncDir(d.path)
+}
+
+func (d *Dir) rename(s Staging, partitions []int) error {
+	d.store.mu.RLock() // a directory that is not gone stays so meanwhile
+	defer d.store.mu.RUnlock()
+	for _, p := range partitions {
+		if err := d.check(p); err != nil {
+			return err
+		}
+		temp := filepath.Join(d.path, blockName(p)+s.suffix())
+		if err := d.store.fs.Rename(temp, d.BlockPath(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Missing returns those of some ascending partitions that have no block.
+func (d *Dir) Missing(want []int) ([]int, error) {
+	complete, err := d.Complete()
+	if err != nil {
+		return nil, err
+	}
+	has := make(map[int]bool, len(complete))
+	for _, p := range complete {
+		has[p] = true
+	}
+	var missing []int
+	for _, p := range want {
+		if !has[p] {
+			missing = append(missing, p)
+		}
+	}
+	return missing, nil
+}
+
+// Clear removes what a load has left that ended before its time: temporary files of its blocks, and all
+// that is in Temp. No other load of this version may run.
+func (d *Dir) Clear(s Staging) error {
+	d.store.mu.RLock()
+	defer d.store.mu.RUnlock()
+	if d.gone {
+		return nil
+	}
+	entries, err := d.store.fs.ReadDir(d.path)
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), s.suffix()) {
+			err = errors.Join(err, d.store.fs.Remove(filepath.Join(d.path, e.Name())))
+		}
+	}
+	return errors.Join(err, d.store.sweepTemp(d.Temp()))
+}

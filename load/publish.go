@@ -1,0 +1,130 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"sequins/source"
+)
+
+// verifyPeriod is the time between two looks at the source while a load has blocks to publish.
+const verifyPeriod = time.Second
+
+// A publisher publishes finished blocks once the source has been seen to hold the files that the load was
+// planned with, after they were read. A job that changes its files in place would otherwise make a block of
+// half the old and half the new ones.
+type publisher struct {
+	*job
+	mu       sync.Mutex
+	finished []int // partitions that are durable under their temporary names
+}
+
+func (p *publisher) add(partition int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finished = append(p.finished, partition)
+}
+
+func (p *publisher) take() []int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := p.finished
+	p.finished = nil
+	return taken
+}
+
+// run publishes what is finished once a period, until done is closed.
+func (p *publisher) run(ctx context.Context, done <-chan struct{}) error {
+	tick := time.NewTicker(verifyPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-tick.C:
+			if err := p.publish(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// publish publishes what is finished, or removes it if that may not be or fails.
+func (p *publisher) publish(ctx context.Context) error {
+	partitions := p.take()
+	if len(partitions) == 0 {
+		return nil
+	}
+	err := p.verify(ctx)
+	if err == nil {
+		p.progress.partitionsDone.Add(int64(len(partitions))) // so that whoever hears of them finds them counted
+		err = p.target.Publish(partitions)
+	}
+	if err != nil {
+		p.remove(partitions)
+	}
+	return err
+}
+
+// remove removes finished blocks. What cannot be removed now, the store removes at its next start.
+func (p *publisher) remove(partitions []int) {
+	for _, partition := range partitions {
+		_ = p.target.Staging.RemoveBlock(partition)
+	}
+}
+
+// verify returns an error of the class source.ErrChanged if the version's files are not those of the plan.
+func (p *publisher) verify(ctx context.Context) error {
+	_, files, err := p.list(ctx, p.plan.DB, p.plan.Version)
+	path := p.src.Path(p.plan.DB, p.plan.Version)
+	if errors.Is(err, ErrIncomplete) {
+		return fmt.Errorf("%s: %w: while it was read: %w", path, source.ErrChanged, err)
+	}
+	if err != nil {
+		return err
+	}
+	for i, was := range p.plan.Files {
+		if i >= len(files) || files[i].Name != was.Name {
+			return fmt.Errorf("%s: %w: there is a file less, or one more, than when it was planned: %d and %d, from %s on",
+				path, source.ErrChanged, len(p.plan.Files), len(files), was.Name)
+		}
+		if err := was.Check(files[i]); err != nil {
+			return fmt.Errorf("%s/%s: %w", path, was.Name, err)
+		}
+	}
+	if len(files) > len(p.plan.Files) {
+		return fmt.Errorf("%s: %w: there are %d files, and were %d when it was planned; %s is new",
+			path, source.ErrChanged, len(files), len(p.plan.Files), files[len(p.plan.Files)].Name)
+	}
+	return nil
+}
+
+// loadAndPublish loads partitions and publishes those that are finished, also where others fail.
+func (j *job) loadAndPublish(ctx context.Context, load func(context.Context) error) error {
+	working, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := j.publisher.run(working, done); err != nil {
+			cancel(err)
+		}
+	}()
+	err := load(working)
+	close(done)
+	<-stopped
+	switch cause := context.Cause(working); {
+	case ctx.Err() != nil:
+	case cause != nil: // the load has ended because a publication has failed
+		err = cause
+	default:
+		if perr := j.publisher.publish(ctx); perr != nil {
+			err = errors.Join(perr, err)
+		}
+	}
+	j.publisher.remove(j.publisher.take())
+	return err
+}

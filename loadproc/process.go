@@ -1,0 +1,193 @@
+package loadproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"sequins/blocks"
+	"sequins/load"
+)
+
+// A Process plans a version, and then loads it. Its methods, of which Plan, Load and Close are called one
+// after another, are for one goroutine.
+type Process struct {
+	launcher *Launcher
+	db, name string          // of the version
+	parent   context.Context // of Start
+	cancel   context.CancelFunc
+	cmd      *exec.Cmd
+	in, out  *os.File
+	lines    lineReader
+	words    lastWords // what the process prints; complete after wait
+	silence  time.Duration
+	share    float64 // of the bandwidth; under launcher.mu
+
+	writing sync.Mutex // of lines to in
+	wait    sync.Once
+	status  error // of the process; after wait
+}
+
+// order sends a line to the process, which is killed if it does not read.
+func (p *Process) order(v any) {
+	line, err := appendLine(v)
+	if err == nil {
+		p.writing.Lock()
+		defer p.writing.Unlock()
+		if err = p.in.SetWriteDeadline(time.Now().Add(deaf)); err == nil {
+			_, err = p.in.Write(line)
+		}
+	}
+	if err != nil { // it has ended, has been told to, or does not read
+		_ = p.cmd.Process.Kill()
+	}
+}
+
+// next returns what the process says next.
+func (p *Process) next() (e event, err error) {
+	if err := p.out.SetReadDeadline(time.Now().Add(p.silence)); err != nil {
+		return e, p.died(err)
+	}
+	err = p.lines.next(&e)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = errSilent
+	}
+	if err != nil {
+		return e, p.died(err)
+	}
+	return e, nil
+}
+
+// died ends the process and returns why it is of no use, which is io.EOF if it has ended by itself.
+func (p *Process) died(why error) error {
+	if err := p.parent.Err(); err != nil {
+		p.Close()
+		return err
+	}
+	if why != io.EOF { //nolint:errorlint // as it comes from lineReader
+		_ = p.cmd.Process.Kill()
+		p.Close()
+		return fmt.Errorf("%w: %w%s", load.ErrDied, why, p.words.quote())
+	}
+	defer time.AfterFunc(grace, func() { _ = p.cmd.Process.Kill() }).Stop() // it may only have closed its output
+	p.reap()
+	status := "exit status 0"
+	if p.status != nil {
+		status = p.status.Error()
+	}
+	p.Close()
+	return fmt.Errorf("%w: %s%s", load.ErrDied, status, p.words.quote())
+}
+
+// Plan waits for the plan and returns its manifest. Errors are those of load.Loader.Plan, as a *load.Failure,
+// or wrap load.ErrDied; or the error of Start's context.
+func (p *Process) Plan() (blocks.Manifest, error) {
+	for {
+		e, err := p.next()
+		if err != nil {
+			return blocks.Manifest{}, err
+		}
+		switch {
+		case e.Planned != nil:
+			if m := e.Planned; m.DB != p.db || m.Version != p.name || m.Partitions < 1 {
+				return blocks.Manifest{}, p.died(fmt.Errorf("it has planned %d partitions of version %s of %s", m.Partitions, m.Version, m.DB))
+			}
+			return *e.Planned, nil
+		case e.Progress != nil:
+			p.count(e.Progress)
+		case e.Ended != nil && e.Ended.Failure != nil:
+			return blocks.Manifest{}, e.Ended.Failure
+		default:
+			return blocks.Manifest{}, p.died(errors.New("it says something else than its plan"))
+		}
+	}
+}
+
+// News are what has become of a load since the last.
+type News struct {
+	Snapshot  load.Snapshot
+	Published []int // partitions
+}
+
+// Load has the process load the missing ones of some ascending partitions by its plan, of which dir is. It
+// calls news for what is published and, several times a second, how far the load is. What the process has left
+// when it ends in an error is removed. Errors are as those of Plan, with load.Loader.LoadInto's.
+func (p *Process) Load(dir *blocks.Dir, want []int, news func(News)) error {
+	missing, err := dir.Missing(want)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	to := dir.Staging()
+	p.order(order{Load: &goAhead{Staging: to, Want: missing, Have: len(want) - len(missing)}})
+	if err := p.follow(dir, to, news); err != nil {
+		p.Close()
+		_ = dir.Clear(to) // or else the next start does
+		return err
+	}
+	return nil
+}
+
+func (p *Process) follow(dir *blocks.Dir, to blocks.Staging, news func(News)) error {
+	for {
+		e, err := p.next()
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.Progress != nil:
+			p.count(e.Progress)
+			if err := publish(dir, to, e.Publish); err != nil {
+				return err
+			}
+			news(News{Snapshot: e.Progress.Snapshot, Published: e.Publish})
+		case e.Ended != nil && e.Ended.Failure != nil:
+			return e.Ended.Failure
+		case e.Ended != nil:
+			return nil
+		default:
+			return p.died(errors.New("it says something else than how far it is"))
+		}
+	}
+}
+
+func publish(dir *blocks.Dir, from blocks.Staging, partitions []int) error {
+	if len(partitions) == 0 {
+		return nil
+	}
+	return dir.Publish(from, partitions...)
+}
+
+// count passes on what was read.
+func (p *Process) count(n *progress) {
+	m := p.launcher.Metrics
+	m.Read(p.db, n.Bytes, n.Records)
+	if n.FilesLeft == nil {
+		return
+	}
+	m.Files(p.db, *n.FilesLeft)
+	for _, took := range n.Files {
+		m.File(p.db, took, *n.FilesLeft)
+	}
+}
+
+// reap waits for the process to end.
+func (p *Process) reap() {
+	p.wait.Do(func() {
+		p.status = p.cmd.Wait()
+		p.launcher.ended(p)
+		p.cancel()
+		_, _ = p.in.Close(), p.out.Close()
+	})
+}
+
+// Close tells the process to end, kills it if it does not do so soon, and waits for that. It may be called
+// again.
+func (p *Process) Close() {
+	p.cancel()
+	p.reap()
+}

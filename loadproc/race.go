@@ -1,0 +1,6 @@
+//go:build race
+
+package loadproc
+
+// raceDetector is whether the program was built with it.
+const raceDetector = true
