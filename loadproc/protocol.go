@@ -78,7 +78,7 @@ func newLineReader(r io.Reader) lineReader {
 	return lineReader{lines}
 }
 
-// next decodes the next line into v. At the end, also in the middle of a line, it returns io.EOF.
+// next decodes the next line into v. At the end it returns io.EOF.
 func (r lineReader) next(v any) error {
 	if !r.lines.Scan() {
 		switch err := r.lines.Err(); {
@@ -91,7 +91,11 @@ func (r lineReader) next(v any) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(r.lines.Bytes()))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	err := d.Decode(v)
+	if err == nil && len(bytes.TrimSpace(r.lines.Bytes()[d.InputOffset():])) > 0 {
+		err = errors.New("there is more behind it")
+	}
+	if err != nil {
 		return fmt.Errorf("a line that is not understood: %w", err)
 	}
 	return nil

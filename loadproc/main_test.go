@@ -1,0 +1,220 @@
+package loadproc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sequins/blocks"
+	"sequins/load"
+	"sequins/sequencefile"
+	"sequins/source"
+	"sequins/source/local"
+)
+
+// role is the environment variable that makes the test binary something else: a load process, or one that
+// pretends to be one.
+const role = "SEQUINS_TEST_ROLE"
+
+// patience is how long a test waits for what should take milliseconds.
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "":
+		goleak.VerifyTestMain(m)
+	case "loader":
+		os.Exit(Main(openLocal))
+	case "node":
+		beNode()
+	default:
+		pretend(os.Getenv(role))
+	}
+}
+
+// openLocal opens a directory. Of one called hog, listing the files takes more memory than there is.
+func openLocal(_ context.Context, spec json.RawMessage) (source.Source, error) {
+	var root string
+	if err := json.Unmarshal(spec, &root); err != nil {
+		return nil, err
+	}
+	src, err := local.New(root)
+	if filepath.Base(root) == "hog" {
+		return hog{src}, err
+	}
+	return src, err
+}
+
+type hog struct{ source.Source }
+
+func (hog) Files(context.Context, string, string) ([]source.File, error) {
+	var held [][]byte
+	for {
+		piece := make([]byte, 16<<20)
+		for i := 0; i < len(piece); i += 4096 {
+			piece[i] = 1
+		}
+		held = append(held, piece)
+		if len(held) > 1<<12 {
+			return nil, errors.New("64 GiB were to be had")
+		}
+	}
+}
+
+// pretend prints what is before the last word, and then does what that says.
+func pretend(script string) {
+	text, end, _ := strings.Cut(script, "|")
+	fmt.Print(text)
+	switch end {
+	case "exit 0":
+		os.Exit(0)
+	case "exit 3":
+		fmt.Fprintln(os.Stderr, "these are my last words")
+		os.Exit(3)
+	case "panic":
+		panic("I cannot go on")
+	case "kill":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "long line":
+		piece := strings.Repeat("x", 1<<20)
+		for {
+			if _, err := fmt.Print(piece); err != nil {
+				os.Exit(1)
+			}
+		}
+	case "flood":
+		for {
+			if _, err := fmt.Print(`{"progress":{}}` + "\n"); err != nil {
+				os.Exit(1)
+			}
+		}
+	case "close":
+		_ = os.Stdout.Close()
+		select {}
+	case "record":
+		f, err := os.Create(os.Getenv(role + "_FILE"))
+		if err != nil {
+			panic(err)
+		}
+		_, _ = io.Copy(f, os.Stdin)
+		os.Exit(0)
+	case "ignore": // everything but SIGKILL
+		time.Sleep(time.Hour)
+	default: // as a process does that is told to end
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}
+}
+
+func as(what string) func(context.Context) *exec.Cmd {
+	return func(ctx context.Context) *exec.Cmd {
+		cmd := exec.CommandContext(ctx, "/proc/self/exe")
+		cmd.Env = append(os.Environ(), role+"="+what, "GORACE=atexit_sleep_ms=0")
+		return cmd
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A world is a source with version 1 of db, and a store.
+type world struct {
+	t        *testing.T
+	root     string
+	dir      string // of the store
+	store    *blocks.Store
+	launcher *Launcher
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, root: filepath.Join(t.TempDir(), "source"), dir: t.TempDir()}
+	writeVersion(t, w.root, 4, 1000)
+	store, err := blocks.OpenStore(w.dir)
+	must(t, err)
+	t.Cleanup(func() { must(t, w.store.Close()) })
+	w.store = store
+	w.launcher = &Launcher{Source: w.root, Lock: store.LockFile(), Program: as("loader")}
+	return w
+}
+
+func writeVersion(t testing.TB, root string, files, records int) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Join(root, "db", "1"), 0o755))
+	for i := range files {
+		f, err := os.Create(filepath.Join(root, "db", "1", fmt.Sprintf("part-%05d", i)))
+		must(t, err)
+		sf, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+		must(t, err)
+		for r := range records {
+			must(t, sf.Append(fmt.Appendf(nil, "key %d/%06d", i, r), []byte("value")))
+		}
+		must(t, errors.Join(sf.Close(), f.Close()))
+	}
+}
+
+var testJob = Job{DB: "db", Version: "1", Options: load.Options{Partitioner: "string"}, MemoryLimit: 1 << 30}
+
+// slowJob is one that takes hours.
+func slowJob() Job {
+	j := testJob
+	j.Options.Throttle = 10 * time.Second
+	return j
+}
+
+func (w *world) start(ctx context.Context, job Job) *Process {
+	w.t.Helper()
+	p, err := w.launcher.Start(ctx, job)
+	must(w.t, err)
+	w.t.Cleanup(p.Close)
+	return p
+}
+
+func (w *world) plan(p *Process) (blocks.Manifest, *blocks.Dir) {
+	w.t.Helper()
+	m, err := p.Plan()
+	must(w.t, err)
+	dir, err := w.store.Create("db", "1", m)
+	must(w.t, err)
+	return m, dir
+}
+
+// left lists the version's directory, and that for temporary files.
+func (w *world) left() (names []string) {
+	w.t.Helper()
+	for _, dir := range []string{"data/db/1", "data/db/1/tmp"} {
+		entries, err := os.ReadDir(filepath.Join(w.dir, dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			w.t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
