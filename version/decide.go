@@ -13,8 +13,11 @@ func (m *machine) decide() {
 	for _, name := range wanted {
 		m.load(m.add(name))
 	}
-	if v := m.entry(m.Current); v != nil {
-		m.load(v) // an active version may lack partitions: it waited for the cluster alone, or a block was corrupt
+	for _, name := range []string{m.Current, m.Served} {
+		// What is served may lack partitions: it waited for the cluster alone, or a block was corrupt.
+		if v := m.entry(name); v != nil && v.Live {
+			m.load(v)
+		}
 	}
 	m.removeOthers(wanted)
 }
@@ -27,7 +30,7 @@ func (m *machine) activate() {
 		if v.Name <= m.Current || v.Name < m.Served {
 			return
 		}
-		if v.Live && v.Replicated && v.Exit == Staying {
+		if v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v)) {
 			old := m.entry(m.Current)
 			m.Current, m.Served, v.Status = v.Name, "", Active
 			m.act(Activate, v.Name)
@@ -39,30 +42,44 @@ func (m *machine) activate() {
 	}
 }
 
-// judgeServed gives up on the version that was served before a restart when it
-// cannot be had any more: it has gone from the source, or could not be loaded.
-// As long as the source has not been read, nothing is known to be lost.
+// mayServe reports whether clients may be answered from v once it is ready: it
+// is in the source, as far as is known, or it was served before a restart.
+func (m *machine) mayServe(v *Entry) bool {
+	return !m.Read || v.Name == m.Served || slices.Contains(m.Listed, v.Name)
+}
+
+// mustServe reports whether v was served before a restart and cannot be made
+// whole now. What can be read of it is served: that is more than nothing, and an
+// older version would take clients back in time.
+func (m *machine) mustServe(v *Entry) bool {
+	return v.Name == m.Served && v.Failed && v.Readable
+}
+
+// judgeServed gives up on the version that was served before a restart when
+// nothing of it can be read and that cannot change: it has gone from the source,
+// or it is at fault itself. A source or a disk that fails proves nothing.
 func (m *machine) judgeServed() {
-	if m.Current != "" || m.Read && !slices.Contains(m.Listed, m.Served) {
+	v := m.entry(m.Served)
+	switch {
+	case m.Current != "":
 		m.Served = ""
-	}
-	if v := m.entry(m.Served); v != nil && v.Work == Resting && v.Reason != "" && !(v.Live && v.Replicated) {
+	case v != nil && (v.Work != Resting || v.Readable):
+	case v != nil && v.Failed && v.Faulty, m.Read && !slices.Contains(m.Listed, m.Served):
 		m.Served = ""
 	}
 }
 
-// wanted returns the versions that should be loaded: the newest of the source,
-// if it is ahead of the current one. If that has failed and nothing is being
-// served, the next older one too, and so on.
+// wanted returns the versions that should be loaded, the newest first: the
+// newest of the source that has not failed, if it is ahead of what is served,
+// and all that are newer, which are tried again.
 func (m *machine) wanted() []string {
 	var names []string
 	for _, name := range slices.Backward(m.Listed) {
-		if name <= m.Current {
+		if name <= m.Current || name < m.Served {
 			break
 		}
 		names = append(names, name)
-		v := m.entry(name)
-		if m.Current != "" || v == nil || v.Reason == "" {
+		if v := m.entry(name); v == nil || v.Reason == "" {
 			break
 		}
 	}
@@ -86,10 +103,11 @@ func (m *machine) load(v *Entry) {
 	m.act(Load, v.Name)
 }
 
-// removeOthers removes what is neither current nor wanted: what is older than
+// removeOthers removes what is neither served nor wanted: what is older than
 // the current version, has gone from the source, or was superseded while it
 // was loading. As long as the source has not been read, nothing is known to be
-// superfluous.
+// superfluous. What was served before a restart stays until another version is
+// active.
 func (m *machine) removeOthers(wanted []string) {
 	for _, name := range m.names() {
 		v := m.entry(name)
@@ -98,7 +116,7 @@ func (m *machine) removeOthers(wanted []string) {
 			m.leave(v)
 		case name == m.Current || slices.Contains(wanted, name):
 		case !m.Read:
-		case name == m.Served: // until there is another one to serve
+		case name == m.Served:
 		case m.mayStillServe(v):
 		default:
 			m.remove(v)

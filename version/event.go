@@ -34,12 +34,17 @@ type (
 		Version    string
 		Complete   bool // this node has every partition it should have
 		Replicated bool // every partition has enough replicas
+		Readable   bool // at least one partition can be read, here or from a peer
 	}
 	// LoadEnded says that a load has stopped: because it is done, cancelled, or
 	// has failed with Err. The last Seen has come before it.
 	LoadEnded struct {
 		Version string
 		Err     string
+		// Faulty: the version itself is at fault (its files are damaged, or
+		// gone), not the source, the disk or this node. Only then may a version
+		// that was served before a restart be given up for an older one.
+		Faulty bool
 		// Outdated: what this node has to hold has changed since the load began.
 		Outdated bool
 	}
@@ -76,9 +81,9 @@ func (Deleted) event()   {}
 type Op uint8
 
 const (
-	// Open opens what is on the disk of a version (or finds that the cluster
-	// has it) without loading anything, if that is enough to answer from it.
-	// Answered by Seen or Absent.
+	// Open opens every good block of a version that is on the disk, or, where
+	// there is none, finds out whether the cluster has it, without loading
+	// anything. Answered by Seen or Absent.
 	Open Op = iota
 	// Load loads the partitions that are missing. First comes Planned, and in
 	// the end always LoadEnded.
@@ -89,7 +94,8 @@ const (
 	// Activate makes a version the current one.
 	Activate
 	// SetAside puts a corrupt block out of the way, so that a Load replaces
-	// it. It is read from until then. Answered by Seen.
+	// it. It is read from until then. Answered by Seen, which says that the
+	// version is not complete.
 	SetAside
 	// Cancel stops a load; LoadEnded comes as ever.
 	Cancel

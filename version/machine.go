@@ -1,8 +1,8 @@
 package version
 
 import (
+	"fmt"
 	"slices"
-	"strings"
 )
 
 // Next takes one event: it notes what is new, then works out what is to be
@@ -86,26 +86,41 @@ func (m *machine) note(e Event) {
 	}
 }
 
-// noteStart has everything opened that could be served at once: of the newest
-// versions of the source and the one that was served before, or, as long as the
-// source cannot be read, of all that is on the disk.
+// newestOpened is how many of the newest versions of the source are opened at the
+// start although nothing of them is on the disk: other nodes may have them.
+const newestOpened = 10
+
+// noteStart opens all that is on the disk, what was served before the restart
+// first, whatever the source has: a cluster that restarts together then serves
+// what its nodes have. It also opens what other nodes may have: what was served,
+// and the newest versions of the source.
 func (m *machine) noteStart(e Start) {
 	for _, name := range e.Local {
 		m.add(name).Local = true
 	}
 	m.Served = e.Served
-	names := slices.Sorted(slices.Values(e.Local))
-	if e.Served != "" && !e.Read && !slices.Contains(names, e.Served) {
-		names = append(names, e.Served) // other nodes may have it
-	}
 	if e.Read {
-		m.Read, m.Listed = true, m.newest(e.Listed)
-		names = m.Listed
+		m.Read, m.Listed = true, ascending(e.Listed)
 	}
-	for _, name := range slices.Backward(names) {
-		m.add(name).Work = Opening
-		m.act(Open, name)
+	names := slices.Clone(e.Local)
+	for _, name := range m.Listed[max(0, len(m.Listed)-newestOpened):] {
+		if name > m.Served {
+			names = append(names, name)
+		}
 	}
+	if m.Served != "" {
+		m.open(m.Served)
+	}
+	for _, name := range slices.Backward(ascending(names)) {
+		if name != m.Served {
+			m.open(name)
+		}
+	}
+}
+
+func (m *machine) open(name string) {
+	m.add(name).Work = Opening
+	m.act(Open, name)
 }
 
 // noteListed is a refresh: what has failed is tried again.
@@ -113,17 +128,15 @@ func (m *machine) noteListed(versions []string) {
 	if m.Gone {
 		return
 	}
-	m.Read, m.Listed = true, m.newest(versions)
+	m.Read, m.Listed = true, ascending(versions)
 	if v := m.entry(m.Served); v != nil && v.Exit == Staying && v.Work == Resting && !v.Live {
-		v.Work = Opening // other nodes may have come back with it
-		m.act(Open, v.Name)
+		m.open(v.Name) // other nodes may have come back with it
 	}
 	for i := range m.Entries {
 		v := &m.Entries[i]
 		v.Retried, v.Reloaded = false, nil
 		if v.Exit == Staying {
 			v.Failed = false
-			m.setAside(v, v.Damaged...)
 		}
 	}
 	m.retryDeletes()
@@ -159,7 +172,7 @@ func (m *machine) noteSeen(e Seen) {
 		v.Work, v.Live, v.Status = Resting, true, Prepared
 	}
 	if v.Live {
-		v.Complete, v.Replicated = e.Complete, e.Replicated
+		v.Complete, v.Replicated, v.Readable = e.Complete, e.Replicated, e.Readable
 	}
 }
 
@@ -172,12 +185,12 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 	switch {
 	case v.Exit != Staying:
 	case e.Err != "":
-		fail(v, e.Err)
+		fail(v, e.Err, e.Faulty)
 	case v.Complete:
-		v.Reason = ""
+		v.Reason, v.Faulty = "", false
 	case e.Outdated:
 	case v.Retried:
-		fail(v, "the load has ended and partitions are still missing")
+		fail(v, "the load has ended and partitions are still missing", false)
 	default:
 		v.Retried = true
 	}
@@ -185,33 +198,27 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 
 // fail stops all attempts until the next refresh or Retry. A version that clients are
 // answered from stays that.
-func fail(v *Entry, reason string) {
-	v.Reason, v.Failed = reason, true
+func fail(v *Entry, reason string, faulty bool) {
+	v.Reason, v.Failed, v.Faulty = reason, true, faulty
 	if v.Status != Active {
 		v.Status = Error
 	}
 }
 
-// noteCorrupted has a block loaded again, each once between two refreshes: a
-// disk that damages everything must not keep the source busy.
+// noteCorrupted has a block loaded again: at once the first time after a
+// refresh or Retry, and later with the next one. A disk that damages everything
+// must not keep the source busy.
 func (m *machine) noteCorrupted(e Corrupted) {
 	v := m.entry(e.Version)
 	if v == nil || !v.Live || v.Exit != Staying {
 		return
 	}
-	if !slices.Contains(v.Reloaded, e.Partition) {
-		m.setAside(v, e.Partition)
-	} else if !slices.Contains(v.Damaged, e.Partition) {
-		v.Damaged = append(v.Damaged, e.Partition)
+	m.actions = append(m.actions, Action{Op: SetAside, Version: v.Name, Partition: e.Partition})
+	if slices.Contains(v.Reloaded, e.Partition) {
+		fail(v, fmt.Sprintf("the block of partition %d was damaged again after it had been loaded again", e.Partition), false)
+		return
 	}
-}
-
-func (m *machine) setAside(v *Entry, partitions ...int) {
-	for _, p := range partitions {
-		v.Reloaded = append(v.Reloaded, p)
-		m.actions = append(m.actions, Action{Op: SetAside, Version: v.Name, Partition: p})
-	}
-	v.Damaged = nil
+	v.Reloaded = append(v.Reloaded, e.Partition)
 }
 
 func (m *machine) noteDeleted(e Deleted) {
@@ -226,17 +233,7 @@ func (m *machine) noteDeleted(e Deleted) {
 	m.forget(e.Version)
 }
 
-// newest returns the last few of the versions, in ascending order, and the one
-// that was served before a restart: it may be all that there is to serve, if
-// those after it are not complete anywhere yet, or are broken.
-func (m *machine) newest(versions []string) []string {
-	v := slices.Clone(versions)
-	slices.SortFunc(v, strings.Compare)
-	v = slices.Compact(v)
-	first := max(0, len(v)-Newest)
-	if slices.Contains(v[:first], m.Served) {
-		first--
-		v[first] = m.Served
-	}
-	return v[first:]
+// ascending returns the names in order, each once.
+func ascending(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }

@@ -35,15 +35,22 @@ func (s State) String() string {
 	return strings.Join(all, " ")
 }
 
-func here(v string) Seen      { return Seen{v, true, true} }   // all of it is here; enough on a single node
-func partly(v string) Seen    { return Seen{v, false, false} } // some of it
-func elsewhere(v string) Seen { return Seen{v, false, true} }  // other nodes have all of it
-func waiting(v string) Seen   { return Seen{v, true, false} }  // this node is done, others are not
+func here(v string) Seen      { return Seen{v, true, true, true} }   // all of it is here; enough on a single node
+func partly(v string) Seen    { return Seen{v, false, false, true} } // some of it
+func nothing(v string) Seen   { return Seen{v, false, false, false} }
+func elsewhere(v string) Seen { return Seen{v, false, true, true} } // other nodes have all of it
+func waiting(v string) Seen   { return Seen{v, true, false, true} } // this node is done, others are not
 func ok(v string) LoadEnded   { return LoadEnded{Version: v} }
-func bad(v string) LoadEnded  { return LoadEnded{Version: v, Err: "bad"} }
+func bad(v string) LoadEnded  { return LoadEnded{Version: v, Err: "bad", Faulty: true} }
+func away(v string) LoadEnded { return LoadEnded{Version: v, Err: "the source is away"} }
 func list(v ...string) Listed { return Listed{v} }
 func source(v ...string) Start {
 	return Start{Listed: v, Read: true}
+}
+
+// restart is a start of a node that served a version before.
+func restart(served string, local, listed []string) Start {
+	return Start{Local: local, Listed: listed, Read: true, Served: served}
 }
 
 var scripts = map[string][]step{
@@ -68,25 +75,52 @@ var scripts = map[string][]step{
 		{Deleted{"1", ""}, "", "2:ACTIVE*"},
 		{list("1", "2"), "", "2:ACTIVE*"},
 	},
-	"at start the newest three are looked at, the newest complete one is served while the newest loads": {
-		{source("1", "2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+	"at start the newest complete one is served while the newest loads": {
+		{source("2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{Absent{"4"}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
 		{here("3"), "activate 3", "2:AVAILABLE 3:ACTIVE* 4:BUILDING"},
 		{here("2"), "retire 2", "2:REMOVING 3:ACTIVE* 4:BUILDING"},
+	},
+	"at start other nodes may have one of the newest ten": {
+		{source("01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"),
+			"open 12, open 11, open 10, open 09, open 08, open 07, open 06, open 05, open 04, open 03",
+			"03:AVAILABLE 04:AVAILABLE 05:AVAILABLE 06:AVAILABLE 07:AVAILABLE 08:AVAILABLE 09:AVAILABLE 10:AVAILABLE 11:AVAILABLE 12:AVAILABLE"},
 	},
 	"what opens late is not served after something newer": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
-	"at start what is not in the source is deleted, complete or not": {
-		{Start{Local: []string{"1", "2", "9"}, Listed: []string{"2"}, Read: true},
-			"open 2, delete 1, delete 9", "1:REMOVING 2:AVAILABLE 9:REMOVING"},
-		{here("2"), "activate 2", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+	"at start what is not in the source and was not served is deleted, complete or not": {
+		{restart("", []string{"1", "2", "9"}, []string{"2"}), "open 9, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 9:AVAILABLE"},
+		{here("9"), "retire 9", "1:AVAILABLE 2:AVAILABLE 9:REMOVING"},
+		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 9:REMOVING"},
+		{Absent{"1"}, "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+		{Deleted{"1", "disk on fire"}, "", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+		{list("2"), "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
 		{Deleted{"1", ""}, "", "2:ACTIVE* 9:REMOVING"},
-		{Deleted{"9", "disk on fire"}, "", "2:ACTIVE* 9:REMOVING"},
-		{list("2"), "delete 9", "2:ACTIVE* 9:REMOVING"},
-		{Deleted{"9", ""}, "", "2:ACTIVE*"},
+	},
+	"a restart keeps what was served, whatever stands above it": {
+		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
+			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{Absent{"4"}, "load 4", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
+		{Absent{"3"}, "", "1:ACTIVE* 2:AVAILABLE 4:BUILDING"},
+		{Absent{"2"}, "", "1:ACTIVE* 4:BUILDING"},
+		{bad("4"), "load 3", "1:ACTIVE* 3:BUILDING 4:ERROR"},
+		{bad("3"), "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR 4:ERROR"},
+		{bad("2"), "", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
+		{list("1", "2", "3", "4"), "load 4, load 3, load 2", "1:ACTIVE* 2:BUILDING 3:BUILDING 4:BUILDING"},
+	},
+	"a broken name that sorts above every good one does not block upgrades": {
+		{source("1", "zzz"), "open zzz, open 1", "1:AVAILABLE zzz:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE* zzz:AVAILABLE"},
+		{Absent{"zzz"}, "load zzz", "1:ACTIVE* zzz:BUILDING"},
+		{bad("zzz"), "", "1:ACTIVE* zzz:ERROR"},
+		{list("1", "2", "zzz"), "load zzz, load 2", "1:ACTIVE* 2:BUILDING zzz:BUILDING"},
+		{bad("zzz"), "", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
+		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED zzz:ERROR"},
+		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE* zzz:ERROR"},
 	},
 	"at start without a source the newest complete one of the disk is served, and nothing is removed": {
 		{Start{Local: []string{"1", "2", "3"}}, "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
@@ -94,6 +128,21 @@ var scripts = map[string][]step{
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
 		{Absent{"1"}, "", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
 		{list("3"), "load 3, delete 1", "1:REMOVING 2:ACTIVE* 3:BUILDING"},
+	},
+	"what was served is served in part if what is missing cannot be loaded, and an older version is not": {
+		{restart("2", []string{"1", "2"}, []string{"1", "2"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{partly("2"), "load 2", "1:AVAILABLE 2:PREPARED"},
+		{here("1"), "", "1:PREPARED 2:PREPARED"},
+		{away("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
+		{Retry{"2"}, "load 2", "1:REMOVING 2:ACTIVE*"},
+	},
+	"a source or disk that fails never leads back": {
+		{restart("2", []string{"1", "2"}, []string{"1", "2"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{nothing("2"), "load 2", "1:AVAILABLE 2:PREPARED"},
+		{here("1"), "", "1:PREPARED 2:PREPARED"},
+		{away("2"), "", "1:PREPARED 2:ERROR"},
+		{Retry{"2"}, "load 2", "1:PREPARED 2:PREPARED"},
+		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"}, // its own damage does, if nothing of it can be read
 	},
 	"what is being served stays although the source lost it": {
 		{Start{Local: []string{"5"}}, "open 5", "5:AVAILABLE"},
@@ -137,8 +186,8 @@ var scripts = map[string][]step{
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"},
 	},
 	"what was served before a restart is kept though many newer ones have come": {
-		{Start{Local: []string{"1"}, Listed: []string{"0", "1", "2", "3", "4"}, Read: true, Served: "1"},
-			"open 4, open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{restart("1", []string{"1"}, []string{"0", "1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
+			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{Absent{"4"}, "load 4", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
 		{Absent{"3"}, "", "1:AVAILABLE 2:AVAILABLE 4:BUILDING"},
 		{Absent{"2"}, "", "1:AVAILABLE 4:BUILDING"},
@@ -146,8 +195,8 @@ var scripts = map[string][]step{
 		{list("0", "1", "2", "3", "4"), "", "1:ACTIVE* 4:BUILDING"},
 	},
 	"what was served before a restart is kept until it can be had, or another": {
-		{Start{Local: []string{"1"}, Listed: []string{"1", "2", "3", "4"}, Read: true, Served: "1"},
-			"open 4, open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
+			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{Absent{"1"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"}, // other nodes are not there yet
 		{Absent{"2"}, "", "1:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{Absent{"3"}, "", "1:AVAILABLE 4:AVAILABLE"},
@@ -158,9 +207,14 @@ var scripts = map[string][]step{
 		{elsewhere("5"), "activate 5, delete 1", "1:REMOVING 4:REMOVING 5:ACTIVE*"},
 	},
 	"what was served before a restart was taken back": {
-		{Start{Local: []string{"1", "2"}, Listed: []string{"1"}, Read: true, Served: "2"},
-			"open 1, delete 2", "1:AVAILABLE 2:REMOVING"},
-		{here("1"), "activate 1", "1:ACTIVE* 2:REMOVING"},
+		{restart("2", []string{"1", "2"}, []string{"1"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
+		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
+	},
+	"what was served before a restart was taken back, and is not here any more": {
+		{restart("2", []string{"1"}, []string{"1"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
+		{Absent{"2"}, "activate 1", "1:ACTIVE*"},
 	},
 	"what was served before a restart is not gone back from while the source is away, and other nodes may have it": {
 		{Start{Local: []string{"1"}, Served: "2"}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -189,11 +243,13 @@ var scripts = map[string][]step{
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:BUILDING"},
-		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
-		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:BUILDING"},
+		{bad("3"), "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR"},
+		{bad("2"), "", "1:ACTIVE* 2:ERROR 3:ERROR"},
+		{list("1", "3"), "load 3, delete 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
+		{Deleted{"2", ""}, "", "1:ACTIVE* 3:BUILDING"},
 		{Planned{"3", false}, "prepare 3", "1:ACTIVE* 3:PREPARED"},
 		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
-		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:PREPARED"},
+		{list("1", "3"), "load 3", "1:ACTIVE* 3:PREPARED"},
 		{here("3"), "activate 3, retire 1", "1:REMOVING 3:ACTIVE*"},
 	},
 	"a version that failed and was repaired is not what it was": {
@@ -211,8 +267,8 @@ var scripts = map[string][]step{
 		{Planned{"1", true}, "", "1:ACTIVE*"}, // clients are answered from it: it cannot be replaced
 		{bad("1"), "", "1:ACTIVE*"},
 	},
-	"an error with nothing to serve: the next older of the newest three": {
-		{source("1", "2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
+	"an error with nothing to serve: the next older": {
+		{source("2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{Absent{"4"}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
 		{Absent{"3"}, "", "2:AVAILABLE 4:BUILDING"},
 		{Absent{"2"}, "", "4:BUILDING"},
@@ -222,10 +278,9 @@ var scripts = map[string][]step{
 		{bad("4"), "", "2:BUILDING 3:BUILDING 4:ERROR"},
 		{bad("3"), "", "2:BUILDING 3:ERROR 4:ERROR"},
 		{Planned{"2", false}, "prepare 2", "2:PREPARED 3:ERROR 4:ERROR"},
-		{here("2"), "activate 2, delete 3", "2:ACTIVE* 3:REMOVING 4:ERROR"},
-		{ok("2"), "", "2:ACTIVE* 3:REMOVING 4:ERROR"},
-		{Deleted{"3", ""}, "", "2:ACTIVE* 4:ERROR"},
-		{list("1", "2", "3", "4"), "load 4", "2:ACTIVE* 4:BUILDING"},
+		{here("2"), "activate 2", "2:ACTIVE* 3:ERROR 4:ERROR"},
+		{ok("2"), "", "2:ACTIVE* 3:ERROR 4:ERROR"},
+		{list("2", "3", "4"), "load 4, load 3", "2:ACTIVE* 3:BUILDING 4:BUILDING"},
 	},
 	"the retried newest gets ahead of the older one that loads meanwhile": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -292,10 +347,9 @@ var scripts = map[string][]step{
 		{Planned{"1", false}, "", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{Corrupted{"1", 4}, "", "1:ACTIVE*"}, // again: not before the next refresh
-		{Corrupted{"1", 4}, "", "1:ACTIVE*"},
-		{list("1"), "set aside 1/4", "1:ACTIVE*"},
-		{partly("1"), "load 1", "1:ACTIVE*"},
+		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"}, // again: not before the next refresh or retry
+		{partly("1"), "", "1:ACTIVE*"},
+		{Retry{"1"}, "load 1", "1:ACTIVE*"},
 		{bad("1"), "", "1:ACTIVE*"},
 		{list("1"), "load 1", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},

@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-// Newest is how many versions of the source, counted from the newest, a node
-// concerns itself with.
-const Newest = 3
-
 // Status is how far a version has come on this node.
 type Status uint8
 
@@ -31,9 +27,10 @@ const (
 	// until it has been idle for long enough; then it is closed, deleted and
 	// forgotten.
 	Removing
-	// Error: it could not be loaded; Entry.Reason says why. Retried at each
-	// refresh: then Building, Prepared or Removing. Or Active: the other nodes
-	// have it and this one proxies.
+	// Error: it could not be loaded; Entry.Reason is the cause. Retried at each
+	// refresh and at each Retry: then Building, Prepared or Removing. Or Active:
+	// the other nodes have it and this one proxies, or it was served before a
+	// restart and this node still has a part of it.
 	Error
 )
 
@@ -90,14 +87,19 @@ type Entry struct {
 	Complete bool
 	// Replicated: every partition has enough replicas, in this node's view.
 	Replicated bool
+	// Readable: at least one partition can be read, here or from a peer.
+	Readable bool
 	// Failed: nothing more is tried before the next refresh or Retry.
 	Failed bool
 	// Retried: a load that ended without completing it has been repeated since
 	// the last refresh.
 	Retried bool
-	// Reloaded are the partitions that were set aside as corrupt since the
-	// last refresh, Damaged those found corrupt again after that.
-	Reloaded, Damaged []int
+	// Faulty: the last failure was the fault of the version itself, so that
+	// another attempt cannot help unless its files change.
+	Faulty bool
+	// Reloaded are the partitions that were set aside as corrupt since the last
+	// refresh or Retry.
+	Reloaded []int
 }
 
 // State is what the machine knows of one database. The zero State is that of
@@ -109,11 +111,11 @@ type State struct {
 	// database exists it only ever grows.
 	Current string
 	// Served is the version that clients were answered from before a restart.
-	// Nothing older becomes active while it can be had. "" once that has been
-	// decided.
+	// It stays, and nothing older becomes active, unless a newer version is
+	// active or nothing of it can be read any more. "" once that is decided.
 	Served string
-	// Listed are the newest versions of the source when it was last read, in
-	// ascending order, at most Newest; and Served, if the source has it.
+	// Listed are the versions of the source when it was last read, in ascending
+	// order. Versions older than Current may be left out.
 	Listed []string
 	// Read: the source has been read since the node started.
 	Read bool
@@ -144,7 +146,7 @@ func (s State) clone() State {
 	s.Entries = slices.Clone(s.Entries)
 	for i := range s.Entries {
 		e := &s.Entries[i]
-		e.Reloaded, e.Damaged = slices.Clone(e.Reloaded), slices.Clone(e.Damaged)
+		e.Reloaded = slices.Clone(e.Reloaded)
 	}
 	s.Listed = slices.Clone(s.Listed)
 	return s

@@ -113,15 +113,14 @@ func (w *world) checkSettled() {
 		}
 		return
 	}
-	newest := w.source[max(0, len(w.source)-Newest):]
 	want := w.state.Current
-	for i, v := range newest {
-		if v > want && !w.broken[v] && (i == len(newest)-1 || want == "") {
+	for _, v := range w.source {
+		if v > want && !w.broken[v] {
 			want = v
 		}
 	}
 	if w.state.Current != want {
-		w.fatalf("current is %q, want %q; in the source %v, broken %v", w.state.Current, want, newest, w.broken)
+		w.fatalf("current is %q, want %q; in the source %v, broken %v", w.state.Current, want, w.source, w.broken)
 	}
 	for _, v := range w.state.Entries {
 		if v.Status != Active && v.Status != Error {
