@@ -25,27 +25,10 @@ func (s *Store) SetServed(db, version string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.setServed(filepath.Join(s.data, db), version); err != nil {
+	if err := s.writeNote(filepath.Join(s.data, db), servedName, version); err != nil {
 		return fmt.Errorf("remembering version %s of db %s: %w", version, db, err)
 	}
 	return nil
-}
-
-func (s *Store) setServed(path, version string) error {
-	if err := s.fs.MkdirAll(path); err != nil {
-		return err
-	}
-	if err := s.fs.SyncDir(s.data); err != nil {
-		return err
-	}
-	f, err := s.fs.Create(s.tempName(filepath.Join(path, servedName)))
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write([]byte(version + "\n")); err != nil {
-		return errors.Join(err, f.Close(), s.fs.Remove(f.Name()))
-	}
-	return fsys.Publish(s.fs, f, filepath.Join(path, servedName))
 }
 
 // Served returns the version of db that clients were last answered from, "" if none is known. A
@@ -70,8 +53,8 @@ func (s *Store) Served(db string) (string, error) {
 	return version, nil
 }
 
-// ForgetServed takes SetServed back: the db is gone. Its directory goes too, unless there are
-// versions in it.
+// ForgetServed takes SetServed and SetAbsent back: the db is gone. Its directory goes too, unless
+// there are versions in it.
 func (s *Store) ForgetServed(db string) error {
 	path, err := s.dbPath(db)
 	if err != nil {
@@ -79,12 +62,5 @@ func (s *Store) ForgetServed(db string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.fs.Remove(filepath.Join(path, servedName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s.removeIfEmpty(path)
-	}
-	if err == nil {
-		err = s.fs.SyncDir(path)
-	}
-	return errors.Join(err, s.removeIfEmpty(path))
+	return errors.Join(s.removeNote(path, servedName), s.removeNote(path, absentName), s.removeIfEmpty(path))
 }

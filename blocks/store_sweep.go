@@ -49,8 +49,8 @@ func (s *Store) sweep() error {
 	return nil
 }
 
-// sweepTrash deletes the versions of a db whose removal was begun, and notes of what is served that
-// were not finished.
+// sweepTrash deletes the versions of a db whose removal was begun, and the temporary files of notes
+// that were not finished.
 func (s *Store) sweepTrash(db string) error {
 	entries, err := s.fs.ReadDir(db)
 	if err != nil {
@@ -58,7 +58,8 @@ func (s *Store) sweepTrash(db string) error {
 	}
 	synced := false
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), servedName+".") && strings.HasSuffix(e.Name(), tempSuffix) {
+		note := strings.HasPrefix(e.Name(), servedName+".") || strings.HasPrefix(e.Name(), absentName+".")
+		if note && strings.HasSuffix(e.Name(), tempSuffix) {
 			if err := s.fs.Remove(filepath.Join(db, e.Name())); err != nil {
 				return err
 			}

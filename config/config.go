@@ -42,6 +42,8 @@ type Config struct {
 	MaxDownloadBandwidth int `toml:"max_download_bandwidth_mb_per_second" reload:"yes"`
 	// VersionRemoveTimeout is how long a version that has been replaced stays after the last request for it.
 	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes"`
+	// DBRemoveTimeout is how long a database is served on that the source does not list any more.
+	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" reload:"yes"`
 	// ScrubPeriod is the time between two readings of every block that look for damage; 0 is off.
 	ScrubPeriod time.Duration `toml:"scrub_period"`
 	// ScrubMBPerSecond bounds those readings, in MiB a second; 0 does not.
@@ -276,6 +278,7 @@ func Default() Config {
 		LocalStore:           "/var/sequins/",
 		Partitioner:          "auto",
 		VersionRemoveTimeout: 10 * time.Minute,
+		DBRemoveTimeout:      time.Hour,
 		ScrubMBPerSecond:     20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
 		Load:                 LoadKeys{Memory: 256 << 20},

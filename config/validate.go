@@ -76,6 +76,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.notNegative("throttle_loads", c.ThrottleLoads)
 	k.notNegative("refresh_period", c.RefreshPeriod)
 	k.notNegative("version_remove_timeout", c.VersionRemoveTimeout)
+	k.positive("db_remove_timeout", c.DBRemoveTimeout)
 	k.notNegative("scrub_period", c.ScrubPeriod)
 	k.bandwidth("scrub_mb_per_second", c.ScrubMBPerSecond)
 	k.header("content_type", c.ContentType)

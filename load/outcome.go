@@ -73,6 +73,17 @@ func Outcome(err error) string {
 	return "other"
 }
 
+// Faulty reports whether the version itself is at fault for an error of Plan or
+// Load: its files are damaged, or not what can be loaded. Otherwise the source, the
+// disk or this node failed, and another attempt may succeed.
+func Faulty(err error) bool {
+	switch Outcome(err) {
+	case "empty", "mixed formats", "corrupt", "partitioner":
+		return true
+	}
+	return false
+}
+
 // classes are in the order in which an error that has several is of one.
 var classes = []struct {
 	err  error

@@ -57,12 +57,6 @@ type facts struct {
 	retries  retries
 }
 
-// begin says how a db begins.
-type begin struct {
-	read bool // the list of databases could be read, so the list of versions should be
-	gone bool // it is on the disk, and not in the source
-}
-
 func newDB(ctx context.Context, n *Node, name string) *db {
 	d := &db{
 		node: n, name: name, log: n.log.With("db", name),
@@ -85,8 +79,8 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 
 // run follows the database until ctx ends, which newDB was given too, or
 // nothing is left of it. Versions may be open then: see close.
-func (d *db) run(ctx context.Context, b begin) {
-	d.begin(b)
+func (d *db) run(ctx context.Context, listed bool) {
+	d.begin(listed)
 	close(d.begun)
 	for ctx.Err() == nil && !d.state.Finished() {
 		d.next()
@@ -101,8 +95,9 @@ func (d *db) run(ctx context.Context, b begin) {
 	}
 }
 
-// begin opens what is complete, and orders the first loads.
-func (d *db) begin(b begin) {
+// begin opens what is on the disk, and orders the first loads. The versions are
+// listed first if the source lists the db.
+func (d *db) begin(listed bool) {
 	defer d.publish()
 	local, err := d.node.o.Store.Versions(d.name)
 	if err != nil {
@@ -113,18 +108,11 @@ func (d *db) begin(b begin) {
 		d.log.Error("it is not known which version was served before the restart", "error", err)
 	}
 	start := version.Start{Local: local, Served: served}
-	switch {
-	case b.gone:
-		d.log.Info("database removed: it is on the disk and not in the source")
-		start.Read = true
-	case b.read:
+	if listed {
 		l := d.list(startTimeout, "", known(local))
 		start.Listed, start.Read, d.unfinished = l.versions, l.err == nil, l.unfinished
 	}
 	d.handle(start)
-	if b.gone {
-		d.handle(version.Gone{})
-	}
 }
 
 // next takes one event, whatever comes first.
@@ -178,12 +166,14 @@ func (d *db) note(before version.State) {
 			log.Info("version found")
 		}
 		if v.Reason != "" && (v.Failed && !old.Failed) {
-			log.Error("version failed; it will be tried again, at the next refresh at the latest", "state", v.Status, "error", v.Reason)
+			log.Error("version failed", "state", v.Status, "error", v.Reason)
 		}
 		if v.Status == version.Removing && old.Status != version.Removing {
 			log.Info("version superseded or withdrawn", "was", old.Status)
 		}
 	}
+	d.retryLater(before)
+	d.noteServed(before)
 	for _, v := range before.Entries {
 		if _, found := d.state.Entry(v.Name); !found {
 			delete(d.facts, v.Name)
@@ -193,6 +183,16 @@ func (d *db) note(before version.State) {
 			}
 		}
 	}
+}
+
+// noteServed logs that clients go back to an older version than before a restart.
+func (d *db) noteServed(before version.State) {
+	if before.Served == "" || d.state.Served != "" || d.state.Current != "" {
+		return
+	}
+	lost, _ := d.state.Entry(before.Served)
+	d.log.Error("the version that was served before the restart is lost; an older one may be served now",
+		"version", before.Served, "reason", lost.Reason)
 }
 
 // look tells the state machine how much of a version is here.

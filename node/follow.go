@@ -34,13 +34,13 @@ func (n *Node) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)
 	}
-	names, err := n.databases(ctx, startTimeout)
+	names, _ := n.databases(ctx, startTimeout, n.servedBefore(local)) // the error is on record, and the source is tried again
 	for _, name := range names {
-		n.add(ctx, name, begin{read: true})
+		n.add(ctx, name, true)
 	}
 	for _, name := range local {
 		if n.dbs[name] == nil {
-			n.add(ctx, name, begin{read: err == nil, gone: err == nil})
+			n.add(ctx, name, false)
 		}
 	}
 	for _, d := range n.dbs {
@@ -50,18 +50,23 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// add makes a db and starts its goroutine.
-func (n *Node) add(ctx context.Context, name string, b begin) {
+// add makes a db and starts its goroutine. Its versions are listed first if the
+// source lists the db.
+func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
-	d.leaving = b.gone
+	if listed {
+		if err := n.o.Store.ClearAbsent(name); err != nil {
+			d.log.Error("the end of a database's absence cannot be recorded", "error", err)
+		}
+	}
 	n.dbs[name] = d
-	n.following.Go(func() { d.run(ctx, b) })
+	n.following.Go(func() { d.run(ctx, listed) })
 }
 
 // follow lists the source when it is time to: at each refresh, and after a
 // while if it could not be read.
 func (n *Node) follow(ctx context.Context) {
-	f := follower{Node: n, full: n.after(n.reloadable.Load().RefreshPeriod)}
+	f := follower{Node: n, full: n.after(n.reloadable.Load().RefreshPeriod), absent: make(map[string]*absence)}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -95,6 +100,7 @@ type follower struct {
 	// missed: dbs were found in the source and not added, because their last
 	// lives were not over.
 	missed bool
+	absent map[string]*absence // dbs that the source does not list, by name
 }
 
 // after returns the time in a while from now; zero for never if d is.
@@ -138,26 +144,35 @@ func (f *follower) look(ctx context.Context, full bool) {
 		f.full = f.after(f.reloadable.Load().RefreshPeriod)
 	}
 	full = full || f.health.rootFailing() // its refresh is still to come
-	names, err := f.databases(ctx, listTimeout)
+	names, err := f.databases(ctx, listTimeout, f.served())
 	if err != nil {
 		return
 	}
 	there := make(map[string]bool, len(names))
 	for _, name := range names {
 		there[name] = true
-		switch d := f.dbs[name]; {
-		case d == nil:
+		d := f.dbs[name]
+		if d == nil {
 			f.log.Info("database found", "db", name)
-			f.add(ctx, name, begin{read: true})
+			f.add(ctx, name, true)
+			continue
+		}
+		back := f.absent[name] != nil
+		switch {
 		case d.leaving:
 			f.missed = true
-		case full || f.health.isFailing(name):
+		case full || back || f.health.isFailing(name):
+			f.present(d)
 			wake(d.refresh)
 		}
 	}
 	for name, d := range f.dbs {
-		if !there[name] {
+		switch {
+		case there[name]:
+		case d.leaving:
 			f.remove(d)
+		default:
+			f.missing(d)
 		}
 	}
 	f.publish()
@@ -167,7 +182,7 @@ func (f *follower) look(ctx context.Context, full bool) {
 func (f *follower) remove(d *db) {
 	if !d.leaving {
 		d.leaving = true
-		d.log.Info("database removed: it is not in the source any more")
+		d.log.Warn("database removed: it has been absent from the source for long enough")
 	}
 	f.health.ok(d.name)
 	wake(d.gone)
@@ -176,6 +191,7 @@ func (f *follower) remove(d *db) {
 // forget takes note that nothing is left of a db.
 func (f *follower) forget(d *db) {
 	delete(f.dbs, d.name)
+	delete(f.absent, d.name)
 	f.o.Metrics.Load.Forget(d.name)
 	f.health.forget(d.name)
 	if err := f.o.Store.ForgetServed(d.name); err != nil {
@@ -194,19 +210,6 @@ func (f *follower) anyLeaving() bool {
 		}
 	}
 	return false
-}
-
-// databases lists the databases of the source, and keeps the books of that.
-func (n *Node) databases(ctx context.Context, timeout time.Duration) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	names, err := n.o.Source.Databases(ctx)
-	if err != nil {
-		n.sourceFailed(ctx, "", err)
-		return nil, err
-	}
-	n.sourceRead(ctx, "")
-	return names, nil
 }
 
 // sourceFailed takes note that the source, or a db of it, could not be listed.

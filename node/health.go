@@ -19,12 +19,14 @@ type health struct {
 	since     time.Time        // of the first of them
 	refreshed time.Time        // last time that the list of databases was read
 	warnings  map[string][]string
+	absent    map[string]string // what is to be known of dbs that the source does not list
 
 	failed chan struct{} // something has failed
 }
 
 func (h *health) init() {
 	h.errs, h.warnings = map[string]error{}, map[string][]string{}
+	h.absent = map[string]string{}
 	h.failed = make(chan struct{}, 1)
 }
 
@@ -76,6 +78,19 @@ func (h *health) forget(db string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.warnings, db)
+	delete(h.absent, db)
+}
+
+// setAbsent records a sentence about a db that the source does not list; "" for
+// one that it lists.
+func (h *health) setAbsent(db, warning string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if warning == "" {
+		delete(h.absent, db)
+		return
+	}
+	h.absent[db] = warning
 }
 
 // leftOut takes note of names in the source that cannot be served, and returns
@@ -108,6 +123,7 @@ type report struct {
 	err              error
 	since, refreshed time.Time
 	warnings         []string
+	absent           int // dbs that are served and that the source does not list
 }
 
 func (h *health) report() report {
@@ -118,6 +134,10 @@ func (h *health) report() report {
 		r.err = h.errs[db]
 		break
 	}
+	for _, db := range slices.Sorted(maps.Keys(h.absent)) {
+		r.warnings = append(r.warnings, h.absent[db])
+	}
+	r.absent = len(h.absent)
 	for _, db := range slices.Sorted(maps.Keys(h.warnings)) {
 		r.warnings = append(r.warnings, h.warnings[db]...)
 	}

@@ -90,7 +90,7 @@ func (d *db) existing(ctx context.Context, current string, exist map[string]bool
 	}
 	looked := 0
 	for _, name := range slices.Backward(names) {
-		if len(found) == version.Newest || name <= current || looked > maxUnfinished {
+		if len(found) == 3 || name <= current || looked > maxUnfinished {
 			break
 		}
 		reason := ""

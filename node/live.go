@@ -55,10 +55,22 @@ func (l *live) size() (records, bytes int64) {
 	return records, bytes
 }
 
-// seen says how much of a version is there.
+// seen reports how much of a version is there.
 func (d *db) seen(l *live) version.Seen {
-	complete, replicated := d.judge(l.v.Info().Name, l.v.Held())
-	return version.Seen{Version: l.v.Info().Name, Complete: complete, Replicated: replicated}
+	name, held := l.v.Info().Name, l.v.Held()
+	complete, replicated := d.judge(name, held)
+	return version.Seen{Version: name, Complete: complete, Replicated: replicated, Readable: d.readable(name, held)}
+}
+
+// readable reports whether at least one partition can be read, here or from a
+// peer.
+func (d *db) readable(name string, held []bool) bool {
+	for p, here := range held {
+		if here || d.node.o.Cluster.Replicas(d.name, name, p) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // owned returns the partitions that this node has to hold.
@@ -81,8 +93,8 @@ func (d *db) judge(name string, held []bool) (complete, replicated bool) {
 // take. Later the view comes by itself.
 const followTimeout = 10 * time.Second
 
-// open puts a version into the set if it can be answered from without loading
-// anything: because its blocks are here, or because other nodes have them.
+// open puts a version into the set if anything of it can be read without loading
+// anything: because blocks of it are here, or because other nodes have all of it.
 func (d *db) open(name string) version.Event {
 	ctx, cancel := context.WithTimeout(d.ctx, followTimeout)
 	d.node.o.Cluster.Follow(ctx, d.name, name)
@@ -121,7 +133,8 @@ func (d *db) insert(l *live) {
 	}
 }
 
-// openLocal opens the blocks of a version; nil if there are not enough.
+// openLocal opens the good blocks of a version, however few; nil if there are
+// none.
 func (d *db) openLocal(name string) (*live, error) {
 	dir, err := d.node.o.Store.Dir(d.name, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,24 +143,12 @@ func (d *db) openLocal(name string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	partitions, err := dir.Complete()
-	if err != nil {
-		return nil, err
-	}
-	held := make([]bool, dir.Manifest().Partitions)
-	for _, p := range partitions {
-		held[p] = true
-	}
-	if complete, replicated := d.judge(name, held); !complete && !replicated {
-		return nil, nil
-	}
 	partitioner, err := shard.ParsePartitioner(dir.Manifest().Partitioner)
 	if err != nil {
 		return nil, err
 	}
 	l := d.newLive(dir.Manifest(), partitioner)
-	d.openBlocks(l)
-	if complete, replicated := d.judge(name, l.v.Held()); complete || replicated {
+	if d.openBlocks(l) {
 		return l, nil
 	}
 	d.closeLater(l.v, func() {})

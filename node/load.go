@@ -224,7 +224,7 @@ func (m loaded) tell(d *db) {
 		d.log.Info("load cancelled", "version", m.name)
 		ended.Err = "cancelled"
 	default:
-		ended.Err = m.err.Error()
+		ended.Err, ended.Faulty = m.err.Error(), load.Faulty(m.err)
 	}
 	if live := d.live[m.name]; live != nil {
 		d.openBlocks(live)
@@ -234,5 +234,4 @@ func (m loaded) tell(d *db) {
 	delete(d.loads, m.name)
 	d.handle(ended)
 	d.giveUp(m.name) // which waits for loads
-	d.retryLater(m.name, m.err)
 }

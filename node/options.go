@@ -86,6 +86,10 @@ type Reloadable struct {
 	// VersionRemoveTimeout is how long a version that has been replaced stays
 	// after the last request for it, where there are other nodes.
 	VersionRemoveTimeout time.Duration
+	// DBRemoveTimeout is how long a database is served on that the source does
+	// not list any more; 0 stands for DefaultDBRemoveTimeout, less than 0 for as
+	// short as possible.
+	DBRemoveTimeout time.Duration
 	// Bandwidth bounds reading from the source, for all loads together, in
 	// bytes a second; 0 does not.
 	Bandwidth float64
@@ -100,6 +104,14 @@ type Reloadable struct {
 	// TraceSample is which fraction of the requests that begin here is traced,
 	// from 0 to 1.
 	TraceSample float64
+}
+
+// dbRemoveTimeout returns DBRemoveTimeout or its default.
+func (r *Reloadable) dbRemoveTimeout() time.Duration {
+	if r.DBRemoveTimeout == 0 {
+		return DefaultDBRemoveTimeout
+	}
+	return max(0, r.DBRemoveTimeout)
 }
 
 // withDefaults checks o and fills in what is zero.

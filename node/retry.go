@@ -1,55 +1,63 @@
 package node
 
 import (
-	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
-	"sequins/load"
-	"sequins/source"
 	"sequins/version"
 )
 
-// retries are the attempts at a version whose loads fail for a reason that may pass.
+// maxFaultyBackoff bounds the pauses between attempts at a version that is itself
+// at fault. Reading it again costs much and helps only if somebody repairs it.
+const maxFaultyBackoff = time.Hour
+
+// retries are the attempts at a version that fails.
 type retries struct {
-	failed  int  // in a row
-	planned bool // another attempt
+	failed  int       // in a row
+	last    time.Time // when the last one failed
+	planned bool      // another attempt
 }
 
-// passing are the classes of errors after which a load is tried again before the next refresh.
-var passing = []error{load.ErrSource, source.ErrChanged, load.ErrDied}
+// retryLater plans another attempt at each version that has just failed, so that
+// no refresh is needed: the more attempts have failed, the later.
+func (d *db) retryLater(before version.State) {
+	for _, v := range d.state.Entries {
+		old, _ := before.Entry(v.Name)
+		if v.Failed && !old.Failed && v.Exit == version.Staying {
+			d.planRetry(v)
+		}
+	}
+}
 
-// retryLater plans another attempt at a load that has failed for a reason that
-// may pass, so that it need not wait for the next refresh: the more have
-// failed, the later. err is what the load has ended with.
-func (d *db) retryLater(name string, err error) {
-	f := d.facts[name]
-	if f == nil {
-		return // forgotten
+func (d *db) planRetry(v version.Entry) {
+	r := &d.facts[v.Name].retries
+	limit := maxBackoff
+	if v.Faulty {
+		limit = maxFaultyBackoff
 	}
-	if !slices.ContainsFunc(passing, func(class error) bool { return errors.Is(err, class) }) {
-		f.retries.failed = 0
-		return
+	if time.Since(r.last) > 2*limit {
+		r.failed = 0 // it was well for a long time
 	}
-	f.retries.failed++
-	if f.retries.planned {
+	r.failed++
+	r.last = time.Now()
+	if r.planned {
 		return // a refresh was faster
 	}
-	f.retries.planned = true
-	wait := backoff(f.retries.failed)
-	d.log.Warn("a load has failed and will be tried again", "outcome", load.Outcome(err), "version", name, "in", wait.Round(time.Millisecond))
+	r.planned = true
+	wait := backoff(r.failed, limit)
+	d.log.Info("a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
 	d.work(func() message {
 		d.pause(wait)
-		return retry{name}
+		return retry{v.Name}
 	})
 }
 
-// backoff is how long to wait after so many failures in a row. It is not twice
-// the same, so that nodes which failed together do not come back together.
-func backoff(failed int) time.Duration {
-	d := maxBackoff
-	if failed < 10 {
+// backoff is how long to wait after so many failures in a row: twice as long
+// after each, and at most limit. It is random within a factor of two, so that
+// nodes which failed together do not come back together.
+func backoff(failed int, limit time.Duration) time.Duration {
+	d := limit
+	if failed < 20 {
 		d = min(d, minBackoff<<(failed-1))
 	}
 	return d/2 + rand.N(d/2)

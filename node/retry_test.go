@@ -52,8 +52,9 @@ func TestLoadsAreRetried(t *testing.T) {
 	})
 }
 
-// What fails because it is damaged waits for the next refresh.
-func TestDamageIsNotRetried(t *testing.T) {
+// What fails because it is damaged is tried again, too, but after pauses that
+// grow up to an hour.
+func TestRetriesOfDamage(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	f.damage("fruit", "1", "part-r-00000")
@@ -61,13 +62,19 @@ func TestDamageIsNotRetried(t *testing.T) {
 		n, stop := f.follow(func(*Options) {})
 		defer stop()
 		time.Sleep(time.Hour)
-		if got := f.log.count("version failed"); got != 1 {
-			t.Errorf("it was tried %d times", got)
+		if got := f.log.count("version failed"); got < 10 || got > 14 {
+			t.Errorf("it was tried %d times in the first hour", got)
 		}
+		before := f.log.count("load started")
+		time.Sleep(24 * time.Hour)
+		if got := f.log.count("load started") - before; got < 23 || got > 49 {
+			t.Errorf("it was tried %d times in a day", got)
+		}
+		before = f.log.count("load started")
 		n.Refresh()
 		time.Sleep(time.Minute)
-		if got := f.log.count("load started"); got != 2 {
-			t.Errorf("it was tried %d times, once after a refresh", got)
+		if got := f.log.count("load started") - before; got != 1 {
+			t.Errorf("it was tried %d times after a refresh", got)
 		}
 	})
 }

@@ -226,15 +226,15 @@ func TestDatabasesComeAndGo(t *testing.T) {
 	f.put("fruit", "1", 1, fruit...)
 	f.put("nuts", "1", 1, "almond")
 	f.put("healthz", "1", 1, "ok")
-	r := f.run()
+	r := f.run(removeSoon)
 	r.serves("fruit", "1")
 	r.serves("nuts", "1")
 	if w := r.Status().Warnings; len(w) != 1 || !strings.Contains(w[0], `"healthz"`) || f.log.count("healthz") != 1 {
 		t.Errorf("a directory named healthz: warnings %q, %d lines", w, f.log.count("healthz"))
 	}
 	f.remove("nuts")
-	r.Refresh()
 	r.eventually("nuts is gone", func() bool {
+		r.Refresh()
 		_, found := r.Status().DBs["nuts"]
 		return !found && r.Set([]byte("nuts")) == nil && f.onDisk("nuts") == ""
 	})
@@ -261,13 +261,17 @@ func TestDatabasesComeAndGo(t *testing.T) {
 // still reads from its former life.
 func TestDatabaseReturnsBeforeItIsGone(t *testing.T) {
 	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
 	f.put("nuts", "2", 1, "almond")
-	r := f.run()
+	r := f.run(removeSoon)
+	r.serves("fruit", "1")
 	r.serves("nuts", "2")
 	h := r.Set([]byte("nuts")).Acquire()
 	f.remove("nuts")
-	r.Refresh()
-	r.eventually("nuts is gone", func() bool { return r.Set([]byte("nuts")) == nil })
+	r.eventually("nuts is gone", func() bool {
+		r.Refresh()
+		return r.Set([]byte("nuts")) == nil
+	})
 	f.put("nuts", "1", 1, "almond")
 	f.put("seeds", "1", 1, "poppy")
 	r.Refresh()

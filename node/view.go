@@ -17,6 +17,7 @@ import (
 // what its pointers lead to may be read at any time.
 type view struct {
 	current    string
+	served     bool // clients are answered from it, or were before a restart
 	versions   map[string]versionView
 	listed     bool   // the source has versions of it that exist
 	read       bool   // its versions were listed at least once
@@ -35,7 +36,7 @@ type versionView struct {
 func (d *db) publish() {
 	s := d.state
 	v := view{
-		current: s.Current, listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
+		current: s.Current, served: s.Current != "" || s.Served != "", listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
 		versions: make(map[string]versionView, len(s.Entries)),
 	}
 	for _, e := range s.Entries {

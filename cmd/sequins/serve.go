@@ -276,6 +276,7 @@ func reloadable(c config.Config) node.Reloadable {
 	return node.Reloadable{
 		RefreshPeriod:        c.RefreshPeriod,
 		VersionRemoveTimeout: c.VersionRemoveTimeout,
+		DBRemoveTimeout:      c.DBRemoveTimeout,
 		Bandwidth:            float64(c.MaxDownloadBandwidth) * (1 << 20),
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
 		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),

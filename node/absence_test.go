@@ -1,0 +1,126 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// removeSoon has a db removed after as few looks as possible.
+func removeSoon(o *Options) { o.DBRemoveTimeout = -1 }
+
+// An unmounted source is an empty directory: nothing is removed, whether the node
+// runs or starts, and everything goes on when it is mounted again.
+func TestUnmountedSource(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	r := f.run(removeSoon)
+	r.serves("fruit", "1")
+	r.serves("nuts", "1")
+
+	away := f.root + ".unmounted"
+	must(t, os.Rename(f.root, away))
+	must(t, os.Mkdir(f.root, 0o755))
+	unmounted := func(r *running) {
+		t.Helper()
+		r.eventually("it is noticed", func() bool {
+			r.Refresh()
+			return strings.Contains(r.Status().SourceError, "lists none of the 2 databases")
+		})
+		for range 2 * minAbsentLooks {
+			r.Refresh()
+		}
+		for path, want := range map[string]string{"/fruit/fig": "fig of 1", "/nuts/almond": "almond of 1"} {
+			if got := r.get(path); got.body != want {
+				t.Errorf("%s: %+v", path, got)
+			}
+		}
+	}
+	unmounted(r)
+	r.stop()
+	r = f.run(removeSoon)
+	unmounted(r)
+
+	must(t, os.Remove(f.root))
+	must(t, os.Rename(away, f.root))
+	f.put("fruit", "2", 1, fruit...)
+	r.Refresh()
+	r.serves("fruit", "2")
+	if s := r.Status(); s.SourceError != "" || len(s.Warnings) != 0 {
+		t.Errorf("status: %q, %q", s.SourceError, s.Warnings)
+	}
+}
+
+// A db that one listing lacks is served on, over a restart, too, and removed when
+// it has been absent for long enough.
+func TestAbsentDatabase(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	served := func(n *Node, db string) bool {
+		s := n.Set([]byte(db))
+		return s != nil && s.Current() == "1"
+	}
+	hourly := func(o *Options) { o.RefreshPeriod, o.DBRemoveTimeout = time.Hour, 10*time.Hour }
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(hourly)
+		time.Sleep(time.Minute)
+		f.remove("nuts")
+		time.Sleep(5 * time.Hour)
+		if !served(n, "nuts") {
+			t.Error("removed after five hours of ten")
+		}
+		if w := n.Status().Warnings; len(w) != 1 || !strings.Contains(w[0], "nuts is not in the source since") {
+			t.Errorf("warnings: %q", w)
+		}
+		stop()
+
+		n, stop = f.follow(hourly)
+		time.Sleep(2*time.Hour + time.Minute)
+		if !served(n, "nuts") {
+			t.Error("removed after seven hours of ten, over a restart")
+		}
+		time.Sleep(4 * time.Hour)
+		if n.Set([]byte("nuts")) != nil || f.onDisk("nuts") != "" {
+			t.Errorf("not removed after eleven hours; on the disk: %q", f.onDisk("nuts"))
+		}
+		if !served(n, "fruit") {
+			t.Error("the other db is gone, too")
+		}
+		stop()
+	})
+}
+
+// An absence that is over does not count towards the next one.
+func TestAbsenceEnds(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	r := f.run()
+	r.serves("nuts", "1")
+	note := filepath.Join(f.store, "data", "nuts", "_ABSENT")
+	noted := func() bool { _, err := os.Stat(note); return err == nil }
+	hidden := filepath.Join(f.root, ".nuts")
+	for range 2 {
+		must(t, os.Rename(filepath.Join(f.root, "nuts"), hidden))
+		r.Refresh()
+		r.eventually("its absence is recorded", noted)
+		must(t, os.Rename(hidden, filepath.Join(f.root, "nuts")))
+		r.Refresh()
+		r.eventually("its presence is recorded", func() bool { return !noted() && len(r.Status().Warnings) == 0 })
+	}
+	must(t, os.Rename(filepath.Join(f.root, "nuts"), hidden))
+	r.Refresh()
+	r.eventually("its absence is recorded", noted)
+	r.stop()
+	must(t, os.Rename(hidden, filepath.Join(f.root, "nuts")))
+	r = f.run()
+	r.serves("nuts", "1")
+	if noted() {
+		t.Error("a restart does not notice that the absence is over")
+	}
+}
