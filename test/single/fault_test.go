@@ -131,21 +131,27 @@ func TestOlderVersionWhileNewestIsBad(t *testing.T) {
 	expect(t, n, "/db/key-000007", 200, "1", "1/7")
 }
 
+// mountTmpfs mounts a small file system for a store until the test ends.
+func mountTmpfs(t *testing.T, path, size string) {
+	t.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, "size="+size); err != nil {
+		t.Fatalf("mounting a small tmpfs (this test must run as root): %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(path, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestDiskFull loads into a small tmpfs: ERROR with the reason, nothing of the version left on
 // disk, the old one up, and success after room is made.
 func TestDiskFull(t *testing.T) {
 	source, c := newNode(t)
-	if err := os.MkdirAll(c.Store, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mount("tmpfs", c.Store, "tmpfs", 0, "size=8m"); err != nil {
-		t.Fatalf("mounting a small tmpfs (this test must run as root): %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(c.Store, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	mountTmpfs(t, c.Store, "8m")
 	ballast := filepath.Join(c.Store, "ballast")
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
 	n := process.Start(t, c)

@@ -82,6 +82,7 @@ func read(n *process.Node, reader, keys int, stop *atomic.Bool, reads *atomic.In
 // TestRefreshByPeriod sees a new version, a new db and a removed db without a signal.
 func TestRefreshByPeriod(t *testing.T) {
 	source, c := newNode(t)
+	c.Extra += "\n" + `db_remove_timeout = "1ms"`
 	writeVersion(t, source, "a", "1", 1, 10, numbered("1"))
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "a", "1")
