@@ -114,7 +114,7 @@ func TestNoWayBackOverARestart(t *testing.T) {
 		key, value := numbered("2")(i)
 		return key, value + long
 	})
-	c.Extra += "\n" + `[storage]` + "\n" + `compression = "none"`
+	c.Sections = "[storage]\ncompression = \"none\"\n"
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "2")
 	n.Signal(t, syscall.SIGTERM)
@@ -123,7 +123,7 @@ func TestNoWayBackOverARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	ballast := filepath.Join(c.Store, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 13<<20), 0o644); err != nil {
+	if err := os.WriteFile(ballast, make([]byte, 18<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}
 
