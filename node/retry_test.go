@@ -31,7 +31,7 @@ func TestLoadsAreRetried(t *testing.T) {
 		n, stop := f.follow(func(*Options) {})
 		defer stop()
 		time.Sleep(time.Hour)
-		at := f.log.times(t, "a load has failed", "version=2")
+		at := f.log.times(t, "version failed", "version=2")
 		if len(at) < 15 || len(at) > 35 {
 			t.Errorf("%d attempts in an hour: %v", len(at), at)
 		}
