@@ -19,7 +19,9 @@ type db struct {
 	name string
 	log  *slog.Logger
 	set  *version.Set
-	view atomic.Pointer[view]
+	// atStart: it was in the source or on the disk when the node started.
+	atStart bool
+	view    atomic.Pointer[view]
 
 	ctx    context.Context // of everything that works in the background
 	cancel context.CancelFunc

@@ -54,6 +54,7 @@ func (n *Node) start(ctx context.Context) error {
 // source lists the db.
 func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
+	d.atStart = !n.admitted.Load()
 	if listed {
 		if err := n.o.Store.ClearAbsent(name); err != nil {
 			d.log.Error("the end of a database's absence cannot be recorded", "error", err)

@@ -122,7 +122,7 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 		if n.Set([]byte("fruit")).Current() != "1" || n.Set([]byte("nuts")).Current() != "" {
 			t.Errorf("fruit %q, nuts %q", n.Set([]byte("fruit")).Current(), n.Set([]byte("nuts")).Current())
 		}
-		if ok, _ := n.Ready(); ok || n.Status().SourceError == "" {
+		if ok, _ := n.Ready(""); ok || n.Status().SourceError == "" {
 			t.Errorf("ready %v, error %q", ok, n.Status().SourceError)
 		}
 		if lists := src.counts(); lists["fruit"] != 1 || lists["nuts"] < 4 {
@@ -130,7 +130,7 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 		}
 		src.repair()
 		time.Sleep(time.Minute)
-		if ok, reason := n.Ready(); !ok || n.Status().SourceError != "" {
+		if ok, reason := n.Ready(""); !ok || n.Status().SourceError != "" {
 			t.Errorf("not ready: %s, error %q", reason, n.Status().SourceError)
 		}
 	})

@@ -69,14 +69,37 @@ func TestReady(t *testing.T) {
 	r.serves("fruit", "1")
 	r.eventually("nuts fails", func() bool { return r.node("nuts", "1").State == "ERROR" })
 	// A database's view follows what it serves a moment later.
-	r.eventually("not ready because of nuts", func() bool {
-		ok, reason := r.Ready()
-		return !ok && strings.Contains(reason, "nuts")
-	})
+	r.eventually("ready, as the fault is that of nuts", func() bool { ok, _ := r.Ready(""); return ok })
+	if ok, reason := r.Ready("nuts"); ok || !strings.Contains(reason, "nuts") {
+		t.Errorf("ready for nuts: %v, %q", ok, reason)
+	}
+	if got := r.get("/nuts/almond"); got.status != http.StatusServiceUnavailable {
+		t.Errorf("a db that cannot be read yet: %+v", got)
+	}
 	f.put("nuts", "2", 1, "almond")
+	f.put("seeds", "1", 1, "poppy")
+	f.damage("seeds", "1", "part-r-00000")
 	r.Refresh()
 	r.serves("nuts", "2")
-	r.eventually("ready", func() bool { ok, _ := r.Ready(); return ok })
+	r.eventually("ready for nuts", func() bool { ok, _ := r.Ready("nuts"); return ok })
+	r.eventually("seeds fails", func() bool { return r.node("seeds", "1").State == "ERROR" })
+	if ok, reason := r.Ready(""); !ok {
+		t.Errorf("a db that appeared later keeps the node out: %s", reason)
+	}
+	if ok, reason := r.Ready("bread"); ok || !strings.Contains(reason, "there is no database bread") {
+		t.Errorf("ready for what does not exist: %v, %q", ok, reason)
+	}
+	r.stop()
+
+	// What was served before has to be served.
+	must(t, os.Truncate(filepath.Join(f.store, "data", "nuts", "2", "00000.block"), 100))
+	f.source.bad.Store(true)
+	r = f.run()
+	if ok, reason := r.Ready(""); ok || !strings.Contains(reason, "nuts") {
+		t.Errorf("ready without nuts: %v, %q", ok, reason)
+	}
+	f.source.bad.Store(false)
+	r.eventually("ready", func() bool { ok, _ := r.Ready(""); return ok })
 }
 
 func TestApply(t *testing.T) {

@@ -59,7 +59,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 		_, _, err := h.Get(0, []byte("no such key"), new(blocks.Scratch))
 		return err == nil
 	})
-	if got := r.get("/fruit/fig"); got.status != http.StatusNotFound || got.version != "" {
+	if got := r.get("/fruit/fig"); got.status != http.StatusServiceUnavailable || got.version != "" {
 		t.Errorf("half a version is being served: %+v", got)
 	}
 	if s := r.node("fruit", "1"); s.Progress == nil || s.Progress.PartitionsDone == 0 || s.Progress.PartitionsDone == 8 ||
@@ -102,7 +102,7 @@ func TestStartWithoutSource(t *testing.T) {
 	if s.SourceError != errDown.Error() || s.SourceErrorSince.IsZero() || !s.RefreshedAt.IsZero() {
 		t.Errorf("status: %+v", s)
 	}
-	if ok, reason := r.Ready(); !ok {
+	if ok, reason := r.Ready(""); !ok {
 		t.Errorf("not ready: %s", reason)
 	}
 	f.source.down.Store(false)
@@ -131,7 +131,7 @@ func TestUnreadableSourceChangesNothing(t *testing.T) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
-	if ok, reason := r.Ready(); !ok {
+	if ok, reason := r.Ready(""); !ok {
 		t.Errorf("not ready: %s", reason)
 	}
 	f.source.down.Store(false)

@@ -212,7 +212,7 @@ func TestVersionWithoutSuccessDoesNotExist(t *testing.T) {
 	if got := s.DBs["nuts"].Error; !strings.Contains(got, "1: there is no _SUCCESS") {
 		t.Errorf("a db without a version says %q", got)
 	}
-	if ok, reason := r.Ready(); !ok {
+	if ok, reason := r.Ready(""); !ok {
 		t.Errorf("not ready: %s", reason)
 	}
 	f.remove("fruit", "2")

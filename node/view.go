@@ -18,6 +18,7 @@ import (
 type view struct {
 	current    string
 	served     bool // clients are answered from it, or were before a restart
+	tried      bool // its versions were listed, and every one has failed by its own fault
 	versions   map[string]versionView
 	listed     bool   // the source has versions of it that exist
 	read       bool   // its versions were listed at least once
@@ -37,7 +38,7 @@ func (d *db) publish() {
 	s := d.state
 	v := view{
 		current: s.Current, served: s.Current != "" || s.Served != "", listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
-		versions: make(map[string]versionView, len(s.Entries)),
+		versions: make(map[string]versionView, len(s.Entries)), tried: tried(s),
 	}
 	for _, e := range s.Entries {
 		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name]}
@@ -48,6 +49,17 @@ func (d *db) publish() {
 		v.versions[e.Name] = vv
 	}
 	d.view.Store(&v)
+}
+
+// tried reports whether all versions of a db have failed by their own fault, or
+// none exists. Those that a source or this node failed may still be served.
+func tried(s version.State) bool {
+	for _, name := range s.Listed {
+		if v, _ := s.Entry(name); !v.Faulty {
+			return false
+		}
+	}
+	return s.Read
 }
 
 // Status implements server.Catalog.
@@ -225,22 +237,38 @@ func progress(s load.Snapshot, now time.Time) *server.Progress {
 // seconds is how times look in the status JSON.
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// Ready implements server.Catalog. A node that could not read the source yet is
-// ready if it serves all that it has. A db without a version that exists yet
-// does not count: there is nothing that any node could serve.
-func (n *Node) Ready() (bool, string) {
+// MayExist implements server.Catalog. A node that was never able to read the
+// source knows of no db that it does not exist.
+func (n *Node) MayExist([]byte) bool { return n.health.report().refreshed.IsZero() }
+
+// Ready implements server.Catalog.
+func (n *Node) Ready(db string) (bool, string) {
 	if !n.admitted.Load() {
 		return false, starting
 	}
 	dbs := *n.catalog.Load()
+	if db != "" {
+		return readyFor(dbs[db], db)
+	}
 	if r := n.health.report(); len(dbs) == 0 && r.refreshed.IsZero() {
 		return false, fmt.Sprintf("the source has not been read yet: %v", r.err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(dbs)) {
 		v := dbs[name].view.Load()
-		if v.current == "" && (v.listed || !v.read) {
+		if dbs[name].atStart && v.current == "" && (v.served || !v.tried) {
 			return false, fmt.Sprintf("no version of %s can be served yet", name)
 		}
+	}
+	return true, ""
+}
+
+// readyFor reports whether one db is being served.
+func readyFor(d *db, name string) (bool, string) {
+	switch {
+	case d == nil:
+		return false, fmt.Sprintf("there is no database %s", name)
+	case d.view.Load().current == "":
+		return false, fmt.Sprintf("no version of %s can be served yet", name)
 	}
 	return true, ""
 }

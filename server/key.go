@@ -25,7 +25,11 @@ func (r *request) serveKey() {
 	r.counts = s.opts.Metrics.Unknown.Of(len(asked) > 0)
 	set := s.catalog.Set(r.target.db)
 	if set == nil {
-		r.absent(len(asked) > 0, "no such db")
+		if s.catalog.MayExist(r.target.db) {
+			r.unready(len(asked) > 0)
+		} else {
+			r.absent(len(asked) > 0)
+		}
 		return
 	}
 	r.acquire(set, asked)
@@ -54,20 +58,19 @@ func (r *request) acquire(set *version.Set, asked []byte) {
 
 // absent answers where there is no db or no version of it. A peer has to be
 // told from a client: it would take 404 for the key's.
-func (r *request) absent(proxied bool, message string) {
+func (r *request) absent(proxied bool) {
 	if proxied {
 		r.fail(http.StatusNotImplemented, "the db or the version is not here")
 		return
 	}
-	r.fail(http.StatusNotFound, message)
+	r.fail(http.StatusNotFound, "no such db")
 }
 
-// unready answers where no version of a db can be read yet. In a cluster others
-// may serve one: 404 would deny keys that exist, so the client is told to come
-// back, or to ask another node.
+// unready answers where no version of a db can be read yet. 404 would deny keys
+// that exist, so the client is told to come back.
 func (r *request) unready(proxied bool) {
-	if proxied || r.s.opts.Proxy == nil {
-		r.absent(proxied, "no version of this db can be read yet")
+	if proxied {
+		r.absent(proxied)
 		return
 	}
 	r.ctx.Response.Header.Set("Retry-After", "1")

@@ -69,7 +69,6 @@ func TestAbsent(t *testing.T) {
 		{"/db/b", "v1", "no such key\n"},
 		{"/db//a", "v1", "no such key\n"},
 		{"/empty/a", "v0", "no such key\n"},
-		{"/none/a", "", "no version of this db can be read yet\n"},
 		{"/nodb/a", "", "no such db\n"},
 		{"//db/a", "", "no such db\n"},
 		{"//", "", "no such db\n"},
@@ -84,6 +83,32 @@ func TestAbsent(t *testing.T) {
 		}
 		if _, there := got.header["X-Sequins-Version"]; there != (test.version != "") {
 			t.Errorf("%s: X-Sequins-Version is there: %v", test.target, there)
+		}
+	}
+}
+
+// 404 would deny keys that may exist.
+func TestUnready(t *testing.T) {
+	c := catalogOf(t, map[string]string{"a": "one"})
+	c.sets["none"] = version.NewSet("none")
+	s := start(t, c, Options{})
+	for _, target := range []string{"/none/a", "/perhaps/a"} {
+		got := s.get(t, target)
+		if got.status != 503 || got.header.Get("Retry-After") != "1" || got.body != "no version of this db can be read on this node yet\n" {
+			t.Errorf("%s: %+v", target, got)
+		}
+		if got := s.get(t, target+"?proxy=1"); got.status != 501 {
+			t.Errorf("%s for a peer: %+v", target, got)
+		}
+	}
+}
+
+// A balancer can ask for one db.
+func TestReadyForOneDB(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	for target, want := range map[string]int{"/readyz": 200, "/readyz?db=db": 200, "/readyz?db=nuts": 503, "/readyz?db=%zz": 400} {
+		if got := s.get(t, target); got.status != want {
+			t.Errorf("%s: %+v", target, got)
 		}
 	}
 }

@@ -23,9 +23,14 @@ type Catalog interface {
 	// Status describes everything that the node knows; the caller may change
 	// the result. It must not wait for anything but memory.
 	Status() Status
-	// Ready says whether every db of the source is being served, and if not,
-	// why not, in one line.
-	Ready() (ok bool, reason string)
+	// MayExist reports whether a db that Set does not know may exist all the
+	// same: the source was never read, or another node serves it.
+	MayExist(db []byte) bool
+	// Ready reports whether the node should get requests, and if not, the reason
+	// in one line: it serves every db that it served before a restart, and has
+	// tried every other one that was in the source at the start. If db is not
+	// empty, it reports whether that db is being served.
+	Ready(db string) (ok bool, reason string)
 }
 
 // Proxy asks other nodes for what is not here. A single node has none.

@@ -28,7 +28,7 @@ func (r *request) servePage() {
 	case routeLive:
 		r.counts, page = m.Health, s.live
 	case routeReady:
-		r.counts, page = m.Health, func(w http.ResponseWriter, _ *http.Request) { s.ready(w, r.sees()) }
+		r.counts, page = m.Health, func(w http.ResponseWriter, _ *http.Request) { s.ready(w, r.sees(), r.target.query) }
 	case routeDB:
 		name := string(r.target.db)
 		r.counts, page = m.Status, func(w http.ResponseWriter, req *http.Request) { s.dbPage(w, req, name) }
@@ -83,10 +83,15 @@ func (w pageWriter) Write(p []byte) (int, error) {
 // live is GET /livez: the process works.
 func (s *Server) live(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") }
 
-// ready is GET /readyz: every db is being served and will be for a while. The
-// reason why not names dbs, and so is not for strangers.
-func (s *Server) ready(w http.ResponseWriter, sees bool) {
-	ok, reason := s.catalog.Ready()
+// ready answers GET /readyz, and /readyz?db=NAME about one db. The reason names
+// dbs, and so is not for strangers.
+func (s *Server) ready(w http.ResponseWriter, sees bool, query []byte) {
+	values, err := url.ParseQuery(string(query))
+	if err != nil {
+		text(w, http.StatusBadRequest, "the query of the request cannot be read")
+		return
+	}
+	ok, reason := s.catalog.Ready(values.Get("db"))
 	switch {
 	case !ok && !sees:
 		text(w, http.StatusServiceUnavailable, "not ready")
@@ -185,7 +190,7 @@ func (s *Server) complete(st *Status) (level string) {
 		}
 		st.DBs[name] = db
 	}
-	ready, reason := s.catalog.Ready()
+	ready, reason := s.catalog.Ready("")
 	level, st.Health = st.health(ready, oneLine(reason))
 	st.Level, st.Healthy = level, level == levelGood
 	return level

@@ -61,7 +61,12 @@ func (c *catalog) Status() Status {
 	return st
 }
 
-func (c *catalog) Ready() (bool, string) {
+func (c *catalog) MayExist(db []byte) bool { return string(db) == "perhaps" }
+
+func (c *catalog) Ready(db string) (bool, string) {
+	if db != "" && c.Set([]byte(db)) == nil {
+		return false, "there is no " + db
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reason == "", c.reason
