@@ -30,8 +30,11 @@ type Config struct {
 	ThrottleLoads time.Duration `toml:"throttle_loads" reload:"yes"`
 	// RefreshPeriod is the time between two looks at the source; 0 leaves it to SIGHUP.
 	RefreshPeriod time.Duration `toml:"refresh_period" reload:"yes"`
-	// RequireSuccessFile makes a version without a _SUCCESS file not exist yet.
-	RequireSuccessFile bool `toml:"require_success_file" reload:"yes"`
+	// RequireSuccessFile makes a version without a _SUCCESS file not exist yet: true, false or auto.
+	RequireSuccessFile Require `toml:"require_success_file" reload:"yes"`
+	// Settle is the time between the two looks that a version without a marker must pass unchanged; 0 takes
+	// it at the first.
+	Settle time.Duration `toml:"settle" reload:"yes"`
 	// AllowEmpty makes a version without data files a valid, empty one, if it has a _SUCCESS file.
 	AllowEmpty bool `toml:"allow_empty" reload:"yes"`
 	// ContentType is sent with every value; empty stands for application/octet-stream.
@@ -257,15 +260,26 @@ type Datadog struct {
 	URL string `toml:"url"`
 }
 
+// Require is the value of require_success_file: true, false or "auto".
+type Require string
+
+// The values of Require. With RequireAuto, _SUCCESS is required of all versions of a database if one of them
+// has it.
+const (
+	RequireTrue  Require = "true"
+	RequireFalse Require = "false"
+	RequireAuto  Require = "auto"
+)
+
 // DB is what can differ from one database to another. The keys mean what they mean for all of them; Key
 // and Value, which no two need have alike, are here alone.
 type DB struct {
-	RequireSuccessFile bool   `toml:"require_success_file" reload:"yes"`
-	AllowEmpty         bool   `toml:"allow_empty" reload:"yes"`
-	ContentType        string `toml:"content_type" reload:"yes"`
-	Partitioner        string `toml:"partitioner" reload:"yes"`
-	Compression        string `toml:"compression" reload:"yes"`
-	BlockSize          int    `toml:"block_size" reload:"yes"`
+	RequireSuccessFile Require `toml:"require_success_file" reload:"yes"`
+	AllowEmpty         bool    `toml:"allow_empty" reload:"yes"`
+	ContentType        string  `toml:"content_type" reload:"yes"`
+	Partitioner        string  `toml:"partitioner" reload:"yes"`
+	Compression        string  `toml:"compression" reload:"yes"`
+	BlockSize          int     `toml:"block_size" reload:"yes"`
 	// Key and Value are fields of Avro and Parquet records; no Value is the whole record.
 	Key   string `toml:"key" reload:"yes"`
 	Value string `toml:"value" reload:"yes"`
@@ -276,6 +290,8 @@ func Default() Config {
 	return Config{
 		Bind:                 "0.0.0.0:9599",
 		LocalStore:           "/var/sequins/",
+		RequireSuccessFile:   RequireAuto,
+		Settle:               3 * time.Second,
 		Partitioner:          "auto",
 		VersionRemoveTimeout: 10 * time.Minute,
 		DBRemoveTimeout:      time.Hour,

@@ -112,6 +112,8 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 		set(d, key, in, out, `a string`)
 	case *bool:
 		set(d, key, in, out, `true or false`)
+	case *Require:
+		d.require(key, in, out)
 	case *int:
 		d.integer(key, in, out)
 	case *float64:
@@ -165,6 +167,19 @@ func set[T any](d *decoder, key string, in any, out *T, want string) {
 		return
 	}
 	*out = v
+}
+
+func (d *decoder) require(key string, in any, out *Require) {
+	switch {
+	case in == true:
+		*out = RequireTrue
+	case in == false:
+		*out = RequireFalse
+	case in == string(RequireAuto):
+		*out = RequireAuto
+	default:
+		d.mismatch(key, in, `true, false or "auto"`)
+	}
 }
 
 func (d *decoder) integer(key string, in any, out *int) {

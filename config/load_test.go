@@ -41,6 +41,8 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 	want := Config{
 		Bind:                 "0.0.0.0:9599",
 		LocalStore:           "/var/sequins/",
+		RequireSuccessFile:   RequireAuto,
+		Settle:               3 * time.Second,
 		Partitioner:          "auto",
 		VersionRemoveTimeout: 10 * time.Minute,
 		DBRemoveTimeout:      time.Hour,
@@ -73,7 +75,8 @@ func TestEveryOldKey(t *testing.T) {
 		MaxParallelLoads:     4,
 		ThrottleLoads:        800 * time.Microsecond,
 		RefreshPeriod:        10 * time.Minute,
-		RequireSuccessFile:   true,
+		RequireSuccessFile:   RequireTrue,
+		Settle:               3 * time.Second,
 		ContentType:          "application/json",
 		Partitioner:          "auto",
 		MaxDownloadBandwidth: 50,
@@ -146,9 +149,9 @@ func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]DB{
-		"words": {RequireSuccessFile: true, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024},
-		"a.b":   {AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512},
-		"other": {RequireSuccessFile: true, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024},
+		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024},
+		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512},
+		"other": {RequireSuccessFile: RequireTrue, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024},
 	}
 	for name, db := range want {
 		if diff := cmp.Diff(db, got.ForDB(name)); diff != "" {
@@ -236,5 +239,26 @@ func TestLongKeysAreCutShort(t *testing.T) {
 	_, _, err := load("source = \"/d\"\n" + strings.Repeat("ab", maxFile/4) + " = 1")
 	if got := report(err); len(got) > 1100 || !strings.HasPrefix(got, "sequins.conf:2: abab") || !strings.HasSuffix(got, "…") {
 		t.Errorf("reported %d bytes: %.200s", len(got), got)
+	}
+}
+
+func TestRequireSuccessFile(t *testing.T) {
+	for text, want := range map[string]Require{"true": RequireTrue, "false": RequireFalse, `"auto"`: RequireAuto} {
+		got, _, err := load("source = \"/data\"\nrequire_success_file = " + text)
+		if err != nil || got.RequireSuccessFile != want || got.ForDB("x").RequireSuccessFile != want {
+			t.Errorf("%s: %v, %v", text, got.RequireSuccessFile, err)
+		}
+	}
+}
+
+// A source within the local store, beside what the node owns, is how older files can have it.
+func TestSourceInTheLocalStore(t *testing.T) {
+	got, warnings, err := load("source = \"/srv/sequins/backend\"\nlocal_store = \"/srv/sequins\"")
+	if err != nil || got.Source != "/srv/sequins/backend" {
+		t.Fatal(err)
+	}
+	want := `sequins.conf:1: source: "/srv/sequins/backend" is within the local store, "/srv/sequins"`
+	if len(warnings) != 1 || !strings.Contains(warnings[0].Error(), want) {
+		t.Errorf("warnings %v, want %q", warnings, want)
 	}
 }

@@ -75,6 +75,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.bandwidth("max_download_bandwidth_mb_per_second", c.MaxDownloadBandwidth)
 	k.notNegative("throttle_loads", c.ThrottleLoads)
 	k.notNegative("refresh_period", c.RefreshPeriod)
+	k.notNegative("settle", c.Settle)
 	k.notNegative("version_remove_timeout", c.VersionRemoveTimeout)
 	k.positive("db_remove_timeout", c.DBRemoveTimeout)
 	k.notNegative("scrub_period", c.ScrubPeriod)
@@ -105,6 +106,10 @@ func (c *Config) check() (problems, warnings []finding) {
 
 func (k *checker) problem(key, format string, args ...any) {
 	k.problems = append(k.problems, finding{key, fmt.Sprintf(format, args...)})
+}
+
+func (k *checker) warn(key, format string, args ...any) {
+	k.warnings = append(k.warnings, finding{key, fmt.Sprintf(format, args...)})
 }
 
 func (k *checker) atLeast(key string, v, least int64) {
@@ -209,8 +214,11 @@ func (c *Config) localSource() (string, bool) {
 	return u.Path, true
 }
 
-// store checks the local store. Neither it nor the source may lie in the other: the node deletes in one
-// what it lists in the other.
+// storeData is the part of the local store that the node owns, and deletes in.
+const storeData = "data"
+
+// store checks the local store. It may not lie within the source, which would list it, nor may the source
+// lie in what the node deletes in. A source elsewhere in the local store, as older files have it, is safe.
 func (k *checker) store(c *Config) {
 	const key = "local_store"
 	if !filepath.IsAbs(c.LocalStore) {
@@ -223,8 +231,10 @@ func (k *checker) store(c *Config) {
 	}
 	if within(source, c.LocalStore) {
 		k.problem(key, "%q is within the source, %q", c.LocalStore, source)
+	} else if data := filepath.Join(c.LocalStore, storeData); within(data, source) {
+		k.problem("source", "%q is within the local store's %q, in which everything else is deleted", source, data)
 	} else if within(c.LocalStore, source) {
-		k.problem("source", "%q is within the local store, %q", source, c.LocalStore)
+		k.warn("source", "%q is within the local store, %q; a directory of its own is safer", source, c.LocalStore)
 	}
 }
 

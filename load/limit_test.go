@@ -64,7 +64,7 @@ func TestBandwidth(t *testing.T) {
 	w := newWorld(t)
 	w.write(bulk(10_000, 1000), sequencefile.WriterOptions{})
 	var size int64
-	for _, f := range check(w.src.Files(t.Context(), "db", "1"))(t) {
+	for _, f := range check(w.src.Contents(t.Context(), "db", "1"))(t).Files {
 		size += f.Size
 	}
 	for _, bytesPerSecond := range []float64{50_000, 1e6, 1e7} {

@@ -90,18 +90,14 @@ func (l *Loader) Plan(ctx context.Context, db, version string) (*Plan, error) {
 // list returns the data files of a version, and their format as far as their names tell it. A plan is made
 // from it, and what is loaded by the plan is published only if it has stayed the same: see publisher.
 func (l *Loader) list(ctx context.Context, db, version string) (format string, data []source.File, err error) {
-	files, err := l.src.Files(ctx, db, version)
+	listing, err := source.List(ctx, l.src, db, version, l.opts.RequireSuccess)
 	if err != nil {
 		return "", nil, err
 	}
-	complete, reason, err := source.CheckComplete(ctx, l.src, db, version, files, l.opts.RequireSuccess)
-	if err != nil {
-		return "", nil, err
+	if listing.Incomplete != "" {
+		return "", nil, fmt.Errorf("%w: %s", ErrIncomplete, listing.Incomplete)
 	}
-	if !complete {
-		return "", nil, fmt.Errorf("%w: %s", ErrIncomplete, reason)
-	}
-	return classify(files)
+	return classify(listing.Files)
 }
 
 func (l *Loader) plan(ctx context.Context, db, version string) (_ *Plan, err error) {

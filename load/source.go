@@ -33,9 +33,9 @@ func ofSource(err error) error {
 // A marked source is one whose errors have their class.
 type marked struct{ source.Source }
 
-func (m marked) Files(ctx context.Context, db, version string) ([]source.File, error) {
-	files, err := m.Source.Files(ctx, db, version)
-	return files, ofSource(err)
+func (m marked) Contents(ctx context.Context, db, version string) (source.Contents, error) {
+	c, err := m.Source.Contents(ctx, db, version)
+	return c, ofSource(err)
 }
 
 func (m marked) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {

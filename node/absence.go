@@ -85,7 +85,7 @@ func (n *Node) databases(ctx context.Context, timeout time.Duration, served []st
 		n.sourceFailed(ctx, "", err)
 		return nil, err
 	}
-	n.sourceRead(ctx, "")
+	n.sourceRead(ctx, "", nil)
 	return names, nil
 }
 

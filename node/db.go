@@ -31,9 +31,11 @@ type db struct {
 	live  map[string]*live    // of each version in set
 	loads map[string]*loading // that have not ended
 
-	listing    bool   // the versions are being listed
-	again      bool   // and have to be once more
-	unfinished string // the newest version that does not exist yet, and why
+	listing    bool    // the versions are being listed
+	again      bool    // and have to be once more
+	unfinished string  // the newest version that does not exist yet, and why
+	last       listing // that did not fail
+	relooking  bool    // the versions will be listed again soon
 
 	// leaving: it is not in the source any more. It belongs to the follower.
 	leaving bool
@@ -111,8 +113,9 @@ func (d *db) begin(listed bool) {
 	}
 	start := version.Start{Local: local, Served: served}
 	if listed {
-		l := d.list(startTimeout, "", known(local))
-		start.Listed, start.Read, d.unfinished = l.versions, l.err == nil, l.unfinished
+		l := d.list(startTimeout, question{known: known(local), settled: known(local)})
+		start.Listed, start.Read = l.versions, l.err == nil
+		d.take(l)
 	}
 	d.handle(start)
 }
@@ -124,7 +127,7 @@ func (d *db) next() {
 	case m := <-d.messages:
 		m.tell(d)
 	case <-d.refresh:
-		d.startListing()
+		d.startListing(false)
 	case <-d.gone:
 		d.handle(version.Gone{})
 	case <-d.survey:

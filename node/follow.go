@@ -195,6 +195,7 @@ func (f *follower) forget(d *db) {
 	delete(f.absent, d.name)
 	f.o.Metrics.Load.Forget(d.name)
 	f.health.forget(d.name)
+	f.success.Delete(d.name)
 	if err := f.o.Store.ForgetServed(d.name); err != nil {
 		d.log.Error("what is left of a database cannot be removed", "error", err)
 	}
@@ -227,8 +228,9 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 	n.log.Error("the source cannot be listed; serving goes on", attrs...)
 }
 
-// sourceRead takes note that it could, and reports what is left out.
-func (n *Node) sourceRead(ctx context.Context, db string) {
+// sourceRead takes note that it could, and reports what is left out: also says
+// so of versions.
+func (n *Node) sourceRead(ctx context.Context, db string, also []string) {
 	if since := n.health.ok(db); !since.IsZero() {
 		n.log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
 	}
@@ -236,7 +238,7 @@ func (n *Node) sourceRead(ctx context.Context, db string) {
 	if err != nil {
 		return // it was listed a moment ago, and will be again
 	}
-	for _, warning := range n.health.leftOut(db, names) {
+	for _, warning := range n.health.leftOut(db, names, also) {
 		n.log.Warn(warning)
 	}
 }

@@ -204,10 +204,10 @@ func TestExisting(t *testing.T) {
 			must(t, err)
 			d := newDB(t.Context(), n, "fruit")
 			defer d.cancel()
-			found, why, err := d.existing(t.Context(), test.current, known(test.exist))
-			must(t, err)
-			if diff := cmp.Diff(test.want, found); diff != "" || why != test.why {
-				t.Errorf("unfinished %q, want %q; found:\n%s", why, test.why, diff)
+			l := d.existing(t.Context(), question{current: test.current, known: known(test.exist)})
+			must(t, l.err)
+			if diff := cmp.Diff(test.want, l.versions); diff != "" || l.unfinished != test.why {
+				t.Errorf("unfinished %q, want %q; found:\n%s", l.unfinished, test.why, diff)
 			}
 		})
 	}
@@ -219,24 +219,41 @@ type selective struct {
 	files map[string]error
 }
 
-func (s *selective) Files(ctx context.Context, db, version string) ([]source.File, error) {
+func (s *selective) Contents(ctx context.Context, db, version string) (source.Contents, error) {
 	if err := s.files[version]; err != nil {
-		return nil, &fs.PathError{Op: "list", Path: version, Err: err}
+		return source.Contents{}, &fs.PathError{Op: "list", Path: version, Err: err}
 	}
-	return s.testSource.Files(ctx, db, version)
+	return s.testSource.Contents(ctx, db, version)
 }
 
-// TestListingFailsAsAWhole: if it is not known whether the newest version
-// exists, nothing is known.
+// A dying source goes away when a version is looked at.
+type dying struct{ *testSource }
+
+func (s dying) Contents(context.Context, string, string) (source.Contents, error) {
+	s.down.Store(true)
+	return source.Contents{}, errDown
+}
+
+// TestListingFailsAsAWhole: if the source is away, nothing is known. A version
+// that cannot be looked at although the source can exists: loading it will
+// report what is wrong.
 func TestListingFailsAsAWhole(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "fig")
-	n, err := New(Options{Source: &selective{f.source, map[string]error{"1": errDown}}, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{}})
-	must(t, err)
-	d := newDB(t.Context(), n, "fruit")
-	defer d.cancel()
-	if _, _, err := d.existing(t.Context(), "", nil); !errors.Is(err, errDown) {
-		t.Errorf("existing: %v", err)
+	for name, test := range map[string]struct {
+		src  source.Source
+		want error
+	}{
+		"the version": {&selective{f.source, map[string]error{"1": errDown}}, nil},
+		"the source":  {dying{f.source}, errDown},
+	} {
+		n, err := New(Options{Source: test.src, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{}})
+		must(t, err)
+		d := newDB(t.Context(), n, "fruit")
+		defer d.cancel()
+		if l := d.existing(t.Context(), question{}); !errors.Is(l.err, test.want) || (len(l.versions) == 1) != (test.want == nil) {
+			t.Errorf("%s cannot be read: %q, %v", name, l.versions, l.err)
+		}
 	}
 }
 

@@ -93,9 +93,9 @@ func (h *health) setAbsent(db, warning string) {
 	h.absent[db] = warning
 }
 
-// leftOut takes note of names in the source that cannot be served, and returns
-// a sentence for each that is new.
-func (h *health) leftOut(db string, names []string) (fresh []string) {
+// leftOut takes note of names in the source that cannot be served, and of other
+// sentences about what is left out, and returns a sentence for each that is new.
+func (h *health) leftOut(db string, names, also []string) (fresh []string) {
 	if len(names) > maxWarnings {
 		names = names[:maxWarnings]
 	}
@@ -107,6 +107,7 @@ func (h *health) leftOut(db string, names []string) (fresh []string) {
 	for _, name := range names {
 		all = append(all, fmt.Sprintf("%q in the source is left out: this %s", name, what))
 	}
+	all = append(all, also...)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range all {

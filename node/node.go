@@ -40,6 +40,7 @@ type Node struct {
 
 	catalog atomic.Pointer[map[string]*db] // what is served; never changed, only replaced
 	health  health
+	success sync.Map // the name of each db with a version that has _SUCCESS
 	started time.Time
 
 	slots     chan struct{}  // one for each load that runs
@@ -210,6 +211,9 @@ func (n *Node) apply(r Reloadable) {
 	if r.Load == nil {
 		r.Load = func(string) load.Options { return load.Options{} }
 	}
+	if r.AutoSuccess == nil {
+		r.AutoSuccess = func(string) bool { return false }
+	}
 	n.reloadable.Store(&r)
 	n.server.SetContentType(r.ContentType)
 	n.server.SetRequestLogSample(r.RequestLogSample)
@@ -219,8 +223,19 @@ func (n *Node) apply(r Reloadable) {
 
 // startProcess starts the process of a load that begins now.
 func (n *Node) startProcess(ctx context.Context, db, version string) (*loadproc.Process, error) {
+	limit := n.reloadable.Load().LoadMemoryLimit
+	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: version, Options: n.loadOptions(db), MemoryLimit: limit})
+}
+
+// loadOptions returns the options for a load that begins now.
+func (n *Node) loadOptions(db string) load.Options {
 	r := n.reloadable.Load()
-	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: version, Options: r.Load(db), MemoryLimit: r.LoadMemoryLimit})
+	o := r.Load(db)
+	if r.AutoSuccess(db) {
+		_, marked := n.success.Load(db)
+		o.RequireSuccess = o.RequireSuccess || marked
+	}
+	return o
 }
 
 // wake sends to a channel that has room for one, if it is empty.

@@ -83,6 +83,12 @@ type Reloadable struct {
 	// RefreshPeriod is the time between two looks at the source; 0 leaves it
 	// to Refresh.
 	RefreshPeriod time.Duration
+	// Settle is the time between the two looks that a version without a marker
+	// must pass unchanged before it is taken; 0 takes it at the first look.
+	Settle time.Duration
+	// AutoSuccess reports whether a database's versions need a _SUCCESS file if
+	// one of them has it, where Load does not require it anyway. nil: none do.
+	AutoSuccess func(db string) bool
 	// VersionRemoveTimeout is how long a version that has been replaced stays
 	// after the last request for it, where there are other nodes.
 	VersionRemoveTimeout time.Duration

@@ -25,8 +25,20 @@ func (d *db) retryLater(before version.State) {
 		old, _ := before.Entry(v.Name)
 		if v.Failed && !old.Failed && v.Exit == version.Staying {
 			d.planRetry(v)
+			d.lookFurther()
 		}
 	}
+}
+
+// lookFurther has more versions listed if all have failed that were and are newer
+// than the current one: one of the others may be good.
+func (d *db) lookFurther() {
+	for _, name := range d.state.Listed {
+		if v, _ := d.state.Entry(name); name > d.state.Current && v.Reason == "" {
+			return
+		}
+	}
+	d.startListing(true)
 }
 
 func (d *db) planRetry(v version.Entry) {

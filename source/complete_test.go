@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,16 +22,25 @@ func (m memory) Databases(context.Context) ([]string, error)        { return []s
 func (m memory) Versions(context.Context, string) ([]string, error) { return []string{"1"}, nil }
 func (m memory) Path(db, version string) string                     { return "/" + db + "/" + version }
 
-func (m memory) Files(context.Context, string, string) ([]source.File, error) {
-	var files []source.File
+func (m memory) Contents(context.Context, string, string) (c source.Contents, err error) {
+	dirs := map[string]bool{}
 	for name, data := range m {
 		base, inMapFile := strings.CutSuffix(name, "/data")
-		if !source.Hidden(name) && (inMapFile || !strings.Contains(base, "/")) {
-			files = append(files, source.File{Name: name, Size: int64(len(data))})
+		dir, _, nested := strings.Cut(name, "/")
+		switch {
+		case source.Hidden(dir) && !nested:
+			c.Hidden = append(c.Hidden, source.Marker{Name: name})
+		case source.Hidden(dir):
+			c.Hidden = append(c.Hidden, source.Marker{Name: dir, Dir: true})
+		case inMapFile || !strings.Contains(base, "/"):
+			c.Files = append(c.Files, source.File{Name: name, Size: int64(len(data))})
+		case m[dir+"/data"] == "":
+			dirs[dir] = true
 		}
 	}
-	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
-	return files, nil
+	c.Dirs = slices.Collect(maps.Keys(dirs))
+	c.Sort()
+	return c, nil
 }
 
 var errBroken = errors.New("broken disk")
@@ -62,7 +72,7 @@ func manifest(t *testing.T, name string) string {
 	return string(b)
 }
 
-func TestCheckComplete(t *testing.T) {
+func TestList(t *testing.T) {
 	// Both as Hadoop 3.4.2 writes them.
 	files, mapFiles := manifest(t, "manifest-files.json"), manifest(t, "manifest-mapfiles.json")
 	marker := func(success string) memory { return memory{"_SUCCESS": success} }
@@ -103,25 +113,23 @@ func TestCheckComplete(t *testing.T) {
 		{"keys, as of S3A", marker(`{"filenames": ["/team/db/1/part-0", "team/db/1/a%20b"]}`).with("part-0", "a%20b"), true, ""},
 		{"files of other directories", marker(`{"filenames": ["/out/db/1/part-0", "/elsewhere/part-1"]}`).with("part-0"), true, ""},
 		{"a name that leads outside", marker(`{"filenames": ["/out/db/1/../2/part-0"]}`).with("part-0"), true, ""},
-		{"names of nothing", marker(`{"filenames": ["", "/", ".."]}`), true, "not there"},
-		{"a nested file", marker(`{"filenames": ["s3a://b/db/1/x/y/part-0"]}`).with("x/y/part-0"), true, ""},
+		{"names of nothing", marker(`{"filenames": ["", "/", ".."]}`).with("part-0"), true, "not there"},
 		{"a nested file, missing", marker(`{"filenames": ["s3a://b/db/1/x/y/part-0"]}`).with("part-0"), true, "x/y/part-0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			files, _ := tt.src.Files(t.Context(), "db", "1")
-			complete, reason, err := source.CheckComplete(t.Context(), tt.src, "db", "1", files, tt.require)
+			l, err := source.List(t.Context(), tt.src, "db", "1", tt.require)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if complete != (tt.want == "") || !strings.Contains(reason, tt.want) || complete && reason != "" {
-				t.Errorf("complete %v because %q, want %q", complete, reason, tt.want)
+			if (l.Incomplete == "") != (tt.want == "") || !strings.Contains(l.Incomplete, tt.want) {
+				t.Errorf("incomplete because %q, want %q", l.Incomplete, tt.want)
 			}
 		})
 	}
 }
 
-func TestCheckCompleteErrors(t *testing.T) {
+func TestListErrors(t *testing.T) {
 	tests := []struct {
 		name string
 		src  memory
@@ -129,10 +137,10 @@ func TestCheckCompleteErrors(t *testing.T) {
 	}{
 		{"unreadable marker", memory{"_SUCCESS": "broken"}, "broken disk"},
 		{"unreadable file", memory{"_SUCCESS": `{"filenames": ["/db/1/_index"]}`, "_index": "broken"}, "broken disk"},
-		{"huge marker", memory{"_SUCCESS": strings.Repeat(" ", 17<<20)}, "larger than"},
+		{"huge marker", memory{"_SUCCESS": strings.Repeat(" ", 17<<20)}, "markers of more than"},
 	}
 	for _, tt := range tests {
-		_, _, err := source.CheckComplete(t.Context(), tt.src, "db", "1", nil, false)
+		_, err := source.List(t.Context(), tt.src, "db", "1", false)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
@@ -146,17 +154,16 @@ func TestInvalidOfASourceThatDoesNotKnow(t *testing.T) {
 	}
 }
 
-// FuzzCheckComplete: whatever stands in a marker, the answer is a clean one,
+// FuzzSuccess: whatever stands in a marker, the answer is a clean one,
 // and no name outside the version is asked for.
-func FuzzCheckComplete(f *testing.F) {
+func FuzzSuccess(f *testing.F) {
 	f.Add(`{"filenames": ["hdfs://nn/db/1/../../x", "%2e%2e/y", "/db/1//", "file:/a%"]}`)
 	f.Add(`{"success": false`)
 	f.Add(`{"filenames": [null, "\u0000"]}`)
 	f.Fuzz(func(t *testing.T, marker string) {
 		src := guarded{memory{"_SUCCESS": marker}, t}
-		complete, reason, err := source.CheckComplete(t.Context(), src, "db", "1", nil, true)
-		if complete != (reason == "" && err == nil) {
-			t.Errorf("complete %v, reason %q, error %v", complete, reason, err)
+		if l, err := source.List(t.Context(), src, "db", "1", true); err != nil && l.Incomplete != "" {
+			t.Errorf("incomplete because %q, and %v", l.Incomplete, err)
 		}
 	})
 }

@@ -3,9 +3,9 @@
 // subpackages are the kinds of place: a local directory, HDFS, S3.
 //
 // A version comes through here in three steps. The node lists databases and
-// versions; of a version that it wants it asks for the files, and whether the
-// job that writes them is done (CheckComplete); load then opens the files it
-// needs and reads each from its start to its end.
+// versions; of a version that it wants it asks for the data files, and whether
+// the job that writes them is done (List); load then opens the files it needs
+// and reads each from its start to its end.
 //
 // Names are the contract between the place and the rest of the system.
 // Databases and versions have names that fit in a URL and a file system
@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,44 @@ type File struct {
 	// ID tells the file from one that has taken its place, where the source has
 	// something that does: HDFS's id of it, S3's ETag. It means nothing else.
 	ID string
+}
+
+// Contents is what is in the directory of a version. The lists are in ascending
+// order of the names, byte by byte.
+type Contents struct {
+	// Files are the files whose names are not hidden, and of each directory that
+	// is a MapFile its data.
+	Files []File
+	// Hidden are the files and directories whose names are hidden.
+	Hidden []Marker
+	// Dirs are the names of the other directories that are not MapFiles. Where a
+	// source has no directories, they have files somewhere in them.
+	Dirs []string
+	// Iceberg reports whether there is a directory metadata with files that
+	// IsIceberg recognizes.
+	Iceberg bool
+}
+
+// A Marker is a file or a directory whose name is hidden; see Hidden.
+type Marker struct {
+	Name string
+	Dir  bool
+}
+
+// Sort brings the lists into their order.
+func (c *Contents) Sort() {
+	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Hidden, func(a, b Marker) int { return strings.Compare(a.Name, b.Name) })
+	slices.Sort(c.Dirs)
+}
+
+// MetadataDir is the directory in which Iceberg keeps the metadata of a table.
+const MetadataDir = "metadata"
+
+// IsIceberg reports whether a file of this name in a directory metadata makes
+// the directory above a table of Iceberg.
+func IsIceberg(name string) bool {
+	return name == "version-hint.text" || strings.HasSuffix(name, ".metadata.json") || strings.HasSuffix(name, ".metadata.json.gz")
 }
 
 // ErrChanged is the class of errors about a file that is not the one that was
@@ -78,13 +117,14 @@ type Source interface {
 	// in ascending order, byte by byte.
 	Versions(ctx context.Context, db string) ([]string, error)
 
-	// Files returns the data files of a version in ascending order of their
-	// names, byte by byte. Hidden names are left out, symbolic links are
-	// followed, and of a directory only a MapFile's data counts. A version
-	// that exists and is empty has no files, and that is no error.
-	Files(ctx context.Context, db, version string) ([]File, error)
+	// Contents returns what is in the directory of a version. Symbolic links are
+	// followed. Something that is neither a file nor a directory is an error,
+	// unless its name is hidden. A version that exists and is empty has no
+	// contents, and that is no error. Which of the files are data is decided by
+	// List.
+	Contents(ctx context.Context, db, version string) (Contents, error)
 
-	// Open opens a file for reading. Of one that Files returned, what is read is
+	// Open opens a file for reading. Of one that Contents returned, what is read is
 	// the file that was listed, or an error of the class ErrChanged, however
 	// often it is opened. Any other under the version's directory, such as
 	// _SUCCESS, is given by its name alone. Reads fail soon after ctx is

@@ -67,7 +67,7 @@ func (d *demo) run(ctx context.Context, stderr io.Writer) error {
 func (d *demo) in(ctx context.Context, dir string, log *slog.Logger) error {
 	c := config.Default()
 	c.Source, c.LocalStore, c.Bind = filepath.Join(dir, "source"), filepath.Join(dir, "store"), d.bind
-	c.RequireSuccessFile, c.ContentType = true, "application/json"
+	c.RequireSuccessFile, c.ContentType = config.RequireTrue, "application/json"
 	if err := c.Validate(); err != nil {
 		return err
 	}

@@ -275,6 +275,8 @@ func listen(key, address string, opened *closers) (net.Listener, error) {
 func reloadable(c config.Config) node.Reloadable {
 	return node.Reloadable{
 		RefreshPeriod:        c.RefreshPeriod,
+		Settle:               c.Settle,
+		AutoSuccess:          func(db string) bool { return c.ForDB(db).RequireSuccessFile == config.RequireAuto },
 		VersionRemoveTimeout: c.VersionRemoveTimeout,
 		DBRemoveTimeout:      c.DBRemoveTimeout,
 		Bandwidth:            float64(c.MaxDownloadBandwidth) * (1 << 20),
@@ -299,7 +301,7 @@ func loadOptions(c *config.Config, db string) load.Options {
 		Compression:    compression,
 		BlockSize:      d.BlockSize,
 		Throttle:       c.ThrottleLoads,
-		RequireSuccess: d.RequireSuccessFile,
+		RequireSuccess: d.RequireSuccessFile == config.RequireTrue,
 		AllowEmpty:     d.AllowEmpty,
 		Partitioner:    d.Partitioner,
 		Fields:         load.Fields{Key: d.Key, Value: d.Value},

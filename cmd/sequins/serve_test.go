@@ -247,7 +247,7 @@ func TestConfigurationAgreesWithWhatItIsFor(t *testing.T) {
 		t.Error("the limits of block_size differ from those of blocks")
 	}
 	c := config.Default()
-	c.DB = map[string]config.DB{"x": {Compression: "zstd", BlockSize: 512, RequireSuccessFile: true, Partitioner: "spark", AllowEmpty: true}}
+	c.DB = map[string]config.DB{"x": {Compression: "zstd", BlockSize: 512, RequireSuccessFile: config.RequireTrue, Partitioner: "spark", AllowEmpty: true}}
 	x, other := loadOptions(&c, "x"), loadOptions(&c, "other")
 	if x.Compression != blocks.Zstd || x.BlockSize != 512 || !x.RequireSuccess || !x.AllowEmpty || x.Partitioner != "spark" || x.Memory != 256<<20 {
 		t.Errorf("options of a database of its own: %+v", x)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,9 +23,11 @@ func versionsCommand() *cobra.Command {
 		Use:   "versions [DB...]",
 		Short: "List the databases and versions of a source",
 		Long: `List the versions of databases in a source: how many files and bytes each has,
-when it was last written to, and whether it is complete, which is what sequins
-would say of it: with require_success_file, a version without a _SUCCESS file is
-not, and neither is one that lacks a file which _SUCCESS lists.
+when it was last written to, and whether it is complete, by the rules that
+sequins loads it by: require_success_file, files that _SUCCESS or _committed_
+files list, _temporary and _started_ files of jobs that are not done. Files that
+these leave out are counted apart. A version that cannot be read, or whose layout
+is not supported, is shown with its error.
 
 The source is --source, or source of sequins.conf or /etc/sequins.conf, where
 S3 and HDFS have their settings too. Nothing is loaded, and no server is needed.
@@ -85,7 +88,11 @@ type listed struct {
 	bytes    int64
 	modified time.Time
 	complete string
+	success  bool
 }
+
+// complete is what is said of a complete version.
+const complete = "yes"
 
 // maxLookups is how many versions are looked at at a time: each takes a round trip or two to S3 or HDFS.
 const maxLookups = 8
@@ -112,9 +119,16 @@ func (l *lister) database(ctx context.Context, db string) error {
 	}
 	_ = group.Wait() // the errors are in errs
 	label := db
+	other, err := l.requires(ctx, db, names, found)
+	if err != nil {
+		return err
+	}
 	for i, v := range slices.Backward(found) {
-		if errs[i] != nil {
-			v.complete = "cannot be listed"
+		switch {
+		case errs[i] != nil:
+			v.complete = "broken: " + errs[i].Error()
+		case other != "" && !v.success && strings.HasPrefix(v.complete, complete):
+			v.complete = fmt.Sprintf("no: there is no %s file yet, and version %s has one", source.SuccessFile, other)
 		}
 		l.table.row(label, names[i], number(int64(v.files)), size(v.bytes), day(v.modified), plain(v.complete))
 		label = ""
@@ -126,27 +140,37 @@ func (l *lister) database(ctx context.Context, db string) error {
 	return nil
 }
 
+// requires returns the version because of which others need a _SUCCESS file, with require_success_file = "auto":
+// one that has it. It is "" if none is needed.
+func (l *lister) requires(ctx context.Context, db string, names []string, found []listed) (string, error) {
+	if l.config.ForDB(db).RequireSuccessFile != config.RequireAuto || !slices.ContainsFunc(found, func(v listed) bool { return !v.success }) {
+		return "", nil
+	}
+	return source.FindSuccess(ctx, l.src, db, names)
+}
+
 // look finds out about one version. One that is removed meanwhile is no error.
 func (l *lister) look(ctx context.Context, db, name string) (v listed, err error) {
-	files, err := l.src.Files(ctx, db, name)
+	list, err := source.List(ctx, l.src, db, name, l.config.ForDB(db).RequireSuccessFile == config.RequireTrue)
 	if errors.Is(err, fs.ErrNotExist) {
 		v.complete = "it has just been removed"
 		return v, nil
 	}
-	if err != nil {
-		return v, err
-	}
-	v.files = len(files)
-	for _, f := range files {
+	v.success, v.files = list.Success, len(list.Files)
+	for _, f := range list.Files {
 		v.bytes += f.Size
 		if f.ModTime.After(v.modified) {
 			v.modified = f.ModTime
 		}
 	}
-	complete, reason, err := source.CheckComplete(ctx, l.src, db, name, files, l.config.ForDB(db).RequireSuccessFile)
-	v.complete = "yes"
-	if !complete {
-		v.complete = "no: " + reason
+	v.complete = complete
+	switch {
+	case list.Incomplete != "":
+		v.complete = "no: " + list.Incomplete
+	case len(list.LeftOut) == 1:
+		v.complete += ", without " + list.LeftOut[0]
+	case len(list.LeftOut) > 1:
+		v.complete += fmt.Sprintf(", without %s and %d more", list.LeftOut[0], len(list.LeftOut)-1)
 	}
 	return v, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ words     2        1      8 B   2026-01-31 08:30  no: there is no _SUCCESS file 
 		t.Errorf("exit code %d", r.code)
 	}
 	want = `DATABASE  VERSION  FILES  SIZE  WRITTEN           COMPLETE
-words     2        1      8 B   2026-01-31 08:30  yes
+words     2        1      8 B   2026-01-31 08:30  no: there is no _SUCCESS file yet, and version 1 has one
           1        2      7 B   2026-01-31 08:30  yes
 birds     7        1      1 B   2026-01-31 08:30  no: _SUCCESS lists /birds/7/part-1, which is not there
 `
@@ -65,4 +66,35 @@ birds     7        1      1 B   2026-01-31 08:30  no: _SUCCESS lists /birds/7/pa
 	sequins(t, "versions", "--source", source, "../x").wants(t, exitUsage, "sequins: ")
 	sequins(t, "versions", "--source", filepath.Join(dir, "nowhere")).wants(t, exitFailure, "sequins: ")
 	sequins(t, "versions").wants(t, exitFailure, "sequins: there is no configuration")
+}
+
+// TestVersionsReasons: whatever is the matter with a version is shown beside it.
+func TestVersionsReasons(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	for name, content := range map[string]string{
+		"words/1/part-0": "1", "words/1/_temporary/0/x": "1",
+		"words/2/part-0": "1", "words/2/_started_7": "",
+		"words/3/part-0": "1", "words/3/_committed_7": `{"added": ["part-0"], "removed": []}`, "words/3/part-1": "1",
+		"words/4/part-0": "1", "words/4/_delta_log/0.json": "{}",
+		"words/5/day=1/part-0": "1",
+		"words/6/part-0":       "1", "words/6/_SUCCESS/x": "",
+		"words/7/part-0": "1",
+	} {
+		writeFile(t, filepath.Join(source, name), content)
+	}
+	r := sequins(t, "versions", "--source", source)
+	if r.code != exitFailure {
+		t.Errorf("exit code %d", r.code)
+	}
+	for _, want := range []string{
+		"no: there is a _temporary: a job is writing",
+		"no: there is _started_7 without _committed_7",
+		"yes, without part-1",
+		"broken: ", "table of Delta Lake", "only directories (day=1)", "is a directory",
+	} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("no %q in\n%s", want, r.stdout)
+		}
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
@@ -82,48 +81,71 @@ func (s *Source) directories(ctx context.Context, dir string, want func(name str
 	return names, err
 }
 
-// Files returns a version's files. One that cannot be looked at is an error,
-// not an absence: the number of files is the number of partitions.
-func (s *Source) Files(ctx context.Context, db, version string) (files []source.File, err error) {
+// Contents returns what is in a version's directory. A file that cannot be
+// looked at is an error, not an absence: the number of files is the number of
+// partitions.
+func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
 	dir, err := s.versionDir("list", db, version)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	err = s.call(ctx, "list", dir, func(c *lib.Client) (err error) {
-		files, err = dataFiles(c, dir)
+	err = s.call(ctx, "list", dir, func(client *lib.Client) (err error) {
+		c, err = contents(client, dir)
 		return err
 	})
-	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
-	return files, err
+	c.Sort()
+	return c, err
 }
 
-func dataFiles(c *lib.Client, dir string) ([]source.File, error) {
-	entries, err := c.ReadDir(dir)
+func contents(client *lib.Client, dir string) (c source.Contents, err error) {
+	entries, err := client.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	var files []source.File
 	for _, info := range entries {
-		name := info.Name()
-		if source.Hidden(name) {
-			continue
+		switch {
+		case source.Hidden(info.Name()):
+			c.Hidden = append(c.Hidden, source.Marker{Name: info.Name(), Dir: info.IsDir()})
+		case info.IsDir():
+			err = addDir(client, &c, dir, info.Name())
+		default:
+			err = addFile(&c, info.Name(), info)
 		}
-		if info.IsDir() { // which counts if it is a MapFile
-			name += "/data"
-			info, err = c.Stat(path.Join(dir, name))
-			if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
+		if err != nil {
+			return source.Contents{}, err
 		}
-		if status(info).GetFileType() != isFile {
-			return nil, final{fmt.Errorf("%s: %w", name, errSymlink)}
-		}
-		files = append(files, describe(name, info))
 	}
-	return files, nil
+	return c, nil
+}
+
+// addDir adds a directory, which is data if it is a MapFile. That one of a
+// partitioned table is not is known by its name: there can be many, and each
+// look at one is a call.
+func addDir(client *lib.Client, c *source.Contents, dir, name string) error {
+	if !source.IsPartition(name) {
+		data, err := client.Stat(path.Join(dir, name, "data"))
+		if err == nil && !data.IsDir() {
+			return addFile(c, name+"/data", data)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	c.Dirs = append(c.Dirs, name)
+	if name != source.MetadataDir {
+		return nil
+	}
+	entries, err := client.ReadDir(path.Join(dir, name))
+	c.Iceberg = slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return source.IsIceberg(e.Name()) })
+	return err
+}
+
+func addFile(c *source.Contents, name string, info fs.FileInfo) error {
+	if status(info).GetFileType() != isFile {
+		return final{fmt.Errorf("%s: %w", name, errSymlink)}
+	}
+	c.Files = append(c.Files, describe(name, info))
+	return nil
 }
 
 // isFile is HdfsFileStatusProto_IS_FILE, which the library keeps to itself.

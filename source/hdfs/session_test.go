@@ -220,7 +220,7 @@ func TestListing(t *testing.T) {
 		if diff := cmp.Diff([]string{"a b"}, names); err != nil || diff != "" {
 			t.Errorf("invalid: %v\n%s", err, diff)
 		}
-		_, err = s.Files(t.Context(), "b", "1")
+		_, err = s.Contents(t.Context(), "b", "1")
 		wantError(t, err, errSymlink, "hdfs://a:1/data/b/1: link: a symbolic link")
 	})
 }

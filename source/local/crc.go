@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"sequins/source"
 )
@@ -43,7 +44,7 @@ func openSums(file string) (*sums, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // for pipes, as the file itself
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/time/rate"
 
@@ -122,60 +123,79 @@ func directories(ctx context.Context, dir string) ([]string, error) {
 	return names, nil
 }
 
-// Files returns a version's files. One that cannot be looked at is an error,
-// not an absence: the number of files is the number of partitions.
-func (s *Source) Files(ctx context.Context, db, version string) ([]source.File, error) {
+// Contents returns what is in a version's directory. A file that cannot be
+// looked at is an error, not an absence: the number of files is the number of
+// partitions.
+func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
 	dir, err := s.versionDir(db, version)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	var files []source.File
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return source.Contents{}, err
 		}
 		if source.Hidden(e.Name()) {
+			c.Hidden = append(c.Hidden, source.Marker{Name: e.Name(), Dir: e.IsDir()})
 			continue
 		}
-		f, ok, err := stat(dir, e.Name())
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			files = append(files, f)
+		if err := add(&c, dir, e.Name()); err != nil {
+			return source.Contents{}, err
 		}
 	}
-	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
-	return files, nil
+	c.Sort()
+	return c, nil
 }
 
-// stat looks at one entry of a version's directory. A directory counts if it
-// is a MapFile.
-func stat(dir, name string) (f source.File, ok bool, err error) {
-	path := filepath.Join(dir, name)
-	info, err := os.Stat(path)
+// add looks at one entry of a version's directory. A directory counts as a file
+// if it is a MapFile.
+func add(c *source.Contents, dir, name string) error {
+	info, err := stat(filepath.Join(dir, name))
 	if err != nil {
-		return f, false, err
+		return err
 	}
 	if info.IsDir() {
-		name += "/data"
-		path = filepath.Join(path, "data")
-		info, err = os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
-			return f, false, nil
+		data, err := stat(filepath.Join(dir, name, "data"))
+		if errors.Is(err, fs.ErrNotExist) || err == nil && data.IsDir() {
+			return addDir(c, dir, name)
 		}
 		if err != nil {
-			return f, false, err
+			return err
 		}
+		name, info = name+"/data", data
 	}
 	if !info.Mode().IsRegular() {
-		return f, false, &fs.PathError{Op: "list", Path: path, Err: errors.New("not a regular file")}
+		return &fs.PathError{Op: "list", Path: filepath.Join(dir, name), Err: errors.New("not a regular file")}
 	}
-	return source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()}, true, nil
+	c.Files = append(c.Files, source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()})
+	return nil
+}
+
+// addDir adds a directory that is not a MapFile.
+func addDir(c *source.Contents, dir, name string) error {
+	c.Dirs = append(c.Dirs, name)
+	if name != source.MetadataDir {
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, name))
+	c.Iceberg = slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return source.IsIceberg(e.Name()) })
+	return err
+}
+
+// stat is os.Stat, but a link that leads nowhere is an error of another class
+// than a file that has been removed.
+func stat(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, lerr := os.Lstat(path); lerr == nil {
+			err = &fs.PathError{Op: "list", Path: path, Err: errors.New("a symbolic link that leads nowhere")}
+		}
+	}
+	return info, err
 }
 
 func (s *Source) versionDir(db, version string) (string, error) {
@@ -205,14 +225,15 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 }
 
 func openFile(ctx context.Context, path string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	info, err := os.Stat(path) // before opening: to open a pipe would wait for its writer
+	info, err := os.Stat(path) // before opening, which has an effect on some devices
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
 	}
-	f, err := os.Open(path)
+	// A pipe that has just taken the place of the file must not wait for its writer.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -233,6 +254,9 @@ func position(f *os.File, listed source.File, offset int64) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
 	}
 	if err := listed.Check(source.File{Size: info.Size(), ModTime: info.ModTime()}); err != nil {
 		return &fs.PathError{Op: "open", Path: f.Name(), Err: err}

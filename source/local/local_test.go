@@ -151,7 +151,8 @@ func TestLinkedFiles(t *testing.T) {
 	d.Mkdir(t, "db/1")
 	d.link(t, "../../pool/blob", "db/1/part-00000")
 	d.link(t, "../../pool/map", "db/1/part-00001")
-	files, err := d.Source(t).Files(t.Context(), "db", "1")
+	contents, err := d.Source(t).Contents(t.Context(), "db", "1")
+	files := contents.Files
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%v, %v", files, err)
 	}
@@ -182,8 +183,8 @@ func TestFilesThatCannotBeServed(t *testing.T) {
 			if err := make(d, filepath.Join(string(d), "db/1/part-00001")); err != nil {
 				t.Fatal(err)
 			}
-			files, err := d.Source(t).Files(t.Context(), "db", "1")
-			if err == nil || !strings.Contains(err.Error(), "part-00001") {
+			files, err := d.Source(t).Contents(t.Context(), "db", "1")
+			if err == nil || !strings.Contains(err.Error(), "part-00001") || errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("listed %v, %v", files, err)
 			}
 			for _, name := range []string{"part-00001", "part-00001/data"} {
@@ -191,6 +192,35 @@ func TestFilesThatCannotBeServed(t *testing.T) {
 					f.Close()
 					t.Errorf("opened %s", name)
 				}
+			}
+		})
+	}
+}
+
+// TestBrokenMarkers: whatever _SUCCESS is, looking at it ends in an error.
+func TestBrokenMarkers(t *testing.T) {
+	tests := map[string]struct {
+		make func(path string) error
+		says string
+	}{
+		"a pipe":           {func(path string) error { return syscall.Mkfifo(path, 0o644) }, "not a regular file"},
+		"a link to itself": {func(path string) error { return os.Symlink(path, path) }, "too many levels"},
+		"a device":         {func(path string) error { return os.Symlink("/dev/zero", path) }, "not a regular file"},
+		"wrong checksums": {func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte("{}"), 0o644),
+				os.WriteFile(filepath.Join(filepath.Dir(path), "._SUCCESS.crc"), []byte("crc\x00\x00\x00\x02\x00abcd"), 0o644))
+		}, "checksum"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := dir(t.TempDir())
+			d.Put(t, "db/1/part-00000", nil)
+			if err := test.make(filepath.Join(string(d), "db/1/_SUCCESS")); err != nil {
+				t.Fatal(err)
+			}
+			l, err := source.List(t.Context(), d.Source(t), "db", "1", true)
+			if err == nil || !strings.Contains(err.Error(), "_SUCCESS") || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%+v, %v, want %q", l, err, test.says)
 			}
 		})
 	}

@@ -59,9 +59,9 @@ func TestCutListing(t *testing.T) {
 	src := open(t, options(p.Endpoint(), ""))
 	p.Treat(t, `{"type": "limit_data", "attributes": {"bytes": 20000}}`)
 	time.AfterFunc(700*time.Millisecond, func() { p.Heal(t) })
-	files, err := src.Files(t.Context(), "db", "1")
-	if err != nil || len(files) != len(keys) {
-		t.Errorf("%d files, %v, want %d", len(files), err, len(keys))
+	c, err := src.Contents(t.Context(), "db", "1")
+	if err != nil || len(c.Files) != len(keys) {
+		t.Errorf("%d files, %v, want %d", len(c.Files), err, len(keys))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -142,48 +141,66 @@ func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
 	}), err
 }
 
-// Files returns the files of a version, or of the one that it is a link to.
-func (s *Source) Files(ctx context.Context, db, version string) ([]source.File, error) {
+// Contents returns what is in a version, or in the one that it is a link to.
+func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
 	dir, err := s.versionDir(ctx, db, version)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	l, err := s.list(ctx, dir, false)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	target := dir
 	if _, linked := l.objects[linkName]; linked {
 		if target, l, err = s.follow(ctx, dir); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 	if l.empty {
-		return nil, s.fail(ctx, "list", target+"/", fs.ErrNotExist)
+		return c, s.fail(ctx, "list", target+"/", fs.ErrNotExist)
 	}
 	s.remember(dir, target)
-	if slices.ContainsFunc(l.dirs, func(name string) bool { return !source.Hidden(name) }) {
+	hidden := slices.DeleteFunc(slices.Clone(l.dirs), func(name string) bool { return !source.Hidden(name) })
+	if len(hidden) < len(l.dirs) {
 		if l, err = s.list(ctx, target, true); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
-	return l.files(), nil
+	c = l.contents()
+	for _, name := range hidden {
+		c.Hidden = append(c.Hidden, source.Marker{Name: name, Dir: true})
+	}
+	c.Sort()
+	return c, nil
 }
 
-// files returns those of a listing that are data: objects in the directory
-// itself, and the data of MapFiles.
-func (l *listing) files() []source.File {
-	var files []source.File
-	for _, f := range slices.SortedFunc(maps.Values(l.objects), func(a, b source.File) int {
-		return strings.Compare(a.Name, b.Name)
-	}) {
-		dir, rest, nested := strings.Cut(f.Name, "/")
-		if source.Hidden(dir) || strings.HasSuffix(dir, folderMarker) || nested && rest != "data" {
-			continue
+// contents sorts the objects of a listing. The data of a MapFile is data;
+// what else has a slash in its name is in a directory.
+func (l *listing) contents() (c source.Contents) {
+	mapFiles, dirs := map[string]bool{}, map[string]bool{}
+	for name, f := range l.objects {
+		dir, rest, nested := strings.Cut(name, "/")
+		switch {
+		case source.Hidden(dir) && !nested:
+			c.Hidden = append(c.Hidden, source.Marker{Name: name})
+		case source.Hidden(dir) || strings.HasSuffix(dir, folderMarker):
+		case !nested:
+			c.Files = append(c.Files, f)
+		case rest == "data":
+			c.Files = append(c.Files, f)
+			mapFiles[dir] = true
+		default:
+			dirs[dir] = true
+			c.Iceberg = c.Iceberg || dir == source.MetadataDir && source.IsIceberg(rest)
 		}
-		files = append(files, f)
 	}
-	return files
+	for name := range dirs {
+		if !mapFiles[name] {
+			c.Dirs = append(c.Dirs, name)
+		}
+	}
+	return c
 }
 
 // versionDir returns the key of a version's directory, without a slash at its

@@ -31,7 +31,8 @@ func TestLinks(t *testing.T) {
 		if got := content(t, src, version); got != want {
 			t.Errorf("version %s: %q, want %q", version, got, want)
 		}
-		files, err := src.Files(t.Context(), "db", version)
+		contents, err := src.Contents(t.Context(), "db", version)
+		files := contents.Files
 		if err != nil || len(files) != 1 || files[0].Name != "part-00000" || files[0].Size != int64(len(want)) {
 			t.Errorf("files of %s: %v, %v", version, files, err)
 		}
@@ -40,25 +41,25 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	src := open(t, options(g.Endpoint(), "p"))
-	if files, err := src.Files(t.Context(), "db", "self"); err != nil || len(files) != 0 {
-		t.Errorf("a link to itself: %v, %v", files, err)
+	if c, err := src.Contents(t.Context(), "db", "self"); err != nil || len(c.Files) != 0 {
+		t.Errorf("a link to itself: %v, %v", c.Files, err)
 	}
 	for version, want := range map[string]string{
 		"chain": "which is such a link itself", "nowhere": "p/db/9/", "out": "not the name", "none": "not the name", "long": "not the name",
 	} {
-		if files, err := src.Files(t.Context(), "db", version); err == nil || !strings.Contains(err.Error(), want) {
+		if files, err := src.Contents(t.Context(), "db", version); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v; want %q", version, files, err, want)
 		}
 	}
 	// What was listed is what is opened, until it is listed again.
-	if _, err := src.Files(t.Context(), "db", "2"); err != nil {
+	if _, err := src.Contents(t.Context(), "db", "2"); err != nil {
 		t.Fatal(err)
 	}
 	g.Put(t, "p/db/2/_SYMLINK", []byte("_hidden"))
 	if got := content(t, src, "2"); got != "one" {
 		t.Errorf("a link that was changed since: %q", got)
 	}
-	if _, err := src.Files(t.Context(), "db", "2"); err != nil {
+	if _, err := src.Contents(t.Context(), "db", "2"); err != nil {
 		t.Fatal(err)
 	}
 	if got := content(t, src, "2"); got != "hidden" {
@@ -98,12 +99,12 @@ func TestMany(t *testing.T) {
 	if err != nil || !slices.Equal(got, versions) {
 		t.Errorf("%d versions, %v, want %d", len(got), err, len(versions))
 	}
-	listed, err := src.Files(t.Context(), "maps", "1")
+	listed, err := src.Contents(t.Context(), "maps", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got = nil
-	for _, f := range listed {
+	for _, f := range listed.Files {
 		got = append(got, f.Name)
 	}
 	if !slices.Equal(got, files) {

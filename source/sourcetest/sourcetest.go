@@ -62,6 +62,8 @@ func Run(t *testing.T, newPlace func(t *testing.T) Place) {
 		{"CancelWhileReading", testCancelWhileReading},
 		{"Concurrent", testConcurrent},
 		{"Complete", testComplete},
+		{"Layouts", testLayouts},
+		{"OddMarkers", testOddMarkers},
 		{"Path", testPath},
 	}
 	for _, tt := range tests {
@@ -74,6 +76,12 @@ func equal[T any](t *testing.T, what string, got, want T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
+}
+
+// files returns the data files of a version, which has no markers that say more.
+func files(t *testing.T, src source.Source, db, version string) []source.File {
+	t.Helper()
+	return must(src.Contents(t.Context(), db, version))(t).Files
 }
 
 func must[T any](v T, err error) func(*testing.T) T {
@@ -126,9 +134,11 @@ func testFiles(t *testing.T, p Place) {
 	}
 	p.Put(t, "db/1/nested/part-00000", []byte("x"))
 	p.Put(t, "db/10/part-00000", []byte("x")) // a sibling with the same beginning
-	files := must(p.Source(t).Files(t.Context(), "db", "1"))(t)
+	contents := must(p.Source(t).Contents(t.Context(), "db", "1"))(t)
+	equal(t, "hidden", contents.Hidden, []source.Marker{{Name: ".part-00010.crc"}, {Name: ".x"}, {Name: "_SUCCESS"}, {Name: "_logs", Dir: true}, {Name: "_temporary", Dir: true}})
+	equal(t, "directories", contents.Dirs, []string{"nested"})
 	var names []string
-	for _, f := range files {
+	for _, f := range contents.Files {
 		names = append(names, f.Name)
 		if f.Size != int64(sizes[f.Name]) {
 			t.Errorf("%s has %d bytes, want %d", f.Name, f.Size, sizes[f.Name])
@@ -150,7 +160,7 @@ func testMapFiles(t *testing.T, p Place) {
 	p.Put(t, "db/1/deep/part-r-00000/data", []byte("too deep"))
 	src := p.Source(t)
 	var names []string
-	for _, f := range must(src.Files(t.Context(), "db", "1"))(t) {
+	for _, f := range files(t, src, "db", "1") {
 		names = append(names, f.Name)
 	}
 	equal(t, "files", names, []string{"part-r-00000-x", "part-r-00000/data", "part-r-00001/data"})
@@ -160,10 +170,10 @@ func testMapFiles(t *testing.T, p Place) {
 func testNoFiles(t *testing.T, p Place) {
 	p.Put(t, "db/1/_SUCCESS", nil)
 	src, ctx := p.Source(t), t.Context()
-	equal(t, "files", must(src.Files(ctx, "db", "1"))(t), nil)
+	equal(t, "files", files(t, src, "db", "1"), nil)
 	if p.Mkdir(t, "db/2") {
 		equal(t, "versions", must(src.Versions(ctx, "db"))(t), []string{"1", "2"})
-		equal(t, "files", must(src.Files(ctx, "db", "2"))(t), nil)
+		equal(t, "files", files(t, src, "db", "2"), nil)
 	}
 	if p.Mkdir(t, "empty") {
 		equal(t, "databases", must(src.Databases(ctx))(t), []string{"db", "empty"})
@@ -180,7 +190,7 @@ func testManyFiles(t *testing.T, p Place) {
 		p.Put(t, "db/1/"+name, nil)
 	}
 	var got []string
-	for _, f := range must(p.Source(t).Files(t.Context(), "db", "1"))(t) {
+	for _, f := range files(t, p.Source(t), "db", "1") {
 		got = append(got, f.Name)
 	}
 	equal(t, "files", got, want)
@@ -192,9 +202,9 @@ func testNotThere(t *testing.T, p Place) {
 	for what, call := range map[string]func() error{
 		"versions of no db":        func() error { _, err := src.Versions(ctx, "nodb"); return err },
 		"versions of a bad name":   func() error { _, err := src.Versions(ctx, "../db"); return err },
-		"files of no db":           func() error { _, err := src.Files(ctx, "nodb", "1"); return err },
-		"files of no version":      func() error { _, err := src.Files(ctx, "db", "2"); return err },
-		"files of a bad version":   func() error { _, err := src.Files(ctx, "db", ".."); return err },
+		"files of no db":           func() error { _, err := src.Contents(ctx, "nodb", "1"); return err },
+		"files of no version":      func() error { _, err := src.Contents(ctx, "db", "2"); return err },
+		"files of a bad version":   func() error { _, err := src.Contents(ctx, "db", ".."); return err },
 		"a file that is not there": func() error { return open(ctx, src, "db", "1", "part-00001") },
 		"a file of no version":     func() error { return open(ctx, src, "db", "2", "part-00000") },
 		"no _SUCCESS":              func() error { return open(ctx, src, "db", "1", "_SUCCESS") },
@@ -270,7 +280,7 @@ func testOpenListed(t *testing.T, p Place) {
 	const name = "db/1/part-00000"
 	p.Put(t, name, []byte("hello"))
 	src := p.Source(t)
-	file := must(src.Files(t.Context(), "db", "1"))(t)[0]
+	file := files(t, src, "db", "1")[0]
 	from := func(offset int64) (string, error) {
 		f, err := src.Open(t.Context(), "db", "1", file, source.ReadOptions{Offset: offset})
 		if err != nil {
@@ -328,7 +338,7 @@ func testCancel(t *testing.T, p Place) {
 	for what, call := range map[string]func() error{
 		"Databases": func() error { _, err := src.Databases(ctx); return err },
 		"Versions":  func() error { _, err := src.Versions(ctx, "db"); return err },
-		"Files":     func() error { _, err := src.Files(ctx, "db", "1"); return err },
+		"Contents":  func() error { _, err := src.Contents(ctx, "db", "1"); return err },
 		"Open":      func() error { return open(ctx, src, "db", "1", "part-00000") },
 	} {
 		if err := call(); !errors.Is(err, context.Canceled) {
@@ -378,12 +388,14 @@ func testConcurrent(t *testing.T, p Place) {
 func testComplete(t *testing.T, p Place) {
 	p.Put(t, "db/1/part-00000", []byte("x"))
 	src := p.Source(t)
-	check := func(require, want bool, because string) {
+	check := func(require, want bool, because string, left ...string) {
 		t.Helper()
-		files := must(src.Files(t.Context(), "db", "1"))(t)
-		ok, reason, err := source.CheckComplete(t.Context(), src, "db", "1", files, require)
-		if err != nil || ok != want || !strings.Contains(reason, because) {
-			t.Errorf("complete: %v %q %v, want %v because %q", ok, reason, err, want, because)
+		l, err := source.List(t.Context(), src, "db", "1", require)
+		if err != nil || (l.Incomplete == "") != want || !strings.Contains(l.Incomplete, because) {
+			t.Errorf("incomplete: %q %v, want complete %v because %q", l.Incomplete, err, want, because)
+		}
+		if want {
+			equal(t, "left out", l.LeftOut, left)
 		}
 	}
 	check(false, true, "")
@@ -394,6 +406,65 @@ func testComplete(t *testing.T, p Place) {
 	check(true, false, "part-00001")
 	p.Put(t, "db/1/part-00001", []byte("x"))
 	check(true, true, "")
+	p.Put(t, "db/1/part-00002", []byte("x"))
+	check(true, true, "", "part-00002")
+	p.Put(t, "db/1/_started_7", nil)
+	check(true, false, "_started_7")
+	p.Put(t, "db/1/_committed_7", []byte(`{"added": ["part-00000", "part-00001", "part-00003"], "removed": ["part-00002"]}`))
+	check(true, false, "part-00003")
+	p.Put(t, "db/1/_committed_7", []byte(`{"added": ["part-00000", "part-00001"], "removed": ["part-00002"]}`))
+	check(true, true, "", "part-00002")
+	p.Put(t, "db/1/_temporary/0/part-00003", []byte("x"))
+	check(true, false, "_temporary")
+}
+
+// testLayouts: what is not a plain set of files is refused with a reason.
+func testLayouts(t *testing.T, p Place) {
+	for what, version := range map[string]struct {
+		files []string
+		says  string
+	}{
+		"a table of Delta Lake":    {[]string{"part-0.parquet", "_delta_log/00000000000000000000.json"}, "_delta_log makes it a table of Delta Lake"},
+		"a table of Hudi":          {[]string{"part-0.parquet", ".hoodie/hoodie.properties"}, "table of Hudi"},
+		"a table of Iceberg":       {[]string{"data/a.parquet", "metadata/v1.metadata.json"}, "metadata makes it a table of Iceberg"},
+		"Iceberg beside files":     {[]string{"a.parquet", "metadata/version-hint.text"}, "table of Iceberg"},
+		"only directories":         {[]string{"_SUCCESS", "a/x", "b/x", "c/x", "d/x", "e/x"}, "only directories (a, b, c and 2 more)"},
+		"partitions":               {[]string{"day=1/part-0", "day=2/part-0"}, "only directories (day=1, day=2)"},
+		"partitions beside files":  {[]string{"part-0", "day=1/part-0"}, "directories of a partitioned table (day=1)"},
+		"partitions like MapFiles": {[]string{"part-0", "day=1/x"}, "day=1"},
+		"other directories":        {[]string{"part-0", "metadata/notes.txt", "logs/x"}, ""},
+	} {
+		db := strings.ReplaceAll(what, " ", "-")
+		for _, name := range version.files {
+			p.Put(t, db+"/1/"+name, []byte("x"))
+		}
+		src := p.Source(t)
+		l, err := source.List(t.Context(), src, db, "1", false)
+		if version.says == "" {
+			equal(t, what, l.LeftOut, []string{"logs/", "metadata/"})
+			if err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		} else if !errors.Is(err, source.ErrLayout) || !strings.Contains(err.Error(), version.says) || !strings.Contains(err.Error(), src.Path(db, "1")) {
+			t.Errorf("%s: %v, want %q", what, err, version.says)
+		}
+	}
+}
+
+// testOddMarkers: a marker that is a directory is a fault of its version alone.
+func testOddMarkers(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-00000", []byte("x"))
+	p.Put(t, "db/1/_SUCCESS/x", []byte("x"))
+	p.Put(t, "db/2/part-00000", []byte("x"))
+	p.Put(t, "db/2/_SUCCESS", nil)
+	p.Put(t, "db/3/part-00000", []byte("x"))
+	src, ctx := p.Source(t), t.Context()
+	equal(t, "versions", must(src.Versions(ctx, "db"))(t), []string{"1", "2", "3"})
+	if l, err := source.List(ctx, src, "db", "1", false); err == nil || !strings.Contains(err.Error(), "_SUCCESS") || !strings.Contains(err.Error(), "directory") {
+		t.Errorf("_SUCCESS is a directory: %+v, %v", l, err)
+	}
+	equal(t, "with _SUCCESS", must(source.FindSuccess(ctx, src, "db", []string{"1", "2", "3"}))(t), "2")
+	equal(t, "without _SUCCESS", must(source.FindSuccess(ctx, src, "db", []string{"1", "3"}))(t), "")
 }
 
 func testPath(t *testing.T, p Place) {

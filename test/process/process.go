@@ -175,6 +175,12 @@ func Launch(t testing.TB, c Config) *Node {
 		c.Binary = Binary(t)
 	}
 	n.Conf = filepath.Join(t.TempDir(), "sequins.conf")
+	if !strings.Contains(c.Extra, "settle") {
+		c.Extra = "settle = \"50ms\"\n" + c.Extra // which is enough where versions come by one rename
+	}
+	if !strings.Contains(c.Extra, "require_success_file") {
+		c.Extra = "require_success_file = false\n" + c.Extra // versions with bad files have none
+	}
 	text := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = %q\n%s\n[debug]\nbind = %q\npprof = true\n%s\n", c.Source, c.Store, n.Addr, c.Extra, n.Debug, c.Sections)
 	if err := os.WriteFile(n.Conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

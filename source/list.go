@@ -1,0 +1,164 @@
+package source
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ErrLayout is the class of errors about a version whose directory cannot be
+// read as a plain set of data files: a table whose snapshots say which of its
+// files count, or data in subdirectories.
+var ErrLayout = errors.New("this layout is not supported")
+
+// A Listing is what List has found out about a version.
+type Listing struct {
+	// Files are the data files in ascending order of their names. If the version
+	// is not complete, they are all the files that there are.
+	Files []File
+	// LeftOut are the names of files that a commit or a manifest leaves out, and
+	// of directories that are not read, which end in a slash.
+	LeftOut []string
+	// Incomplete is why the version does not exist yet; "" if it does.
+	Incomplete string
+	// Success reports whether there is a _SUCCESS file.
+	Success bool
+	// Committed reports whether there is a _committed_ file of a job.
+	Committed bool
+	// Fingerprint is equal for two listings with the same files: all that are in
+	// the directory, by name, size, time and ID.
+	Fingerprint [sha256.Size]byte
+}
+
+// Marked reports whether the job has marked the version as complete. Without a
+// marker a version may still be written although nothing says so.
+func (l *Listing) Marked() bool { return l.Success || l.Committed }
+
+// List returns the data files of a version and whether the job that writes it
+// is done. These are the rules:
+//
+//   - A table of Delta Lake, Hudi or Iceberg is an error of the class ErrLayout.
+//   - _temporary, or _started_<id> without _committed_<id>, is the sign of a job
+//     that is not done.
+//   - With requireSuccess there must be a _SUCCESS file.
+//   - The files that a _committed_<id> or a _SUCCESS lists must be there, and
+//     those that it leaves out are not data; see commits and manifest for the
+//     exceptions.
+//   - Directories without a file beside them, and those of a partitioned table
+//     (day=2026-01-31), are an error of the class ErrLayout. Others are left out.
+//
+// Errors of src are returned as they are. A marker that cannot be read or
+// understood is an error too.
+func List(ctx context.Context, src Source, db, version string, requireSuccess bool) (Listing, error) {
+	c, err := src.Contents(ctx, db, version)
+	if err != nil {
+		return Listing{}, err
+	}
+	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: fingerprint(c.Files)}
+	if err := c.checkTable(); err != nil {
+		return l, fmt.Errorf("%s: %w", src.Path(db, version), err)
+	}
+	if c.has(temporaryDir) {
+		l.Incomplete = "there is a " + temporaryDir + ": a job is writing the version, or has failed"
+		return l, nil
+	}
+	m := markers{src: src, db: db, version: version, budget: maxMarkers}
+	m.checker = newChecker(&m, c.Files)
+	if err := m.commits(ctx, &c, &l); err != nil || l.Incomplete != "" {
+		return l, err
+	}
+	if !l.Success && requireSuccess {
+		l.Incomplete = "there is no " + SuccessFile + " file yet"
+		return l, nil
+	}
+	if err := m.success(ctx, &c, &l); err != nil || l.Incomplete != "" {
+		return l, err
+	}
+	if err := c.checkDirs(); err != nil {
+		return l, fmt.Errorf("%s: %w", src.Path(db, version), err)
+	}
+	for _, name := range c.Dirs {
+		l.LeftOut = append(l.LeftOut, name+"/")
+	}
+	return l, nil
+}
+
+// temporaryDir is where Hadoop's committers keep the files of tasks that are not
+// done. They remove it before they write _SUCCESS.
+const temporaryDir = "_temporary"
+
+// has reports whether there is a marker of this name.
+func (c *Contents) has(name string) bool {
+	return slices.ContainsFunc(c.Hidden, func(m Marker) bool { return m.Name == name })
+}
+
+// checkTable refuses tables of formats whose metadata say which files count:
+// others have been deleted, or replaced by newer ones.
+func (c *Contents) checkTable() error {
+	const why = "; its data files include deleted and replaced records, and snapshots are not supported: write the current records to a version of plain files"
+	switch {
+	case c.has("_delta_log"):
+		return fmt.Errorf("%w: _delta_log makes it a table of Delta Lake%s", ErrLayout, why)
+	case c.has(".hoodie"):
+		return fmt.Errorf("%w: .hoodie makes it a table of Hudi%s", ErrLayout, why)
+	case c.Iceberg:
+		return fmt.Errorf("%w: the directory %s makes it a table of Iceberg%s", ErrLayout, MetadataDir, why)
+	}
+	return nil
+}
+
+// checkDirs refuses directories that are likely to have data.
+func (c *Contents) checkDirs() error {
+	if len(c.Files) == 0 && len(c.Dirs) > 0 {
+		return fmt.Errorf("%w: there are only directories (%s), and files in directories are not read", ErrLayout, some(c.Dirs))
+	}
+	partitions := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(name) })
+	if len(partitions) > 0 {
+		return fmt.Errorf("%w: beside files there are directories of a partitioned table (%s), and files in directories are not read", ErrLayout, some(partitions))
+	}
+	return nil
+}
+
+// IsPartition reports whether a directory has a name as in partitioned tables:
+// day=2026-01-31.
+func IsPartition(name string) bool { return strings.IndexByte(name, '=') > 0 }
+
+// some names the first few of many.
+func some(names []string) string {
+	const few = 3
+	if len(names) > few+1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+	}
+	return strings.Join(names, ", ")
+}
+
+func fingerprint(files []File) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%q %d %d %q\n", f.Name, f.Size, f.ModTime.UnixNano(), f.ID) //nolint:errcheck // a hash takes everything
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// maxSiblings is how many versions FindSuccess looks at.
+const maxSiblings = 20
+
+// FindSuccess returns the newest of some versions that has a _SUCCESS file, or
+// "" if none has. names are in ascending order; only the last 20 are looked at.
+// Those that cannot be looked at are passed over.
+func FindSuccess(ctx context.Context, src Source, db string, names []string) (version string, err error) {
+	for _, name := range slices.Backward(names[max(0, len(names)-maxSiblings):]) {
+		f, err := src.Open(ctx, db, name, File{Name: SuccessFile}, ReadOptions{})
+		if err == nil {
+			return name, f.Close()
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+	}
+	return "", nil
+}
