@@ -28,7 +28,7 @@ func (f *fixture) unmarked(db, version string, keys ...string) {
 // lister returns a db that lists and does nothing else.
 func (f *fixture) lister(name string, r Reloadable) *db {
 	f.t.Helper()
-	n, err := New(Options{Source: f.source, Store: new(blocks.Store), Listener: deaf{}, Reloadable: r})
+	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{}, Reloadable: r})
 	must(f.t, err)
 	d := newDB(f.t.Context(), n, name)
 	f.t.Cleanup(d.cancel)

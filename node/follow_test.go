@@ -181,11 +181,11 @@ func TestExisting(t *testing.T) {
 		want       []string
 		why        string
 	}{
-		"the newest three":     {nil, "", nil, []string{"4", "6", "7"}, "5: it has just been removed"},
+		"three good ones":      {nil, "", nil, []string{"3", "4", "6", "7"}, "5: it has just been removed"},
 		"newer than current":   {nil, "6", nil, []string{"7"}, ""},
 		"nothing newer":        {nil, "7", nil, nil, ""},
-		"unfinished":           {[]string{"7", "4"}, "", nil, []string{"2", "3", "6"}, "7: there is no _SUCCESS file yet"},
-		"known to exist":       {[]string{"7", "4"}, "", []string{"7", "5"}, []string{"5", "6", "7"}, ""},
+		"unfinished":           {[]string{"7", "4"}, "", nil, []string{"1", "2", "3", "6"}, "7: there is no _SUCCESS file yet"},
+		"known to exist":       {[]string{"7", "4"}, "", []string{"7", "5"}, []string{"3", "5", "6", "7"}, "4: there is no _SUCCESS file yet"},
 		"none":                 {[]string{"1", "2", "3", "4", "6", "7"}, "6", nil, nil, "7: there is no _SUCCESS file yet"},
 		"current is unlisted":  {nil, "65", nil, []string{"7"}, ""},
 		"one that is not read": {[]string{"7"}, "5", nil, []string{"6"}, "7: there is no _SUCCESS file yet"},

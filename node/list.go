@@ -81,7 +81,7 @@ func (d *db) startListing(again bool) {
 // whenever a version without a marker is looked at again.
 func (l listing) tell(d *db) {
 	d.listing = false
-	same := slices.Equal(l.versions, d.last.versions)
+	same := slices.Equal(after(l.versions, d.state.Current), after(d.last.versions, d.state.Current))
 	d.take(l)
 	if l.err == nil && !(l.again && same) {
 		d.handle(version.Listed{Versions: l.versions})
@@ -90,6 +90,15 @@ func (l listing) tell(d *db) {
 		d.again = false
 		d.startListing(false)
 	}
+}
+
+// after returns those of ascending names that are greater than current.
+func after(names []string, current string) []string {
+	i, found := slices.BinarySearch(names, current)
+	if found {
+		i++
+	}
+	return names[i:]
 }
 
 // take keeps what a listing has found out, and has the versions listed again
