@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,6 +89,10 @@ type testSource struct {
 	down flag // nothing can be read
 	bad  flag // the data of versions 2 cannot be read
 	gate flag // data files wait
+	// planned: data files wait that are opened after the first two, which are those that a plan looks at if the
+	// version has two.
+	planned flag
+	opened  atomic.Int64 // data files, by this process
 }
 
 func control(root string) string { return root + ".control" }
@@ -99,7 +104,8 @@ func openTestSource(root string) (*testSource, error) {
 	}
 	dir := control(root)
 	return &testSource{Source: src, dir: dir, down: flag(filepath.Join(dir, "down")),
-		bad: flag(filepath.Join(dir, "bad")), gate: flag(filepath.Join(dir, "gate"))}, nil
+		bad: flag(filepath.Join(dir, "bad")), gate: flag(filepath.Join(dir, "gate")),
+		planned: flag(filepath.Join(dir, "planned"))}, nil
 }
 
 // launcher starts load processes that read from the source.
@@ -163,6 +169,11 @@ func (s *testSource) Open(ctx context.Context, db, version string, file source.F
 			if err := sleep.For(ctx, time.Millisecond); err != nil {
 				return nil, err
 			}
+		}
+	}
+	for file.Name != source.SuccessFile && s.opened.Add(1) > 2 && s.planned.Load() {
+		if err := sleep.For(ctx, time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 	return s.Source.Open(ctx, db, version, file, o)
