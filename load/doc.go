@@ -3,9 +3,9 @@
 // A version passes through here in two calls. Plan looks: which files there
 // are, whether the job is done with them, what format they have, how many
 // partitions that makes, and which function the job cut the files with. Every
-// node comes to the same plan without asking another. Load then does the work
-// for the partitions that its node wants, and publishes each block as soon as
-// it is whole.
+// node comes to the same plan without asking another. LoadInto then does the
+// work for the partitions that its node wants, and publishes blocks as they are
+// finished.
 //
 // A record is read, decoded and given to a sink by one goroutine, without a lock
 // or an allocation:
@@ -36,10 +36,11 @@
 // where lanes meet the later one wins. Hence the same files make the same
 // bytes on every node, whatever its cores and memory.
 //
-// Loading must not be felt by those who are being served meanwhile. All the
-// goroutines of a load are locked to threads of the lowest priority, which end
-// with them; and while there are loads, GOMAXPROCS is raised well above
-// Options.Workers, so that the kernel, which knows of priorities, has a thread
-// that serves to choose (internal/background). Bandwidth and Throttle in
-// Options bound what a load takes further.
+// A finished block gets the name under which it counts only after the source
+// has been listed again and has the files of the plan, with their sizes, times
+// and identities: what was read is then one version and no mixture.
+//
+// A node loads in processes of their own, which package loadproc keeps out of
+// the way of requests. Bandwidth and Throttle in Options bound what a load takes
+// further.
 package load
