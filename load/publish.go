@@ -81,7 +81,7 @@ func (p *publisher) verify(ctx context.Context) error {
 	_, files, err := p.list(ctx, p.plan.DB, p.plan.Version)
 	path := p.src.Path(p.plan.DB, p.plan.Version)
 	if errors.Is(err, ErrIncomplete) {
-		return fmt.Errorf("%s: %w: while it was read: %w", path, source.ErrChanged, err)
+		return fmt.Errorf("%s: %w: while it was read: %v", path, source.ErrChanged, err) //nolint:errorlint // of one class, which is not that of a version that is not there yet
 	}
 	if err != nil {
 		return err
