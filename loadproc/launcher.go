@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"sequins/load"
 	"sequins/metrics"
 )
 
@@ -61,15 +62,19 @@ func (l *Launcher) divide() {
 
 func (l *Launcher) share(processes int) float64 { return l.bandwidth / float64(max(1, processes)) }
 
-// Start starts a process that plans a load. The process is told to end when ctx does. It has to be closed.
+// Start starts a process that plans a load. The process is told to end when ctx does. It has to be closed. An
+// error wraps load.ErrDied, or is that of ctx.
 func (l *Launcher) Start(ctx context.Context, job Job) (*Process, error) {
 	var err error
 	if job.Source, err = json.Marshal(l.Source); err != nil {
-		return nil, fmt.Errorf("starting a load process: %w", err)
+		return nil, fmt.Errorf("the source of a load process: %w", err)
 	}
 	p, err := l.start(ctx, job.DB, job.Version)
+	if ctx.Err() != nil && err != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("starting a load process: %w", err)
+		return nil, fmt.Errorf("%w: it cannot be started: %w", load.ErrDied, err)
 	}
 	l.mu.Lock()
 	p.share = l.share(len(l.running) + 1)

@@ -213,11 +213,14 @@ func TestOutOfMemory(t *testing.T) {
 // A load that is cancelled ends at once, whatever it does, and leaves nothing.
 func TestCancel(t *testing.T) {
 	w := newWorld(t)
+	w.onlyFirst()
 	ctx, cancel := context.WithCancel(t.Context())
-	p := w.start(ctx, slowJob())
+	job := slowJob()
+	job.Options.Partitioner = "auto"
+	p := w.start(ctx, job)
 	_, dir := w.plan(p)
-	err := p.Load(dir, []int{0}, func(n News) {
-		if n.Snapshot.Partitions > 0 {
+	err := p.Load(dir, []int{0}, func(News) {
+		if len(w.left()) > 2 {
 			cancel()
 		}
 	})
@@ -235,6 +238,15 @@ func TestCancel(t *testing.T) {
 	p.Close()
 	if p.cmd.ProcessState == nil {
 		t.Error("nobody has waited for the process")
+	}
+}
+
+// A process that cannot be started is a load that has died.
+func TestCannotBeStarted(t *testing.T) {
+	w := newWorld(t)
+	w.launcher.Program = func(ctx context.Context) *exec.Cmd { return exec.CommandContext(ctx, "/no/such/program") }
+	if _, err := w.launcher.Start(t.Context(), testJob); !errors.Is(err, load.ErrDied) || !strings.Contains(err.Error(), "/no/such/program") {
+		t.Error(err)
 	}
 }
 
@@ -403,9 +415,7 @@ func beNode() {
 func TestNodeIsKilled(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.store.Close())
-	for i := range 3 { // a file alone is partition 0, whose block is begun at once
-		must(t, os.Remove(filepath.Join(w.root, fmt.Sprintf("db/1/part-%05d", i+1))))
-	}
+	w.onlyFirst()
 	cmd := as("node")(t.Context())
 	cmd.Env = append(cmd.Env, role+"_STORE="+w.dir, role+"_SOURCE="+w.root)
 	out, err := cmd.StdoutPipe()

@@ -169,6 +169,14 @@ func writeVersion(t testing.TB, root string, files, records int) {
 	}
 }
 
+// onlyFirst leaves only one file, which is partition 0, whose block is begun at once.
+func (w *world) onlyFirst() {
+	w.t.Helper()
+	for i := range 3 {
+		must(w.t, os.Remove(filepath.Join(w.root, fmt.Sprintf("db/1/part-%05d", i+1))))
+	}
+}
+
 var testJob = Job{DB: "db", Version: "1", Options: load.Options{Partitioner: "string"}, MemoryLimit: 1 << 30}
 
 // slowJob is one that takes hours.

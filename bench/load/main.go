@@ -1,6 +1,9 @@
 // Command load measures how SequenceFiles become blocks: processor time, wall time and the most memory for
 // each record, beside what it takes to copy the same bytes.
 //
+// It is package load that is measured, in the process that calls it: without the low priority, the memory limit
+// and the start of the process that a node's load has, which bench/steady measures as a whole.
+//
 // Every measurement is a process of its own, this program started again to do one thing ([work]), so that
 // the kernel's accounts of it are those of that thing alone. Before each, the input is brought into memory
 // and everything written is flushed, and memory is taken and given back; so that what is measured is the
