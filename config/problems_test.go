@@ -42,6 +42,7 @@ func TestProblems(t *testing.T) {
 		"size, bad unit":      {"source = \"/d\"\n[load]\nmemory = \"5 parsecs\"", `sequins.conf:3: load.memory: "5 parsecs" is not a size`},
 		"size as bool":        {"source = \"/d\"\n[load]\nmemory = true", "sequins.conf:3: load.memory: must be a number of bytes"},
 		"size too large":      {"source = \"/d\"\n[load]\nmemory = \"9000000 TiB\"", "sequins.conf:3: load.memory: \"9000000 TiB\" is more than"},
+		"limit below memory":  {"source = \"/d\"\n[load]\nmemory = \"1GiB\"\nmemory_limit = \"1GiB\"", "sequins.conf:4: load.memory_limit: must be 0 or, with this load.memory"},
 		"size too small":      {"source = \"/d\"\n[load]\nmemory = 1000", "sequins.conf:3: load.memory: must be at least 1048576, not 1000"},
 
 		"negative integer":         {"source = \"/d\"\nmax_parallel_loads = -1", "sequins.conf:2: max_parallel_loads: must be at least 0, not -1"},

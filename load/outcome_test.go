@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"sequins/avro"
 	"sequins/parquet"
 	"sequins/sequencefile"
+	"sequins/shard"
 	"sequins/source"
 	"sequins/sparkey"
 )
@@ -45,5 +47,32 @@ func TestOutcome(t *testing.T) {
 		if got := Outcome(err); got != test.want {
 			t.Errorf("%v: %q, want %q", err, got, test.want)
 		}
+	}
+}
+
+// What errors.Is and errors.As find in an error they find in what another process gets of it.
+func TestFailure(t *testing.T) {
+	if NewFailure(nil) != nil {
+		t.Error("a failure without an error")
+	}
+	for _, class := range classes {
+		err := fmt.Errorf("loading: %w", class.err)
+		line := check(json.Marshal(NewFailure(err)))(t)
+		var f *Failure
+		if jerr := json.Unmarshal(line, &f); jerr != nil {
+			t.Fatal(jerr)
+		}
+		if f.Error() != err.Error() || Outcome(f) != class.name || !errors.Is(f, class.err) || errors.Is(f, errNetwork) {
+			t.Errorf("%v became %v, %s", err, f, Outcome(f))
+		}
+	}
+	line := check(json.Marshal(NewFailure(&PartitionError{File: "f", Key: []byte("\xff\x00"), Want: 1, Got: 2, Partitioner: shard.Spark})))(t)
+	var f *Failure
+	if err := json.Unmarshal(line, &f); err != nil {
+		t.Fatal(err)
+	}
+	var wrong *PartitionError
+	if !errors.As(f, &wrong) || string(wrong.Key) != "\xff\x00" || wrong.Got != 2 || wrong.Partitioner != shard.Spark || Outcome(f) != "partitioner" {
+		t.Errorf("%+v, %s", wrong, Outcome(f))
 	}
 }
