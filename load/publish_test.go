@@ -79,9 +79,9 @@ type counted struct {
 	lists *int
 }
 
-func (c counted) Files(ctx context.Context, db, version string) ([]source.File, error) {
+func (c counted) Contents(ctx context.Context, db, version string) (source.Contents, error) {
 	*c.lists++
-	return c.Source.Files(ctx, db, version)
+	return c.Source.Contents(ctx, db, version)
 }
 
 // Blocks are published while others are made, and the source is listed once a second at most.
