@@ -45,6 +45,8 @@ func TestZooKeeper(t *testing.T) {
 			"directory comes, goes":  testDirectoryComesAndGoes,
 			"damped":                 testDamped,
 			"missed change":          testMissedChange,
+			"data of many":           testDataOfMany,
+			"current":                testCurrent,
 			"stopped":                testStopped,
 			"closed":                 testClosed,
 			"random faults":          testRandomFaults,

@@ -64,6 +64,9 @@ const (
 	// that all follow everything ask no more of the ensemble than a thousand times this.
 	readBudget = 128 << 10
 	readBurst  = 2 << 20
+	// dataRate and dataBurst bound how many znodes a session reads the data of, in a second and at once.
+	dataRate  = 4000
+	dataBurst = 16_000
 )
 
 // A Session is a connection to an ensemble that is kept up for ever, through any number of ZooKeeper's sessions. Its
@@ -78,6 +81,7 @@ type Session struct {
 	close   context.CancelFunc
 	work    sync.WaitGroup // run, reconcile, and one follow for each Children
 	budget  *rate.Limiter  // of bytes in listings
+	reads   *rate.Limiter  // of znodes whose data is read
 	lines   lines
 
 	wake chan struct{} // capacity 1: reconcile has something to do
@@ -116,8 +120,8 @@ func connect(o Options, t tuning) (*Session, error) {
 	}
 	s := &Session{
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
-		budget: rate.NewLimiter(readBudget, readBurst),
-		wake:   make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), missed: true,
+		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
+		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), missed: true,
 		desired: make(map[string]*znode), dirty: make(map[string]*znode),
 		prunes: make(map[string]bool), watched: make(map[string][]*Children),
 	}

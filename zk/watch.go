@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -50,26 +49,32 @@ type Children struct {
 	changes chan struct{}
 	entries atomic.Pointer[[]Entry]
 
-	mu      sync.Mutex
-	relist  bool            // there is no watch on the directory
-	stale   map[string]bool // children whose data is not known, or not watched
-	kick    chan struct{}   // capacity 1: relist or stale is another one
-	ignored map[string]bool // see ignore
+	mu        sync.Mutex
+	relist    bool            // there is no watch on the directory
+	kick      chan struct{}   // capacity 1: relist has been set
+	ignored   map[string]bool // see ignore
+	announced int             // counts the changes that are known of; see Current
+	shown     int             // the value of announced that entries are as new as; -1 before the first listing
 
 	// What follows belongs to the goroutine that follows the directory.
 	members map[string][]byte // the children, as of the last listing
-	size    int               // of that, in bytes
-	pzxid   int64             // of the last change among the children that was seen; 0 if there is no directory
+	unread  map[string]bool   // children whose data has to be read
+	size    int               // of the last listing, in bytes
+	stat    zk.Stat           // of the directory, as of the last listing; zero if there is none
 }
 
 // Watch returns a view of a directory, and of the data of its children if that is asked for. It returns at once. A
 // directory that does not exist is empty until it does.
+//
+// A view costs the servers one watch, with data or without. Data is read once for each child, and for all of them again
+// when a child that was known has been created anew, which is how Publish replaces data. Data that others set in place
+// is not noticed.
 func (s *Session) Watch(dir string, data bool) *Children {
 	c := &Children{
 		s: s, dir: s.absolute(dir), data: data,
 		seen: make(chan struct{}), changes: make(chan struct{}, 1),
-		relist: true, stale: make(map[string]bool), kick: make(chan struct{}, 1),
-		members: make(map[string][]byte), ignored: make(map[string]bool),
+		relist: true, kick: make(chan struct{}, 1), shown: -1,
+		members: make(map[string][]byte), unread: make(map[string]bool), ignored: make(map[string]bool),
 	}
 	c.ctx, c.stop = context.WithCancel(s.closing)
 	c.entries.Store(new([]Entry))
@@ -92,6 +97,13 @@ func (c *Children) Changes() <-chan struct{} { return c.changes }
 // Entries returns what was seen last, by name. The result is not to be changed.
 func (c *Children) Entries() []Entry { return *c.entries.Load() }
 
+// Current reports whether the directory has been listed, and no change of it is known that Entries do not show yet.
+func (c *Children) Current() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown == c.announced
+}
+
 // Stop ends the view. What was seen last stays.
 func (c *Children) Stop() {
 	c.s.mu.Lock()
@@ -110,23 +122,16 @@ func (s *Session) notify(p string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.watched[p] {
-		c.invalidate(true)
-	}
-	for _, c := range s.watched[path.Dir(p)] {
-		if c.data {
-			c.invalidate(false, path.Base(p))
-		}
+		c.invalidate()
 	}
 }
 
-// invalidate notes what has to be read again.
-func (c *Children) invalidate(relist bool, names ...string) {
+// invalidate has the directory listed again.
+func (c *Children) invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.relist = c.relist || relist
-	for _, name := range names {
-		c.stale[name] = true
-	}
+	c.relist = true
+	c.announced++
 	select {
 	case c.kick <- struct{}{}:
 	default:
@@ -143,7 +148,8 @@ func (c *Children) follow() {
 		if conn == nil {
 			return
 		}
-		if err := c.refresh(conn); err != nil {
+		upTo, err := c.refresh(conn)
+		if err != nil {
 			failures++
 			c.complain(err)
 			if sleep.For(c.ctx, backoff(failures)) != nil {
@@ -152,12 +158,13 @@ func (c *Children) follow() {
 			continue
 		}
 		failures = 0
+		again := c.show(upTo)
 		select {
 		case <-c.kick:
 			if sleep.For(c.ctx, damping(c.size)) != nil {
 				return
 			}
-		case <-c.show():
+		case <-again:
 		case <-check.C:
 			c.check(conn)
 		case <-c.ctx.Done():
@@ -175,107 +182,125 @@ func damping(size int) time.Duration {
 	return interval + rand.N(interval)
 }
 
-// refresh reads what is not known any more.
-func (c *Children) refresh(conn *zk.Conn) error {
+// refresh reads what is not known any more. It returns the value of announced that the result is as new as.
+func (c *Children) refresh(conn *zk.Conn) (upTo int, err error) {
 	c.mu.Lock()
-	relist, stale := c.relist, c.stale
-	c.relist, c.stale = false, make(map[string]bool)
+	relist, upTo := c.relist, c.announced
+	c.relist = false
 	c.mu.Unlock()
 	if relist {
-		added, err := c.list(conn)
-		if err != nil {
-			c.invalidate(true, slices.Collect(maps.Keys(stale))...)
-			return err
-		}
-		for _, name := range added {
-			stale[name] = true
+		if err := c.list(conn); err != nil {
+			c.mu.Lock()
+			c.relist = true
+			c.mu.Unlock()
+			return 0, err
 		}
 	}
-	if !c.data {
-		return nil
-	}
-	return c.read(conn, stale)
+	return upTo, c.read(conn)
 }
 
-// list reads the names of the children and returns the new ones. There is a watch on the directory afterwards.
-func (c *Children) list(conn *zk.Conn) (added []string, err error) {
+// list reads the names of the children, and notes those whose data has to be read. There is a watch on the directory
+// afterwards.
+func (c *Children) list(conn *zk.Conn) error {
 	if err := c.s.budget.WaitN(c.ctx, min(c.size, readBurst)); err != nil {
-		return nil, err
+		return err
 	}
-	names, pzxid, err := c.childrenOrNone(conn)
+	names, stat, err := c.childrenOrNone(conn)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	members := make(map[string][]byte, len(names))
-	size := 0
+	size, added := 0, 0
 	for _, name := range names {
 		data, known := c.members[name]
 		if !known {
-			added = append(added, name)
+			added++
+			c.unread[name] = true
 		}
 		members[name] = data
 		size += 4 + len(name)
 	}
+	if stat.Czxid != c.stat.Czxid || created(c.stat, stat) != added {
+		for _, name := range names {
+			c.unread[name] = true
+		}
+	}
 	c.warn(size, len(names))
-	c.members, c.size, c.pzxid = members, size, pzxid
-	return added, nil
+	c.members, c.size, c.stat = members, size, stat
+	return nil
+}
+
+// created returns how many children were created in a directory between two looks at it. The servers count in cversion
+// each child that is created or deleted. Where there are more than new names, a known one was created anew.
+func created(before, now zk.Stat) int {
+	changes, growth := now.Cversion-before.Cversion, now.NumChildren-before.NumChildren
+	return int(changes+growth) / 2
 }
 
 // childrenOrNone lists the directory, or watches for it.
-func (c *Children) childrenOrNone(conn *zk.Conn) (names []string, pzxid int64, err error) {
+func (c *Children) childrenOrNone(conn *zk.Conn) (names []string, stat zk.Stat, err error) {
 	for range maxRaces {
 		names, stat, _, err := conn.ChildrenW(c.dir)
 		if err == nil {
-			return names, stat.Pzxid, nil
+			return names, *stat, nil
 		}
 		if !errors.Is(err, zk.ErrNoNode) {
-			return nil, 0, err
+			return nil, zk.Stat{}, err
 		}
 		exists, _, _, err := conn.ExistsW(c.dir)
 		if err != nil || !exists {
-			return nil, 0, err
+			return nil, zk.Stat{}, err
 		}
 	}
-	return nil, 0, zk.ErrNoNode
+	return nil, zk.Stat{}, zk.ErrNoNode
 }
 
-// read reads the data of children, and watches it. The error is one of the connection; data that cannot be had for
+// read reads the data of children, if it was asked for. The error is one of the connection; data that cannot be had for
 // other reasons is nil.
-func (c *Children) read(conn *zk.Conn, stale map[string]bool) error {
+func (c *Children) read(conn *zk.Conn) error {
+	if !c.data {
+		clear(c.unread)
+		return nil
+	}
 	var group errgroup.Group
 	group.SetLimit(inFlight)
-	var mu sync.Mutex // of members
-	for name := range stale {
-		mu.Lock()
-		_, member := c.members[name]
-		mu.Unlock()
-		if !member {
-			continue
+	var mu sync.Mutex // of members and unread
+	for _, name := range slices.Collect(maps.Keys(c.unread)) {
+		if err := c.s.reads.Wait(c.ctx); err != nil {
+			return errors.Join(err, group.Wait())
 		}
 		group.Go(func() error {
-			data, _, _, err := conn.GetW(c.dir + "/" + name)
+			data, _, err := conn.Get(c.dir + "/" + name)
+			if isConnectionError(err) {
+				return err
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			switch {
-			case errors.Is(err, zk.ErrNoNode): // the listing that says so will come
-				delete(c.members, name)
-			case isConnectionError(err):
-				c.invalidate(false, name)
-				return err
-			default:
-				if err == nil && len(data) > MaxData {
-					err = fmt.Errorf("%d bytes of data", len(data))
-				}
-				if err != nil {
-					c.ignore(name, err)
-					data = nil
-				}
-				c.members[name] = data
-			}
+			c.take(name, data, err)
 			return nil
 		})
 	}
 	return group.Wait()
+}
+
+// take notes the data of a child, or why there is none.
+func (c *Children) take(name string, data []byte, err error) {
+	delete(c.unread, name)
+	if _, member := c.members[name]; !member {
+		return
+	}
+	if errors.Is(err, zk.ErrNoNode) { // the listing without it will come
+		delete(c.members, name)
+		return
+	}
+	if err == nil && len(data) > MaxData {
+		err = fmt.Errorf("%d bytes of data", len(data))
+	}
+	if err != nil {
+		c.ignore(name, err)
+		data = nil
+	}
+	c.members[name] = data
 }
 
 // check finds out whether a change has escaped us: a watch is the library's and the servers' word, and on this one
@@ -292,11 +317,11 @@ func (c *Children) check(conn *zk.Conn) {
 	c.mu.Lock()
 	told := c.relist
 	c.mu.Unlock()
-	if pzxid == c.pzxid || told { // if there is an event, it comes before the answer
+	if pzxid == c.stat.Pzxid || told { // if there is an event, it comes before the answer
 		return
 	}
 	c.s.say("missed", slog.LevelWarn, "zookeeper: a directory has changed without our being told; it is listed again", "dir", c.dir)
-	c.invalidate(true, slices.Collect(maps.Keys(c.members))...)
+	c.invalidate()
 }
 
 // show replaces the view if it is another one.
@@ -304,7 +329,7 @@ func (c *Children) check(conn *zk.Conn) {
 // For a while after a session was lost, nothing is taken for gone: whatever ended our session is likely to have ended
 // those of others too, and they publish again what they have, as we do. Then show returns a channel that says when to
 // call it again.
-func (c *Children) show() (again <-chan time.Time) {
+func (c *Children) show(upTo int) (again <-chan time.Time) {
 	last := c.Entries()
 	next := make([]Entry, 0, len(c.members))
 	for name, data := range c.members {
@@ -319,6 +344,9 @@ func (c *Children) show() (again <-chan time.Time) {
 		}
 	}
 	slices.SortFunc(next, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	c.mu.Lock()
+	c.shown = upTo
+	c.mu.Unlock()
 	if !slices.EqualFunc(last, next, func(a, b Entry) bool { return a.Name == b.Name && bytes.Equal(a.Data, b.Data) }) {
 		c.entries.Store(&next)
 		select {

@@ -184,6 +184,85 @@ func testMissedChange(t *testing.T, h *harness.Harness) {
 	}
 }
 
+// The data of 1,000 partitions with three replicas is read once, then that of new znodes only, and all of it again
+// when znodes have been replaced.
+func testDataOfMany(t *testing.T, h *harness.Harness) {
+	const partitions = 1000
+	hosts := []string{"a:1", "b:1", "c:1"}
+	e := startEnsemble(t, h, "")
+	a, b := session(t, e.options(t)), session(t, e.options(t))
+	b.reads.SetLimit(0) // from now on, Tokens counts down
+	reads := func(what string, ready func() bool) int {
+		t.Helper()
+		before, start := b.reads.Tokens(), time.Now()
+		await(t, what, ready)
+		t.Logf("%s: %v", what, time.Since(start))
+		return int(before - b.reads.Tokens())
+	}
+	publish := func(p int, data string) {
+		for _, host := range hosts {
+			a.Publish(PartitionPath("db", "1", p, host), []byte(data))
+		}
+	}
+	for p := range partitions {
+		publish(p, "one")
+	}
+	flush(t, a)
+	dir := b.Watch(VersionDir("db", "1"), true)
+	with := func(data string) func() bool {
+		return func() (all bool) {
+			n := 0
+			for _, entry := range dir.Entries() {
+				if string(entry.Data) == data {
+					n++
+				}
+			}
+			return n == len(dir.Entries()) && n >= 3*partitions && dir.Current()
+		}
+	}
+	if n := reads("all are read", with("one")); n != 3*partitions {
+		t.Errorf("%d were read", n)
+	}
+	publish(partitions, "one")
+	flush(t, a)
+	if n := reads("three are new", func() bool { return len(dir.Entries()) == 3*partitions+3 }); n != 3 {
+		t.Errorf("for three new ones, %d were read", n)
+	}
+	a.Unpublish(PartitionPath("db", "1", 0, hosts[0]))
+	flush(t, a)
+	if n := reads("one is gone", func() bool { return len(dir.Entries()) == 3*partitions+2 }); n != 0 {
+		t.Errorf("for one that is gone, %d were read", n)
+	}
+	a.Publish(PartitionPath("db", "1", 7, hosts[0]), []byte("two"))
+	flush(t, a)
+	n := reads("the new data is seen", func() bool {
+		for _, entry := range dir.Entries() {
+			if entry.Name == "00007@"+hosts[0] {
+				return string(entry.Data) == "two"
+			}
+		}
+		return false
+	})
+	if n != 3*partitions+2 {
+		t.Errorf("for one that was replaced, %d were read", n)
+	}
+}
+
+// A view knows whether it may be behind: a change that has been announced counts until it is shown.
+func testCurrent(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	s := session(t, e.options(t))
+	nodes := s.Watch(NodesDir, true)
+	for i := range 20 {
+		s.Publish(NodePath(fmt.Sprint(i), "host-a:1"), nil)
+		flush(t, s) // the event comes before the answer
+		await(t, "the view is current", nodes.Current)
+		if n := len(nodes.Entries()); n != i+1 {
+			t.Fatalf("a view that is said to be current has %d entries of %d", n, i+1)
+		}
+	}
+}
+
 // A view that was stopped stays as it is, and leaves nothing behind; others of the same directory go on.
 func testStopped(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
