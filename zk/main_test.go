@@ -31,6 +31,7 @@ func TestZooKeeper(t *testing.T) {
 			"replaced data":          testReplacedData,
 			"prune and publish":      testPruneAndPublish,
 			"deleted by others":      testDeletedByOthers,
+			"claim":                  testClaim,
 			"too many":               testTooMany,
 			"connection lost":        testConnectionLost,
 			"silence":                testSilence,

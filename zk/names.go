@@ -8,11 +8,12 @@ import (
 )
 
 // The directories below the root. Their names and those of what is in them are the same in all releases, and in the
-// system that sequins replaces, so that nodes of different releases can form one cluster.
+// system that sequins replaces, so that nodes of different releases can form one cluster. ShardIDsDir is of this release.
 const (
 	NodesDir      = "nodes"      // one znode for each node that holds data
 	RoutersDir    = "routers"    // one for each that only passes requests on
 	PartitionsDir = "partitions" // a directory for each database, and in it one for each version
+	ShardIDsDir   = "shard_ids"  // one for each shard id that a node has chosen itself, with the node's address as data
 )
 
 // maxPartition is the greatest partition that is believed: versions have far fewer files.
@@ -23,6 +24,9 @@ func NodePath(shardID, addr string) string { return NodesDir + "/" + shardID + "
 
 // RouterPath is where a node is published that holds no data.
 func RouterPath(shardID, addr string) string { return RoutersDir + "/" + shardID + "@" + addr }
+
+// ShardIDPath is where a node claims a shard id that it has chosen itself.
+func ShardIDPath(shardID string) string { return ShardIDsDir + "/" + shardID }
 
 // DatabaseDir is the directory that has a directory for each version of a database.
 func DatabaseDir(db string) string { return PartitionsDir + "/" + db }

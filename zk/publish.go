@@ -3,6 +3,7 @@ package zk
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -33,9 +34,11 @@ type znode struct {
 	path     string // absolute
 	data     []byte
 	wanted   bool // else it is to be deleted, and then forgotten
+	claim    bool // it is left alone if it is another node's: see Claim
 	change   int  // the number of the last change of the above
 	fresh    bool // wanted, and presumably not there: it may be created without a look
 	failures int
+	taken    bool      // a claim, and by the last try another node's
 	retry    time.Time // not to be tried before
 	err      string    // of the last try
 }
@@ -46,17 +49,61 @@ type znode struct {
 func (s *Session) Publish(path string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.want(path, data, false)
+}
+
+// want notes that a znode is to exist. s.mu is held.
+func (s *Session) want(path string, data []byte, claim bool) *znode {
 	data = bytes.Clone(data[:min(len(data), MaxData)])
 	z := s.desired[s.absolute(path)]
 	switch {
 	case z == nil:
 		z = &znode{path: s.absolute(path), fresh: true}
 		s.desired[z.path] = z
-	case z.wanted && bytes.Equal(z.data, data):
-		return
+	case z.wanted && z.claim == claim && bytes.Equal(z.data, data):
+		return z
 	}
-	z.data, z.wanted = data, true
+	z.data, z.wanted, z.claim = data, true, claim
 	s.alter(z)
+	return z
+}
+
+// ErrTaken is returned by Claim for a znode that is another node's.
+var ErrTaken = errors.New("zk: another node has this znode")
+
+// Claim publishes a znode like Publish, unless one with other data exists in another session: then it returns ErrTaken,
+// and has changed nothing. One with the same data is taken over: data names the node. Claim waits for the answer, for
+// ErrClosed, or for ctx.
+//
+// A claim is published again with each new session. If another node has taken it by then it stays theirs, and becomes
+// ours again when it is free.
+func (s *Session) Claim(ctx context.Context, path string, data []byte) error {
+	s.mu.Lock()
+	z := s.want(path, data, true)
+	for {
+		done, taken, state, changed := s.dirty[z.path] == nil, z.taken, s.state, s.changed
+		s.mu.Unlock()
+		var err error
+		switch {
+		case state == Closed:
+			err = ErrClosed
+		case done && taken:
+			err = ErrTaken
+		case done:
+			return nil
+		default:
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		if err != nil {
+			s.Unpublish(path)
+			return err
+		}
+		s.mu.Lock()
+	}
 }
 
 // Unpublish has a path that was published go. It returns at once.
@@ -214,6 +261,7 @@ func (s *Session) record(batch []*write, id int64) {
 			continue
 		}
 		z.failures, z.err, z.fresh = 0, "", false
+		z.taken = w.taken()
 		if z.change != w.change { // wanted differently by now
 			continue
 		}

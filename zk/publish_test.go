@@ -2,6 +2,7 @@ package zk
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -94,6 +95,71 @@ func testReplacedData(t *testing.T, h *harness.Harness) {
 
 	a.Publish(path, bytes.Repeat([]byte("x"), MaxData+1))
 	await(t, "what is too long is cut off", func() bool { return len(nodes.Entries()[0].Data) == MaxData })
+}
+
+// Of those who claim a znode one has it, until it goes; a node that comes back in another session has it again.
+func testClaim(t *testing.T, h *harness.Harness) {
+	e := startEnsemble(t, h, "")
+	path := ShardIDPath("1")
+	var sessions []*Session
+	won := make(chan int)
+	for i := range 5 {
+		s := session(t, e.options(t))
+		sessions = append(sessions, s)
+		go func() {
+			err := s.Claim(t.Context(), path, []byte{byte('a' + i)})
+			if err != nil && !errors.Is(err, ErrTaken) {
+				t.Error(err)
+			}
+			if err != nil {
+				i = -1
+			}
+			won <- i
+		}()
+	}
+	winner := -1
+	for range sessions {
+		if i := <-won; i >= 0 {
+			if winner >= 0 {
+				t.Fatalf("%d and %d have it", i, winner)
+			}
+			winner = i
+		}
+	}
+	if winner < 0 {
+		t.Fatal("nobody has it")
+	}
+	o := observe(t, e.servers)
+	name := string(rune('a' + winner))
+	o.expect(t, sessions[winner], map[string]string{path: name})
+
+	again := session(t, e.options(t)) // the same node, while its last session lives
+	if err := again.Claim(t.Context(), path, []byte(name)); err != nil {
+		t.Error(err)
+	}
+	o.expect(t, again, map[string]string{path: name})
+	if err := sessions[winner].Close(); err != nil {
+		t.Error(err)
+	}
+	other := sessions[(winner+1)%len(sessions)]
+	if err := other.Claim(t.Context(), path, []byte("other")); !errors.Is(err, ErrTaken) {
+		t.Errorf("taken: %v", err)
+	}
+	if st := other.Status(); st.Pending+st.Published > 0 {
+		await(t, "nothing is left of the attempt", func() bool { st := other.Status(); return st.Pending+st.Published == 0 })
+	}
+	again.Unpublish(path)
+	flush(t, again)
+	if err := other.Claim(t.Context(), path, []byte("other")); err != nil {
+		t.Errorf("free: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := again.Claim(ctx, path, []byte("x")); !errors.Is(err, context.Canceled) && !errors.Is(err, ErrTaken) {
+		t.Errorf("after the end: %v", err)
+	}
+	flush(t, again)
+	o.expect(t, other, map[string]string{path: "other"})
 }
 
 // Directories are removed by some while others publish in them.

@@ -136,6 +136,8 @@ func (s *Session) steps(w *write) []any {
 	remove := &zk.DeleteRequest{Path: w.path, Version: w.there.version}
 	create := &zk.CreateRequest{Path: w.path, Data: w.data, Acl: s.acl, Flags: zk.FlagEphemeral}
 	switch {
+	case w.taken():
+		return nil
 	case w.fresh || w.wanted && w.there.nothing:
 		return []any{create}
 	case w.wanted && w.there.ours && bytes.Equal(w.there.data, w.data):
@@ -148,10 +150,15 @@ func (s *Session) steps(w *write) []any {
 	return nil // not wanted, and not ours: by now somebody else is meant
 }
 
+// taken reports whether a znode is claimed and another node has it.
+func (w *write) taken() bool {
+	return w.claim && w.wanted && !w.fresh && !w.there.nothing && !w.there.ours && !bytes.Equal(w.there.data, w.data)
+}
+
 // mention logs that znodes of other sessions were replaced.
 func (s *Session) mention(batch []*write) {
 	for _, w := range batch {
-		if w.err == nil && !w.fresh && w.wanted && !w.there.nothing && !w.there.ours {
+		if w.err == nil && !w.fresh && w.wanted && !w.there.nothing && !w.there.ours && !w.taken() {
 			s.say("taken over", slog.LevelInfo, "zookeeper: taken over from an earlier session; if this goes on, two nodes have the same address",
 				"path", w.path, "owner", fmt.Sprintf("%#x", w.there.owner))
 		}
