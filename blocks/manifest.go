@@ -2,6 +2,8 @@ package blocks
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,6 +87,28 @@ func (m *Manifest) UnmarshalJSON(data []byte) (err error) {
 	*m, err = decodeManifest(data, "the manifest")
 	return err
 }
+
+// PlanHash returns a short hash of what decides which records a block of the plan has: the names
+// and sizes of the files, their format, the number of partitions, the partitioner, and whether the
+// files are aligned. Blocks of the same partition by plans of one hash are replicas of each other.
+// Modification times are left out, as nodes with local sources have files of different times. All
+// releases must come to the same hash: nodes of a cluster compare theirs.
+func (m Manifest) PlanHash() string {
+	h := sha256.New()
+	text := func(s string) { fmt.Fprintf(h, "%d %s\n", len(s), s) }
+	text(m.Format)
+	text(m.Partitioner)
+	fmt.Fprintf(h, "%d %t %d\n", m.Partitions, m.Aligned, len(m.Files))
+	for _, f := range m.Files {
+		text(f.Name)
+		fmt.Fprintf(h, "%d\n", f.Size)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:planHashBytes])
+}
+
+// planHashBytes is the length of a plan's hash. It need not withstand anybody who looks for two
+// plans of the same hash: he could as well change the files.
+const planHashBytes = 8
 
 func sameFile(a, b ManifestFile) bool {
 	return a.Name == b.Name && a.Size == b.Size && a.ModTime.Equal(b.ModTime)

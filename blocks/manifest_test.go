@@ -91,23 +91,24 @@ func TestSamePlan(t *testing.T) {
 		name   string
 		change func(m *Manifest)
 		same   bool
+		hash   bool // PlanHash is the same
 	}{
-		{"nothing", func(m *Manifest) {}, true},
-		{"created", func(m *Manifest) { m.Created = m.Created.Add(1) }, true},
-		{"zone", func(m *Manifest) { m.LastModified = m.LastModified.Local() }, true},
-		{"format version", func(m *Manifest) { m.FormatVersion++ }, true},
-		{"db", func(m *Manifest) { m.DB += "x" }, false},
-		{"version", func(m *Manifest) { m.Version += "x" }, false},
-		{"format", func(m *Manifest) { m.Format = "sparkey" }, false},
-		{"partitions", func(m *Manifest) { m.Partitions++ }, false},
-		{"partitioner", func(m *Manifest) { m.Partitioner = "spark" }, false},
-		{"aligned", func(m *Manifest) { m.Aligned = false }, false},
-		{"last modified", func(m *Manifest) { m.LastModified = m.LastModified.Add(1) }, false},
-		{"file name", func(m *Manifest) { m.Files[1].Name += "x" }, false},
-		{"file size", func(m *Manifest) { m.Files[1].Size++ }, false},
-		{"file time", func(m *Manifest) { m.Files[1].ModTime = testTime }, false},
-		{"files", func(m *Manifest) { m.Files = m.Files[:2] }, false},
-		{"order of files", func(m *Manifest) { m.Files[0], m.Files[1] = m.Files[1], m.Files[0] }, false},
+		{"nothing", func(m *Manifest) {}, true, true},
+		{"created", func(m *Manifest) { m.Created = m.Created.Add(1) }, true, true},
+		{"zone", func(m *Manifest) { m.LastModified = m.LastModified.Local() }, true, true},
+		{"format version", func(m *Manifest) { m.FormatVersion++ }, true, true},
+		{"db", func(m *Manifest) { m.DB += "x" }, false, true},
+		{"version", func(m *Manifest) { m.Version += "x" }, false, true},
+		{"format", func(m *Manifest) { m.Format = "sparkey" }, false, false},
+		{"partitions", func(m *Manifest) { m.Partitions++ }, false, false},
+		{"partitioner", func(m *Manifest) { m.Partitioner = "spark" }, false, false},
+		{"aligned", func(m *Manifest) { m.Aligned = false }, false, false},
+		{"last modified", func(m *Manifest) { m.LastModified = m.LastModified.Add(1) }, false, true},
+		{"file name", func(m *Manifest) { m.Files[1].Name += "x" }, false, false},
+		{"file size", func(m *Manifest) { m.Files[1].Size++ }, false, false},
+		{"file time", func(m *Manifest) { m.Files[1].ModTime = testTime }, false, true},
+		{"files", func(m *Manifest) { m.Files = m.Files[:2] }, false, false},
+		{"order of files", func(m *Manifest) { m.Files[0], m.Files[1] = m.Files[1], m.Files[0] }, false, false},
 	}
 	for _, tt := range tests {
 		m := testManifest()
@@ -115,10 +116,21 @@ func TestSamePlan(t *testing.T) {
 		if got := m.SamePlan(testManifest()); got != tt.same {
 			t.Errorf("%s: SamePlan is %v", tt.name, got)
 		}
+		if got := m.PlanHash() == testManifest().PlanHash(); got != tt.hash {
+			t.Errorf("%s: PlanHash is the same: %v", tt.name, got)
+		}
 	}
 }
 
 // seal puts a body into a manifest file with the right checksum.
+
+// Nodes of different releases compare hashes: this one must never change.
+func TestPlanHash(t *testing.T) {
+	if got, want := testManifest().PlanHash(), "d1cef6540d6936c6"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 func seal(body string) string {
 	return fmt.Sprintf(`{"format_version":1,"crc32c":"%s","manifest":%s}`+"\n", manifestCRC([]byte(body)), body)
 }
