@@ -109,7 +109,7 @@ func (r *request) findPlain(p *plain) (h *heads, proxied bool) {
 	if set == nil {
 		return nil, false
 	}
-	r.acquire(set, asked)
+	r.acquire(set, asked, p.plan)
 	if r.handle == nil || r.handle.Partitions() == 0 {
 		return nil, false
 	}

@@ -25,6 +25,7 @@ type heads struct {
 	configured   *func(string) string // that contentType is from
 	modified     time.Time            // whole seconds
 	versionValue []byte
+	plan         []byte // what its blocks are loaded by
 	lastModified []byte
 	contentType  []byte
 
@@ -68,13 +69,14 @@ func (s *Server) addDatabase(name string) *database {
 // a change and for peers that are behind.
 func (d *database) head(s *Server, h *version.Handle) *heads {
 	configured := s.contentType.Load()
-	if known := d.heads.Load(); known != nil && known.version == h.Version() && known.configured == configured {
+	if known := d.heads.Load(); known != nil && known.version == h.Version() && string(known.plan) == h.Plan() && known.configured == configured {
 		return known
 	}
 	fresh := &heads{
 		version:      h.Version(),
 		configured:   configured,
 		versionValue: []byte(h.Version()),
+		plan:         []byte(h.Plan()),
 		contentType:  []byte((*configured)(d.name)),
 	}
 	if len(fresh.contentType) == 0 {

@@ -32,7 +32,7 @@ func (r *request) serveKey() {
 		}
 		return
 	}
-	r.acquire(set, asked)
+	r.acquire(set, asked, r.ctx.Request.Header.Peek(keyPlan))
 	if r.handle == nil {
 		r.unready(len(asked) > 0)
 		return
@@ -45,14 +45,19 @@ func (r *request) serveKey() {
 }
 
 // acquire takes the db that has been found, and the version of it that is asked for: the
-// current one, or what a peer names; r.handle stays nil if it is not here.
-func (r *request) acquire(set *version.Set, asked []byte) {
+// current one, or what a peer names; r.handle stays nil if it is not here, or not by the plan
+// that the peer names.
+func (r *request) acquire(set *version.Set, asked, plan []byte) {
 	r.db = r.s.database(r.target.db)
 	r.counts = r.db.counts.Of(len(asked) > 0)
 	if len(asked) == 0 || string(asked) == "true" {
 		r.handle = set.Acquire()
 	} else {
 		r.handle = set.AcquireVersion(string(asked))
+	}
+	if r.handle != nil && len(asked) > 0 && len(plan) > 0 && r.handle.Plan() != "" && string(plan) != r.handle.Plan() {
+		r.handle.Release()
+		r.handle = nil
 	}
 }
 

@@ -18,6 +18,7 @@ type plain struct {
 	authorization []byte
 	traceparent   []byte
 	tracestate    []byte
+	plan          []byte // see keyPlan
 	hosts         int
 }
 
@@ -99,6 +100,9 @@ func (p *plain) field(name, value []byte) bool {
 			return once(&p.authorization, value)
 		}
 	case len("Content-Length"):
+		if is(name, keyPlan) {
+			return once(&p.plan, value)
+		}
 		return !is(name, "Content-Length")
 	case len("Transfer-Encoding"):
 		return !is(name, "Transfer-Encoding")

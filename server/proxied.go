@@ -14,6 +14,11 @@ var (
 	keyContentType = []byte("Content-Type")
 )
 
+// keyPlan is the header of a request to a peer that names the plan by which the version is
+// loaded here. A peer that has loaded it by another one does not have it. A request without it
+// comes from an older release.
+const keyPlan = "X-Sequins-Plan"
+
 // What goes with a request to a peer: who asks, and the trace that it is part of;
 // and where the value is wanted, its conditions and range. The trace comes last.
 var (
@@ -35,6 +40,9 @@ func (r *request) fetch(h *heads, peers []string) error {
 // ask asks peers for what is asked for, in this very version. The answer is closed at the
 // end of the request.
 func (r *request) ask(h *heads, peers []string, head bool, fields []proxy.Field) (*proxy.Answer, error) {
+	if len(h.plan) > 0 {
+		fields = append(fields, proxy.Field{Name: keyPlan, Value: h.plan})
+	}
 	r.query = proxy.Query{Peers: peers, Head: head, Path: r.target.path, Version: h.version, Fields: fields, Trace: r.trace}
 	answer, err := r.s.opts.Proxy.Fetch(r.s.ending, &r.query)
 	if r.logged {

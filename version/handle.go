@@ -19,6 +19,10 @@ type Handle Version
 // Version returns the name of the version.
 func (h *Handle) Version() string { return h.info.Name }
 
+// Plan returns what the version's blocks are loaded by; "" if that is not
+// known.
+func (h *Handle) Plan() string { return h.info.Plan }
+
 // Partitions returns how many partitions the version has; 0 if it is empty.
 func (h *Handle) Partitions() int { return len(h.blocks) }
 

@@ -26,7 +26,10 @@ type Info struct {
 	Partitioner shard.Partitioner
 	// LastModified is the newest modification time of its files in the source.
 	LastModified time.Time
-	Cluster      Cluster
+	// Plan is what its blocks are loaded by (blocks.Manifest.PlanHash); "" if
+	// that is not known.
+	Plan    string
+	Cluster Cluster
 }
 
 // A Version is one version that can be read, as far as it is here. Put,
