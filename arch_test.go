@@ -31,7 +31,7 @@ var house = []room{
 	{"node", []string{"server", "version", "loadproc", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/fsys", "internal/sleep"}},
 	{"server", []string{"auth", "version", "proxy", "shard", "blocks", "metrics", "tracing", "internal/human", "internal/http1"}},
 	{"auth", nil},
-	{"cluster", []string{"zk", "shard"}},
+	{"cluster", []string{"zk", "shard", "internal/fsys"}},
 	{"version", []string{"shard", "blocks"}},
 	{"test/speed", []string{"load", "sequencefile", "shard", "blocks", "source"}},
 	{"loadproc", []string{"load", "blocks", "source", "metrics"}},

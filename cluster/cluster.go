@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -20,8 +18,11 @@ type Options struct {
 	// Session is where znodes are written and watched. The Cluster does not
 	// close it.
 	Session *zk.Session
-	// ShardID and Addr (host:port) are what the others know this node by.
+	// ShardID and Addr (host:port) are what the others know this node by. An
+	// empty ShardID has the node choose the smallest number that no other node
+	// has, which it keeps in ShardIDFile.
 	ShardID, Addr string
+	ShardIDFile   string
 	Settings      Settings
 	// MaxReplication keeps this node from taking a partition that has so many
 	// replicas on other nodes; less than Settings.Replication is no limit.
@@ -31,8 +32,9 @@ type Options struct {
 	MinReplication int
 	// Router makes this a node that holds nothing.
 	Router bool
-	// Converge is how long the members have to stay the same before they are
-	// relied on, MinNodes how many there have to be when this node starts.
+	// Converge is how long the members, this node among them, have to stay the
+	// same before they are relied on, MinNodes how many there have to be when
+	// this node starts.
 	Converge time.Duration
 	MinNodes int
 	// HealAfter is how long the members may differ from those that a version
@@ -47,16 +49,21 @@ type Options struct {
 type Cluster struct {
 	o       Options
 	log     *slog.Logger
-	self    *Member // nil for a router
+	self    atomic.Pointer[Member] // nil for a router, and until a shard id has been chosen
 	changes chan struct{}
+	// patience is how long Join waits for a shard id that this node remembers
+	// and another node has.
+	patience time.Duration
 
 	members atomic.Pointer[membership]
 	// versions are those that are followed; never changed, only replaced.
 	versions atomic.Pointer[map[key]*following]
 
-	mu      sync.Mutex         // held while versions is replaced, and for what following says
-	ctx     context.Context    // until Leave: nothing is published after that
-	leave   context.CancelFunc // called with mu held
+	mu      sync.Mutex          // held while versions is replaced, and for what following says
+	ctx     context.Context     // until Leave: nothing is published after that
+	leave   context.CancelFunc  // called with mu held
+	refuted map[string][]string // what this node has told; see nodeData
+	told    []string            // the znodes that make this node known; empty before Join
 	running sync.WaitGroup
 
 	complaints map[string]bool // that have been logged; belongs to the goroutine of watchMembers
@@ -66,98 +73,52 @@ type key struct{ db, version string }
 
 // New returns a view of nobody. Join opens it.
 func New(o Options) (*Cluster, error) {
-	if o.Session == nil || o.Addr == "" || o.ShardID == "" {
-		return nil, errors.New("a node of a cluster needs a session, an address and a shard id")
+	if o.Session == nil || o.Addr == "" || o.ShardID == "" && (o.Router || o.ShardIDFile == "") {
+		return nil, errors.New("a node of a cluster needs a session, an address, and a shard id or a file to keep one in")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	c := &Cluster{o: o, log: o.Logger, changes: make(chan struct{}, 1), complaints: make(map[string]bool)}
-	c.ctx, c.leave = context.WithCancel(context.Background())
-	if !o.Router {
-		c.self = &Member{ShardID: o.ShardID, Addr: o.Addr, Settings: &o.Settings}
+	c := &Cluster{
+		o: o, log: o.Logger, changes: make(chan struct{}, 1), patience: o.Session.Timeout(),
+		refuted: make(map[string][]string), complaints: make(map[string]bool),
 	}
-	c.members.Store(newMembership(nil, c.self, o.Settings, time.Now()))
+	c.ctx, c.leave = context.WithCancel(context.Background())
+	if !o.Router && o.ShardID != "" {
+		c.self.Store(c.member(o.ShardID))
+	}
+	c.members.Store(newMembership(nil, c.self.Load(), o.Settings, time.Now()))
 	c.versions.Store(&map[key]*following{})
 	return c, nil
 }
 
-// path is the znode that makes this node known.
-func (c *Cluster) path() string {
-	if c.o.Router {
-		return zk.RouterPath(c.o.ShardID, c.o.Addr)
-	}
-	return zk.NodePath(c.o.ShardID, c.o.Addr)
+// member is this node as the others know it.
+func (c *Cluster) member(shardID string) *Member {
+	return &Member{ShardID: shardID, Addr: c.o.Addr, Settings: &c.o.Settings}
 }
 
-// waitingPeriod is how often a start that waits is heard of in the log.
-const waitingPeriod = 5 * time.Second
-
-// Join implements version.Cluster: it publishes this node and waits until the
-// members have been seen, are enough, and have not changed for Converge.
-// ZooKeeper may be away for as long as it likes.
-func (c *Cluster) Join(ctx context.Context) error {
-	settings, err := json.Marshal(c.o.Settings)
-	if err != nil {
-		return fmt.Errorf("publishing this node's settings: %w", err)
+// ShardID returns the shard id of this node. It is empty until Join has chosen
+// one, if none was given.
+func (c *Cluster) ShardID() string {
+	if m := c.self.Load(); m != nil {
+		return m.ShardID
 	}
-	c.o.Session.Publish(c.path(), settings)
-	nodes := c.o.Session.Watch(zk.NodesDir, true)
-	c.running.Go(func() { c.watchMembers(nodes) })
-	c.running.Go(c.keepDivided)
-
-	began := time.Now()
-	log := time.NewTicker(waitingPeriod)
-	defer log.Stop()
-	look := time.NewTicker(min(max(c.o.Converge/10, time.Millisecond), waitingPeriod/50))
-	defer look.Stop()
-	for {
-		reason := c.unsettled(nodes)
-		if reason == "" {
-			c.log.Info("joined the cluster", "nodes", len(c.members.Load().all), "shard_id", c.o.ShardID,
-				"address", c.o.Addr, "after", time.Since(began).Round(time.Millisecond))
-			return nil
-		}
-		select {
-		case <-look.C:
-		case <-log.C:
-			c.log.Info("joining the cluster", "waiting_for", reason, "since", time.Since(began).Round(time.Second))
-		case <-ctx.Done():
-			return fmt.Errorf("joining the cluster: waiting for %s: %w", reason, ctx.Err())
-		}
-	}
-}
-
-// unsettled says what a start still waits for, "" if for nothing.
-func (c *Cluster) unsettled(nodes *zk.Children) string {
-	select {
-	case <-nodes.Seen():
-	default:
-		if s := c.o.Session.Status(); s.LastError != "" {
-			return "ZooKeeper (" + s.LastError + ")"
-		}
-		return "ZooKeeper"
-	}
-	ms := c.members.Load()
-	switch {
-	case len(ms.all) < c.o.MinNodes:
-		return fmt.Sprintf("%d nodes of %d", c.o.MinNodes-len(ms.all), c.o.MinNodes)
-	case time.Since(ms.since) < c.o.Converge:
-		return fmt.Sprintf("the %d nodes to stay the same for %s", len(ms.all), c.o.Converge)
-	}
-	return ""
+	return c.o.ShardID
 }
 
 // Leave implements version.Cluster.
 func (c *Cluster) Leave() {
 	c.mu.Lock()
 	c.leave()
+	told := c.told
 	followed := *c.versions.Load() // which stays: requests that still come are proxied by what was last seen
 	c.mu.Unlock()
 	for _, f := range followed {
 		c.withdraw(f)
 	}
-	c.o.Session.Unpublish(c.path())
+	for _, path := range told {
+		c.o.Session.Unpublish(path)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := c.o.Session.Flush(ctx); err != nil {
@@ -185,6 +146,7 @@ func (c *Cluster) Linger(configured time.Duration) time.Duration { return config
 // watchMembers keeps the membership until Leave.
 func (c *Cluster) watchMembers(nodes *zk.Children) {
 	defer nodes.Stop()
+	c.updateMembers(nodes.Entries())
 	for {
 		select {
 		case <-nodes.Changes():
@@ -198,8 +160,10 @@ func (c *Cluster) watchMembers(nodes *zk.Children) {
 func (c *Cluster) updateMembers(entries []zk.Entry) {
 	old := c.members.Load()
 	members, malformed := parseMembers(entries)
-	ms := newMembership(members, c.self, c.o.Settings, time.Now())
-	if slices.EqualFunc(old.all, ms.all, sameMember) {
+	ms := newMembership(members, c.self.Load(), c.o.Settings, time.Now())
+	ms.entries = entries
+	ms.listed = old.listed || c.o.Router || slices.ContainsFunc(members, func(m Member) bool { return m.Addr == c.o.Addr })
+	if ms.listed == old.listed && slices.EqualFunc(old.all, ms.all, sameMember) {
 		ms.since = old.since
 	}
 	c.members.Store(ms)

@@ -111,6 +111,7 @@ type holder struct {
 
 func hold(c *Cluster, partitions int) *holder {
 	c.Follow(context.Background(), "db", "1")
+	c.SetPlan("db", "1", "plan", make([]bool, partitions))
 	return &holder{c, make([]bool, partitions)}
 }
 
@@ -152,7 +153,8 @@ func replicas(holders ...*holder) []int {
 func all(partitions, n int) []int { return slices.Repeat([]int{n}, partitions) }
 
 func TestCluster(t *testing.T) {
-	server := harness.Start(t).Do(t, "zk start n=1 tick=2000")["connect"]
+	h := harness.Start(t)
+	server := h.Do(t, "zk start n=1 tick=2000")["connect"]
 	t.Run("nodes", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, string){
 			"divide, advertise, leave": testDivide,
@@ -165,6 +167,12 @@ func TestCluster(t *testing.T) {
 			"router":                   testRouter,
 			"old znodes":               testOldZnodes,
 			"mismatch":                 testMismatch,
+			"plans":                    testPlans,
+			"refuted":                  testRefuted,
+			"five at once":             testFiveAtOnce,
+			"shard ids":                testShardIDs,
+			"shard id of another":      testShardIDTaken,
+			"a disk that was copied":   testCopiedDisk,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -172,6 +180,7 @@ func TestCluster(t *testing.T) {
 			})
 		}
 	})
+	t.Run("ZooKeeper late", func(t *testing.T) { testLate(t, h) })
 }
 
 func testDivide(t *testing.T, server string) {
@@ -342,10 +351,12 @@ func testMaxReplication(t *testing.T, server string) {
 	f.join(a)
 	ha := hold(a, 4)
 	ha.load()
+	if err := a.o.Session.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	b, _ := f.node("b")
 	f.join(b)
 	hb := hold(b, 4)
-	f.eventually("b knows what a holds", func() bool { return len(b.Missing("db", "1", hb.held, 1)) == 0 })
 	if got := hb.Owned("db", "1", hb.held); len(got) != 0 {
 		t.Errorf("b takes %v, of which there is a replica already", got)
 	}

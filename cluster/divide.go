@@ -15,17 +15,20 @@ type division struct {
 	made    time.Time
 }
 
-// Owned implements version.Cluster. The first call divides the version. What
-// others hold of it by then makes no difference between nodes that divide it
-// among the same members: see shard.Balanced.
+// Owned implements version.Cluster. What others held when the version was
+// divided makes no difference between nodes that divide it among the same
+// members: see shard.Balanced.
 func (c *Cluster) Owned(db, version string, held []bool) []int {
-	f := c.follow(key{db, version})
+	f := c.find(db, version)
+	if f == nil {
+		f = newFollowing(key{db, version})
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.division == nil || len(f.division.owners) != len(held) {
-		f.division = c.divide(f, c.members.Load(), len(held), c.holders(f, held))
+	if f.division != nil && len(f.division.owners) == len(held) {
+		return f.division.owned
 	}
-	return f.division.owned
+	return c.divide(f, c.members.Load(), len(held), c.holders(f, held)).owned
 }
 
 // holders returns the shard ids that hold each partition: those that advertise
@@ -40,7 +43,7 @@ func (c *Cluster) holders(f *following, held []bool) [][]string {
 			}
 		}
 		if held[p] {
-			all[p] = append(all[p], c.o.ShardID)
+			all[p] = append(all[p], c.ShardID())
 		}
 	}
 	return all
@@ -55,7 +58,7 @@ func (c *Cluster) divide(f *following, ms *membership, partitions int, holders [
 		return d
 	}
 	for p, shards := range d.owners {
-		if slices.Contains(shards, c.o.ShardID) && !c.overreplicated(f, p) {
+		if slices.Contains(shards, c.ShardID()) && !c.overreplicated(f, p) {
 			d.owned = append(d.owned, p)
 		}
 	}
@@ -102,6 +105,7 @@ func (c *Cluster) divideAgain(now time.Time) {
 		if f.division == nil {
 			continue
 		}
+		c.assess(f, f.view.Load()) // for what this node has advertised itself
 		if !f.ripe && now.Sub(f.division.made) >= c.o.Converge {
 			f.ripe = true
 			c.changed() // there may be a Surplus
@@ -132,7 +136,7 @@ func (c *Cluster) divideAgain(now time.Time) {
 func (c *Cluster) outgrown(f *following, ms *membership, now time.Time) bool {
 	others := f.division.members != ms.signature
 	if c.o.HealAfter <= 0 {
-		return others && !f.sufficed.Load()
+		return others && !f.sufficed
 	}
 	if lacking := c.lacking(f); !lacking {
 		f.lackSince = time.Time{}
@@ -140,7 +144,7 @@ func (c *Cluster) outgrown(f *following, ms *membership, now time.Time) bool {
 		f.lackSince = now
 	}
 	switch {
-	case !f.sufficed.Load():
+	case !f.sufficed:
 		return others
 	case others:
 		return now.Sub(ms.since) >= c.o.HealAfter
@@ -179,7 +183,7 @@ func (c *Cluster) Surplus(db, version string, held []bool) []int {
 	}
 	var surplus []int
 	for p, here := range held {
-		if here && !slices.Contains(d.owners[p], c.o.ShardID) && ms.holdAll(d.owners[p], f.replicas(p)) {
+		if here && !slices.Contains(d.owners[p], c.ShardID()) && ms.holdAll(d.owners[p], f.replicas(p)) {
 			surplus = append(surplus, p)
 		}
 	}

@@ -13,27 +13,35 @@ import (
 // A following is one version that the node concerns itself with.
 type following struct {
 	key
-	children *zk.Children    // nil after Leave
+	children directory       // nil after Leave
 	ctx      context.Context // until it is forgotten, or Leave
 	end      context.CancelFunc
 
 	// view is who holds what; never changed, only replaced, under updating.
 	view     atomic.Pointer[view]
-	updating sync.Mutex
+	updating sync.Mutex // also of what follows up to advertised
+	plan     string     // what this node's blocks are loaded by; "" until it is known
 	// malformed znodes have been told of.
-	malformed atomic.Bool
+	malformed bool
 
-	// sufficed: all partitions have had enough replicas for a switch.
-	sufficed atomic.Bool
-
-	// The rest is held by the Cluster's mutex.
+	// The rest is held by the Cluster's mutex, which is not taken with updating held.
 	advertised map[int]bool
-	division   *division // nil until Owned has been called
+	data       []byte    // of the znodes of those
+	division   *division // nil until SetPlan
+	sufficed   bool      // all partitions have had enough replicas for a switch
 	ripe       bool      // the division has stood for Converge
 	lackSince  time.Time // when replicas were first found missing; zero if none are
 }
 
-// A view is which other nodes hold what, by partition.
+// A directory is the znodes of a version: a zk.Children.
+type directory interface {
+	Entries() []zk.Entry
+	Changes() <-chan struct{}
+	Seen() <-chan struct{}
+	Stop()
+}
+
+// A view is which other nodes hold what, by partition and by this node's plan.
 type view struct {
 	replicas [][]string // addresses that are advertised
 	// peers are those, and the ones that were until not long ago: a node that
@@ -55,18 +63,20 @@ const (
 	maxMissed = 8
 )
 
-// next is the view after v when replicas are advertised.
-func (v *view) next(replicas [][]string, now time.Time) *view {
+// next is the view after v when replicas are advertised, and others by other
+// plans.
+func (v *view) next(replicas [][]string, others map[holding]bool, now time.Time) *view {
 	n := &view{replicas: replicas, peers: replicas, vanished: make(map[holding]time.Time)}
+	gone := func(h holding) bool { return !slices.Contains(at(replicas, h.partition), h.addr) && !others[h] }
 	for h, since := range v.vanished {
-		if now.Sub(since) < missedFor && !slices.Contains(at(replicas, h.partition), h.addr) {
+		if now.Sub(since) < missedFor && gone(h) {
 			n.vanished[h] = since
 		}
 	}
 	for p, before := range v.replicas {
 		for _, addr := range before {
-			if !slices.Contains(at(replicas, p), addr) {
-				n.vanished[holding{p, addr}] = now
+			if h := (holding{p, addr}); gone(h) {
+				n.vanished[h] = now
 			}
 		}
 	}
@@ -114,15 +124,20 @@ func (c *Cluster) follow(k key) *following {
 	if f := (*c.versions.Load())[k]; f != nil {
 		return f
 	}
-	f := &following{key: k, advertised: make(map[int]bool)}
+	f := newFollowing(k)
 	f.ctx, f.end = context.WithCancel(c.ctx)
-	f.view.Store(new(view))
 	if f.ctx.Err() != nil {
 		return f
 	}
-	f.children = c.o.Session.Watch(zk.VersionDir(k.db, k.version), false)
+	f.children = c.o.Session.Watch(zk.VersionDir(k.db, k.version), true)
 	c.replace(func(m map[key]*following) { m[k] = f })
 	c.running.Go(func() { c.watch(f) })
+	return f
+}
+
+func newFollowing(k key) *following {
+	f := &following{key: k, advertised: make(map[int]bool)}
+	f.view.Store(new(view))
 	return f
 }
 
@@ -142,21 +157,41 @@ func (c *Cluster) watch(f *following) {
 
 // update works out who holds what from what the znodes are now.
 func (c *Cluster) update(f *following) {
-	replicas, malformed := parseReplicas(f.children.Entries(), c.o.Addr)
-	if malformed != "" && f.malformed.CompareAndSwap(false, true) {
+	f.updating.Lock()
+	before := f.view.Load()
+	c.look(f, before)
+	now := f.view.Load()
+	f.updating.Unlock()
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.assess(f, before)
+	c.assess(f, now)
+}
+
+// look replaces the view by the one that comes after before. f.updating is
+// held: of two views the one of the newer znodes is stored last.
+func (c *Cluster) look(f *following, before *view) {
+	if f.children == nil {
+		return
+	}
+	replicas, others, malformed := parseReplicas(f.children.Entries(), c.o.Addr, f.plan)
+	if malformed != "" && !f.malformed {
+		f.malformed = true
 		c.log.Warn("a znode that makes no sense is ignored", "db", f.db, "version", f.version, "error", malformed)
 	}
-	f.updating.Lock()
-	defer f.updating.Unlock()
-	f.view.Store(f.view.Load().next(replicas, time.Now()))
+	f.view.Store(before.next(replicas, others, time.Now()))
 }
 
 // maxPartitions bounds the table that a znode's name can make.
 const maxPartitions = 1 << 20
 
-// parseReplicas makes the table of who holds what, without this node itself,
-// and says what was wrong with the last znode that makes no sense.
-func parseReplicas(entries []zk.Entry, self string) (replicas [][]string, malformed string) {
+// parseReplicas makes the table of who holds what by a plan, without this node
+// itself, and the set of what others hold by other plans. It says what was wrong
+// with the last znode that makes no sense.
+func parseReplicas(entries []zk.Entry, self, plan string) (replicas [][]string, others map[holding]bool, malformed string) {
+	others = make(map[holding]bool)
+	var plans planParser
 	for _, e := range entries {
 		p, addr, err := zk.ParsePartition(e.Name)
 		if err != nil {
@@ -170,12 +205,20 @@ func parseReplicas(entries []zk.Entry, self string) (replicas [][]string, malfor
 		if addr == self {
 			continue
 		}
+		theirs, err := plans.parse(e.Data)
+		if err != nil {
+			malformed = e.Name + ": " + err.Error()
+		}
+		if err != nil || !samePlan(theirs, plan) {
+			others[holding{p, addr}] = true
+			continue
+		}
 		if p >= len(replicas) {
 			replicas = append(replicas, make([][]string, p+1-len(replicas))...)
 		}
 		replicas[p] = append(replicas[p], addr)
 	}
-	return replicas, malformed
+	return replicas, others, malformed
 }
 
 // find returns what is known of a version; nil if it is not followed.
@@ -218,15 +261,13 @@ func (c *Cluster) Missing(db, version string, held []bool, minReplication int) [
 			missing = append(missing, p)
 		}
 	}
-	if f != nil && len(missing) == 0 {
-		f.sufficed.Store(true)
-	}
 	return missing
 }
 
 // Forget implements version.Cluster.
 func (c *Cluster) Forget(db, version string) {
 	c.mu.Lock()
+	c.forgetRefuted(key{db, version})
 	f := c.find(db, version)
 	if f == nil || c.ctx.Err() != nil {
 		c.mu.Unlock()
@@ -274,7 +315,7 @@ func (c *Cluster) Advertise(db, version string, partition int) {
 		return
 	}
 	f.advertised[partition] = true
-	c.o.Session.Publish(zk.PartitionPath(db, version, partition, c.o.Addr), nil)
+	c.o.Session.Publish(zk.PartitionPath(db, version, partition, c.o.Addr), f.data)
 }
 
 // Withdraw implements version.Cluster.
@@ -287,6 +328,11 @@ func (c *Cluster) Withdraw(db, version string, partitions ...int) {
 func (c *Cluster) withdraw(f *following, partitions ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.unpublish(f, partitions...)
+}
+
+// unpublish is withdraw with c.mu held.
+func (c *Cluster) unpublish(f *following, partitions ...int) {
 	for p := range f.advertised {
 		if len(partitions) == 0 || slices.Contains(partitions, p) {
 			c.o.Session.Unpublish(zk.PartitionPath(f.db, f.version, p, c.o.Addr))

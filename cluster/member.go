@@ -36,6 +36,19 @@ type Member struct {
 	Addr    string // host:port
 	// Settings are nil for a node that does not say: one of an older release.
 	Settings *Settings
+	// Refuted are the partitioners that the node has found refuted, by
+	// "db/version".
+	Refuted map[string][]string
+}
+
+// nodeData is the data of a node's znode, as JSON:
+//
+//	{"replication":2,"assignment":"balanced",…,"refuted":{"db/version":["hadoop"]}}
+//
+// Other fields are ignored. Older releases have no refuted, and ignore it.
+type nodeData struct {
+	Settings
+	Refuted map[string][]string `json:"refuted,omitempty"`
 }
 
 // A membership is the nodes that were there at a time. It is never changed.
@@ -43,6 +56,8 @@ type membership struct {
 	all       []Member          // by shard id and address, this node always among them unless it is a router
 	shardOf   map[string]string // by address
 	signature uint64            // the same for memberships that divide data alike
+	entries   []zk.Entry        // what it was made from
+	listed    bool              // a listing that all of this comes from has had this node in it
 	since     time.Time         // of the last change
 	problems  []string          // what keeps the nodes from being one cluster
 }
@@ -58,10 +73,11 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 		}
 		m := Member{ShardID: id, Addr: addr}
 		if len(e.Data) > 0 {
-			m.Settings = new(Settings)
-			if err := parseSettings(e.Data, m.Settings); err != nil {
+			data, err := parseNodeData(e.Data)
+			if err != nil {
 				malformed = append(malformed, fmt.Sprintf("the settings of node %s: %v", e.Name, err))
-				m.Settings = nil
+			} else {
+				m.Settings, m.Refuted = &data.Settings, data.Refuted
 			}
 		}
 		members = append(members, m)
@@ -69,17 +85,17 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 	return members, malformed
 }
 
-func parseSettings(data []byte, s *Settings) error {
+func parseNodeData(data []byte) (d nodeData, err error) {
 	if len(data) > maxSettings {
-		return fmt.Errorf("they are %d bytes, and may be %d", len(data), maxSettings)
+		return d, fmt.Errorf("they are %d bytes, and may be %d", len(data), maxSettings)
 	}
-	if err := json.Unmarshal(data, s); err != nil {
-		return err
+	if err := json.Unmarshal(data, &d); err != nil {
+		return d, err
 	}
-	if !(s.Weight > 0 && s.Weight <= maxWeight) {
-		return fmt.Errorf("their weight is %v", s.Weight)
+	if !(d.Weight > 0 && d.Weight <= maxWeight) {
+		return d, fmt.Errorf("their weight is %v", d.Weight)
 	}
-	return nil
+	return d, nil
 }
 
 // maxWeight is beyond what a configuration may say.
@@ -89,7 +105,7 @@ const maxWeight = 1e6
 // follows of them. self is nil for a router.
 func newMembership(members []Member, self *Member, own Settings, now time.Time) *membership {
 	if self != nil {
-		members = slices.DeleteFunc(members, func(m Member) bool { return m.Addr == self.Addr })
+		members = slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Addr == self.Addr })
 		members = append(members, *self)
 	}
 	slices.SortFunc(members, func(a, b Member) int {
@@ -108,6 +124,11 @@ func newMembership(members []Member, self *Member, own Settings, now time.Time) 
 	}
 	ms.signature = hash.Sum64()
 	return ms
+}
+
+// isOf reports whether a membership was made from a listing.
+func (ms *membership) isOf(entries []zk.Entry) bool {
+	return len(ms.entries) == len(entries) && (len(entries) == 0 || &ms.entries[0] == &entries[0])
 }
 
 // settings are those of a node of an older release where there are none.

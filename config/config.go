@@ -167,7 +167,8 @@ type Sharding struct {
 	ClusterName       string        `toml:"cluster_name"`
 	// AdvertisedHostname is the name that other nodes reach this one by; empty stands for its host name.
 	AdvertisedHostname string `toml:"advertised_hostname"`
-	// ShardID decides which partitions are this node's; empty stands for the advertised host name.
+	// ShardID decides which partitions are this node's; empty has the node choose a number, and ShardIDHost
+	// stands for the advertised host name.
 	ShardID string `toml:"shard_id"`
 	// MinNodes is how many nodes a starting node waits for before it divides the data among them.
 	MinNodes int `toml:"min_nodes"`
@@ -183,6 +184,9 @@ type Sharding struct {
 	// Role is node, or router for one that holds nothing and answers by asking others.
 	Role string `toml:"role"`
 }
+
+// ShardIDHost is the shard id that stands for the advertised host name.
+const ShardIDHost = "host"
 
 // ZK is [zk].
 type ZK struct {

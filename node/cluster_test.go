@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -24,11 +25,12 @@ type testCluster struct {
 	owned      []int            // nil: all
 	surplus    []int            // what others have taken over
 	advertised map[string][]int
+	plans      map[string]string
 	changes    chan struct{}
 }
 
 func newCluster() *testCluster {
-	return &testCluster{peers: map[string][]int{}, advertised: map[string][]int{}, changes: make(chan struct{}, 1)}
+	return &testCluster{peers: map[string][]int{}, advertised: map[string][]int{}, plans: map[string]string{}, changes: make(chan struct{}, 1)}
 }
 
 func (c *testCluster) Join(context.Context) error { return nil }
@@ -38,6 +40,16 @@ func (c *testCluster) Leave() {}
 func (c *testCluster) Follow(context.Context, string, string) {}
 
 func (c *testCluster) Forget(db, v string) {}
+
+func (c *testCluster) SetPlan(db, v, plan string, held []bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.plans[v] = plan
+}
+
+func (c *testCluster) Refute(db, v, partitioner string) {}
+
+func (c *testCluster) Refuted(db, v string) []string { return nil }
 
 // Surplus is those of c.surplus that the node holds.
 func (c *testCluster) Surplus(db, v string, held []bool) []int {
@@ -72,6 +84,9 @@ func (c *testCluster) Advertise(db, v string, partition int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.advertised[v] = append(c.advertised[v], partition)
+	if c.plans[v] == "" {
+		panic("advertised without a plan")
+	}
 }
 
 func (c *testCluster) Withdraw(db, v string, partitions ...int) {
@@ -239,6 +254,39 @@ func TestGivenUpPartitionsLinger(t *testing.T) {
 		c.take(0)
 		time.Sleep(time.Hour)
 		check("2 is needed again", []int{1, 2}, []int{1, 2})
+	})
+}
+
+// TestPlanIsTold: other nodes are told by which plan a version was loaded, also
+// after a restart, and of another plan as soon as the version is loaded by it.
+func TestPlanIsTold(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 3, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		plan := func(files int) string {
+			c := newCluster()
+			if files == 3 {
+				c.owned = []int{0} // it is not active, so that it may change
+			}
+			n, stop := f.follow(func(o *Options) { o.Cluster = c })
+			defer stop()
+			time.Sleep(time.Second)
+			dir, err := n.o.Store.Dir("fruit", "1")
+			must(t, err)
+			if m := dir.Manifest(); m.PlanHash() != c.plans["1"] || m.Partitions != files || len(c.has("1")) == 0 {
+				t.Errorf("told is %q of %d partitions, %v; the store has %q of %d", c.plans["1"], files, c.has("1"), m.PlanHash(), m.Partitions)
+			}
+			return c.plans["1"]
+		}
+		first := plan(3)
+		if again := plan(3); again != first {
+			t.Errorf("after a restart, told is %q, not %q", again, first)
+		}
+		must(t, os.RemoveAll(filepath.Join(f.root, "fruit", "1")))
+		f.put("fruit", "1", 4, fruit...)
+		if other := plan(4); other == first {
+			t.Error("with other files, told is the same")
+		}
 	})
 }
 

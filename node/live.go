@@ -29,7 +29,7 @@ func (d *db) newLive(m blocks.Manifest, partitioner shard.Partitioner) *live {
 	return &live{
 		v: version.New(version.Info{
 			DB: d.name, Name: m.Version, Partitions: m.Partitions, Partitioner: partitioner,
-			LastModified: m.LastModified, Cluster: d.node.o.Cluster,
+			LastModified: m.LastModified, Plan: m.PlanHash(), Cluster: d.node.o.Cluster,
 		}),
 		manifest: m,
 		open:     make([]bool, m.Partitions),
@@ -125,6 +125,7 @@ func (d *db) insert(l *live) {
 		d.node.o.Cluster.Withdraw(d.name, name)
 		d.closeLater(old, func() {})
 	}
+	d.node.o.Cluster.SetPlan(d.name, name, l.v.Info().Plan, l.v.Held())
 	d.live[name] = l
 	for p, open := range l.open {
 		if open {
@@ -167,7 +168,9 @@ func (d *db) openRemote(name string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, replicated := d.judge(name, make([]bool, m.Partitions)); !replicated {
+	held := make([]bool, m.Partitions)
+	d.node.o.Cluster.SetPlan(d.name, name, m.PlanHash(), held)
+	if _, replicated := d.judge(name, held); !replicated {
 		return nil, nil
 	}
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)

@@ -34,7 +34,7 @@ func TestSetDoesNotAllocate(t *testing.T) {
 func TestStatus(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 3, fruit...)
-	r := f.run(func(o *Options) { o.ShardID, o.Replication = "s1", 2 })
+	r := f.run(func(o *Options) { o.ShardID, o.Replication = func() string { return "s1" }, 2 })
 	r.serves("fruit", "1")
 	s := r.Status()
 	if s.ShardID != "s1" || s.Node != "localhost" || s.Build != "test" || s.Source != f.root ||

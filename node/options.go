@@ -63,9 +63,11 @@ type Options struct {
 	ScrubRate   float64
 
 	// Name is what this node is called in the status JSON: host:port, or ""
-	// for localhost. ShardID decides which partitions are its own, Build is the
-	// version of the program.
-	Name, ShardID, Build string
+	// for localhost. Build is the version of the program.
+	Name, Build string
+	// ShardID returns what decides which partitions are this node's own, which
+	// may be known only after Cluster.Join; nil stands for "".
+	ShardID func() string
 
 	// Metrics counts; nil: for nobody.
 	Metrics *metrics.Metrics
@@ -135,6 +137,9 @@ func (o Options) withDefaults() (Options, error) {
 		o.Name = "localhost"
 	} else {
 		o.Logger = o.Logger.With("node", o.Name)
+	}
+	if o.ShardID == nil {
+		o.ShardID = func() string { return "" }
 	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.New()

@@ -67,7 +67,7 @@ func (n *Node) Status() server.Status {
 	r := n.health.report()
 	s := server.Status{
 		DBs:     make(map[string]server.DBStatus),
-		ShardID: n.o.ShardID, Node: n.o.Name, Build: n.o.Build,
+		ShardID: n.o.ShardID(), Node: n.o.Name, Build: n.o.Build,
 		StartedAt: seconds(n.started), Source: n.o.SourceName,
 		SourceErrorSince: seconds(r.since), RefreshedAt: seconds(r.refreshed), Warnings: r.warnings,
 	}
@@ -131,7 +131,7 @@ func (v *view) trouble() string {
 
 func (d *db) nodeStatus(v versionView, current bool) server.NodeStatus {
 	s := server.NodeStatus{
-		Name: d.node.o.Name, ShardID: d.node.o.ShardID,
+		Name: d.node.o.Name, ShardID: d.node.o.ShardID(),
 		CreatedAt: seconds(v.created), ActiveAt: seconds(v.activeAt),
 		Current: current, State: states[v.Status], Error: v.Reason,
 		Partitions: []int{}, Records: v.records, Bytes: v.bytes,

@@ -22,16 +22,33 @@ type Cluster interface {
 	Follow(ctx context.Context, db, version string)
 	Forget(db, version string)
 
+	// SetPlan tells by which plan this node holds, or is going to hold, a
+	// version (see blocks.Manifest.PlanHash), and divides the version if it is
+	// not divided so yet. held reports of each partition of the version whether
+	// this node holds it. From then on replicas of other plans are neither
+	// Peers nor counted, and what was advertised by another plan is withdrawn.
+	SetPlan(db, version, plan string, held []bool)
+
+	// Refute tells the others that this node has found a record that a
+	// partitioner would not have put where it is, so that the version is not
+	// partitioned by it. It stays told until Forget.
+	Refute(db, version, partitioner string)
+	// Refuted returns what any node has told so, this one among them, sorted.
+	// The names may be anything.
+	Refuted(db, version string) []string
+
 	// Owned returns the partitions of a version that this node has to hold, in
 	// ascending order. held says of each partition of the version whether this
-	// node holds it. The answer stays the same unless Changes says otherwise.
+	// node holds it. After SetPlan the answer stays the same unless Changes
+	// says otherwise; before, it is what SetPlan would arrive at now.
 	Owned(db, version string, held []bool) []int
 
 	// Peers returns the addresses (host:port) of the other nodes that hold a
-	// partition, as far as is known. The result is not to be changed.
+	// partition by the same plan, as far as is known. The result is not to be changed.
 	Peers(db, version string, partition int) []string
 
-	// Replicas returns how many other nodes say that they hold a partition.
+	// Replicas returns how many other nodes say that they hold a partition, by
+	// the plan of SetPlan, or by any as long as none was set.
 	// There may be more Peers: some may be unable to say so just now.
 	Replicas(db, version string, partition int) int
 
@@ -76,6 +93,15 @@ func (Solo) Follow(ctx context.Context, db, version string) {}
 
 // Forget does nothing.
 func (Solo) Forget(db, version string) {}
+
+// SetPlan does nothing.
+func (Solo) SetPlan(db, version, plan string, held []bool) {}
+
+// Refute does nothing.
+func (Solo) Refute(db, version, partitioner string) {}
+
+// Refuted returns none.
+func (Solo) Refuted(db, version string) []string { return nil }
 
 // Owned returns all partitions.
 func (Solo) Owned(db, version string, held []bool) []int {

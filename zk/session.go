@@ -154,6 +154,9 @@ func (s *Session) Close() error {
 	return nil
 }
 
+// Timeout returns after how long without a sign of life the servers end a session, and delete what it has published.
+func (s *Session) Timeout() time.Duration { return s.o.SessionTimeout }
+
 // Status returns how the session stands.
 func (s *Session) Status() Status {
 	s.mu.Lock()

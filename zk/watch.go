@@ -344,9 +344,6 @@ func (c *Children) show(upTo int) (again <-chan time.Time) {
 		}
 	}
 	slices.SortFunc(next, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	c.mu.Lock()
-	c.shown = upTo
-	c.mu.Unlock()
 	if !slices.EqualFunc(last, next, func(a, b Entry) bool { return a.Name == b.Name && bytes.Equal(a.Data, b.Data) }) {
 		c.entries.Store(&next)
 		select {
@@ -354,6 +351,9 @@ func (c *Children) show(upTo int) (again <-chan time.Time) {
 		default:
 		}
 	}
+	c.mu.Lock()
+	c.shown = upTo
+	c.mu.Unlock()
 	select {
 	case <-c.seen:
 	default:

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"sequins/cluster"
@@ -45,10 +45,10 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	})
 	*given = append(*given, closing(client.Close))
 	o.Server.Proxy = client
-	o.Name, o.ShardID = addr, cmp.Or(s.ShardID, host)
+	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members, err := cluster.New(cluster.Options{
-		Session: session, ShardID: o.ShardID, Addr: addr,
+		Session: session, ShardID: shardID(s, host), ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: addr,
 		Settings: cluster.Settings{
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment), Partitioners: partitioners(c),
 			Weight: s.Weight, Zone: s.Zone,
@@ -60,7 +60,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	if err != nil {
 		return err
 	}
-	o.Cluster = members
+	o.Cluster, o.ShardID = members, members.ShardID
 	o.Server.Peers = func() []server.Peer { return peers(members, addr) }
 	o.Metrics.Cluster.SetState(func() metrics.ClusterState {
 		z := members.Status()
@@ -71,6 +71,19 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	})
 	o.Membership = func(st *server.Status) { describe(st, s, members) }
 	return nil
+}
+
+// shardIDFile is where the local store keeps a shard id that the node has chosen, as in the system that sequins
+// replaces.
+const shardIDFile = "self_assigned_id"
+
+// shardID is the shard id that the configuration gives a node, "" if it is to choose one.
+func shardID(s *config.Sharding, host string) string {
+	switch {
+	case s.ShardID == config.ShardIDHost, s.ShardID == "" && s.Role == "router": // which holds nothing
+		return host
+	}
+	return s.ShardID
 }
 
 // peers are the other members, as the status names them.

@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"sequins/zk"
+)
+
+const (
+	// waitingPeriod is how often a start that waits is heard of in the log.
+	waitingPeriod = 5 * time.Second
+	// maxStraggle bounds how long a start waits for nodes that ZooKeeper was
+	// away for, as it was for this one: each tries to connect once a second.
+	maxStraggle = 3 * time.Second
+	// lookPeriod is how often a start that waits looks again.
+	lookPeriod = 10 * time.Millisecond
+)
+
+// joining is the start of a node in a cluster, until the members are known.
+type joining struct {
+	*Cluster
+	nodes *zk.Children
+	began time.Time
+	// quiet is how long the members have to stay the same.
+	quiet time.Duration
+}
+
+// Join implements version.Cluster: it chooses a shard id if none was given,
+// publishes this node, and waits until a listing that contains this node has not
+// changed for Converge, and there are enough members. ZooKeeper may be away for
+// as long as it likes.
+func (c *Cluster) Join(ctx context.Context) error {
+	j := &joining{Cluster: c, nodes: c.o.Session.Watch(zk.NodesDir, true), began: time.Now()}
+	if err := j.introduce(ctx); err != nil {
+		j.nodes.Stop()
+		return fmt.Errorf("joining the cluster: %w", err)
+	}
+	c.running.Go(func() { c.watchMembers(j.nodes) })
+	c.running.Go(c.keepDivided)
+	if err := j.until(ctx, j.unsettled); err != nil {
+		return fmt.Errorf("joining the cluster: %w", err)
+	}
+	c.log.Info("joined the cluster", "nodes", len(c.members.Load().all), "shard_id", c.ShardID(),
+		"address", c.o.Addr, "after", time.Since(j.began).Round(time.Millisecond))
+	return nil
+}
+
+// introduce publishes this node.
+func (j *joining) introduce(ctx context.Context) error {
+	if err := j.until(ctx, j.unseen(j.nodes)); err != nil {
+		return err
+	}
+	// The longer ZooKeeper has kept this node waiting, the later others may come that it kept waiting, too.
+	j.quiet = max(j.o.Converge, min(time.Since(j.began), maxStraggle))
+	var told []string
+	if id := j.ShardID(); id == "" {
+		id, err := j.chooseShardID(ctx)
+		if err != nil {
+			return err
+		}
+		told = append(told, zk.ShardIDPath(id))
+		j.self.Store(j.member(id))
+	}
+	path := zk.NodePath(j.ShardID(), j.o.Addr)
+	if j.o.Router {
+		path = zk.RouterPath(j.ShardID(), j.o.Addr)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.told = append([]string{path}, told...)
+	return j.publishSelf()
+}
+
+// until waits until blocked returns "", and tells the log from time to time what
+// it says. The error is that of ctx.
+func (j *joining) until(ctx context.Context, blocked func() string) error {
+	log := time.NewTicker(waitingPeriod)
+	defer log.Stop()
+	look := time.NewTicker(lookPeriod)
+	defer look.Stop()
+	for {
+		reason := blocked()
+		if reason == "" {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-log.C:
+			j.log.Info("joining the cluster", "waiting_for", reason, "since", time.Since(j.began).Round(time.Second))
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", reason, ctx.Err())
+		}
+	}
+}
+
+// unseen returns what is waited for until a directory has been listed.
+func (j *joining) unseen(dir *zk.Children) func() string {
+	return func() string {
+		select {
+		case <-dir.Seen():
+			return ""
+		default:
+		}
+		if s := j.o.Session.Status(); s.LastError != "" {
+			return "ZooKeeper (" + s.LastError + ")"
+		}
+		return "ZooKeeper"
+	}
+}
+
+// unsettled returns what a start still waits for, "" if for nothing.
+func (j *joining) unsettled() string {
+	ms := j.members.Load()
+	switch {
+	case !ms.listed:
+		return "ZooKeeper to list this node"
+	case len(ms.all) < j.o.MinNodes:
+		return fmt.Sprintf("%d nodes of %d", j.o.MinNodes-len(ms.all), j.o.MinNodes)
+	case time.Since(ms.since) < j.quiet || !j.nodes.Current() || !ms.isOf(j.nodes.Entries()):
+		return fmt.Sprintf("the %d nodes to stay the same for %s", len(ms.all), j.quiet)
+	}
+	return ""
+}
+
+// quietly returns what is waited for until directories have stayed the same for
+// a while.
+func (j *joining) quietly(while time.Duration, dirs ...*zk.Children) func() string {
+	var last []string
+	since := time.Now()
+	return func() string {
+		var now []string
+		current := true
+		for _, d := range dirs {
+			current = current && d.Current()
+			for _, e := range d.Entries() {
+				now = append(now, e.Name)
+			}
+		}
+		if !current || !slices.Equal(last, now) {
+			last, since = now, time.Now()
+		}
+		if time.Since(since) < while {
+			return fmt.Sprintf("the nodes to stay the same for %s, to choose a shard id", while)
+		}
+		return ""
+	}
+}

@@ -1,0 +1,214 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/test/harness"
+)
+
+// five are nodes that wait only a little for the others.
+func (f *field) five() (cs []*Cluster) {
+	f.options = func(o *Options) { o.Converge = 100 * time.Millisecond }
+	for i := range 5 {
+		c, _ := f.node(fmt.Sprint("n", i))
+		cs = append(cs, c)
+	}
+	return cs
+}
+
+// joinAtOnce has nodes join at the same time, and checks that each has seen all.
+func (f *field) joinAtOnce(cs []*Cluster, began func()) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), deadline)
+	defer cancel()
+	joined := make(chan string)
+	for _, c := range cs {
+		go func() {
+			err := c.Join(ctx)
+			joined <- fmt.Sprintf("%d members, %v", len(c.Members()), err)
+		}()
+	}
+	began()
+	for range cs {
+		if got, want := <-joined, fmt.Sprintf("%d members, <nil>", len(cs)); got != want {
+			f.t.Errorf("a node has joined with %s", got)
+		}
+	}
+}
+
+// Nodes that start together find each other, however little they wait.
+func testFiveAtOnce(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	cs := f.five()
+	for _, c := range cs {
+		f.eventually("there is a session", func() bool { return c.Status().Connected })
+	}
+	f.joinAtOnce(cs, func() {})
+}
+
+// So they do when ZooKeeper comes up long after them.
+func testLate(t *testing.T, h *harness.Harness) {
+	server := h.Do(t, "zk start id=late n=1 tick=2000")["connect"]
+	t.Cleanup(func() { h.Do(t, "zk stop id=late") })
+	h.Do(t, "zk kill id=late i=0")
+	f := newField(t, server, nil)
+	cs := f.five()
+	f.joinAtOnce(cs, func() {
+		for _, c := range cs {
+			f.eventually("it has looked for ZooKeeper", func() bool { return c.Status().LastError != "" })
+		}
+		h.Do(t, "zk restart id=late i=0")
+	})
+}
+
+// choosing returns a node that chooses its shard id. Its store is a directory, its
+// name an address.
+func (f *field) choosing(store, name string) (c *Cluster, lose func()) {
+	f.t.Helper()
+	f.options = func(o *Options) {
+		o.ShardID, o.ShardIDFile = "", filepath.Join(store, "self_assigned_id")
+	}
+	return f.node(name)
+}
+
+func (f *field) stores(n int) (dirs []string) {
+	for range n {
+		dirs = append(dirs, f.t.TempDir())
+	}
+	return dirs
+}
+
+func shardIDs(cs ...*Cluster) string {
+	var ids []string
+	for _, c := range cs {
+		ids = append(ids, c.ShardID())
+	}
+	return strings.Join(ids, " ")
+}
+
+// Nodes choose different numbers, and have the same again after a restart. One
+// that replaces another takes over its number.
+func testShardIDs(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	stores := f.stores(4)
+	var cs []*Cluster
+	for i := range 3 {
+		c, _ := f.choosing(stores[i], fmt.Sprint("n", i))
+		cs = append(cs, c)
+	}
+	if got := shardIDs(cs...); got != "  " {
+		t.Errorf("before they have joined, they are %q", got)
+	}
+	f.join(cs...)
+	ids := strings.Fields(shardIDs(cs...))
+	if slices.Sort(ids); !slices.Equal(ids, []string{"1", "2", "3"}) {
+		t.Fatalf("they are %q", ids)
+	}
+	for _, m := range cs[0].Members() {
+		if i := slices.IndexFunc(cs, func(c *Cluster) bool { return c.o.Addr == m.Addr }); i < 0 || m.ShardID != cs[i].ShardID() {
+			t.Errorf("member %+v", m)
+		}
+	}
+	if got := cs[0].Owned("db", "1", make([]bool, 6)); len(got) != 4 {
+		t.Errorf("of 6 partitions, one node has %v", got)
+	}
+	first := cs[0].ShardID()
+	cs[0].Leave()
+	again, _ := f.choosing(stores[0], "another-address")
+	f.join(again)
+	if again.ShardID() != first {
+		t.Errorf("it was %s, and is %s", first, again.ShardID())
+	}
+	second := cs[1].ShardID()
+	cs[1].Leave()
+	f.eventually("it has left", func() bool { return len(again.Members()) == 2 })
+	replacement, _ := f.choosing(stores[3], "replacement")
+	f.join(replacement)
+	if replacement.ShardID() != second {
+		t.Errorf("it takes the place of %s, and is %s", second, replacement.ShardID())
+	}
+}
+
+// A number that a member was given in its configuration, or has from an older
+// release, is nobody else's; a node that crashed has its own again at once.
+func testShardIDTaken(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	named, _ := f.node("1")
+	f.join(named)
+	store := t.TempDir()
+	c, _ := f.choosing(store, "n")
+	f.join(c)
+	if c.ShardID() != "2" {
+		t.Errorf("it is %q", c.ShardID())
+	}
+	crashed, _ := f.choosing(store, "n") // with the same address, while the session of the first lives
+	began := time.Now()
+	f.join(crashed)
+	if took := time.Since(began); crashed.ShardID() != "2" || took >= long {
+		t.Errorf("it is %q after %v", crashed.ShardID(), took)
+	}
+	if err := os.WriteFile(filepath.Join(store, "self_assigned_id"), []byte("../1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	odd, _ := f.choosing(store, "odd")
+	f.join(odd)
+	if odd.ShardID() != "3" {
+		t.Errorf("with a file that makes no sense, it is %q", odd.ShardID())
+	}
+}
+
+// Of two nodes that remember the same number, the second one takes another, and
+// remembers that.
+func testCopiedDisk(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	stores := f.stores(2)
+	for _, s := range stores {
+		if err := os.WriteFile(filepath.Join(s, "self_assigned_id"), []byte("7"), 0o600); err != nil { // as the old system writes it
+			t.Fatal(err)
+		}
+	}
+	a, _ := f.choosing(stores[0], "a")
+	f.join(a)
+	b, _ := f.choosing(stores[1], "b")
+	b.patience = 100 * time.Millisecond
+	f.join(b)
+	if got := shardIDs(a, b); got != "7 1" {
+		t.Errorf("they are %q", got)
+	}
+	b.Leave()
+	b, _ = f.choosing(stores[1], "b")
+	f.join(b)
+	if got := b.ShardID(); got != "1" {
+		t.Errorf("after a restart, it is %q", got)
+	}
+}
+
+func TestShardIDFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "self_assigned_id")
+	if id, err := readShardID(path); id != "" || err != nil {
+		t.Errorf("no file: %q, %v", id, err)
+	}
+	for _, id := range []string{"1", "12"} {
+		if err := writeShardID(path, id); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readShardID(path); got != id || err != nil {
+			t.Errorf("%q, %v, want %q", got, err, id)
+		}
+	}
+	for _, text := range []string{"", "\n", "0", "-1", "01", "x", "1\n\n", "1 ", "99999999", strings.Repeat("1", 1000)} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if id, err := readShardID(path); id != "" || err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: %q, %v", text, id, err)
+		}
+	}
+}

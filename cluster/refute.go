@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// maxRefuted bounds the data of this node's znode, in bytes: others read up to
+// maxSettings.
+const maxRefuted = maxSettings / 2
+
+func (k key) String() string { return k.db + "/" + k.version }
+
+// Refute implements version.Cluster. What would make the node's znode too large
+// is logged and not told.
+func (c *Cluster) Refute(db, version, partitioner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := key{db, version}.String()
+	before := c.refuted[k]
+	if slices.Contains(before, partitioner) {
+		return
+	}
+	c.refuted[k] = slices.Sorted(slices.Values(append(slices.Clone(before), partitioner)))
+	if data, err := c.nodeData(); err != nil || len(data) > maxRefuted {
+		c.log.Error("other nodes are not told that a partitioner is refuted: this node has refuted too many",
+			"db", db, "version", version, "partitioner", partitioner, "bytes", len(data), "error", err)
+		c.restoreRefuted(k, before)
+		return
+	}
+	c.republish()
+	c.changed()
+}
+
+// Refuted implements version.Cluster.
+func (c *Cluster) Refuted(db, version string) []string {
+	k := key{db, version}.String()
+	c.mu.Lock()
+	all := slices.Clone(c.refuted[k])
+	c.mu.Unlock()
+	for _, m := range c.members.Load().all {
+		all = append(all, m.Refuted[k]...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// forgetRefuted takes back what was told of a version. c.mu is held.
+func (c *Cluster) forgetRefuted(k key) {
+	if _, told := c.refuted[k.String()]; told {
+		c.restoreRefuted(k.String(), nil)
+		c.republish()
+	}
+}
+
+func (c *Cluster) restoreRefuted(k string, before []string) {
+	if before == nil {
+		delete(c.refuted, k)
+		return
+	}
+	c.refuted[k] = before
+}
+
+// nodeData renders the data of this node's znode. c.mu is held.
+func (c *Cluster) nodeData() ([]byte, error) {
+	data, err := json.Marshal(nodeData{c.o.Settings, c.refuted})
+	if err != nil {
+		return nil, fmt.Errorf("publishing this node's settings: %w", err)
+	}
+	return data, nil
+}
+
+// publishSelf makes this node known, or tells anew what has changed. c.mu is
+// held. After Leave it does nothing.
+func (c *Cluster) publishSelf() error {
+	data, err := c.nodeData()
+	if err == nil && c.ctx.Err() == nil && len(c.told) > 0 {
+		c.o.Session.Publish(c.told[0], data)
+	}
+	return err
+}
+
+// republish is publishSelf for data that has been rendered before.
+func (c *Cluster) republish() {
+	if err := c.publishSelf(); err != nil {
+		c.log.Error("other nodes are not told of a change", "error", err)
+	}
+}
