@@ -119,10 +119,20 @@ func (j *joining) unsettled() string {
 		return "ZooKeeper to list this node"
 	case len(ms.all) < j.o.MinNodes:
 		return fmt.Sprintf("%d nodes of %d", j.o.MinNodes-len(ms.all), j.o.MinNodes)
-	case time.Since(ms.since) < j.quiet || !j.nodes.Current() || !ms.isOf(j.nodes.Entries()):
+	case min(time.Since(ms.since), j.connected()) < j.quiet || !j.nodes.Current() || !ms.isOf(j.nodes.Entries()):
 		return fmt.Sprintf("the %d nodes to stay the same for %s", len(ms.all), j.quiet)
 	}
 	return ""
+}
+
+// connected is for how long there has been a connection to ZooKeeper: while there
+// is none, nothing changes because nothing is heard.
+func (j *joining) connected() time.Duration {
+	s := j.o.Session.Status()
+	if !s.Connected {
+		return 0
+	}
+	return time.Since(s.Since)
 }
 
 // quietly returns what is waited for until directories have stayed the same for
@@ -142,7 +152,7 @@ func (j *joining) quietly(while time.Duration, dirs ...*zk.Children) func() stri
 		if !current || !slices.Equal(last, now) {
 			last, since = now, time.Now()
 		}
-		if time.Since(since) < while {
+		if min(time.Since(since), j.connected()) < while {
 			return fmt.Sprintf("the nodes to stay the same for %s, to choose a shard id", while)
 		}
 		return ""

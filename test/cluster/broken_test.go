@@ -27,6 +27,7 @@ var sabotages = []sabotage{
 	{"nothing is broken", nil, ""},
 	{"a peer answers from the version that it serves, and says it were the one asked for", []change{
 		{"server/key.go", "set.AcquireVersion(string(asked))", "set.Acquire()"},
+		{"server/key.go", "string(plan) != r.handle.Plan()", "false"},
 		{"server/key.go", "r.get(r.db.head(s, r.handle), len(asked) > 0)",
 			"h := *r.db.head(s, r.handle)\nif len(asked) > 0 {\nh.versionValue = append([]byte(nil), asked...)\n}\nr.get(&h, len(asked) > 0)"},
 		{"server/atonce.go", "return r.db.head(s, r.handle), len(asked) > 0",
@@ -34,6 +35,7 @@ var sabotages = []sabotage{
 	}, "wrong answer"},
 	{"a peer answers from the version that it serves, and the answer is passed on", []change{
 		{"server/key.go", "set.AcquireVersion(string(asked))", "set.Acquire()"},
+		{"server/key.go", "string(plan) != r.handle.Plan()", "false"},
 		{"proxy/attempt.go", "if string(h.Version) != a.version {", "if false {"},
 		{"server/proxied.go", "header.SetCanonical(keyVersion, h.versionValue)", "header.SetCanonical(keyVersion, a.Header.Version)"},
 		{"server/atonce.go", "a.Length, 10)\n\tb = appendField(b, keyVersion, h.versionValue)",
