@@ -1,0 +1,108 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"sequins/test/checker"
+)
+
+// pieceTime is what a job that writes in place takes for each half of a file:
+// nodes list several times while it writes, and never see the same twice.
+const pieceTime = 300 * time.Millisecond
+
+// TestInPlace has jobs write versions where nodes look for them, file by file,
+// while the nodes list every second. Nobody gets a wrong 404, and all nodes end
+// with the whole of every version, whatever they have seen of it before.
+func TestInPlace(t *testing.T) {
+	t.Parallel()
+	z := startZookeeper(t, 1)
+	for _, tt := range []struct {
+		name   string
+		marker bool
+	}{{"without a marker", false}, {"with a marker at the end", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 8}, members: 4, replication: 2})
+			for _, m := range c.members {
+				m.config.Extra = "refresh_period = \"1s\"\n" // require_success_file is left to its default
+			}
+			first := versionName(1)
+			c.publish(t, first)
+			if !tt.marker {
+				if err := os.Remove(filepath.Join(c.source, db, first, "_SUCCESS")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.startAll(t)
+			c.waitServed(t, first)
+			l := z.look(t)
+			c.waitWhole(t, l, first)
+			r := record(t, c, 1, first)
+			defer r.judge(t, "history-in-place")
+			for n := 2; n <= 4; n++ {
+				version := versionName(n)
+				r.Note(checker.Event{Kind: checker.Publish, Version: version})
+				c.data.publishInPlace(t, c.source, version, tt.marker)
+				c.waitServed(t, version)
+				c.waitWhole(t, l, version)
+				c.checkWhole(t, version)
+			}
+		})
+	}
+}
+
+// publishInPlace writes a version under its own name, each file in two halves,
+// and at the end _SUCCESS if there is to be one.
+func (d dataset) publishInPlace(t testing.TB, source, version string, marker bool) {
+	t.Helper()
+	away := t.TempDir()
+	d.publish(t, away, version)
+	dir := filepath.Join(source, db, version)
+	errs := []error{os.Mkdir(dir, 0o755)}
+	for p := range d.partitions {
+		name := fmt.Sprintf("part-r-%05d", p)
+		data, err := os.ReadFile(filepath.Join(away, db, version, name))
+		errs = append(errs, err, writeSlowly(filepath.Join(dir, name), data))
+	}
+	if marker {
+		errs = append(errs, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
+	}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeSlowly writes a file in two halves.
+func writeSlowly(path string, data []byte) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	for _, half := range [][]byte{data[:len(data)/2], data[len(data)/2:]} {
+		if _, err := f.Write(half); err != nil {
+			return err
+		}
+		time.Sleep(pieceTime) // the pace of the job is what is tested
+	}
+	return nil
+}
+
+// checkWhole asks every member for every key.
+func (c *cluster) checkWhole(t testing.TB, version string) {
+	t.Helper()
+	for _, m := range c.members {
+		client := m.node.Client()
+		for i := range c.data.keys {
+			if err := c.expect(client, m, c.data.key(i), version, nil); err != nil {
+				t.Error(err)
+				break
+			}
+		}
+		client.Close()
+	}
+}
