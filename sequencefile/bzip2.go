@@ -27,7 +27,6 @@ const (
 var (
 	errBzip2Magic    = errors.New("bzip2: bad magic")
 	errBzip2Checksum = errors.New("bzip2: bad checksum")
-	errBzip2Random   = errors.New("bzip2: randomised block, a format given up in 1998")
 	errBzip2Tables   = errors.New("bzip2: bad tables of a block")
 	errBzip2Data     = errors.New("bzip2: bad data in a block")
 )
@@ -120,7 +119,7 @@ func (d *bzip2Decoder) nextBlock() error {
 		if err != nil {
 			return err
 		}
-		d.out = bzip2Output{next: first, left: len(d.block.tt), crc: ^uint32(0)}
+		d.out = bzip2Output{next: first, left: len(d.block.tt), random: d.block.random, crc: ^uint32(0)}
 		return nil
 	}
 	return errBzip2Magic
@@ -134,6 +133,9 @@ type bzip2Output struct {
 	same int // times that last has come in a row, up to 4
 	run  int // times that last is still to be given out
 	crc  uint32
+
+	random bool // the block is randomised
+	mask   bzip2Mask
 }
 
 func (o *bzip2Output) pending() bool { return o.left > 0 || o.run > 0 }
@@ -158,6 +160,9 @@ func (o *bzip2Output) read(tt []uint32, dst []byte) int {
 		o.next = entry >> 8
 		o.left--
 		b := byte(entry)
+		if o.random {
+			b = o.mask.flip(b)
+		}
 		switch {
 		case o.same == 4:
 			o.same, o.run = 0, int(b)

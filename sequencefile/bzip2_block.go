@@ -15,10 +15,11 @@ const (
 // bzip2Block is a block, decoded up to the inverse of the Burrows-Wheeler transform. An entry of tt has a byte of the
 // output in its lowest 8 bits, and the number of the entry that follows above them.
 type bzip2Block struct {
-	tt    []uint32
-	front mtf // the bytes in use, the last used in front
-	used  int // how many they are
-	count [256]uint32
+	tt     []uint32
+	random bool // the output is masked, see bzip2Mask
+	front  mtf  // the bytes in use, the last used in front
+	used   int  // how many they are
+	count  [256]uint32
 
 	trees     [bzip2MaxTrees]huffman
 	selectors [1 << 15]uint8 // tree of each group of symbols
@@ -28,9 +29,7 @@ type bzip2Block struct {
 // read decodes a block of not more than size bytes, of which magic and checksum have been read, and returns the number
 // of the first entry.
 func (b *bzip2Block) read(in *bitReader, size int) (first uint32, err error) {
-	if in.take(1) != 0 {
-		return 0, errBzip2Random
-	}
+	b.random = in.take(1) != 0
 	origin := in.take(24)
 	if !b.readSymbols(in) || !b.readSelectors(in) || !b.readTrees(in) {
 		return 0, b.bad(in, errBzip2Tables)

@@ -4,12 +4,18 @@ import (
 	"bytes"
 	stdbzip2 "compress/bzip2"
 	"encoding/base64"
+	"encoding/binary"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/dsnet/compress/bzip2"
+
+	"sequins/test/harness"
 )
 
 // bzip2Inputs are what is hard for some stage: long runs, runs of exactly the lengths where their coding changes, one
@@ -104,7 +110,6 @@ func TestBzip2Refused(t *testing.T) {
 		{"level ten", 3, '9' + 1, errBzip2Magic},
 		{"no block", 4, 0, errBzip2Magic},
 		{"checksum of the block", 10, 0, errBzip2Checksum},
-		{"randomised", 14, 0x80, errBzip2Random},
 		{"origin behind the end", 15, 0xff, errBzip2Data},
 		{"no symbols", 18, 0, errBzip2Tables},
 		{"checksum of the stream", len(src) - 2, 0, errBzip2Checksum},
@@ -117,12 +122,49 @@ func TestBzip2Refused(t *testing.T) {
 	}
 }
 
+// TestBzip2Randomised reads the randomised blocks that Hadoop's bzip2 in Java wrote. That they are randomised shows in the
+// bit behind magic and checksum of a block.
+func TestBzip2Randomised(t *testing.T) {
+	want := bytes.Repeat([]byte("abcd"), 50_000/4)
+	for i, src := range randomised(t) {
+		if src[14]>>7 == 0 {
+			t.Errorf("value %d is not randomised", i)
+		}
+		got, err := decodeAll(newBzip2Decoder(), src)
+		if err != nil || !bytes.Equal(got[len(got)-len(want):], want) { // in front is the length that Text has
+			t.Errorf("value %d: %d bytes, error %v", i, len(got), err)
+		}
+		src[14] ^= 0x80
+		if _, err := decodeAll(newBzip2Decoder(), src); err != errBzip2Checksum {
+			t.Errorf("value %d, taken as not randomised: error %v", i, err)
+		}
+	}
+}
+
+// randomised are the compressed values of a fixture, each with a randomised block.
+func randomised(t testing.TB) (values [][]byte) {
+	t.Helper()
+	f := harness.FixtureByName(t, "randomised-record-bzip2-java")
+	file, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const key = "\x09key-00000"
+	for i := range f.Meta.Records {
+		head := bytes.Index(file, fmt.Appendf(nil, "\x09key-%05d", i)) - recordHead
+		length := int(binary.BigEndian.Uint32(file[head:]))
+		values = append(values, file[head+recordHead+len(key):head+recordHead+length])
+	}
+	return values
+}
+
 // FuzzBzip2 decompresses anything, and anything compressed. The standard library takes some streams with incomplete
 // codes that neither bzip2 itself nor this package take, but where both give something, it has to be the same.
 func FuzzBzip2(f *testing.F) {
 	for _, in := range bzip2Inputs()[:12] {
 		f.Add(encodeAll(f, BZip2Codec, in))
 	}
+	f.Add(randomised(f)[0])
 	d := newBzip2Decoder()
 	f.Fuzz(func(t *testing.T, src []byte) {
 		got, err := decodeAll(d, src)

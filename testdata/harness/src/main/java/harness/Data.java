@@ -137,6 +137,13 @@ final class Data {
         return out;
     }
 
+    /** Keys in order, and values that repeat a pattern of a few bytes. */
+    static List<Rec> patterns(int n, int length) {
+        List<Rec> out = new ArrayList<>();
+        for (int i = 0; i < n; i++) out.add(Rec.put(utf8(String.format("key-%05d", i)), utf8("abcd".repeat(length / 4))));
+        return out;
+    }
+
     private static int valueLength(int i) {
         int[] n = {0, 1, 17, 60, 126, 127, 128, 129, 240, 255, 256, 30, 5, 90, 40};
         return i == 0 ? 0 : n[i % n.length]; // the first key has one byte, and no value

@@ -39,6 +39,7 @@ final class Fixtures {
     static List<Fixture> catalogue() {
         List<Fixture> all = new ArrayList<>();
         compressions(all);
+        randomised(all);
         classes(all);
         shapes(all);
         cuts(all);
@@ -65,6 +66,13 @@ final class Fixtures {
                 all.add(new Fixture(kind + "-" + type.toLowerCase(Locale.ROOT) + "-bzip2-java", data).kinds(k, k).compress(type, "BZip2Codec")
                         .conf("io.compression.codec.bzip2.library", "java-builtin"));
         }
+    }
+
+    /** Data that repeats so much that the bzip2 in Java gives up sorting it as it is, and writes randomised blocks. */
+    private static void randomised(List<Fixture> all) {
+        for (String type : List.of("RECORD", "BLOCK"))
+            all.add(new Fixture("randomised-" + type.toLowerCase(Locale.ROOT) + "-bzip2-java", type.equals("BLOCK") ? Data.patterns(2000, 100) : Data.patterns(3, 50_000))
+                    .compress(type, "BZip2Codec").conf("io.compression.codec.bzip2.library", "java-builtin").cut(Cut.HADOOP, 1));
     }
 
     /** Other classes of keys and values, which are served as they are serialised. */
