@@ -46,14 +46,11 @@ func (b *filterBuilder) add(hash uint64) error {
 
 func (b *filterBuilder) spillBin(i int) error {
 	if b.spill == nil {
-		f, err := os.CreateTemp(b.dir, "filter-*.tmp")
+		f, err := createUnlinked(b.dir, "filter-*.tmp")
 		if err != nil {
 			return err
 		}
 		b.spill = f
-		if err := os.Remove(f.Name()); err != nil { // gone with its descriptor, whatever happens
-			return err
-		}
 	}
 	b.buf = b.buf[:0]
 	for _, h := range b.bins.hashes[i] {

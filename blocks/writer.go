@@ -17,7 +17,7 @@ type WriterOptions struct {
 	Partitions  int         // of how many
 	Compression Compression // of each page
 	BlockSize   int         // bytes of a page before compression; 0 is DefaultBlockSize
-	TempDir     string      // where hashes wait for the filter to be built; "" is that of the system
+	TempDir     string      // where hashes and separators wait for filter and index to be built; "" is that of the system
 }
 
 // stage is what a writer can be asked for next.
@@ -31,8 +31,8 @@ const (
 
 // Writer writes one block. It is for one goroutine.
 //
-// Memory: about a page's separator and 16 bytes for each page, 2 MiB waiting to be written, 1 MiB of
-// waiting hashes, and a few hundred KiB more while the filter is built.
+// Memory: 8 bytes for each page, at most 4 MiB of what separators differ in (more of it waits in TempDir), three
+// keys, 2 MiB waiting to be written, 1 MiB of waiting hashes, and a few hundred KiB more while the filter is built.
 type Writer struct {
 	w     io.Writer
 	opts  WriterOptions
@@ -87,6 +87,7 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 		b.piece = writeSize
 	}
 	b.out = make([]byte, 0, b.piece+maxPadding+maxStored)
+	b.index.dir = opts.TempDir
 	b.filter = newFilterBuilder(opts.TempDir)
 	b.hash.Reset()
 	b.props = Properties{
@@ -121,7 +122,7 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 	hash := xxhash.Sum64(key)
 	first := b.props.Records == 0
 	if first {
-		b.props.FirstKey = bytes.Clone(key)
+		b.props.FirstKey = cloneKey(key)
 	}
 	if first || bytes.Compare(b.lastKey(), key) < 0 {
 		if err := b.filter.add(hash); err != nil {
@@ -174,6 +175,10 @@ func (b *Writer) lastKey() []byte {
 func clip(key []byte) []byte { return key[:min(len(key), 64)] }
 
 func (b *Writer) keepKey(key []byte) { b.keptKey = append(b.keptKey[:0], key...) }
+
+// cloneKey returns a copy that is not nil. A key without bytes may come as nil or as an empty slice; the properties
+// spell these differently, and the bytes of a block must depend on its records alone.
+func cloneKey(key []byte) []byte { return append([]byte{}, key...) }
 
 // flushPage writes the page that was gathered.
 func (b *Writer) flushPage() error {
@@ -308,7 +313,7 @@ func (b *Writer) finish() error {
 		}
 	}
 	if b.props.Records > 0 {
-		b.props.LastKey = bytes.Clone(b.keptKey)
+		b.props.LastKey = cloneKey(b.keptKey)
 	}
 	b.props.ContentHash = hex.EncodeToString(b.hash.Sum(nil))
 	var f footer
@@ -339,6 +344,7 @@ func (b *Writer) finish() error {
 // release gives back what the writer holds.
 func (b *Writer) release() {
 	b.filter.close()
+	b.index.close()
 	b.index, b.out, b.filter.bins = indexBuilder{}, nil, nil
 }
 

@@ -216,3 +216,33 @@ func TestMemoryIsTight(t *testing.T) {
 		w.compare(plan, want, all(plan))
 	}
 }
+
+// An empty key is the first of its block. The bytes of the block do not depend on how many workers loaded it, nor on
+// how it was sorted.
+func TestEmptyKeyWithAnyWorkers(t *testing.T) {
+	for _, n := range []int{1, 3} { // one file is aligned
+		files := make([]data, n)
+		for i := range files {
+			files[i].name = fmt.Sprintf("part-%05d", i)
+			for j := range 100 {
+				files[i].records = append(files[i].records, rec{key: fmt.Sprintf("key-%05d", j*n+i), value: strings.Repeat("v", 20_000)})
+			}
+			files[i].records = append(files[i].records, rec{}) // not in order, so that it is sorted
+		}
+		w := newWorld(t)
+		w.write(files, sequencefile.WriterOptions{})
+		var first map[int]string
+		for workers := 1; workers <= 8; workers++ {
+			for _, memory := range []int64{8 << 20, 1} { // without runs and with them
+				w.newStore()
+				got := w.bytesOf(all(w.load(Options{Workers: workers, Memory: memory})))
+				if first == nil {
+					first = got
+				}
+				if diff := gocmp.Diff(first, got); diff != "" {
+					t.Fatalf("%d files: blocks differ with %d workers and memory %d", n, workers, memory)
+				}
+			}
+		}
+	}
+}
