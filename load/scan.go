@@ -2,11 +2,13 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"sequins/blocks"
 	"sequins/shard"
+	"sequins/source"
 )
 
 // The progress is updated after so many records, or so many bytes of them.
@@ -67,7 +69,7 @@ func (s *scanner) file(ctx context.Context, i int, to sink) error {
 	}
 	before := s.total
 	err = s.records(ctx, in, before, to)
-	if cerr := in.close(); err == nil {
+	if cerr := in.close(); err == nil || errors.Is(cerr, source.ErrChanged) { // damage is a consequence of the change
 		err = cerr
 	}
 	if err == nil {

@@ -8,6 +8,10 @@
 // Where Hadoop has written a file through its own local file system, there are
 // checksums beside it, in .<name>.crc. They are checked when the file is read
 // from its start, and what differs is an error.
+//
+// A file that is written over while it is read would be read as a mixture. So
+// its size and modification time are compared with those of the listing when it
+// is opened, at its end, and when it is closed.
 package local
 
 import (
@@ -245,7 +249,7 @@ func openFile(ctx context.Context, path string, listed source.File, o source.Rea
 		return nil, errors.Join(err, f.Close())
 	}
 	adviseSequential(f)
-	return &file{ctx: ctx, f: f, sums: s, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
+	return &file{ctx: ctx, f: f, listed: listed, sums: s, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
 }
 
 // position checks that an open file is the one that was listed, and goes to
@@ -258,11 +262,19 @@ func position(f *os.File, listed source.File, offset int64) error {
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
 	}
-	if err := listed.Check(source.File{Size: info.Size(), ModTime: info.ModTime()}); err != nil {
-		return &fs.PathError{Op: "open", Path: f.Name(), Err: err}
+	if err := check(listed, "open", f.Name(), info); err != nil {
+		return err
 	}
 	_, err = f.Seek(offset, io.SeekStart)
 	return err
+}
+
+// check returns an error if info is not that of the file that was listed.
+func check(listed source.File, op, path string, info fs.FileInfo) error {
+	if err := listed.Check(source.File{Size: info.Size(), ModTime: info.ModTime()}); err != nil {
+		return &fs.PathError{Op: op, Path: path, Err: err}
+	}
+	return nil
 }
 
 // forgetStep is how much is read between two words with the kernel.
@@ -272,9 +284,10 @@ const forgetStep = 4 << 20
 type file struct {
 	ctx       context.Context
 	f         *os.File
+	listed    source.File
 	sums      *sums // nil if there are none, or the file is not read from its start
 	limiter   *rate.Limiter
-	failed    error // a checksum that is not right
+	failed    error // a checksum that is not right, or a change of the file
 	pos       int64 // the next byte to read
 	forgotten int64 // what lies before is no longer in the page cache
 }
@@ -294,7 +307,10 @@ func (r *file) Read(p []byte) (int, error) {
 	if werr := source.Wait(r.ctx, r.limiter, int64(n)); werr != nil {
 		return 0, werr
 	}
-	if r.failed = r.verify(p[:n], err); r.failed != nil {
+	if r.failed = r.verify(p[:n], err); r.failed == nil && err == io.EOF {
+		r.failed = r.unchanged("read")
+	}
+	if r.failed != nil {
 		return 0, r.failed
 	}
 	if r.pos-r.forgotten >= forgetStep {
@@ -317,6 +333,26 @@ func (r *file) verify(p []byte, end error) error {
 	return nil
 }
 
+// unchanged returns an error if the open file, or the one that now has its name, is
+// not what was listed. A file that was removed is what it was.
+func (r *file) unchanged(op string) error {
+	info, err := r.f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := check(r.listed, op, r.f.Name(), info); err != nil {
+		return err
+	}
+	info, err = os.Stat(r.f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return check(r.listed, op, r.f.Name(), info)
+}
+
 func (r *file) forget() {
 	if r.pos == r.forgotten {
 		return // to the kernel, a length of 0 means the rest of the file
@@ -329,7 +365,7 @@ func (r *file) forget() {
 
 func (r *file) Close() error {
 	r.forget()
-	err := r.f.Close()
+	err := errors.Join(r.unchanged("close"), r.f.Close())
 	if r.sums != nil {
 		err = errors.Join(err, r.sums.f.Close())
 	}

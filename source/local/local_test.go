@@ -234,3 +234,88 @@ func TestOpenOfADirectory(t *testing.T) {
 		t.Error("opened a directory")
 	}
 }
+
+// A file that is written over while it is read is an error at its end, and when it is closed: what was read may be a
+// mixture of both.
+func TestOverwrittenWhileRead(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	changes := map[string]func(t *testing.T, path string){
+		"bytes of the same length": func(t *testing.T, path string) {
+			overwrite(t, path, strings.Repeat("b", 1000))
+			if err := os.Chtimes(path, later, later); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"more bytes": func(t *testing.T, path string) { overwrite(t, path, strings.Repeat("b", 2000)) },
+		"fewer bytes": func(t *testing.T, path string) {
+			if err := os.Truncate(path, 900); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another file": func(t *testing.T, path string) {
+			overwrite(t, path+".new", strings.Repeat("c", 1200))
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for name, change := range changes {
+		for _, toTheEnd := range []bool{true, false} {
+			f, path := openListed(t)
+			if _, err := io.ReadFull(f, make([]byte, 500)); err != nil {
+				t.Fatal(err)
+			}
+			change(t, path)
+			if toTheEnd {
+				if _, err := io.Copy(io.Discard, f); !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), path) {
+					t.Errorf("%s: reading on: %v", name, err)
+				}
+			}
+			if err := f.Close(); !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: closing: %v", name, err)
+			}
+		}
+	}
+}
+
+// A file that is removed while it is read stays what it was.
+func TestRemovedWhileRead(t *testing.T) {
+	f, path := openListed(t)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(f); err != nil || len(b) != 1000 {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func openListed(t *testing.T) (f io.ReadCloser, path string) {
+	t.Helper()
+	d := dir(t.TempDir())
+	d.Put(t, "db/1/part-00000", []byte(strings.Repeat("a", 1000)))
+	c, err := d.Source(t).Contents(t.Context(), "db", "1")
+	if err != nil || len(c.Files) != 1 {
+		t.Fatal(c, err)
+	}
+	if f, err = d.Source(t).Open(t.Context(), "db", "1", c.Files[0], source.ReadOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return f, filepath.Join(string(d), "db/1/part-00000")
+}
+
+func overwrite(t *testing.T, path, data string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
