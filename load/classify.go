@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -15,15 +16,15 @@ import (
 func classify(files []source.File) (format string, data []source.File, err error) {
 	var log, other string // one of each, for the error
 	for _, f := range files {
-		if isLog(f.Name) {
+		if IsLog(f.Name) {
 			log = f.Name
 		}
 	}
 	for _, f := range files {
 		switch {
-		case log != "" && isIndex(f.Name):
+		case log != "" && IsLogIndex(f.Name):
 			continue
-		case !isLog(f.Name) && other == "":
+		case !IsLog(f.Name) && other == "":
 			other = f.Name
 		}
 		data = append(data, f)
@@ -37,9 +38,12 @@ func classify(files []source.File) (format string, data []source.File, err error
 	return FormatSequenceFile, data, nil
 }
 
-func isLog(name string) bool { return strings.HasSuffix(name, ".spl") }
+// IsLog reports whether a load takes a file of this name for a Sparkey log.
+func IsLog(name string) bool { return strings.HasSuffix(name, ".spl") }
 
-func isIndex(name string) bool {
+// IsLogIndex reports whether a file of this name is the index of a Sparkey log, which a load does
+// not read.
+func IsLogIndex(name string) bool {
 	return strings.HasSuffix(name, ".spi") || strings.HasSuffix(name, ".spi.sz")
 }
 
@@ -71,18 +75,15 @@ func (p *Plan) place() (fits bool, err error) {
 	return true, nil
 }
 
-// placeLogs takes the partition of each log from the first digits in its name.
+// placeLogs takes the partition of each log from its name: see LogPartition.
 // A partition can have several logs, and, where a job writes none for an empty
 // one, none.
 func (p *Plan) placeLogs() error {
 	p.parts = make([]int, len(p.Files))
 	for i, f := range p.Files {
-		part, ok := firstNumber(f.Name)
-		if !ok {
-			return fmt.Errorf("%s: there is no number in the name of this Sparkey log, or a huge one, to be its partition", f.Name)
-		}
-		if part >= MaxPartitions {
-			return fmt.Errorf("%s: partition %d is more than the %d that a version can have", f.Name, part, MaxPartitions)
+		part, err := LogPartition(f.Name)
+		if err != nil {
+			return err
 		}
 		p.parts[i] = part
 		p.Partitions = max(p.Partitions, part+1)
@@ -90,17 +91,28 @@ func (p *Plan) placeLogs() error {
 	return nil
 }
 
-// firstNumber returns the number that the first run of digits in s is.
-func firstNumber(s string) (int, bool) {
-	isDigit := func(r rune) bool { return '0' <= r && r <= '9' }
-	start := strings.IndexFunc(s, isDigit)
-	if start < 0 {
-		return 0, false
+// partNumber is where a job's number stands in the name of a file: at the start
+// of it or of a word in it, as in part-00003, part-r-00003, part3 and 20260131-part-3.
+var partNumber = regexp.MustCompile(`(?:^|[^A-Za-z0-9])part[-_]?(?:[A-Za-z]+[-_])?([0-9]+)`)
+
+// firstDigits is the first run of digits.
+var firstDigits = regexp.MustCompile(`([0-9]+)`)
+
+// LogPartition returns the partition of a Sparkey log: the number behind
+// "part" in its name, wherever that is, and else the first run of digits. A
+// name without one, and a number of MaxPartitions or more, is an error.
+func LogPartition(name string) (int, error) {
+	match := partNumber.FindStringSubmatch(name)
+	if match == nil {
+		match = firstDigits.FindStringSubmatch(name)
 	}
-	s = s[start:]
-	if end := strings.IndexFunc(s, func(r rune) bool { return !isDigit(r) }); end >= 0 {
-		s = s[:end]
+	if match == nil {
+		return 0, fmt.Errorf("%s: the name of this Sparkey log has no number to be its partition: name it part-00000.spl", name)
 	}
-	n, err := strconv.ParseInt(s, 10, 32)
-	return int(n), err == nil
+	part, err := strconv.Atoi(match[1])
+	if err != nil || part >= MaxPartitions {
+		return 0, fmt.Errorf("%s: the number %s is taken for this Sparkey log's partition, and a version has %d at most: name it part-00000.spl",
+			name, match[1], MaxPartitions)
+	}
+	return part, nil
 }

@@ -293,3 +293,18 @@ func TestWanted(t *testing.T) {
 		t.Errorf("loaded %v, but nothing was wanted", got)
 	}
 }
+
+// Sparkey logs can have the date of the job in front of their names.
+func TestSparkeyNamedByDate(t *testing.T) {
+	w := newWorld(t)
+	files := cut(shard.String, 3, keys(100)...)
+	for i := range files {
+		files[i].name = fmt.Sprintf("20260131-part-%05d.spl", i)
+	}
+	w.write(files, sequencefile.WriterOptions{})
+	plan := w.load(Options{})
+	if !plan.Aligned || plan.Partitions != 3 {
+		t.Errorf("plan %+v", plan)
+	}
+	w.compare(plan, model(files, shard.String, 3), all(plan))
+}

@@ -240,11 +240,19 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestFirstNumber(t *testing.T) {
-	for s, want := range map[string]int{"part-00012-00034.spl": 12, "7.spl": 7, "a1b2": 1, "part-2147483647": 2147483647, "part": -1, "": -1, "x2147483648": -1} {
-		got, ok := firstNumber(s)
-		if ok != (want >= 0) || ok && got != want {
-			t.Errorf("firstNumber(%q) = %d, %v", s, got, ok)
+func TestLogPartition(t *testing.T) {
+	for name, want := range map[string]int{
+		"part-00012-00034.spl": 12, "7.spl": 7, "a1b2": 1, "part-65535": 65535,
+		"20260131-part-00000.spl": 0, "20260131-part-00017.spl": 17, "2026.part-r-00003.spl": 3, "2026_part_4.spl": 4, "1-part5": 5,
+		"department-7-part-8": 8, "department-9": 9, "part-x": -1, "part": -1, "": -1,
+		"20260131.spl": -1, "part-65536": -1, "part-99999999999999999999.spl": -1, "7-part-65536.spl": -1,
+	} {
+		got, err := LogPartition(name)
+		if (err == nil) != (want >= 0) || err == nil && got != want {
+			t.Errorf("LogPartition(%q) = %d, %v", name, got, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), name) {
+			t.Errorf("LogPartition(%q): %v", name, err)
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (w *world) put(name string, content []byte) {
 func (w *world) write(files []data, opts sequencefile.WriterOptions) {
 	w.t.Helper()
 	for _, f := range files {
-		if isLog(f.name) {
+		if IsLog(f.name) {
 			w.put(f.name, sparkeyLog(w.t, f.records))
 		} else {
 			w.put(f.name, sequenceFile(w.t, f.records, opts))

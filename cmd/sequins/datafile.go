@@ -41,6 +41,8 @@ type dataFile interface {
 var (
 	sequenceMagic = []byte("SEQ")
 	sparkeyMagic  = binary.LittleEndian.AppendUint32(nil, 0x49b39c95)
+	avroMagic     = []byte("Obj\x01")
+	parquetMagic  = []byte("PAR1")
 )
 
 const blockSuffix = ".block"
@@ -48,8 +50,8 @@ const blockSuffix = ".block"
 // errAlien is the error of a file that is none of the formats.
 var errAlien = errors.New("is neither a block, nor a SequenceFile, nor a Sparkey log")
 
-// sniff tells the format of a file from its name and first bytes: "block", "SequenceFile", "Sparkey log",
-// or "" for anything else. A block shows what it is at its end only.
+// sniff tells the format of a file from its name and first bytes: "block", "SequenceFile", "Sparkey log", "Avro",
+// "Parquet", or "" for anything else. A block shows what it is at its end only.
 func sniff(path string) (string, error) {
 	if strings.HasSuffix(path, blockSuffix) {
 		return "block", nil
@@ -69,6 +71,10 @@ func sniff(path string) (string, error) {
 		return "SequenceFile", nil
 	case bytes.Equal(head[:n], sparkeyMagic):
 		return "Sparkey log", nil
+	case bytes.Equal(head[:n], avroMagic):
+		return "Avro", nil
+	case bytes.Equal(head[:n], parquetMagic):
+		return "Parquet", nil
 	}
 	return "", nil
 }
@@ -87,6 +93,8 @@ func openFile(path string) (dataFile, error) {
 		return openScanned(path, kind)
 	case "block":
 		return openBlock(path)
+	case "Avro", "Parquet":
+		return nil, fmt.Errorf("%s %w: it is of format %s", path, errAlien, kind)
 	}
 	b, err := openBlock(path)
 	if errors.Is(err, blocks.ErrCorrupt) {

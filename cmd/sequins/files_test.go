@@ -245,6 +245,40 @@ func TestInspectFindsThePartitioner(t *testing.T) {
 	}
 }
 
+// inspect names the partition of a Sparkey log that a load takes it for, whatever else is in the name.
+func TestInspectPlacesSparkeyAsALoadDoes(t *testing.T) {
+	dir := t.TempDir()
+	records := []record{{"a", "1"}}
+	for _, name := range []string{"20260131-part-00000.spl", "20260131-part-00002.spl", "x9.spl"} {
+		makeSparkey(t, filepath.Join(dir, name), records, "a")
+	}
+	writeFile(t, filepath.Join(dir, "20260131-part-00000.spi"), "an index")
+	for name, want := range map[string]string{"20260131-part-00000.spl": "file 0 of 10", "20260131-part-00002.spl": "file 2 of 10", "x9.spl": "file 9 of 10"} {
+		r := sequins(t, "inspect", filepath.Join(dir, name))
+		r.wants(t, exitOK)
+		if !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "cannot be loaded") {
+			t.Errorf("%s: want %s:\n%s", name, want, r.stdout)
+		}
+	}
+	for name, want := range map[string]string{"20260131.spl": "20260131 is taken", "log": "named *.spl", "log.spl": "no number"} {
+		path := filepath.Join(dir, "other", name)
+		makeSparkey(t, mkdirs(t, path), records, "a")
+		r := sequins(t, "inspect", path)
+		r.wants(t, exitOK)
+		if !strings.Contains(r.stdout, "cannot be loaded") || !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "partitioner") {
+			t.Errorf("%s: want %q:\n%s", name, want, r.stdout)
+		}
+	}
+}
+
+func mkdirs(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestInspectGoesOnAfterABadFile(t *testing.T) {
 	block, _, _ := makeFiles(t)
 	alien := filepath.Join(t.TempDir(), "alien")
@@ -312,6 +346,27 @@ func TestVerifyNamesWhatIsBad(t *testing.T) {
 	sequins(t, "cat", log).wants(t, exitFailure, "sequins: "+log)
 }
 
+// A file whose head is destroyed is bad, also where it is found in a directory. Files that are known to have no records
+// are passed over.
+func TestVerifyOfADestroyedHead(t *testing.T) {
+	block, sequence, log := makeFiles(t)
+	dir := filepath.Dir(block)
+	for _, name := range []string{"_SUCCESS", ".part-00000.crc", "part-00000.crc", "x/part-0.spi", "x/part-0.spi.sz", "MANIFEST.json", "SERVED", "sequins.lock", "00000.block.7.tmp", "00001.block.corrupt-1767225600"} {
+		writeFile(t, filepath.Join(dir, name), "no records")
+	}
+	writeFile(t, filepath.Join(dir, "a.avro"), "Obj\x01")
+	r := sequins(t, "verify", dir)
+	r.wants(t, exitOK)
+	if want := "1 files of Avro and Parquet are not checked\n3 files with 23 records are good\n"; r.stdout != want {
+		t.Errorf("said %q, want %q", r.stdout, want)
+	}
+	spoil(t, sequence, 0)
+	spoil(t, log, 1)
+	writeFile(t, filepath.Join(dir, "empty"), "")
+	sequins(t, "verify", dir).wants(t, exitFailure, "bad: "+filepath.Join(dir, "empty")+" is neither", "bad: "+sequence+" is neither",
+		"bad: "+log+" is neither", "sequins: 3 of 4 files are bad")
+}
+
 func spoil(t *testing.T, path string, offset int) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -329,7 +384,6 @@ func TestVerifyOfNothing(t *testing.T) {
 	sequins(t, "verify", dir).wants(t, exitFailure, "sequins: found no blocks and no data files")
 	alien := filepath.Join(dir, "alien")
 	writeFile(t, alien, "hello")
-	sequins(t, "verify", dir).wants(t, exitFailure, "sequins: found no blocks and no data files")
 	sequins(t, "verify", alien).wants(t, exitFailure, "bad: "+alien+" is neither a block", "sequins: 1 of 1 files are bad")
 	sequins(t, "verify", filepath.Join(dir, "none")).wants(t, exitFailure, "bad: ", "sequins: 1 of 1 files are bad")
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/load"
 	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/source"
@@ -117,6 +118,9 @@ func describeRecords(d *description, path string, f dataFile, show int, p *progr
 		d.line("bytes of keys", "%d", keyBytes)
 		d.line("bytes of values", "%d", valueBytes)
 	}
+	if why := unloadable(path); isSparkey(f) && why != "" {
+		d.line("cannot be loaded", "%s", escape([]byte(why)))
+	}
 	if known && records > 0 {
 		d.line("partitioner", "%s", partitionerGuess(detector, index, n))
 	}
@@ -170,18 +174,54 @@ func place(path string, f dataFile) (index, n int, known bool) {
 	}
 	var names []string // ReadDir sorts them
 	for _, e := range entries {
-		if !source.Hidden(e.Name()) && strings.HasSuffix(e.Name(), ".spl") == strings.HasSuffix(name, ".spl") {
+		if !source.Hidden(e.Name()) && load.IsLog(e.Name()) == load.IsLog(name) && !load.IsLogIndex(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
+	if isSparkey(f) {
+		return placeLog(name, names)
+	}
 	index, n = shard.FileIndex(name, slices.Index(names, name)), len(names)
-	if strings.HasSuffix(name, ".spl") { // there can be several logs for a partition, or none
-		n = 0
-		for i, other := range names {
-			n = max(n, shard.FileIndex(other, i)+1)
+	return index, n, index >= 0 && index < n
+}
+
+func isSparkey(f dataFile) bool {
+	s, ok := f.(*scannedFile)
+	if !ok {
+		return false
+	}
+	_, ok = s.scanner.(*sparkey.Reader)
+	return ok
+}
+
+// placeLog is place for a Sparkey log: there can be several for a partition, or none.
+func placeLog(name string, names []string) (index, n int, known bool) {
+	if !load.IsLog(name) {
+		return 0, 0, false
+	}
+	for _, other := range names {
+		part, err := load.LogPartition(other)
+		if err != nil {
+			return 0, 0, false
+		}
+		n = max(n, part+1)
+		if other == name {
+			index = part
 		}
 	}
-	return index, n, index >= 0 && index < n
+	return index, n, true
+}
+
+// unloadable returns why a version with a Sparkey log of this name cannot be loaded, or "".
+func unloadable(path string) string {
+	name := filepath.Base(path)
+	if !load.IsLog(name) {
+		return "a load takes only files named *.spl for Sparkey logs"
+	}
+	if _, err := load.LogPartition(name); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 func partitionerGuess(detector *shard.Detector, index, n int) string {

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"sequins/load"
 	"sequins/source"
 )
 
@@ -24,8 +26,10 @@ the index and the filter; in the others lengths, sync markers, compressed data
 and counts.
 
 A DIR is searched for such files, with everything below it; it can be the local
-store of a running sequins. Files of other kinds and hidden ones (_ or .) are
-passed over there, but not when they are named.
+store of a running sequins. Passed over there, but not when they are named, are
+files without records: hidden ones (_ or .), Hadoop's checksums (.crc), indexes
+of Sparkey (.spi) and what a local store keeps beside its blocks. Avro and
+Parquet files are counted, and not checked. Any other file is bad.
 
 Says which files are bad, and where, and exits with 1 if any is, or if there
 was nothing to verify. How far it is shows as a bar on a terminal, and as a line
@@ -45,6 +49,7 @@ type verifier struct {
 	queue               []verifiable
 	progress            *progress
 	files, records, bad int64
+	unchecked           int64 // Avro and Parquet files in directories
 }
 
 // verifiable is a file that is to be verified.
@@ -80,6 +85,11 @@ func verify(ctx context.Context, out, report io.Writer, paths []string) error {
 	case v.files == 0:
 		return errors.New("found no blocks and no data files")
 	}
+	if v.unchecked > 0 {
+		if _, err := fmt.Fprintf(out, "%d files of Avro and Parquet are not checked\n", v.unchecked); err != nil {
+			return err
+		}
+	}
 	_, err := fmt.Fprintf(out, "%d files with %d records are good\n", v.files, v.records)
 	return err
 }
@@ -110,11 +120,32 @@ func (v *verifier) find(path string) error {
 		case !entry.Type().IsRegular():
 			return nil
 		}
-		if kind, err := sniff(file); kind != "" || err != nil {
-			v.queue = append(v.queue, verifiable{file, true})
-		}
+		v.found(file)
 		return nil
 	})
+}
+
+// found queues a file of a directory, unless it is known to have no records.
+func (v *verifier) found(file string) {
+	kind, err := sniff(file)
+	switch {
+	case err == nil && kind == "" && noRecords(filepath.Base(file)):
+	case kind == "Avro" || kind == "Parquet":
+		v.unchecked++
+	default: // whatever it is, it lies where data files do: a damaged head must not hide it
+		v.queue = append(v.queue, verifiable{file, true})
+	}
+}
+
+// noRecords reports whether a file of this name, which is not hidden, has no records: checksums, indexes, and what a
+// local store keeps beside its blocks.
+func noRecords(name string) bool {
+	switch name {
+	case "MANIFEST.json", "SERVED", "sequins.lock":
+		return true
+	}
+	return load.IsLogIndex(name) || strings.HasSuffix(name, ".crc") || strings.HasSuffix(name, ".tmp") ||
+		strings.Contains(name, blockSuffix+".corrupt-") // set aside as bad already
 }
 
 // size is that of all files in the queue, in bytes. What cannot be read will be complained of in its turn.
