@@ -17,6 +17,8 @@ type decoder struct {
 	flags    map[string]string // key → the flag that set it
 	problems []*Problem
 	warnings []*Warning
+	dbs      any    // what the [db.<name>] tables are; nil if there are none
+	dbsKey   string // as it is written
 }
 
 func (d *decoder) problem(key, format string, args ...any) {
@@ -55,6 +57,7 @@ func (d *decoder) check(c *Config) {
 
 // table sets the fields of a struct from a table.
 func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
+	spelled := map[string]string{} // how each known key is written here
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		key := join(path, name)
 		if reason, ok := retired[strings.ToLower(key)]; ok {
@@ -67,12 +70,17 @@ func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
 			continue
 		}
 		if known != name {
-			if _, both := in[known]; both {
-				d.problem(key, "is here twice: as %s and as %s", name, known)
+			other, both := spelled[known]
+			if _, ok := in[known]; ok {
+				other, both = known, true
+			}
+			if both {
+				d.problem(key, "is here twice: as %s and as %s", name, other)
 				continue
 			}
 			d.warn(key, "is written "+known)
 		}
+		spelled[known] = name
 		d.value(key, in[name], field)
 	}
 }
@@ -125,7 +133,7 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 	case *Size:
 		d.size(key, in, out)
 	case *map[string]DB:
-		// Left for databases, which starts from what the rest of the file says.
+		d.dbs, d.dbsKey = in, key // for databases, which starts from what the rest of the file says
 	default:
 		if table, ok := d.asTable(key, in); ok {
 			d.table(key, table, reflect.ValueOf(out).Elem())
@@ -134,14 +142,17 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 }
 
 // databases sets [db.<name>] for each name; what a table leaves out is as for all databases.
-func (d *decoder) databases(in any, c *Config) {
-	tables, ok := d.asTable("db", in)
+func (d *decoder) databases(c *Config) {
+	if d.dbs == nil {
+		return
+	}
+	tables, ok := d.asTable(d.dbsKey, d.dbs)
 	if !ok {
 		return
 	}
 	c.DB = make(map[string]DB, len(tables))
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		key := join("db", name)
+		key := join(d.dbsKey, name)
 		table, ok := d.asTable(key, tables[name])
 		if !ok {
 			continue

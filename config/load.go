@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -79,9 +81,7 @@ func parse(path string, doc []byte, flags []Flag) (Config, []*Warning, error) {
 		d.flags[flag.Key] = flag.Name
 	}
 	d.table("", tree, reflect.ValueOf(&c).Elem())
-	if dbs, ok := tree["db"]; ok {
-		d.databases(dbs, &c)
-	}
+	d.databases(&c)
 	d.check(&c)
 	sortProblems(d.problems)
 	sortProblems(d.warnings)
@@ -106,13 +106,33 @@ func syntaxProblem(path string, err error) error {
 func override(tree map[string]any, flag Flag) {
 	table, key, nested := strings.Cut(flag.Key, ".")
 	if !nested {
-		tree[flag.Key] = flag.Value
+		put(tree, flag.Key, flag.Value)
 		return
 	}
+	table = spelling(tree, table)
 	if tree[table] == nil {
 		tree[table] = map[string]any{}
 	}
 	if sub, ok := tree[table].(map[string]any); ok {
-		sub[key] = flag.Value
+		put(sub, key, flag.Value)
 	}
+}
+
+// put sets a key in place of the same key in another case.
+func put(table map[string]any, key, value string) {
+	delete(table, spelling(table, key))
+	table[key] = value
+}
+
+// spelling returns how a table has a key, whose case does not matter; key itself if it is not there.
+func spelling(table map[string]any, key string) string {
+	if _, ok := table[key]; ok {
+		return key
+	}
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if strings.EqualFold(name, key) {
+			return name
+		}
+	}
+	return key
 }

@@ -130,6 +130,35 @@ func TestHabitsOfOlderFiles(t *testing.T) {
 	}
 }
 
+// Tables of databases, and keys that a flag sets, are found in any case too.
+func TestOtherCasesCount(t *testing.T) {
+	got, warnings, err := parse("sequins.conf", []byte("Source = \"/data\"\n[DB.words]\nallow_empty = true\n[Debug]\nBind = \":1\""),
+		[]Flag{{"--source", "source", "/other"}, {"--debug-bind", "debug.bind", ":2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.DB["words"].AllowEmpty || got.Source != "/other" || got.Debug.Bind != ":2" {
+		t.Errorf("got source %q, debug.bind %q, databases %v", got.Source, got.Debug.Bind, got.DB)
+	}
+	for _, w := range warnings {
+		if !strings.Contains(w.Error(), "is written") {
+			t.Errorf("warning %v", w)
+		}
+	}
+}
+
+// More memory than there is for a load is warned of, with both figures.
+func TestMoreMemoryThanThereIs(t *testing.T) {
+	_, warnings, err := load("source = \"/data\"\n[load]\nmemory = \"4096 TiB\"")
+	want := "sequins.conf:3: load.memory: 4096TiB is more than the " + machineMemory().String() + " of memory of this machine"
+	if err != nil || len(warnings) != 1 || warnings[0].Error() != want {
+		t.Errorf("%v, warnings %v; want %q", err, warnings, want)
+	}
+	if m := machineMemory(); m < 64<<20 || m > 1<<50 {
+		t.Errorf("this machine has %s", m)
+	}
+}
+
 func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
 	got, _, err := load(`
 		source = "/data"

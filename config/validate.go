@@ -88,6 +88,8 @@ func (c *Config) check() (problems, warnings []finding) {
 	if least := c.minMemoryLimit(); c.Load.MemoryLimit != 0 && c.Load.MemoryLimit < least {
 		k.problem("load.memory_limit", "must be 0 or, with this load.memory and on this machine, at least %d, not %d", least, c.Load.MemoryLimit)
 	}
+	k.fits("load.memory", c.Load.Memory, machineMemory())
+	k.fits("load.memory_limit", c.Load.MemoryLimit, machineMemory())
 	k.s3(&c.S3)
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
@@ -115,6 +117,13 @@ func (k *checker) warn(key, format string, args ...any) {
 func (k *checker) atLeast(key string, v, least int64) {
 	if v < least {
 		k.problem(key, "must be at least %d, not %d", least, v)
+	}
+}
+
+// fits warns of more memory than the machine has. It is no problem: a configuration can be checked on another machine.
+func (k *checker) fits(key string, v, memory Size) {
+	if memory > 0 && v > memory {
+		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("%s is more than the %s of memory of this machine", v, memory)})
 	}
 }
 

@@ -19,8 +19,8 @@ reported, each with its line. FILE is sequins.conf or /etc/sequins.conf if it is
 not given. Nothing on the disk but the file is looked at, so that it can be
 checked on another machine.
 
-Exits with 1 if sequins would not start with it. Keys that do nothing any more
-are reported, and are no failure.`,
+Exits with 1 if sequins would not start with it. Keys that do nothing any more,
+and more memory for loads than this machine has, are reported as warnings.`,
 		Example: `  sequins check-config
   sequins check-config /etc/sequins.conf`,
 		Args: cobra.MaximumNArgs(1),
@@ -47,7 +47,11 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "%s is good\n", path)
+	verdict := "is good"
+	if n := len(warnings); n > 0 {
+		verdict = fmt.Sprintf("can be used; warnings: %d", n)
+	}
+	_, err = fmt.Fprintln(out, path, verdict)
 	return err
 }
 
