@@ -23,11 +23,12 @@ func TestBadAnswers(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"more, and no token":    {page(`<IsTruncated>true</IsTruncated>`), "not how to go on"},
-		"the same token":        {page(`<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>`), "not how to go on"},
-		"a key somewhere else":  {page(`<Contents><Key>q/db/1</Key></Contents>`), `lists "q/db/1", which is not under it`},
-		"a directory elsewhere": {page(`<CommonPrefixes><Prefix>q/db/</Prefix></CommonPrefixes>`), `lists "q/db/", which is not under it`},
-		"no XML":                {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>Welcome") }, "s3://bucket/p/"},
+		"more, and no token":       {page(`<IsTruncated>true</IsTruncated>`), "not how to go on"},
+		"the same token":           {page(`<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>`), "not how to go on"},
+		"a key somewhere else":     {page(`<Contents><Key>q/db/1</Key></Contents>`), `lists "q/db/1", which is not under it`},
+		"a directory elsewhere":    {page(`<CommonPrefixes><Prefix>q/db/</Prefix></CommonPrefixes>`), `lists "q/db/", which is not under it`},
+		"an encoding that is none": {page(`<EncodingType>url</EncodingType><Contents><Key>p/%zz</Key></Contents>`), `lists "p/%zz"`},
+		"no XML":                   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>Welcome") }, "s3://bucket/p/"},
 		"another region": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Amz-Bucket-Region", "eu-west-3")
 			w.WriteHeader(http.StatusMovedPermanently)
@@ -43,6 +44,50 @@ func TestBadAnswers(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %q", name, dbs, err, test.want)
 		}
 		server.Close()
+	}
+}
+
+// TestEncodedKeys has servers that encode keys, and one that does not.
+func TestEncodedKeys(t *testing.T) {
+	for _, test := range []struct{ encoding, key, want string }{
+		{"<EncodingType>url</EncodingType>", "p/db/1/a%01%2B%25+b%26amp%3B%C3%A9%FF", "a\x01+% b&amp;é\xff"},
+		{"<EncodingType>url</EncodingType>", "p%2Fdb%2F1%2Fpart-00000", "part-00000"},
+		{"", "p/db/1/a+b%20", "a+b%20"},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if got := r.URL.Query().Get("encoding-type"); got != "url" {
+				t.Errorf("asked for the encoding %q", got)
+			}
+			fmt.Fprintf(w, `<?xml version="1.0"?><ListBucketResult>%s<Contents><Key>%s</Key><Size>1</Size></Contents></ListBucketResult>`, test.encoding, test.key)
+		}))
+		contents, err := open(t, options(server.URL, "p")).Contents(t.Context(), "db", "1")
+		files := contents.Files
+		if err != nil || len(files) != 1 || files[0].Name != test.want {
+			t.Errorf("%s: %+v, %v, want %q", test.key, files, err, test.want)
+		}
+		server.Close()
+	}
+}
+
+// TestEncodedDirectories has a directory whose name no XML can have. It is invalid, and the others are there.
+func TestEncodedDirectories(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := "&#x1;" // as servers have it that are not asked to encode
+		if r.URL.Query().Get("encoding-type") == "url" {
+			control = "%01"
+			fmt.Fprint(w, `<?xml version="1.0"?><ListBucketResult><EncodingType>url</EncodingType>`)
+		} else {
+			fmt.Fprint(w, `<?xml version="1.0"?><ListBucketResult>`)
+		}
+		fmt.Fprintf(w, `<CommonPrefixes><Prefix>p/bad%sdb/</Prefix></CommonPrefixes><CommonPrefixes><Prefix>p/good/</Prefix></CommonPrefixes></ListBucketResult>`, control)
+	}))
+	defer server.Close()
+	src := open(t, options(server.URL, "p"))
+	if dbs, err := src.Databases(t.Context()); err != nil || len(dbs) != 1 || dbs[0] != "good" {
+		t.Errorf("databases %q, %v", dbs, err)
+	}
+	if invalid, err := src.Invalid(t.Context(), ""); err != nil || len(invalid) != 1 || invalid[0] != "bad\x01db" {
+		t.Errorf("invalid databases %q, %v", invalid, err)
 	}
 }
 

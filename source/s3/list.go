@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -41,7 +42,8 @@ func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, err
 	if prefix != "" {
 		prefix += "/"
 	}
-	in := &sdk.ListObjectsV2Input{Bucket: &s.bucket, Prefix: &prefix}
+	// XML cannot have most control characters, and keys can: encoded, one such key does not spoil the whole listing.
+	in := &sdk.ListObjectsV2Input{Bucket: &s.bucket, Prefix: &prefix, EncodingType: types.EncodingTypeUrl}
 	if !deep {
 		in.Delimiter = aws.String("/")
 	}
@@ -69,17 +71,17 @@ func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, err
 // add takes in one page.
 func (l *listing) add(prefix string, page *sdk.ListObjectsV2Output) error {
 	for _, p := range page.CommonPrefixes {
-		name, under := strings.CutPrefix(aws.ToString(p.Prefix), prefix)
-		if !under {
-			return fmt.Errorf("the server lists %q, which is not under it", aws.ToString(p.Prefix))
+		name, err := nameOf(page, prefix, aws.ToString(p.Prefix))
+		if err != nil {
+			return err
 		}
 		l.empty = false
 		l.dirs = append(l.dirs, strings.TrimSuffix(name, "/"))
 	}
 	for _, o := range page.Contents {
-		name, under := strings.CutPrefix(aws.ToString(o.Key), prefix)
-		if !under {
-			return fmt.Errorf("the server lists %q, which is not under it", aws.ToString(o.Key))
+		name, err := nameOf(page, prefix, aws.ToString(o.Key))
+		if err != nil {
+			return err
 		}
 		l.empty = false
 		if name != "" && !strings.HasSuffix(name, "/") { // those stand for directories
@@ -90,6 +92,23 @@ func (l *listing) add(prefix string, page *sdk.ListObjectsV2Output) error {
 		return fmt.Errorf("there are more than %d keys", maxKeys)
 	}
 	return nil
+}
+
+// nameOf returns a key of a page without the prefix. Keys are encoded only where the
+// page says so: not every server does.
+func nameOf(page *sdk.ListObjectsV2Output, prefix, key string) (string, error) {
+	if page.EncodingType == types.EncodingTypeUrl {
+		decoded, err := url.QueryUnescape(key)
+		if err != nil {
+			return "", fmt.Errorf("the server lists %q: %w", key, err)
+		}
+		key = decoded
+	}
+	name, under := strings.CutPrefix(key, prefix)
+	if !under {
+		return "", fmt.Errorf("the server lists %q, which is not under it", key)
+	}
+	return name, nil
 }
 
 func file(name string, o types.Object) source.File {

@@ -285,3 +285,45 @@ func TestEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestControlCharacters has keys with control characters in the names of a database, of a version and of a file. Names
+// beside them are not affected. (This gateway has U+FFFD for them and does not encode keys; TestEncodedKeys has servers
+// that do.)
+func TestControlCharacters(t *testing.T) {
+	g := gateway.Start(t)
+	for _, key := range []string{
+		"good/1/part-00000", "bad\x01db/1/part-00000", "good/2\x02/part-00000", "other/1/a\x1f", "plain/1/a +%20&é",
+	} {
+		g.Put(t, "p/"+key, []byte("x"))
+	}
+	src := open(t, options(g.Endpoint(), "p"))
+	dbs, err := src.Databases(t.Context())
+	if want := []string{"good", "other", "plain"}; err != nil || !slices.Equal(dbs, want) {
+		t.Errorf("databases %q, %v, want %q", dbs, err, want)
+	}
+	if invalid, err := src.Invalid(t.Context(), ""); err != nil || len(invalid) != 1 {
+		t.Errorf("invalid databases %q, %v", invalid, err)
+	}
+	versions, err := src.Versions(t.Context(), "good")
+	if want := []string{"1"}; err != nil || !slices.Equal(versions, want) {
+		t.Errorf("versions %q, %v, want %q", versions, err, want)
+	}
+	if invalid, err := src.Invalid(t.Context(), "good"); err != nil || len(invalid) != 1 {
+		t.Errorf("invalid versions %q, %v", invalid, err)
+	}
+	contents, err := src.Contents(t.Context(), "plain", "1")
+	files := contents.Files
+	if err != nil || len(files) != 1 || files[0].Name != "a +%20&é" {
+		t.Fatalf("files %+v, %v", files, err)
+	}
+	f, err := src.Open(t.Context(), "plain", "1", files[0], source.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(f); err != nil || string(b) != "x" {
+		t.Errorf("read %q, %v", b, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
