@@ -12,6 +12,8 @@ import (
 
 	"github.com/golang/snappy"
 	"github.com/klauspost/compress/zstd"
+
+	"sequins/internal/zstdframe"
 )
 
 // decodeAll runs a decoder over src and returns all pieces together.
@@ -127,9 +129,9 @@ func TestHadoopFraming(t *testing.T) {
 func bomb(t *testing.T, codec string, n int) []byte {
 	if codec == ZStandardCodec { // blocks of one byte, repeated: 32,000 times smaller
 		b := []byte("\x28\xb5\x2f\xfd\x00\x58")
-		for ; n > 0; n -= zstdBlock {
-			head := zstdBlock<<3 | 1<<1
-			if n <= zstdBlock {
+		for ; n > 0; n -= zstdframe.MaxBlock {
+			head := zstdframe.MaxBlock<<3 | 1<<1
+			if n <= zstdframe.MaxBlock {
 				head |= 1
 			}
 			b = append(b, byte(head), byte(head>>8), byte(head>>16), 0)

@@ -2,10 +2,11 @@ package sequencefile
 
 import (
 	"bytes"
-	"errors"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"sequins/internal/zstdframe"
 )
 
 const (
@@ -15,13 +16,6 @@ const (
 	zstdWindow = 128 << 20
 	// zstdRoom is the least room that a stream is given to decompress into, in bytes.
 	zstdRoom = 4 << 10
-	// zstdBlock is the most that a block of a frame holds, in bytes.
-	zstdBlock = 128 << 10
-)
-
-var (
-	errZstdBlock = errors.New("zstd: bad block")
-	errZstdSize  = errors.New("zstd: a frame claims to hold more than its blocks can")
 )
 
 // zstdDecoder is a decoder for zstd. Several frames one after the other count as one.
@@ -66,9 +60,9 @@ func (d *zstdDecoder) more(dst []byte) ([]byte, error) {
 			return dst, err
 		}
 	}
-	most, err := zstdBound(d.src)
+	most, err := zstdframe.Most(d.src)
 	if err != nil {
-		return dst, err
+		return dst, noEOF(err)
 	}
 	if most > zstdWhole {
 		return d.startStream(dst)
@@ -82,71 +76,6 @@ func (d *zstdDecoder) more(dst []byte) ([]byte, error) {
 		return dst, io.EOF
 	}
 	return out, nil
-}
-
-// zstdBound walks over the frames in src, and returns the most that they can hold, in bytes. Neither the size that a
-// frame claims nor its window is to be believed before that: they would be allocated at once.
-func zstdBound(src []byte) (most int, err error) {
-	for len(src) > 0 {
-		var h zstd.Header
-		if err := h.Decode(src); err != nil {
-			return 0, noEOF(err)
-		}
-		src = src[h.HeaderSize:]
-		if h.Skippable {
-			if int64(h.SkippableSize) > int64(len(src)) {
-				return 0, errTruncated
-			}
-			src = src[h.SkippableSize:]
-			continue
-		}
-		var size int
-		if size, src, err = zstdBlocks(src); err != nil {
-			return 0, err
-		}
-		if h.HasFCS && h.FrameContentSize > uint64(size) {
-			return 0, errZstdSize
-		}
-		if h.HasCheckSum {
-			if len(src) < 4 {
-				return 0, errTruncated
-			}
-			src = src[4:]
-		}
-		most += size
-	}
-	return most, nil
-}
-
-// zstdBlocks walks over the blocks of a frame, and returns the most that they can hold, and what follows them.
-func zstdBlocks(src []byte) (most int, rest []byte, err error) {
-	for last := false; !last; {
-		if len(src) < 3 {
-			return 0, nil, errTruncated
-		}
-		head := int(src[0]) | int(src[1])<<8 | int(src[2])<<16
-		last = head&1 != 0
-		src = src[3:]
-		size, holds := head>>3, head>>3
-		switch head >> 1 & 3 {
-		case 0: // raw
-		case 1: // one byte, repeated
-			size = 1
-		case 2: // compressed
-			holds = zstdBlock
-		default:
-			return 0, nil, errZstdBlock
-		}
-		if size > len(src) {
-			return 0, nil, errTruncated
-		}
-		if holds > zstdBlock {
-			return 0, nil, errZstdBlock
-		}
-		src = src[size:]
-		most += holds
-	}
-	return most, src, nil
 }
 
 // startStream begins to decompress what may be too large to do at once.
@@ -185,7 +114,7 @@ func (e zstdEncoder) encode(dst, src []byte) ([]byte, error) {
 
 // noEOF makes the end of the input within a stream what it is here: damage.
 func noEOF(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if err == io.EOF || err == io.ErrUnexpectedEOF || err == zstdframe.ErrTruncated {
 		return errTruncated
 	}
 	return err

@@ -8,6 +8,8 @@ import (
 
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
+
+	"sequins/internal/zstdframe"
 )
 
 var errBlockTooLong = errors.New("it decompresses to more than the compression block size")
@@ -62,18 +64,14 @@ func zstdDecoder() (*zstd.Decoder, error) {
 }
 
 func decodeZstd(d *zstd.Decoder, dst, src []byte, limit int) ([]byte, error) {
-	var h zstd.Header
-	if err := h.Decode(src); err != nil {
+	most, err := zstdframe.Most(src)
+	if err != nil {
 		return nil, err
 	}
-	if h.HasFCS {
-		if h.FrameContentSize > uint64(limit) { // checked before memory is claimed for it
-			return nil, errBlockTooLong
-		}
-		dst = slices.Grow(dst, int(h.FrameContentSize)) // DecodeAll would grow it by no more than it needs, block after block
-	}
+	// DecodeAll would grow it by no more than it needs, block after block.
+	dst = slices.Grow(dst, min(most, limit))
 	end := len(dst)
-	dst, err := d.DecodeAll(src, dst)
+	dst, err = d.DecodeAll(src, dst)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,54 @@
+package zstdframe
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+func encode(t *testing.T, data []byte) []byte {
+	t.Helper()
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z.EncodeAll(data, nil)
+}
+
+func TestMost(t *testing.T) {
+	for _, n := range []int{0, 1, 1000, MaxBlock, 1 << 20} {
+		frame := encode(t, bytes.Repeat([]byte("zstd "), n/5+1)[:n])
+		most, err := Most(frame)
+		if err != nil || most < n || most > n+MaxBlock {
+			t.Errorf("%d bytes: at most %d, %v", n, most, err)
+		}
+		both, err := Most(append(bytes.Clone(frame), frame...))
+		if err != nil || both != 2*most {
+			t.Errorf("%d bytes twice: at most %d, %v", n, both, err)
+		}
+		for cut := 1; cut < len(frame); cut++ {
+			if most, err := Most(frame[:cut]); err == nil {
+				t.Fatalf("%d bytes, cut at %d of %d: at most %d", n, cut, len(frame), most)
+			}
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	for name, test := range map[string]struct {
+		frame string
+		want  error
+	}{
+		"a size of 1 GiB":     {"\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x40\x01\x00\x00", ErrSize},
+		"a reserved block":    {"\x28\xb5\x2f\xfd\x20\x00\x07\x00\x00", ErrBlock},
+		"a run of 2 MiB":      {"\x28\xb5\x2f\xfd\x20\x00\x03\x00\xffx", ErrBlock},
+		"a raw block of more": {"\x28\xb5\x2f\xfd\x20\x00\x81\x00\x00x", ErrTruncated},
+		"a skippable of more": {"\x50\x2a\x4d\x18\xff\xff\xff\x7fx", ErrTruncated},
+	} {
+		if most, err := Most([]byte(test.frame)); !errors.Is(err, test.want) {
+			t.Errorf("%s: at most %d, %v, want %v", name, most, err, test.want)
+		}
+	}
+}
