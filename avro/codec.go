@@ -3,31 +3,134 @@ package avro
 import (
 	"bytes"
 	"compress/bzip2"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/snappy"
+	"github.com/klauspost/compress/zstd"
+
+	"sequins/internal/zstdframe"
 )
 
-// bzip2Codec reads the blocks of Avro's codec bzip2, which the library does not know.
+// A codec decompresses one block after another. open returns a reader of what the size bytes that body has hold; it is
+// valid until the next call. What body itself has no more of is an error.
+type codec interface {
+	open(body io.Reader, size int64) (io.Reader, error)
+}
+
+func newCodec(name string) (codec, error) {
+	switch name {
+	case "", "null":
+		return nullCodec{}, nil
+	case "deflate":
+		return deflateCodec{flate.NewReader(nil)}, nil
+	case "bzip2":
+		return bzip2Codec{}, nil
+	case "snappy":
+		return new(snappyCodec), nil
+	case "zstandard":
+		return new(zstdCodec), nil
+	}
+	return nil, fmt.Errorf("the codec %q is not supported: null, deflate, snappy, zstandard and bzip2 are", name)
+}
+
+type nullCodec struct{}
+
+func (nullCodec) open(body io.Reader, _ int64) (io.Reader, error) { return body, nil }
+
+type deflateCodec struct{ z io.ReadCloser }
+
+func (c deflateCodec) open(body io.Reader, _ int64) (io.Reader, error) {
+	return c.z, c.z.(flate.Resetter).Reset(body, nil)
+}
+
 type bzip2Codec struct{}
 
-func (bzip2Codec) Name() string { return "bzip2" }
+func (bzip2Codec) open(body io.Reader, _ int64) (io.Reader, error) { return bzip2.NewReader(body), nil }
 
-func (bzip2Codec) Compress([]byte) ([]byte, error) {
-	return nil, errors.New("bzip2 is only read")
-}
-
-func (c bzip2Codec) Decompress(src []byte) ([]byte, error) {
-	return c.DecompressBounded(src, MaxBlock)
-}
-
-// DecompressBounded implements ocf.BoundedDecompressor.
-func (bzip2Codec) DecompressBounded(src []byte, most int64) ([]byte, error) {
-	out, err := io.ReadAll(io.LimitReader(bzip2.NewReader(bytes.NewReader(src)), most+1))
-	if err == nil && int64(len(out)) > most {
-		err = fmt.Errorf("a block is larger than %d bytes when decompressed", most)
+// readAll reads a whole block into buf, which grows with what is really there.
+func readAll(buf *bytes.Buffer, body io.Reader, size int64) ([]byte, error) {
+	buf.Reset()
+	n, err := buf.ReadFrom(body)
+	if err == nil && n < size {
+		err = errShort
 	}
-	return out, err
+	return buf.Bytes(), err
 }
 
-func (bzip2Codec) Close() error { return nil }
+// snappyCodec is for raw snappy, and behind it the CRC-32 of what it holds, big-endian.
+type snappyCodec struct {
+	packed bytes.Buffer
+	plain  []byte
+}
+
+// snappyExpansion is the most that snappy can expand by: 64 bytes for 3.
+const snappyExpansion = 64.0 / 3
+
+func (c *snappyCodec) open(body io.Reader, size int64) (io.Reader, error) {
+	src, err := readAll(&c.packed, body, size)
+	if err != nil {
+		return nil, err
+	}
+	const sumSize = 4
+	if len(src) < sumSize {
+		return nil, errShort
+	}
+	src, sum := src[:len(src)-sumSize], binary.BigEndian.Uint32(src[len(src)-sumSize:])
+	n, err := snappy.DecodedLen(src)
+	if err != nil {
+		return nil, err
+	}
+	if n > MaxBlock || float64(n) > snappyExpansion*float64(len(src)) {
+		return nil, fmt.Errorf("a block of %d bytes claims to hold %d", len(src), n)
+	}
+	if c.plain, err = snappy.Decode(c.plain[:cap(c.plain)], src); err != nil {
+		return nil, err
+	}
+	if crc32.ChecksumIEEE(c.plain) != sum {
+		return nil, errors.New("bad checksum of a block")
+	}
+	return bytes.NewReader(c.plain), nil
+}
+
+// zstdCodec decompresses what is small at once, and what may be large as a stream, which allocates the frame's window.
+type zstdCodec struct {
+	packed bytes.Buffer
+	plain  []byte
+	z      *zstd.Decoder
+}
+
+const (
+	// zstdWhole is how much is decompressed at once, in bytes.
+	zstdWhole = 4 << 20
+	// zstdWindow is the largest window of zstd's levels (22), in bytes.
+	zstdWindow = 128 << 20
+)
+
+func (c *zstdCodec) open(body io.Reader, size int64) (_ io.Reader, err error) {
+	src, err := readAll(&c.packed, body, size)
+	if err != nil {
+		return nil, err
+	}
+	if c.z == nil {
+		// With a concurrency of 1 there are no goroutines, so that a decoder needs no Close.
+		c.z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(zstdWindow))
+		if err != nil {
+			return nil, err
+		}
+	}
+	most, err := zstdframe.Most(src)
+	if err != nil {
+		return nil, err
+	}
+	if most > zstdWhole {
+		return c.z, c.z.Reset(bytes.NewReader(src))
+	}
+	c.plain, err = c.z.DecodeAll(src, c.plain[:0])
+	return bytes.NewReader(c.plain), err
+}

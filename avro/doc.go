@@ -1,20 +1,28 @@
-// Package avro reads Avro object container files, one of the input formats of sequins. It owns which field
-// of a record is the key and which the value, and how they are written down (see internal/render for that);
-// the container, its blocks and the schema language are github.com/twmb/avro's.
+// Package avro reads Avro object container files, one of the input formats of sequins. It owns the container, its
+// codecs, the decoding of records, which field of a record is the key and which the value, and how they are written
+// down (see internal/render for that); the schema language is github.com/twmb/avro's.
 //
 // A file passes through like this: NewReader reads the header and finds the two fields in the file's own
-// schema, so that the files of a version may have different ones. If not the whole record is the value,
-// the others are skipped rather than decoded. Scan then decodes one record into a tree of Go values, takes
-// the two out, and renders them.
+// schema, so that the files of a version may have different ones. Scan then decodes one record from the stream that
+// a block decompresses to: the two fields are rendered as they come, everything else is skipped. There is no tree of
+// values in between.
 //
 // What a schema says of a number's meaning is followed: decimal, date, time-*, timestamp-*,
 // local-timestamp-*, uuid and duration. Of a union only the value is seen, not which branch it is. Any
 // other logical type is its plain value.
 //
-// Codecs: null, deflate, snappy, zstandard and bzip2. A block is held in memory as a whole, and may have
-// MaxBlock bytes before and after compression.
+// Codecs: null, deflate, snappy, zstandard and bzip2.
 //
-// Damage that the format shows is ErrCorrupt: sync markers, the checksum of snappy blocks, lengths, and a
-// file that ends within a block. There are no other checksums: a byte flipped in a string of an
+// # Memory
+//
+// No length in a file is believed: buffers grow with the bytes that come. A reader holds a key and a value, each up to
+// MaxValue; of maps that are being decoded their names and some bytes for each entry, which count as parts of the value; a
+// string, up to MaxValue; and of the block a window of 64 KiB. Beside that, snappy and zstandard hold a block of the file,
+// up to MaxBlock, snappy what it decompresses to, up to MaxBlock, and zstandard a window of 128 MiB at most.
+//
+// # Errors
+//
+// Damage that the format shows is ErrCorrupt: sync markers, the checksum of snappy blocks, lengths, blocks with other
+// than their records, and a file that ends within a block. There are no other checksums: a byte flipped in a string of an
 // uncompressed block passes. A file that ends between two blocks is whole to the format; its size tells.
 package avro

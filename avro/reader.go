@@ -1,33 +1,36 @@
 package avro
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/twmb/avro"
-	"github.com/twmb/avro/ocf"
 
 	"sequins/internal/render"
 )
 
-// MaxBlock is how large a block may be, in bytes, before and after compression. A record lies in one
-// block, and writers make them of 64 KiB or a little more.
-const MaxBlock = 256 << 20
+const (
+	// MaxBlock is how large a block may be in the file, in bytes. Writers make them of 64 KiB or a little more.
+	MaxBlock = 256 << 20
+	// MaxValue is how large a value may be as it is served, and a string in a record, in bytes.
+	MaxValue = 256 << 20
+)
 
 // A Reader reads the records of a file, one after another.
 type Reader struct {
-	name       string
-	in         *counter
-	file       *ocf.Reader
-	root       *typ
-	keyPath    []string
-	valuePath  []string // nil is the whole record
-	record     int64    // number of the current one; -1 before the first
-	key, value []byte
-	err        error
-	unfit      error // why the fields that are set cannot be read
-	done       bool
+	name      string
+	in        *counter
+	file      container
+	root      *typ
+	keyPath   []string
+	valuePath []string // nil is the whole record
+	record    int64    // number of the current one; -1 before the first
+	row       row
+	noBytes   int // records, one after the other, that took no bytes
+	err       error
+	done      bool
 }
 
 // NewReader reads the header of a file, whose name is for errors, and finds the fields that paths name.
@@ -35,66 +38,29 @@ type Reader struct {
 func NewReader(r io.Reader, name string, paths render.Paths) (_ *Reader, err error) {
 	rd := &Reader{name: name, in: &counter{r: r}, record: -1}
 	defer rd.recover(&err)
-	if rd.file, err = ocf.NewReader(rd.in, rd.options(paths)...); err == nil {
-		return rd, nil
-	}
-	if rd.unfit != nil {
-		return nil, fmt.Errorf("%s: %w", name, rd.unfit)
-	}
-	return nil, rd.failed(err)
-}
-
-// options has the reader call plan as soon as it knows the schema.
-func (r *Reader) options(paths render.Paths) []ocf.ReaderOpt {
-	return []ocf.ReaderOpt{
-		ocf.WithCodec(bzip2Codec{}),
-		ocf.WithSchemaOpts(plain()...),
-		ocf.WithDecodeOpts(avro.TaggedUnions()),
-		ocf.WithMaxBlockBytes(MaxBlock),
-		ocf.WithMaxDecompressedBlockBytes(MaxBlock),
-		ocf.WithReaderSchemaFunc(func(file *ocf.Reader) (*avro.Schema, error) {
-			return r.plan(file.Schema().Root(), paths)
-		}),
-	}
-}
-
-// plan finds the fields in the schema, and returns the schema to read by; nil for the whole.
-func (r *Reader) plan(root *avro.SchemaNode, paths render.Paths) (_ *avro.Schema, err error) {
-	c := compiler{named: map[string]*typ{}}
-	if r.root, err = c.compile(root, ""); err != nil {
-		return nil, err
-	}
-	if r.unfit = r.resolve(paths); r.unfit != nil {
-		return nil, r.unfit
-	}
-	if paths.Value == "" || r.root.kind != "record" || r.root.contains(r.root, map[*typ]bool{}) {
-		return nil, nil // to leave a field out of a record in a record of the same type would leave it out of both
-	}
-	return project(root, paths), nil
-}
-
-// project returns the schema without the fields that are not asked for, which are then skipped; nil where
-// there is nothing to leave out.
-func project(root *avro.SchemaNode, paths render.Paths) *avro.Schema {
-	kept := *root
-	kept.Fields = nil
-	for _, f := range root.Fields {
-		if begins(paths.Key, f.Name) || begins(paths.Value, f.Name) {
-			kept.Fields = append(kept.Fields, f)
-		}
-	}
-	if len(kept.Fields) == 0 || len(kept.Fields) == len(root.Fields) {
-		return nil
-	}
-	projected, err := kept.Schema(plain()...)
+	rd.file.in = bufio.NewReaderSize(rd.in, window)
+	schema, err := rd.file.header()
 	if err != nil {
-		return nil // everything is decoded then, which is only slower
+		return nil, rd.failed(err)
 	}
-	return projected
+	if err := rd.compile(schema); err != nil {
+		return nil, rd.corrupt(err)
+	}
+	if err := rd.resolve(paths); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return rd, nil
 }
 
-func begins(path, name string) bool {
-	return path == name || strings.HasPrefix(path, name+".")
+// compile makes the schema ready for decoding.
+func (r *Reader) compile(schema []byte) error {
+	parsed, err := avro.Parse(string(schema), plain()...)
+	if err != nil {
+		return err
+	}
+	c := compiler{named: map[string]*typ{}}
+	r.root, err = c.compile(parsed.Root(), "")
+	return err
 }
 
 // resolve finds the fields of paths in the file's schema.
@@ -139,37 +105,37 @@ func (r *Reader) Scan() bool {
 	return !r.done
 }
 
-func (r *Reader) next() (err error) {
-	defer r.recover(&err)
+func (r *Reader) next() error {
 	r.record++
-	var v any
-	if err := r.file.Decode(&v); err != nil {
-		if err == io.EOF && r.in.err == nil {
-			return io.EOF
-		}
+	if err := r.file.next(); err == io.EOF && r.in.err == nil {
+		return io.EOF
+	} else if err != nil {
 		return r.failed(err)
 	}
-	key, err := r.root.find(v, r.keyPath)
-	if err != nil {
-		return r.corrupt(err)
+	data := &r.file.data
+	before := data.consumed()
+	r.row.reset(data)
+	r.row.visit(r.root, place{r.keyPath, true}, place{r.valuePath, true}, 0)
+	if r.noBytes++; data.consumed() > before {
+		r.noBytes = 0
 	}
-	if key == nil {
+	if r.noBytes > maxEmpty {
+		data.fail(errNoBytes)
+	}
+	if data.err != nil {
+		return r.failed(data.err)
+	}
+	if !r.row.hasKey {
 		return fmt.Errorf("%s: record %d: %w: %s", r.name, r.record, render.ErrNullKey, strings.Join(r.keyPath, "."))
 	}
-	value, err := r.root.find(v, r.valuePath)
-	if err != nil {
-		return r.corrupt(err)
-	}
-	r.key = render.AppendText(r.key[:0], key)
-	r.value = render.AppendText(r.value[:0], value)
 	return nil
 }
 
 // Key returns the key of the current record, until the next Scan.
-func (r *Reader) Key() []byte { return r.key }
+func (r *Reader) Key() []byte { return r.row.key }
 
 // Value returns the value of the current record, until the next Scan. A null value is an empty one.
-func (r *Reader) Value() []byte { return r.value }
+func (r *Reader) Value() []byte { return r.row.value }
 
 // Err returns why Scan ended early, and nil at the end of a whole file.
 func (r *Reader) Err() error { return r.err }
@@ -177,10 +143,11 @@ func (r *Reader) Err() error { return r.err }
 // Offset returns up to where the file has been read, which is at or behind the current record.
 func (r *Reader) Offset() int64 { return r.in.n }
 
-// Close releases decoders. It does not close the underlying reader.
+// Close gives up buffers and decoders. It does not close the underlying reader.
 func (r *Reader) Close() error {
 	r.done = true
-	return r.file.Close()
+	r.row, r.file = row{}, container{}
+	return nil
 }
 
 // failed tells an error of the underlying reader from one about what was read.
@@ -195,7 +162,7 @@ func (r *Reader) corrupt(err error) error {
 	return &CorruptError{Name: r.name, Offset: r.in.n, Record: r.record, Reason: err.Error()}
 }
 
-// recover turns a panic into an error: whatever the library trips over is in the file.
+// recover turns a panic into an error: whatever the library trips over is in the schema.
 func (r *Reader) recover(err *error) {
 	if p := recover(); p != nil {
 		*err = r.corrupt(fmt.Errorf("the decoder gave up: %v", p))

@@ -1,9 +1,9 @@
 package avro
 
 import (
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"math"
 	"strings"
 	"time"
 
@@ -12,15 +12,17 @@ import (
 	"sequins/internal/render"
 )
 
-// A typ is a type of the file's schema, made ready for turning what the library decodes into what render
-// takes.
+// A typ is a type of the file's schema, made ready for decoding.
 type typ struct {
-	kind     string // as in the schema, but for references, which are resolved
-	convert  func(any) (any, error)
-	fields   []field         // of a record
-	item     *typ            // of an array, or of a map's values
-	branches map[string]*typ // of a union, by the name the library tags their values with
+	kind     string  // as in the schema, but for references, which are resolved
+	read     reader  // of a scalar
+	fields   []field // of a record
+	item     *typ    // of an array, or of a map's values
+	branches []*typ  // of a union
 }
+
+// A reader reads a scalar value, as render takes it. Strings and bytes are in the scratch buffer.
+type reader func(s *stream, scratch *[]byte) any
 
 type field struct {
 	name string
@@ -76,16 +78,15 @@ func (c *compiler) compile(n *avro.SchemaNode, namespace string) (*typ, error) {
 	case "map":
 		t.item, err = c.compile(n.Values, namespace)
 	case "union":
-		t.branches = map[string]*typ{}
 		for i := range n.Branches {
 			b, err := c.compile(&n.Branches[i], namespace)
 			if err != nil {
 				return nil, err
 			}
-			t.branches[c.branchName(&n.Branches[i], namespace)] = b
+			t.branches = append(t.branches, b)
 		}
 	default:
-		t.convert, err = converter(n)
+		t.read, err = scalarReader(n)
 	}
 	return t, err
 }
@@ -110,86 +111,122 @@ func fullName(n *avro.SchemaNode) string {
 	return n.Namespace + "." + n.Name
 }
 
-// branchName is the key under which the library hands out a value of this branch.
-func (c *compiler) branchName(n *avro.SchemaNode, namespace string) string {
-	if n.Name != "" {
-		return fullName(n)
-	}
-	if name := c.reference(n, namespace); c.named[name] != nil {
-		return name
-	}
-	return n.Type
-}
-
-// converter says how values of a scalar type are rendered.
-func converter(n *avro.SchemaNode) (func(any) (any, error), error) {
+// scalarReader returns how values of a scalar type are read and rendered.
+func scalarReader(n *avro.SchemaNode) (reader, error) {
 	switch n.Type {
-	case "null", "boolean", "float", "double", "string", "enum":
-		return same, nil
-	case "int", "long":
-		return number(n.LogicalType), nil
-	case "bytes", "fixed":
-		return octets(n), nil
+	case "null":
+		return func(*stream, *[]byte) any { return nil }, nil
+	case "boolean":
+		return readBoolean, nil
+	case "float":
+		return func(s *stream, _ *[]byte) any { return math.Float32frombits(s.uint32()) }, nil
+	case "double":
+		return func(s *stream, _ *[]byte) any { return math.Float64frombits(s.uint64()) }, nil
+	case "string":
+		return func(s *stream, scratch *[]byte) any { return render.Text(readString(s, scratch, s.length())) }, nil
+	case "enum":
+		return enumReader(n.Symbols), nil
+	case "int":
+		show := number(n.LogicalType)
+		return func(s *stream, _ *[]byte) any { return show(s.int()) }, nil
+	case "long":
+		show := number(n.LogicalType)
+		return func(s *stream, _ *[]byte) any { return show(s.long()) }, nil
+	case "bytes":
+		show := octets(n)
+		return func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, s.length())) }, nil
+	case "fixed":
+		show := octets(n)
+		return func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, int64(n.Size))) }, nil
 	}
 	return nil, fmt.Errorf("the schema has the type %q, which is not known", n.Type)
 }
 
-// same passes on what render takes as it is.
-func same(v any) (any, error) {
-	switch v.(type) {
-	case nil, bool, float32, float64, string:
-		return v, nil
+func readBoolean(s *stream, _ *[]byte) any {
+	switch s.byte() {
+	case 0:
+		return false
+	case 1:
+		return true
 	}
-	return nil, unexpected(v)
+	s.fail(errors.New("a boolean that is neither true nor false"))
+	return nil
 }
 
-func unexpected(v any) error { return fmt.Errorf("a value is a %T, which its schema does not say", v) }
+func enumReader(symbols []string) reader {
+	return func(s *stream, _ *[]byte) any {
+		n := s.int()
+		if s.err != nil || n < 0 || n >= int64(len(symbols)) {
+			s.fail(fmt.Errorf("symbol %d of an enum of %d", n, len(symbols)))
+			return nil
+		}
+		return symbols[n]
+	}
+}
+
+// readString reads n bytes into the scratch buffer.
+func readString(s *stream, scratch *[]byte, n int64) []byte {
+	if n > MaxValue {
+		s.fail(fmt.Errorf("a string of %d bytes, over %d", n, MaxValue))
+		return nil
+	}
+	*scratch = s.append((*scratch)[:0], n)
+	return *scratch
+}
 
 // number renders int and long.
-func number(logical string) func(any) (any, error) {
-	show := map[string]func(int64) any{
-		"date":                   func(n int64) any { return render.Date(n) },
-		"time-millis":            func(n int64) any { return render.TimeOfDay(n, time.Millisecond) },
-		"time-micros":            func(n int64) any { return render.TimeOfDay(n, time.Microsecond) },
-		"timestamp-millis":       func(n int64) any { return render.Timestamp(n, time.Millisecond, true) },
-		"timestamp-micros":       func(n int64) any { return render.Timestamp(n, time.Microsecond, true) },
-		"timestamp-nanos":        func(n int64) any { return render.Timestamp(n, time.Nanosecond, true) },
-		"local-timestamp-millis": func(n int64) any { return render.Timestamp(n, time.Millisecond, false) },
-		"local-timestamp-micros": func(n int64) any { return render.Timestamp(n, time.Microsecond, false) },
-		"local-timestamp-nanos":  func(n int64) any { return render.Timestamp(n, time.Nanosecond, false) },
-	}[logical]
-	if show == nil {
-		show = func(n int64) any { return n }
+func number(logical string) func(int64) any {
+	switch logical {
+	case "date":
+		return func(n int64) any { return render.Date(n) }
+	case "time-millis":
+		return func(n int64) any { return render.TimeOfDay(n, time.Millisecond) }
+	case "time-micros":
+		return func(n int64) any { return render.TimeOfDay(n, time.Microsecond) }
+	case "timestamp-millis":
+		return func(n int64) any { return render.Timestamp(n, time.Millisecond, true) }
+	case "timestamp-micros":
+		return func(n int64) any { return render.Timestamp(n, time.Microsecond, true) }
+	case "timestamp-nanos":
+		return func(n int64) any { return render.Timestamp(n, time.Nanosecond, true) }
+	case "local-timestamp-millis":
+		return func(n int64) any { return render.Timestamp(n, time.Millisecond, false) }
+	case "local-timestamp-micros":
+		return func(n int64) any { return render.Timestamp(n, time.Microsecond, false) }
+	case "local-timestamp-nanos":
+		return func(n int64) any { return render.Timestamp(n, time.Nanosecond, false) }
 	}
-	return func(v any) (any, error) {
-		switch v := v.(type) {
-		case int32:
-			return show(int64(v)), nil
-		case int64:
-			return show(v), nil
-		}
-		return nil, unexpected(v)
-	}
+	return func(n int64) any { return n }
 }
 
+// maxDecimal is how long a decimal may be, in bytes: the time to render one grows faster than its length.
+const maxDecimal = 4 << 10
+
 // octets renders bytes and fixed.
-func octets(n *avro.SchemaNode) func(any) (any, error) {
-	show := func(b []byte) any { return b }
+func octets(n *avro.SchemaNode) func(s *stream, b []byte) any {
 	switch {
 	case n.LogicalType == "decimal" && n.Scale >= 0 && n.Scale <= render.MaxScale:
-		show = func(b []byte) any { return render.DecimalBytes(b, n.Scale) }
-	case n.LogicalType == "uuid" && n.Type == "fixed" && n.Size == 16:
-		show = func(b []byte) any { return render.UUID(b) }
-	case n.LogicalType == "duration" && n.Type == "fixed" && n.Size == 12:
-		show = func(b []byte) any { return render.Duration(b) }
-	}
-	return func(v any) (any, error) {
-		b, ok := v.([]byte)
-		if !ok || n.Type == "fixed" && len(b) != n.Size {
-			return nil, unexpected(v)
+		return func(s *stream, b []byte) any {
+			if len(b) > maxDecimal {
+				s.fail(fmt.Errorf("a decimal of %d bytes, over %d", len(b), maxDecimal))
+				return nil
+			}
+			return render.DecimalBytes(b, n.Scale)
 		}
-		return show(b), nil
+	case n.LogicalType == "uuid" && n.Type == "fixed" && n.Size == 16:
+		return func(s *stream, b []byte) any { return whole(s, b, n.Size, render.UUID) }
+	case n.LogicalType == "duration" && n.Type == "fixed" && n.Size == 12:
+		return func(s *stream, b []byte) any { return whole(s, b, n.Size, render.Duration) }
 	}
+	return func(_ *stream, b []byte) any { return b }
+}
+
+// whole renders bytes if they are all there.
+func whole(s *stream, b []byte, size int, show func([]byte) string) any {
+	if s.err != nil || len(b) != size {
+		return nil
+	}
+	return show(b)
 }
 
 // Child implements render.Name: the field of a record, or of the only record in a union.
@@ -224,23 +261,6 @@ func (t *typ) record() *typ {
 	return found
 }
 
-// contains reports whether a value of t can have one of type other in it. seen are the types that have
-// been looked at.
-func (t *typ) contains(other *typ, seen map[*typ]bool) bool {
-	if seen[t] {
-		return false
-	}
-	seen[t] = true
-	below := slices.Collect(maps.Values(t.branches))
-	for _, f := range t.fields {
-		below = append(below, f.typ)
-	}
-	if t.item != nil {
-		below = append(below, t.item)
-	}
-	return slices.ContainsFunc(below, func(b *typ) bool { return b == other || b.contains(other, seen) })
-}
-
 // scalar reports whether no value of t is a record, a map or an array.
 func (t *typ) scalar() bool {
 	for _, b := range t.branches {
@@ -248,5 +268,5 @@ func (t *typ) scalar() bool {
 			return false
 		}
 	}
-	return t.convert != nil || t.kind == "union"
+	return t.read != nil || t.kind == "union"
 }

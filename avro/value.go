@@ -1,118 +1,273 @@
 package avro
 
 import (
+	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 
 	"sequins/internal/render"
 )
 
-// maxDepth is how deep a value may be nested. Records can contain themselves.
-const maxDepth = 500
+const (
+	// maxDepth is how deep a value may be nested. Records can contain themselves.
+	maxDepth = 500
+	// maxEmpty is how many values of a record, and how many records one after the other, may take no bytes in the file;
+	// beyond it, a byte has to come for every valuesPerByte of them. Otherwise a few bytes could stand for any number.
+	maxEmpty      = 64 << 10
+	valuesPerByte = 64
+	// entryCost is at least what an entry of a map takes in memory while the map is decoded, in bytes, without its text.
+	entryCost = 128
+)
 
-// value turns what the library decoded into what render takes.
-func (t *typ) value(v any, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("a value is nested more than %d deep", maxDepth)
+// A place is where a wanted field is, from some type: below it by these names, or not at all.
+type place struct {
+	path []string
+	here bool
+}
+
+// below is where it is from the field of this name.
+func (p place) below(name string) place {
+	if !p.here || len(p.path) == 0 || p.path[0] != name {
+		return place{}
 	}
-	t, v, err := t.untag(v)
-	if err != nil || v == nil {
-		return nil, err
+	return place{p.path[1:], true}
+}
+
+// is reports whether the type itself is the field.
+func (p place) is() bool { return p.here && len(p.path) == 0 }
+
+// A row decodes one record: it takes out key and value while it reads, and keeps nothing else.
+type row struct {
+	*stream
+	key, value []byte
+	hasKey     bool // the key is not null
+
+	scratch []byte
+	start   int64  // where the record begins in the stream
+	values  int64  // that were read, also those that hold others
+	entries int    // of maps that are being decoded
+	names   []byte // of these entries
+}
+
+func (r *row) reset(s *stream) {
+	*r = row{stream: s, start: s.consumed(), key: r.key[:0], value: r.value[:0], scratch: r.scratch[:0], names: r.names[:0]}
+}
+
+// enter checks depth and the number of values, and returns the branch of a union.
+func (r *row) enter(t *typ, depth int) *typ {
+	if depth > maxDepth {
+		r.fail(fmt.Errorf("a value is nested more than %d deep", maxDepth))
+	}
+	if r.values++; r.values > maxEmpty && r.values > maxEmpty+valuesPerByte*(r.consumed()-r.start) {
+		r.fail(fmt.Errorf("more than %d values in %d bytes", maxEmpty, r.consumed()-r.start))
+	}
+	if r.err != nil {
+		return null
+	}
+	if t.kind != "union" {
+		return t
+	}
+	n := r.long()
+	if r.err != nil || n < 0 || n >= int64(len(t.branches)) {
+		r.fail(fmt.Errorf("branch %d of a union of %d", n, len(t.branches)))
+		return null
+	}
+	return t.branches[n]
+}
+
+// null stands for a value that cannot be read.
+var null = &typ{kind: "null", read: func(*stream, *[]byte) any { return nil }}
+
+// visit reads a value of t and takes out what is wanted.
+func (r *row) visit(t *typ, key, value place, depth int) {
+	if value.is() {
+		r.value = r.text(t, r.value, key, depth)
+		return
+	}
+	if !key.here && !value.here {
+		r.skip(t, depth)
+		return
+	}
+	switch t = r.enter(t, depth); {
+	case key.is() && t.read != nil:
+		r.takeKey(t.read(r.stream, &r.scratch))
+	case t.kind == "record":
+		for _, f := range t.fields {
+			r.visit(f.typ, key.below(f.name), value.below(f.name), depth+1)
+		}
+	default: // another branch of a union, which has no such field
+		r.body(t, nil, nil, depth)
+	}
+}
+
+func (r *row) takeKey(v any) {
+	r.key, r.hasKey = render.AppendText(r.key[:0], v), v != nil
+}
+
+// skip reads a value that is not wanted.
+func (r *row) skip(t *typ, depth int) { r.body(r.enter(t, depth), nil, nil, depth) }
+
+// body reads a value that is no union. Where there are functions, they are called in place of reading the fields, and
+// elements.
+func (r *row) body(t *typ, element func(), entry func(), depth int) {
+	switch t.kind {
+	case "record":
+		for _, f := range t.fields {
+			r.skip(f.typ, depth+1)
+		}
+	case "array":
+		if element == nil {
+			element = func() { r.skip(t.item, depth+1) }
+		}
+		r.blocks(element)
+	case "map":
+		if entry == nil {
+			entry = func() {
+				r.discard(r.length())
+				r.skip(t.item, depth+1)
+			}
+		}
+		r.blocks(entry)
+	case "string", "bytes":
+		r.discard(r.length())
+	default:
+		t.read(r.stream, &r.scratch)
+	}
+}
+
+// text appends a value as it is served: JSON if it is a record, an array or a map.
+func (r *row) text(t *typ, dst []byte, key place, depth int) []byte {
+	t = r.enter(t, depth)
+	if t.read == nil {
+		return r.json(t, dst, key, depth)
+	}
+	v := t.read(r.stream, &r.scratch)
+	if key.is() {
+		r.takeKey(v)
+	}
+	return render.AppendText(dst, v)
+}
+
+// json appends a value that is no union, as JSON.
+func (r *row) json(t *typ, dst []byte, key place, depth int) []byte {
+	if len(dst)+len(r.names)+r.entries*entryCost > MaxValue {
+		r.fail(errTooLarge)
+	}
+	if r.err != nil {
+		return dst
 	}
 	switch t.kind {
 	case "record":
-		return t.recordValue(v, depth)
+		return r.jsonRecord(t, dst, key, depth)
 	case "array":
-		return t.list(v, depth)
+		dst = append(dst, '[')
+		start := len(dst)
+		r.blocks(func() {
+			if len(dst) > start {
+				dst = append(dst, ',')
+			}
+			dst = r.json(r.enter(t.item, depth+1), dst, place{}, depth+1)
+		})
+		return append(dst, ']')
 	case "map":
-		return t.mapValue(v, depth)
+		return r.jsonMap(t, dst, depth)
 	}
-	return t.convert(v)
+	v := t.read(r.stream, &r.scratch)
+	if key.is() {
+		r.takeKey(v)
+	}
+	if len(dst)+jsonSize(v) > MaxValue {
+		r.fail(errTooLarge)
+		return dst
+	}
+	return render.AppendJSON(dst, v)
 }
 
-// untag returns the branch of a union that v is of, and the bare value. A tag is a map of one entry, the
-// branch's name and the value.
-func (t *typ) untag(v any) (*typ, any, error) {
-	if t.kind != "union" || v == nil {
-		return t, v, nil
-	}
-	if tagged, ok := v.(map[string]any); ok && len(tagged) == 1 {
-		for name, bare := range tagged {
-			if b := t.branches[name]; b != nil {
-				return b, bare, nil
+var errTooLarge = fmt.Errorf("a value is larger than %d bytes", MaxValue)
+
+// jsonSize is at least how long a string or bytes are as JSON; 0 for what is short.
+func jsonSize(v any) int {
+	switch v := v.(type) {
+	case []byte:
+		return len(v) / 3 * 4
+	case render.Text:
+		n := len(v)
+		for _, c := range v {
+			switch {
+			case c < ' ':
+				n += len(`\u0000`) - 1
+			case c >= 0x80:
+				n += len("\ufffd") - 1
 			}
 		}
+		return n
 	}
-	return nil, nil, unexpected(v)
+	return 0
 }
 
-func (t *typ) recordValue(v any, depth int) (any, error) {
-	in, ok := v.(map[string]any)
-	if !ok {
-		return nil, unexpected(v)
-	}
-	out := make(render.Record, len(t.fields))
+func (r *row) jsonRecord(t *typ, dst []byte, key place, depth int) []byte {
+	dst = append(dst, '{')
 	for i, f := range t.fields {
-		var err error
-		out[i].Name = f.name
-		if out[i].Value, err = f.typ.value(in[f.name], depth+1); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
+		if i > 0 {
+			dst = append(dst, ',')
 		}
+		dst = render.AppendName(dst, f.name)
+		dst = r.json(r.enter(f.typ, depth+1), dst, key.below(f.name), depth+1)
 	}
-	return out, nil
+	return append(dst, '}')
 }
 
-func (t *typ) list(v any, depth int) (any, error) {
-	in, ok := v.([]any)
-	if !ok {
-		return nil, unexpected(v)
+// An entry of a map is where it lies in the JSON, with a comma in front, and its name among the names.
+type entry struct{ start, end, name, nameEnd int }
+
+// jsonMap sorts the entries by their names, and the last of a name counts: what is equal is then the same bytes.
+func (r *row) jsonMap(t *typ, dst []byte, depth int) []byte {
+	dst = append(dst, '{')
+	start, names := len(dst), len(r.names)
+	var entries []entry
+	r.blocks(func() {
+		r.entries++
+		e := entry{start: len(dst), name: len(r.names)}
+		r.names = append(r.names, readString(r.stream, &r.scratch, r.length())...)
+		e.nameEnd = len(r.names)
+		dst = append(dst, ',')
+		dst = render.AppendName(dst, render.Text(r.names[e.name:]))
+		dst = r.json(r.enter(t.item, depth+1), dst, place{}, depth+1)
+		e.end = len(dst)
+		entries = append(entries, e)
+	})
+	if r.err == nil && len(entries) > 0 {
+		dst = r.sortEntries(dst, start, entries)
 	}
-	out := make(render.List, len(in))
-	for i, item := range in {
-		var err error
-		if out[i], err = t.item.value(item, depth+1); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	r.entries -= len(entries)
+	r.names = r.names[:names]
+	return append(dst, '}')
 }
 
-// mapValue sorts the entries by their names: the library does not keep the file's order, and the same
-// record must always give the same bytes.
-func (t *typ) mapValue(v any, depth int) (any, error) {
-	in, ok := v.(map[string]any)
-	if !ok {
-		return nil, unexpected(v)
+// sortEntries puts the entries that lie in dst from start on into order.
+func (r *row) sortEntries(dst []byte, start int, entries []entry) []byte {
+	compare := func(a, b entry) int {
+		return bytes.Compare(r.names[a.name:a.nameEnd], r.names[b.name:b.nameEnd])
 	}
-	out := make(render.Record, 0, len(in))
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		value, err := t.item.value(in[name], depth+1)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+	ordered := true
+	for i := 1; i < len(entries) && ordered; i++ {
+		ordered = compare(entries[i-1], entries[i]) < 0
+	}
+	if ordered {
+		return append(dst[:start], dst[start+1:]...) // without the first comma
+	}
+	slices.SortStableFunc(entries, compare)
+	sorted := make([]byte, 0, len(dst)-start)
+	for i, e := range entries {
+		if i+1 < len(entries) && compare(e, entries[i+1]) == 0 {
+			continue
 		}
-		out = append(out, render.Field{Name: name, Value: value})
+		if len(sorted) == 0 {
+			e.start++ // the comma
+		}
+		sorted = append(sorted, dst[e.start:e.end]...)
 	}
-	return out, nil
+	return append(dst[:start], sorted...)
 }
 
-// find goes from a record that the library decoded down a path, and returns what is there; nil where it
-// ends at a null before.
-func (t *typ) find(v any, path []string) (any, error) {
-	for _, name := range path {
-		var err error
-		if t, v, err = t.untag(v); err != nil || v == nil {
-			return nil, err
-		}
-		fields, ok := v.(map[string]any)
-		if !ok || t.kind != "record" {
-			return nil, nil // another branch of the union, which has no such field
-		}
-		child, ok := t.Child(name)
-		if !ok {
-			return nil, nil
-		}
-		t, v = child.(*typ), fields[name]
-	}
-	return t.value(v, 0)
-}
+var errNoBytes = fmt.Errorf("more than %d records that take no bytes", maxEmpty)

@@ -2,7 +2,7 @@
 // have fields (Avro and Parquet), so that both do it alike: a field by itself is text (AppendText), a
 // record, list or map is JSON (AppendJSON).
 //
-// A value passes through as a tree of nil, bool, int64, uint64, float32, float64, string, []byte, List and
+// A value passes through as a tree of nil, bool, int64, uint64, float32, float64, string, Text, []byte, List and
 // Record; a map is a Record, too. What a format knows of a number's meaning is applied before:
 //
 //	decimal                  its digits, with as many behind the point as its scale says: "12.50"

@@ -19,6 +19,9 @@ type Record []Field
 // A List is the elements of an array.
 type List []any
 
+// A Text is a string in memory that its owner uses again.
+type Text []byte
+
 // AppendText appends a value as it is served by itself: text and bytes as they are, numbers in decimal,
 // nothing for nil, and JSON for what is not a scalar.
 func AppendText(dst []byte, v any) []byte {
@@ -26,6 +29,8 @@ func AppendText(dst []byte, v any) []byte {
 	case nil:
 		return dst
 	case string:
+		return append(dst, v...)
+	case Text:
 		return append(dst, v...)
 	case []byte:
 		return append(dst, v...)
@@ -35,6 +40,11 @@ func AppendText(dst []byte, v any) []byte {
 		return appendFloat(dst, v, 64)
 	}
 	return AppendJSON(dst, v)
+}
+
+// AppendName appends the name of a field and the colon behind it.
+func AppendName[S string | Text](dst []byte, name S) []byte {
+	return append(appendString(dst, name), ':')
 }
 
 // AppendJSON appends a value as JSON, without white space.
@@ -53,6 +63,8 @@ func AppendJSON(dst []byte, v any) []byte {
 	case float64:
 		return appendJSONFloat(dst, v, 64)
 	case string:
+		return appendString(dst, v)
+	case Text:
 		return appendString(dst, v)
 	case []byte:
 		dst = append(dst, '"')
@@ -83,8 +95,7 @@ func appendRecord(dst []byte, r Record) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, f.Name)
-		dst = append(dst, ':')
+		dst = AppendName(dst, f.Name)
 		dst = AppendJSON(dst, f.Value)
 	}
 	return append(dst, '}')
@@ -119,13 +130,13 @@ func appendJSONFloat(dst []byte, f float64, bits int) []byte {
 const hexDigits = "0123456789abcdef"
 
 // appendString appends a JSON string. What is not UTF-8 becomes U+FFFD, as JSON has no other text.
-func appendString(dst []byte, s string) []byte {
+func appendString[S string | Text](dst []byte, s S) []byte {
 	dst = append(dst, '"')
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
+			r, size := utf8.DecodeRuneInString(string(s[i:min(len(s), i+utf8.UTFMax)]))
 			if r == utf8.RuneError && size == 1 {
 				dst = append(append(dst, s[start:i]...), "\ufffd"...)
 				start = i + 1

@@ -26,6 +26,7 @@ func TestAppend(t *testing.T) {
 		{float32(math.Inf(-1)), "-Infinity", `"-Infinity"`},
 		{math.Inf(1), "Infinity", `"Infinity"`},
 		{"a\"\\\n\r\t\x01é\xff<", "a\"\\\n\r\t\x01é\xff<", `"a\"\\\n\r\t\u0001é` + "\ufffd" + `<"`},
+		{Text("a\"\n\xffé\xe2\x82"), "a\"\n\xffé\xe2\x82", `"a\"\n` + "\ufffd" + `é` + "\ufffd\ufffd" + `"`},
 		{[]byte{0xff, 0}, "\xff\x00", `"/wA="`},
 		{List{}, "[]", "[]"},
 		{Record{}, "{}", "{}"},
