@@ -51,6 +51,7 @@ var house = []room{
 	{"test/manual", nil},
 	{"test/harness", []string{"shard"}},
 	{"test/ports", nil},
+	{"test/mutate", nil},
 	{"zk", []string{"internal/sleep"}},
 	{"shard", nil},
 	{"blocks", []string{"internal/fsys"}},

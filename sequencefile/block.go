@@ -39,9 +39,6 @@ func (r *Reader) scanBlock() bool {
 	if !ok {
 		return false
 	}
-	if len(key)+len(value) > maxRecord {
-		return r.failColumn(valueLengths, errColumnLength)
-	}
 	return r.unwrap(key, value)
 }
 
@@ -74,8 +71,8 @@ func (r *Reader) entrySlowly(lengths, bytes int) ([]byte, bool) {
 	if err != nil {
 		return nil, r.failColumn(lengths, err)
 	}
-	if n > maxRecord {
-		return nil, r.failColumn(lengths, errColumnLength)
+	if n > MaxExpanded {
+		return nil, r.failColumn(bytes, errTooLarge)
 	}
 	b, err := r.columns[bytes].take(n)
 	if err != nil {

@@ -2,6 +2,7 @@ package sequencefile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -10,6 +11,9 @@ import (
 // is larger goes through the window piece by piece: the memory that a column takes is bounded by this, by the largest
 // record in it and by the largest piece that its codec can make, however far it expands.
 const prefill = 4 << 20
+
+// MaxExpanded bounds a key and a value that are compressed, in bytes before compression: a few KB can expand to any length.
+const MaxExpanded = 256 << 20
 
 // column is a decompressed stream: one of the four parts of a block, or the value of a record.
 type column struct {
@@ -24,7 +28,7 @@ var (
 	errColumnShort  = errors.New("it has fewer bytes than the records need")
 	errColumnLong   = errors.New("it has bytes that belong to no record")
 	errColumnLength = errors.New("it has an impossible length in it")
-	errTooLarge     = errors.New("it decompresses to more than a record can have")
+	errTooLarge     = fmt.Errorf("it decompresses to more than %d bytes", MaxExpanded)
 )
 
 // reset starts to decompress src, which must stay as it is until the next reset.
@@ -42,7 +46,7 @@ func (c *column) all(src []byte) ([]byte, error) {
 	c.dec.reset(src)
 	b, err := c.buf[:0], error(nil)
 	for err == nil {
-		if b, err = c.dec.more(b); len(b) > maxRecord {
+		if b, err = c.dec.more(b); len(b) > MaxExpanded {
 			err = errTooLarge
 		}
 	}

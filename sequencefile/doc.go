@@ -42,6 +42,12 @@
 //
 // A serialised BytesWritable is an int32 length and its bytes, a serialised Text a vint length and its bytes.
 //
+// # Memory
+//
+// No length in a file is believed: buffers grow with the bytes that come. A reader holds the current record or block as it
+// is in the file, and of what is compressed a window of 4 MiB or one key or value, up to MaxExpanded, for each of the two.
+// Decompressors add 128 MiB at most (a chunk of snappy or lz4 may hold 64 MiB, a zstd stream may have a window of 128 MiB).
+//
 // # What is checked
 //
 // Everything that the format lets a reader check: the header, every length against its bounds and against what is

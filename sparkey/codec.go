@@ -70,13 +70,12 @@ func decodeZstd(d *zstd.Decoder, dst, src []byte, limit int) ([]byte, error) {
 	}
 	// DecodeAll would grow it by no more than it needs, block after block.
 	dst = slices.Grow(dst, min(most, limit))
-	end := len(dst)
-	dst, err = d.DecodeAll(src, dst)
+	out, err := d.DecodeAll(src, dst[len(dst):len(dst)]) // its limit counts what is there before, too
 	if err != nil {
 		return nil, err
 	}
-	if len(dst)-end > limit {
+	if len(out) > limit {
 		return nil, errBlockTooLong
 	}
-	return dst, nil
+	return append(dst, out...), nil // where it lies already, if there was room
 }

@@ -15,6 +15,9 @@ const (
 	// MaxBlockSize is the largest compression block that is read, in bytes before compression. Sparkey's users take 1 to 64 KiB; the limit
 	// keeps a damaged header from claiming memory.
 	MaxBlockSize = 64 << 20
+	// MaxExpanded bounds an entry, its key and value together, of a compressed log, in bytes before compression: a few KB
+	// can expand to any length.
+	MaxExpanded = 256 << 20
 	// minBlockSize is Sparkey's own: a block must have room for the two lengths of an entry.
 	minBlockSize = 10
 	// maxLength bounds keys and values, in bytes: what Java can write and sequins can store.

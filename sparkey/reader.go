@@ -166,6 +166,9 @@ func (r *Reader) take(a, b uint64, n int) error {
 		return err
 	}
 	size := n + int(keyLen) + int(valueLen)
+	if r.decode != nil && size > MaxExpanded {
+		return r.corrupt("an entry of %d bytes, more than the %d that a compressed one may have", size, MaxExpanded)
+	}
 	if r.decode == nil && uint64(size) > r.left+uint64(r.end-r.pos) {
 		return r.corrupt("an entry of %d bytes, but only %d are left", size, r.left+uint64(r.end-r.pos))
 	}

@@ -22,7 +22,7 @@ func TestFixturesAreWrittenAgain(t *testing.T) {
 	}
 	dir := t.TempDir()
 	h.Do(t, "vectors out="+filepath.Join(dir, "_vectors", "partitioners.json"))
-	for _, prefix := range []string{"cut-", "sparkey-", "mapfile-", "avro-", "parquet-"} {
+	for _, prefix := range []string{"cut-", "sparkey-", "mapfile-", "avro-", "parquet-", "randomised-"} {
 		h.Do(t, "fixtures out="+dir+" only="+prefix)
 	}
 	n := 0

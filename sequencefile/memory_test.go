@@ -1,0 +1,113 @@
+package sequencefile
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/binary"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// expanding is n MiB of zeros, compressed: streams, frames or blocks one after the other count as one.
+func expanding(t *testing.T, codec string, n int) []byte {
+	t.Helper()
+	return bytes.Repeat(encodeAll(t, codec, make([]byte, 1<<20)), n)
+}
+
+// recordBomb is a file with one record, whose value expands to n MiB.
+func recordBomb(t *testing.T, codec string, n int) []byte {
+	t.Helper()
+	file := writeFile(t, WriterOptions{Compression: Record, Codec: codec, KeyClass: "k", ValueClass: "v"}, nil)
+	value := expanding(t, codec, n)
+	file = binary.BigEndian.AppendUint32(file, uint32(len(value)+1))
+	file = binary.BigEndian.AppendUint32(file, 1)
+	return append(append(file, 'k'), value...)
+}
+
+// blockBomb is a file with a block of one record, whose key or value expands to n MiB.
+func blockBomb(t *testing.T, codec string, n int, inKey bool) []byte {
+	t.Helper()
+	file := writeFile(t, WriterOptions{Compression: Block, Codec: codec, KeyClass: "k", ValueClass: "v", SyncSeed: "test"}, nil)
+	sync := md5.Sum([]byte("test"))
+	file = append(append(file, 0xff, 0xff, 0xff, 0xff), sync[:]...)
+	file = appendLength(file, 1)
+	small, large := []byte{1}, appendLength(nil, n<<20)
+	if inKey {
+		small, large = large, small
+	}
+	for i, column := range [][]byte{small, {'k'}, large, {'v'}} {
+		packed := encodeAll(t, codec, column)
+		if (i == keyBytes) == inKey && (i == keyBytes || i == valueBytes) {
+			packed = expanding(t, codec, n)
+		}
+		file = append(appendLength(file, len(packed)), packed...)
+	}
+	return file
+}
+
+// TestExpandingValues has values of little more than MaxExpanded in each codec: they are errors, and take memory in proportion to
+// that. Values that are one MiB smaller are read.
+func TestExpandingValues(t *testing.T) {
+	const over, under = MaxExpanded>>20 + 1, MaxExpanded>>20 - 1
+	for _, codec := range Codecs() {
+		bombs := map[string][]byte{"RECORD": recordBomb(t, codec, over), "BLOCK, value": blockBomb(t, codec, over, false)}
+		if codec == DefaultCodec {
+			bombs["BLOCK, key"] = blockBomb(t, codec, over, true)
+		}
+		for name, file := range bombs {
+			runtime.GC()
+			before := allocated()
+			got, err := readFile(file)
+			n := allocated() - before
+			if len(got) > 0 || n > 3*MaxExpanded+zstdWindow {
+				t.Errorf("%s, %s: %d records, %d MiB allocated", codec, name, len(got), n>>20)
+			}
+			if c := wantCorrupt(t, err); !strings.Contains(c.Reason, "decompresses to more than") {
+				t.Errorf("%s, %s: %v", codec, name, err)
+			}
+		}
+	}
+	for _, codec := range []string{DefaultCodec, SnappyCodec} {
+		for name, file := range map[string][]byte{"RECORD": recordBomb(t, codec, under), "BLOCK": blockBomb(t, codec, under, false)} {
+			r, err := NewReader(bytes.NewReader(file), "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Scan() || len(r.Value()) != under<<20 || r.Scan() || r.Err() != nil {
+				t.Errorf("%s, %s: a value of %d bytes, %v", codec, name, len(r.Value()), r.Err())
+			}
+			r.Close()
+		}
+	}
+}
+
+// TestManyTinyRecords has a block of 2 Gi records of no bytes in a few KB: they come one by one, in little memory.
+func TestManyTinyRecords(t *testing.T) {
+	const codec = BZip2Codec
+	file := writeFile(t, WriterOptions{Compression: Block, Codec: codec, KeyClass: "k", ValueClass: "v", SyncSeed: "test"}, nil)
+	sync := md5.Sum([]byte("test"))
+	file = append(append(file, 0xff, 0xff, 0xff, 0xff), sync[:]...)
+	file = appendLength(file, 1<<31-1)
+	for i := range columnNames {
+		var column []byte
+		if i == keyLengths || i == valueLengths {
+			column = expanding(t, codec, 64)
+		}
+		file = append(appendLength(file, len(column)), column...)
+	}
+	before := allocated()
+	r, err := NewReader(bytes.NewReader(file), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	records := 0
+	for r.Scan() {
+		records++
+	}
+	wantCorrupt(t, r.Err())
+	if n := allocated() - before; records != 64<<20 || n > 64<<20 {
+		t.Errorf("%d records of %d KiB, %d MiB allocated", records, len(file)>>10, n>>20)
+	}
+}
