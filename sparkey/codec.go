@@ -70,7 +70,7 @@ func decodeZstd(d *zstd.Decoder, dst, src []byte, limit int) ([]byte, error) {
 	}
 	// DecodeAll would grow it by no more than it needs, block after block.
 	dst = slices.Grow(dst, min(most, limit))
-	out, err := d.DecodeAll(src, dst[len(dst):len(dst)]) // its limit counts what is there before, too
+	out, err := d.DecodeAll(src, dst[len(dst):]) // its limit counts what is there before, too
 	if err != nil {
 		return nil, err
 	}
