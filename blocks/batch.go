@@ -1,6 +1,10 @@
 package blocks
 
-import "github.com/cespare/xxhash/v2"
+import (
+	"runtime/debug"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 // Result is the answer for one key of a batch: the value, whether the key is there, and the
 // damage that kept it from being known.
@@ -45,9 +49,22 @@ func (r *Reader) GetBatch(keys [][]byte, results []Result, s *BatchScratch) {
 	s.copies = s.copies[:0]
 	for len(keys) > 0 {
 		n := min(len(keys), batchSize)
-		r.getSome(keys[:n], results[:n], s)
+		if r.data == nil || r.getMappedBatch(keys[:n], results[:n], s) != nil {
+			for i, key := range keys[:n] {
+				results[i] = r.getCopy(key, s)
+			}
+		}
 		keys, results = keys[n:], results[n:]
 	}
+}
+
+// getMappedBatch is getSome; see getMapped.
+func (r *Reader) getMappedBatch(keys [][]byte, results []Result, s *BatchScratch) (err error) {
+	defer r.recoverFault(debug.SetPanicOnFault(true), &err)
+	if r.getSome(keys, results, s); !r.whole(&s.single) {
+		err = errFault
+	}
+	return err
 }
 
 // getSome computes for all keys where to read, and then reads for all of them with as little code as can be: what the
@@ -64,7 +81,7 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 		start, end, absent := findRecord(b.stored, key, b.hash)
 		switch {
 		case end > 0:
-			results[b.index] = Result{Value: Value{small: b.stored[start:end:end]}, Found: true}
+			results[b.index] = Result{Value: Value{small: s.copy(b.stored[start:end])}, Found: true}
 		case !absent:
 			results[b.index] = r.getCopy(key, s)
 		}
@@ -118,11 +135,11 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 		b := &left[i]
 		key := keys[b.index]
 		b.page = r.index.findNear(b.rest, b.page)
-		if !r.trusted.has(b.page) || r.index.entries[b.page].location.packed() {
+		l := r.index.entries[b.page].location
+		if b.stored = r.inMemory(b.page, l, true); b.stored == nil || l.packed() {
 			results[b.index] = r.getCopy(key, s)
 			continue
 		}
-		b.stored = r.mapped(r.index.entries[b.page].location)
 		rest = append(rest, *b)
 	}
 	return rest
@@ -132,9 +149,14 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 func (r *Reader) getCopy(key []byte, s *BatchScratch) Result {
 	v, found, err := r.Get(key, &s.single)
 	if v.small != nil {
-		n := len(s.copies)
-		s.copies = append(s.copies, v.small...) // a grown slice leaves earlier values where they are
-		v.small = s.copies[n:len(s.copies):len(s.copies)]
+		v.small = s.copy(v.small)
 	}
 	return Result{v, found, err}
+}
+
+// copy returns a copy that lasts until the next batch.
+func (s *BatchScratch) copy(v []byte) []byte {
+	n := len(s.copies)
+	s.copies = append(s.copies, v...) // a grown slice leaves earlier values where they are
+	return s.copies[n:len(s.copies):len(s.copies)]
 }

@@ -36,3 +36,7 @@ var ErrTooLarge = errors.New("too large")
 
 // ErrStage is returned for a call that the writer's stage does not allow, such as Add after Finish.
 var ErrStage = errors.New("call out of order")
+
+// ErrBusy is returned by [Reader.Get] and what else reads a block when too many reads of the disk are on their way and
+// none has ended for a second.
+var ErrBusy = errors.New("the disk is busy: too many reads are on their way")

@@ -20,7 +20,7 @@ func TestPlace(t *testing.T) {
 			if !ok || p.Page < 0 || p.Page >= p.Pages || p.Packed != (c == Snappy) {
 				t.Fatalf("%s: %+v, %v", rec.key, p, ok)
 			}
-			payload, err := r.payload(p.Page, new(Scratch))
+			payload, _, err := r.payload(p.Page, new(Scratch), false)
 			if err != nil || !bytes.Contains(payload, rec.value) {
 				t.Fatalf("%s is not in page %d: %v", rec.key, p.Page, err)
 			}

@@ -153,8 +153,8 @@ func (x *index) check(fences []uint64, locations []location, dataEnd int64) erro
 // build lays out the entries and the radix table. Where keys are so unevenly spread that too many guesses fail, the
 // table has one or two buckets a page, so that there is little left to search.
 func (x *index) build(fences []uint64, locations []location) {
-	x.coder = new(coder)
-	if len(fences) > 1 {
+	x.coder = &oneCode
+	if len(fences) > fewPages {
 		x.coder = newCoder(fences[1:])
 	}
 	x.tabulate(fences, spread)
@@ -171,6 +171,12 @@ func (x *index) build(fences []uint64, locations []location) {
 		x.entries[i].fence = ^uint64(0)
 	}
 }
+
+// fewPages is up to how many pages are searched through without a coder, which takes 16 KiB.
+const fewPages = 32
+
+// oneCode has one code for all fences.
+var oneCode coder
 
 // tabulate makes the radix table, with buckets that are on average between half of width and twice width pages wide.
 func (x *index) tabulate(fences []uint64, width int) {
@@ -291,5 +297,9 @@ func (x *index) compare(page int, rest []byte) int {
 
 // memory is what the index takes, on the heap and beside it, in bytes.
 func (x *index) memory() int64 {
-	return int64(len(x.prefix)+16*len(x.entries)+4*len(x.tailEnds)+len(x.tails)+4*len(x.radix)) + int64(unsafe.Sizeof(*x.coder))
+	n := int64(len(x.prefix) + 16*len(x.entries) + 4*len(x.tailEnds) + len(x.tails) + 4*len(x.radix))
+	if x.coder != &oneCode {
+		n += int64(unsafe.Sizeof(*x.coder))
+	}
+	return n
 }

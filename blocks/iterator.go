@@ -195,7 +195,7 @@ func (s *spanReader) read(r *Reader, buf []byte, off int64, n int) ([]byte, erro
 			return nil, err
 		}
 	}
-	if !s.scrub || r.file == nil {
+	if !s.scrub || r.data == nil {
 		return r.read(buf, off, n)
 	}
 	resident, err := r.file.resident(off, off+int64(n))
@@ -204,7 +204,7 @@ func (s *spanReader) read(r *Reader, buf []byte, off int64, n int) ([]byte, erro
 	}
 	b, err := r.read(buf, off, n)
 	if err == nil && !resident {
-		err = r.file.drop(off, int64(n))
+		err = r.file.forget(off, int64(n))
 	}
 	return b, err
 }

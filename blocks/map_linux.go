@@ -1,95 +1,82 @@
 package blocks
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
+	"strconv"
+	"strings"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// mappedFile is an open file with a read-only map of all of it.
-type mappedFile struct {
-	f    *os.File
-	fd   int
-	size int64
-	data []byte
+// defaultMaps is the kernel's default of vm.max_map_count.
+const defaultMaps = 65530
+
+// maxMaps is how many blocks are mapped at most: three quarters of what the kernel allows a process. The rest is for
+// the heap, threads and libraries.
+var maxMaps = sync.OnceValue(func() int {
+	n := defaultMaps
+	if b, err := os.ReadFile("/proc/sys/vm/max_map_count"); err == nil {
+		if v, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil {
+			n = v
+		}
+	}
+	return n / 4 * 3
+})
+
+// randomAccess tells the kernel not to read ahead: lookups are random, it would only push other pages out of
+// memory. A small file is read whole at the first read.
+func randomAccess(fd int, size int64) {
+	if size > maxSmall {
+		_ = unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM) // only advice
+	}
 }
 
-func openMapped(path string) (*mappedFile, error) {
-	f, err := os.Open(path)
+// mapFile maps a file for reading; nil if the kernel does not.
+func mapFile(fd int, size int64) []byte {
+	b, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	st, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	m := &mappedFile{f: f, fd: int(f.Fd()), size: st.Size()}
-	if m.size == 0 {
-		return m, nil
-	}
-	// Lookups are random: reading ahead would only push other pages out of memory.
-	if err := unix.Fadvise(m.fd, 0, 0, unix.FADV_RANDOM); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: fadvise: %w", path, err)
-	}
-	if m.data, err = unix.Mmap(m.fd, 0, int(m.size), unix.PROT_READ, unix.MAP_SHARED); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: mmap: %w", path, err)
-	}
-	if err := unix.Madvise(m.data, unix.MADV_RANDOM); err != nil {
-		m.Close()
-		return nil, fmt.Errorf("%s: madvise: %w", path, err)
-	}
-	return m, nil
+	_ = unix.Madvise(b, unix.MADV_RANDOM) // only advice
+	return b
 }
 
-// ReadAt is pread without the bookkeeping of os.File, which costs a fifth of a warm read.
-func (m *mappedFile) ReadAt(p []byte, off int64) (int, error) {
-	for n := 0; ; {
-		k, err := unix.Pread(m.fd, p[n:], off+int64(n))
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return n, err
-		}
-		n += k
-		if n == len(p) {
-			return n, nil
-		}
-		if k == 0 {
-			return n, io.EOF
-		}
+// readCached reads p as far as the kernel has it in memory, and reports whether that was all of it.
+func (f *blockFile) readCached(p []byte, off int64) bool {
+	d := f.cached()
+	if d == nil {
+		return false
 	}
+	n, err := unix.Preadv2(d.fd, [][]byte{p}, off, unix.RWF_NOWAIT)
+	return d.release() == nil && err == nil && n == len(p)
 }
 
-// resident says whether all of the file from an offset to another is in memory.
-func (m *mappedFile) resident(from, to int64) (bool, error) {
+// resident says whether all of the file from an offset to another is in memory; false for one that is not mapped.
+func (f *blockFile) resident(from, to int64) (bool, error) {
+	if f.data == nil {
+		return false, nil
+	}
 	var w residency
-	return w.covers(m.data, from, to)
+	return w.covers(f.data, from, to)
 }
 
-// drop has the kernel forget pages of the file, as far as nobody has them mapped.
-func (m *mappedFile) drop(off, n int64) error {
-	if err := unix.Fadvise(m.fd, off, n, unix.FADV_DONTNEED); err != nil {
+// forget has the kernel drop pages of the file, as far as nobody has them mapped.
+func (f *blockFile) forget(off, n int64) error {
+	d, err := f.acquire()
+	if err != nil {
+		return err
+	}
+	err = unix.Fadvise(d.fd, off, n, unix.FADV_DONTNEED)
+	if e := d.release(); err == nil {
+		err = e
+	}
+	if err != nil {
 		return fmt.Errorf("fadvise: %w", err)
 	}
 	return nil
-}
-
-// Close unmaps and closes the file.
-func (m *mappedFile) Close() error {
-	var err error
-	if m.data != nil {
-		err = unix.Munmap(m.data)
-		m.data = nil
-	}
-	return errors.Join(err, m.f.Close())
 }
 
 const residencyWindow = 1024 // pages of memory asked for at once, in up to 70 µs: 4 MiB of the file

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
-	"os"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -17,20 +15,25 @@ type Reader struct {
 	name  string
 	size  int64
 	at    io.ReaderAt
-	file  *mappedFile // nil where the block is read through at alone
+	file  *blockFile // nil where the block is read through at alone
+	data  []byte     // the file's map; nil if it has none
+	held  heldPages  // of a small block
 	index *index
 	props Properties
 
 	filter  *filter
 	footer  footer
-	trusted trustedPages
+	trusted trustedPages  // of a block that is mapped: its pages, and then the footer
+	reads   chan struct{} // one for each read of the disk that has not ended
 }
 
 // Scratch is the memory that one caller at a time lends to [Reader.Get]; it grows to a page of
 // the block and is reused. The zero value is ready.
 type Scratch struct {
 	stored, raw []byte
-	missed      bool // the last key was absent, as the next one may be
+	value       []byte // copied out of the map
+	end         [len(magic)]byte
+	missed      bool   // the last key was absent, as the next one may be
 	reads       uint64
 }
 
@@ -38,99 +41,65 @@ type Scratch struct {
 // found in memory, since it was made.
 func (s *Scratch) Reads() uint64 { return s.reads }
 
-// Open opens the block at path, maps it into memory and checks its index, filter and properties.
-// Its pages are checked as they are read. Damage is ErrCorrupt.
+// Open opens the block at path and checks its index, filter and properties, all of which is read from the file. Its
+// pages are checked as they are read. Damage is ErrCorrupt.
+//
+// Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap once they have been read, up to 128
+// MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to half of what the
+// process may open; those that have not been used for the longest time are closed, and opened again when needed.
 func Open(path string) (*Reader, error) {
-	f, err := openMapped(path)
+	f, err := openBlockFile(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{name: path, size: f.size, at: f, file: f}
+	r := &Reader{name: path, size: f.size, at: f, file: f, reads: make(chan struct{}, maxBlockReads)}
 	if err := r.load(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	if err := r.settle(); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
 
-// NewReader reads a block of size bytes through r; name stands in errors. Pages are never mapped.
-func NewReader(r io.ReaderAt, size int64, name string) (*Reader, error) {
-	b := &Reader{name: name, size: size, at: r}
-	if err := b.load(); err != nil {
-		return nil, errors.Join(err, b.Close())
+// settle decides how the pages will be read.
+func (r *Reader) settle() error {
+	if r.size <= maxSmall {
+		r.held = make(heldPages, r.props.Pages)
+		return r.file.drop()
 	}
-	return b, nil
-}
-
-func (r *Reader) load() error {
-	if r.size < footerSize {
-		return r.corrupt(-1, 0, fmt.Errorf("%d bytes are less than a footer", r.size))
-	}
-	var err error
-	end := r.size - footerSize
-	b, err := r.read(nil, end, footerSize)
-	if err != nil {
-		return r.broken(-1, end, err)
-	}
-	if r.footer, err = parseFooter(b, r.size); err != nil {
-		return r.corrupt(-1, end, err)
-	}
-	for _, part := range []struct {
-		s     section
-		parse func([]byte) error
-	}{
-		{r.footer.properties, func(b []byte) (err error) { r.props, err = parseProperties(b); return }},
-		{r.footer.index, func(b []byte) (err error) { r.index, err = parseIndex(b, r.footer.index.offset); return }},
-		{r.footer.filter, func(b []byte) (err error) { r.filter, err = parseFilter(b); return }},
-	} {
-		b, err := r.readSection(part.s)
-		if err != nil {
-			return r.broken(-1, part.s.offset, err)
-		}
-		if crc32.Checksum(b, castagnoli) != part.s.crc {
-			return r.corrupt(-1, part.s.offset, errChecksum)
-		}
-		if err := part.parse(b); err != nil {
-			return r.corrupt(-1, part.s.offset, err)
+	if d := r.file.cached(); d != nil {
+		randomAccess(d.fd, r.size)
+		if err := d.release(); err != nil {
+			return err
 		}
 	}
-	if r.index.pages() != r.props.Pages || r.filter.empty() != (r.props.Records == 0) {
-		return r.corrupt(-1, r.footer.properties.offset, errors.New("properties disagree with the index or the filter"))
+	r.file.mapWhole()
+	r.file.keep()
+	if r.file.data == nil {
+		return nil
 	}
-	if r.file != nil && r.file.data != nil {
-		r.trusted = newTrustedPages(r.props.Pages)
+	r.data = r.file.data
+	r.trusted = newTrustedPages(r.props.Pages + 1)
+	if r.filter.sums != nil {
+		section := r.footer.filter
+		r.filter.data = r.data[section.offset : section.offset+section.length]
+		r.filter.trusted = newTrustedPages(len(r.filter.sums))
+		for i := range r.filter.sums { // they have just been read
+			r.filter.trusted.set(i)
+		}
 	}
 	return nil
 }
 
-// readSection gives the bytes of a section: the filter's where they lie in the map, since they
-// stay in use; the others read, as they are decoded and done with.
-func (r *Reader) readSection(s section) ([]byte, error) {
-	if r.file != nil && r.file.data != nil && s == r.footer.filter {
-		return r.file.data[s.offset : s.offset+s.length], nil
+// NewReader reads a block of size bytes through r; name stands in errors. Pages are never mapped, and the filter is
+// kept on the heap.
+func NewReader(r io.ReaderAt, size int64, name string) (*Reader, error) {
+	b := &Reader{name: name, size: size, at: r, reads: make(chan struct{}, maxBlockReads)}
+	if err := b.load(); err != nil {
+		return nil, errors.Join(err, b.Close())
 	}
-	return r.read(nil, s.offset, int(s.length))
-}
-
-// maxReads is how many reads of the disk there are at a time, of all blocks. Each keeps a thread, of which a Go process has
-// 10,000 at most and ends if it needs more: without a bound, a disk that hangs would take with it all that is in memory.
-const maxReads = 1000
-
-var reading = make(chan struct{}, maxReads)
-
-// read reads n bytes at off into buf, grown as needed. The file's own length has been compared
-// with both, so that n is never more than the file holds.
-func (r *Reader) read(buf []byte, off int64, n int) ([]byte, error) {
-	buf = grow(buf[:0], n)[:n]
-	reading <- struct{}{}
-	m, err := r.at.ReadAt(buf, off)
-	<-reading
-	if m == n {
-		return buf, nil
-	}
-	if err == nil || err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return nil, err
+	return b, nil
 }
 
 // corrupt says where the block is damaged.
@@ -143,46 +112,117 @@ func (r *Reader) broken(page int, off int64, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return r.corrupt(page, off, errors.New("the file ends within it"))
 	}
+	if errors.Is(err, ErrCorrupt) {
+		return err
+	}
 	return fmt.Errorf("%s: reading at offset %d: %w", r.name, off, err)
 }
 
-// Get looks key up. Damage is ErrCorrupt; a key that is not there is no error. The value is valid
-// until s is used again or the reader is closed.
+// Get looks key up. Damage is ErrCorrupt, and too many reads of a disk that does not answer ErrBusy; a key that is not
+// there is no error. The value is valid until s is used again or the reader is closed.
+func (r *Reader) Get(key []byte, s *Scratch) (Value, bool, error) {
+	if r.data != nil {
+		v, found, err := r.getMapped(key, s)
+		if err == nil || !errors.Is(err, errFault) {
+			return v, found, err
+		}
+		r.Distrust()
+	}
+	return r.get(key, s, false)
+}
+
+// get is Get, through the map as far as it is trusted if mapped is true, and otherwise without it.
 //
 // A page in memory tells by its fingerprints that a key is not there, and the filter saves reading one that is
 // not. Asking the filter as well costs a hit a third of its time, and a miss is answered by it in half the time
 // that a page takes: so it goes first while keys are absent.
-func (r *Reader) Get(key []byte, s *Scratch) (Value, bool, error) {
+func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 	hash := xxhash.Sum64(key)
 	rest, ok := r.index.cutPrefix(key)
-	asked := s.missed
-	if !ok || asked && !r.filter.contains(hash) {
+	if !ok {
 		return Value{}, false, nil
+	}
+	asked := s.missed
+	if asked {
+		if passes, err := r.passes(hash, s, mapped); !passes {
+			return Value{}, false, err
+		}
 	}
 	s.missed = false
 	i := r.index.find(rest)
 	l := r.index.entries[i].location
-	if r.trusted.has(i) && !l.packed() {
-		stored := r.mapped(l)
+	if stored := r.inMemory(i, l, mapped); stored != nil && !l.packed() {
 		start, end, absent := findRecord(stored, key, hash)
 		s.missed = absent
 		if end > 0 {
-			return Value{small: stored[start:end:end]}, true, nil
+			return Value{small: s.keep(stored[start:end:end], mapped)}, true, nil
 		}
 		if absent {
 			return Value{}, false, nil
 		}
 	}
-	if !asked && !r.filter.contains(hash) {
-		s.missed = true
-		return Value{}, false, nil
+	if !asked {
+		if passes, err := r.passes(hash, s, mapped); !passes {
+			s.missed = err == nil
+			return Value{}, false, err
+		}
 	}
-	return r.getFrom(i, key, hash, s)
+	return r.getFrom(i, key, hash, s, mapped)
 }
 
-// getFrom is Get in page i.
-func (r *Reader) getFrom(i int, key []byte, hash uint64, s *Scratch) (Value, bool, error) {
-	payload, err := r.payload(i, s)
+// keep copies a value out of the map: what reads it later does so unguarded.
+func (s *Scratch) keep(v []byte, mapped bool) []byte {
+	if !mapped {
+		return v
+	}
+	s.value = append(s.value[:0], v...)
+	return s.value[:len(v):len(v)]
+}
+
+// inMemory returns page i as it lies in memory; nil if it has to be read.
+func (r *Reader) inMemory(i int, l location, mapped bool) []byte {
+	if mapped && r.trusted.has(i) {
+		return r.data[l.offset() : l.offset()+int64(l.length())]
+	}
+	return r.held.page(i, l.length())
+}
+
+// passes asks the filter. It is false for keys that are not in the block, and with an error.
+func (r *Reader) passes(hash uint64, s *Scratch, mapped bool) (bool, error) {
+	f := r.filter
+	p := f.locate(hash)
+	if p.at == nowhere || p.at == anywhere {
+		return p.at == anywhere, nil
+	}
+	if f.sums == nil || mapped && f.trusts(p.at) {
+		return f.bucketContains(f.data, p.at, p.bucket, p.remainder), nil
+	}
+	return r.passesFile(p, s)
+}
+
+// passesFile is passes for a part of the filter that may not be in memory.
+func (r *Reader) passesFile(p place, s *Scratch) (bool, error) {
+	f, section := r.filter, r.footer.filter
+	first, last := f.chunks(p.at)
+	from, to := int64(first)*filterChunk, min(int64(last+1)*filterChunk, section.length)
+	var err error
+	s.reads++
+	if s.stored, err = r.read(s.stored, section.offset+from, int(to-from)); err != nil {
+		return false, r.broken(-1, section.offset+from, err)
+	}
+	for i := first; i <= last; i++ {
+		at := int64(i-first) * filterChunk
+		if !f.checkChunk(s.stored[at:min(at+filterChunk, to-from)], i) {
+			return false, r.corrupt(-1, section.offset+from+at, errChecksum)
+		}
+		f.trusted.set(i)
+	}
+	return f.bucketContains(s.stored, p.at-uint64(from), p.bucket, p.remainder), nil
+}
+
+// getFrom is get in page i.
+func (r *Reader) getFrom(i int, key []byte, hash uint64, s *Scratch, mapped bool) (Value, bool, error) {
+	payload, inMap, err := r.payload(i, s, mapped)
 	if err != nil {
 		return Value{}, false, err
 	}
@@ -194,7 +234,7 @@ func (r *Reader) getFrom(i int, key []byte, hash uint64, s *Scratch) (Value, boo
 		var v []byte
 		var found bool
 		if v, found, err = p.find(key, hash); err == nil {
-			return Value{small: v}, found, nil
+			return Value{small: s.keep(v, inMap)}, found, nil
 		}
 	}
 	return Value{}, false, r.corrupt(i, r.index.entries[i].location.offset(), err)
@@ -211,30 +251,30 @@ func (r *Reader) getLarge(i int, payload, key []byte) (Value, bool, error) {
 	return Value{large: v}, true, nil
 }
 
-// payload returns the payload of page i: from the map where the page is known to be in memory
-// and to be whole, otherwise read and checked, once.
-func (r *Reader) payload(i int, s *Scratch) ([]byte, error) {
+// payload returns the payload of page i: from memory where the page is known to be there and to be whole, otherwise
+// read and checked, once. inMap says that it lies in the map.
+func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap bool, err error) {
 	l := r.index.entries[i].location
-	var stored []byte
-	if r.trusted.has(i) {
-		stored = r.mapped(l)
-		if !l.packed() {
-			return stored[:len(stored)-trailerSize], nil
-		}
-	} else {
-		var err error
+	stored := r.inMemory(i, l, mapped)
+	if stored != nil && !l.packed() {
+		return stored[:len(stored)-trailerSize], mapped, nil
+	}
+	read := stored == nil
+	if read {
 		s.reads++
 		if s.stored, err = r.read(s.stored, l.offset(), l.length()); err != nil {
-			return nil, r.broken(i, l.offset(), err)
+			return nil, false, r.broken(i, l.offset(), err)
 		}
 		stored = s.stored
 	}
-	payload, err := r.unpackPage(i, stored, s)
-	if err != nil {
-		return nil, r.corrupt(i, l.offset(), err)
+	if payload, err = r.unpackPage(i, stored, s); err != nil {
+		return nil, false, r.corrupt(i, l.offset(), err)
 	}
-	r.trusted.set(i)
-	return payload, nil
+	if read {
+		r.trusted.set(i)
+		r.held.put(i, stored)
+	}
+	return payload, false, nil
 }
 
 // unpackPage checks page i as it lies in the file and returns its payload, in s or in stored.
@@ -248,11 +288,6 @@ func (r *Reader) unpackPage(i int, stored []byte, s *Scratch) ([]byte, error) {
 	return s.unpack(stored)
 }
 
-// mapped is a page as it lies in the map.
-func (r *Reader) mapped(l location) []byte {
-	return r.file.data[l.offset() : l.offset()+int64(l.length())]
-}
-
 // Properties returns what the block says of itself.
 func (r *Reader) Properties() Properties { return r.props }
 
@@ -262,9 +297,9 @@ func (r *Reader) Size() int64 { return r.size }
 // Name is the path or name that the reader was opened with.
 func (r *Reader) Name() string { return r.name }
 
-// IndexMemory is what the index takes in bytes of memory, on the heap or, from a megabyte on, in a map of its
-// own; the filter is in the map of the file and not counted.
-func (r *Reader) IndexMemory() int64 { return r.index.memory() }
+// IndexMemory is what the index and the tables of the filter take in bytes of memory, on the heap or, from a megabyte
+// on, in a map of their own; the rest of the filter is in the map of the file and not counted.
+func (r *Reader) IndexMemory() int64 { return r.index.memory() + r.filter.memory() }
 
 // FilterSize is the length of the filter in bytes.
 func (r *Reader) FilterSize() int64 { return r.footer.filter.length }
@@ -274,12 +309,11 @@ func (r *Reader) FilterSize() int64 { return r.footer.filter.length }
 func (r *Reader) Close() error {
 	var err error
 	if r.index != nil {
+		r.held.free(r.index.entries)
 		err = r.index.tables.free()
 	}
 	if r.file != nil {
-		if e := r.file.Close(); !errors.Is(e, os.ErrClosed) {
-			err = errors.Join(err, e)
-		}
+		err = errors.Join(err, r.file.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.name, err)

@@ -32,7 +32,7 @@ func TestScrubLeavesMemoryAsItWas(t *testing.T) {
 	}
 	defer r.Close()
 	end := r.footer.index.offset
-	if err := r.file.drop(0, end); err != nil {
+	if err := r.file.forget(0, end); err != nil {
 		t.Fatal(err)
 	}
 	before := residentPages(t, r, end)

@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -26,42 +27,79 @@ func (t trustedPages) set(page int) {
 
 func (t trustedPages) clear(page int) { atomic.AndUint64(&t[page>>6], ^(uint64(1) << (page & 63))) }
 
-// Sweep asks the kernel which pages of the block are in memory and has the others read from the
-// disk, and verified, at their next use. Called once a second or so, it keeps the time short in which a lookup can
-// run into a page fault. For a gigabyte of pages that lie in memory in large pieces it takes some milliseconds; where
+// Sweep asks the kernel which pages of the block, and which parts of its filter, are in memory and has the others read
+// from the disk, and verified, at their next use. Called once a second or so, it keeps the time short in which a lookup
+// can run into a page fault. For a gigabyte of pages that lie in memory in large pieces it takes some milliseconds; where
 // they have been read one by one, 15. So after every few megabytes it calls pause, with how long it has been busy since
-// the last time: some 10 to 70 µs. An error of pause ends the sweep, and is what it returns.
+// the last time: some 10 to 70 µs. An error of pause ends the sweep, and is what it returns. A file that has become
+// shorter is ErrCorrupt.
 func (r *Reader) Sweep(pause func(busy time.Duration) error) error {
-	if len(r.trusted) == 0 || r.file == nil || r.file.data == nil {
+	if r.data == nil {
 		return nil
 	}
-	var window residency
-	begun := time.Now()
+	size, err := r.file.currentSize()
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.name, err)
+	}
+	if size < r.size {
+		return r.corrupt(-1, size, fmt.Errorf("the file ends here, and not at %d", r.size))
+	}
+	w := sweeper{r: r, pause: pause, begun: time.Now()}
 	for i, e := range r.index.entries[:r.index.pages()] {
-		if !r.trusted.has(i) {
-			continue
-		}
-		l, last := e.location, window.start
-		resident, err := window.covers(r.file.data, l.offset(), l.offset()+int64(l.length()))
-		if err != nil {
+		l := e.location
+		if err := w.look(r.trusted, i, l.offset(), int64(l.length())); err != nil {
 			return err
 		}
-		if !resident {
-			r.trusted.clear(i)
+	}
+	section := r.footer.filter
+	for i := range r.filter.sums {
+		at := int64(i) * filterChunk
+		if err := w.look(r.filter.trusted, i, section.offset+at, min(filterChunk, section.length-at)); err != nil {
+			return err
 		}
-		if window.start != last {
-			if err := pause(time.Since(begun)); err != nil {
-				return err
-			}
-			begun = time.Now()
+	}
+	return w.look(r.trusted, r.props.Pages, r.size-int64(len(magic)), int64(len(magic)))
+}
+
+// sweeper walks once over a map.
+type sweeper struct {
+	r      *Reader
+	window residency
+	pause  func(busy time.Duration) error
+	begun  time.Time
+}
+
+// look clears bit i if n bytes at off are not in memory.
+func (w *sweeper) look(bits trustedPages, i int, off, n int64) error {
+	if !bits.has(i) {
+		return nil
+	}
+	last := w.window.start
+	resident, err := w.window.covers(w.r.data, off, off+n)
+	if err != nil {
+		return err
+	}
+	if !resident {
+		bits.clear(i)
+	}
+	if w.window.start != last {
+		if err := w.pause(time.Since(w.begun)); err != nil {
+			return err
 		}
+		w.begun = time.Now()
 	}
 	return nil
 }
 
-// Distrust has every page read from the disk and verified at its next use, as after opening.
+// Distrust has every page, and the filter, read from the disk and verified at its next use, as after opening.
 func (r *Reader) Distrust() {
-	for i := range r.trusted {
-		atomic.StoreUint64(&r.trusted[i], 0)
+	r.trusted.clearAll()
+	r.filter.trusted.clearAll()
+	r.held.free(r.index.entries)
+}
+
+func (t trustedPages) clearAll() {
+	for i := range t {
+		atomic.StoreUint64(&t[i], 0)
 	}
 }

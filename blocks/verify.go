@@ -53,12 +53,35 @@ func (r *Reader) verify(ctx context.Context, spans spanReader) error {
 			return r.corrupt(i, r.index.entries[i].location.offset(), err)
 		}
 	}
+	if err := v.sections(spans); err != nil {
+		return err
+	}
 	return v.finish()
+}
+
+// sections reads what is behind the pages once more, as a reader that is in use has last done when it was opened.
+func (v *verifier) sections(spans spanReader) error {
+	var buf []byte
+	for _, s := range v.r.footer.sections() {
+		crc := uint32(0)
+		for at := int64(0); at < s.length; at += maxSpan {
+			b, err := spans.read(v.r, buf, s.offset+at, int(min(maxSpan, s.length-at)))
+			if err != nil {
+				return v.r.broken(-1, s.offset+at, err)
+			}
+			buf, crc = b, crc32.Update(crc, castagnoli, b)
+		}
+		if crc != s.crc {
+			return v.r.corrupt(-1, s.offset, errChecksum)
+		}
+	}
+	return nil
 }
 
 type verifier struct {
 	r         *Reader
 	it        *Iterator
+	scratch   Scratch // for the filter
 	hash      xxhash.Digest
 	last      []byte
 	records   int64
@@ -137,7 +160,10 @@ func (v *verifier) key(i int, key []byte, hash uint64) error {
 	if v.records > 0 && bytes.Compare(v.last, key) >= 0 {
 		return errOrderOnDisk
 	}
-	if !v.r.filter.contains(hash) {
+	if known, err := v.r.known(hash, &v.scratch); err != nil {
+		v.diskError = true
+		return err
+	} else if !known {
 		return errors.New("the filter does not know the key")
 	}
 	prefix := v.r.index.prefix

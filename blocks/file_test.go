@@ -1,0 +1,148 @@
+package blocks
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// limitFiles has no more than n files of blocks open during a test.
+func limitFiles(t *testing.T, n int) {
+	openFiles.mu.Lock()
+	defer openFiles.mu.Unlock()
+	before := openFiles.limit
+	openFiles.limit = n
+	t.Cleanup(func() {
+		openFiles.mu.Lock()
+		defer openFiles.mu.Unlock()
+		openFiles.limit = before
+	})
+}
+
+// descriptorsOf counts the descriptors of this process on files below dir, and maps those that lie there.
+func descriptorsOf(t *testing.T, dir string) (n int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		name, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name()))
+		if err == nil && filepath.Dir(name) == dir {
+			n++
+		}
+	}
+	return n
+}
+
+// openMany opens n blocks with the given records in dir.
+func openMany(t *testing.T, dir string, n int, records []record) []*Reader {
+	t.Helper()
+	b := buildBlock(t, records, WriterOptions{})
+	readers := make([]*Reader, n)
+	for i := range readers {
+		path := filepath.Join(dir, fmt.Sprintf("%05d.block", i))
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if readers[i], err = Open(path); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := readers[i].Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return readers
+}
+
+// TestFilesAreBounded reads more blocks at once than may be open.
+func TestFilesAreBounded(t *testing.T) {
+	const limit = 10
+	limitFiles(t, limit)
+	dir := t.TempDir()
+	records := makeRecords(rand.New(rand.NewPCG(41, 41)), keyShapes["hex"], 2000, 100)
+	readers := openMany(t, dir, 50, records)
+	if n := descriptorsOf(t, dir); n > limit {
+		t.Errorf("%d files are open after 50 blocks were", n)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			var s Scratch
+			rng := rand.New(rand.NewPCG(rand.Uint64(), 1))
+			for i := range 5000 {
+				rec, r := records[rng.IntN(len(records))], readers[rng.IntN(len(readers))]
+				if v, ok, err := r.Get(rec.key, &s); !ok || err != nil || string(v.Bytes()) != string(rec.value) {
+					t.Error(ok, err)
+					return
+				}
+				if i%100 == 0 {
+					r.Distrust()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := descriptorsOf(t, dir); n > limit {
+		t.Errorf("%d files are open of %d blocks that were read", n, len(readers))
+	}
+}
+
+// TestSmallBlocksHaveNoFile: a small block is neither open nor mapped, and once it has been read needs no disk.
+func TestSmallBlocksHaveNoFile(t *testing.T) {
+	dir := t.TempDir()
+	records := numbered(500)
+	before := heldBytes.Load()
+	r := openMany(t, dir, 1, records)[0]
+	if n := descriptorsOf(t, dir); n != 0 || r.data != nil {
+		t.Errorf("%d descriptors, %d bytes mapped", n, len(r.data))
+	}
+	var s Scratch
+	for range 2 {
+		for _, rec := range records {
+			if v, ok, err := r.Get(rec.key, &s); !ok || err != nil || string(v.Bytes()) != string(rec.value) {
+				t.Fatal(ok, err)
+			}
+		}
+	}
+	if s.Reads() != uint64(r.props.Pages) {
+		t.Errorf("%d pages were read of %d", s.Reads(), r.props.Pages)
+	}
+	if n := heldBytes.Load() - before; n <= 0 || n > r.size {
+		t.Errorf("%d bytes kept of %d", n, r.size)
+	}
+	if err := r.Close(); err != nil || heldBytes.Load() != before {
+		t.Errorf("%d bytes kept after Close, %v", heldBytes.Load()-before, err)
+	}
+}
+
+// TestReopenedFileIsTheSame: a block whose file was closed and is another one now, or has gone, is damaged.
+func TestReopenedFileIsTheSame(t *testing.T) {
+	limitFiles(t, 1)
+	records := makeRecords(rand.New(rand.NewPCG(42, 42)), keyShapes["hex"], 2000, 100)
+	other := buildBlock(t, records[:1500], WriterOptions{})
+	for name, change := range map[string]func(path string) error{
+		"removed":  os.Remove,
+		"replaced": func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, other, 0o644)) },
+		"cut":      func(path string) error { return os.Truncate(path, 5000) },
+	} {
+		readers := openMany(t, t.TempDir(), 2, records)
+		if err := change(readers[0].name); err != nil {
+			t.Fatal(err)
+		}
+		var s Scratch
+		if _, _, err := readers[0].Get(records[0].key, &s); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, ok, err := readers[1].Get(records[0].key, &s); !ok || err != nil {
+			t.Errorf("%s: another block: %v, %v", name, ok, err)
+		}
+	}
+}

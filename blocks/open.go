@@ -1,0 +1,148 @@
+package blocks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"sync"
+)
+
+const (
+	maxSmall     = 64 << 10  // bytes of a block that is not mapped and whose file does not stay open
+	tailSize     = 32 << 10  // bytes at the end of a larger block that are read first: most indexes lie in them
+	filterBuffer = 256 << 10 // bytes of a filter that are read at once when a block is opened
+)
+
+// openBuffers has memory for opening blocks, as many of them are opened one after the other.
+var openBuffers = sync.Pool{New: func() any { return new(openBuffer) }}
+
+// openBuffer is what was read of the end of a file, and where that begins.
+type openBuffer struct {
+	tail []byte
+	at   int64
+	rest []byte
+}
+
+// load reads all of a block but its pages.
+func (r *Reader) load() error {
+	if r.size < footerSize {
+		return r.corrupt(-1, 0, fmt.Errorf("%d bytes are less than a footer", r.size))
+	}
+	b := openBuffers.Get().(*openBuffer)
+	defer openBuffers.Put(b)
+	n := r.size
+	if n > maxSmall {
+		n = tailSize
+	}
+	end := r.size - footerSize
+	var err error
+	b.at = r.size - n
+	if b.tail, err = r.read(b.tail, b.at, int(n)); err != nil {
+		return r.broken(-1, end, err)
+	}
+	foot := b.tail[n-footerSize:]
+	if r.footer, err = parseFooter(foot, r.size); err != nil {
+		return r.corrupt(-1, end, err)
+	}
+	if r.file != nil {
+		r.file.footer = bytes.Clone(foot)
+	}
+	if err := r.loadSections(b); err != nil {
+		return err
+	}
+	if r.index.pages() != r.props.Pages || r.filter.empty() != (r.props.Records == 0) {
+		return r.corrupt(-1, r.footer.properties.offset, errors.New("properties disagree with the index or the filter"))
+	}
+	return nil
+}
+
+func (r *Reader) loadSections(b *openBuffer) error {
+	for _, part := range []struct {
+		s     section
+		parse func([]byte) error
+	}{
+		{r.footer.properties, func(b []byte) (err error) { r.props, err = parseProperties(b); return }},
+		{r.footer.index, func(b []byte) (err error) { r.index, err = parseIndex(b, r.footer.index.offset); return }},
+	} {
+		data, err := r.readSection(part.s, b)
+		if err != nil {
+			return err
+		}
+		if err := part.parse(data); err != nil {
+			return r.corrupt(-1, part.s.offset, err)
+		}
+	}
+	if r.file == nil || r.size <= maxSmall {
+		return r.loadFilter(b)
+	}
+	return r.scanFilter(b)
+}
+
+// readSection returns a section, which is valid until the next one is read.
+func (r *Reader) readSection(s section, b *openBuffer) ([]byte, error) {
+	var data []byte
+	if s.offset >= b.at {
+		data = b.tail[s.offset-b.at:][:s.length]
+	} else {
+		var err error
+		if b.rest, err = r.read(b.rest, s.offset, int(s.length)); err != nil {
+			return nil, r.broken(-1, s.offset, err)
+		}
+		data = b.rest
+	}
+	if crc32.Checksum(data, castagnoli) != s.crc {
+		return nil, r.corrupt(-1, s.offset, errChecksum)
+	}
+	return data, nil
+}
+
+// loadFilter reads the filter into memory.
+func (r *Reader) loadFilter(b *openBuffer) error {
+	s := r.footer.filter
+	data, err := r.readSection(s, b)
+	if err != nil {
+		return err
+	}
+	if r.filter, err = parseFilter(bytes.Clone(data)); err != nil {
+		return r.corrupt(-1, s.offset, err)
+	}
+	return nil
+}
+
+// scanFilter reads the filter in pieces, of which it keeps the checksums, and the tables at its end.
+func (r *Reader) scanFilter(b *openBuffer) error {
+	s := r.footer.filter
+	end, err := r.read(b.rest, s.offset+max(s.length-4, 0), int(min(s.length, 4)))
+	if err != nil {
+		return r.broken(-1, s.offset, err)
+	}
+	b.rest = end
+	n, err := filterTables(end, s.length)
+	if err != nil {
+		return r.corrupt(-1, s.offset, err)
+	}
+	tables, from := make([]byte, n), s.length-int64(n)
+	sums := make([]uint32, 0, (s.length+filterChunk-1)/filterChunk)
+	crc := uint32(0)
+	for at := int64(0); at < s.length; at += filterBuffer {
+		if b.rest, err = r.read(b.rest, s.offset+at, int(min(filterBuffer, s.length-at))); err != nil {
+			return r.broken(-1, s.offset+at, err)
+		}
+		for i := 0; i < len(b.rest); i += filterChunk {
+			crc = crc32.Update(crc, castagnoli, b.rest[i:min(i+filterChunk, len(b.rest))])
+			sums = append(sums, crc)
+		}
+		if last := at + int64(len(b.rest)); last > from {
+			copy(tables[max(at-from, 0):], b.rest[max(from-at, 0):])
+		}
+	}
+	if crc != s.crc {
+		return r.corrupt(-1, s.offset, errChecksum)
+	}
+	if r.filter, err = newFilter(tables, s.length); err != nil {
+		return r.corrupt(-1, s.offset, err)
+	}
+	r.filter.sums = sums
+	return nil
+}
