@@ -3,11 +3,18 @@ package blocks
 import (
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // ErrCorrupt is the class of every damage found in a block, a sort run or a manifest:
 // errors.Is(err, ErrCorrupt) decides whether a file must be set aside and loaded again.
 var ErrCorrupt = errors.New("corrupt")
+
+// IsDamage reports whether loading a block again would help after err: its bytes are not those that were written, or the
+// disk cannot read them.
+func IsDamage(err error) bool {
+	return errors.Is(err, ErrCorrupt) || errors.Is(err, syscall.EIO)
+}
 
 // CorruptError says which file is damaged and where.
 type CorruptError struct {

@@ -33,7 +33,7 @@ type Scratch struct {
 	stored, raw []byte
 	value       []byte // copied out of the map
 	end         [len(magic)]byte
-	missed      bool   // the last key was absent, as the next one may be
+	missed      bool // the last key was absent, as the next one may be
 	reads       uint64
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"sequins/blocks"
@@ -212,12 +214,14 @@ func (d *db) openBlocks(l *live) (opened bool) {
 		d.log.Error("the blocks of a version cannot be listed", "version", name, "error", err)
 		return false
 	}
-	for _, p := range partitions {
-		if l.open[p] {
-			continue
+	partitions = slices.DeleteFunc(partitions, func(p int) bool { return l.open[p] })
+	for i, r := range openAll(dir, partitions) {
+		p := partitions[i]
+		if r.err == nil {
+			r.err = l.put(p, r.block)
 		}
-		if err := l.openBlock(dir, p); err != nil {
-			d.unopened(dir, name, p, err)
+		if r.err != nil {
+			d.unopened(dir, name, p, r.err)
 			continue
 		}
 		opened = true
@@ -228,22 +232,53 @@ func (d *db) openBlocks(l *live) (opened bool) {
 	return opened
 }
 
-func (l *live) openBlock(dir *blocks.Dir, p int) error {
+// openAtOnce is how many blocks of a version are opened at a time: a disk is asked for several things at once, and
+// what is in memory is decoded by all processors.
+const openAtOnce = 16
+
+// blockOrError is a block, or why it cannot be opened.
+type blockOrError struct {
+	block *blocks.Reader
+	err   error
+}
+
+// openAll opens the blocks of partitions.
+func openAll(dir *blocks.Dir, partitions []int) []blockOrError {
+	results := make([]blockOrError, len(partitions))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(openAtOnce, len(partitions)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(partitions)); i = next.Add(1) - 1 {
+				results[i].block, results[i].err = openBlock(dir, partitions[i])
+			}
+		})
+	}
+	wg.Wait()
+	return results
+}
+
+// openBlock opens the block of partition p, if it is of that.
+func openBlock(dir *blocks.Dir, p int) (*blocks.Reader, error) {
 	path := dir.BlockPath(p)
 	r, err := blocks.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	props := r.Properties()
-	if props.Partition != p || props.Partitions != len(l.open) {
+	if props := r.Properties(); props.Partition != p || props.Partitions != dir.Manifest().Partitions {
 		err = &blocks.CorruptError{Path: path, Page: -1,
 			Reason: fmt.Sprintf("is partition %d of %d", props.Partition, props.Partitions)}
-		return errors.Join(err, r.Close())
+		return nil, errors.Join(err, r.Close())
 	}
+	return r, nil
+}
+
+// put makes a partition readable.
+func (l *live) put(p int, r *blocks.Reader) error {
 	if err := l.v.Put(p, r); err != nil {
 		return errors.Join(err, r.Close())
 	}
-	l.open[p], l.records[p], l.bytes[p] = true, props.Records, r.Size()
+	l.open[p], l.records[p], l.bytes[p] = true, r.Properties().Records, r.Size()
 	return nil
 }
 
@@ -252,7 +287,7 @@ func (l *live) openBlock(dir *blocks.Dir, p int) error {
 func (d *db) unopened(dir *blocks.Dir, name string, p int, err error) {
 	log := d.log.With("version", name, "partition", p)
 	log.Error("a block cannot be opened", "error", err)
-	if !errors.Is(err, blocks.ErrCorrupt) {
+	if !blocks.IsDamage(err) {
 		return
 	}
 	d.node.o.Metrics.Server.ChecksumFailure(d.name)

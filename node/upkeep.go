@@ -50,19 +50,29 @@ func (n *Node) sweep(ctx context.Context) {
 	}
 }
 
+// sweepOnce sweeps all blocks. Damage is reported as if a request had met it; another error of a block is returned in
+// the end, and does not keep the others from being swept.
 func (n *Node) sweepOnce(ctx context.Context) error {
-	return n.eachBlock(func(h *version.Handle, _ int, b *blocks.Reader) error {
+	var first error
+	err := n.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
 		err := b.Sweep(func(busy time.Duration) error {
 			if h.Leaving() {
 				return errLeaving
 			}
 			return sleep.For(ctx, sweepRest*busy)
 		})
-		if errors.Is(err, errLeaving) {
-			return nil
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil || errors.Is(err, errLeaving):
+		case blocks.IsDamage(err):
+			h.Report(p, err)
+		case first == nil:
+			first = err
 		}
-		return err
+		return nil
 	})
+	return errors.Join(err, first)
 }
 
 // scrub reads every block through once a scrub period, within the scrub rate, until ctx ends.

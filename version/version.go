@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"sequins/blocks"
@@ -195,10 +194,10 @@ func (v *Version) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// report passes on that a block is damaged, once. If nobody has time for it
+// report passes on that a block is damaged, once, unless it has been dropped or replaced meanwhile. If nobody has time for it
 // now, the next one to find it tries again.
 func (v *Version) report(s *slot, partition int, err error) {
-	if !isDamage(err) || !s.reported.CompareAndSwap(false, true) {
+	if !blocks.IsDamage(err) || v.blocks[partition].Load() != s || !s.reported.CompareAndSwap(false, true) {
 		return
 	}
 	select {
@@ -206,10 +205,4 @@ func (v *Version) report(s *slot, partition int, err error) {
 	default:
 		s.reported.Store(false)
 	}
-}
-
-// isDamage reports whether loading a block again would help: its bytes are not
-// those that were written, or the disk cannot read them.
-func isDamage(err error) bool {
-	return errors.Is(err, blocks.ErrCorrupt) || errors.Is(err, syscall.EIO)
 }
