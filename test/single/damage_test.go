@@ -1,0 +1,199 @@
+package single
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sequins/blocks"
+	"sequins/shard"
+	"sequins/test/process"
+)
+
+// big gives values of which a few hundred make a block that is mapped.
+func big(version string) func(i int) (key, value string) {
+	return func(i int) (string, string) {
+		return fmt.Sprintf("key-%06d", i), fmt.Sprintf("%s/%d/%s", version, i, strings.Repeat("v", 900))
+	}
+}
+
+// cut makes block p of version 1 of db shorter.
+func cut(t *testing.T, c process.Config, db string, p int, length func(size int64) int64) {
+	t.Helper()
+	path := filepath.Join(c.Store, "data", db, "1", fmt.Sprintf("%05d.block", p))
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, length(st.Size())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cuts are lengths that a block is cut to, a partition each.
+var cuts = []func(size int64) int64{
+	func(int64) int64 { return 0 },
+	func(int64) int64 { return 4096 },
+	func(int64) int64 { return 8192 },
+	func(size int64) int64 { return size / 2 },
+	func(size int64) int64 { return size/2&^4095 + 100 },
+	func(size int64) int64 { return size - 700 }, // in the filter
+	func(size int64) int64 { return size - 76 },
+	func(size int64) int64 { return size - 1 },
+}
+
+// readCut asks for every key. One of db cut may fail, but is never absent or another value; those of db whole are right.
+// It returns how many failed.
+func readCut(t *testing.T, n *process.Node, keys int) (failed int) {
+	t.Helper()
+	client := n.Client()
+	defer client.Close()
+	for i := range keys {
+		key, value := big("1")(i)
+		for _, db := range []string{"whole", "cut"} {
+			r, err := client.Get("/" + db + "/" + key)
+			switch {
+			case err != nil:
+				t.Fatalf("GET /%s/%s: %v", db, key, err)
+			case r.Code == 200 && string(r.Body) == value:
+			case db == "cut" && r.Code >= 500:
+				failed++
+			default:
+				t.Fatalf("GET /%s/%s: %d, %.100s", db, key, r.Code, r.Body)
+			}
+		}
+	}
+	return failed
+}
+
+// TestTruncatedBlocks cuts off blocks that are being served, and then, while the node is stopped, once more: each is loaded
+// again, and all else is answered meanwhile.
+func TestTruncatedBlocks(t *testing.T) {
+	const keys = 200 * 8
+	source, c := newNode(t)
+	for _, db := range []string{"cut", "whole"} {
+		writeVersion(t, source, db, "1", len(cuts), keys, big("1"))
+	}
+	c.Sections = "[storage]\ncompression = \"none\"\n"
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "cut", "1")
+	n.WaitCurrent(t, "whole", "1")
+	if failed := readCut(t, n, keys); failed > 0 {
+		t.Fatalf("%d of %d keys failed before anything was cut", failed, keys)
+	}
+	for p, length := range cuts {
+		cut(t, c, "cut", p, length)
+	}
+	mended := func() bool {
+		aside, err := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*.corrupt-*"))
+		return err == nil && readCut(t, n, keys) == 0 && len(aside) == len(cuts)
+	}
+	n.WaitFor(t, "all blocks are loaded again", mended)
+	n.Signal(t, syscall.SIGTERM)
+	if code := n.WaitExit(t); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	for p, length := range cuts {
+		cut(t, c, "cut", p, length)
+	}
+	n = process.Start(t, c)
+	n.WaitCurrent(t, "cut", "1")
+	n.WaitFor(t, "all blocks are loaded again after a start", func() bool { return readCut(t, n, keys) == 0 })
+	if n.Exited() {
+		t.Error("the process has ended")
+	}
+}
+
+// small writes the block of each partition of a version of keys k0, k1, ….
+func small(t *testing.T, dir string, partitions, keys int, partitioner shard.Partitioner) {
+	t.Helper()
+	all := make([][]string, partitions)
+	for i := range keys {
+		key := fmt.Sprintf("k%06d", i)
+		p := partitioner.Partition([]byte(key), partitions)
+		all[p] = append(all[p], key)
+	}
+	for p, keys := range all {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%05d.block", p)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: p, Partitions: partitions})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			if err := w.Add([]byte(key), []byte("value of "+key)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Finish(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestManySmallPartitions serves 40,000 partitions, which were loaded before a restart, from a process that may open
+// 20,000 files.
+func TestManySmallPartitions(t *testing.T) {
+	const dbs, partitions, keys = 40, 1000, 5000
+	partitioner, err := shard.ParsePartitioner("string")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, c := newNode(t)
+	c.Source += "-that-is-away" // it is served all the same
+	c.Prefix = []string{"sh", "-c", `ulimit -n 20000; exec "$@"`, "sh"}
+	store, err := blocks.OpenStore(c.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := t.TempDir()
+	small(t, made, partitions, keys, partitioner)
+	for i := range dbs {
+		db := fmt.Sprintf("db%02d", i)
+		files := make([]blocks.ManifestFile, partitions)
+		for p := range files {
+			files[p] = blocks.ManifestFile{Name: fmt.Sprintf("part-%05d", p), Size: 1, ModTime: time.Unix(1, 0)}
+		}
+		dir, err := store.Create(db, "1", blocks.Manifest{Format: "sequencefile", Partitions: partitions, Partitioner: "string",
+			Files: files, LastModified: time.Unix(1, 0), Created: time.Unix(2, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for p := range partitions {
+			if err := os.Link(filepath.Join(made, filepath.Base(dir.BlockPath(p))), dir.BlockPath(p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := store.SetServed(db, "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n := process.Start(t, c)
+	for i := range dbs {
+		n.WaitCurrent(t, fmt.Sprintf("db%02d", i), "1")
+	}
+	client := n.Client()
+	defer client.Close()
+	for i := range keys {
+		db, key := fmt.Sprintf("db%02d", i%dbs), fmt.Sprintf("k%06d", i)
+		if r, err := client.Get("/" + db + "/" + key); err != nil || r.Code != 200 || string(r.Body) != "value of "+key {
+			t.Fatalf("GET /%s/%s: %+v, %v", db, key, r, err)
+		}
+	}
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", n.PID()))
+	if err != nil || len(open) > 12_000 {
+		t.Errorf("%d descriptors are open, %v", len(open), err)
+	}
+}
