@@ -143,3 +143,25 @@ func BenchmarkWriter(b *testing.B) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// BenchmarkOpenSmall opens a block of one page, as a start does thousands of times.
+func BenchmarkOpenSmall(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "small.block")
+	records := make([]record, 20)
+	for i := range records {
+		records[i] = record{benchKey(nil, i), make([]byte, 50)}
+	}
+	if err := os.WriteFile(path, buildBlock(b, records, WriterOptions{Partitions: 1}), 0o644); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := Open(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

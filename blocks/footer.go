@@ -26,9 +26,12 @@ type Properties struct {
 func (p *Properties) encode() ([]byte, error) { return json.Marshal(p) }
 
 func parseProperties(b []byte) (Properties, error) {
-	var p Properties
-	if err := json.Unmarshal(b, &p); err != nil {
-		return p, fmt.Errorf("properties: %w", err)
+	p, ok := parseWritten(b)
+	if !ok {
+		p = Properties{}
+		if err := json.Unmarshal(b, &p); err != nil {
+			return p, fmt.Errorf("properties: %w", err)
+		}
 	}
 	if p.Records < 0 || p.Pages < 0 || int64(p.Pages) > p.Records || p.Records > 0 && p.Pages == 0 {
 		return p, errors.New("properties: impossible counts")
