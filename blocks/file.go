@@ -293,11 +293,11 @@ func (o *descriptors) open() int {
 	return len(o.files)
 }
 
-// OpenFiles returns how many files of blocks are open, and how many may be.
-func OpenFiles() (open, limit int) { return openFiles.open(), openFiles.limit }
-
-// Maps returns how many blocks are mapped into memory, and how many may be.
-func Maps() (mapped, limit int) { return int(mappedFiles.Load()), maxMaps() }
+// Usage returns what the blocks of the process take: how many of their files are open, how many are mapped into memory,
+// and how many bytes of pages of small blocks are on the heap.
+func Usage() (files, maps int, held int64) {
+	return openFiles.open(), int(mappedFiles.Load()), heldBytes.Load()
+}
 
 // mappedFiles is how many files are mapped.
 var mappedFiles atomic.Int64

@@ -11,9 +11,6 @@ const maxHeld = 128 << 20
 // heldBytes is how many bytes are kept.
 var heldBytes atomic.Int64
 
-// HeldPages returns how many bytes of pages of small blocks are on the heap.
-func HeldPages() int64 { return heldBytes.Load() }
-
 // heldPages are the pages of a small block that have been read and found whole, as they lie in the file.
 type heldPages []atomic.Pointer[byte]
 

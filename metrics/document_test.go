@@ -24,6 +24,7 @@ func everything(t *testing.T) *Metrics {
 	m.Process.SetBuild("v1")
 	m.Process.SetStore(t.TempDir())
 	m.Process.SetCertificate(time.Now)
+	m.Process.SetBlocks(func() (files, maps int, held int64) { return 1, 2, 3 })
 	m.Cluster.SetState(func() ClusterState { return ClusterState{Nodes: 1} })
 	m.Server.SetState(func() State {
 		return State{DBs: []DB{{Name: "a", Version: "1", Versions: map[string]int{"ACTIVE": 1}, ActiveAt: time.Now()}}}

@@ -18,6 +18,7 @@ type Process struct {
 	good    atomic.Bool          // the last reading of the configuration
 	applied atomic.Int64         // when the configuration in use was read, in Unix milliseconds
 	expiry  atomic.Pointer[func() time.Time]
+	blocks  atomic.Pointer[func() (files, maps int, held int64)]
 }
 
 func newProcess() *Process {
@@ -64,6 +65,10 @@ func inBytes(blocks, size float64) int64 {
 // certificate is good.
 func (p *Process) SetCertificate(expiry func() time.Time) { p.expiry.Store(&expiry) }
 
+// SetBlocks gives the function that a scrape asks what blocks take: open files,
+// memory maps, and bytes on the heap.
+func (p *Process) SetBlocks(usage func() (files, maps int, held int64)) { p.blocks.Store(&usage) }
+
 // Configured says that the configuration has been read, now, and whether it was
 // good and is in use.
 func (p *Process) Configured(good bool) {
@@ -86,11 +91,18 @@ var (
 		"Size of the file system that the local store is on.", nil, nil)
 	descStoreFree = prometheus.NewDesc("sequins_store_free_bytes",
 		"Bytes of that file system that sequins could still write.", nil, nil)
+	descBlockFiles = prometheus.NewDesc("sequins_block_open_files",
+		"Files of blocks that are open.", nil, nil)
+	descBlockMaps = prometheus.NewDesc("sequins_block_maps",
+		"Blocks that are mapped into memory.", nil, nil)
+	descBlockHeld = prometheus.NewDesc("sequins_block_held_bytes",
+		"Bytes of pages of small blocks on the heap.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (p *Process) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descBuild, descConfigGood, descConfigApplied, descExpiry, descStoreSize, descStoreFree} {
+	for _, d := range []*prometheus.Desc{descBuild, descConfigGood, descConfigApplied, descExpiry, descStoreSize, descStoreFree,
+		descBlockFiles, descBlockMaps, descBlockHeld} {
 		ch <- d
 	}
 }
@@ -113,5 +125,11 @@ func (p *Process) Collect(ch chan<- prometheus.Metric) {
 	if disk := p.Disk(); disk != nil {
 		emit(ch, descStoreSize, float64(disk.Size))
 		emit(ch, descStoreFree, float64(disk.Free))
+	}
+	if usage := p.blocks.Load(); usage != nil {
+		files, maps, held := (*usage)()
+		emit(ch, descBlockFiles, float64(files))
+		emit(ch, descBlockMaps, float64(maps))
+		emit(ch, descBlockHeld, float64(held))
 	}
 }

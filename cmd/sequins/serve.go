@@ -208,6 +208,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	}
 	opened = append(opened, o.Store)
 	o.Metrics.Process.SetStore(c.LocalStore)
+	o.Metrics.Process.SetBlocks(blocks.Usage)
 	if err := s.guard(&c, &o); err != nil {
 		return nil, err
 	}
