@@ -28,6 +28,7 @@ var (
 	errAbsent   = errors.New("it does not have the version or the partition")
 	errRefused  = errors.New("it answers with an error")
 	errUnusable = errors.New("its answer cannot be used")
+	errBusy     = errors.New("too many large values are being read from it")
 	errLost     = errors.New("the race was over before it could be asked")
 )
 
@@ -54,6 +55,9 @@ func (a *attempt) judge() error {
 	}
 	if string(h.Version) != a.version {
 		return fmt.Errorf("%w: it is from version %.80q", errUnusable, h.Version)
+	}
+	if a.conn.streams() && !a.peer.beginStream(a.conn) {
+		return errBusy
 	}
 	return nil
 }
@@ -158,7 +162,7 @@ func (a *attempt) conclude(err error) (metrics.Outcome, error) {
 	case errors.Is(err, errAbsent):
 		outcome = metrics.ProxyAbsent
 		a.conn.done()
-	case errors.Is(err, errUnusable):
+	case errors.Is(err, errUnusable), errors.Is(err, errBusy):
 		a.conn.done()
 	case errors.Is(err, errRefused):
 		a.peer.observe(a.c.stage, err)

@@ -16,11 +16,20 @@ const (
 	// readBuffer takes an answer's header, whose limit it is, and with it most
 	// values.
 	readBuffer = 8 << 10
-	// maxWhole is what an answer may have as its body to be taken whole before
-	// it counts.
+	// maxWhole is the largest body, in bytes, that is read whole before the
+	// answer counts. Larger ones are streamed.
 	maxWhole = 64 << 10
-	// pieceTime is how long a peer may take for the next piece of a larger one.
+	// prefixSize is how much of a streamed body is read before the answer
+	// counts. It fills the first write to the client, so that a peer that fails
+	// before the client has got a byte loses to another peer.
+	prefixSize = 68 << 10
+	// pieceTime is how long a peer may take for the next piece of a streamed body.
 	pieceTime = 10 * time.Second
+	// minRate is the least average rate, in bytes a second, at which a streamed
+	// body has to be read, after the first rateGrace. It bounds how long a slow
+	// client occupies a connection.
+	minRate   = 32 << 10
+	rateGrace = 10 * time.Second
 )
 
 var (
@@ -30,6 +39,7 @@ var (
 	// errUnanswered says that the connection ended before the first byte of an
 	// answer.
 	errUnanswered = errors.New("the connection ended without an answer")
+	errSlow       = fmt.Errorf("the value is read at less than %d bytes a second", minRate)
 	errTooLarge   = fmt.Errorf("a header of more than %d bytes", readBuffer)
 )
 
@@ -43,21 +53,22 @@ type conn struct {
 	pooled   bool      // it has been idle
 	asked    bool      // it has had a request
 
-	out      []byte // the request
-	buf      []byte // the answer is buf[:w]; its body begins at start, 0 until the header is there
-	w        int
-	start    int
-	searched int // so much of buf holds no end of the header
-	header   header
-	head     bool   // it is one to HEAD
-	body     []byte // of an answer that is taken whole: where it goes to
-	have     int    // so much of body is there
-	large    *[]byte
-	streamed int64 // so much of a body that is not taken whole has been read
+	out            []byte // the request
+	buf            []byte // the answer is buf[:w]; its body begins at start, 0 until the header is there
+	w              int
+	start          int
+	searched       int // so much of buf holds no end of the header
+	header         header
+	head           bool   // it is one to HEAD
+	body           []byte // the whole body, or the prefix of one that is streamed
+	have           int    // bytes of body that have arrived
+	large          *[]byte
+	streamed       int64     // bytes of a streamed body that have been read
+	streamingSince time.Time // when streaming began; zero: the connection has an ordinary slot
 }
 
 // largeBodies are buffers for bodies that do not fit into a connection's own.
-var largeBodies = sync.Pool{New: func() any { b := make([]byte, maxWhole); return &b }}
+var largeBodies = sync.Pool{New: func() any { b := make([]byte, prefixSize); return &b }}
 
 func newConn(nc net.Conn, p *peer) *conn {
 	c := &conn{Conn: nc, peer: p, buf: make([]byte, readBuffer)}
@@ -128,7 +139,7 @@ func (c *conn) awaitRest() error {
 	return c.await()
 }
 
-// await waits for an answer's header, and for its body unless that is large.
+// await waits for an answer's header, and for its body or the prefix of a large one.
 func (c *conn) await() error {
 	for c.start == 0 {
 		if n := http1.HeaderEnd(c.buf[:c.w], c.searched); n > 0 {
@@ -163,10 +174,10 @@ func (c *conn) begin(n int) (err error) {
 		return err
 	}
 	c.start = n
-	size := c.size()
-	if size < 0 || size > maxWhole {
+	if c.size() < 0 {
 		return nil
 	}
+	size := min(c.size(), prefixSize)
 	c.body = c.buf[n:]
 	if int(size) > len(c.body) {
 		c.large = largeBodies.Get().(*[]byte)
@@ -186,10 +197,14 @@ func (c *conn) size() int64 {
 	return c.header.length
 }
 
-// whole says that all of the answer is here.
+// whole reports whether the answer has been read to its end by await.
 func (c *conn) whole() bool {
-	return c.start > 0 && c.body != nil && c.have == len(c.body)
+	return c.start > 0 && c.body != nil && c.have == len(c.body) && !c.streams()
 }
+
+// streams reports whether the answer has a body that the caller reads from the
+// connection.
+func (c *conn) streams() bool { return c.size() > maxWhole }
 
 // receive reads into p. It does not return both nothing and no error.
 func (c *conn) receive(p []byte) (int, error) {
@@ -209,7 +224,7 @@ func (c *conn) receive(p []byte) (int, error) {
 	return 0, err
 }
 
-// stream reads of a body that is not taken whole.
+// stream reads the next part of a streamed body.
 func (c *conn) stream(p []byte) (int, error) {
 	left := c.header.length - c.streamed
 	if left <= 0 {
@@ -219,10 +234,10 @@ func (c *conn) stream(p []byte) (int, error) {
 		p = p[:left]
 	}
 	n, err := 0, error(nil)
-	if early := c.buf[c.start:c.w]; c.streamed < int64(len(early)) {
-		n = copy(p, early[c.streamed:])
-	} else if err = c.untilNextPiece(); err == nil {
-		n, err = c.receive(p)
+	if c.streamed < int64(len(c.body)) {
+		n = copy(p, c.body[c.streamed:])
+	} else {
+		n, err = c.nextPiece(p)
 	}
 	c.streamed += int64(n)
 	if err != nil {
@@ -231,20 +246,29 @@ func (c *conn) stream(p []byte) (int, error) {
 	return n, nil
 }
 
-func (c *conn) untilNextPiece() error {
-	return c.until(time.Now().Add(pieceTime), pieceTime/10)
+// nextPiece reads what follows the prefix of a streamed body.
+func (c *conn) nextPiece(p []byte) (int, error) {
+	now := time.Now()
+	if late := now.Sub(c.streamingSince) - rateGrace; late > 0 && float64(c.streamed) < late.Seconds()*minRate {
+		return 0, errSlow
+	}
+	if err := c.until(now.Add(pieceTime), pieceTime/10); err != nil {
+		return 0, err
+	}
+	return c.receive(p)
 }
 
-// reusable says whether another request may be sent: the answer has been read,
-// and nothing but the answer.
+// reusable reports whether another request may be sent: the answer has been read
+// to its end, and nothing followed it. A body is never read beyond its end, so
+// only bytes that came with the header can be too many.
 func (c *conn) reusable() bool {
-	if c.start == 0 || c.header.closing {
+	switch {
+	case c.start == 0 || c.header.closing:
 		return false
+	case c.streams():
+		return c.streamed == c.header.length
 	}
-	if c.body != nil {
-		return c.have == len(c.body) && (c.large != nil || c.w == c.start+len(c.body))
-	}
-	return c.header.length >= 0 && c.streamed == c.header.length
+	return c.whole() && c.w <= c.start+len(c.body)
 }
 
 // done ends the use of the connection. It is kept for the next one if it can

@@ -16,9 +16,10 @@ type peer struct {
 	addr string
 	c    *Client
 
-	// slots has one entry for each connection in use. As a connection is opened
-	// only if none is idle, no more than its capacity are ever open.
-	slots chan struct{}
+	// slots has one entry for each connection that an attempt uses, streams one
+	// for each that a body is streamed from. As a connection is opened only if
+	// none is idle, no more than their capacities together are ever open.
+	slots, streams chan struct{}
 
 	mu   sync.Mutex
 	idle []*conn            // the one used last is the last
@@ -49,8 +50,8 @@ func newPeer(c *Client, addr string) *peer {
 	return &peer{
 		addr:  addr,
 		c:     c,
-		slots: make(chan struct{}, c.opts.MaxConnsPerPeer),
-		open:  make(map[*conn]struct{}),
+		slots: make(chan struct{}, c.opts.MaxConnsPerPeer), streams: make(chan struct{}, c.opts.MaxStreamsPerPeer),
+		open: make(map[*conn]struct{}),
 	}
 }
 
@@ -113,8 +114,27 @@ func (p *peer) dial() (*conn, error) {
 	return c, nil
 }
 
+// beginStream exchanges a connection's slot for one of those for streamed bodies,
+// so that clients who read slowly keep nobody else from asking. It returns false
+// if there is none.
+func (p *peer) beginStream(c *conn) bool {
+	select {
+	case p.streams <- struct{}{}:
+	default:
+		return false
+	}
+	c.streamingSince = time.Now()
+	p.leave()
+	return true
+}
+
 // release takes a connection back, and its slot.
 func (p *peer) release(c *conn, keep bool) {
+	slots := p.slots
+	if !c.streamingSince.IsZero() {
+		slots = p.streams
+		c.streamingSince = time.Time{}
+	}
 	if keep {
 		p.mu.Lock()
 		if keep = !p.gone; keep {
@@ -125,7 +145,7 @@ func (p *peer) release(c *conn, keep bool) {
 	if !keep {
 		p.discard(c)
 	}
-	p.leave()
+	<-slots
 }
 
 // discard closes a connection that is in nobody's hands but the caller's.
@@ -151,7 +171,7 @@ func (p *peer) evict(before, forget time.Time) (old []*conn, gone bool) {
 	}
 	old = slices.Clone(p.idle[:n])
 	p.idle = slices.Delete(p.idle, 0, n)
-	p.gone = p.gone || len(p.open) == 0 && len(p.slots) == 0 && p.used.Before(forget)
+	p.gone = p.gone || len(p.open) == 0 && len(p.slots)+len(p.streams) == 0 && p.used.Before(forget)
 	return old, p.gone
 }
 

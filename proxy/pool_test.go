@@ -2,11 +2,13 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -181,18 +183,6 @@ func TestMaxConnsPerPeer(t *testing.T) {
 		if n := p.asked.Load(); n != 23 {
 			t.Errorf("%d requests", n)
 		}
-		// Who waits goes with its race, also if the connections stay in use.
-		p.set(says(answer(200, strings.Repeat("x", 1<<20))))
-		for range 3 {
-			a, err := c.Fetch(context.Background(), query(p))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer a.Body.Close()
-		}
-		if _, err := fetch(c, query(p)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
 		synctest.Wait()
 		if n := number(o.Metrics, "sequins_proxy_attempts_in_flight"); n != 0 {
 			t.Errorf("%v attempts wait for ever", n)
@@ -297,6 +287,155 @@ func TestClose(t *testing.T) {
 		}
 		if got := w.logs.String(); got != "" {
 			t.Errorf("logged: %s", got)
+		}
+	})
+}
+
+// A connection is used again however the answer was cut on its way: in the
+// header, in the body, or between the two.
+func TestReuseAtEveryCut(t *testing.T) {
+	for _, size := range []int{0, 1, 300, readBuffer - 100, readBuffer + 100, maxWhole, maxWhole + 1, prefixSize + 5000} {
+		raw := answer(200, strings.Repeat("x", size))
+		head := len(raw) - size
+		cuts := []int{head + size/2, readBuffer - 1, readBuffer, readBuffer + 1, head + prefixSize, len(raw) - 1}
+		for cut := range min(len(raw), head+300) {
+			cuts = append(cuts, cut)
+		}
+		inWorld(t, 1, func(w *world) {
+			asked := 0
+			for _, cut := range cuts {
+				cut = min(cut, len(raw))
+				// Writing to a pipe returns when all of it has been read.
+				w.peers[0].set(func(c net.Conn, _ *http.Request) bool {
+					for _, part := range []string{raw[:cut], raw[cut:]} {
+						if part == "" {
+							continue
+						}
+						if _, err := io.WriteString(c, part); err != nil {
+							return false
+						}
+					}
+					return true
+				})
+				if g, err := fetch(w.Client, query(w.peers[0])); err != nil || len(g.body) != size {
+					t.Errorf("%d bytes cut at %d: %d, %v", size, cut, len(g.body), err)
+				}
+				asked++
+			}
+			if n := w.peers[0].accepted.Load(); n != 1 {
+				t.Errorf("%d connections for %d answers of %d bytes", n, asked, size)
+			}
+		})
+	}
+}
+
+// The same where TLS makes two records of header and body.
+func TestReuseWithTLS(t *testing.T) {
+	cert := httptest.NewTLSServer(nil)
+	defer cert.Close()
+	raw := answer(200, strings.Repeat("x", 6<<10))
+	head := len(raw) - 6<<10
+	p := listen(t, func(c net.Conn, _ *http.Request) bool {
+		io.WriteString(c, raw[:head])
+		_, err := io.WriteString(c, raw[head:])
+		return err == nil
+	})
+	p.tls.Store(&tls.Config{Certificates: cert.TLS.Certificates})
+	c := client(t, Options{Timeout: ample, TLS: cert.Client().Transport.(*http.Transport).TLSClientConfig})
+	for range 200 {
+		if g, err := fetch(c, query(p)); err != nil || len(g.body) != 6<<10 {
+			t.Fatal(len(g.body), err)
+		}
+	}
+	if n := p.accepted.Load(); n != 1 {
+		t.Errorf("%d connections for 200 answers", n)
+	}
+}
+
+// Values that are being read slowly keep nobody from asking: small reads have
+// their own connections, and one value too many is asked of another peer.
+func TestStreamsHaveTheirOwnSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		large := answer(200, strings.Repeat("x", 1<<20))
+		do := func(c net.Conn, req *http.Request) bool {
+			raw := answer(200, "small")
+			if req.URL.Path == "/db/large" {
+				raw = large
+			}
+			return says(raw)(c, req)
+		}
+		a, b := newFake("a", do), newFake("b", do)
+		pipes := newPipes(a, b)
+		o, l := quiet(Options{Timeout: raceTime, StageTimeout: stageTime, MaxConnsPerPeer: 2, MaxStreamsPerPeer: 3})
+		c := newClient(o, pipes.dial)
+		q := query(a, b)
+		q.Path = []byte("/db/large")
+		var open []*Answer
+		for range 6 {
+			answer, err := c.Fetch(context.Background(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, answer)
+		}
+		if _, err := c.Fetch(context.Background(), q); !errors.Is(err, ErrNoPeers) || !strings.Contains(err.Error(), errBusy.Error()) {
+			t.Errorf("a seventh: %v", err)
+		}
+		for range 20 {
+			begun := time.Now()
+			if g, err := fetch(c, query(a)); err != nil || g.body != "small" || time.Since(begun) != 0 {
+				t.Errorf("a small value: %+v, %v after %v", g, err, time.Since(begun))
+			}
+		}
+		for _, answer := range open {
+			if n, err := io.Copy(io.Discard, answer.Body); n != 1<<20 || err != nil {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+			answer.Body.Close()
+		}
+		if a, b := len(c.peer("a").slots)+len(c.peer("a").streams), len(c.peer("b").slots)+len(c.peer("b").streams); a+b != 0 || l.String() != "" {
+			t.Errorf("%d and %d slots are taken in the end; logged: %s", a, b, l)
+		}
+		c.Close()
+		pipes.stop()
+	})
+}
+
+// A client that reads a value too slowly loses it, and its connection.
+func TestLeastRate(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.peers[0].set(says(answer(200, strings.Repeat("x", 24<<20))))
+		a, err := w.Fetch(context.Background(), query(w.peers...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, piece := time.Now(), make([]byte, 16<<10)
+		for err == nil {
+			time.Sleep(time.Second)
+			_, err = io.ReadFull(a.Body, piece)
+		}
+		if d := time.Since(begun); !errors.Is(err, errSlow) || d < 2*rateGrace || d > 3*rateGrace {
+			t.Errorf("16 KiB a second: %v after %v", err, d)
+		}
+		a.Body.Close()
+	})
+}
+
+// A peer that fails within what the first write to the client takes loses to
+// another one.
+func TestPeerFailsInThePrefix(t *testing.T) {
+	raw := answer(200, strings.Repeat("x", 1<<20))
+	inWorld(t, 2, func(w *world) {
+		w.peers[1].set(says(raw))
+		for _, n := range []int{len(raw) - 1<<20, 10 << 10, prefixSize - 1} {
+			w.peers[0].set(func(c net.Conn, _ *http.Request) bool {
+				io.WriteString(c, raw[:n])
+				return false
+			})
+			w.first(0)
+			if g, err := w.ask(0); err != nil || len(g.body) != 1<<20 || g.peer != "b" {
+				t.Errorf("after %d bytes: %d bytes from %q, %v", n, len(g.body), g.peer, err)
+			}
 		}
 	})
 }

@@ -23,7 +23,7 @@ var errClosed = errors.New("the proxy is closed")
 
 // Options are the settings of a Client. The zero value works.
 type Options struct {
-	// Timeout bounds a Fetch, up to the beginning of a large answer and to the
+	// Timeout bounds a Fetch, up to the first 68 KiB of a large answer and to the
 	// end of a small one. 0: 100ms.
 	Timeout time.Duration
 	// StageTimeout is the time after which another peer is asked, too. 0: half
@@ -32,9 +32,13 @@ type Options struct {
 	// TLS is spoken to peers; nil: not. Without a ServerName, certificates have
 	// to be for the host of the peer's address.
 	TLS *tls.Config
-	// MaxConnsPerPeer bounds the connections to one peer, those in use and those
-	// that are idle; an attempt waits for one while its race lasts. 0: 512.
+	// MaxConnsPerPeer bounds the connections to one peer that attempts use; an
+	// attempt waits for one while its race lasts. 0: 512.
 	MaxConnsPerPeer int
+	// MaxStreamsPerPeer bounds the connections to one peer that values of more
+	// than 64 KiB are being read from. Beyond it such a value is asked of another
+	// peer. 0: 512.
+	MaxStreamsPerPeer int
 	// Metrics counts; nil: for nobody.
 	Metrics *metrics.Proxy
 	// Logger is told when a peer begins to fail, and when it is well again; nil:
@@ -51,6 +55,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxConnsPerPeer <= 0 {
 		o.MaxConnsPerPeer = 512
+	}
+	if o.MaxStreamsPerPeer <= 0 {
+		o.MaxStreamsPerPeer = 512
 	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.New().Proxy

@@ -203,7 +203,10 @@ func (r *race) conclude(a attempt, err error) (won bool) {
 func (r *race) win(c *conn) *Answer {
 	h := &c.header
 	r.body = body{conn: c}
-	r.answer = Answer{Peer: c.peer.addr, Status: h.status, Length: h.length, Header: h.Header, Value: c.body, Body: &r.body}
+	r.answer = Answer{Peer: c.peer.addr, Status: h.status, Length: h.length, Header: h.Header, Body: &r.body}
+	if c.whole() {
+		r.answer.Value = c.body
+	}
 	return &r.answer
 }
 

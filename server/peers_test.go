@@ -197,3 +197,49 @@ func BenchmarkProxiedGet(b *testing.B) {
 		})
 	}
 }
+
+// A peer that fails before the client has got a byte of a large value is replaced
+// by another one; without one the client gets 502, and no half an answer.
+func TestPeerFailsBeforeTheFirstByte(t *testing.T) {
+	value := noise(1, 1<<20)
+	holder := start(t, catalogOf(t, map[string]string{"k": value}), Options{})
+	broken := startBroken(t, fmt.Sprintf("HTTP/1.1 200 OK\r\nX-Sequins-Version: v1\r\nContent-Length: %d\r\n\r\n%s", len(value), value[:60<<10]))
+	o := proxy.Options{Timeout: patience, StageTimeout: 20 * time.Millisecond}
+	for _, header := range []string{"X: plain", "If-None-Match: \"x\""} {
+		asker := startAsker(t, o, broken, holder.addr)
+		for range 10 {
+			if got := asker.get(t, "/db/k", header); got.status != 200 || got.body != value {
+				t.Errorf("%s: %d, %d bytes", header, got.status, len(got.body))
+			}
+		}
+		asker = startAsker(t, o, broken)
+		if got := asker.get(t, "/db/k", header); got.status != 502 {
+			t.Errorf("%s: %d, %d bytes", header, got.status, len(got.body))
+		}
+	}
+}
+
+// startBroken is a peer that sends the same bytes to everybody, and closes.
+func startBroken(t *testing.T, raw string) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+				io.WriteString(c, raw)
+			}
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { ln.Close(); <-done })
+	return ln.Addr().String()
+}
