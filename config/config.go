@@ -47,6 +47,8 @@ type Config struct {
 	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes"`
 	// DBRemoveTimeout is how long a database is served on that the source does not list any more.
 	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" reload:"yes"`
+	// ShutdownDelay is how long requests are served after SIGTERM, while /readyz fails; 0 ends at once.
+	ShutdownDelay time.Duration `toml:"shutdown_delay"`
 	// ScrubPeriod is the time between two readings of every block that look for damage; 0 is off.
 	ScrubPeriod time.Duration `toml:"scrub_period"`
 	// ScrubMBPerSecond bounds those readings, in MiB a second; 0 does not.

@@ -78,6 +78,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.notNegative("settle", c.Settle)
 	k.notNegative("version_remove_timeout", c.VersionRemoveTimeout)
 	k.positive("db_remove_timeout", c.DBRemoveTimeout)
+	k.notNegative("shutdown_delay", c.ShutdownDelay)
 	k.notNegative("scrub_period", c.ScrubPeriod)
 	k.bandwidth("scrub_mb_per_second", c.ScrubMBPerSecond)
 	k.header("content_type", c.ContentType)

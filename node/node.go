@@ -21,10 +21,6 @@ import (
 // versions when all connections have been closed.
 const releaseTimeout = 5 * time.Second
 
-// silentStart is how long clients wait for an answer of a node that starts;
-// then it says that it does.
-const silentStart = time.Second
-
 // starting is why a node is not ready that has not opened anything yet.
 const starting = "it is starting: it joins the cluster and opens what is on its disk"
 
@@ -98,25 +94,24 @@ func New(o Options) (*Node, error) {
 	return n, nil
 }
 
-// Run serves until ctx ends, and returns when everything has come to its end:
-// nil after an orderly shutdown. It is to be called once.
+// Run serves until ctx ends and Options.ShutdownDelay has passed, and returns
+// when everything has come to its end: nil after an orderly shutdown. It answers
+// from its first moment, requests for keys with 503 until what is on the disk is
+// open. It is to be called once.
 func (n *Node) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	failed := make(chan error, 2)
 
-	serve := sync.OnceFunc(func() { n.serve(failed) })
-	slow := time.AfterFunc(silentStart, serve)
+	n.listen(failed)
 	interrupted := context.AfterFunc(ctx, stop)
 	err := n.start(work)
 	interrupted()
-	if !slow.Stop() {
-		serve() // it has begun, or will have when this returns
-	}
+	var delay time.Duration // of the shutdown
 	if err == nil {
 		n.server.Admit()
 		n.admitted.Store(true)
-		serve()
+		n.log.Info("serving", "address", n.o.Listener.Addr().String())
 		close(n.serving)
 		n.following.Go(func() { n.follow(work) })
 		n.following.Go(func() { n.watchDisk(work) })
@@ -127,20 +122,20 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
+			delay = n.o.ShutdownDelay
 		case err = <-failed:
 		}
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = nil // the start was not over
 	}
-	return errors.Join(err, n.shutdown(stop))
+	return errors.Join(err, n.shutdown(stop, delay))
 }
 
-// serve answers on the listeners, until shutdown or an error. Requests for keys have to wait for the start to
-// be over: the server refuses them until then.
-func (n *Node) serve(failed chan<- error) {
+// listen answers on the listeners, until shutdown or an error. Until the start is over the server refuses
+// requests for keys.
+func (n *Node) listen(failed chan<- error) {
 	n.servers.Go(func() { failed <- n.server.Serve(n.o.Listener) })
-	n.log.Info("serving", "address", n.o.Listener.Addr().String())
 	if n.debug == nil {
 		return
 	}
@@ -152,14 +147,17 @@ func (n *Node) serve(failed chan<- error) {
 	n.log.Info("serving metrics", "address", n.o.DebugListener.Addr().String())
 }
 
-// shutdown ends everything, from the outside to the inside.
-func (n *Node) shutdown(stop context.CancelFunc) error {
-	n.log.Info("shutting down")
-	n.o.Cluster.Leave() // other nodes ask somebody else from now on
+// shutdown ends everything, from the outside to the inside. Requests are served
+// for the delay, so that whoever follows /readyz can turn to other nodes.
+func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
+	n.log.Info("shutting down", "delay", delay)
 	n.server.Drain()
+	delayed := time.After(delay)
+	n.o.Cluster.Leave() // other nodes ask somebody else from now on
 
 	stop() // cancels loads, and everything else that works in the background
 	n.following.Wait()
+	<-delayed
 
 	ctx, cancel := context.WithTimeout(context.Background(), n.o.ShutdownTimeout)
 	defer cancel()

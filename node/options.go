@@ -52,8 +52,11 @@ type Options struct {
 	// Replication is how many replicas the cluster should have of a partition,
 	// MinReplication how many a switch waits for. 0 stands for 1.
 	Replication, MinReplication int
-	// ShutdownTimeout is how long requests in flight may take after the end of
-	// Run's context; 0 stands for 30s.
+	// ShutdownDelay is how long requests are served after the end of Run's
+	// context, while /readyz fails; then the listener is closed.
+	ShutdownDelay time.Duration
+	// ShutdownTimeout is how long requests in flight may take after that; 0
+	// stands for 30s.
 	ShutdownTimeout time.Duration
 
 	// ScrubPeriod is the time between two readings of every block, which find

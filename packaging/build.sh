@@ -45,9 +45,12 @@ gzip -9n man/*.1
 "$binary" completion fish > completion/sequins.fish
 "$binary" completion zsh > completion/_sequins
 
-# The unit keeps its state where distributions have it; everything else is as the example has it.
-sed -e 's|^# local_store = .*|local_store = "/var/lib/sequins"|' "$top/sequins.conf.example" > etc/sequins.conf
+# The unit keeps its state where distributions have it, and stops after load balancers have noticed; everything
+# else is as the example has it.
+sed -e 's|^# local_store = .*|local_store = "/var/lib/sequins"|' -e 's|^# shutdown_delay = .*|shutdown_delay = "5s"|' \
+	"$top/sequins.conf.example" > etc/sequins.conf
 grep -q '^local_store = "/var/lib/sequins"$' etc/sequins.conf
+grep -q '^shutdown_delay = "5s"$' etc/sequins.conf
 
 case $(uname -m) in
 x86_64) arch=amd64 ;;

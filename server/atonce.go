@@ -32,10 +32,16 @@ func (c *conn) answerPlain() bool {
 	c.state.Store(connAnswering)
 	r := c.server.requests.Get().(*request)
 	ok = r.answerPlain(c, &p)
+	if ok && r.closing && c.err == nil {
+		c.err = io.EOF // the client has been told
+	}
 	r.letGo()
 	if !c.state.CompareAndSwap(connAnswering, connIdle) {
+		if !ok {
+			c.refuseLast()
+		}
 		c.err = errors.Join(net.ErrClosed, c.close())
-		ok = true // as far as it ever will be
+		ok = true
 	}
 	switch {
 	case ok && c.err != nil: // it was not sent whole: nothing can follow
@@ -50,9 +56,10 @@ func (c *conn) answerPlain() bool {
 func (r *request) answerPlain(c *conn, p *plain) (done bool) {
 	r.begin(c, time.Now())
 	defer r.leavePlain(&done)
-	if r.s.draining.Load() || r.s.holding.Load() {
+	if r.s.holding.Load() {
 		return false
 	}
+	r.closing = r.s.draining.Load()
 	h, proxied := r.findPlain(p)
 	if h == nil || h.value == nil {
 		return false
@@ -193,7 +200,22 @@ func (r *request) startPlain(code int) []byte {
 	b = strconv.AppendInt(b, int64(code), 10)
 	b = append(append(b, ' '), fasthttp.StatusMessage(code)...)
 	r.code = code
-	return r.s.date.appendTo(append(b, "\r\nDate: "...), r.start)
+	b = r.s.date.appendTo(append(b, "\r\nDate: "...), r.start)
+	if r.closing {
+		b = append(b, "\r\nConnection: close"...)
+	}
+	return b
+}
+
+// lastAnswer is for a request that fasthttp would have to answer and that came
+// when fasthttp had closed the connection already.
+const lastAnswer = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n" +
+	"Content-Type: " + plainText + "\r\nContent-Length: 27\r\n\r\nthis node is shutting down\n"
+
+func (c *conn) refuseLast() {
+	now := time.Now()
+	c.server.opts.Metrics.Invalid.Done(0, http.StatusServiceUnavailable, 0, 0)
+	c.send([]byte(lastAnswer), nil, now)
 }
 
 // renderValue puts together the answer with a value.

@@ -43,6 +43,7 @@ type conn struct {
 	state     atomic.Int32 // one of conn…
 	lingering atomic.Bool  // see Close
 	longLine  bool         // the last header that was given out has no end of its first line
+	unhandled bool         // fasthttp has not called a handler for the header that is being given out
 
 	// buf[r:w] has arrived and was not given out; buf[r:end] is of the header that
 	// is being given out. err is why nothing more will arrive.
@@ -85,10 +86,12 @@ func newConn(nc net.Conn, s *Server) *conn {
 // are not read, so what it has got is not a header to it.
 var errNoMore = errors.New("the header ends here")
 
-// Read gives out a header. A read of one byte is the first of a request. Plain
-// requests are answered here.
+// Read gives out a header. A read of one byte is the first of a request, unless a
+// request is not handled yet: then fasthttp, which does not take every line end
+// for the end of a header, looks for more of it with one byte of its buffer left.
+// Plain requests are answered here.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.r == c.end && len(p) == 1 {
+	if c.r == c.end && len(p) == 1 && !c.unhandled {
 		for c.fetch(); c.answerPlain(); {
 			c.fetch()
 		}
@@ -100,6 +103,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		}
 		n := copy(p, c.buf[c.r:c.end])
 		c.r += n
+		c.unhandled = true
 		return n, nil
 	case c.err != nil:
 		return 0, c.err

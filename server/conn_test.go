@@ -178,6 +178,7 @@ func TestConnReadsAhead(t *testing.T) {
 		if want := fmt.Sprintf("request %02d\r\n\r\n", i); err != nil || string(p[:1+n]) != want {
 			t.Fatalf("%q, %v; want %q", p[:1+n], err, want)
 		}
+		c.unhandled = false
 	}
 	if under.reads != 100 || under.deadlines != 2 { // that of the first, and of idleness
 
@@ -259,6 +260,7 @@ func TestConnGivesOutWholeHeaders(t *testing.T) {
 			if _, err := c.Read(p); !errors.Is(err, errNoMore) {
 				t.Fatalf("in packets of %d: more than a header: %v", packet, err)
 			}
+			c.unhandled = false
 		}
 		if _, err := c.Read(p[:1]); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) { // a pipe's word for setting a deadline then
 			t.Errorf("in packets of %d: at the end: %v", packet, err)
@@ -267,6 +269,30 @@ func TestConnGivesOutWholeHeaders(t *testing.T) {
 			t.Errorf("in packets of %d: %d bytes are kept", packet, len(c.buf))
 		}
 		near.Close()
+	}
+}
+
+// Whatever length a header has and however its lines end, every request gets its
+// own answer, or the connection ends.
+func TestAnswersStayInOrder(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	const follows = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
+	for n := maxHeader - 3; n <= maxHeader+2; n++ {
+		for _, end := range []string{"\r\n\r\n", "\r\n\n", "\n\n", "\n\r\n"} {
+			head, tail := "GET /db/none", " HTTP/1.1\r\nHost: x"+end
+			first := head + strings.Repeat("x", n-len(head)-len(tail)) + tail
+			c := s.dial(t)
+			sent := make(chan struct{})
+			go func() {
+				defer close(sent)
+				io.WriteString(c, first+follows) //nolint:errcheck // it may be refused before all of it is sent
+			}()
+			if got := read(t, bufio.NewReader(c), "GET"); got.status < 400 {
+				t.Errorf("a header of %d bytes that ends with %q gets %+v", n, end, got)
+			}
+			c.Close()
+			<-sent
+		}
 	}
 }
 

@@ -187,15 +187,54 @@ func TestAnsweredAsPlain(t *testing.T) {
 			t.Errorf("%s: %s %s: plain %v, %s", test.server, test.target, test.headers, got, &client.out)
 		}
 	}
-	for name, change := range map[string]func(*Server){"holding": (*Server).Hold, "draining": (*Server).Drain} {
-		s := compared(t)["usual"]
-		change(s)
-		c := newConn(&recording{in: strings.NewReader("GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")}, s)
-		s.http.ServeConn(c) //nolint:errcheck // the same
-		if c.state.Load() == connIdle {
-			t.Errorf("%s, it was plain", name)
-		}
+	s := compared(t)["usual"]
+	s.Hold()
+	c := newConn(&recording{in: strings.NewReader("GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")}, s)
+	s.http.ServeConn(c) //nolint:errcheck // the same
+	if c.state.Load() == connIdle {
+		t.Error("holding, it was plain")
 	}
+}
+
+// While the server drains, a plain request is answered, and the connection ends.
+func TestPlainWhileDraining(t *testing.T) {
+	s := compared(t)["usual"]
+	s.Drain()
+	client := &recording{in: strings.NewReader(strings.Repeat("GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n", 2))}
+	c := newConn(client, s)
+	s.http.ServeConn(c) //nolint:errcheck // it ends with the first answer
+	raw := client.out.String()
+	got := read(t, bufio.NewReader(&client.out), "GET")
+	if got.status != 200 || got.body != "one" || !got.closed || strings.Count(raw, "HTTP/1.1") != 1 || c.state.Load() != connIdle {
+		t.Errorf("%q", raw)
+	}
+}
+
+// A request that cannot be answered as plain and comes while fasthttp closes its
+// connection is answered all the same.
+func TestDeclinedAtShutdown(t *testing.T) {
+	cat := &closingCatalog{catalog: catalogOf(t, map[string]string{"a": "one"})}
+	s := New(cat, Options{})
+	client := &recording{in: strings.NewReader("GET /none/a HTTP/1.1\r\nHost: x\r\n\r\n")}
+	c := newConn(client, s)
+	cat.close = c.Close
+	s.Drain()
+	s.http.ServeConn(c) //nolint:errcheck // it has been closed
+	raw := client.out.String()
+	if got := read(t, bufio.NewReader(&client.out), "GET"); got.status != 503 || got.body != "this node is shutting down\n" || !got.closed || got.header.Get("Retry-After") != "1" {
+		t.Errorf("%q", raw)
+	}
+}
+
+// closingCatalog calls close at each look-up.
+type closingCatalog struct {
+	*catalog
+	close func() error
+}
+
+func (c *closingCatalog) Set(db []byte) *version.Set {
+	c.close() //nolint:errcheck // only that it was called matters
+	return c.catalog.Set(db)
 }
 
 // What peers say is passed on as it is where fasthttp does it.

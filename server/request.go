@@ -34,6 +34,7 @@ type request struct {
 	answered io.ReadCloser
 	// streaming: the end of the body is that of the request; see stream.
 	streaming bool
+	closing   bool // a plain request is answered with Connection: close
 	small     smallBody
 
 	code  int
@@ -59,6 +60,9 @@ type request struct {
 func (r *request) take(ctx *fasthttp.RequestCtx, start time.Time) {
 	r.ctx = ctx
 	c, _ := ctx.Conn().(*conn)
+	if c != nil {
+		c.unhandled = false
+	}
 	r.begin(c, start)
 }
 
@@ -126,7 +130,7 @@ func (r *request) letGo() {
 	r.conn, r.ctx, r.db, r.grant = nil, nil, nil, nil
 	r.trace, r.query.Trace = nil, nil
 	r.value = nil
-	r.streaming = false
+	r.streaming, r.closing = false, false
 	r.target = target{}
 	r.code, r.bytes = 0, 0
 	r.lookup, r.asking = 0, 0

@@ -158,6 +158,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	o := node.Options{
 		SourceName:       c.Source,
 		MaxParallelLoads: c.MaxParallelLoads,
+		ShutdownDelay:    c.ShutdownDelay,
 		ScrubPeriod:      c.ScrubPeriod,
 		ScrubRate:        float64(c.ScrubMBPerSecond) * (1 << 20),
 		Build:            buildName(),

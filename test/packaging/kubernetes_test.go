@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -54,10 +55,7 @@ type pod struct {
 		Startup   probe `yaml:"startupProbe"`
 		Liveness  probe `yaml:"livenessProbe"`
 		Readiness probe `yaml:"readinessProbe"`
-		Lifecycle struct {
-			PreStop struct{ Sleep struct{ Seconds int } } `yaml:"preStop"`
-		} `yaml:"lifecycle"`
-		Mounts []struct {
+		Mounts    []struct {
 			Name string `yaml:"name"`
 			Path string `yaml:"mountPath"`
 		} `yaml:"volumeMounts"`
@@ -69,7 +67,9 @@ type pod struct {
 }
 
 type probe struct {
-	Get struct{ Path, Port string } `yaml:"httpGet"`
+	Get      struct{ Path, Port string } `yaml:"httpGet"`
+	Period   int                         `yaml:"periodSeconds"`
+	Failures int                         `yaml:"failureThreshold"`
 }
 
 // objects reads the manifests. Every document has a kind and a name.
@@ -144,8 +144,10 @@ func TestKubernetes(t *testing.T) {
 		}
 	}
 	const requestsInFlight = 30 // what node.Options.ShutdownTimeout stands for
-	if p.Grace <= c.Lifecycle.PreStop.Sleep.Seconds+requestsInFlight || c.Lifecycle.PreStop.Sleep.Seconds == 0 {
-		t.Errorf("%d seconds are too few for a sleep of %d and the requests in flight", p.Grace, c.Lifecycle.PreStop.Sleep.Seconds)
+	delay, err := time.ParseDuration(value(t, config, "shutdown_delay"))
+	if err != nil || delay <= time.Duration(c.Readiness.Period*c.Readiness.Failures)*time.Second || time.Duration(p.Grace)*time.Second <= delay+requestsInFlight*time.Second {
+		t.Errorf("a pod is not ready after %d failures, one each %d s; it serves for %v, %v, and is killed after %d s",
+			c.Readiness.Failures, c.Readiness.Period, delay, err, p.Grace)
 	}
 
 	// The probes ask for what there is.

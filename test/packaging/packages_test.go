@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -107,6 +108,9 @@ func TestBothPackagesHoldTheSame(t *testing.T) {
 		fields := strings.Fields(line)
 		if name := strings.TrimPrefix(fields[5], "."); !strings.HasSuffix(name, "/") {
 			inDeb = append(inDeb, name)
+			if name == "/etc/sequins.conf" && fields[0] != "-rw-r-----" {
+				t.Errorf("%s has the mode %s", name, fields[0])
+			}
 			if fields[1] != "root/root" {
 				t.Errorf("%s belongs to %s", name, fields[1])
 			}
@@ -224,6 +228,11 @@ func TestDeb(t *testing.T) {
 	if users := r.read("etc/passwd"); !strings.Contains(users, "sequins:") || !strings.Contains(users, ":/var/lib/sequins:/usr/sbin/nologin") {
 		t.Errorf("the users are %q", users)
 	}
+	group := regexp.MustCompile(`(?m)^sequins:[^:]*:(\d+):`).FindStringSubmatch(r.read("etc/group"))
+	if info, err := os.Stat(r.path("etc/sequins.conf")); err != nil || info.Mode() != 0o640 ||
+		os.Geteuid() == 0 && (group == nil || fmt.Sprint(info.Sys().(*syscall.Stat_t).Gid) != group[1]) {
+		t.Errorf("the configuration is %v, of a group other than %s: %v", info.Mode(), group, err)
+	}
 	serve(t, r)
 	page := filepath.Join(t.TempDir(), "sequins.1")
 	if err := os.WriteFile(page, []byte(output(t, "gzip", "-dc", r.path("usr/share/man/man1/sequins.1.gz"))), 0o644); err != nil {
@@ -269,7 +278,8 @@ func serve(t *testing.T, r *root) {
 	t.Helper()
 	unit := r.read("usr/lib/systemd/system/sequins.service")
 	if !strings.Contains(unit, "\nExecStart=/usr/bin/sequins --config /etc/sequins.conf\n") ||
-		!strings.Contains(unit, "\nStateDirectory=sequins\n") || !strings.Contains(r.read("etc/sequins.conf"), "\nlocal_store = \"/var/lib/sequins\"\n") {
+		!strings.Contains(unit, "\nStateDirectory=sequins\n") || !strings.Contains(r.read("etc/sequins.conf"), "\nlocal_store = \"/var/lib/sequins\"\n") ||
+		!strings.Contains(r.read("etc/sequins.conf"), "\nshutdown_delay = \"5s\"\n") {
 		t.Errorf("the unit and the configuration do not fit together:\n%s", unit)
 	}
 	program, conf := r.path("usr/bin/sequins"), r.path("etc/sequins.conf")
