@@ -22,6 +22,9 @@ type Config struct {
 	Source string `toml:"source"`
 	// Bind is the address (host:port) that requests are answered on.
 	Bind string `toml:"bind"`
+	// MaxConnections bounds the open connections of clients and other nodes; 0 stands for half of the
+	// process's limit of open files, but at most 262144.
+	MaxConnections int `toml:"max_connections"`
 	// LocalStore is the absolute path of the directory that blocks are kept in.
 	LocalStore string `toml:"local_store"`
 	// MaxParallelLoads limits how many databases load at the same time; 0 stands for ten.

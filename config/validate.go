@@ -71,6 +71,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.source("source", c.Source)
 	k.store(c)
 	k.address("bind", c.Bind)
+	k.atLeast("max_connections", int64(c.MaxConnections), 0)
 	k.atLeast("max_parallel_loads", int64(c.MaxParallelLoads), 0)
 	k.bandwidth("max_download_bandwidth_mb_per_second", c.MaxDownloadBandwidth)
 	k.notNegative("throttle_loads", c.ThrottleLoads)

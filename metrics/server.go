@@ -41,6 +41,9 @@ type Server struct {
 type State struct {
 	// Connections is the number of open client connections.
 	Connections int
+	// Refused counts connections that were too many, BadHandshakes those whose
+	// TLS handshake has failed.
+	Refused, BadHandshakes int64
 	// Draining is true from the moment that the node is being shut down.
 	Draining bool
 	// SourceErrorSince is when the source became unreadable; zero if it can be read.
@@ -144,6 +147,10 @@ var (
 		"Requests being answered now.", nil, nil)
 	descConns = prometheus.NewDesc("sequins_connections",
 		"Client connections that are open now.", nil, nil)
+	descRefused = prometheus.NewDesc("sequins_refused_connections_total",
+		"Client connections that were refused because there were too many.", nil, nil)
+	descHandshakes = prometheus.NewDesc("sequins_tls_handshakes_failed_total",
+		"TLS handshakes of clients and other nodes that have failed.", nil, nil)
 	descDraining = prometheus.NewDesc("sequins_draining",
 		"1 while the node is being shut down.", nil, nil)
 	descSourceError = prometheus.NewDesc("sequins_source_unreachable_since_timestamp_seconds",
@@ -175,7 +182,7 @@ var (
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descRequests, descDuration, descBytes, descReads, descInFlight, descConns, descDraining, descSourceError,
+		descRequests, descDuration, descBytes, descReads, descInFlight, descConns, descRefused, descHandshakes, descDraining, descSourceError,
 		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descUnderreplicated, descActive, descModified, descRecords, descDisk,
 	} {
 		ch <- d
@@ -217,6 +224,8 @@ func (r *Requests) collect(ch chan<- prometheus.Metric, t totals) {
 
 func (st State) collect(ch chan<- prometheus.Metric) {
 	emit(ch, descConns, float64(st.Connections))
+	count(ch, descRefused, uint64(st.Refused))
+	count(ch, descHandshakes, uint64(st.BadHandshakes))
 	draining := 0.0
 	if st.Draining {
 		draining = 1

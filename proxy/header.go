@@ -112,7 +112,7 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 		keep = h.named(name, "ETag", &h.ETag)
 	case len("Connection"):
 		if bytes.EqualFold(name, []byte("Connection")) {
-			h.closing = h.closing || hasToken(value, "close")
+			h.closing = h.closing || http1.HasToken(value, "close")
 		}
 	case len("Content-Type"):
 		keep = h.named(name, "Content-Type", &h.ContentType)
@@ -165,16 +165,4 @@ func (h *header) contentLength(value []byte) error {
 		h.length = 10*h.length + d
 	}
 	return nil
-}
-
-// hasToken looks for a token in a comma-separated list.
-func hasToken(list []byte, token string) bool {
-	for len(list) > 0 {
-		var item []byte
-		item, list, _ = bytes.Cut(list, []byte{','})
-		if bytes.EqualFold(http1.Trim(item), []byte(token)) {
-			return true
-		}
-	}
-	return false
 }

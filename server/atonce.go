@@ -22,7 +22,7 @@ import (
 // answerPlain answers the request whose header is the next to be given out, if it is
 // plain. Otherwise it is as if nobody had looked at it.
 func (c *conn) answerPlain() bool {
-	if c.err != nil || c.end-c.r > readAhead {
+	if c.err != nil || c.crowded || c.end-c.r > readAhead {
 		return false
 	}
 	p, ok := parsePlain(c.buf[c.r:c.end])

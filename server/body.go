@@ -2,8 +2,10 @@ package server
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"sequins/blocks"
 )
@@ -56,12 +58,30 @@ type largeBody struct {
 	first     [1]byte // read already
 	unread    bool
 	failed    error // of src
+	sent      int64
+	began     time.Time
+}
+
+// A client that is still reading from a version that is being removed has to read
+// at leavingRate on average, in bytes a second, after the first leavingGrace: the
+// version's files cannot be deleted before.
+const (
+	leavingRate  = 32 << 10
+	leavingGrace = 10 * time.Second
+)
+
+var errLeaving = errors.New("the version has been replaced, and the client reads too slowly")
+
+// tooSlow reports whether the client has had its time.
+func (b *largeBody) tooSlow() bool {
+	late := time.Since(b.began) - leavingGrace
+	return late > 0 && float64(b.sent) < late.Seconds()*leavingRate && b.r.handle.Leaving()
 }
 
 // open begins to read part of a large value. Its first chunk is read and
 // verified here, where a bad one can still be answered with an error.
 func (r *request) open(v blocks.Value, partition int, sel selection) (*largeBody, error) {
-	b := &largeBody{r: r, src: v.Section(sel.start, sel.end-sel.start), partition: partition, unread: true}
+	b := &largeBody{r: r, src: v.Section(sel.start, sel.end-sel.start), partition: partition, unread: true, began: time.Now()}
 	if _, err := io.ReadFull(b.src, b.first[:]); err != nil {
 		b.src.Close() //nolint:errcheck // it was only read from
 		r.handle.Report(partition, err)
@@ -73,12 +93,17 @@ func (r *request) open(v blocks.Value, partition int, sel selection) (*largeBody
 // Read implements io.Reader. After an error the connection is cut: the client
 // has been promised a length, and sees that it is not there.
 func (b *largeBody) Read(p []byte) (n int, err error) {
+	if b.tooSlow() {
+		b.failed = errLeaving
+		return 0, errLeaving
+	}
 	if b.unread && len(p) > 0 {
 		b.unread = false
 		p[0] = b.first[0]
 		n = 1
 	}
 	m, err := b.src.Read(p[n:])
+	b.sent += int64(n + m)
 	b.r.bytes += int64(n + m)
 	if err != nil && err != io.EOF {
 		b.failed = err
@@ -90,6 +115,9 @@ func (b *largeBody) Read(p []byte) (n int, err error) {
 func (b *largeBody) CloseWithError(err error) error {
 	r := b.r
 	switch {
+	case errors.Is(b.failed, errLeaving):
+		r.code = statusClientGone
+		r.s.trouble("a client was cut off", "target", r.escaped(), "version", r.handle.Version(), "error", b.failed)
 	case b.failed != nil:
 		r.code = http.StatusInternalServerError
 		r.handle.Report(b.partition, b.failed)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -43,6 +44,7 @@ type conn struct {
 	state     atomic.Int32 // one of conn…
 	lingering atomic.Bool  // see Close
 	longLine  bool         // the last header that was given out has no end of its first line
+	crowded   bool         // it is beyond Options.MaxConns: see admit
 	unhandled bool         // fasthttp has not called a handler for the header that is being given out
 
 	// buf[r:w] has arrived and was not given out; buf[r:end] is of the header that
@@ -187,9 +189,25 @@ func (c *conn) receive(deadline time.Time) {
 	}
 	n, c.err = c.Conn.Read(c.buf[c.w:])
 	c.w += n
+	if c.err != nil {
+		c.noteHandshake()
+	}
 	if n > 0 && c.state.Load() == connFresh {
 		c.state.Store(connBegun)
 	}
+}
+
+// noteHandshake counts and logs that the connection ends as its handshake was
+// refused. Clients that say nothing or hang up are not of interest.
+func (c *conn) noteHandshake() {
+	secure, ok := c.Conn.(*tls.Conn)
+	var timeout net.Error
+	if !ok || secure.ConnectionState().HandshakeComplete || errors.Is(c.err, io.EOF) || errors.Is(c.err, net.ErrClosed) ||
+		errors.As(c.err, &timeout) && timeout.Timeout() {
+		return
+	}
+	c.server.handshakes.Add(1)
+	c.server.trouble("a TLS handshake has failed", "client", c.RemoteAddr().String(), "error", c.err)
 }
 
 // Write gives every chunk of p its own time.
@@ -245,7 +263,7 @@ func (c *conn) Close() error {
 // still sending: were bytes of it unread, closing would reset the connection and
 // take the answer with it.
 func (c *conn) close() error {
-	c.server.open.remove(c)
+	defer c.server.open.remove(c)
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.lingering.Load() {
 		if half.CloseWrite() == nil && c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 			io.CopyN(io.Discard, c.Conn, lingerBytes) //nolint:errcheck // a courtesy: whatever it ends with, the connection is closed

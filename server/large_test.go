@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -284,4 +285,57 @@ func TestDamageInTheMiddle(t *testing.T) {
 		t.Errorf("request log: %q", got)
 	}
 	closeVersion(t, set.Remove("v1"))
+}
+
+// A client that reads slowly from a version that is being removed is cut off;
+// from one that is served it may read as slowly as it likes.
+func TestSlowReaderOfARemovedVersion(t *testing.T) {
+	const size = 4 << 20
+	for _, removed := range []bool{true, false} {
+		cat := &catalog{sets: map[string]*version.Set{}}
+		inBubble(t, cat, Options{}, func(_ *Server, dial func() net.Conn) {
+			set := version.NewSet("db") // in the bubble, as what waits for its end has to be
+			set.Prepare(versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, size)}))
+			if err := set.Activate("v1"); err != nil {
+				t.Fatal(err)
+			}
+			cat.mu.Lock()
+			cat.sets["db"] = set
+			cat.mu.Unlock()
+			c := dial()
+			fmt.Fprint(c, "GET /db/k HTTP/1.1\r\nHost: x\r\n\r\n")
+			r := bufio.NewReaderSize(c, 4<<10)
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			began, closed := time.Now(), make(chan error, 1)
+			end := func() {
+				gone := set.Remove("v1")
+				go func() { closed <- gone.Close(context.Background()) }()
+			}
+			if removed {
+				end()
+			}
+			n, piece := int64(0), make([]byte, 16<<10)
+			for err == nil && n < 1<<20 {
+				time.Sleep(time.Second)
+				var m int
+				m, err = io.ReadFull(resp.Body, piece)
+				n += int64(m)
+			}
+			if (err != nil) != removed {
+				t.Errorf("removed: %v; %d bytes in %v, %v", removed, n, time.Since(began), err)
+			}
+			c.Close()
+			if !removed {
+				end()
+			}
+			between(t, "closing the version", 0, time.Minute, func() {
+				if err := <-closed; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }

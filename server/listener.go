@@ -31,9 +31,11 @@ func (l *listener) Accept() (net.Conn, error) {
 	for delay := 5 * time.Millisecond; ; delay = min(2*delay, maxAcceptDelay) {
 		nc, err := l.Listener.Accept()
 		if err == nil {
-			c := newConn(nc, l.s)
-			l.s.open.add(c)
-			return c, nil
+			if c := l.s.admit(nc); c != nil {
+				return c, nil
+			}
+			delay = 0
+			continue
 		}
 		var passing interface{ Temporary() bool }
 		if !errors.As(err, &passing) || !passing.Temporary() {
@@ -42,6 +44,33 @@ func (l *listener) Accept() (net.Conn, error) {
 		l.s.trouble("accepting a connection", "error", err)
 		time.Sleep(delay)
 	}
+}
+
+// reservedConns are the connections beyond Options.MaxConns that probes are
+// answered on.
+const reservedConns = 64
+
+// crowdedTime is what a connection beyond Options.MaxConns has for its request.
+const crowdedTime = 2 * time.Second
+
+// admit makes a conn of a connection. One that is too many is closed, and nil.
+func (s *Server) admit(nc net.Conn) *conn {
+	n := s.open.count()
+	if n >= s.opts.MaxConns {
+		s.refused.Add(1)
+		s.trouble("too many connections: clients are refused", "open", n, "max_connections", s.opts.MaxConns)
+	}
+	if n >= s.opts.MaxConns+reservedConns {
+		nc.Close() //nolint:errcheck // nothing was sent on it
+		return nil
+	}
+	c := newConn(nc, s)
+	if n >= s.opts.MaxConns {
+		c.crowded = true
+		c.timeouts.Read = min(c.timeouts.Read, crowdedTime)
+	}
+	s.open.add(c)
+	return c
 }
 
 // connections are the open connections of a server.

@@ -61,7 +61,9 @@ type Options struct {
 	RequestLogSample int
 	// Timeouts that are zero are 10s, 2m and 30s.
 	Timeouts Timeouts
-	// MaxConns bounds the open connections; one more gets 503. 0: 262144.
+	// MaxConns bounds the open connections. Another 64 are accepted for one
+	// request each, which gets 503 unless it is a probe; more are closed at once.
+	// 0: 262144.
 	MaxConns int
 	// Proxy is asked for partitions of other nodes; nil on a single one.
 	Proxy Proxy
@@ -84,6 +86,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Timeouts.Read, 10*time.Second)
 	setDefault(&o.Timeouts.Idle, 2*time.Minute)
 	setDefault(&o.Timeouts.Write, 30*time.Second)
+	if o.MaxConns <= 0 {
+		o.MaxConns = 256 << 10
+	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.New().Server
 	}

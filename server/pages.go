@@ -267,6 +267,8 @@ func (s *Server) gauges() metrics.State {
 	st, _ := s.status()
 	g := metrics.State{
 		Connections:      s.open.count(),
+		Refused:          s.refused.Load(),
+		BadHandshakes:    s.handshakes.Load(),
 		Draining:         st.Draining,
 		SourceErrorSince: st.SourceErrorSince,
 		RefreshedAt:      st.RefreshedAt,

@@ -10,6 +10,7 @@ import (
 
 	"sequins/auth"
 	"sequins/blocks"
+	"sequins/internal/http1"
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/tracing"
@@ -141,6 +142,20 @@ func (r *request) letGo() {
 		r.rendered = nil
 	}
 	r.s.requests.Put(r)
+}
+
+// wantsClose reports whether the connection ends with the answer: because the
+// client says so, in any letter case or in a list, or because there are too many.
+func (r *request) wantsClose() bool {
+	if r.conn != nil && r.conn.crowded {
+		return true
+	}
+	for _, v := range r.ctx.Request.Header.PeekAll("Connection") {
+		if http1.HasToken(v, "close") {
+			return true
+		}
+	}
+	return false
 }
 
 // method is that of the request.

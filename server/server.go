@@ -50,6 +50,9 @@ type Server struct {
 	stripes  atomic.Uint32
 	troubled atomic.Int64 // see trouble
 
+	refused    atomic.Int64 // connections beyond Options.MaxConns
+	handshakes atomic.Int64 // of TLS that have failed
+
 	// ending is cancelled when Shutdown gives up on the requests in flight.
 	ending context.Context
 	cancel context.CancelFunc
@@ -78,7 +81,7 @@ func New(c Catalog, o Options) *Server {
 		Handler:      s.handle,
 		ErrorHandler: s.refuse,
 		Logger:       quiet{s.opts.Logger},
-		Concurrency:  o.MaxConns,
+		Concurrency:  s.opts.MaxConns + 2*reservedConns, // never reached: see listener
 
 		ReduceMemoryUsage: true, // see conn, which has all deadlines, too
 
@@ -180,7 +183,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	r := s.requests.Get().(*request)
 	r.take(ctx, ctx.Time())
 	defer r.leave()
-	if s.draining.Load() {
+	if s.draining.Load() || r.wantsClose() {
 		ctx.SetConnectionClose()
 	}
 	if h := &ctx.Request.Header; h.ContentLength() == 0 && h.ConnectionClose() {
@@ -202,6 +205,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		r.fail(http.StatusRequestURITooLong, err.Error())
 	case err != nil:
 		r.fail(http.StatusBadRequest, err.Error())
+	case r.conn != nil && r.conn.crowded && !r.target.route.isProbe():
+		ctx.Response.Header.Set("Retry-After", "1")
+		r.fail(http.StatusServiceUnavailable, "this node has too many connections")
 	case !r.allowed(): // and so it has been answered
 	case r.target.route == routeKey && s.holding.Load():
 		ctx.Response.Header.Set("Retry-After", "1")

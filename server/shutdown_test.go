@@ -3,10 +3,13 @@ package server
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"syscall"
@@ -159,17 +162,96 @@ func TestOutOfFileDescriptors(t *testing.T) {
 	}
 }
 
+// Beyond the limit a connection gets 503, probes are answered, and a flood of
+// connections is closed.
 func TestMaxConns(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{MaxConns: 1})
 	c := s.dial(t)
 	r := bufio.NewReader(c)
-	fmt.Fprint(c, "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")
-	if got := read(t, r, "GET"); got.status != 200 {
+	ask := func() answer {
+		fmt.Fprint(c, "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")
+		return read(t, r, "GET")
+	}
+	if got := ask(); got.status != 200 {
 		t.Fatalf("%+v", got)
 	}
-	if got := s.get(t, "/db/a"); got.status != 503 || !got.closed {
+	if got := s.get(t, "/db/a"); got.status != 503 || !got.closed || got.header.Get("Retry-After") != "1" {
 		t.Errorf("one connection too many: %+v", got)
 	}
+	for _, probe := range []string{"/livez", "/readyz"} {
+		if got := s.get(t, probe); got.status != 200 || !got.closed {
+			t.Errorf("%s: %+v", probe, got)
+		}
+	}
+	var flood []net.Conn
+	for range 2 * reservedConns {
+		flood = append(flood, s.dial(t))
+	}
+	eventually(t, "the flood to be bounded", func() bool { return s.gauges().Refused >= 2*reservedConns })
+	if n := s.open.count(); n > 1+reservedConns {
+		t.Errorf("%d connections are open", n)
+	}
+	if got := ask(); got.status != 200 {
+		t.Errorf("the first connection: %+v", got)
+	}
+	for _, c := range flood {
+		c.Close()
+	}
 	c.Close()
-	eventually(t, "room for a connection", func() bool { return s.get(t, "/db/a").status == 200 })
+	eventually(t, "room for a connection", func() bool {
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		fmt.Fprint(c, "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == 200
+	})
+	if got := s.logs.String(); !strings.Contains(got, "too many connections") || strings.Count(got, "too many connections") > 20 {
+		t.Errorf("logged: %.1000s", got)
+	}
+}
+
+// A client that does not want the connection any more may say so in any form.
+func TestConnectionCloseInAnyForm(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	for value, closed := range map[string]bool{"close": true, "Close": true, "CLOSE": true, "keep-alive, Close": true, "x , close": true, "keep-alive": false, "closed": false} {
+		c := s.dial(t)
+		fmt.Fprintf(c, "GET /db/a HTTP/1.1\r\nHost: x\r\nConnection: %s\r\n\r\n", value)
+		r := bufio.NewReader(c)
+		if got := read(t, r, "GET"); got.body != "one" || got.closed != closed {
+			t.Errorf("Connection: %s: %+v", value, got)
+		}
+		if closed {
+			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
+				t.Errorf("Connection: %s: the connection is open: %v", value, err)
+			}
+		}
+		c.Close()
+	}
+}
+
+// Handshakes that fail are counted and logged; clients that hang up are not.
+func TestFailedHandshakes(t *testing.T) {
+	cert := httptest.NewTLSServer(nil)
+	defer cert.Close()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startOn(t, tls.NewListener(ln, &tls.Config{Certificates: cert.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert}), catalogOf(t, nil), Options{})
+	s.dial(t).Close()
+	c := tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true})
+	if _, err := io.ReadAll(c); err == nil {
+		t.Error("a client without a certificate gets an answer")
+	}
+	eventually(t, "the handshake to be counted", func() bool { return s.gauges().BadHandshakes == 1 })
+	if got := s.logs.String(); !strings.Contains(got, "didn't provide a certificate") || !strings.Contains(got, "client=127.0.0.1:") {
+		t.Errorf("logged: %s", got)
+	}
 }

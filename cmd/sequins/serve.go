@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -167,6 +168,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		Reloadable:       reloadable(c),
 	}
 	o.Metrics.Process.SetBuild(buildName())
+	o.Server.MaxConns = maxConnections(c.MaxConnections)
 	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
 	var opened, given closers
 	defer func() {
@@ -224,6 +226,17 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	}
 	s.given = given
 	return s, nil
+}
+
+// maxConnections is how many connections may be open: what is configured, or what leaves as many file
+// descriptors for blocks, loads and other nodes.
+func maxConnections(configured int) int {
+	var limit syscall.Rlimit
+	if configured > 0 || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return configured
+	}
+	const most = 256 << 10
+	return int(min(limit.Cur/2, most))
 }
 
 // guard has what clients send and get encrypted, and asks them for tokens, as far as the configuration says so.
