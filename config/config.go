@@ -186,6 +186,9 @@ type Sharding struct {
 	// HealAfter is how long the set of nodes may differ from the one that the current version was divided
 	// among before it is divided again; 0 is never.
 	HealAfter time.Duration `toml:"heal_after"`
+	// Secret is what nodes show each other, and SecretFile a file with it; empty: nothing.
+	Secret     string `toml:"secret"`
+	SecretFile string `toml:"secret_file"`
 	// Role is node, or router for one that holds nothing and answers by asking others.
 	Role string `toml:"role"`
 }

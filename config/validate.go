@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -95,6 +96,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.s3(&c.S3)
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
+	k.secret(&c.Sharding, c.Auth.TokensFile)
 	k.zk(&c.ZK, c.Sharding.Enabled)
 	k.oneOf("log.level", c.Log.Level, LogLevels)
 	k.oneOf("log.format", c.Log.Format, LogFormats)
@@ -311,6 +313,32 @@ func (k *checker) sharding(s *Sharding) {
 		if strings.ContainsAny(v, "/@\x00") {
 			k.problem("sharding."+key, "%q must not have a / or @ in it", v)
 		}
+	}
+}
+
+// CheckSecret reports what keeps a string from being a secret of a cluster: it is sent in a header, and
+// must not be guessed.
+func CheckSecret(s string) error {
+	if !secret.MatchString(s) {
+		return errors.New("is not 16 to 512 letters, digits and -._~+/=")
+	}
+	return nil
+}
+
+var secret = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]{16,512}$`)
+
+// secret checks what nodes show each other. Tokens of clients are not passed on.
+func (k *checker) secret(s *Sharding, tokens string) {
+	if s.Secret != "" {
+		if err := CheckSecret(s.Secret); err != nil {
+			k.problem("sharding.secret", "%v", err) // and is not shown
+		}
+	}
+	switch {
+	case s.Secret != "" && s.SecretFile != "":
+		k.problem("sharding.secret_file", "is set, and so is secret")
+	case s.Enabled && tokens != "" && s.Secret == "" && s.SecretFile == "":
+		k.problem("sharding.secret", "is not set, and auth.tokens_file is: nodes do not pass tokens on, and need a secret to ask each other")
 	}
 }
 

@@ -81,17 +81,24 @@ func (d *db) setAside(name string, partition int) version.Event {
 // retire waits until nobody has asked for a version for long enough.
 func (d *db) retire(name string) {
 	d.set.Retire(name)
-	v := d.live[name].v
+	v, began := d.live[name].v, time.Now()
 	d.work(func() message {
 		idle := outcome{version.Idle{Version: name}}
 		for {
 			wait := d.linger() - v.Idle()
+			if d.node.o.Server.PeerSecret == "" { // anybody can ask for it
+				wait = min(wait, maxLinger*d.linger()-time.Since(began))
+			}
 			if wait <= 0 || !d.pause(wait) {
 				return idle
 			}
 		}
 	})
 }
+
+// maxLinger bounds, as a multiple of linger, how long requests keep a version that
+// has been replaced where they need not come from other nodes.
+const maxLinger = 2
 
 func (d *db) linger() time.Duration {
 	return d.node.o.Cluster.Linger(d.node.reloadable.Load().VersionRemoveTimeout)

@@ -218,6 +218,43 @@ func TestOldVersionLingers(t *testing.T) {
 	})
 }
 
+// TestLingerIsBounded: whoever asks for a replaced version, it goes after twice its
+// time, unless only nodes can ask.
+func TestLingerIsBounded(t *testing.T) {
+	for _, secret := range []string{"", "the-secret-of-the-cluster"} {
+		f := newFixture(t)
+		f.put("fruit", "1", 1, fruit...)
+		f.put("fruit", "2", 1, fruit...)
+		f.remove("fruit", "2", "_SUCCESS")
+		synctest.Test(t, func(t *testing.T) {
+			n, stop := f.follow(func(o *Options) {
+				o.Cluster, o.VersionRemoveTimeout, o.RefreshPeriod = newCluster(), 10*time.Minute, time.Minute
+				o.Load, o.Server.PeerSecret = requireSuccess, secret
+			})
+			defer stop()
+			set := n.Set([]byte("fruit"))
+			time.Sleep(time.Second)
+			f.finish("fruit", "2")
+			time.Sleep(2 * time.Minute)
+			if set.Current() != "2" {
+				t.Fatalf("current is %q", set.Current())
+			}
+			minutes := 0
+			for ; minutes < 60; minutes++ {
+				h := set.AcquireVersion("1")
+				if h == nil {
+					break
+				}
+				h.Release()
+				time.Sleep(time.Minute)
+			}
+			if bounded := minutes < 22; bounded != (secret == "") || minutes < 17 {
+				t.Errorf("with the secret %q it stayed for %d minutes", secret, minutes)
+			}
+		})
+	}
+}
+
 // TestGivenUpPartitionsLinger: others are told at once of a partition that is not
 // needed any more, and those who have not heard it are answered for a while. One
 // that is needed again stays.

@@ -34,7 +34,8 @@ func TestServesWhatIsInTheSource(t *testing.T) {
 	if got := r.get("/vegetables/leek"); got.status != http.StatusNotFound || got.version != "" {
 		t.Errorf("an unknown database: %+v", got)
 	}
-	for line, n := range map[string]int{"version found": 2, "load started": 2, "load finished": 2, "version active": 2} {
+	r.eventually("the loads have ended", func() bool { return f.log.count("load finished") == 2 }) // a moment after they have published
+	for line, n := range map[string]int{"version found": 2, "load started": 2, "version active": 2} {
 		if got := f.log.count(line); got != n {
 			t.Errorf("the log has %q %d times, want %d", line, got, n)
 		}

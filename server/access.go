@@ -1,11 +1,31 @@
 package server
 
 import (
+	"crypto/subtle"
 	"net/http"
 	"time"
 )
 
 var keyAuthorization = []byte("Authorization")
+
+// keySecret is the header in which nodes of a cluster show its secret.
+const keySecret = "X-Sequins-Cluster"
+
+// isPeer reports whether a request that shows this secret is of another node.
+func (s *Server) isPeer(secret []byte) bool {
+	return subtle.ConstantTimeCompare(secret, s.peerSecret) == 1
+}
+
+// allowedPeer is allowed for a request with ?proxy= where there is a secret. Nodes
+// have checked the tokens of their clients, and show none.
+func (r *request) allowedPeer() bool {
+	if r.s.isPeer(r.ctx.Request.Header.Peek(keySecret)) {
+		return true
+	}
+	r.countRefused()
+	r.fail(http.StatusForbidden, "?proxy= is for the nodes of this cluster, which show its secret")
+	return false
+}
 
 // What a request has to show, for those who are told no.
 const (
@@ -18,6 +38,9 @@ const (
 // answered, in the same way whether there is such a db or not. Probes may be asked
 // by everybody; see sees.
 func (r *request) allowed() bool {
+	if r.s.opts.PeerSecret != "" && !r.target.route.isProbe() && fromPeer(r.target.query) {
+		return r.allowedPeer()
+	}
 	tokens := r.s.opts.Tokens
 	if tokens == nil {
 		return true
@@ -40,10 +63,13 @@ func (r *request) allowed() bool {
 	return false
 }
 
-// granted says whether a request for a key may have it, with this token or none. Why
-// not is allowed's to say.
-func (r *request) granted(authorization []byte) bool {
-	tokens := r.s.opts.Tokens
+// granted reports whether a plain request may have what it asks for, with this
+// token and secret or none. Why not is allowed's to say.
+func (r *request) granted(p *plain, proxied bool) bool {
+	if proxied && r.s.opts.PeerSecret != "" {
+		return r.s.isPeer(p.secret)
+	}
+	tokens, authorization := r.s.opts.Tokens, p.authorization
 	if tokens == nil {
 		return true
 	}

@@ -225,19 +225,18 @@ func TestTokensAreReplaced(t *testing.T) {
 	}
 }
 
-// A node passes on who asks: with the token, peers answer it as they do the
-// client; and they do not take its word for it.
+// Nodes show each other the secret of the cluster, and never a client's token.
 func TestTokensBetweenNodes(t *testing.T) {
-	holder, _ := guarded(t, Options{})
-	stricter, _ := openTokens(t, "web the-token-of-the-web others\n")
-	strict := start(t, catalogOf(t, map[string]string{"k": "value"}), Options{Tokens: stricter})
+	const secret = "the-token-of-the-cluster"
+	holder, _ := guarded(t, Options{PeerSecret: secret})
+	strict, _ := guarded(t, Options{PeerSecret: "the-token-of-another-cluster"})
 	front := func(peer string) *running {
 		set := version.NewSet("db")
 		activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, Cluster: peersOnly{peers: []string{peer}}}))
 		p := proxy.New(proxy.Options{Timeout: patience, Metrics: new(metrics.Proxy), Logger: slog.New(slog.DiscardHandler)})
 		tokens, _ := openTokens(t, tokensFile)
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{
-			Proxy: p, Tokens: tokens, Peers: func() []Peer { return []Peer{{Addr: peer}} },
+			Proxy: p, Tokens: tokens, PeerSecret: secret, Peers: func() []Peer { return []Peer{{Addr: peer}} },
 		})
 		t.Cleanup(p.Close)
 		return s
@@ -262,12 +261,39 @@ func TestTokensBetweenNodes(t *testing.T) {
 	if got := refused.get(t, "/db/k", webToken); got.status != 502 || strings.Contains(got.body, "the-token") {
 		t.Errorf("refused by a peer: %+v", got)
 	}
-	if got := refused.get(t, "/", opsToken); json.Unmarshal([]byte(got.body), &st) != nil || st.Peers[strict.addr].Error != "it answers with 401 Unauthorized" {
+	if got := refused.get(t, "/", opsToken); json.Unmarshal([]byte(got.body), &st) != nil || st.Peers[strict.addr].Error != "it answers with 403 Forbidden" {
 		t.Errorf("the status, refused by a peer: %+v", got)
 	}
 	eventually(t, "the refusal to be logged", func() bool { return strings.Contains(refused.logs.String(), "status 403") })
 	if log := refused.logs.String(); strings.Contains(log, "the-token") {
 		t.Errorf("the token is logged: %s", log)
+	}
+}
+
+// Where there is a secret, ?proxy= is for those who show it, with a token or not.
+func TestSecretOfTheCluster(t *testing.T) {
+	const shows = "X-Sequins-Cluster: the-secret-of-the-cluster"
+	o := Options{PeerSecret: "the-secret-of-the-cluster"}
+	withTokens, _ := guarded(t, o)
+	for name, s := range map[string]*running{"open": start(t, catalogOf(t, map[string]string{"k": "value"}), o), "tokens": withTokens} {
+		for _, test := range []struct {
+			target string
+			header []string
+			want   int
+		}{
+			{"/db/k?proxy=v1", []string{shows}, 200}, {"/db/k?proxy=true", []string{shows}, 200}, {"/db/none?proxy=v1", []string{shows}, 404}, {"/db/k?proxy=v2", []string{shows}, 501},
+			{"/db/k?x=y&proxy=v1", []string{shows}, 200}, {"/db/k?proxy=v1", []string{shows, "Range: bytes=0-1"}, 206}, {"/?proxy=status", []string{shows}, 200},
+			{"/db/k?proxy=v1", []string{allToken}, 403}, {"/db/k?proxy=v1", []string{shows + "x"}, 403}, {"/db/k?proxy=v1", []string{"X-Sequins-Cluster: x", "Range: bytes=0-1"}, 403},
+			{"/db/k?x=y&proxy=v1", []string{allToken}, 403}, {"/db/k?proxy=%", []string{allToken}, 403}, {"/?proxy=status", []string{opsToken}, 403}, {"/none/k?proxy=v1", nil, 403},
+			{"/db/k", []string{allToken}, 200}, {"/livez?proxy=v1", nil, 200}, {"/db/k?proxy=", []string{allToken}, 200},
+		} {
+			if got := s.get(t, test.target, test.header...); got.status != test.want || strings.Contains(got.body, "the-secret") {
+				t.Errorf("%s: %s with %q: %+v", name, test.target, test.header, got)
+			}
+		}
+		if strings.Contains(s.logs.String(), "the-secret") {
+			t.Errorf("the secret is logged: %s", s.logs)
+		}
 	}
 }
 

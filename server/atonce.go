@@ -105,11 +105,11 @@ func (r *request) tracePlain(p *plain) {
 func (r *request) findPlain(p *plain) (h *heads, proxied bool) {
 	s := r.s
 	var err error
-	if r.target, r.buf, err = parseTarget(p.uri, r.buf); err != nil || r.target.route != routeKey || !r.granted(p.authorization) {
+	if r.target, r.buf, err = parseTarget(p.uri, r.buf); err != nil || r.target.route != routeKey {
 		return nil, false
 	}
 	asked, ok := bytes.CutPrefix(r.target.query, []byte("proxy="))
-	if len(r.target.query) > 0 && !ok || bytes.ContainsAny(asked, "&%") {
+	if len(r.target.query) > 0 && !ok || bytes.ContainsAny(asked, "&%") || !r.granted(p, len(asked) > 0) {
 		return nil, false
 	}
 	set := s.catalog.Set(r.target.db)
@@ -129,7 +129,7 @@ func (r *request) askPlain(p *plain, h *heads, peers []string) bool {
 		return false
 	}
 	r.tracePlain(p)
-	a, err := r.ask(h, peers, false, p.fields(r.query.Fields[:0], r.trace == nil))
+	a, err := r.ask(h, peers, false, r.plainFields(p))
 	if err != nil || a.Status != http.StatusOK {
 		r.renderPeersFailure(h, a, err)
 		r.send()
@@ -145,15 +145,15 @@ func (r *request) askPlain(p *plain, h *heads, peers []string) bool {
 	return true
 }
 
-// fields are what a peer is told: see forwarded.
-func (p *plain) fields(to []proxy.Field, trace bool) []proxy.Field {
+// plainFields are what a peer is told: see forwarded.
+func (r *request) plainFields(p *plain) []proxy.Field {
+	to := r.s.credential(r.query.Fields[:0])
 	add := func(name string, value []byte) {
 		if len(value) > 0 {
 			to = append(to, proxy.Field{Name: name, Value: value})
 		}
 	}
-	add("Authorization", p.authorization)
-	if trace {
+	if r.trace == nil {
 		add(keyTraceparent, p.traceparent)
 		add(keyTracestate, p.tracestate)
 	}

@@ -44,6 +44,7 @@ type survey struct {
 	peers  func() []Peer
 	client *http.Client
 	scheme string
+	secret string // shown to them; "": nothing
 
 	mu    sync.Mutex // held while they are being asked
 	at    time.Time
@@ -56,9 +57,9 @@ type answered struct {
 	status Status
 }
 
-func newSurvey(peers func() []Peer, secure *tls.Config) *survey {
+func newSurvey(peers func() []Peer, secure *tls.Config, secret string) *survey {
 	t := &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout}
-	s := &survey{peers: peers, scheme: "http", client: &http.Client{Transport: t, Timeout: statusTimeout}}
+	s := &survey{peers: peers, scheme: "http", secret: secret, client: &http.Client{Transport: t, Timeout: statusTimeout}}
 	if secure != nil {
 		s.scheme = "https"
 	}
@@ -66,9 +67,8 @@ func newSurvey(peers func() []Peer, secure *tls.Config) *survey {
 }
 
 // ask returns what the other nodes have said, at most statusAge ago. Whoever
-// comes meanwhile waits for the same answers. They are shown what the viewer has
-// shown this node, as they want a token too. The result is not to be changed.
-func (s *survey) ask(ctx context.Context, authorization string) []answered {
+// comes meanwhile waits for the same answers. The result is not to be changed.
+func (s *survey) ask(ctx context.Context) []answered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(s.at) < statusAge {
@@ -83,7 +83,7 @@ func (s *survey) ask(ctx context.Context, authorization string) []answered {
 	for i, p := range peers {
 		slots <- struct{}{}
 		all.Go(func() {
-			answers[i] = s.askOne(ctx, p, authorization)
+			answers[i] = s.askOne(ctx, p)
 			<-slots
 		})
 	}
@@ -92,9 +92,9 @@ func (s *survey) ask(ctx context.Context, authorization string) []answered {
 	return answers
 }
 
-func (s *survey) askOne(ctx context.Context, p Peer, authorization string) answered {
+func (s *survey) askOne(ctx context.Context, p Peer) answered {
 	a := answered{Peer: p}
-	if err := s.get(ctx, p.Addr, authorization, &a.status); err != nil {
+	if err := s.get(ctx, p.Addr, &a.status); err != nil {
 		var wrapped *url.Error // says whom it has asked for what, which is known
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
@@ -107,14 +107,14 @@ func (s *survey) askOne(ctx context.Context, p Peer, authorization string) answe
 	return a
 }
 
-func (s *survey) get(ctx context.Context, addr, authorization string, st *Status) error {
+func (s *survey) get(ctx context.Context, addr string, st *Status) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.scheme+"://"+addr+"/?proxy=status", nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept", "application/json")
-	if authorization != "" {
-		req.Header.Set("Authorization", authorization)
+	if s.secret != "" {
+		req.Header.Set(keySecret, s.secret)
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
@@ -188,7 +188,7 @@ const maxShown = 1 << 20
 func (s *Server) cluster(r *http.Request) (st Status, level string) {
 	st = s.own()
 	if s.survey != nil && !fromPeer([]byte(r.URL.RawQuery)) {
-		st.merge(s.survey.ask(s.ending, r.Header.Get("Authorization")))
+		st.merge(s.survey.ask(s.ending))
 	}
 	return st, s.complete(&st)
 }

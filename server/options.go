@@ -71,6 +71,9 @@ type Options struct {
 	// there are none. PeerTLS is spoken to them; nil: not.
 	Peers   func() []Peer
 	PeerTLS *tls.Config
+	// PeerSecret is what nodes of the cluster show to each other; "" where none is
+	// configured. With it, ?proxy= is answered only to who shows it.
+	PeerSecret string
 	// Tokens are what may be read by whom; nil: everything by everybody.
 	Tokens *auth.Tokens
 	// Metrics counts requests; nil: counted for nobody.

@@ -19,6 +19,7 @@ type plain struct {
 	traceparent   []byte
 	tracestate    []byte
 	plan          []byte // see keyPlan
+	secret        []byte
 	hosts         int
 }
 
@@ -105,6 +106,9 @@ func (p *plain) field(name, value []byte) bool {
 		}
 		return !is(name, "Content-Length")
 	case len("Transfer-Encoding"):
+		if is(name, keySecret) {
+			return once(&p.secret, value)
+		}
 		return !is(name, "Transfer-Encoding")
 	}
 	return true

@@ -19,10 +19,11 @@ var (
 // comes from an older release.
 const keyPlan = "X-Sequins-Plan"
 
-// What goes with a request to a peer: who asks, and the trace that it is part of;
-// and where the value is wanted, its conditions and range. The trace comes last.
+// What goes with a request to a peer of that of the client: the trace that it is
+// part of, and where the value is wanted, its conditions and range. The trace comes
+// last. The client's token stays here: the peer's address is from ZooKeeper.
 var (
-	forwarded      = []string{"Authorization", keyTraceparent, keyTracestate}
+	forwarded      = []string{keyTraceparent, keyTracestate}
 	forwardedToGet = append([]string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"}, forwarded...)
 )
 
@@ -57,10 +58,18 @@ func (r *request) ask(h *heads, peers []string, head bool, fields []proxy.Field)
 	return answer, err
 }
 
+// credential adds what shows a peer that a node of its cluster asks.
+func (s *Server) credential(to []proxy.Field) []proxy.Field {
+	if s.opts.PeerSecret != "" {
+		to = append(to, proxy.Field{Name: keySecret, Value: s.peerSecret})
+	}
+	return to
+}
+
 // fields finds the headers of these names. Where the request has a span here, what
 // the peer is told of the trace comes from that of the attempt.
 func (r *request) fields(names []string) []proxy.Field {
-	fields := r.query.Fields[:0]
+	fields := r.s.credential(r.query.Fields[:0])
 	if r.trace != nil {
 		names = names[:len(names)-2]
 	}

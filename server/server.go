@@ -30,16 +30,18 @@ const (
 
 // Server answers HTTP. It is safe for concurrent use.
 type Server struct {
-	catalog  Catalog
-	opts     Options
-	http     *fasthttp.Server
-	open     connections
-	log      *requestLog // nil: off
-	survey   *survey     // nil: there are no other nodes
-	draining atomic.Bool
-	holding  atomic.Bool
-	closing  atomic.Bool // Shutdown has been called; it is changed under mu
-	date     dateCache
+	catalog Catalog
+	opts    Options
+	http    *fasthttp.Server
+	open    connections
+	log     *requestLog // nil: off
+	survey  *survey     // nil: there are no other nodes
+
+	peerSecret []byte // Options.PeerSecret
+	draining   atomic.Bool
+	holding    atomic.Bool
+	closing    atomic.Bool // Shutdown has been called; it is changed under mu
+	date       dateCache
 
 	contentType atomic.Pointer[func(db string) string]
 	databases   atomic.Pointer[map[string]*database]
@@ -61,6 +63,7 @@ type Server struct {
 // New returns a server of what the catalogue has.
 func New(c Catalog, o Options) *Server {
 	s := &Server{catalog: c, opts: o.withDefaults()}
+	s.peerSecret = []byte(s.opts.PeerSecret)
 	s.ending, s.cancel = context.WithCancel(context.Background())
 	s.databases.Store(&map[string]*database{})
 	s.SetContentType(o.ContentType)
@@ -74,7 +77,7 @@ func New(c Catalog, o Options) *Server {
 		return r
 	}
 	if o.Peers != nil {
-		s.survey = newSurvey(o.Peers, o.PeerTLS)
+		s.survey = newSurvey(o.Peers, o.PeerTLS, o.PeerSecret)
 	}
 	s.opts.Metrics.SetState(s.gauges)
 	s.http = &fasthttp.Server{

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"sequins/cluster"
@@ -45,6 +46,9 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	})
 	*given = append(*given, closing(client.Close))
 	o.Server.Proxy = client
+	if o.Server.PeerSecret, err = peerSecret(s); err != nil {
+		return err
+	}
 	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members, err := cluster.New(cluster.Options{
@@ -84,6 +88,22 @@ func shardID(s *config.Sharding, host string) string {
 		return host
 	}
 	return s.ShardID
+}
+
+// peerSecret is what nodes show each other, "" if nothing.
+func peerSecret(s *config.Sharding) (string, error) {
+	if s.SecretFile == "" {
+		return s.Secret, nil
+	}
+	doc, err := os.ReadFile(s.SecretFile)
+	if err != nil {
+		return "", fmt.Errorf("sharding.secret_file: %w", err)
+	}
+	secret := strings.TrimSpace(string(doc))
+	if err := config.CheckSecret(secret); err != nil {
+		return "", fmt.Errorf("sharding.secret_file: what is in %s %w", s.SecretFile, err)
+	}
+	return secret, nil
 }
 
 // peers are the other members, as the status names them.
