@@ -33,6 +33,11 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		return err
 	}
 	host, _, _ := net.SplitHostPort(addr)
+	if keys != nil {
+		if err := keys.checkAs(host); err != nil {
+			return err
+		}
+	}
 	session, err := connectZooKeeper(c, o.Logger)
 	if err != nil {
 		return err

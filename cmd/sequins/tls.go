@@ -18,6 +18,7 @@ type keyring struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex
+	host    string // by which other nodes reach this one; "": there are none
 	looked  time.Time
 	changed time.Time // the newest of the files
 	loaded  loadedKeys
@@ -63,7 +64,43 @@ func (k *keyring) load() (loaded loadedKeys, err error) {
 	if clients != nil {
 		loaded.server.ClientCAs, loaded.server.ClientAuth = clients, tls.RequireAndVerifyClientCert
 	}
+	if k.host != "" {
+		return loaded, loaded.check(k.host)
+	}
 	return loaded, nil
+}
+
+// checkAs checks the certificate against what other nodes will demand that reach this one by a host name,
+// now and whenever the files change.
+func (k *keyring) checkAs(host string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.host = host
+	return k.loaded.check(host)
+}
+
+// check reports why other nodes with the same [tls] would refuse this node's certificate: as that of the
+// server of a host, or where there is a client_ca, as that of a client.
+func (l *loadedKeys) check(host string) error {
+	o := x509.VerifyOptions{Roots: l.nodes, DNSName: host, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	for _, der := range l.own.Certificate[1:] {
+		issuer, err := x509.ParseCertificate(der)
+		if err != nil {
+			return fmt.Errorf("tls.certificate: %w", err)
+		}
+		o.Intermediates.AddCert(issuer)
+	}
+	if _, err := l.own.Leaf.Verify(o); err != nil {
+		return fmt.Errorf("tls.certificate: other nodes will refuse it, as they reach this one by %s and check it against tls.ca: %w", host, err)
+	}
+	if l.server.ClientCAs == nil {
+		return nil
+	}
+	o.Roots, o.DNSName, o.KeyUsages = l.server.ClientCAs, "", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if _, err := l.own.Leaf.Verify(o); err != nil {
+		return fmt.Errorf("tls.certificate: other nodes will refuse it when this one asks them, as they check it against tls.client_ca for client authentication: %w", err)
+	}
+	return nil
 }
 
 // readPool reads certificates to check others against; nil if there is no file.
