@@ -34,7 +34,7 @@ var house = []room{
 	{"cluster", []string{"zk", "shard", "internal/fsys"}},
 	{"version", []string{"shard", "blocks"}},
 	{"test/speed", []string{"load", "sequencefile", "shard", "blocks", "source"}},
-	{"loadproc", []string{"load", "blocks", "source", "metrics"}},
+	{"loadproc", []string{"load", "shard", "blocks", "source", "metrics"}},
 	{"load", []string{"shard", "blocks", "source", "sequencefile", "sparkey", "avro", "parquet", "metrics",
 		"internal/fsys", "internal/render"}},
 	{"test/single", nil},

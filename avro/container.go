@@ -27,6 +27,7 @@ type container struct {
 	in   *bufio.Reader
 	sync [syncSize]byte
 	codec
+	codecName string
 
 	body    io.LimitedReader // the current block, compressed
 	left    int64            // records of it that have not been read
@@ -53,7 +54,8 @@ func (c *container) header() (schema []byte, err error) {
 	if meta["avro.schema"] == nil {
 		return nil, errors.New("there is no avro.schema in its metadata")
 	}
-	c.codec, err = newCodec(string(meta["avro.codec"]))
+	c.codecName = string(meta["avro.codec"])
+	c.codec, err = newCodec(c.codecName)
 	return meta["avro.schema"], err
 }
 

@@ -33,6 +33,7 @@ const (
 	maxManifestFiles  = 1 << 18
 	maxPartitions     = 1 << 18
 	maxSourceFileName = 4096
+	maxRefuted        = 16
 	maxWord           = 64 // length of the name of a partitioner or format
 )
 
@@ -56,6 +57,10 @@ type Manifest struct {
 	Files         []ManifestFile // the source's files, in order
 	LastModified  time.Time      // newest modification time among the files
 	Created       time.Time      // when the version was first planned on this node
+
+	// Refuted are the partitioners that fitted the sample and were proven wrong by a record, by
+	// name. They are no part of the plan: see SamePlan.
+	Refuted []string
 }
 
 // ManifestFile describes a file of the source as it was when the version was planned.
@@ -65,8 +70,8 @@ type ManifestFile struct {
 	ModTime time.Time
 }
 
-// SamePlan says whether blocks loaded by plan m are those that plan o asks for: whether they agree
-// in all but the time of planning.
+// SamePlan reports whether blocks loaded by plan m are those that plan o asks for: whether they agree
+// in all but the time of planning and the partitioners refuted before.
 func (m Manifest) SamePlan(o Manifest) bool {
 	return m.DB == o.DB && m.Version == o.Version && m.Format == o.Format &&
 		m.Partitions == o.Partitions && m.Partitioner == o.Partitioner && m.Aligned == o.Aligned &&
@@ -132,6 +137,7 @@ type manifestJSON struct {
 	LastModified time.Time     `json:"last_modified"`
 	Created      time.Time     `json:"created"`
 	Files        manifestFiles `json:"files"`
+	Refuted      []string      `json:"refuted,omitempty"` // absent in manifests of older releases
 }
 
 // manifestFileJSON is an element of "files". A name that is not UTF-8 cannot be a JSON string, so
@@ -177,7 +183,7 @@ func encodeManifest(m Manifest) ([]byte, error) {
 	j := manifestJSON{
 		DB: m.DB, Version: m.Version, Format: m.Format, Partitions: m.Partitions, Partitioner: m.Partitioner,
 		Aligned: m.Aligned, LastModified: m.LastModified.UTC(), Created: m.Created.UTC(),
-		Files: make(manifestFiles, len(m.Files)),
+		Files: make(manifestFiles, len(m.Files)), Refuted: m.Refuted,
 	}
 	for i, f := range m.Files {
 		j.Files[i] = manifestFileJSON{Name: f.Name, Size: f.Size, ModTime: f.ModTime.UTC()}
@@ -241,7 +247,7 @@ func (j *manifestJSON) manifest(formatVersion int) Manifest {
 	m := Manifest{
 		FormatVersion: formatVersion, DB: j.DB, Version: j.Version, Format: j.Format, Partitions: j.Partitions,
 		Partitioner: j.Partitioner, Aligned: j.Aligned, LastModified: j.LastModified.UTC(), Created: j.Created.UTC(),
-		Files: make([]ManifestFile, len(j.Files)),
+		Files: make([]ManifestFile, len(j.Files)), Refuted: j.Refuted,
 	}
 	for i, f := range j.Files {
 		m.Files[i] = ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime.UTC()}
@@ -277,6 +283,8 @@ func (m Manifest) validate() error {
 		return fmt.Errorf("%d files: %w", len(m.Files), ErrTooLarge)
 	case !validWord(m.Partitioner):
 		return fmt.Errorf("%q is not a name of a partitioner", m.Partitioner)
+	case len(m.Refuted) > maxRefuted || !allValidWords(m.Refuted):
+		return errors.New("the refuted partitioners are not a few names")
 	case !validWord(m.Format):
 		return fmt.Errorf("%q is not a name of a format", m.Format)
 	case !validTime(m.LastModified) || !validTime(m.Created):
@@ -293,6 +301,10 @@ func (m Manifest) validate() error {
 		}
 	}
 	return nil
+}
+
+func allValidWords(words []string) bool {
+	return !slices.ContainsFunc(words, func(s string) bool { return s == "" || !validWord(s) })
 }
 
 func validWord(s string) bool { return len(s) <= maxWord && utf8.ValidString(s) }

@@ -93,6 +93,7 @@ var classes = []struct {
 	{ErrIncomplete, "incomplete"},
 	{ErrEmpty, "empty"},
 	{ErrMixed, "mixed formats"},
+	{ErrRefuted, "refuted"},
 	{source.ErrChanged, "source changed"},
 	{source.ErrCorrupt, "corrupt"},
 	{sequencefile.ErrCorrupt, "corrupt"},

@@ -36,6 +36,7 @@ func TestOutcome(t *testing.T) {
 		{parquet.ErrCorrupt, "corrupt"},
 		{ofSource(errors.New("away")), "source"},
 		{&PartitionError{Key: []byte("secret")}, "partitioner"},
+		{&PartitionError{Key: []byte("secret"), Auto: true}, "refuted"},
 		{&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, "disk full"},
 		{errors.New("secret"), "other"},
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"sequins/blocks"
@@ -36,8 +37,9 @@ const (
 // file system are in trouble long before.
 const MaxPartitions = 1 << 16
 
-// A Plan says how a version is loaded. All nodes make the same plan of a
-// version. It is immutable, and made by Loader.Plan only.
+// A Plan says how a version is loaded. All nodes that know of the same refuted
+// partitioners make the same plan of a version. It is immutable, and made by
+// Loader.Plan only.
 type Plan struct {
 	DB, Version  string
 	Format       string
@@ -46,6 +48,12 @@ type Plan struct {
 	Partitioner  shard.Partitioner
 	Aligned      bool      // each file holds the keys of one partition and no others
 	LastModified time.Time // of the newest file; zero without files
+
+	// Auto is set where the partitioner was found in a sample: a record can prove
+	// it wrong, see Refutes.
+	Auto bool
+	// Refuted are the partitioners that were not to be chosen, in order.
+	Refuted []shard.Partitioner
 
 	parts   []int  // the partition of each file if Aligned
 	witness string // a file that has the format
@@ -61,6 +69,9 @@ func (p *Plan) Manifest() blocks.Manifest {
 	}
 	for _, f := range p.Files {
 		m.Files = append(m.Files, blocks.ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime})
+	}
+	for _, r := range p.Refuted {
+		m.Refuted = append(m.Refuted, r.String())
 	}
 	return m
 }
@@ -79,8 +90,13 @@ func (p *Plan) contents() string {
 // wrap ErrIncomplete where the version does not exist yet, ErrEmpty where it
 // has no data files, ErrMixed where they are of several formats, ErrCorrupt
 // of the format where one is damaged or alien, and name the file.
-func (l *Loader) Plan(ctx context.Context, db, version string) (*Plan, error) {
-	plan, err := l.plan(ctx, db, version)
+//
+// refuted are the partitioners that are known not to be this version's, as
+// Refutes returns them, from this node's loads or another's, or as Refuted does,
+// so that a restart comes to the plan from before. Where the configuration names
+// a partitioner, they have no effect.
+func (l *Loader) Plan(ctx context.Context, db, version string, refuted ...shard.Partitioner) (*Plan, error) {
+	plan, err := l.plan(ctx, db, version, refuted)
 	if err != nil {
 		return nil, fmt.Errorf("planning version %s of %s: %w", version, db, err)
 	}
@@ -100,7 +116,7 @@ func (l *Loader) list(ctx context.Context, db, version string) (format string, d
 	return classify(listing.Files)
 }
 
-func (l *Loader) plan(ctx context.Context, db, version string) (_ *Plan, err error) {
+func (l *Loader) plan(ctx context.Context, db, version string, refuted []shard.Partitioner) (_ *Plan, err error) {
 	plan := &Plan{DB: db, Version: version, fields: l.opts.Fields}
 	if plan.Format, plan.Files, err = l.list(ctx, db, version); err != nil {
 		return nil, err
@@ -122,7 +138,7 @@ func (l *Loader) plan(ctx context.Context, db, version string) (_ *Plan, err err
 	if err != nil {
 		return nil, err
 	}
-	return plan, l.choose(ctx, plan, fits)
+	return plan, l.choose(ctx, plan, fits, refuted)
 }
 
 // planEmpty plans a version without data: one partition, whose block is empty.
@@ -142,19 +158,37 @@ func (l *Loader) planEmpty(ctx context.Context, plan *Plan) error {
 }
 
 // choose decides by which function keys belong to partitions, and whether the
-// files are cut by it. fits says whether they can be, by their names.
-func (l *Loader) choose(ctx context.Context, plan *Plan, fits bool) (err error) {
+// files are cut by it. fits reports whether they can be, by their names.
+func (l *Loader) choose(ctx context.Context, plan *Plan, fits bool, refuted []shard.Partitioner) (err error) {
 	switch name := l.opts.Partitioner; name {
 	case "", "auto":
+		plan.Auto = true
 		if !fits {
 			return nil // string, every file
 		}
+		plan.Refuted = unique(slices.Clone(refuted))
 		plan.Partitioner, plan.Aligned, err = l.detect(ctx, plan)
 	case shard.String.String():
-		// Every file is read: this is the way out where a guess was wrong.
+		// Every file is read: this works with any files.
 	default:
 		plan.Partitioner, err = shard.ParsePartitioner(name)
 		plan.Aligned = fits
 	}
 	return err
+}
+
+// Refuted returns the partitioners that are refuted by the plan of a manifest, for another plan of its version.
+func Refuted(m blocks.Manifest) []shard.Partitioner {
+	var all []shard.Partitioner
+	for _, name := range m.Refuted {
+		if p, err := shard.ParsePartitioner(name); err == nil { // else it is of a later release
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func unique(ps []shard.Partitioner) []shard.Partitioner {
+	slices.Sort(ps)
+	return slices.Compact(ps)
 }

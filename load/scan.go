@@ -145,7 +145,7 @@ func (s *scanner) misplaced(in *input, partition int) error {
 	key := in.Key()
 	e := &PartitionError{
 		File: in.path, Offset: in.Offset(), Partitioner: s.router.by,
-		Want: s.router.only, Got: partition,
+		Want: s.router.only, Got: partition, Auto: s.job.plan.Auto,
 	}
 	e.Key = append(e.Key, key[:min(len(key), maxShownKey)]...)
 	e.Clipped = len(key) > maxShownKey
@@ -155,23 +155,50 @@ func (s *scanner) misplaced(in *input, partition int) error {
 // maxShownKey is how much of a key an error shows, in bytes.
 const maxShownKey = 64
 
+// ErrRefuted is the class of errors about a record that refutes the partitioner
+// of an automatic plan: it was found in a sample, and the version is to be
+// planned anew without it. See Refutes.
+var ErrRefuted = errors.New("the partitioner that was found is not that of the files")
+
 // A PartitionError is about a record that is not in the file it should be in.
+// It is an ErrRefuted where the partitioner was found in a sample.
 type PartitionError struct {
-	File        string
-	Offset      int64  // of the record in File, or of its block
-	Key         []byte // its beginning
-	Clipped     bool   // whether it goes on
-	Partitioner shard.Partitioner
-	Want, Got   int // the partition of the file, and that of the key
+	File        string            `json:"file"`
+	Offset      int64             `json:"offset"`      // of the record in File, or of its block
+	Key         []byte            `json:"key"`         // its beginning
+	Clipped     bool              `json:"clipped"`     // the key goes on
+	Partitioner shard.Partitioner `json:"partitioner"` // by name
+	Want        int               `json:"want"`        // the partition of the file
+	Got         int               `json:"got"`         // the partition of the key
+	Auto        bool              `json:"auto"`        // the partitioner was found, not configured
 }
 
-// Error names everything, and the way out.
+// Error names the file, the key and both partitions, and what helps.
 func (e *PartitionError) Error() string {
 	more := ""
 	if e.Clipped {
 		more = "…"
 	}
-	return fmt.Sprintf("%s: offset %d: the key %q%s belongs to partition %d by the partitioner %q, but the file is partition %d; "+
-		`if its files are not cut by this function, set partitioner = "string" for this db`,
-		e.File, e.Offset, e.Key, more, e.Got, e.Partitioner, e.Want)
+	help := `if its files are not cut by this function, set partitioner = "string" or "auto" for this db`
+	if e.Auto {
+		help = "the files are not cut by this function, and the version is planned without it"
+	}
+	return fmt.Sprintf("%s: offset %d: the key %q%s belongs to partition %d by the partitioner %q, but the file is partition %d; %s",
+		e.File, e.Offset, e.Key, more, e.Got, e.Partitioner, e.Want, help)
+}
+
+// Is makes errors.Is(err, ErrRefuted) true where the partitioner was found.
+func (e *PartitionError) Is(target error) bool { return target == ErrRefuted && e.Auto }
+
+// Refutes returns the partitioner that an error of Load proves wrong, and
+// whether it does: then the version has to be planned again, with this
+// partitioner among the refuted ones. That happens at most once for each
+// partitioner there is, as a plan never has a refuted one, and the last plan,
+// by String with every file read, cannot be refuted.
+func Refutes(err error) (shard.Partitioner, bool) {
+	var e *PartitionError
+	if errors.As(err, &e) && e.Auto {
+		return e.Partitioner, true
+	}
+	return 0, false
 }

@@ -11,6 +11,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/load"
+	"sequins/shard"
 )
 
 // maxLine is the length of the longest line, in bytes: that of a manifest, and what stands around it.
@@ -21,6 +22,8 @@ type Job struct {
 	DB      string       `json:"db"`
 	Version string       `json:"version"`
 	Options load.Options `json:"options"`
+	// Refuted are the partitioners that the plan is not to choose.
+	Refuted []shard.Partitioner `json:"refuted,omitempty"`
 	// MemoryLimit bounds the private memory of the process, in bytes; 0 does not. The kernel enforces it.
 	MemoryLimit int64 `json:"memory_limit"`
 

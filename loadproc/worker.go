@@ -93,7 +93,7 @@ func (w *worker) load(ctx context.Context) error {
 		defer c.Close()
 	}
 	loader := load.New(src, nil, w, w.job.Options)
-	plan, err := loader.Plan(ctx, w.job.DB, w.job.Version)
+	plan, err := loader.Plan(ctx, w.job.DB, w.job.Version, w.job.Refuted...)
 	if err != nil {
 		return err
 	}

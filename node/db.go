@@ -133,6 +133,7 @@ func (d *db) next() {
 	case <-d.survey:
 		for name := range d.live {
 			d.look(name)
+			d.abandonRefuted(name)
 			d.giveUp(name)
 		}
 	case c := <-d.set.Corruptions():

@@ -61,7 +61,8 @@ func (l *live) size() (records, bytes int64) {
 func (d *db) seen(l *live) version.Seen {
 	name, held := l.v.Info().Name, l.v.Held()
 	complete, replicated := d.judge(name, held)
-	return version.Seen{Version: name, Complete: complete, Replicated: replicated, Readable: d.readable(name, held)}
+	wrong := d.isRefuted(l)
+	return version.Seen{Version: name, Complete: complete && !wrong, Replicated: replicated && !wrong, Readable: d.readable(name, held)}
 }
 
 // readable reports whether at least one partition can be read, here or from a
@@ -129,6 +130,9 @@ func (d *db) insert(l *live) {
 	}
 	d.node.o.Cluster.SetPlan(d.name, name, l.v.Info().Plan, l.v.Held())
 	d.live[name] = l
+	for _, partitioner := range l.manifest.Refuted {
+		d.node.o.Cluster.Refute(d.name, name, partitioner)
+	}
 	for p, open := range l.open {
 		if open {
 			d.node.o.Cluster.Advertise(d.name, name, p)
@@ -190,7 +194,7 @@ func (d *db) plan(ctx context.Context, name string) (blocks.Manifest, error) {
 	case <-ctx.Done():
 		return blocks.Manifest{}, ctx.Err()
 	}
-	process, err := d.node.startProcess(ctx, d.name, name)
+	process, err := d.node.startProcess(ctx, d.name, name, d.refuted(name))
 	if err != nil {
 		return blocks.Manifest{}, err
 	}

@@ -40,6 +40,7 @@ type loading struct {
 	// The rest belongs to the db's goroutine.
 	manifest    blocks.Manifest // of its plan
 	partitioner shard.Partitioner
+	refuted     bool // another node has refuted it: it was cancelled, to begin anew
 }
 
 // snapshot returns how far the load is.
@@ -84,7 +85,30 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	follow, done := context.WithTimeout(ctx, followTimeout)
 	n.o.Cluster.Follow(follow, d.name, name)
 	done()
-	process, err := n.startProcess(ctx, d.name, name)
+	return d.loadProving(ctx, name, l)
+}
+
+// loadProving loads a version by one plan after another until no record refutes
+// the partitioner that the plan has found. What is refuted is told to the other
+// nodes, so that all come to the same plan.
+func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
+	var refuted []shard.Partitioner
+	for {
+		err := d.loadOnce(ctx, name, l, refuted)
+		p, wrong := load.Refutes(err)
+		if !wrong || slices.Contains(refuted, p) {
+			return err
+		}
+		d.log.Warn("a partitioner does not fit; the version is planned anew without it", "version", name, "partitioner", p, "error", err)
+		d.node.o.Cluster.Refute(d.name, name, p.String())
+		refuted = append(refuted, p)
+		l.stage.Store(planning)
+	}
+}
+
+// loadOnce plans a version and loads what is missing of this node's partitions.
+func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []shard.Partitioner) error {
+	process, err := d.node.startProcess(ctx, d.name, name, append(d.refuted(name), refuted...))
 	if err != nil {
 		return err
 	}
@@ -115,7 +139,13 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 // loadBlocks has the process make what is missing of the wanted partitions.
 func (d *db) loadBlocks(process *loadproc.Process, m blocks.Manifest, l *loading) (err error) {
 	ended := d.node.o.Metrics.Load.Begin(d.name)
-	defer func() { ended(err) }()
+	defer func() {
+		if _, refuted := load.Refutes(err); refuted {
+			ended(nil) // the version goes on loading
+			return
+		}
+		ended(err)
+	}()
 	m.Created = time.Now() // if it is the first load by this plan
 	dir, err := d.node.o.Store.Create(d.name, m.Version, m)
 	if err != nil {
@@ -220,6 +250,8 @@ func (m loaded) tell(d *db) {
 	switch {
 	case m.err == nil:
 		d.log.Info("load finished", append([]any{"version", m.name}, figures(l.snapshot(), time.Now())...)...)
+	case l.refuted:
+		ended.Outdated = true
 	case errors.Is(m.err, context.Canceled):
 		d.log.Info("load cancelled", "version", m.name)
 		ended.Err = "cancelled"
@@ -229,7 +261,7 @@ func (m loaded) tell(d *db) {
 	if live := d.live[m.name]; live != nil {
 		d.openBlocks(live)
 		d.handle(d.seen(live))
-		ended.Outdated = !slices.Equal(l.want, d.owned(live))
+		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, d.owned(live))
 	}
 	delete(d.loads, m.name)
 	d.handle(ended)

@@ -14,6 +14,7 @@ import (
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/server"
+	"sequins/shard"
 	"sequins/version"
 )
 
@@ -220,9 +221,9 @@ func (n *Node) apply(r Reloadable) {
 }
 
 // startProcess starts the process of a load that begins now.
-func (n *Node) startProcess(ctx context.Context, db, version string) (*loadproc.Process, error) {
+func (n *Node) startProcess(ctx context.Context, db, version string, refuted []shard.Partitioner) (*loadproc.Process, error) {
 	limit := n.reloadable.Load().LoadMemoryLimit
-	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: version, Options: n.loadOptions(db), MemoryLimit: limit})
+	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: version, Options: n.loadOptions(db), Refuted: refuted, MemoryLimit: limit})
 }
 
 // loadOptions returns the options for a load that begins now.

@@ -36,14 +36,19 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	if err := sr.readHeader(); err != nil {
 		return nil, err
 	}
-	sr.keys, sr.values = wrappingOf(sr.header.KeyClass), wrappingOf(sr.header.ValueClass)
-	if sr.header.Compression != None {
-		sr.codec = codecs[sr.header.Codec]
-	}
-	for i := range sr.columnCount() {
-		sr.columns[i] = sr.codec.getColumn()
-	}
+	sr.prepare()
 	return sr, nil
+}
+
+// prepare sets up what follows from the header.
+func (r *Reader) prepare() {
+	r.keys, r.values = wrappingOf(r.header.KeyClass), wrappingOf(r.header.ValueClass)
+	if r.header.Compression != None {
+		r.codec = codecs[r.header.Codec]
+	}
+	for i := range r.columnCount() {
+		r.columns[i] = r.codec.getColumn()
+	}
 }
 
 func (r *Reader) columnCount() int {

@@ -27,6 +27,13 @@ func (d *Detector) Add(file int, key []byte) {
 	}
 }
 
+// Merge strikes out the partitioners that other has struck out.
+func (d *Detector) Merge(other *Detector) {
+	for p, out := range other.out {
+		d.out[p] = d.out[p] || out
+	}
+}
+
 // Candidates returns the partitioners that fit every key so far, in order of
 // preference; none if there is no such function.
 func (d *Detector) Candidates() []Partitioner {

@@ -57,6 +57,20 @@ func (p Partitioner) String() string {
 	return fmt.Sprintf("partitioner(%d)", uint8(p))
 }
 
+// MarshalText returns the name that ParsePartitioner takes.
+func (p Partitioner) MarshalText() ([]byte, error) {
+	if p >= numPartitioners {
+		return nil, fmt.Errorf("%v has no name", p)
+	}
+	return []byte(names[p]), nil
+}
+
+// UnmarshalText is ParsePartitioner.
+func (p *Partitioner) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePartitioner(string(text))
+	return err
+}
+
 // Hash returns the number that is divided by the number of partitions: not
 // negative, except under Spark, whose rule keeps the sign. An unknown
 // Partitioner hashes like String.

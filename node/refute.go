@@ -1,0 +1,50 @@
+package node
+
+import (
+	"slices"
+
+	"sequins/load"
+	"sequins/shard"
+)
+
+// refuted returns the partitioners that are known not to be those of a version's
+// files: by the plan in the store, and by what any node of the cluster has found.
+func (d *db) refuted(name string) []shard.Partitioner {
+	var all []shard.Partitioner
+	if dir, err := d.node.o.Store.Dir(d.name, name); err == nil {
+		all = load.Refuted(dir.Manifest())
+	}
+	for _, text := range d.node.o.Cluster.Refuted(d.name, name) {
+		if p, err := shard.ParsePartitioner(text); err == nil { // else it is of a later release
+			all = append(all, p)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// isRefuted reports whether a plan that was found has turned out wrong, here or on
+// another node. An active version cannot be refuted: every record of it was seen
+// by the node that loaded its partition.
+func (d *db) isRefuted(l *live) bool {
+	if l.v.Info().Name == d.state.Current || !l.manifest.Aligned {
+		return false
+	}
+	switch d.node.loadOptions(d.name).Partitioner {
+	case "", "auto":
+		return slices.Contains(d.node.o.Cluster.Refuted(d.name, l.v.Info().Name), l.manifest.Partitioner)
+	}
+	return false
+}
+
+// abandonRefuted ends the load of a version whose plan another node has refuted;
+// it begins anew with another plan.
+func (d *db) abandonRefuted(name string) {
+	l, live := d.loads[name], d.live[name]
+	if l == nil || live == nil || l.refuted || !live.manifest.SamePlan(l.manifest) || !d.isRefuted(live) {
+		return
+	}
+	d.log.Info("another node has refuted the partitioner of a load, which begins anew", "version", name, "partitioner", l.manifest.Partitioner)
+	l.refuted = true
+	l.cancel()
+}
