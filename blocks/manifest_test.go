@@ -32,7 +32,9 @@ func testManifest() Manifest {
 
 func TestManifestRoundTrip(t *testing.T) {
 	empty := Manifest{FormatVersion: 1, DB: "d", Version: "v", Files: []ManifestFile{}}
-	for _, want := range []Manifest{testManifest(), empty} {
+	refuted := testManifest()
+	refuted.Refuted = []string{"string", "spark"}
+	for _, want := range []Manifest{testManifest(), empty, refuted} {
 		data, err := encodeManifest(want)
 		if err != nil {
 			t.Fatal(err)
@@ -97,6 +99,7 @@ func TestSamePlan(t *testing.T) {
 		{"created", func(m *Manifest) { m.Created = m.Created.Add(1) }, true, true},
 		{"zone", func(m *Manifest) { m.LastModified = m.LastModified.Local() }, true, true},
 		{"format version", func(m *Manifest) { m.FormatVersion++ }, true, true},
+		{"refuted", func(m *Manifest) { m.Refuted = []string{"string"} }, true, true},
 		{"db", func(m *Manifest) { m.DB += "x" }, false, true},
 		{"version", func(m *Manifest) { m.Version += "x" }, false, true},
 		{"format", func(m *Manifest) { m.Format = "sparkey" }, false, false},
@@ -170,6 +173,9 @@ func TestBadManifest(t *testing.T) {
 		{"partitions beyond an int", with(`"partitions":1`, `"partitions":1e40`), "partitions"},
 		{"partitioner", with(`"p"`, `"`+strings.Repeat("p", 65)+`"`), "not a name of a partitioner"},
 		{"format", with(`"f"`, `"`+strings.Repeat("f", 65)+`"`), "not a name of a format"},
+		{"refuted", with(`"p"`, `"p","refuted":["string"]`), ""},
+		{"refuted without a name", with(`"p"`, `"p","refuted":[""]`), "refuted partitioners"},
+		{"too many refuted", with(`"p"`, `"p","refuted":["a"`+strings.Repeat(`,"a"`, 16)+`]`), "refuted partitioners"},
 		{"file without a name", with(`"name":"a",`, ``), "file 0 has a name of 0 bytes"},
 		{"file name", with(`"a"`, `"`+strings.Repeat("a", 4097)+`"`), "file 0 has a name of 4097 bytes"},
 		{"file size", with(`"size":1`, `"size":-1`), "the size -1"},

@@ -298,7 +298,7 @@ func TestMetrics(t *testing.T) {
 	l := New(w.src, w.store, m, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	planned := gather(t, m)
-	if n := planned["sequins_load_records_total"]; n < 2*sampleFirst || n > 20_000 {
+	if n := planned["sequins_load_records_total"]; n < 2*sampleFirst || n > 50_000 {
 		t.Errorf("%v records were counted for the plan", n)
 	}
 	if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {

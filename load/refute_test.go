@@ -74,7 +74,7 @@ func TestSequentialKeys(t *testing.T) {
 		t.Run(prefix, func(t *testing.T) {
 			t.Parallel()
 			for n := 2 + i%3; n <= 24; n += 3 {
-				keys := sequential(prefix, 1500, 1+799*((i+n)%2))
+				keys := sequential(prefix, 800, 1+1499*((i+n)%2))
 				for _, by := range shard.Partitioners() {
 					w := newWorld(t)
 					files := cut(by, n, keys...)
@@ -99,7 +99,7 @@ func TestOddKey(t *testing.T) {
 			for _, n := range []int{2, 7, 24} {
 				for _, by := range shard.Partitioners() {
 					w := newWorld(t)
-					files := cut(by, n, sequential(prefix, 1500, 800)...)
+					files := cut(by, n, sequential(prefix, 800, 1500)...)
 					spoil(files, i%n)
 					w.write(files, sequencefile.WriterOptions{})
 					plan, _ := w.loadRefuting(Options{Workers: 1})
@@ -157,7 +157,7 @@ func ambiguous(n, records int) []data {
 // same; and the plan that holds is found again after a restart.
 func TestRefutedPlan(t *testing.T) {
 	w := newWorld(t)
-	files := ambiguous(3, 60_000)
+	files := ambiguous(3, 48_000)
 	w.write(files, sequencefile.WriterOptions{})
 	l := New(w.src, w.store, nil, Options{Workers: 1})
 	first := check(l.Plan(t.Context(), "db", "1"))(t)
@@ -195,14 +195,14 @@ func TestRefutedPlan(t *testing.T) {
 // Three nodes read a third of the files each, and tell each other only what is
 // refuted. They end with the same plan, and each key is where it says.
 func TestNodesAgree(t *testing.T) {
-	spoiled := ambiguous(3, 60_000)
+	spoiled := ambiguous(3, 48_000)
 	spoil(spoiled, 2)
 	for name, test := range map[string]struct {
 		files   []data
 		want    shard.Partitioner
 		aligned bool
 	}{
-		"the next function":         {ambiguous(3, 60_000), shard.Spark, true},
+		"the next function":         {ambiguous(3, 48_000), shard.Spark, true},
 		"none":                      {spoiled, shard.String, false},
 		"one odd key":               {func() []data { f := cut(shard.Hadoop, 3, sequential("id%08d", 5000, 1)...); spoil(f, 1); return f }(), shard.String, false},
 		"the first, and no trouble": {cut(shard.String, 3, sequential("%d", 5000, 1)...), shard.String, true},
@@ -246,7 +246,7 @@ func TestNodesAgree(t *testing.T) {
 // each key is in the block of its partition.
 func TestRandomKeysLoad(t *testing.T) {
 	refuted := 0
-	for seed := range uint64(150) {
+	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 13))
 		n := 1 + rng.IntN(12)
 		files := cut(shard.Partitioners()[rng.IntN(4)], n, randomKeys(rng)...)

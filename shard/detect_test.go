@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,24 @@ func TestDetectorKeepsWhatCannotBeToldApart(t *testing.T) {
 	d.Add(String.Partition(key, 16), key)
 	if diff := cmp.Diff([]Partitioner{String}, d.Candidates()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestDetectorMerge(t *testing.T) {
+	key := []byte("ключ")
+	var n int
+	for n = 2; String.Partition(key, n) == Hadoop.Partition(key, n); n++ {
+	}
+	a, b := NewDetector(n), NewDetector(n)
+	a.Add(String.Partition(key, n), key)
+	b.Add(Hadoop.Partition(key, n), key)
+	a.Merge(NewDetector(n))
+	if !slices.Contains(a.Candidates(), String) {
+		t.Errorf("%v after nothing was merged", a.Candidates())
+	}
+	a.Merge(b)
+	if fit := a.Candidates(); slices.Contains(fit, String) || slices.Contains(fit, Hadoop) {
+		t.Errorf("%v", fit)
 	}
 }
 

@@ -2,7 +2,9 @@ package shard
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unicode/utf16"
 )
@@ -171,6 +173,23 @@ func TestNames(t *testing.T) {
 	}
 	if got := Partitioner(9).String(); got != "partitioner(9)" {
 		t.Errorf("unknown partitioner prints as %q", got)
+	}
+}
+
+func TestNamesAsText(t *testing.T) {
+	text, err := json.Marshal(Partitioners())
+	if err != nil || string(text) != `["string","hadoop","spark","cascading"]` {
+		t.Errorf("%s, %v", text, err)
+	}
+	var got []Partitioner
+	if err := json.Unmarshal(text, &got); err != nil || !slices.Equal(got, Partitioners()) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if err := json.Unmarshal([]byte(`["murmur3"]`), &got); err == nil {
+		t.Error("a partitioner that is none was read")
+	}
+	if _, err := json.Marshal(numPartitioners); err == nil {
+		t.Error("a partitioner that is none was written")
 	}
 }
 
