@@ -27,6 +27,14 @@
 // within its first few records, so that little is read twice, and a file that
 // is sorted never pays for the possibility.
 //
+// Which function cut the files is configured or found in a sample: candidates
+// are the functions that fit each sampled key, and the first is tried. A record
+// that is not where it should be refutes it, for good: Load fails with
+// ErrRefuted, and its caller plans again with what Refutes returns. After at most
+// four such rounds no function is left, and every file is read. Candidates depend
+// on the files alone, so nodes that share their refuted functions end with the
+// same plan.
+//
 // Otherwise every file is read, and the records of wanted partitions are
 // routed to them through an external sort.
 //

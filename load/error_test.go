@@ -53,7 +53,7 @@ func TestMisplacedRecord(t *testing.T) {
 	}
 	w.clean()
 
-	// Its advice helps.
+	// All files are read then.
 	plan = w.load(Options{Partitioner: "string"})
 	w.compare(plan, model(files, shard.String, 3), all(plan))
 }
