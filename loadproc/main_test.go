@@ -59,7 +59,7 @@ func openLocal(_ context.Context, spec json.RawMessage) (source.Source, error) {
 
 type hog struct{ source.Source }
 
-func (hog) Files(context.Context, string, string) ([]source.File, error) {
+func (hog) Contents(context.Context, string, string) (source.Contents, error) {
 	var held [][]byte
 	for {
 		piece := make([]byte, 16<<20)
@@ -68,7 +68,7 @@ func (hog) Files(context.Context, string, string) ([]source.File, error) {
 		}
 		held = append(held, piece)
 		if len(held) > 1<<12 {
-			return nil, errors.New("64 GiB were to be had")
+			return source.Contents{}, errors.New("64 GiB were to be had")
 		}
 	}
 }

@@ -254,7 +254,7 @@ func TestDisagreement(t *testing.T) {
 			"a negative length":     {2, [4]string{"\x01\xff", "abb", "\x02\x01", "aab"}, "key lengths"},
 			"half a length":         {2, [4]string{"\x01\x8e\x00", "abb", "\x02\x01", "aab"}, "key lengths"},
 			"a length of 2 GiB":     {1, [4]string{"\x8c\x7f\xff\xff\xf0", "abb", "\x01", "a"}, "keys"},
-			"larger than a record":  {1, [4]string{"\x8c\x7f\xff\xff\xff", "abb", "\x01", "a"}, "key lengths"},
+			"larger than a record":  {1, [4]string{"\x8c\x7f\xff\xff\xff", "abb", "\x01", "a"}, "keys"},
 		} {
 			file := append(append(bytes.Clone(header), 0xff, 0xff, 0xff, 0xff), sync...)
 			file = appendLength(file, test.records)
