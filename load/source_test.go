@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
-	pq "github.com/parquet-go/parquet-go"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"sequins/sequencefile"
 	"sequins/shard"
@@ -86,25 +88,15 @@ func TestErrSourceOf(t *testing.T) {
 
 // The columns of a Parquet file are read by streams of their own: all of the same file, or none.
 func TestParquetReplacedBetweenOpens(t *testing.T) {
-	type row struct{ ID, Text string }
-	rows := make([]row, 20_000)
-	for i := range rows {
-		rows[i] = row{fmt.Sprintf("%06d", i), fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))}
-	}
-	var b bytes.Buffer
-	pw := pq.NewGenericWriter[row](&b)
-	_, err := pw.Write(rows)
-	if err = errors.Join(err, pw.Close()); err != nil {
-		t.Fatal(err)
-	}
+	content := parquetFile(t)
 	w := newWorld(t)
-	w.put("part-0", b.Bytes())
+	w.put("part-0", content)
 	opts := Options{Fields: Fields{Key: "ID", Value: "Text"}}
 	plan := check(New(w.src, w.store, nil, opts).Plan(t.Context(), "db", "1"))(t)
 	opens := 0
 	src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser {
 		if opens++; opens == 1 { // for the footer
-			w.put("part-0", b.Bytes())
+			w.put("part-0", content)
 			past := time.Now().Add(-time.Hour)
 			if err := os.Chtimes(filepath.Join(w.root, "db", "1", "part-0"), past, past); err != nil {
 				t.Error(err)
@@ -112,8 +104,39 @@ func TestParquetReplacedBetweenOpens(t *testing.T) {
 		}
 		return f
 	}}
-	err = New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil)
+	err := New(src, w.store, nil, opts).Load(t.Context(), plan, []int{0}, nil)
 	if !errors.Is(err, source.ErrChanged) || opens != 1 {
 		t.Errorf("after %d opens: %v", opens, err)
 	}
+}
+
+// parquetFile returns a file of 20,000 rows with two columns, ID and Text.
+func parquetFile(t *testing.T) []byte {
+	t.Helper()
+	columns := map[string]func(i int) string{
+		"ID":   func(i int) string { return fmt.Sprintf("%06d", i) },
+		"Text": func(i int) string { return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})) },
+	}
+	fields := schema.FieldList{}
+	for _, name := range []string{"ID", "Text"} {
+		fields = append(fields, schema.NewByteArrayNode(name, parquet.Repetitions.Required, -1))
+	}
+	var b bytes.Buffer
+	w := file.NewParquetWriter(&b, schema.MustGroup(schema.NewGroupNode("row", parquet.Repetitions.Required, fields, -1)))
+	g := check(w.AppendRowGroupChecked())(t)
+	for _, f := range fields {
+		values := make([]parquet.ByteArray, 20_000)
+		for i := range values {
+			values[i] = parquet.ByteArray(columns[f.Name()](i))
+		}
+		c := check(g.NextColumn())(t)
+		check(c.(*file.ByteArrayColumnChunkWriter).WriteBatch(values, nil, nil))(t)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }

@@ -1,10 +1,6 @@
 package parquet
 
-import (
-	"github.com/parquet-go/parquet-go"
-
-	"sequins/internal/render"
-)
+import "sequins/internal/render"
 
 // A row is what the columns have for one row, by their number in the file; nil for those that are not
 // read.
@@ -12,7 +8,7 @@ type row []*column
 
 // peek returns the next value of the first column below n; ok is false if the column has no more, which
 // the levels of another have promised.
-func (r row) peek(n *node) (v parquet.Value, ok bool) {
+func (r row) peek(n *node) (v value, ok bool) {
 	c := r[n.first]
 	if c.at >= len(c.row) {
 		return v, false
@@ -40,7 +36,7 @@ func (r row) field(n *node) (any, error) {
 	if !ok {
 		return nil, errLevels
 	}
-	if v.DefinitionLevel() < n.def {
+	if int(v.def) < n.def {
 		return nil, r.skip(n)
 	}
 	switch n.kind {
@@ -62,10 +58,10 @@ func (r row) present(n *node) (any, error) {
 			return nil, errLevels
 		}
 		r[n.first].at++
-		if v.IsNull() {
+		if int(v.def) != n.def {
 			return nil, errLevels
 		}
-		return n.convert(v), nil
+		return n.convert(&v), nil
 	case list:
 		e, itself := n.element()
 		return r.elements(n.children[0], e, itself)
@@ -120,14 +116,14 @@ func (r row) each(n *node, do func() error) error {
 	if !ok {
 		return errLevels
 	}
-	if v.DefinitionLevel() < n.def {
+	if int(v.def) < n.def {
 		return r.skip(n)
 	}
 	for {
 		if err := do(); err != nil {
 			return err
 		}
-		if v, ok := r.peek(n); !ok || v.RepetitionLevel() < n.rep {
+		if v, ok := r.peek(n); !ok || int(v.rep) < n.rep {
 			return nil
 		}
 	}

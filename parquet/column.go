@@ -1,119 +1,201 @@
 package parquet
 
 import (
+	"bytes"
 	"errors"
-	"io"
+	"fmt"
+	"math"
+	"sync"
 
-	"github.com/parquet-go/parquet-go"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
 )
 
 // valuesAtOnce is how many values are taken out of a page at a time.
 const valuesAtOnce = 256
 
-// A column hands out the values of one column of a row group, row by row.
-type column struct {
-	repeated bool // a row can have several values
-	pages    parquet.Pages
-	page     parquet.Page // the one being read; nil before the first and after the last
-	values   parquet.ValueReader
-	read     []parquet.Value // taken out of the page
-	used     int             // of them
-	buffer   [valuesAtOnce]parquet.Value
+// maxRow is how many bytes a row may have, in all columns together. Each value counts with its bytes and with what
+// it costs beside these: see node.cost.
+const maxRow = 256 << 20
 
-	// row has the values of the current row. They lie in the memory of page and of spent.
-	row   []parquet.Value
-	at    int // the next one to be used
-	spent []parquet.Page
+// A value is what a column has at one place.
+type value struct {
+	bits     uint64 // of a number or boolean
+	bytes    []byte // of everything else
+	def, rep int16  // levels
+}
+
+// A column hands out the values of one column of the file, row by row.
+type column struct {
+	leaf   *node
+	pager  *pager
+	source source  // of the current row group
+	read   []value // taken out of the page
+	used   int     // of them
+	buffer [valuesAtOnce]value
+
+	row    []value // of the current row
+	copied int     // values of it whose bytes are in memory of their own
+	at     int     // the next one to be used
 }
 
 var (
-	errShort  = errors.New("a column ends before its row group")
-	errLong   = errors.New("a column goes on after its row group")
-	errLevels = errors.New("the levels of a column do not fit its schema")
+	errShort  = errors.New("it ends before its row group")
+	errLong   = errors.New("it goes on after its row group")
+	errLevels = errors.New("its levels do not fit the schema")
+	errRow    = fmt.Errorf("the row has more than %d bytes", maxRow)
 )
 
-// nextRow takes the values of the next row.
-func (c *column) nextRow() error {
-	c.release()
-	c.row, c.at = c.row[:0], 0
+// start begins with the column's chunk of a row group.
+func (c *column) start(chunk chunk) (err error) {
+	if err := c.pager.start(chunk); err != nil {
+		return err
+	}
+	c.read, c.used, c.row = nil, 0, c.row[:0]
+	c.source, err = newSource(c.leaf, c.pager)
+	return err
+}
+
+// nextRow takes the values of the next row, which may have as many bytes as room says, and lowers that.
+func (c *column) nextRow(room *int64) error {
+	c.row, c.at, c.copied = c.row[:0], 0, 0
 	switch more, err := c.fill(); {
 	case err != nil:
 		return err
 	case !more:
 		return errShort
-	case c.read[c.used].RepetitionLevel() != 0:
+	case c.read[c.used].rep != 0:
 		return errLevels
 	}
-	c.take()
-	for c.repeated {
+	if err := c.take(room); err != nil {
+		return err
+	}
+	for c.leaf.rep > 0 {
 		more, err := c.fill()
 		if err != nil {
 			return err
 		}
-		if !more || c.read[c.used].RepetitionLevel() == 0 {
+		if !more || c.read[c.used].rep == 0 {
 			break
 		}
-		c.take()
+		if err := c.take(room); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (c *column) take() {
-	c.row = append(c.row, c.read[c.used])
+func (c *column) take(room *int64) error {
+	v := &c.read[c.used]
+	*room -= c.leaf.cost + int64(len(v.bytes))
+	if *room < 0 {
+		return errRow
+	}
+	c.row = append(c.row, *v)
 	c.used++
+	return nil
 }
 
-// fill sees to it that there is a value to take, and reports whether there is.
+// fill reads until there is a value to take, and reports whether there is one. What the row has so far is copied
+// before, as its bytes are those of the page.
 func (c *column) fill() (more bool, err error) {
-	for c.used == len(c.read) {
-		if c.page == nil {
-			if c.page, err = c.pages.ReadPage(); err != nil {
-				c.page = nil
-				if err == io.EOF {
-					return false, nil
-				}
-				return false, err
-			}
-			c.values = c.page.Values()
-		}
-		n, err := c.values.ReadValues(c.buffer[:])
-		c.read, c.used = c.buffer[:n], 0
-		if err == io.EOF || err == nil && n == 0 {
-			c.spent = append(c.spent, c.page)
-			c.page = nil
-		} else if err != nil {
-			return false, err
-		}
+	if c.used < len(c.read) {
+		return true, nil
 	}
-	return true, nil
+	for ; c.copied < len(c.row); c.copied++ {
+		c.row[c.copied].bytes = bytes.Clone(c.row[c.copied].bytes)
+	}
+	n, err := c.source(c.buffer[:])
+	c.read, c.used = c.buffer[:n], 0
+	return n > 0, err
 }
 
 // end checks that nothing is left.
 func (c *column) end() error {
+	c.row = c.row[:0]
 	more, err := c.fill()
-	if err == nil && more {
-		err = errLong
+	if err != nil {
+		return err
 	}
-	return err
+	if more {
+		return errLong
+	}
+	return c.pager.finish()
 }
 
-// release gives back the pages that no value is used of any more.
-func (c *column) release() {
-	if c.used < len(c.read) && c.page == nil {
-		return // the last values of a spent page are yet to come
+// A source sets some of out to the next values of a column, and returns how many; 0 after the last.
+type source func(out []value) (n int, err error)
+
+// unused are buffers that column readers ask for when they are not used as here.
+var unused = &sync.Pool{New: func() any { return memory.NewResizableBuffer(memory.DefaultAllocator) }}
+
+// newSource returns the values of a column, as arrow-go decodes the pages of p.
+func newSource(leaf *node, p *pager) (source, error) {
+	// It is deprecated as it can be used wrongly. What it needs is that a page stays until the next is read.
+	r := file.NewColumnReader(leaf.descriptor, p, memory.DefaultAllocator, unused) //nolint:staticcheck
+	switch r := r.(type) {
+	case *file.BooleanColumnChunkReader:
+		return batches(leaf, r.ReadBatchInPage, func(v *value, b *bool) {
+			if v.bits = 0; *b {
+				v.bits = 1
+			}
+		}), nil
+	case *file.Int32ColumnChunkReader:
+		return batches(leaf, r.ReadBatchInPage, func(v *value, n *int32) { v.bits = uint64(int64(*n)) }), nil
+	case *file.Int64ColumnChunkReader:
+		return batches(leaf, r.ReadBatchInPage, func(v *value, n *int64) { v.bits = uint64(*n) }), nil
+	case *file.Int96ColumnChunkReader:
+		return batches(leaf, r.ReadBatchInPage, func(v *value, b *parquet.Int96) { v.bytes = b[:] }), nil
+	case *file.Float32ColumnChunkReader:
+		return batches(leaf, r.ReadBatchInPage, func(v *value, f *float32) { v.bits = uint64(math.Float32bits(*f)) }), nil
+	case *file.Float64ColumnChunkReader:
+		return batches(leaf, r.ReadBatchInPage, func(v *value, f *float64) { v.bits = math.Float64bits(*f) }), nil
+	case *file.ByteArrayColumnChunkReader:
+		return batches(leaf, r.ReadBatchInPage, func(v *value, b *parquet.ByteArray) { v.bytes = *b }), nil
+	case *file.FixedLenByteArrayColumnChunkReader:
+		return batches(leaf, r.ReadBatchInPage, func(v *value, b *parquet.FixedLenByteArray) { v.bytes = *b }), nil
 	}
-	for _, p := range c.spent {
-		parquet.Release(p)
-	}
-	c.spent = c.spent[:0]
+	return nil, unsupported("the type of number %d", leaf.physical)
 }
 
-func (c *column) close() error {
-	if c.page != nil {
-		c.spent = append(c.spent, c.page)
-		c.page = nil
+// batches reads by read and sets values by set. Nulls are in the levels, but not among what read gives.
+func batches[T any](leaf *node, read func(int64, []T, []int16, []int16) (int64, int, error), set func(*value, *T)) source {
+	present := make([]T, valuesAtOnce)
+	var defs, reps []int16
+	if leaf.def > 0 {
+		defs = make([]int16, valuesAtOnce)
 	}
-	c.read, c.used = nil, 0
-	c.release()
-	return c.pages.Close()
+	if leaf.rep > 0 {
+		reps = make([]int16, valuesAtOnce)
+	}
+	most := value{def: int16(leaf.def), rep: int16(leaf.rep)}
+	return func(out []value) (int, error) {
+		levels, values, err := read(int64(len(out)), present, defs, reps)
+		if err != nil {
+			return 0, err
+		}
+		next := 0
+		for i := range out[:levels] {
+			v := value{def: most.def}
+			if defs != nil {
+				v.def = defs[i]
+			}
+			if reps != nil {
+				v.rep = reps[i]
+			}
+			if v.def < 0 || v.rep < 0 || v.def > most.def || v.rep > most.rep || v.def == most.def && next == values {
+				return 0, errLevels
+			}
+			if v.def == most.def {
+				set(&v, &present[next])
+				next++
+			}
+			out[i] = v
+		}
+		if next != values {
+			return 0, errLevels
+		}
+		return int(levels), nil
+	}
 }

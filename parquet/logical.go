@@ -6,78 +6,89 @@ import (
 	"math/big"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
-	"github.com/parquet-go/parquet-go/format"
-
 	"sequins/internal/render"
 )
 
-// converter says how the values of a column are rendered.
-func converter(f *format.SchemaElement) func(parquet.Value) any {
-	switch f.Type.V {
-	case format.Boolean:
-		return func(v parquet.Value) any { return v.Boolean() }
-	case format.Int32:
+// The converted types of parquet.thrift that are rendered in a way of their own.
+const (
+	convertedUTF8            = 0
+	convertedMap             = 1
+	convertedMapKeyValue     = 2
+	convertedList            = 3
+	convertedEnum            = 4
+	convertedDecimal         = 5
+	convertedDate            = 6
+	convertedTimeMillis      = 7
+	convertedTimeMicros      = 8
+	convertedTimestampMillis = 9
+	convertedTimestampMicros = 10
+	convertedUint8           = 11
+	convertedUint16          = 12
+	convertedUint32          = 13
+	convertedUint64          = 14
+	convertedJSON            = 19
+	convertedInterval        = 21
+)
+
+// converter returns what makes values to render of those of a column.
+func converter(f *schemaElement) func(*value) any {
+	switch f.physical {
+	case physicalBoolean:
+		return func(v *value) any { return v.bits != 0 }
+	case physicalInt32, physicalInt64:
 		show := integer(f)
-		return func(v parquet.Value) any { return show(int64(v.Int32())) }
-	case format.Int64:
-		show := integer(f)
-		return func(v parquet.Value) any { return show(v.Int64()) }
-	case format.Int96:
-		return func(v parquet.Value) any { return instant96(v.Int96()) }
-	case format.Float:
-		return func(v parquet.Value) any { return v.Float() }
-	case format.Double:
-		return func(v parquet.Value) any { return v.Double() }
+		return func(v *value) any { return show(int64(v.bits)) }
+	case physicalInt96:
+		return func(v *value) any { return instant96(v.bytes) }
+	case physicalFloat:
+		return func(v *value) any { return math.Float32frombits(uint32(v.bits)) }
+	case physicalDouble:
+		return func(v *value) any { return math.Float64frombits(v.bits) }
 	}
 	show := octets(f)
-	return func(v parquet.Value) any { return show(v.ByteArray()) }
+	return func(v *value) any { return show(v.bytes) }
 }
 
 // integer renders INT32 and INT64.
-func integer(f *format.SchemaElement) func(int64) any {
+func integer(f *schemaElement) func(int64) any {
 	if scale, ok := decimalScale(f); ok {
 		return func(n int64) any { return render.Decimal(big.NewInt(n), scale) }
 	}
-	switch t := f.LogicalType.Value.(type) {
-	case *format.DateType:
+	switch t := f.logical; t.id {
+	case logicalDate:
 		return date
-	case *format.TimeType:
-		return timeOfDay(unit(t.Unit))
-	case *format.TimestampType:
-		return timestamp(unit(t.Unit), t.IsAdjustedToUTC)
-	case *format.IntType:
-		return sized(t.BitWidth, t.IsSigned)
-	case nil:
+	case logicalTime:
+		return timeOfDay(t.duration())
+	case logicalTimestamp:
+		return timestamp(t.duration(), t.utc)
+	case logicalInteger:
+		return sized(t.width, t.signed)
+	case 0:
 		return oldInteger(f)
 	}
 	return signed
 }
 
 // oldInteger renders by the types of files from before 2018.
-func oldInteger(f *format.SchemaElement) func(int64) any {
-	if !f.ConvertedType.Valid {
-		return signed
-	}
-	switch f.ConvertedType.V {
-	case deprecated.Date:
+func oldInteger(f *schemaElement) func(int64) any {
+	switch f.converted {
+	case convertedDate:
 		return date
-	case deprecated.TimeMillis:
+	case convertedTimeMillis:
 		return timeOfDay(time.Millisecond)
-	case deprecated.TimeMicros:
+	case convertedTimeMicros:
 		return timeOfDay(time.Microsecond)
-	case deprecated.TimestampMillis:
+	case convertedTimestampMillis:
 		return timestamp(time.Millisecond, true)
-	case deprecated.TimestampMicros:
+	case convertedTimestampMicros:
 		return timestamp(time.Microsecond, true)
-	case deprecated.Uint8:
+	case convertedUint8:
 		return sized(8, false)
-	case deprecated.Uint16:
+	case convertedUint16:
 		return sized(16, false)
-	case deprecated.Uint32:
+	case convertedUint32:
 		return sized(32, false)
-	case deprecated.Uint64:
+	case convertedUint64:
 		return sized(64, false)
 	}
 	return signed
@@ -96,57 +107,58 @@ func timestamp(unit time.Duration, utc bool) func(int64) any {
 }
 
 // sized renders integers with a width. Those without a sign lie in signed ones of the same bits.
-func sized(width int8, isSigned bool) func(int64) any {
+func sized(width int64, isSigned bool) func(int64) any {
 	if isSigned || width <= 0 || width > 64 {
 		return signed
 	}
 	return func(n int64) any { return uint64(n) << (64 - width) >> (64 - width) }
 }
 
-func unit(u format.TimeUnit) time.Duration {
-	if u.Value == nil {
-		return time.Millisecond
+// duration returns the unit of a time or timestamp.
+func (t logicalType) duration() time.Duration {
+	switch t.unit {
+	case 2:
+		return time.Microsecond
+	case 3:
+		return time.Nanosecond
 	}
-	return u.Value.Duration()
+	return time.Millisecond
 }
 
 // decimalScale reports whether a column has decimals, and how many digits are behind the point.
-func decimalScale(f *format.SchemaElement) (scale int, ok bool) {
-	switch t := f.LogicalType.Value.(type) {
-	case *format.DecimalType:
-		scale, ok = int(t.Scale), true
-	case nil:
-		scale, ok = int(f.Scale.V), f.ConvertedType.Valid && f.ConvertedType.V == deprecated.Decimal
+func decimalScale(f *schemaElement) (scale int, ok bool) {
+	switch f.logical.id {
+	case logicalDecimal:
+		scale, ok = int(f.logical.scale), true
+	case 0:
+		scale, ok = int(f.scale), f.converted == convertedDecimal
 	}
 	return scale, ok && 0 <= scale && scale <= render.MaxScale
 }
 
 // octets renders BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY.
-func octets(f *format.SchemaElement) func([]byte) any {
+func octets(f *schemaElement) func([]byte) any {
 	if scale, ok := decimalScale(f); ok {
 		return func(b []byte) any { return render.DecimalBytes(b, scale) }
 	}
-	switch f.LogicalType.Value.(type) {
-	case *format.StringType, *format.EnumType, *format.JsonType:
+	switch f.logical.id {
+	case logicalString, logicalEnum, logicalJSON:
 		return text
-	case *format.UUIDType:
+	case logicalUUID:
 		return ofLength(16, func(b []byte) any { return render.UUID(b) })
-	case *format.Float16Type:
+	case logicalFloat16:
 		return ofLength(2, func(b []byte) any { return float16(binary.LittleEndian.Uint16(b)) })
-	case nil:
+	case 0:
 		return oldOctets(f)
 	}
 	return plain
 }
 
-func oldOctets(f *format.SchemaElement) func([]byte) any {
-	if !f.ConvertedType.Valid {
-		return plain
-	}
-	switch f.ConvertedType.V {
-	case deprecated.UTF8, deprecated.Enum, deprecated.Json:
+func oldOctets(f *schemaElement) func([]byte) any {
+	switch f.converted {
+	case convertedUTF8, convertedEnum, convertedJSON:
 		return text
-	case deprecated.Interval:
+	case convertedInterval:
 		return ofLength(12, func(b []byte) any { return render.Duration(b) })
 	}
 	return plain
@@ -167,11 +179,11 @@ func ofLength(n int, show func([]byte) any) func([]byte) any {
 }
 
 // instant96 renders the timestamps that Impala began with: nanoseconds of the day, and a Julian day.
-func instant96(v deprecated.Int96) any {
+func instant96(b []byte) any {
 	const epoch = 2440588 // the Julian day of 1970-01-01
 	const day = 24 * 60 * 60
-	nanos := int64(uint64(v[1])<<32 | uint64(v[0]))
-	seconds := (int64(int32(v[2])) - epoch) * day
+	nanos := int64(binary.LittleEndian.Uint64(b))
+	seconds := (int64(int32(binary.LittleEndian.Uint32(b[8:]))) - epoch) * day
 	return time.Unix(seconds, nanos).UTC().Format("2006-01-02T15:04:05.999999999Z")
 }
 

@@ -6,17 +6,16 @@ import (
 	"io"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
-
 	"sequins/internal/render"
 )
 
 // A Reader reads the rows of a file, one after another.
 type Reader struct {
 	name       string
-	in         *tail
-	file       *parquet.File
+	shared     shared
+	footer     footer
 	root       *node
+	leaves     []*node
 	keyName    string
 	keyNode    *node
 	valueNode  *node // the root is the whole record
@@ -41,32 +40,44 @@ const (
 // paths name. Errors wrap ErrCorrupt where the file is damaged, and render.ErrField where it has no such
 // fields.
 func NewReader(r io.ReaderAt, size int64, name string, paths render.Paths) (_ *Reader, err error) {
-	rd := &Reader{name: name, in: &tail{r: r, size: size}, record: -1, group: -1}
+	rd := &Reader{name: name, shared: shared{in: &tail{r: r, size: size}, most: maxHeld}, record: -1, group: -1}
 	defer rd.recover(&err)
-	if err := rd.in.check(); err != nil {
-		return nil, rd.failed(err)
+	b, err := rd.shared.in.footer()
+	if err == nil {
+		rd.footer, err = parseFooter(b)
 	}
-	if err := rd.open(maxBuffer); err != nil {
-		return nil, rd.failed(err)
+	if err == nil {
+		rd.root, rd.leaves, err = newTree(rd.footer.fields)
 	}
-	if rd.root, err = newTree(rd.file.Metadata().Schema); err != nil {
-		return nil, rd.corrupt(err)
+	if err != nil {
+		return nil, rd.failed(err)
 	}
 	if err := rd.resolve(paths); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	rd.columns = make(row, rd.root.columns)
-	if n := buffers / rd.valueNode.columns; n < maxBuffer {
-		err = rd.open(max(n, minBuffer)) // only now it is known how many columns are read
+	rd.columns = make(row, len(rd.leaves))
+	for _, n := range []*node{rd.keyNode, rd.valueNode} {
+		if err := rd.open(n); err != nil {
+			return nil, rd.failed(err)
+		}
 	}
-	return rd, err
+	return rd, nil
 }
 
-// open reads the footer. Later, so many bytes will be read at once of each column.
-func (r *Reader) open(buffer int) (err error) {
-	r.file, err = parquet.OpenFile(r.in, r.in.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
-		parquet.FileReadMode(parquet.ReadModeSync), parquet.ReadBufferSize(buffer))
-	return err
+// open makes the columns below a field.
+func (r *Reader) open(n *node) error {
+	buffer := min(max(buffers/r.valueNode.columns, minBuffer), maxBuffer)
+	for i := n.first; i < n.first+n.columns; i++ {
+		if r.columns[i] != nil {
+			continue
+		}
+		p, err := newPager(&r.shared, r.leaves[i], buffer)
+		if err != nil {
+			return err
+		}
+		r.columns[i] = &column{leaf: r.leaves[i], pager: p}
+	}
+	return nil
 }
 
 // resolve finds the fields of paths in the file's schema.
@@ -110,23 +121,37 @@ func (r *Reader) Scan() bool {
 func (r *Reader) next() (err error) {
 	defer r.recover(&err)
 	for r.left == 0 {
-		if err := r.nextGroup(); err == io.EOF && r.in.err == nil {
+		if err := r.endGroup(); err != nil {
+			return r.failed(err)
+		}
+		if r.group+1 == len(r.footer.groups) {
 			return io.EOF
-		} else if err != nil {
+		}
+		if err := r.nextGroup(); err != nil {
 			return r.failed(err)
 		}
 	}
 	r.left--
 	r.record++
+	room := int64(maxRow)
+	err = r.each(func(c *column) error { return c.nextRow(&room) })
+	if err != nil {
+		return r.failed(err)
+	}
+	return r.render()
+}
+
+// each calls do for the columns that are read. Errors name the column.
+func (r *Reader) each(do func(*column) error) error {
 	for _, c := range r.columns {
 		if c == nil {
 			continue
 		}
-		if err := c.nextRow(); err != nil {
-			return r.failed(err)
+		if err := do(c); err != nil {
+			return fmt.Errorf("column %s: %w", c.leaf.path(), err)
 		}
 	}
-	return r.render()
+	return nil
 }
 
 // render makes key and value of what the columns have for this row.
@@ -153,66 +178,31 @@ func (r *Reader) render() error {
 	return nil
 }
 
-// nextGroup goes to the next row group; io.EOF after the last.
+// nextGroup goes to the next row group.
 func (r *Reader) nextGroup() error {
-	if err := r.endGroup(); err != nil {
+	r.group++
+	g, err := parseRowGroup(r.footer.groups[r.group], len(r.columns))
+	if err != nil {
 		return err
 	}
-	groups := r.file.RowGroups()
-	if r.group+1 == len(groups) {
-		return io.EOF
-	}
-	r.group++
-	g := groups[r.group]
-	if r.left = g.NumRows(); r.left < 0 {
-		return fmt.Errorf("a row group has %d rows", r.left)
-	}
-	r.offset = r.file.Metadata().RowGroups[r.group].FileOffset
-	chunks := g.ColumnChunks()
-	if len(chunks) != len(r.columns) {
-		return errSchema
-	}
-	for _, n := range []*node{r.keyNode, r.valueNode} {
-		for i := n.first; i < n.first+n.columns; i++ {
-			if r.columns[i] != nil {
-				continue
-			}
-			pages, err := r.pages(chunks[i], i)
-			if err != nil {
-				return err
-			}
-			r.columns[i] = &column{repeated: r.root.leaf(i).rep > 0, pages: pages}
-		}
-	}
-	return nil
-}
-
-// pages returns the pages of a column of the current row group, behind their guard.
-func (r *Reader) pages(chunk parquet.ColumnChunk, column int) (parquet.Pages, error) {
-	columns := r.file.Metadata().RowGroups[r.group].Columns
-	file, ok := chunk.(*parquet.FileColumnChunk)
-	if !ok || column >= len(columns) {
-		return nil, errSchema
-	}
-	g, err := newGuard(r.in, &columns[column].MetaData, r.in.size)
-	if err != nil {
-		return nil, err
-	}
-	return file.PagesFrom(g), nil
-}
-
-// endGroup checks that the columns have no more values than the row group has rows, and closes them.
-func (r *Reader) endGroup() error {
+	r.left, r.offset = g.rows, g.offset
 	for i, c := range r.columns {
 		if c == nil {
 			continue
 		}
-		if err := errors.Join(c.end(), c.close()); err != nil {
-			return err
+		if err := c.start(g.chunks[i]); err != nil {
+			return fmt.Errorf("column %s: %w", c.leaf.path(), err)
 		}
-		r.columns[i] = nil
 	}
 	return nil
+}
+
+// endGroup checks that the columns have no more values than the row group has rows.
+func (r *Reader) endGroup() error {
+	if r.group < 0 {
+		return nil
+	}
+	return r.each((*column).end)
 }
 
 // Key returns the key of the current row, until the next Scan.
@@ -228,36 +218,29 @@ func (r *Reader) Err() error { return r.err }
 func (r *Reader) Offset() int64 { return r.offset }
 
 // Rows returns how many rows have been read, and how many there are.
-func (r *Reader) Rows() (read, all int64) { return r.record + 1, r.file.NumRows() }
+func (r *Reader) Rows() (read, all int64) { return r.record + 1, r.footer.rows }
 
-// Close gives back what is held of columns. It does not close the underlying reader.
-func (r *Reader) Close() (err error) {
-	defer r.recover(&err)
+// Close ends reading. It does not close the underlying reader.
+func (r *Reader) Close() error {
 	r.done = true
-	for i, c := range r.columns {
-		if c != nil {
-			err = errors.Join(err, c.close())
-			r.columns[i] = nil
-		}
-	}
-	return err
+	return nil
 }
 
 // failed tells an error of the underlying reader from one about what was read.
 func (r *Reader) failed(err error) error {
-	if r.in.err != nil {
-		return fmt.Errorf("%s: %w", r.name, r.in.err)
+	if r.shared.in.err != nil {
+		return fmt.Errorf("%s: %w", r.name, r.shared.in.err)
 	}
 	return r.corrupt(err)
 }
 
 func (r *Reader) corrupt(err error) error {
-	return &CorruptError{Name: r.name, Offset: r.offset, Record: r.record, Reason: err.Error()}
+	return &CorruptError{Name: r.name, Offset: r.offset, Record: r.record, Reason: err.Error(), Unsupported: errors.Is(err, errUnsupported)}
 }
 
-// recover turns a panic into an error: whatever the library trips over is in the file.
+// recover turns a panic into an error: whatever the library fails at is in the file.
 func (r *Reader) recover(err *error) {
 	if p := recover(); p != nil {
-		*err = r.corrupt(fmt.Errorf("the decoder gave up: %v", p))
+		*err = r.corrupt(fmt.Errorf("the decoder panicked: %v", p))
 	}
 }

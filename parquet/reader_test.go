@@ -2,15 +2,14 @@ package parquet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
 
 	"sequins/internal/render"
 	"sequins/test/harness"
@@ -74,51 +73,137 @@ func TestFixtures(t *testing.T) {
 // A row has what the fixtures do not: types without annotation, INT96, repeated fields without a list,
 // unsigned numbers, deep nesting.
 type wide struct {
-	K      string             `parquet:"k"`
-	Plain  []byte             `parquet:"plain"`
-	Old    deprecated.Int96   `parquet:"old"`
-	Small  uint8              `parquet:"small"`
-	Large  uint64             `parquet:"large"`
-	Days   int32              `parquet:"days,date"`
-	ID     [16]byte           `parquet:"id,uuid"`
-	Bare   []int64            `parquet:"bare"`
-	Lists  [][]*string        `parquet:"lists,list"`
-	Map    map[string][]int32 `parquet:"map"`
-	Absent *struct {
-		X *int32 `parquet:"x,optional"`
-	} `parquet:"absent,optional"`
+	K      string
+	Plain  []byte
+	Old    [3]uint32
+	Small  uint8
+	Large  uint64
+	Days   int32
+	ID     [16]byte
+	Bare   []int64
+	Lists  [][]*string
+	Map    []entry
+	Absent *struct{ X *int32 }
 }
 
-func write[T any](t *testing.T, rows ...T) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w := parquet.NewGenericWriter[T](&b, parquet.PageBufferSize(64))
-	if _, err := w.Write(rows); err != nil {
-		t.Fatal(err)
+type entry struct {
+	key    string
+	values []int32
+}
+
+var wideFields = []schemaElement{
+	testGroup("row", 0, 11, 0),
+	testLeaf("k", 0, physicalBytes, logicalType{id: logicalString}),
+	testLeaf("plain", 0, physicalBytes, logicalType{}),
+	testLeaf("old", 0, physicalInt96, logicalType{}),
+	testLeaf("small", 0, physicalInt32, logicalType{id: logicalInteger, width: 8}),
+	testLeaf("large", 0, physicalInt64, logicalType{id: logicalInteger, width: 64}),
+	testLeaf("days", 0, physicalInt32, logicalType{id: logicalDate}),
+	{name: "id", leaf: true, physical: physicalFixed, length: 16, converted: -1, logical: logicalType{id: logicalUUID}},
+	testLeaf("bare", repeated, physicalInt64, logicalType{}),
+	testGroup("lists", 0, 1, logicalList),
+	testGroup("list", repeated, 1, 0),
+	testGroup("element", 0, 1, logicalList),
+	testGroup("list", repeated, 1, 0),
+	testLeaf("element", optional, physicalBytes, logicalType{id: logicalString}),
+	testGroup("map", 0, 1, logicalMap),
+	testGroup("key_value", repeated, 2, 0),
+	testLeaf("key", 0, physicalBytes, logicalType{id: logicalString}),
+	testLeaf("value", repeated, physicalInt32, logicalType{}),
+	testGroup("absent", optional, 1, 0),
+	testLeaf("x", optional, physicalInt32, logicalType{}),
+}
+
+// write returns a file with the rows, in pages of perPage values.
+func write(perPage int, rows ...wide) []byte {
+	c := [11]levelled{7: {maxRep: 1, maxDef: 1}, 8: {maxRep: 2, maxDef: 3}, 9: {maxRep: 1, maxDef: 1}, 10: {maxRep: 2, maxDef: 2}}
+	absent := levelled{maxDef: 2}
+	for _, r := range rows {
+		for i, v := range [][]byte{
+			plainText(r.K), plainText(string(r.Plain)), nil, plain32(int32(r.Small)), plain64(int64(r.Large)), plain32(r.Days), r.ID[:],
+		} {
+			if i == 2 {
+				for _, n := range r.Old {
+					v = binary.LittleEndian.AppendUint32(v, n)
+				}
+			}
+			c[i].add(0, 0, v)
+		}
+		for i, n := range r.Bare {
+			c[7].add(min(i, 1), 1, plain64(n))
+		}
+		if len(r.Bare) == 0 {
+			c[7].add(0, 0, nil)
+		}
+		writeLists(&c[8], r.Lists)
+		for i, e := range r.Map {
+			c[9].add(min(i, 1), 1, plainText(e.key))
+			for j, n := range e.values {
+				c[10].add(max(2*min(j, 1), min(i, 1)), 2, plain32(n))
+			}
+		}
+		if len(r.Map) == 0 {
+			c[9].add(0, 0, nil)
+			c[10].add(0, 0, nil)
+		}
+		switch {
+		case r.Absent == nil:
+			absent.add(0, 0, nil)
+		case r.Absent.X == nil:
+			absent.add(0, 1, nil)
+		default:
+			absent.add(0, 2, plain32(*r.Absent.X))
+		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
+	var columns []testColumn
+	for i := range c {
+		columns = append(columns, c[i].column(perPage))
 	}
-	return b.Bytes()
+	return testFile(int64(len(rows)), wideFields, append(columns, absent.column(perPage)))
+}
+
+func writeLists(c *levelled, lists [][]*string) {
+	if len(lists) == 0 {
+		c.add(0, 0, nil)
+	}
+	for i, list := range lists {
+		if len(list) == 0 {
+			c.add(min(i, 1), 1, nil)
+		}
+		for j, s := range list {
+			rep := max(2*min(j, 1), min(i, 1))
+			if s == nil {
+				c.add(rep, 2, nil)
+			} else {
+				c.add(rep, 3, plainText(*s))
+			}
+		}
+	}
 }
 
 func TestTypes(t *testing.T) {
-	seven := int32(7)
+	seven, x := int32(7), strings.Repeat("x", 100)
 	rows := []wide{
-		{K: "a", Plain: []byte{0xff}, Old: deprecated.Int96{1, 0, 2440588}, Small: 200, Large: 1 << 63, Days: 1, Bare: []int64{1, -2},
-			Map: map[string][]int32{"m": {1, 2}}},
-		{K: "b", Old: deprecated.Int96{0, 0, 2440587}},
+		{K: "a", Plain: []byte{0xff}, Old: [3]uint32{1, 0, 2440588}, Small: 200, Large: 1 << 63, Days: 1, Bare: []int64{1, -2},
+			Map: []entry{{"m", []int32{1, 2}}}},
+		{K: "b", Old: [3]uint32{0, 0, 2440587}},
 	}
-	rows[1].Absent = &struct {
-		X *int32 `parquet:"x,optional"`
-	}{&seven}
-	raw := write(t, rows...)
+	rows[1].Absent = &struct{ X *int32 }{&seven}
+	rows[1].Lists = [][]*string{{&x, nil}, {}, {&rows[1].K, &x, &x}}
+	raw := write(1000, rows...)
+	all := func(raw []byte) string {
+		got, err := scanBytes(raw, render.Paths{Key: "k"})
+		return fmt.Sprint(got, err)
+	}
+	if whole, split := all(raw), all(write(1, rows...)); whole != split {
+		t.Errorf("in one page: %s\nin several: %s", whole, split)
+	}
 	got, err := scanBytes(raw, render.Paths{Key: "k"})
 	want := []string{
 		`a={"k":"a","plain":"/w==","old":"1970-01-01T00:00:00.000000001Z","small":200,"large":9223372036854775808,"days":"1970-01-02",` +
 			`"id":"00000000-0000-0000-0000-000000000000","bare":[1,-2],"lists":[],"map":{"m":[1,2]},"absent":null}`,
 		`b={"k":"b","plain":"","old":"1969-12-31T00:00:00Z","small":0,"large":0,"days":"1970-01-01",` +
-			`"id":"00000000-0000-0000-0000-000000000000","bare":[],"lists":[],"map":{},"absent":{"x":7}}`,
+			`"id":"00000000-0000-0000-0000-000000000000","bare":[],"lists":[["` + x + `",null],[],["b","` + x + `","` + x + `"]],"map":{},"absent":{"x":7}}`,
 	}
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got  %s\nwant %s\n%v", strings.Join(got, "\n"), strings.Join(want, "\n"), err)
@@ -132,7 +217,7 @@ func TestTypes(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	raw := write(t, wide{K: "x"})
+	raw := write(10, wide{K: "x"})
 	tests := []struct {
 		file  []byte
 		paths render.Paths
@@ -179,7 +264,7 @@ func TestSourceErrors(t *testing.T) {
 	for i := range rows {
 		rows[i].K, rows[i].Plain = "k", bytes.Repeat([]byte{byte(i), byte(i >> 8), byte(i * 7)}, 30)
 	}
-	raw := write(t, rows...)
+	raw := write(1000, rows...)
 	broken := errors.New("the line is cut")
 	for _, from := range []int64{int64(len(raw)), int64(len(raw)) - keptTail} {
 		_, err := scan(&brokenAt{bytes.NewReader(raw), broken, from, 0}, int64(len(raw)), render.Paths{Key: "k"})

@@ -3,10 +3,10 @@ package parquet
 import (
 	"errors"
 	"fmt"
+	"strings"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/deprecated"
-	"github.com/parquet-go/parquet-go/format"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/schema"
 
 	"sequins/internal/render"
 )
@@ -34,33 +34,61 @@ type node struct {
 	children []*node
 	// columns are those below the node: from first on, so many.
 	first, columns int
-	convert        func(parquet.Value) any // of a leaf
+	parent         *node
+
+	// Of a leaf:
+	physical   int64
+	length     int64 // of the values of a FIXED_LEN_BYTE_ARRAY
+	cost       int64 // what a value costs beside its bytes
+	convert    func(*value) any
+	descriptor *schema.Column
 }
 
-// maxDepth is how deep fields can be nested. The library has the same limit.
-const maxDepth = parquet.MaxColumnDepth
+// maxDepth is how deep fields can be nested.
+const maxDepth = 100
+
+// valueCost is about what a value takes while a row is put together. The names of the fields that it is in are
+// added, and the digits of a decimal, as these are rendered for each.
+const valueCost = 128
+
+// The types of parquet.thrift.
+const (
+	physicalBoolean = 0
+	physicalInt32   = 1
+	physicalInt64   = 2
+	physicalInt96   = 3
+	physicalFloat   = 4
+	physicalDouble  = 5
+	physicalBytes   = 6
+	physicalFixed   = 7
+)
+
+// The repetition types of parquet.thrift; the other is REQUIRED.
+const (
+	optional = 1
+	repeated = 2
+)
 
 // A tree makes nodes of the schema, which is a list of fields, each before its children.
 type tree struct {
-	fields  []format.SchemaElement
-	next    int // field
-	columns int // so far
+	fields []schemaElement
+	next   int     // field
+	leaves []*node // so far
 }
 
 var errSchema = errors.New("the schema is not a tree")
 
-// newTree returns the root.
-func newTree(fields []format.SchemaElement) (*node, error) {
+// newTree returns the root, and the leaves in the order of the columns.
+func newTree(fields []schemaElement) (root *node, leaves []*node, err error) {
 	t := &tree{fields: fields}
-	root, err := t.build(nil, 0)
-	if err != nil {
-		return nil, err
+	if root, err = t.build(nil, 0); err != nil {
+		return nil, nil, err
 	}
 	if t.next != len(fields) || root.kind == leaf {
-		return nil, errSchema
+		return nil, nil, errSchema
 	}
 	root.kind = record
-	return root, nil
+	return root, t.leaves, nil
 }
 
 func (t *tree) build(parent *node, depth int) (*node, error) {
@@ -69,23 +97,25 @@ func (t *tree) build(parent *node, depth int) (*node, error) {
 	}
 	f := &t.fields[t.next]
 	t.next++
-	n := &node{name: f.Name, first: t.columns}
+	n := &node{name: f.name, first: len(t.leaves), parent: parent}
 	if parent != nil {
-		n.place(parent, f.RepetitionType.V)
+		n.place(parent, f.repetition)
 	}
-	if f.Type.Valid {
-		n.columns, n.convert = 1, converter(f)
-		t.columns++
-		return n, nil
+	if f.leaf {
+		t.leaves = append(t.leaves, n)
+		return n, n.makeLeaf(f)
 	}
-	for range f.NumChildren.V {
+	if f.children < 0 || f.children > int64(len(t.fields)) {
+		return nil, errSchema
+	}
+	for range f.children {
 		child, err := t.build(n, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		n.children = append(n.children, child)
 	}
-	n.columns = t.columns - n.first
+	n.columns = len(t.leaves) - n.first
 	if n.columns == 0 {
 		return nil, fmt.Errorf("the group %q has no fields", n.name)
 	}
@@ -93,13 +123,82 @@ func (t *tree) build(parent *node, depth int) (*node, error) {
 	return n, nil
 }
 
+func (n *node) makeLeaf(f *schemaElement) error {
+	n.columns, n.physical, n.length = 1, f.physical, f.length
+	n.convert = converter(f)
+	n.cost = valueCost
+	if scale, ok := decimalScale(f); ok {
+		n.cost += int64(scale)
+	}
+	for p := n; p != nil; p = p.parent {
+		n.cost += int64(len(p.name))
+	}
+	if n.physical < physicalBoolean || n.physical > physicalFixed {
+		return fmt.Errorf("column %s: %w", n.path(), unsupported("the type of number %d", n.physical))
+	}
+	// What a type means is applied here and not by the library, which fails at types that it does not know.
+	plain, err := schema.NewPrimitiveNode("", parquet.Repetitions.Required, parquet.Type(f.physical), -1, int32(f.length))
+	if err != nil {
+		return fmt.Errorf("column %s: %w", n.path(), err)
+	}
+	n.descriptor = schema.NewColumn(plain, int16(n.def), int16(n.rep))
+	return nil
+}
+
+// plainSize returns how many bytes a value has at least with the encoding PLAIN; 0 for a boolean.
+func (n *node) plainSize() int64 {
+	switch n.physical {
+	case physicalBoolean:
+		return 0
+	case physicalInt64, physicalDouble:
+		return 8
+	case physicalInt96:
+		return 12
+	case physicalFixed:
+		return n.length
+	}
+	return 4
+}
+
+// encodes reports whether a data page of the column can have an encoding.
+func (n *node) encodes(encoding int64) bool {
+	switch encoding {
+	case encodingPlain:
+		return true
+	case encodingPlainDictionary, encodingDictionary:
+		return n.physical != physicalBoolean
+	case encodingRLE:
+		return n.physical == physicalBoolean
+	case encodingDelta:
+		return n.physical == physicalInt32 || n.physical == physicalInt64
+	case encodingDeltaLength:
+		return n.physical == physicalBytes
+	case encodingDeltaBytes:
+		return n.physical == physicalBytes || n.physical == physicalFixed
+	case encodingSplit:
+		return n.physical != physicalBoolean && n.physical != physicalInt96 && n.physical != physicalBytes
+	}
+	return false
+}
+
+// path returns the names on the way to a field, for errors.
+func (n *node) path() string {
+	const most = 200
+	var names []string
+	for p := n; p.parent != nil; p = p.parent {
+		names = append([]string{p.name}, names...)
+	}
+	path := strings.Join(names, ".")
+	return path[:min(len(path), most)]
+}
+
 // place sets the levels.
-func (n *node) place(parent *node, repetition format.FieldRepetitionType) {
+func (n *node) place(parent *node, repetition int64) {
 	n.def, n.rep = parent.def, parent.rep
 	switch repetition {
-	case format.Optional:
+	case optional:
 		n.def++
-	case format.Repeated:
+	case repeated:
 		n.def++
 		n.rep++
 		n.repeated = true
@@ -108,15 +207,14 @@ func (n *node) place(parent *node, repetition format.FieldRepetitionType) {
 
 // groupKind says whether a group is a list or a map. One that says so but is not built like one is a
 // record.
-func (n *node) groupKind(f *format.SchemaElement) kind {
+func (n *node) groupKind(f *schemaElement) kind {
 	if len(n.children) != 1 || !n.children[0].repeated {
 		return record
 	}
-	_, isList := f.LogicalType.Value.(*format.ListType)
-	_, isMap := f.LogicalType.Value.(*format.MapType)
-	if c := f.ConvertedType; c.Valid && f.LogicalType.Value == nil {
-		isList = c.V == deprecated.List
-		isMap = c.V == deprecated.Map || c.V == deprecated.MapKeyValue
+	isList, isMap := f.logical.id == logicalList, f.logical.id == logicalMap
+	if f.logical.id == 0 {
+		isList = f.converted == convertedList
+		isMap = f.converted == convertedMap || f.converted == convertedMapKeyValue
 	}
 	entry := n.children[0]
 	switch {
@@ -149,16 +247,6 @@ func (n *node) Child(name string) (render.Name, bool) {
 		}
 	}
 	return nil, false
-}
-
-// leaf returns the node of a column below n.
-func (n *node) leaf(column int) *node {
-	for _, child := range n.children {
-		if column < child.first+child.columns {
-			return child.leaf(column)
-		}
-	}
-	return n
 }
 
 func (n *node) scalar() bool { return n.kind == leaf && !n.repeated }

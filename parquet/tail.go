@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// A tail is a file whose end is read once and kept, as the footer is read in several steps. It keeps the
+// A tail is a file whose end is read once and kept, so that small files are read in one go. It keeps the
 // error that ended reading.
 type tail struct {
 	r    io.ReaderAt
@@ -17,33 +17,56 @@ type tail struct {
 }
 
 const (
-	magic    = "PAR1"
-	keptTail = 64 << 10
-	// maxFooter is how large a footer may be, in bytes: about a million column chunks.
-	maxFooter = 256 << 20
+	magic          = "PAR1"
+	magicEncrypted = "PARE"
+	keptTail       = 64 << 10
+	// maxFooter is the size of the largest footer, in bytes: about a million column chunks.
+	maxFooter = 64 << 20
 )
 
-// check reads the end and looks at the footer's length before anyone believes it.
-func (t *tail) check() error {
+// footer reads the footer's bytes. Its length is checked before anything of that length is allocated.
+func (t *tail) footer() ([]byte, error) {
 	if t.size < int64(2*len(magic)+4) {
-		return fmt.Errorf("%d bytes are too few", t.size)
+		return nil, fmt.Errorf("%d bytes are too few", t.size)
 	}
 	t.from = max(0, t.size-keptTail)
 	kept := make([]byte, t.size-t.from)
-	if _, err := t.ReadAt(kept, t.from); err != nil && err != io.EOF {
-		return err
+	if err := t.readFull(kept, t.from); err != nil {
+		return nil, err
 	}
 	t.kept = kept
 	end := kept[len(kept)-8:]
-	if string(end[4:]) != magic {
-		return fmt.Errorf("it does not end with %s", magic)
+	switch string(end[4:]) {
+	case magic:
+	case magicEncrypted:
+		return nil, unsupported("the footer is encrypted")
+	default:
+		return nil, fmt.Errorf("the file does not end with %s", magic)
 	}
-	if n := int64(binary.LittleEndian.Uint32(end)); n > min(t.size-12, maxFooter) {
-		return fmt.Errorf("its footer would have %d bytes", n)
+	n := int64(binary.LittleEndian.Uint32(end))
+	if n > min(t.size-12, maxFooter) {
+		return nil, fmt.Errorf("the footer would have %d bytes", n)
 	}
-	return nil
+	if n+8 <= int64(len(kept)) {
+		return kept[int64(len(kept))-8-n : len(kept)-8], nil
+	}
+	b := make([]byte, n)
+	return b, t.readFull(b, t.size-8-n)
 }
 
+// readFull fills p, or fails.
+func (t *tail) readFull(p []byte, off int64) error {
+	n, err := t.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// ReadAt implements io.ReaderAt.
 func (t *tail) ReadAt(p []byte, off int64) (int, error) {
 	if off >= t.from && t.kept != nil && off <= t.size {
 		n := copy(p, t.kept[off-t.from:])

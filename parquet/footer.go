@@ -1,0 +1,252 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What a footer may have.
+const (
+	maxFields = 1 << 16 // fields of the schema, groups included
+	maxGroups = 1 << 20 // row groups
+	maxName   = 1 << 16 // bytes of a field's name
+)
+
+// A footer is what is needed of parquet.thrift's FileMetaData.
+type footer struct {
+	fields    []schemaElement
+	rows      int64
+	groups    [][]byte // a RowGroup each, in Thrift; parsed when it is read
+	encrypted bool     // the file has encrypted columns
+}
+
+// A schemaElement is a field of the schema. In the file, the fields are a list, each before its children.
+type schemaElement struct {
+	name       string
+	leaf       bool // physical is set
+	physical   int64
+	length     int64 // of the values of a FIXED_LEN_BYTE_ARRAY
+	repetition int64
+	children   int64
+	converted  int64 // -1 if it has none
+	scale      int64
+	logical    logicalType
+}
+
+// A logicalType is the one of LogicalType's members that is set.
+type logicalType struct {
+	id     int // of the field; 0 if none is set
+	scale  int64
+	unit   int // of the field in TimeUnit; 0 if none is set
+	utc    bool
+	width  int64
+	signed bool
+}
+
+// A chunk is the part of a column that is in a row group: of ColumnChunk and ColumnMetaData what is needed.
+type chunk struct {
+	set                bool // it has metadata
+	encrypted          bool
+	elsewhere          bool // it is in another file
+	physical           int64
+	codec              int64
+	values             int64
+	compressed         int64
+	dataAt, dictionary int64 // offsets of pages
+}
+
+// A rowGroup is what is needed of RowGroup.
+type rowGroup struct {
+	chunks []chunk
+	rows   int64
+	offset int64
+}
+
+var errFooter = errors.New("the footer is malformed")
+
+// parseFooter reads a FileMetaData. What it allocates is bounded by the constants above and by a small
+// multiple of len(b).
+func parseFooter(b []byte) (f footer, err error) {
+	r := thriftReader{b: b}
+	r.fields(func(id int, kind byte) bool {
+		switch {
+		case id == 2 && kind == thriftList:
+			r.structs(maxFields, func() { f.fields = append(f.fields, r.schemaElement()) })
+		case id == 3:
+			return r.number(kind, &f.rows)
+		case id == 4 && kind == thriftList:
+			r.structs(maxGroups, func() { f.groups = append(f.groups, r.raw()) })
+		case id == 8 && kind == thriftStruct:
+			f.encrypted = true
+			r.skip(kind, maxThriftDepth)
+		default:
+			return false
+		}
+		return true
+	})
+	if r.err != nil {
+		return f, fmt.Errorf("%w: %w", errFooter, r.err)
+	}
+	return f, nil
+}
+
+func (r *thriftReader) schemaElement() schemaElement {
+	e := schemaElement{converted: -1}
+	r.fields(func(id int, kind byte) bool {
+		switch id {
+		case 1:
+			e.leaf = r.number(kind, &e.physical)
+			return e.leaf
+		case 2:
+			return r.number(kind, &e.length)
+		case 3:
+			return r.number(kind, &e.repetition)
+		case 4:
+			if kind != thriftBinary {
+				return false
+			}
+			name := r.binary()
+			if len(name) > maxName {
+				r.fail(errThrift)
+				return true
+			}
+			e.name = string(name)
+			return true
+		case 5:
+			return r.number(kind, &e.children)
+		case 6:
+			return r.number(kind, &e.converted)
+		case 7:
+			return r.number(kind, &e.scale)
+		case 10:
+			if kind != thriftStruct {
+				return false
+			}
+			r.fields(func(id int, kind byte) bool {
+				e.logical.id = id
+				if kind == thriftStruct {
+					r.logical(&e.logical)
+				}
+				return kind == thriftStruct
+			})
+			return true
+		}
+		return false
+	})
+	return e
+}
+
+// The members of LogicalType that are rendered in a way of their own.
+const (
+	logicalString    = 1
+	logicalMap       = 2
+	logicalList      = 3
+	logicalEnum      = 4
+	logicalDecimal   = 5
+	logicalDate      = 6
+	logicalTime      = 7
+	logicalTimestamp = 8
+	logicalInteger   = 10
+	logicalJSON      = 12
+	logicalUUID      = 14
+	logicalFloat16   = 15
+)
+
+// logical reads the struct of a logical type's member.
+func (r *thriftReader) logical(t *logicalType) {
+	r.fields(func(id int, kind byte) bool {
+		switch t.id {
+		case logicalDecimal:
+			return id == 1 && r.number(kind, &t.scale)
+		case logicalTime, logicalTimestamp:
+			if id == 1 {
+				return boolean(kind, &t.utc)
+			}
+			if id != 2 || kind != thriftStruct {
+				return false
+			}
+			r.fields(func(id int, _ byte) bool {
+				t.unit = id
+				return false
+			})
+			return true
+		case logicalInteger:
+			if id == 2 {
+				return boolean(kind, &t.signed)
+			}
+			if id != 1 || kind != thriftByte {
+				return false
+			}
+			t.width = int64(int8(r.byte()))
+			return true
+		}
+		return false
+	})
+}
+
+// parseRowGroup reads a RowGroup that must have so many columns.
+func parseRowGroup(b []byte, columns int) (g rowGroup, err error) {
+	r := thriftReader{b: b}
+	r.fields(func(id int, kind byte) bool {
+		switch {
+		case id == 1 && kind == thriftList:
+			g.chunks = make([]chunk, 0, min(columns, len(r.b)))
+			r.structs(columns, func() { g.chunks = append(g.chunks, r.chunk()) })
+		case id == 3:
+			return r.number(kind, &g.rows)
+		case id == 5:
+			return r.number(kind, &g.offset)
+		default:
+			return false
+		}
+		return true
+	})
+	switch {
+	case r.err != nil:
+		return g, fmt.Errorf("%w: %w", errFooter, r.err)
+	case len(g.chunks) != columns:
+		return g, fmt.Errorf("%w: a row group has %d columns of %d", errFooter, len(g.chunks), columns)
+	case g.rows < 0:
+		return g, fmt.Errorf("%w: a row group has %d rows", errFooter, g.rows)
+	}
+	return g, nil
+}
+
+func (r *thriftReader) chunk() (c chunk) {
+	r.fields(func(id int, kind byte) bool {
+		switch {
+		case id == 1 && kind == thriftBinary:
+			c.elsewhere = len(r.binary()) > 0
+		case id == 3 && kind == thriftStruct:
+			c.set = true
+			r.columnMetaData(&c)
+		case id == 8 && kind == thriftStruct:
+			c.encrypted = true
+			r.skip(kind, maxThriftDepth)
+		default:
+			return false
+		}
+		return true
+	})
+	return c
+}
+
+func (r *thriftReader) columnMetaData(c *chunk) {
+	r.fields(func(id int, kind byte) bool {
+		switch id {
+		case 1:
+			return r.number(kind, &c.physical)
+		case 4:
+			return r.number(kind, &c.codec)
+		case 5:
+			return r.number(kind, &c.values)
+		case 7:
+			return r.number(kind, &c.compressed)
+		case 9:
+			return r.number(kind, &c.dataAt)
+		case 11:
+			return r.number(kind, &c.dictionary)
+		}
+		return false
+	})
+}

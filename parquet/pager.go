@@ -1,0 +1,295 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/file"
+)
+
+// What pages may be. Their headers are compared with these before anything is allocated.
+const (
+	// maxPage is how many bytes a page may have, packed or not. Writers make pages of a mebibyte, or of
+	// one value.
+	maxPage = 256 << 20
+	// maxPageValues is how many values a page may have. Writers stop at some ten thousand, or when the
+	// page is full, which a page of nulls never is.
+	maxPageValues = 64 << 20
+	// maxPageHeader is how many bytes a page's header may have. There can be two values in it, the least
+	// and the greatest.
+	maxPageHeader = 16 << 20
+	// firstHeader is how many bytes are looked at first for a header.
+	firstHeader = 1 << 10
+	// maxHeld is how many bytes the pages, dictionaries and buffers of all columns that are read may have at a time.
+	maxHeld = 1 << 30
+	// missingHeader is how many bytes the size of a column chunk may lack: parquet-mr up to 1.2.8 left the header of
+	// the dictionary page out of it.
+	missingHeader = 100
+)
+
+// The encodings of parquet.thrift.
+const (
+	encodingPlain           = 0
+	encodingPlainDictionary = 2
+	encodingRLE             = 3
+	encodingBitPacked       = 4
+	encodingDelta           = 5
+	encodingDeltaLength     = 6
+	encodingDeltaBytes      = 7
+	encodingDictionary      = 8
+	encodingSplit           = 9
+)
+
+var (
+	errLarge    = fmt.Errorf("it would unpack to more than %d bytes", maxPage)
+	errChecksum = errors.New("its checksum is wrong")
+)
+
+// shared is what the columns of a file have together.
+type shared struct {
+	in     *tail
+	packed []byte     // a page as it is in the file
+	deltas [2][]int64 // decoded from a page
+	held   int64      // bytes that all pagers and this have
+	most   int64      // that these may be
+}
+
+func (s *shared) hold(n int64) error {
+	s.held += n
+	if s.held > s.most {
+		return fmt.Errorf("the pages of all columns have more than %d bytes together", s.most)
+	}
+	return nil
+}
+
+// room returns n bytes, which are b's if it has room. Their contents are undefined.
+func (s *shared) room(b []byte, n int64) ([]byte, error) {
+	if n <= int64(cap(b)) {
+		return b[:n], nil
+	}
+	if err := s.hold(n - int64(cap(b))); err != nil {
+		return nil, err
+	}
+	return make([]byte, n), nil
+}
+
+// A pager reads the pages of a column, one chunk after another, and hands them to arrow-go's column reader,
+// as a file.PageReader. Such a page has been checked, unpacked, and its delta encoding undone. Its memory is used
+// again for the next one.
+type pager struct {
+	shared *shared
+	leaf   *node
+	stream stream
+	chunk  chunk
+	end    int64 // of the chunk
+	left   int64 // values of the chunk
+
+	data       []byte // of a page
+	plain      []byte // of a page that had deltas
+	dictionary int64  // bytes that the chunk's dictionary is counted with; 0 if it has none so far
+	page       file.Page
+	err        error
+}
+
+func newPager(s *shared, leaf *node, buffer int) (*pager, error) {
+	// The values that a column takes out of a page at a time count, too.
+	if err := s.hold(int64(buffer) + valuesAtOnce*128); err != nil {
+		return nil, err
+	}
+	return &pager{shared: s, leaf: leaf, stream: stream{r: s.in, buffer: make([]byte, buffer)}}, nil
+}
+
+// start begins with a chunk.
+func (p *pager) start(c chunk) error {
+	size := p.shared.in.size
+	start := c.dataAt
+	if c.dictionary > 0 {
+		start = min(start, c.dictionary)
+	}
+	switch {
+	case c.encrypted:
+		return unsupported("it is encrypted")
+	case c.elsewhere:
+		return unsupported("it is in another file")
+	case !c.set || c.physical != p.leaf.physical || c.values < 0:
+		return errFooter
+	case start < 0 || c.compressed < 0 || c.compressed > size-start:
+		return fmt.Errorf("it would have %d bytes at %d of %d", c.compressed, start, size)
+	}
+	p.chunk, p.left, p.end = c, c.values, start+c.compressed
+	p.stream.seek(start, min(p.end+missingHeader, size))
+	p.shared.held -= p.dictionary
+	p.dictionary, p.page, p.err = 0, nil, nil
+	return nil
+}
+
+// finish checks that the pages ended where their chunk does.
+func (p *pager) finish() error {
+	if p.left > 0 || p.stream.at() < p.end {
+		return errLong
+	}
+	return nil
+}
+
+// next reads the next page that has values or is a dictionary; nil after the last.
+func (p *pager) next() (file.Page, error) {
+	for p.left > 0 {
+		at := p.stream.at()
+		page, err := p.read()
+		if err != nil {
+			return nil, fmt.Errorf("the page at %d: %w", at, err)
+		}
+		if page != nil && page.NumValues() > 0 {
+			return page, nil
+		}
+	}
+	return nil, nil
+}
+
+// read reads a page; nil if it is of a kind that is passed over.
+func (p *pager) read() (file.Page, error) {
+	h, err := p.header()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.check(h); err != nil {
+		return nil, err
+	}
+	switch h.kind {
+	case pageDictionary:
+		return p.readDictionary(h)
+	case pageData, pageDataV2:
+		p.left -= h.values
+		if p.data, err = p.shared.room(p.data, h.uncompressed); err != nil {
+			return nil, err
+		}
+		if err := p.unpack(h, p.data); err != nil {
+			return nil, err
+		}
+		return p.dataPage(h, p.data)
+	}
+	p.stream.skip(h.compressed)
+	return nil, nil
+}
+
+// header reads the header of the next page. Most are short.
+func (p *pager) header() (pageHeader, error) {
+	for n := int64(firstHeader); ; n = min(n*8, maxPageHeader) {
+		b, err := p.stream.peek(int(n))
+		if err != nil {
+			return pageHeader{}, err
+		}
+		h, err := parsePageHeader(b)
+		if err == errCutOff && int64(len(b)) == n && n < maxPageHeader {
+			continue
+		}
+		if err == nil {
+			p.stream.skip(h.size)
+		}
+		return h, err
+	}
+}
+
+func (p *pager) check(h pageHeader) error {
+	known := h.kind == pageData || h.kind == pageDataV2 || h.kind == pageDictionary
+	values := min(p.left, maxPageValues)
+	if h.kind == pageDictionary {
+		values = h.uncompressed / max(1, p.leaf.plainSize())
+	}
+	levels := h.defSize + h.repSize
+	switch {
+	case known && (h.headers != 1 || h.header != h.kind):
+		return errThrift
+	case h.compressed < 0 || h.compressed > p.stream.left():
+		return fmt.Errorf("it would have %d bytes, and its column has %d more", h.compressed, p.stream.left())
+	case h.compressed > maxPage || h.uncompressed > maxPage:
+		return fmt.Errorf("it would have %d bytes, %d unpacked: there can be %d", h.compressed, h.uncompressed, maxPage)
+	case h.uncompressed < 0 || h.values < 0 || h.values > values:
+		return fmt.Errorf("it would have %d values in %d bytes: there can be %d", h.values, h.uncompressed, values)
+	case h.defSize < 0 || h.repSize < 0 || levels > min(h.compressed, h.uncompressed):
+		return fmt.Errorf("its levels would have %d and %d bytes", h.defSize, h.repSize)
+	}
+	return nil
+}
+
+// unpack reads the bytes of a page into dst, which has its size.
+func (p *pager) unpack(h pageHeader, dst []byte) error {
+	if p.chunk.codec == codecNone || h.valuesUncompressed {
+		if h.compressed != h.uncompressed {
+			return errSize
+		}
+		if err := p.stream.read(dst); err != nil {
+			return err
+		}
+		return h.checksum(dst)
+	}
+	packed, err := p.shared.room(p.shared.packed, h.compressed)
+	if err != nil {
+		return err
+	}
+	p.shared.packed = packed
+	if err := p.stream.read(packed); err != nil {
+		return err
+	}
+	if err := h.checksum(packed); err != nil {
+		return err
+	}
+	levels := copy(dst, packed[:h.defSize+h.repSize]) // those of a page V2 are never packed
+	return unpack(p.chunk.codec, dst[levels:], packed[levels:])
+}
+
+// checksum compares a page as it is in the file with what its header says.
+func (h *pageHeader) checksum(page []byte) error {
+	if h.hasCRC && crc32.ChecksumIEEE(page) != h.crc {
+		return errChecksum
+	}
+	return nil
+}
+
+func (p *pager) readDictionary(h pageHeader) (file.Page, error) {
+	if h.encoding != encodingPlain && h.encoding != encodingPlainDictionary || p.leaf.physical == physicalBoolean {
+		return nil, unsupported("a dictionary of %s with the encoding %d", parquet.Type(p.leaf.physical), h.encoding)
+	}
+	if p.dictionary > 0 {
+		return nil, errors.New("it is a second dictionary")
+	}
+	// The reader makes a table of the values, and a larger one as long as more are used.
+	p.dictionary = 1 + h.uncompressed + 3*h.values*max(24, p.leaf.plainSize())
+	if err := p.shared.hold(p.dictionary); err != nil {
+		return nil, err
+	}
+	b := make([]byte, h.uncompressed)
+	if err := p.unpack(h, b); err != nil {
+		return nil, err
+	}
+	return file.NewDictionaryPage(memory.NewBufferBytes(b), int32(h.values), parquet.Encodings.Plain), nil
+}
+
+// PageReader's methods: Next and what it gives.
+
+func (p *pager) Next() bool {
+	p.page, p.err = p.next()
+	return p.page != nil
+}
+
+func (p *pager) Page() file.Page { return p.page }
+
+func (p *pager) Err() error { return p.err }
+
+// Close does nothing: the memory of pages is the collector's.
+func (p *pager) Close() error { return nil }
+
+// GetDictionaryPage is asked for a dictionary when a data page needs one and none has come before.
+func (p *pager) GetDictionaryPage() (*file.DictionaryPage, error) { return nil, nil }
+
+// What nobody calls.
+
+func (p *pager) SetMaxPageHeaderSize(int) {}
+
+func (p *pager) SeekToPageWithRow(int64) error { return errors.ErrUnsupported }
+
+func (p *pager) Reset(parquet.BufferedReader, int64, compress.Compression, *file.CryptoContext) {}
