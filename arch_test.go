@@ -48,6 +48,7 @@ var house = []room{
 	{"test/checker", nil},
 	{"test/gateway", []string{"test/ports"}},
 	{"test/packaging", nil},
+	{"test/writers", nil},
 	{"test/manual", nil},
 	{"test/harness", []string{"shard"}},
 	{"test/ports", nil},

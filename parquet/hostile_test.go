@@ -166,6 +166,17 @@ func TestHostileDictionaries(t *testing.T) {
 	}
 }
 
+// A column of nulls can have a dictionary without values.
+func TestEmptyDictionary(t *testing.T) {
+	file := withValue(testLeaf("v", optional, physicalInt32, logicalType{}), testColumn{values: 2, pages: []testPage{
+		{pageHeader{kind: pageDictionary}, nil}, {pageHeader{}, plain32(0)},
+		{pageHeader{values: 2, encoding: encodingDictionary}, append(plain32(2), 2<<1, 0)},
+	}})
+	if got, err := scanBytes(file, render.Paths{Key: "k", Value: "v"}); err != nil || fmt.Sprint(got) != "[a= b=]" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // What a row group says of a column is compared with the file.
 func TestHostileColumns(t *testing.T) {
 	body := append(plainText("x"), plainText("y")...)

@@ -135,7 +135,8 @@ func (p *pager) finish() error {
 	return nil
 }
 
-// next reads the next page that has values or is a dictionary; nil after the last.
+// next reads the next page that has values or is a dictionary, which has none if all values are null; nil after the
+// last.
 func (p *pager) next() (file.Page, error) {
 	for p.left > 0 {
 		at := p.stream.at()
@@ -143,7 +144,7 @@ func (p *pager) next() (file.Page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the page at %d: %w", at, err)
 		}
-		if page != nil && page.NumValues() > 0 {
+		if page != nil && (page.NumValues() > 0 || page.Type() == file.PageTypeDictionaryPage) {
 			return page, nil
 		}
 	}

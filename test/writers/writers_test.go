@@ -1,0 +1,192 @@
+package writers
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sequins/avro"
+	"sequins/internal/render"
+	"sequins/parquet"
+	"sequins/test/process"
+)
+
+var update = flag.Bool("update", false, "write docs/WRITERS.md anew")
+
+// A file is a line of the manifest.
+type file struct {
+	Writer, Variant, Codec, File, Key string
+	Reads                             bool // false if it must be an error
+}
+
+// records is what the readers of both formats are.
+type records interface {
+	Scan() bool
+	Value() []byte
+	Err() error
+}
+
+// What other programs write is read as they read it themselves, or is an error that says why.
+func TestWriters(t *testing.T) {
+	dir := t.TempDir()
+	run(t, python(t), "write.py", dir)
+	outcomes := map[string][]string{} // by writer and variant: the codecs of each outcome, in order
+	var order []string
+	for _, f := range manifest(t, dir) {
+		reason, err := compare(filepath.Join(dir, f.File), f)
+		if err != nil {
+			t.Errorf("%s, %s, %s (%s): %v", f.Writer, f.Variant, f.Codec, f.File, err)
+		}
+		if reason == "" && !f.Reads {
+			t.Errorf("%s: it is read, and must not be", f.File)
+		}
+		row := f.Writer + " | " + f.Variant
+		if outcomes[row] == nil {
+			order = append(order, row)
+		}
+		outcomes[row] = append(outcomes[row], f.Codec+"\n"+reason)
+	}
+	var table strings.Builder
+	for _, row := range order {
+		fmt.Fprintf(&table, "| %s | %s |\n", row, cell(outcomes[row]))
+	}
+	golden(t, table.String())
+}
+
+func manifest(t *testing.T, dir string) (files []file) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "manifest.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(raw) {
+		var f file
+		if err := json.Unmarshal(line, &f); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	if len(files) < 150 {
+		t.Fatalf("%d files", len(files))
+	}
+	return files
+}
+
+// compare reads a file. reason is why it is not read; err is what is wrong about what was read.
+func compare(path string, f file) (reason string, err error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	r, err := open(in, f)
+	if err != nil {
+		return explain(err)
+	}
+	expected, err := os.Open(path + ".ndjson")
+	if err != nil {
+		return "", err
+	}
+	defer expected.Close()
+	lines := bufio.NewScanner(expected)
+	lines.Buffer(nil, 1<<20)
+	n := 0
+	for ; r.Scan(); n++ {
+		if !lines.Scan() {
+			return "", fmt.Errorf("row %d: %s, and there are only %d", n, r.Value(), n)
+		}
+		if !bytes.Equal(r.Value(), lines.Bytes()) {
+			return "", fmt.Errorf("row %d:\n got %s\nwant %s", n, r.Value(), lines.Bytes())
+		}
+	}
+	if r.Err() != nil {
+		return explain(r.Err())
+	}
+	if lines.Scan() || n == 0 {
+		return "", fmt.Errorf("%d rows, and there is another: %s", n, lines.Bytes())
+	}
+	return "", lines.Err()
+}
+
+func open(in *os.File, f file) (records, error) {
+	paths := render.Paths{Key: f.Key}
+	if strings.HasSuffix(f.File, ".avro") {
+		return avro.NewReader(in, f.File, paths)
+	}
+	info, err := in.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return parquet.NewReader(in, info.Size(), f.File, paths)
+}
+
+var place = regexp.MustCompile(`.*(corrupt|unsupported) \w+ file: |the page at \d+: `)
+
+// explain returns the reason of an error that a reader gives. It is wrong if it is not one about what is not supported.
+func explain(err error) (string, error) {
+	reason := place.ReplaceAllString(err.Error(), "")
+	var damage *parquet.CorruptError
+	if errors.As(err, &damage) && !damage.Unsupported {
+		return reason, err
+	}
+	return reason, nil
+}
+
+// cell returns the codecs that are exact, and those that are errors with their reasons.
+func cell(outcomes []string) string {
+	codecs := map[string][]string{}
+	var reasons []string
+	for _, o := range outcomes {
+		codec, reason, _ := strings.Cut(o, "\n")
+		if codecs[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		if !slices.Contains(codecs[reason], codec) {
+			codecs[reason] = append(codecs[reason], codec)
+		}
+	}
+	slices.Sort(reasons)
+	var exact, failed string
+	for _, reason := range reasons {
+		if reason == "" {
+			exact = strings.Join(codecs[""], ", ")
+		} else {
+			failed += strings.Join(codecs[reason], ", ") + ": " + reason + " "
+		}
+	}
+	return exact + " | " + strings.TrimSpace(failed)
+}
+
+// golden compares the table with the one in docs/WRITERS.md.
+func golden(t *testing.T, table string) {
+	t.Helper()
+	name := filepath.Join(process.Root(), "docs", "WRITERS.md")
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin = "|---|---|---|---|\n"
+	before, _, ok := strings.Cut(string(page), begin)
+	if !ok {
+		t.Fatalf("%s has no table", name)
+	}
+	want := before + begin + table
+	if *update {
+		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if string(page) != want {
+		t.Errorf("%s is not what was found; go test ./test/writers -update writes it:\n%s", name, table)
+	}
+}
