@@ -195,10 +195,12 @@ def pyarrow_others():
         schema=pa.schema([pa.field("k", pa.int64(), nullable=False), pa.field("v", pa.int64(), nullable=False)]),
     )
     for codec in CODECS:
-        write_pyarrow("20,000 rows of two required INT64", codec, two, "two", use_dictionary=False)
-    booleans = of_types(r, pa.types.is_boolean)
+        write_pyarrow("20,000 rows of two required INT64", codec, two, "two")
+        write_pyarrow("20,000 rows of two required INT64, PLAIN", codec, two, "two-plain", use_dictionary=False)
+    flags = [r.random() < 0.5 for _ in range(5000)]
+    booleans = with_keys([pa.field("v", pa.bool_(), nullable=False), pa.field("n", pa.bool_())], [pa.array(flags), pa.array(flags)])
     for codec in CODECS:
-        write_pyarrow("booleans, pages 2.0", codec, booleans, "booleans", data_page_version="2.0")
+        write_pyarrow("5,000 booleans, pages 2.0", codec, booleans, "booleans", data_page_version="2.0")
     times = of_types(r, pa.types.is_timestamp)
     write_pyarrow("INT96", "snappy", times, "int96", utc=True, use_deprecated_int96_timestamps=True)
     for i in range(60):
