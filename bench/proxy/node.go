@@ -23,8 +23,8 @@ func (c catalog) Set(db []byte) *version.Set {
 	return nil
 }
 
-func (c catalog) Status() server.Status { return server.Status{} }
-func (c catalog) MayExist([]byte) bool { return false }
+func (c catalog) Status() server.Status       { return server.Status{} }
+func (c catalog) MayExist([]byte) bool        { return false }
 func (c catalog) Ready(string) (bool, string) { return true, "" }
 
 // others are a cluster in which one other node has everything.
