@@ -34,6 +34,7 @@ func TestStatusOfANode(t *testing.T) {
 	}
 
 	writeFile(t, filepath.Join(source, demoDB, "9999", "part-00000"), "no data file")
+	writeFile(t, filepath.Join(source, demoDB, "9999", "_SUCCESS"), "")
 	s.signal(syscall.SIGHUP)
 	s.await("/", "an error", func(_ *http.Response, body string) bool { return strings.Contains(body, "ERROR") })
 	r := sequins(t, "status", address)
