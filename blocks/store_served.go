@@ -11,8 +11,12 @@ import (
 )
 
 // servedName is the file in a db's directory that holds the name of the version that clients were
-// last answered from.
-const servedName = "SERVED"
+// last answered from. No version can have this name. Earlier releases used oldServedName, which
+// one could; the sweep renames it.
+const (
+	servedName    = "_SERVED"
+	oldServedName = "SERVED"
+)
 
 // SetServed remembers, durably, that clients are answered from a version of db from now on. The
 // version need not be in the store: its blocks may all be on other nodes.

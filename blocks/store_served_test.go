@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"sequins/internal/fsys"
 )
@@ -42,7 +43,7 @@ func TestServedDamaged(t *testing.T) {
 	for _, content := range []string{"", "1", "..\n", "1\n2\n", string(make([]byte, 5000))} {
 		f, s, _ := filled(t)
 		check(t, s.SetServed("db", "1"))
-		check(t, f.Alter("/s/data/db/SERVED", func([]byte) []byte { return []byte(content) }))
+		check(t, f.Alter("/s/data/db/_SERVED", func([]byte) []byte { return []byte(content) }))
 		if v, err := s.Served("db"); v != "" || !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%.10q: served %q, %v", content, v, err)
 		}
@@ -50,5 +51,53 @@ func TestServedDamaged(t *testing.T) {
 		if v, err := s.Served("db"); v != "2" || err != nil {
 			t.Errorf("after %.10q it cannot be set: %q, %v", content, v, err)
 		}
+	}
+}
+
+// The note of an earlier release is taken over, and a version can have its name.
+func TestServedOfAnEarlierRelease(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenStore(dir)
+	check(t, err)
+	check(t, s.SetServed("db", "3"))
+	check(t, s.Close())
+	db := filepath.Join(dir, dataDir, "db")
+	check(t, fsys.OS.Rename(filepath.Join(db, servedName), filepath.Join(db, oldServedName)))
+	s, err = OpenStore(dir)
+	check(t, err)
+	if v, err := s.Served("db"); v != "3" || err != nil {
+		t.Errorf("served %q, %v", v, err)
+	}
+	m := testManifest()
+	_, err = s.Create("db", oldServedName, m)
+	check(t, err)
+	check(t, s.SetServed("db", oldServedName))
+	check(t, s.Close())
+	s, err = OpenStore(dir)
+	check(t, err)
+	if versions, err := s.Versions("db"); len(versions) != 1 || versions[0] != oldServedName || err != nil {
+		t.Errorf("versions %v, %v", versions, err)
+	}
+	check(t, s.Close())
+}
+
+func TestAbsent(t *testing.T) {
+	f, s, _ := filled(t)
+	if since, err := s.AbsentSince("db"); !since.IsZero() || err != nil {
+		t.Errorf("%v, %v", since, err)
+	}
+	check(t, s.ClearAbsent("db"))
+	check(t, s.ClearAbsent("no such db"))
+	check(t, s.SetAbsent("db", testTime))
+	if since, err := s.AbsentSince("db"); !since.Equal(testTime.Truncate(time.Second)) || err != nil {
+		t.Errorf("%v, %v, want %v", since, err, testTime)
+	}
+	check(t, f.Alter("/s/data/db/_ABSENT", func([]byte) []byte { return []byte("yesterday\n") }))
+	if since, err := s.AbsentSince("db"); !since.IsZero() || !errors.Is(err, ErrCorrupt) {
+		t.Errorf("%v, %v", since, err)
+	}
+	check(t, s.ClearAbsent("db"))
+	if since, err := s.AbsentSince("db"); !since.IsZero() || err != nil {
+		t.Errorf("%v, %v", since, err)
 	}
 }

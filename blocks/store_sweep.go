@@ -58,6 +58,12 @@ func (s *Store) sweepTrash(db string) error {
 	}
 	synced := false
 	for _, e := range entries {
+		if e.Name() == oldServedName && !e.IsDir() {
+			if err := s.renameServed(db); err != nil {
+				return err
+			}
+			continue
+		}
 		note := strings.HasPrefix(e.Name(), servedName+".") || strings.HasPrefix(e.Name(), absentName+".")
 		if note && strings.HasSuffix(e.Name(), tempSuffix) {
 			if err := s.fs.Remove(filepath.Join(db, e.Name())); err != nil {
@@ -78,6 +84,14 @@ func (s *Store) sweepTrash(db string) error {
 		}
 	}
 	return nil
+}
+
+// renameServed gives the note of an earlier release its new name, durably.
+func (s *Store) renameServed(db string) error {
+	if err := s.fs.Rename(filepath.Join(db, oldServedName), filepath.Join(db, servedName)); err != nil {
+		return err
+	}
+	return s.fs.SyncDir(db)
 }
 
 // sweepVersion removes the leftovers in a version's directory, or all of it if it has no manifest

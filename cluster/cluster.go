@@ -58,6 +58,8 @@ type Cluster struct {
 	members atomic.Pointer[membership]
 	// versions are those that are followed; never changed, only replaced.
 	versions atomic.Pointer[map[key]*following]
+	// dbs are those that any node holds something of; never changed, only replaced.
+	dbs atomic.Pointer[map[string]bool]
 
 	mu      sync.Mutex          // held while versions is replaced, and for what following says
 	ctx     context.Context     // until Leave: nothing is published after that
@@ -89,6 +91,7 @@ func New(o Options) (*Cluster, error) {
 	}
 	c.members.Store(newMembership(nil, c.self.Load(), o.Settings, time.Now()))
 	c.versions.Store(&map[key]*following{})
+	c.dbs.Store(&map[string]bool{})
 	return c, nil
 }
 
@@ -140,8 +143,34 @@ func (c *Cluster) changed() {
 	}
 }
 
+// minLinger is how long what was replaced or given up stays at least: other nodes
+// hear of it a moment later.
+const minLinger = time.Second
+
+// Knows implements version.Cluster.
+func (c *Cluster) Knows(db string) bool { return (*c.dbs.Load())[db] }
+
+// watchDatabases keeps the names of the databases that nodes hold something of,
+// until Leave.
+func (c *Cluster) watchDatabases() {
+	dbs := c.o.Session.Watch(zk.PartitionsDir, false)
+	defer dbs.Stop()
+	for {
+		select {
+		case <-dbs.Changes():
+			names := make(map[string]bool)
+			for _, e := range dbs.Entries() {
+				names[e.Name] = true
+			}
+			c.dbs.Store(&names)
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
 // Linger implements version.Cluster: other nodes may be behind.
-func (c *Cluster) Linger(configured time.Duration) time.Duration { return configured }
+func (c *Cluster) Linger(configured time.Duration) time.Duration { return max(configured, minLinger) }
 
 // watchMembers keeps the membership until Leave.
 func (c *Cluster) watchMembers(nodes *zk.Children) {

@@ -198,9 +198,13 @@ func testDivide(t *testing.T, server string) {
 	if got := a.Missing("db", "1", hs[0].held, 1); len(got) != 7 {
 		t.Errorf("before anything is loaded, missing are %v", got)
 	}
+	if a.Knows("db") {
+		t.Error("a db is known of which nobody holds anything")
+	}
 	for _, x := range hs {
 		x.load()
 	}
+	f.eventually("a knows of the db", func() bool { return a.Knows("db") && !a.Knows("other") })
 	for _, x := range hs {
 		f.eventually("all know of two replicas", func() bool { return len(x.Missing("db", "1", x.held, 2)) == 0 })
 	}

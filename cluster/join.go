@@ -39,6 +39,7 @@ func (c *Cluster) Join(ctx context.Context) error {
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
 	c.running.Go(func() { c.watchMembers(j.nodes) })
+	c.running.Go(c.watchDatabases)
 	c.running.Go(c.keepDivided)
 	if err := j.until(ctx, j.unsettled); err != nil {
 		return fmt.Errorf("joining the cluster: %w", err)

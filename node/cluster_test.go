@@ -47,6 +47,8 @@ func (c *testCluster) SetPlan(db, v, plan string, held []bool) {
 	c.plans[v] = plan
 }
 
+func (c *testCluster) Knows(string) bool { return false }
+
 func (c *testCluster) Refute(db, v, partitioner string) {}
 
 func (c *testCluster) Refuted(db, v string) []string { return nil }

@@ -260,7 +260,7 @@ func (f *fixture) onDisk(db string) string {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != "SERVED" {
+		if e.Name() != "_SERVED" {
 			names = append(names, e.Name())
 		}
 	}

@@ -238,8 +238,11 @@ func progress(s load.Snapshot, now time.Time) *server.Progress {
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // MayExist implements server.Catalog. A node that was never able to read the
-// source knows of no db that it does not exist.
-func (n *Node) MayExist([]byte) bool { return n.health.report().refreshed.IsZero() }
+// source knows of no db that it does not exist, and another node may have found
+// one earlier.
+func (n *Node) MayExist(db []byte) bool {
+	return n.health.report().refreshed.IsZero() || n.o.Cluster.Knows(string(db))
+}
 
 // Ready implements server.Catalog.
 func (n *Node) Ready(db string) (bool, string) {

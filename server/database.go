@@ -23,7 +23,8 @@ type database struct {
 type heads struct {
 	version      string
 	configured   *func(string) string // that contentType is from
-	modified     time.Time            // whole seconds
+	listed       time.Time            // when it was modified, as the source lists it
+	modified     time.Time            // the same in whole seconds
 	versionValue []byte
 	plan         []byte // what its blocks are loaded by
 	lastModified []byte
@@ -69,11 +70,13 @@ func (s *Server) addDatabase(name string) *database {
 // a change and for peers that are behind.
 func (d *database) head(s *Server, h *version.Handle) *heads {
 	configured := s.contentType.Load()
-	if known := d.heads.Load(); known != nil && known.version == h.Version() && string(known.plan) == h.Plan() && known.configured == configured {
+	if known := d.heads.Load(); known != nil && known.version == h.Version() && string(known.plan) == h.Plan() &&
+		known.listed.Equal(h.LastModified()) && known.configured == configured {
 		return known
 	}
 	fresh := &heads{
 		version:      h.Version(),
+		listed:       h.LastModified(), // a db that was removed and made again may have the same versions
 		configured:   configured,
 		versionValue: []byte(h.Version()),
 		plan:         []byte(h.Plan()),

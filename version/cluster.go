@@ -66,6 +66,9 @@ type Cluster interface {
 	// any more, since all those that have to do.
 	Surplus(db, version string, held []bool) []int
 
+	// Knows reports whether any node has told that it holds something of a db.
+	Knows(db string) bool
+
 	// Linger returns how long a version that has been replaced has to stay
 	// after the last request for it, for the sake of nodes that have not
 	// switched yet. configured is what the configuration says.
@@ -138,6 +141,9 @@ func (Solo) Missing(db, version string, held []bool, minReplication int) []int {
 
 // Surplus returns none.
 func (Solo) Surplus(db, version string, held []bool) []int { return nil }
+
+// Knows returns false.
+func (Solo) Knows(string) bool { return false }
 
 // Linger returns 0.
 func (Solo) Linger(time.Duration) time.Duration { return 0 }
