@@ -138,6 +138,9 @@ func (r *run) publish() error {
 			return err
 		}
 	}
+	if err := os.WriteFile(filepath.Join(temp, "_SUCCESS"), nil, 0o644); err != nil { // or a node looks twice, some seconds apart
+		return err
+	}
 	if err := os.Rename(temp, filepath.Join(db, r.version())); err != nil {
 		return err
 	}
