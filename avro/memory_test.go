@@ -151,15 +151,19 @@ func bombs(t *testing.T, head []byte, size int) map[string][]byte {
 // Tiny elements of an array are no more than their text.
 func TestBombs(t *testing.T) {
 	for name, test := range map[string]struct {
+		codec  string
 		schema string
 		head   []byte
 		size   int
 	}{
-		"bytes":         {`"bytes"`, varints(200 << 20), 201 << 20}, // which are more in base64
-		"tiny elements": {`{"type":"array","items":["null",{"type":"record","name":"E","fields":[]}]}`, varints(64 << 20), 65 << 20},
-		"tiny entries":  {`{"type":"map","values":"long"}`, varints(4 << 20), 9 << 20},
+		"bytes":         {"zstandard", `"bytes"`, varints(200 << 20), 201 << 20}, // which are more in base64
+		"tiny elements": {"deflate", `{"type":"array","items":["null",{"type":"record","name":"E","fields":[]}]}`, varints(64 << 20), 65 << 20},
+		"tiny entries":  {"snappy", `{"type":"map","values":"long"}`, varints(4 << 20), 9 << 20},
 	} {
 		for codec, packed := range bombs(t, append([]byte("\x02k"), test.head...), test.size) {
+			if codec != test.codec { // what is decoded is the same whatever it was packed by, and takes its time
+				continue
+			}
 			raw := makeContainer(fmt.Sprintf(one, test.schema), codec, 1, packed)
 			n, records, err := allocated(raw, render.Paths{Key: "k"})
 			if !errors.Is(err, ErrCorrupt) || records > 0 || n > 8*MaxValue+uint64(3*len(packed)) {

@@ -51,6 +51,7 @@ type Store struct {
 	// mu is held for writing while a version's directory comes or goes.
 	mu   sync.RWMutex
 	dirs map[string]*Dir // those given out, by path
+	left error           // see Leftovers
 }
 
 // OpenStore opens the store in dir, which is made if it does not exist. It takes the store's lock,
@@ -82,7 +83,7 @@ func openStore(fsys fsys.FS, dir string, now func() time.Time) (*Store, error) {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	if err := s.sweep(); err != nil {
-		return nil, fmt.Errorf("cleaning up the store: %w", err)
+		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	return s, nil
 }

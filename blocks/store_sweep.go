@@ -28,25 +28,29 @@ func (s *Store) sweep() error {
 	if err != nil {
 		return err
 	}
+	var left []error
 	for _, db := range dbs {
-		path := filepath.Join(s.data, db)
-		if err := s.sweepTrash(path); err != nil {
-			return err
-		}
-		versions, err := s.subdirs(path)
-		if err != nil {
-			return err
-		}
-		for _, v := range versions {
-			if err := s.sweepVersion(filepath.Join(path, v)); err != nil {
-				return err
-			}
-		}
-		if err := s.removeIfEmpty(path); err != nil {
-			return err
+		if err := s.sweepDB(filepath.Join(s.data, db)); err != nil {
+			left = append(left, err)
 		}
 	}
+	s.left = errors.Join(left...)
 	return nil
+}
+
+// Leftovers returns what could not be cleaned up when the store was opened, nil if
+// everything was. It is tried again at the next start.
+func (s *Store) Leftovers() error { return s.left }
+
+// sweepDB is sweep for one db. What cannot be removed does not keep it from going on.
+func (s *Store) sweepDB(path string) error {
+	err := s.sweepTrash(path)
+	versions, lerr := s.subdirs(path)
+	errs := []error{err, lerr}
+	for _, v := range versions {
+		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))
+	}
+	return errors.Join(append(errs, s.removeIfEmpty(path))...)
 }
 
 // sweepTrash deletes the versions of a db whose removal was begun, and the temporary files of notes

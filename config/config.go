@@ -98,7 +98,7 @@ const (
 	loadProcessNeeds = 128 << 20
 	loadWorkerNeeds  = 64 << 20
 	loadProcessSpare = 384 << 20
-	leastMemoryLimit = 1 << 30 // of those that are not configured
+	leastMemoryLimit = 2 << 30 // of those that are not configured: a value of 256 MiB is there in several forms at a time
 )
 
 // minMemoryLimit is the least load.memory_limit.
@@ -107,7 +107,7 @@ func (c *Config) minMemoryLimit() Size {
 }
 
 // LoadMemoryLimit is load.memory_limit, or if that is 0, what load.memory and the processors of this machine
-// make of it, and at least 1 GiB.
+// make of it, and at least 2 GiB.
 func (c *Config) LoadMemoryLimit() Size {
 	if c.Load.MemoryLimit > 0 {
 		return c.Load.MemoryLimit

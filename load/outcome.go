@@ -84,6 +84,16 @@ func Faulty(err error) bool {
 	return false
 }
 
+// Passing reports whether an error of Plan or Load may pass by itself: the source,
+// the disk or the load process has failed.
+func Passing(err error) bool {
+	switch Outcome(err) {
+	case "cancelled", "incomplete", "source changed", "source", "died", "disk full":
+		return true
+	}
+	return false
+}
+
 // classes are in the order in which an error that has several is of one.
 var classes = []struct {
 	err  error

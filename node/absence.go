@@ -21,17 +21,22 @@ type absence struct {
 	looks int       // that have missed it, in this process
 }
 
-// present notes that the source lists a db.
+// present notes that the source lists a db. An absence may be on record from
+// before a restart.
 func (f *follower) present(d *db) {
-	if f.absent[d.name] == nil {
+	noted := f.absent[d.name] != nil
+	if d.listed && !noted {
 		return
 	}
+	d.listed = true
 	delete(f.absent, d.name)
 	f.health.setAbsent(d.name, "")
 	if err := f.o.Store.ClearAbsent(d.name); err != nil {
 		d.log.Error("the end of a database's absence cannot be recorded", "error", err)
 	}
-	d.log.Info("database is in the source again")
+	if noted {
+		d.log.Info("database is in the source again")
+	}
 }
 
 // missing notes that the source does not list a db, and removes the db when that

@@ -124,3 +124,27 @@ func TestAbsenceEnds(t *testing.T) {
 		t.Error("a restart does not notice that the absence is over")
 	}
 }
+
+// An absence ends also when the source is read again only after a restart.
+func TestAbsenceEndsAfterARestart(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	r := f.run()
+	r.serves("nuts", "1")
+	note := filepath.Join(f.store, "data", "nuts", "_ABSENT")
+	noted := func() bool { _, err := os.Stat(note); return err == nil }
+	hidden := filepath.Join(f.root, ".nuts")
+	must(t, os.Rename(filepath.Join(f.root, "nuts"), hidden))
+	r.Refresh()
+	r.eventually("its absence is recorded", noted)
+	r.stop()
+
+	f.source.down.Store(true)
+	must(t, os.Rename(hidden, filepath.Join(f.root, "nuts")))
+	r = f.run()
+	r.serves("nuts", "1")
+	f.source.down.Store(false)
+	r.Refresh()
+	r.eventually("its presence is recorded", func() bool { return !noted() })
+}

@@ -49,6 +49,7 @@ func (d *db) activate(name string) {
 		d.log.Error("bug: version cannot be activated", "version", name, "error", err)
 		return
 	}
+	d.keepManifest(name)
 	f := d.facts[name]
 	f.activeAt = time.Now()
 	after := f.activeAt.Sub(f.found)
@@ -58,6 +59,20 @@ func (d *db) activate(name string) {
 		attrs = append(attrs, "instead_of", old)
 	}
 	d.log.Info("version active", attrs...)
+}
+
+// keepManifest keeps the plan of a version that is answered from other nodes
+// alone, so that a restart can do so, too, without the source.
+func (d *db) keepManifest(name string) {
+	_, err := d.node.o.Store.Dir(d.name, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		m := d.live[name].manifest
+		m.Created = time.Now()
+		_, err = d.node.o.Store.Create(d.name, name, m)
+	}
+	if err != nil {
+		d.log.Error("the plan of a version cannot be kept; a restart needs the source for it", "version", name, "error", err)
+	}
 }
 
 // setAside has the next load replace a block. A file that cannot be moved away

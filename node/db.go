@@ -36,7 +36,11 @@ type db struct {
 	unfinished string  // the newest version that does not exist yet, and why
 	last       listing // that did not fail
 	relooking  bool    // the versions will be listed again soon
+	relooks    int     // how often that was so
 
+	// listed: the source has listed it since the process started. It belongs to
+	// start, and then to the follower.
+	listed bool
 	// leaving: it is not in the source any more. It belongs to the follower.
 	leaving bool
 

@@ -251,6 +251,15 @@ func (f *fixture) remove(path ...string) {
 	must(f.t, os.RemoveAll(filepath.Join(append([]string{f.root}, path...)...)))
 }
 
+// manifest returns the plan by which a version was loaded.
+func (f *fixture) manifest(db, version string) (m blocks.Manifest) {
+	f.t.Helper()
+	data, err := os.ReadFile(filepath.Join(f.store, "data", db, version, "MANIFEST.json"))
+	must(f.t, err)
+	must(f.t, m.UnmarshalJSON(data))
+	return m
+}
+
 // onDisk lists the versions of a db in the store, and what has not been
 // cleared away. A note of which one is served belongs there.
 func (f *fixture) onDisk(db string) string {

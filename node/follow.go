@@ -30,6 +30,9 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.o.Cluster.Join(ctx); err != nil {
 		return err
 	}
+	if err := n.o.Store.Leftovers(); err != nil {
+		n.log.Warn("the local store could not be cleaned up", "error", err)
+	}
 	local, err := n.o.Store.Databases()
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)
@@ -55,7 +58,7 @@ func (n *Node) start(ctx context.Context) error {
 func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
 	d.atStart = !n.admitted.Load()
-	if listed {
+	if d.listed = listed; listed {
 		if err := n.o.Store.ClearAbsent(name); err != nil {
 			d.log.Error("the end of a database's absence cannot be recorded", "error", err)
 		}
@@ -158,7 +161,7 @@ func (f *follower) look(ctx context.Context, full bool) {
 			f.add(ctx, name, true)
 			continue
 		}
-		back := f.absent[name] != nil
+		back := f.absent[name] != nil || !d.listed
 		switch {
 		case d.leaving:
 			f.missed = true

@@ -247,6 +247,7 @@ func TestListingFailsAsAWhole(t *testing.T) {
 		"the version": {&selective{f.source, map[string]error{"1": errDown}}, nil},
 		"the source":  {dying{f.source}, errDown},
 	} {
+		f.source.down.Store(false)
 		n, err := New(Options{Source: test.src, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{}})
 		must(t, err)
 		d := newDB(t.Context(), n, "fruit")

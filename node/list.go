@@ -84,7 +84,7 @@ func (l listing) tell(d *db) {
 	same := slices.Equal(after(l.versions, d.state.Current), after(d.last.versions, d.state.Current))
 	d.take(l)
 	if l.err == nil && !(l.again && same) {
-		d.handle(version.Listed{Versions: l.versions})
+		d.handle(version.Listed{Versions: l.versions, Relook: l.again})
 	}
 	if d.again {
 		d.again = false
@@ -112,6 +112,7 @@ func (d *db) take(l listing) {
 		return
 	}
 	d.relooking = true
+	d.relooks++
 	d.work(func() message {
 		d.pause(time.Until(l.next))
 		return relook{}

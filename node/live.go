@@ -162,9 +162,17 @@ func (d *db) openLocal(name string) (*live, error) {
 	return nil, nil
 }
 
-// openRemote makes a version of which other nodes have every partition; nil if
-// they do not.
+// openRemote makes a version of which other nodes have every partition, or, if its
+// plan is in the store, at least one; nil if they do not.
 func (d *db) openRemote(name string) (*live, error) {
+	if dir, err := d.node.o.Store.Dir(d.name, name); err == nil {
+		m := dir.Manifest()
+		held := make([]bool, m.Partitions)
+		d.node.o.Cluster.SetPlan(d.name, name, m.PlanHash(), held)
+		if d.readable(name, held) {
+			return d.remote(m)
+		}
+	}
 	if d.node.o.Cluster.Replicas(d.name, name, 0) == 0 {
 		return nil, nil
 	}
@@ -179,6 +187,11 @@ func (d *db) openRemote(name string) (*live, error) {
 	if _, replicated := d.judge(name, held); !replicated {
 		return nil, nil
 	}
+	return d.remote(m)
+}
+
+// remote makes a version by a plan, without blocks.
+func (d *db) remote(m blocks.Manifest) (*live, error) {
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
 		return nil, err

@@ -256,7 +256,7 @@ func (m loaded) tell(d *db) {
 		d.log.Info("load cancelled", "version", m.name)
 		ended.Err = "cancelled"
 	default:
-		ended.Err, ended.Faulty = m.err.Error(), load.Faulty(m.err)
+		ended.Err, ended.Faulty, ended.Passing = m.err.Error(), load.Faulty(m.err), load.Passing(m.err)
 	}
 	if live := d.live[m.name]; live != nil {
 		d.openBlocks(live)

@@ -24,15 +24,17 @@ func (d *db) refuted(name string) []shard.Partitioner {
 }
 
 // isRefuted reports whether a plan that was found has turned out wrong, here or on
-// another node. An active version cannot be refuted: every record of it was seen
-// by the node that loaded its partition.
+// another node. A version that is served, or was before a restart, cannot be
+// refuted: every record of it was seen by the node that loaded its partition. Nor
+// can one of a single partition, which has all records by any function.
 func (d *db) isRefuted(l *live) bool {
-	if l.v.Info().Name == d.state.Current || !l.manifest.Aligned {
+	name := l.v.Info().Name
+	if name == d.state.Current || name == d.state.Served || !l.manifest.Aligned || l.manifest.Partitions <= 1 {
 		return false
 	}
 	switch d.node.loadOptions(d.name).Partitioner {
 	case "", "auto":
-		return slices.Contains(d.node.o.Cluster.Refuted(d.name, l.v.Info().Name), l.manifest.Partitioner)
+		return slices.Contains(d.node.o.Cluster.Refuted(d.name, name), l.manifest.Partitioner)
 	}
 	return false
 }

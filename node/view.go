@@ -38,7 +38,7 @@ func (d *db) publish() {
 	s := d.state
 	v := view{
 		current: s.Current, served: s.Current != "" || s.Served != "", listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
-		versions: make(map[string]versionView, len(s.Entries)), tried: tried(s),
+		versions: make(map[string]versionView, len(s.Entries)), tried: d.tried(),
 	}
 	for _, e := range s.Entries {
 		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name]}
@@ -51,15 +51,24 @@ func (d *db) publish() {
 	d.view.Store(&v)
 }
 
-// tried reports whether all versions of a db have failed by their own fault, or
-// none exists. Those that a source or this node failed may still be served.
-func tried(s version.State) bool {
-	for _, name := range s.Listed {
-		if v, _ := s.Entry(name); !v.Faulty {
+// passingAttempts is how many attempts at a version count as one that has failed
+// for good, where the failures may pass.
+const passingAttempts = 3
+
+// tried reports whether all versions of a db have failed, or none exists. A first
+// failure of the source or of this node does not count, nor does a db whose
+// versions are looked at again in a moment to see whether they are complete.
+func (d *db) tried() bool {
+	if d.relooking && d.relooks < passingAttempts {
+		return false
+	}
+	for _, name := range d.state.Listed {
+		v, _ := d.state.Entry(name)
+		if v.Reason == "" || v.Passing && v.Failures < passingAttempts {
 			return false
 		}
 	}
-	return s.Read
+	return d.state.Read
 }
 
 // Status implements server.Catalog.

@@ -1,6 +1,10 @@
 package parquet
 
-import "sequins/internal/render"
+import (
+	"encoding/base64"
+
+	"sequins/internal/render"
+)
 
 // A row is what the columns have for one row, by their number in the file; nil for those that are not
 // read.
@@ -95,7 +99,8 @@ func (r row) elements(repeated, e *node, itself bool) (any, error) {
 	return out, err
 }
 
-// entries puts together a map.
+// entries puts together a map. Keys that are bytes are base64, as bytes are in JSON: as text, different ones
+// could become the same.
 func (r row) entries(entry *node) (any, error) {
 	out := render.Record{}
 	err := r.each(entry, func() error {
@@ -104,6 +109,9 @@ func (r row) entries(entry *node) (any, error) {
 			return err
 		}
 		value, err := r.field(entry.children[1])
+		if b, ok := key.([]byte); ok {
+			key = base64.StdEncoding.EncodeToString(b)
+		}
 		out = append(out, render.Field{Name: string(render.AppendText(nil, key)), Value: value})
 		return err
 	})

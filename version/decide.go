@@ -33,6 +33,7 @@ func (m *machine) activate() {
 		if v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v)) {
 			old := m.entry(m.Current)
 			m.Current, m.Served, v.Status = v.Name, "", Active
+			v.Local = true // its manifest is kept, also where no block of it is here
 			m.act(Activate, v.Name)
 			if old != nil {
 				m.remove(old)

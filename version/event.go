@@ -14,9 +14,13 @@ type (
 		Read   bool     // whether the source could be read
 		Served string   // the version that clients were answered from before a restart, if known
 	}
-	// Listed says that the source was read again (a refresh). A refresh that
-	// could not read the source is no event.
-	Listed struct{ Versions []string }
+	// Listed says that the source was read again. A look that could not read the
+	// source is no event.
+	Listed struct {
+		Versions []string
+		// Relook: this is not a refresh, so what has failed is not tried again.
+		Relook bool
+	}
 	// Gone says that the database is not in the source any more.
 	Gone struct{}
 
@@ -45,6 +49,9 @@ type (
 		// gone), not the source, the disk or this node. Only then may a version
 		// that was served before a restart be given up for an older one.
 		Faulty bool
+		// Passing: the source, the disk or the process of the load failed, and
+		// another attempt may succeed.
+		Passing bool
 		// Outdated: what this node has to hold has changed since the load began.
 		Outdated bool
 	}

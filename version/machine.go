@@ -55,7 +55,7 @@ func (m *machine) note(e Event) {
 	case Start:
 		m.noteStart(e)
 	case Listed:
-		m.noteListed(e.Versions)
+		m.noteListed(e)
 	case Gone:
 		m.Gone, m.Current = true, ""
 		m.retryDeletes()
@@ -123,12 +123,16 @@ func (m *machine) open(name string) {
 	m.act(Open, name)
 }
 
-// noteListed is a refresh: what has failed is tried again.
-func (m *machine) noteListed(versions []string) {
+// noteListed takes the versions of the source. At a refresh, what has failed is
+// tried again.
+func (m *machine) noteListed(e Listed) {
 	if m.Gone {
 		return
 	}
-	m.Read, m.Listed = true, ascending(versions)
+	m.Read, m.Listed = true, ascending(e.Versions)
+	if e.Relook {
+		return
+	}
 	if v := m.entry(m.Served); v != nil && v.Exit == Staying && v.Work == Resting && !v.Live {
 		m.open(v.Name) // other nodes may have come back with it
 	}
@@ -186,8 +190,9 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 	case v.Exit != Staying:
 	case e.Err != "":
 		fail(v, e.Err, e.Faulty)
+		v.Passing = e.Passing
 	case v.Complete:
-		v.Reason, v.Faulty = "", false
+		v.Reason, v.Faulty, v.Passing, v.Failures = "", false, false, 0
 	case e.Outdated:
 	case v.Retried:
 		fail(v, "the load has ended and partitions are still missing", false)
@@ -199,7 +204,8 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 // fail stops all attempts until the next refresh or Retry. A version that clients are
 // answered from stays that.
 func fail(v *Entry, reason string, faulty bool) {
-	v.Reason, v.Failed, v.Faulty = reason, true, faulty
+	v.Reason, v.Failed, v.Faulty, v.Passing = reason, true, faulty, false
+	v.Failures++
 	if v.Status != Active {
 		v.Status = Error
 	}

@@ -43,7 +43,7 @@ func waiting(v string) Seen   { return Seen{v, true, false, true} } // this node
 func ok(v string) LoadEnded   { return LoadEnded{Version: v} }
 func bad(v string) LoadEnded  { return LoadEnded{Version: v, Err: "bad", Faulty: true} }
 func away(v string) LoadEnded { return LoadEnded{Version: v, Err: "the source is away"} }
-func list(v ...string) Listed { return Listed{v} }
+func list(v ...string) Listed { return Listed{Versions: v} }
 func source(v ...string) Start {
 	return Start{Listed: v, Read: true}
 }

@@ -94,6 +94,9 @@ type Entry struct {
 	// Retried: a load that ended without completing it has been repeated since
 	// the last refresh.
 	Retried bool
+	// Passing: the last failure may pass by itself. Failures counts those in a row.
+	Passing  bool
+	Failures int
 	// Faulty: the last failure was the fault of the version itself, so that
 	// another attempt cannot help unless its files change.
 	Faulty bool

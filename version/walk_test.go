@@ -66,7 +66,7 @@ func (w *world) settle() {
 		if w.gone {
 			w.feed(Gone{})
 		} else {
-			w.feed(Listed{w.source})
+			w.feed(Listed{Versions: w.source})
 		}
 		for range 1000 {
 			if !w.endOne() {
@@ -150,7 +150,7 @@ func TestRandomWalks(t *testing.T) {
 		for range 150 {
 			if w.rnd.IntN(5) == 0 {
 				w.sourceChanges()
-				w.feed(Listed{w.source})
+				w.feed(Listed{Versions: w.source})
 			} else if all := w.possible(); len(all) > 0 {
 				all[w.rnd.IntN(len(all))]()
 			}

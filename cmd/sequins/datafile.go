@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,18 @@ var (
 const blockSuffix = ".block"
 
 // errAlien is the error of a file that is none of the formats.
+// openRegular opens a file for reading. Opening anything else, such as a FIFO, could wait for ever.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
 var errAlien = errors.New("is neither a block, nor a SequenceFile, nor a Sparkey log")
 
 // sniff tells the format of a file from its name and first bytes: "block", "SequenceFile", "Sparkey log", "Avro",
@@ -56,7 +69,7 @@ func sniff(path string) (string, error) {
 	if strings.HasSuffix(path, blockSuffix) {
 		return "block", nil
 	}
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +193,7 @@ type scannedFile struct {
 }
 
 func openScanned(path, kind string) (dataFile, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
