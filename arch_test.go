@@ -43,6 +43,7 @@ var house = []room{
 	{"test/browser", nil},
 	{"test/hdfs", nil},
 	{"test/s3", nil},
+	{"test/spark", []string{"test/process"}},
 	{"test/process", []string{"test/ports"}},
 	{"test/collector", nil},
 	{"test/checker", nil},

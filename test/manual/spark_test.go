@@ -1,22 +1,14 @@
 package manual
 
 import (
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"sequins/test/process"
+	"sequins/test/spark"
 )
-
-// opened are the packages of Java that Spark looks into, as its own scripts open them.
-var opened = []string{
-	"java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent",
-	"java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar",
-}
 
 // The jobs of the chapter on preparing data run in Spark's own shell, as they stand there but for where they write to,
 // and what they write is served with the configuration that stands there, too.
@@ -39,7 +31,7 @@ func TestSparkOfTheManual(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "input.txt"), []byte("to be or not to be\nthat is the question\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	runSpark(t, dir, job)
+	spark.Run(t, dir, job)
 
 	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "require_success_file = true\n" + conf})
 	n.WaitCurrent(t, "meanings", "2026-01-31")
@@ -59,32 +51,4 @@ func TestSparkOfTheManual(t *testing.T) {
 		}
 		return false
 	})
-}
-
-// runSpark runs lines in Spark's shell.
-func runSpark(t *testing.T, dir, lines string) {
-	t.Helper()
-	jars := filepath.Join(dir, "jars.txt")
-	run(t, dir, "mvn", "-B", "-ntp", "-q", "-f", filepath.Join(process.Root(), "testdata", "spark", "pom.xml"),
-		"dependency:build-classpath", "-Dmdep.outputFile="+jars)
-	classPath, err := os.ReadFile(jars)
-	if err != nil {
-		t.Fatal(err)
-	}
-	job := filepath.Join(dir, "job.scala")
-	if err := os.WriteFile(job, []byte(lines+"\nsys.exit(0)\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-Xmx1g", "-XX:TieredStopAtLevel=1", "-Dspark.master=local[2]", "-Dspark.ui.enabled=false"}
-	for _, p := range opened {
-		args = append(args, "--add-opens=java.base/"+p+"=ALL-UNNAMED")
-	}
-	args = append(args, "-cp", strings.TrimSpace(string(classPath)), "org.apache.spark.repl.Main", "-usejavacp", "-i", job)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "java", args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), "SPARK_LOCAL_IP=127.0.0.1")
-	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "error:") || strings.Contains(string(out), "Exception") {
-		t.Fatalf("%v\n%s\nprinted\n%s", err, lines, out)
-	}
 }
