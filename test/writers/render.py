@@ -146,3 +146,42 @@ def avro(v, schema):
     if kind in ("bytes", "fixed"):
         return text(base64.b64encode(v).decode())
     return text(v)
+
+
+def spark(v, t):
+    """Renders what spark.scala wrote of a value of a type, which is as in the JSON of a schema of Spark."""
+    if v is None:
+        return "null"
+    if isinstance(t, dict):
+        if t["type"] == "struct":
+            return "{" + ",".join(text(f["name"]) + ":" + spark(e, f["type"]) for f, e in zip(t["fields"], v, strict=True)) + "}"
+        if t["type"] == "map":
+            entries = []
+            for key, e in v:
+                k = spark(key, t["keyType"])
+                entries.append((k if k[0] == '"' else '"' + k + '"') + ":" + spark(e, t["valueType"]))
+            return "{" + ",".join(entries) + "}"
+        if t["type"] == "array":
+            return "[" + ",".join(spark(e, t["elementType"]) for e in v) + "]"
+        raise TypeError(t)
+    if t == "string":
+        return text(v)
+    if t == "binary":
+        return text(base64.b64encode(bytes.fromhex(v)).decode())
+    if t == "boolean":
+        return "true" if v else "false"
+    if t == "float":
+        return number(numpy.array([v], "int32").view("float32")[0])
+    if t == "double":
+        return number(numpy.array([v], "int64").view("float64")[0])
+    if t == "date":
+        return text((datetime.date(1970, 1, 1) + datetime.timedelta(v)).isoformat())
+    if t in ("timestamp", "timestamp_ntz"):
+        return instant(v * 1000, t == "timestamp")
+    if t.startswith("decimal("):
+        sign, digits, scale = "-" if v < 0 else "", str(abs(v)), int(t[:-1].split(",")[1])
+        digits = digits.rjust(scale + 1, "0")
+        return text(sign + digits[: len(digits) - scale] + ("." + digits[len(digits) - scale :] if scale else ""))
+    if t in ("integer", "long", "short", "byte") or t.startswith("interval "):
+        return str(v)
+    raise TypeError(t)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"sequins/internal/render"
 	"sequins/parquet"
 	"sequins/test/process"
+	"sequins/test/spark"
 )
 
 var update = flag.Bool("update", false, "write docs/WRITERS.md anew")
@@ -25,7 +27,8 @@ var update = flag.Bool("update", false, "write docs/WRITERS.md anew")
 // A file is a line of the manifest.
 type file struct {
 	Writer, Variant, Codec, File, Key string
-	Reads                             bool // false if it must be an error
+	Reads                             bool   // false if it must be an error
+	path                              string // of the file
 }
 
 // records is what the readers of both formats are.
@@ -37,12 +40,21 @@ type records interface {
 
 // What other programs write is read as they read it themselves, or is an error that says why.
 func TestWriters(t *testing.T) {
-	dir := t.TempDir()
-	run(t, python(t), "write.py", dir)
+	dir, sparks := t.TempDir(), t.TempDir()
+	t.Run("write", func(t *testing.T) { // side by side: neither has work for two cores
+		t.Run("python", func(t *testing.T) {
+			t.Parallel()
+			run(t, python(t), "write.py", dir)
+		})
+		t.Run("Spark", func(t *testing.T) {
+			t.Parallel()
+			runSpark(t, sparks)
+		})
+	})
 	outcomes := map[string][]string{} // by writer and variant: the codecs of each outcome, in order
 	var order []string
-	for _, f := range manifest(t, dir) {
-		reason, err := compare(filepath.Join(dir, f.File), f)
+	for _, f := range slices.Concat(manifest(t, dir, 150), manifest(t, sparks, 60)) {
+		reason, err := compare(f.path, f)
 		if err != nil {
 			t.Errorf("%s, %s, %s (%s): %v", f.Writer, f.Variant, f.Codec, f.File, err)
 		}
@@ -62,7 +74,19 @@ func TestWriters(t *testing.T) {
 	golden(t, table.String())
 }
 
-func manifest(t *testing.T, dir string) (files []file) {
+// runSpark runs spark.scala, and renders what it wrote.
+func runSpark(t *testing.T, dir string) {
+	t.Helper()
+	job, err := os.ReadFile("spark.scala")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spark.Run(t, dir, strings.Replace(string(job), `"DIR"`, strconv.Quote(dir), 1))
+	run(t, python(t), "spark.py", dir)
+}
+
+// manifest returns the files of a directory, of which there are at least atLeast.
+func manifest(t *testing.T, dir string, atLeast int) (files []file) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "manifest.ndjson"))
 	if err != nil {
@@ -73,9 +97,10 @@ func manifest(t *testing.T, dir string) (files []file) {
 		if err := json.Unmarshal(line, &f); err != nil {
 			t.Fatal(err)
 		}
+		f.path = filepath.Join(dir, f.File)
 		files = append(files, f)
 	}
-	if len(files) < 150 {
+	if len(files) < atLeast {
 		t.Fatalf("%d files", len(files))
 	}
 	return files
