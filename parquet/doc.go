@@ -12,7 +12,8 @@
 //
 // What a schema says of a number's meaning is followed, in the logical types and in the converted types of
 // old files: STRING, ENUM, JSON, DECIMAL, DATE, TIME, TIMESTAMP, UUID, INT, FLOAT16, INTERVAL, and INT96
-// as the instant that Hive, Impala and Spark mean by it. JSON is text, and so a string. LIST is an array
+// as the instant that Hive, Impala and Spark mean by it. Dates and timestamps that Spark notes as written by the
+// Julian calendar are converted. JSON is text, and so a string. LIST is an array
 // and MAP an object, in the old spellings of both, too. BYTE_ARRAY without a type is bytes, even if its
 // writer meant text. Values of any other logical type are rendered as if they had none.
 //

@@ -10,6 +10,7 @@ const (
 	maxFields = 1 << 16 // fields of the schema, groups included
 	maxGroups = 1 << 20 // row groups
 	maxName   = 1 << 16 // bytes of a field's name
+	maxNotes  = 1 << 20 // pairs of key and value
 )
 
 // A footer is what is needed of parquet.thrift's FileMetaData.
@@ -18,6 +19,7 @@ type footer struct {
 	rows      int64
 	groups    [][]byte // a RowGroup each, in Thrift; parsed when it is read
 	encrypted bool     // the file has encrypted columns
+	spark     sparkMetadata
 }
 
 // A schemaElement is a field of the schema. In the file, the fields are a list, each before its children.
@@ -76,6 +78,8 @@ func parseFooter(b []byte) (f footer, err error) {
 			return r.number(kind, &f.rows)
 		case id == 4 && kind == thriftList:
 			r.structs(maxGroups, func() { f.groups = append(f.groups, r.raw()) })
+		case id == 5 && kind == thriftList:
+			r.structs(maxNotes, func() { r.keyValue(f.spark.set) })
 		case id == 8 && kind == thriftStruct:
 			f.encrypted = true
 			r.skip(kind, maxThriftDepth)
@@ -88,6 +92,21 @@ func parseFooter(b []byte) (f footer, err error) {
 		return f, fmt.Errorf("%w: %w", errFooter, r.err)
 	}
 	return f, nil
+}
+
+// keyValue reads a KeyValue.
+func (r *thriftReader) keyValue(set func(key, value string)) {
+	var pair [2][]byte
+	r.fields(func(id int, kind byte) bool {
+		if (id != 1 && id != 2) || kind != thriftBinary {
+			return false
+		}
+		pair[id-1] = r.binary()
+		return true
+	})
+	if len(pair[0])+len(pair[1]) < 200 { // longer ones are not for set
+		set(string(pair[0]), string(pair[1]))
+	}
 }
 
 func (r *thriftReader) schemaElement() schemaElement {

@@ -30,16 +30,16 @@ const (
 	convertedInterval        = 21
 )
 
-// converter returns what makes values to render of those of a column.
-func converter(f *schemaElement) func(*value) any {
+// converter returns what makes values to render of those of a column, with the calendar of its file.
+func converter(f *schemaElement, c *calendar) func(*value) any {
 	switch f.physical {
 	case physicalBoolean:
 		return func(v *value) any { return v.bits != 0 }
 	case physicalInt32, physicalInt64:
-		show := integer(f)
+		show := integer(f, c)
 		return func(v *value) any { return show(int64(v.bits)) }
 	case physicalInt96:
-		return func(v *value) any { return instant96(v.bytes) }
+		return func(v *value) any { return instant96(v.bytes, c) }
 	case physicalFloat:
 		return func(v *value) any { return math.Float32frombits(uint32(v.bits)) }
 	case physicalDouble:
@@ -50,38 +50,38 @@ func converter(f *schemaElement) func(*value) any {
 }
 
 // integer renders INT32 and INT64.
-func integer(f *schemaElement) func(int64) any {
+func integer(f *schemaElement, c *calendar) func(int64) any {
 	if scale, ok := decimalScale(f); ok {
 		return func(n int64) any { return render.Decimal(big.NewInt(n), scale) }
 	}
 	switch t := f.logical; t.id {
 	case logicalDate:
-		return date
+		return c.date()
 	case logicalTime:
 		return timeOfDay(t.duration())
 	case logicalTimestamp:
-		return timestamp(t.duration(), t.utc)
+		return c.timestamp(t.duration(), t.utc)
 	case logicalInteger:
 		return sized(t.width, t.signed)
 	case 0:
-		return oldInteger(f)
+		return oldInteger(f, c)
 	}
 	return signed
 }
 
 // oldInteger renders by the types of files from before 2018.
-func oldInteger(f *schemaElement) func(int64) any {
+func oldInteger(f *schemaElement, c *calendar) func(int64) any {
 	switch f.converted {
 	case convertedDate:
-		return date
+		return c.date()
 	case convertedTimeMillis:
 		return timeOfDay(time.Millisecond)
 	case convertedTimeMicros:
 		return timeOfDay(time.Microsecond)
 	case convertedTimestampMillis:
-		return timestamp(time.Millisecond, true)
+		return c.timestamp(time.Millisecond, true)
 	case convertedTimestampMicros:
-		return timestamp(time.Microsecond, true)
+		return c.timestamp(time.Microsecond, true)
 	case convertedUint8:
 		return sized(8, false)
 	case convertedUint16:
@@ -179,11 +179,14 @@ func ofLength(n int, show func([]byte) any) func([]byte) any {
 }
 
 // instant96 renders the timestamps that Impala began with: nanoseconds of the day, and a Julian day.
-func instant96(b []byte) any {
+func instant96(b []byte, c *calendar) any {
 	const epoch = 2440588 // the Julian day of 1970-01-01
-	const day = 24 * 60 * 60
 	nanos := int64(binary.LittleEndian.Uint64(b))
-	seconds := (int64(int32(binary.LittleEndian.Uint32(b[8:]))) - epoch) * day
+	seconds := (int64(int32(binary.LittleEndian.Uint32(b[8:]))) - epoch) * secondsPerDay
+	if c.julian96 {
+		whole, rest := divide(nanos, int64(time.Second))
+		seconds, nanos = c.instant(seconds+whole), rest
+	}
 	return time.Unix(seconds, nanos).UTC().Format("2006-01-02T15:04:05.999999999Z")
 }
 

@@ -47,7 +47,8 @@ func NewReader(r io.ReaderAt, size int64, name string, paths render.Paths) (_ *R
 		rd.footer, err = parseFooter(b)
 	}
 	if err == nil {
-		rd.root, rd.leaves, err = newTree(rd.footer.fields)
+		times := rd.footer.spark.calendar()
+		rd.root, rd.leaves, err = newTree(rd.footer.fields, &times)
 	}
 	if err != nil {
 		return nil, rd.failed(err)

@@ -74,13 +74,15 @@ type tree struct {
 	fields []schemaElement
 	next   int     // field
 	leaves []*node // so far
+
+	calendar *calendar // of dates and timestamps
 }
 
 var errSchema = errors.New("the schema is not a tree")
 
 // newTree returns the root, and the leaves in the order of the columns.
-func newTree(fields []schemaElement) (root *node, leaves []*node, err error) {
-	t := &tree{fields: fields}
+func newTree(fields []schemaElement, c *calendar) (root *node, leaves []*node, err error) {
+	t := &tree{fields: fields, calendar: c}
 	if root, err = t.build(nil, 0); err != nil {
 		return nil, nil, err
 	}
@@ -103,7 +105,7 @@ func (t *tree) build(parent *node, depth int) (*node, error) {
 	}
 	if f.leaf {
 		t.leaves = append(t.leaves, n)
-		return n, n.makeLeaf(f)
+		return n, n.makeLeaf(f, t.calendar)
 	}
 	if f.children < 0 || f.children > int64(len(t.fields)) {
 		return nil, errSchema
@@ -123,9 +125,9 @@ func (t *tree) build(parent *node, depth int) (*node, error) {
 	return n, nil
 }
 
-func (n *node) makeLeaf(f *schemaElement) error {
+func (n *node) makeLeaf(f *schemaElement, c *calendar) error {
 	n.columns, n.physical, n.length = 1, f.physical, f.length
-	n.convert = converter(f)
+	n.convert = converter(f, c)
 	n.cost = valueCost
 	if scale, ok := decimalScale(f); ok {
 		n.cost += int64(scale)

@@ -1,0 +1,123 @@
+package parquet
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // the zones of files must not depend on the machine that reads them
+)
+
+// Spark before 3.0, and later versions that are set to LEGACY, write days before 1582-10-15 by the Julian calendar and
+// timestamps before 1900 by the standard time of the session's zone, as java.util.Calendar has it. What a calendar
+// converts keeps its date and time of day as the writer saw them, which is what Spark itself reads.
+type calendar struct {
+	julian   bool           // dates and timestamps are to be converted
+	julian96 bool           // timestamps of INT96 are
+	zone     *time.Location // of the session that wrote the file
+	standard int64          // seconds east of UTC that java.util.Calendar assumes before 1900
+}
+
+const (
+	secondsPerDay  = 24 * 60 * 60
+	firstGregorian = -141427     // 1582-10-15, in days since 1970
+	firstZoned     = -2208988800 // 1900-01-01, in seconds since 1970
+)
+
+// A sparkMetadata is what Spark notes in a file of the calendar it was written by.
+type sparkMetadata struct {
+	version, zone       string
+	legacy, legacyInt96 bool
+}
+
+func (m *sparkMetadata) set(key, value string) {
+	switch key {
+	case "org.apache.spark.version":
+		m.version = value
+	case "org.apache.spark.timeZone":
+		m.zone = value
+	case "org.apache.spark.legacyDateTime":
+		m.legacy = true
+	case "org.apache.spark.legacyINT96":
+		m.legacyInt96 = true
+	}
+}
+
+// calendar returns how the file's times are converted. A zone that is not noted or not known is taken to be UTC.
+func (m *sparkMetadata) calendar() (c calendar) {
+	if m.version == "" {
+		return c
+	}
+	major, rest, _ := strings.Cut(m.version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	version := [2]int{}
+	version[0], _ = strconv.Atoi(major)
+	version[1], _ = strconv.Atoi(minor)
+	c.julian = m.legacy || version[0] < 3
+	c.julian96 = m.legacyInt96 || version[0] < 3 || version[0] == 3 && version[1] < 1
+	c.zone = time.UTC
+	if zone, err := time.LoadLocation(m.zone); err == nil {
+		c.zone = zone
+	}
+	_, winter := time.Date(2020, 1, 1, 0, 0, 0, 0, c.zone).Zone()
+	_, summer := time.Date(2020, 7, 1, 0, 0, 0, 0, c.zone).Zone()
+	c.standard = int64(min(winter, summer))
+	return c
+}
+
+// date returns what renders days since 1970.
+func (c *calendar) date() func(int64) any {
+	if !c.julian {
+		return date
+	}
+	return func(n int64) any { return date(gregorian(n)) }
+}
+
+// timestamp returns what renders timestamps. Those that are no instants are never converted.
+func (c *calendar) timestamp(unit time.Duration, utc bool) func(int64) any {
+	show := timestamp(unit, utc)
+	if !c.julian || !utc {
+		return show
+	}
+	perSecond := int64(time.Second / unit)
+	return func(n int64) any {
+		seconds, rest := divide(n, perSecond)
+		return show(c.instant(seconds)*perSecond + rest)
+	}
+}
+
+// instant converts seconds since 1970.
+func (c *calendar) instant(seconds int64) int64 {
+	if seconds >= firstZoned {
+		return seconds
+	}
+	days, clock := divide(seconds+c.standard, secondsPerDay)
+	local := time.Unix(gregorian(days)*secondsPerDay+clock, 0).UTC()
+	year, month, day := local.Date()
+	hour, minute, second := local.Clock()
+	return time.Date(year, month, day, hour, minute, second, 0, c.zone).Unix()
+}
+
+// gregorian returns the day with the Gregorian date that has the same name as the Julian date of a day before 1582-10-15;
+// for February 29 of a year that has none, it is March 1. Other days are themselves.
+func gregorian(days int64) int64 {
+	if days >= firstGregorian {
+		return days
+	}
+	const march4801BC = 2440588 + 32082 // days before 1970, when a leap cycle of four years began
+	cycles, c := divide(days+march4801BC, 4*365+1)
+	years := (4*c + 3) / 1461
+	d := c - 1461*years/4
+	months := (5*d + 2) / 153 // since March
+	day := d - (153*months+2)/5 + 1
+	year := 4*cycles + years - 4800
+	return time.Date(int(year), time.Month(months+3), int(day), 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
+}
+
+// divide divides rounding down.
+func divide(n, by int64) (quotient, rest int64) {
+	quotient, rest = n/by, n%by
+	if rest < 0 {
+		quotient, rest = quotient-1, rest+by
+	}
+	return quotient, rest
+}

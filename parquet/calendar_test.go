@@ -1,0 +1,100 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math"
+	"testing"
+	"time"
+)
+
+// The instants are those that Spark 3.5.6 reads in files that it wrote with datetimeRebaseModeInWrite=LEGACY.
+func TestCalendar(t *testing.T) {
+	tests := []struct{ zone, written, want string }{
+		{"UTC", "1512-07-10T13:03:38.821008Z", "1512-06-30T13:03:38.821008Z"},
+		{"", "1512-07-10T13:03:38.821008Z", "1512-06-30T13:03:38.821008Z"},
+		{"No/Where", "1512-07-10T13:03:38.821008Z", "1512-06-30T13:03:38.821008Z"},
+		{"America/New_York", "1512-07-10T13:07:36.821008Z", "1512-06-30T13:03:38.821008Z"},
+		{"Asia/Kolkata", "1512-07-10T13:27:06.821008Z", "1512-06-30T13:03:38.821008Z"},
+		{"Europe/Dublin", "1512-07-10T12:38:17.821008Z", "1512-06-30T13:03:38.821008Z"},
+		{"UTC", "1582-10-15T00:00:00Z", "1582-10-15T00:00:00Z"},
+		{"UTC", "1582-10-14T23:59:59.999999Z", "1582-10-04T23:59:59.999999Z"},
+		{"America/New_York", "1900-01-01T00:00:00Z", "1900-01-01T00:00:00Z"},
+	}
+	for _, tt := range tests {
+		at, err := time.Parse(time.RFC3339, tt.written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := sparkMetadata{version: "2.4.8", zone: tt.zone}
+		c := m.calendar()
+		for show, n := range map[*schemaElement]int64{
+			{physical: physicalInt64, logical: logicalType{id: logicalTimestamp, unit: 2, utc: true}}: at.UnixMicro(),
+			{physical: physicalInt64, converted: convertedTimestampMicros}:                            at.UnixMicro(),
+		} {
+			if got := converter(show, &c)(&value{bits: uint64(n)}); got != tt.want {
+				t.Errorf("%s in %s: %s, want %s", tt.written, tt.zone, got, tt.want)
+			}
+		}
+		b := binary.LittleEndian.AppendUint64(nil, uint64(at.Sub(at.Truncate(24*time.Hour))))
+		days, _ := divide(at.Unix(), secondsPerDay)
+		b = binary.LittleEndian.AppendUint32(b, uint32(days+2440588))
+		if got := instant96(b, &c); got != tt.want {
+			t.Errorf("%s in %s as INT96: %s, want %s", tt.written, tt.zone, got, tt.want)
+		}
+	}
+}
+
+// Dates are converted by their name, at any distance.
+func TestGregorian(t *testing.T) {
+	for days, want := range map[int64]string{
+		-141427: "1582-10-15", -141428: "1582-10-04", -719164: "0001-01-01", -354220: "1000-03-01", -354221: "1000-03-01", -354222: "1000-02-28",
+		0: "1970-01-01",
+	} {
+		if got := date(gregorian(days)); got != want {
+			t.Errorf("%d: %s, want %s", days, got, want)
+		}
+	}
+	for _, days := range []int64{math.MinInt32, math.MinInt64 / secondsPerDay, math.MaxInt64} {
+		gregorian(days) // does not panic
+	}
+}
+
+// Which files are converted depends on what Spark notes in them.
+func TestSparkMetadata(t *testing.T) {
+	type notes = map[string]string
+	const spark = "org.apache.spark."
+	for _, tt := range []struct {
+		notes            notes
+		julian, julian96 bool
+	}{
+		{notes{}, false, false},
+		{notes{spark + "legacyDateTime": ""}, false, false}, // it is not Spark's
+		{notes{spark + "version": "2.4.8"}, true, true},
+		{notes{spark + "version": "3.0.3"}, false, true},
+		{notes{spark + "version": "3.5.6"}, false, false},
+		{notes{spark + "version": "4.0.0"}, false, false},
+		{notes{spark + "version": "3.5.6", spark + "legacyDateTime": "", spark + "timeZone": "UTC"}, true, false},
+		{notes{spark + "version": "3.5.6", spark + "legacyINT96": ""}, false, true},
+	} {
+		var keys []string
+		for k := range tt.notes {
+			keys = append(keys, k)
+		}
+		w := thriftWriter{}
+		w.structure(0, func() {
+			w.list(5, thriftStruct, len(keys), func(i int) {
+				w.structure(0, func() {
+					w.bytes(1, keys[i])
+					w.bytes(2, tt.notes[keys[i]])
+				})
+			})
+		})
+		f, err := parseFooter(w.b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := f.spark.calendar(); c.julian != tt.julian || c.julian96 != tt.julian96 {
+			t.Errorf("%v: %v, %v, want %v, %v", tt.notes, c.julian, c.julian96, tt.julian, tt.julian96)
+		}
+	}
+}
