@@ -166,12 +166,12 @@ object Main {
   val small = Seq("parquet.page.size" -> "500", "parquet.page.size.row.check.min" -> "10", "parquet.block.size" -> "60000", "parquet.block.size.row.check.min" -> "50")
   val noDictionary = "parquet.enable.dictionary" -> "false"
 
-  def session(spark: SparkSession, timestamps: String, legacy: Boolean): SparkSession = {
+  def session(spark: SparkSession, timestamps: String, legacy: Boolean, zone: String = "America/New_York", calendar: String = "CORRECTED"): SparkSession = {
     val s = spark.newSession()
     s.conf.set("spark.sql.datetime.java8API.enabled", "true")
-    s.conf.set("spark.sql.session.timeZone", "America/New_York")
+    s.conf.set("spark.sql.session.timeZone", zone)
     s.conf.set("spark.sql.codegen.wholeStage", "false") // which takes longer to compile than these rows take
-    for (key <- Seq("parquet.datetime", "parquet.int96", "avro.datetime")) s.conf.set(s"spark.sql.${key}RebaseModeInWrite", "CORRECTED")
+    for (key <- Seq("parquet.datetime", "parquet.int96", "avro.datetime")) s.conf.set(s"spark.sql.${key}RebaseModeInWrite", calendar)
     s.conf.set("spark.sql.parquet.outputTimestampType", timestamps)
     s.conf.set("spark.sql.parquet.writeLegacyFormat", legacy.toString)
     s
@@ -214,12 +214,21 @@ object Main {
     }
   }
 
+  /** Writes times by the calendar of Spark 2. */
+  def julian(w: Writers, spark: SparkSession): Unit =
+    for ((timestamps, zone) <- Seq("INT96", "TIMESTAMP_MILLIS").map(_ -> "America/New_York") ++ Seq("UTC", "America/New_York", "Asia/Kolkata", "Europe/Dublin").map("TIMESTAMP_MICROS" -> _)) {
+      val s = session(spark, timestamps, legacy = false, zone, "LEGACY")
+      val some = w.frame(s, 7, 400, Schemas.of(Seq(DateType, TimestampType, ArrayType(TimestampType), TimestampNTZType)))
+      w.write(s, s"$timestamps, datetimeRebaseMode LEGACY", "snappy", "parquet", some)
+    }
+
   def run(spark: SparkSession, dir: String): Unit = {
     val w = new Writers(Paths.get(dir))
     for (version <- Seq("PARQUET_1_0", "PARQUET_2_0")) {
       parquet(version, w, spark)
       times(version, w, spark)
     }
+    julian(w, spark)
     avro(w, spark)
     w.close()
   }
