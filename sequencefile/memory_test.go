@@ -51,16 +51,16 @@ func blockBomb(t *testing.T, codec string, n int, inKey bool) []byte {
 func TestExpandingValues(t *testing.T) {
 	const over, under = MaxExpanded>>20 + 1, MaxExpanded>>20 - 1
 	for _, codec := range Codecs() {
-		bombs := map[string][]byte{"RECORD": recordBomb(t, codec, over), "BLOCK, value": blockBomb(t, codec, over, false)}
+		bombs := map[string][]byte{"RECORD": recordBomb(t, codec, over)}
 		if codec == DefaultCodec {
-			bombs["BLOCK, key"] = blockBomb(t, codec, over, true)
+			bombs["BLOCK, value"], bombs["BLOCK, key"] = blockBomb(t, codec, over, false), blockBomb(t, codec, over, true)
 		}
 		for name, file := range bombs {
 			runtime.GC()
 			before := allocated()
 			got, err := readFile(file)
 			n := allocated() - before
-			if len(got) > 0 || n > 3*MaxExpanded+zstdWindow {
+			if len(got) > 0 || n > 5*MaxExpanded+zstdWindow { // in all: what grows by doubling, some of it twice with the race detector
 				t.Errorf("%s, %s: %d records, %d MiB allocated", codec, name, len(got), n>>20)
 			}
 			if c := wantCorrupt(t, err); !strings.Contains(c.Reason, "decompresses to more than") {
@@ -92,7 +92,7 @@ func TestManyTinyRecords(t *testing.T) {
 	for i := range columnNames {
 		var column []byte
 		if i == keyLengths || i == valueLengths {
-			column = expanding(t, codec, 64)
+			column = expanding(t, codec, 16)
 		}
 		file = append(appendLength(file, len(column)), column...)
 	}
@@ -107,7 +107,7 @@ func TestManyTinyRecords(t *testing.T) {
 		records++
 	}
 	wantCorrupt(t, r.Err())
-	if n := allocated() - before; records != 64<<20 || n > 64<<20 {
+	if n := allocated() - before; records != 16<<20 || n > 64<<20 {
 		t.Errorf("%d records of %d KiB, %d MiB allocated", records, len(file)>>10, n>>20)
 	}
 }

@@ -51,12 +51,8 @@ const blockSuffix = ".block"
 // errAlien is the error of a file that is none of the formats.
 // openRegular opens a file for reading. Opening anything else, such as a FIFO, could wait for ever.
 func openRegular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	if err != nil {
-		return nil, err
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
 	}
 	return os.Open(path)
 }

@@ -205,7 +205,6 @@ func unreadableBlock(s *scene) {
 	n := process.Start(s, c)
 	n.WaitCurrent(s, s.name, "1")
 	s.watch(n)
-	s.ask(n)
 	s.quiet("SequinsErrors", s.of(n))
 	away := s.source() + ".away"
 	if err := os.Rename(s.source(), away); err != nil {
@@ -213,6 +212,7 @@ func unreadableBlock(s *scene) {
 	}
 	block := filepath.Join(c.Store, "data", s.name, "1", "00000.block")
 	flip(s, block)
+	s.ask(n) // only now, as pages of so small a block are kept in memory once they have been read
 	s.fires("SequinsErrors", s.of(n))
 	s.leads("SequinsErrors", "500: a block cannot be read", s.codes(n), "500")
 	s.leads("SequinsErrors", `grep "reading a block"`, n.Log(), "reading a block", block)
@@ -267,6 +267,7 @@ func manyConnections(s *scene) {
 	s.write("1")
 	c := s.config("")
 	c.Prefix = []string{"sh", "-c", `ulimit -n 200; exec "$@"`, "sh"}
+	c.Extra += "\nmax_connections = 1000" // more than there are descriptors
 	n := process.Start(s, c)
 	n.WaitCurrent(s, s.name, "1")
 	s.watch(n)
