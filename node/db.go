@@ -31,12 +31,13 @@ type db struct {
 	live  map[string]*live    // of each version in set
 	loads map[string]*loading // that have not ended
 
-	listing    bool    // the versions are being listed
-	again      bool    // and have to be once more
-	unfinished string  // the newest version that does not exist yet, and why
-	last       listing // that did not fail
-	relooking  bool    // the versions will be listed again soon
-	relooks    int     // how often that was so
+	listing    bool     // the versions are being listed
+	again      bool     // and have to be once more
+	unfinished string   // the newest version that does not exist yet, and why
+	last       listing  // that did not fail
+	relooking  bool     // the versions will be listed again soon
+	relooks    int      // how often that was so
+	due        []string // versions that are tried again when the versions have been listed
 
 	// listed: the source has listed it since the process started. It belongs to
 	// start, and then to the follower.

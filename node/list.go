@@ -72,7 +72,7 @@ func (d *db) startListing(again bool) {
 	for _, v := range d.state.Entries {
 		q.failed[v.Name] = v.Reason != ""
 		q.known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
-		q.settled[v.Name] = true
+		q.settled[v.Name] = v.Reason == "" // what failed may have been taken while its job paused
 	}
 	d.work(func() message { return d.list(listTimeout, q) })
 }
@@ -85,6 +85,11 @@ func (l listing) tell(d *db) {
 	d.take(l)
 	if l.err == nil && !(l.again && same) {
 		d.handle(version.Listed{Versions: l.versions, Relook: l.again})
+	}
+	retries := d.due
+	d.due = nil
+	for _, name := range retries {
+		d.handle(version.Retry{Version: name})
 	}
 	if d.again {
 		d.again = false
@@ -201,6 +206,9 @@ type observer struct {
 // observe adds a version to the listing if it exists, or if it cannot be looked at, which is the version's own
 // fault, unless the source cannot be read at all: loading it will report what is wrong.
 func (o *observer) observe(ctx context.Context, name string) error {
+	if l, looked := o.last.looks[name]; looked {
+		o.found.looks[name] = l // so that a version that fails and has not changed need not settle again
+	}
 	if !o.failed[name] && o.known[name] {
 		o.good++
 		o.found.versions = append(o.found.versions, name)

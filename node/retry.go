@@ -78,10 +78,12 @@ func backoff(failed int, limit time.Duration) time.Duration {
 // A retry is due.
 type retry struct{ name string }
 
-// tell implements message.
+// tell implements message. The versions are listed first: what failed may be
+// incomplete again, or gone.
 func (r retry) tell(d *db) {
 	if f := d.facts[r.name]; f != nil {
 		f.retries.planned = false
 	}
-	d.handle(version.Retry{Version: r.name})
+	d.due = append(d.due, r.name)
+	d.startListing(true)
 }

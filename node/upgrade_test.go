@@ -185,9 +185,7 @@ func TestErrorWithNothingToServe(t *testing.T) {
 	f.damage("fruit", "3", "part-r-00000")
 	r := f.run()
 	r.serves("fruit", "2")
-	if s := r.node("fruit", "4"); s.State != "ERROR" {
-		t.Errorf("the newest: %+v", s)
-	}
+	r.eventually("the newest is in ERROR", func() bool { return r.node("fruit", "4").State == "ERROR" })
 	f.remove("fruit", "4")
 	f.put("fruit", "4", 1, fruit...)
 	r.Refresh()

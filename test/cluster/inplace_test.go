@@ -28,7 +28,7 @@ func TestInPlace(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 8}, members: 4, replication: 2})
 			for _, m := range c.members {
-				m.config.Extra = "refresh_period = \"1s\"\n" // require_success_file is left to its default
+				m.config.Extra = "refresh_period = \"1s\"\nsettle = \"3s\"\nrequire_success_file = \"auto\"\n" // the defaults of the last two
 			}
 			first := versionName(1)
 			c.publish(t, first)

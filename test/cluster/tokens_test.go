@@ -24,7 +24,8 @@ func TestTokens(t *testing.T) {
 	}
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{
-		data: dataset{keys: 1000, partitions: 8}, members: 2, replication: 1, extra: "auth.tokens_file = \"" + file + "\"\nsharding.secret = \"the-secret-of-the-cluster\"\n",
+		data: dataset{keys: 1000, partitions: 8}, members: 2, replication: 1, extra: "auth.tokens_file = \"" + file + "\"\n",
+		sharding: []string{`secret = "the-secret-of-the-cluster"`},
 	})
 	for _, m := range c.members {
 		m.config.Header = ops
