@@ -90,7 +90,8 @@ func TestTruncatedBlocks(t *testing.T) {
 	}
 	mended := func() bool {
 		aside, err := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*.corrupt-*"))
-		return err == nil && readCut(t, n, keys) == 0 && len(aside) == len(cuts)
+		there, lerr := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*.block")) // what is set aside may be read still
+		return err == nil && lerr == nil && readCut(t, n, keys) == 0 && len(aside) == len(cuts) && len(there) == len(cuts)
 	}
 	n.WaitFor(t, "all blocks are loaded again", mended)
 	n.Signal(t, syscall.SIGTERM)
