@@ -2,6 +2,7 @@ package loadproc
 
 import (
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -26,8 +27,17 @@ const (
 // isolated is set in the environment of a process that has isolated itself.
 const isolated = "SEQUINS_LOAD_WORKER_ISOLATED"
 
-// program is the path of this program, also after its file has been replaced.
-func program() string { return "/proc/self/exe" }
+// program is the path of this program: also after its file has been replaced, where /proc is mounted.
+func program() string {
+	const self = "/proc/self/exe"
+	if _, err := os.Stat(self); err == nil {
+		return self
+	}
+	if path, err := exec.LookPath(os.Args[0]); err == nil {
+		return path
+	}
+	return os.Args[0]
+}
 
 // isolate gives the process the lowest priorities and has the kernel kill it when the node dies. To Linux, a
 // priority is a thread's, and Go has several before main runs: so this one gets it and becomes the program

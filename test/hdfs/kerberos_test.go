@@ -91,7 +91,7 @@ func TestKerberos(t *testing.T) {
 	t.Run("a node with the wrong one", func(t *testing.T) {
 		n := process.Start(t, k.configure(t, wrongKeytab(t, k.kdc["principal"])))
 		n.WaitLog(t, "Kerberos refuses "+k.kdc["principal"])
-		if r := n.Get(t, "/db/key-000000000"); r.Code != 404 {
+		if r := n.Get(t, "/db/key-000000000"); r.Code != 503 {
 			t.Errorf("it answers %d", r.Code)
 		}
 	})

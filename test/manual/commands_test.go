@@ -43,7 +43,7 @@ var ofTheSystem = regexp.MustCompile(`^(systemctl|journalctl|iostat|smartctl|apt
 func TestCommands(t *testing.T) {
 	c, n := example(t)
 	here := strings.NewReplacer("node1:9599", n.Addr, "NODE:9599", n.Addr, "/var/lib/sequins", c.Store, "/etc/sequins.conf", n.Conf,
-		"check-config FILE", "check-config "+n.Conf, "FILE", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001"))
+		"verify DIR", "verify "+c.Store, "check-config FILE", "check-config "+n.Conf, "FILE", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001"))
 	seen := map[string]bool{}
 	for _, name := range pages(t) {
 		text, err := os.ReadFile(filepath.Join(process.Root(), name))
@@ -58,7 +58,7 @@ func TestCommands(t *testing.T) {
 			switch words := strings.Fields(command); {
 			case ofTheSystem.MatchString(command):
 			case command == "sequins demo" || command == "go run ./cmd/sequins demo": // TestDemo
-			case command == "sequins inspect" || command == "sequins verify": // are mentioned
+			case command == "sequins inspect" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
 				runIt(t, n, command+" --help")
 			case words[0] == "sequins" || words[0] == "curl":
 				runIt(t, n, here.Replace(command))

@@ -3,6 +3,7 @@ package packaging
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -27,7 +28,10 @@ func writeWords(t *testing.T, source string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(w.Append([]byte("apple"), []byte("a fruit")), w.Close(), f.Close()); err != nil {
+	large := make([]byte, 200<<10) // so that the block is one that is mapped
+	rnd := rand.NewChaCha8([32]byte{})
+	_, _ = rnd.Read(large) // never fails
+	if err := errors.Join(w.Append([]byte("apple"), []byte("a fruit")), w.Append([]byte("large"), large), w.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
