@@ -68,14 +68,18 @@ func (s *shared) hold(n int64) error {
 
 // room returns n bytes, which are b's if it has room. Their contents are undefined.
 func (s *shared) room(b []byte, n int64) ([]byte, error) {
-	if n <= int64(cap(b)) {
+	if n <= int64(cap(b))-behindPage {
 		return b[:n], nil
 	}
 	if err := s.hold(n - int64(cap(b))); err != nil {
 		return nil, err
 	}
-	return make([]byte, n), nil
+	return make([]byte, n, n+behindPage), nil
 }
+
+// behindPage is how many bytes of memory are behind a page: arrow-go makes a pointer to a value of what follows the
+// last one, which must not point to other memory. It is the size of the largest, an INT96, and more.
+const behindPage = 16
 
 // A pager reads the pages of a column, one chunk after another, and hands them to arrow-go's column reader,
 // as a file.PageReader. Such a page has been checked, unpacked, and its delta encoding undone. Its memory is used
