@@ -54,7 +54,7 @@ func (f *blockFile) readCached(p []byte, off int64) bool {
 	return d.release() == nil && err == nil && n == len(p)
 }
 
-// resident says whether all of the file from an offset to another is in memory; false for one that is not mapped.
+// resident reports whether all of the file from an offset to another is in memory; false for one that is not mapped.
 func (f *blockFile) resident(from, to int64) (bool, error) {
 	if f.data == nil {
 		return false, nil

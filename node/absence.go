@@ -28,14 +28,20 @@ func (f *follower) present(d *db) {
 	if d.listed && !noted {
 		return
 	}
-	d.listed = true
+	d.setListed()
 	delete(f.absent, d.name)
 	f.health.setAbsent(d.name, "")
-	if err := f.o.Store.ClearAbsent(d.name); err != nil {
-		d.log.Error("the end of a database's absence cannot be recorded", "error", err)
-	}
 	if noted {
 		d.log.Info("database is in the source again")
+	}
+}
+
+// setListed records that the source lists a db: an absence that is on record, maybe
+// from before a restart, is over.
+func (d *db) setListed() {
+	d.listed = true
+	if err := d.node.o.Store.ClearAbsent(d.name); err != nil {
+		d.log.Error("the end of a database's absence cannot be recorded", "error", err)
 	}
 }
 

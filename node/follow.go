@@ -58,10 +58,8 @@ func (n *Node) start(ctx context.Context) error {
 func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
 	d.atStart = !n.admitted.Load()
-	if d.listed = listed; listed {
-		if err := n.o.Store.ClearAbsent(name); err != nil {
-			d.log.Error("the end of a database's absence cannot be recorded", "error", err)
-		}
+	if listed {
+		d.setListed()
 	}
 	n.dbs[name] = d
 	n.following.Go(func() { d.run(ctx, listed) })

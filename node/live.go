@@ -81,7 +81,7 @@ func (d *db) owned(l *live) []int {
 	return d.node.o.Cluster.Owned(d.name, l.v.Info().Name, l.v.Held())
 }
 
-// judge says whether this node holds all of a version that it has to, and
+// judge reports whether this node holds all of a version that it has to, and
 // whether the cluster holds enough of it to switch to it.
 func (d *db) judge(name string, held []bool) (complete, replicated bool) {
 	cluster := d.node.o.Cluster
@@ -218,7 +218,7 @@ func (d *db) plan(ctx context.Context, name string) (blocks.Manifest, error) {
 }
 
 // openBlocks makes the partitions readable that have been published since the
-// last time, and says whether there were any. What the store has by another
+// last time, and reports whether there were any. What the store has by another
 // plan is left alone: the load that has found the new one will remove it.
 func (d *db) openBlocks(l *live) (opened bool) {
 	name := l.v.Info().Name
