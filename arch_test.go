@@ -15,21 +15,21 @@ import (
 	"testing"
 )
 
-// room is one package of the house, and which others of ours it may import outside of tests.
-type room struct {
+// layer is one package and the packages of this module that it may import outside of tests.
+type layer struct {
 	name    string
 	imports []string
 }
 
-// house is the plan, top to bottom: a package may import only what stands below it, and of that only
-// what its row names. A new package gets a row here before it gets a file.
-var house = []room{
+// layers lists the packages from top to bottom. A package may import only packages below it that its row names. A new
+// package gets a row here before it gets a file.
+var layers = []layer{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "tracing", "tracing/otlp", "zk", "version", "loadproc", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
-		"sequencefile", "sparkey", "internal/fsys", "internal/human", "internal/sleep"}},
+	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
+		"sequencefile", "sparkey", "internal/human", "internal/sleep"}},
 	{"config", nil},
-	{"node", []string{"server", "version", "loadproc", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/fsys", "internal/sleep"}},
-	{"server", []string{"auth", "version", "proxy", "shard", "blocks", "metrics", "tracing", "internal/human", "internal/http1"}},
+	{"node", []string{"server", "version", "loadproc", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/sleep"}},
+	{"server", []string{"auth", "version", "proxy", "blocks", "metrics", "tracing", "internal/human", "internal/http1"}},
 	{"auth", nil},
 	{"cluster", []string{"zk", "shard", "internal/fsys"}},
 	{"version", []string{"shard", "blocks"}},
@@ -51,7 +51,7 @@ var house = []room{
 	{"test/packaging", nil},
 	{"test/writers", nil},
 	{"test/manual", nil},
-	{"test/harness", []string{"shard"}},
+	{"test/harness", nil},
 	{"test/ports", nil},
 	{"test/mutate", nil},
 	{"zk", []string{"internal/sleep"}},
@@ -78,33 +78,33 @@ var house = []room{
 	{"internal/sleep", nil},
 }
 
-// Words that say nothing about what a package owns.
+// forbiddenNames do not tell what a package owns.
 var forbiddenNames = []string{"util", "utils", "common", "base", "helper", "helpers"}
 
-// Modules that are here for tests alone.
+// testModules may be imported by tests only.
 var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/google/go-cmp", "go.opentelemetry.io/proto", "go.uber.org/goleak", "go.yaml.in/yaml"}
 
-func TestHouse(t *testing.T) {
+func TestLayers(t *testing.T) {
 	packages := parseTree(t)
 	if len(packages) < 2 {
-		t.Fatalf("found %d packages: not the tree that this is about", len(packages))
+		t.Fatalf("found %d packages, want the whole module", len(packages))
 	}
-	for _, complaint := range complaints(house, packages) {
-		t.Error(complaint)
+	for _, violation := range violations(layers, packages) {
+		t.Error(violation)
 	}
 }
 
-// The check itself is held to trees that are wrong in one way each.
-func TestHouseIsHeld(t *testing.T) {
+// Each tree is wrong in one way, which violations must find.
+func TestViolationsAreFound(t *testing.T) {
 	good := func() map[string]*pkg {
 		return map[string]*pkg{
 			"node":   {doc: true, imports: []string{"sequins/server", "fmt"}},
 			"server": {doc: true},
 		}
 	}
-	plan := []room{{"node", []string{"server"}}, {"server", nil}}
+	plan := []layer{{"node", []string{"server"}}, {"server", nil}}
 	tests := map[string]struct {
-		plan  []room
+		plan  []layer
 		spoil func(map[string]*pkg)
 		want  string
 	}{
@@ -113,38 +113,40 @@ func TestHouseIsHeld(t *testing.T) {
 		"new package":    {plan, func(p map[string]*pkg) { p["extra"] = &pkg{doc: true} }, "extra has no row"},
 		"gone package":   {plan, func(p map[string]*pkg) { delete(p, "server") }, "server has a row"},
 		"bad name":       {plan, func(p map[string]*pkg) { p["server/util"] = &pkg{doc: true} }, "server/util: util says nothing"},
+		"unused row":     {plan, func(p map[string]*pkg) { p["node"].imports = nil }, "the row of node names server, which it does not import"},
 		"no comment":     {plan, func(p map[string]*pkg) { p["node"].doc = false }, "node has no package comment"},
 		"skipped test":   {plan, func(p map[string]*pkg) { p["node"].skips = []string{"x_test.go:3"} }, "x_test.go:3 skips"},
 		"test module":    {plan, func(p map[string]*pkg) { p["node"].imports = []string{"go.uber.org/goleak"} }, "node imports go.uber.org/goleak"},
-		"plan upwards":   {[]room{{"node", nil}, {"server", []string{"node"}}}, func(p map[string]*pkg) { p["node"].imports = nil }, "the row of server names node"},
+		"plan upwards":   {[]layer{{"node", nil}, {"server", []string{"node"}}}, func(p map[string]*pkg) { p["node"].imports = nil }, "the row of server names node"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			packages := good()
 			test.spoil(packages)
-			got := strings.Join(complaints(test.plan, packages), "\n")
+			got := strings.Join(violations(test.plan, packages), "\n")
 			if test.want == "" && got != "" || !strings.Contains(got, test.want) {
-				t.Errorf("complaints:\n%s\nwant %q", got, test.want)
+				t.Errorf("violations:\n%s\nwant %q", got, test.want)
 			}
 		})
 	}
 }
 
-// pkg is what the check knows of one package.
+// pkg is what the test knows about one package.
 type pkg struct {
 	imports []string // of its files other than tests
 	doc     bool     // it has a package comment
 	skips   []string // where its tests skip themselves
+	starts  []string // where it or its tests start goroutines
 }
 
-// complaints says what in the tree is not as planned.
-func complaints(plan []room, packages map[string]*pkg) []string {
+// violations lists the differences between the tree and the plan.
+func violations(plan []layer, packages map[string]*pkg) []string {
 	var found []string
-	rows := map[string]room{}
+	rows := map[string]layer{}
 	for i, r := range plan {
 		rows[r.name] = r
 		for _, imported := range r.imports {
-			if !slices.ContainsFunc(plan[i+1:], func(below room) bool { return below.name == imported }) {
+			if !slices.ContainsFunc(plan[i+1:], func(below layer) bool { return below.name == imported }) {
 				found = append(found, fmt.Sprintf("the row of %s names %s, which is not below it", r.name, imported))
 			}
 		}
@@ -152,18 +154,25 @@ func complaints(plan []room, packages map[string]*pkg) []string {
 			found = append(found, fmt.Sprintf("%s has a row in the plan and no files", r.name))
 		}
 	}
+	for _, r := range plan {
+		for _, imported := range r.imports {
+			if p := packages[r.name]; p != nil && !slices.Contains(p.imports, "sequins/"+imported) {
+				found = append(found, fmt.Sprintf("the row of %s names %s, which it does not import", r.name, imported))
+			}
+		}
+	}
 	for name, p := range packages {
 		row, planned := rows[name]
 		if !planned {
 			found = append(found, name+" has no row in the plan")
 		}
-		found = append(found, complaintsAbout(row, name, p)...)
+		found = append(found, violationsOf(row, name, p)...)
 	}
 	slices.Sort(found)
 	return found
 }
 
-func complaintsAbout(row room, name string, p *pkg) []string {
+func violationsOf(row layer, name string, p *pkg) []string {
 	var found []string
 	for _, imported := range p.imports {
 		ours, isOurs := strings.CutPrefix(imported, "sequins/")
@@ -239,6 +248,7 @@ func (p *pkg) add(file string) error {
 		}
 		imports = append(imports, imported)
 	}
+	p.starts = append(p.starts, goroutines(files, f)...)
 	if strings.HasSuffix(file, "_test.go") {
 		p.skips = append(p.skips, skips(files, f)...)
 		return nil
@@ -272,6 +282,45 @@ func skips(files *token.FileSet, f *ast.File) []string {
 		return true
 	})
 	return found
+}
+
+// goroutines finds go statements and calls of methods named Go, as of sync.WaitGroup.
+func goroutines(files *token.FileSet, f *ast.File) []string {
+	var found []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = append(found, files.Position(n.Pos()).String())
+		case *ast.SelectorExpr:
+			if n.Sel.Name == "Go" {
+				found = append(found, files.Position(n.Pos()).String())
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestSequential holds the packages that make test runs without the race detector to having no goroutines.
+func TestSequential(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(makefile), "\nSEQUENTIAL := ")
+	list, _, _ = strings.Cut(list, "\n")
+	packages := parseTree(t)
+	for _, name := range strings.Fields(list) {
+		p := packages[strings.TrimPrefix(name, "./")]
+		if p == nil {
+			t.Errorf("%s is no package", name)
+		} else if len(p.starts) > 0 {
+			t.Errorf("%s starts goroutines and is tested without the race detector: %v", name, p.starts)
+		}
+	}
+	if list == "" || len(packages["node"].starts) == 0 {
+		t.Error("found no SEQUENTIAL in Makefile, or no goroutine in node")
+	}
 }
 
 // What counts as skipping, and what does not.
