@@ -150,11 +150,12 @@ const minLinger = time.Second
 // Knows implements version.Cluster.
 func (c *Cluster) Knows(db string) bool { return (*c.dbs.Load())[db] }
 
-// watchDatabases keeps the names of the databases that nodes hold something of,
-// until Leave.
+// watchDatabases keeps the names of the databases that nodes hold something of, until Leave. Those that it finds first are
+// tidied once: when the last node of a database crashes, nobody removes its directory.
 func (c *Cluster) watchDatabases() {
 	dbs := c.o.Session.Watch(zk.PartitionsDir, false)
 	defer dbs.Stop()
+	tidied := false
 	for {
 		select {
 		case <-dbs.Changes():
@@ -163,6 +164,14 @@ func (c *Cluster) watchDatabases() {
 				names[e.Name] = true
 			}
 			c.dbs.Store(&names)
+			if !tidied {
+				tidied = true
+				c.running.Go(func() {
+					for db := range names {
+						c.tidy(db, "")
+					}
+				})
+			}
 		case <-c.ctx.Done():
 			return
 		}

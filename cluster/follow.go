@@ -277,16 +277,16 @@ func (c *Cluster) Forget(db, version string) {
 	c.mu.Unlock()
 	f.end()
 	c.withdraw(f)
-	c.running.Go(func() { c.tidy(f.key) })
+	c.running.Go(func() { c.tidy(f.key.db, f.key.version) })
 }
 
 // tidyTimeout bounds the wait for a listing of what may be tidied up.
 const tidyTimeout = 30 * time.Second
 
-// tidy removes the directories of a version that is over, and of older ones
-// that no node was left to remove, as far as they are empty.
-func (c *Cluster) tidy(k key) {
-	versions := c.o.Session.Watch(zk.DatabaseDir(k.db), false)
+// tidy removes the directories of a database's versions up to last, or of all if last is empty, and that of the
+// database, as far as they are empty and not followed: nodes that crashed have left theirs.
+func (c *Cluster) tidy(db, last string) {
+	versions := c.o.Session.Watch(zk.DatabaseDir(db), false)
 	defer versions.Stop()
 	select {
 	case <-versions.Seen():
@@ -296,11 +296,11 @@ func (c *Cluster) tidy(k key) {
 		return
 	}
 	for _, e := range versions.Entries() {
-		if e.Name <= k.version && c.find(k.db, e.Name) == nil {
-			c.o.Session.Prune(zk.VersionDir(k.db, e.Name))
+		if (last == "" || e.Name <= last) && c.find(db, e.Name) == nil {
+			c.o.Session.Prune(zk.VersionDir(db, e.Name))
 		}
 	}
-	c.o.Session.Prune(zk.DatabaseDir(k.db))
+	c.o.Session.Prune(zk.DatabaseDir(db))
 }
 
 // Advertise implements version.Cluster.

@@ -118,12 +118,18 @@ func (s *Session) Unpublish(path string) {
 	s.alter(z)
 }
 
-// Prune has a directory removed if it is empty: one that versions no longer need. It is tried once, in the background,
-// and no error is reported. A path that is published in it meanwhile makes it again.
+// pruneAttempts is how often the removal of a directory is tried. Other nodes may withdraw what they have in it somewhat
+// later; each of them prunes it, too.
+const pruneAttempts = 10
+
+// Prune removes a directory in the background if it is empty, after everything that is unpublished has been withdrawn. One
+// that is not empty is tried again at each audit, up to pruneAttempts in all. No error is reported. A path that is
+// published in it meanwhile creates it again.
 func (s *Session) Prune(dir string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.prunes[s.absolute(dir)] = true
+	s.prunes[s.absolute(dir)] = pruneAttempts
+	s.pruneDue = true
 	s.poke()
 }
 
@@ -180,7 +186,6 @@ func (s *Session) reconcile() {
 		if conn == nil {
 			return
 		}
-		s.prune(conn)
 		batch, wait := s.take(time.Now())
 		if len(batch) > 0 {
 			id := conn.SessionID()
@@ -188,12 +193,16 @@ func (s *Session) reconcile() {
 			s.record(batch, id)
 			continue
 		}
+		s.prune(conn)
 		retry := time.NewTimer(wait)
 		select {
 		case <-s.wake:
 		case <-retry.C:
 		case <-audit.C:
 			s.audit(conn)
+			s.mu.Lock()
+			s.pruneDue = true
+			s.mu.Unlock()
 		case <-s.closing.Done():
 		}
 		retry.Stop()

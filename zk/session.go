@@ -98,7 +98,8 @@ type Session struct {
 	missed    bool // that there is no connection is the last that was logged, or nothing was
 	desired   map[string]*znode
 	dirty     map[string]*znode // those of desired that may not be as they should
-	prunes    map[string]bool
+	prunes    map[string]int // directories to remove when they are empty, and how many attempts are left
+	pruneDue  bool
 	watched   map[string][]*Children // by absolute path
 }
 
@@ -123,7 +124,7 @@ func connect(o Options, t tuning) (*Session, error) {
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
 		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), missed: true,
 		desired: make(map[string]*znode), dirty: make(map[string]*znode),
-		prunes: make(map[string]bool), watched: make(map[string][]*Children),
+		prunes: make(map[string]int), watched: make(map[string][]*Children),
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.work.Go(s.run)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
@@ -199,14 +201,27 @@ func (s *Session) makeDir(conn *zk.Conn, dir string) error {
 	return nil
 }
 
-// prune removes directories that are empty.
+// prune removes directories that are empty, each before the one that it is in.
 func (s *Session) prune(conn *zk.Conn) {
 	s.mu.Lock()
-	prunes := s.prunes
-	s.prunes = make(map[string]bool)
+	var dirs []string
+	if s.pruneDue {
+		dirs = slices.Sorted(maps.Keys(s.prunes))
+	}
+	s.pruneDue = false
 	s.mu.Unlock()
-	for dir := range prunes {
+	for _, dir := range slices.Backward(dirs) {
 		err := conn.Delete(dir, -1)
+		s.mu.Lock()
+		switch {
+		case isConnectionError(err):
+			s.pruneDue = true
+		case errors.Is(err, zk.ErrNotEmpty) && s.prunes[dir] > 1:
+			s.prunes[dir]--
+		default:
+			delete(s.prunes, dir)
+		}
+		s.mu.Unlock()
 		if err != nil && !errors.Is(err, zk.ErrNotEmpty) && !errors.Is(err, zk.ErrNoNode) {
 			s.failed("pruning "+dir, err)
 		}

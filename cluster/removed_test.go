@@ -1,0 +1,38 @@
+package cluster
+
+import (
+	"context"
+	"testing"
+)
+
+// A database that is removed from all nodes is unknown then, however many partitions it had; so is one whose nodes have
+// all crashed, to those that start later.
+func testRemoved(t *testing.T, server string) {
+	f := newField(t, server, nil)
+	a, lose := f.node("a")
+	f.join(a)
+	publish := func(db string, partitions int) {
+		t.Helper()
+		a.Follow(context.Background(), db, "1")
+		a.SetPlan(db, "1", "plan", make([]bool, partitions))
+		for p := range partitions {
+			a.Advertise(db, "1", p)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		defer cancel()
+		if err := a.o.Session.Flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		f.eventually(db+" is known", func() bool { return a.Knows(db) })
+	}
+	for db, partitions := range map[string]int{"small": 100, "large": 3000} { // the second is withdrawn in several requests
+		publish(db, partitions)
+		a.Forget(db, "1")
+		f.eventually(db+" is not known", func() bool { return !a.Knows(db) })
+	}
+	publish("left", 10)
+	lose()
+	b, _ := f.node("b")
+	f.join(b)
+	f.eventually("what was left is not known", func() bool { return len(*b.dbs.Load()) == 0 })
+}
