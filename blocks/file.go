@@ -224,14 +224,14 @@ var openFiles = descriptors{limit: maxOpenFiles()}
 // minOpenFiles is how many files of blocks are kept open however few the process may open.
 const minOpenFiles = 64
 
-// maxOpenFiles is half of the descriptors that the process may open: the rest is for connections, the source and
-// ZooKeeper. The runtime has raised the soft limit to the hard one.
+// maxOpenFiles is a quarter of the descriptors that the process may open. Clients may have half of them; the rest is for
+// other nodes, loads, the source and ZooKeeper. The runtime has raised the soft limit to the hard one.
 func maxOpenFiles() int {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
 		return minOpenFiles
 	}
-	return int(max(minOpenFiles, min(l.Cur/2, 1<<20)))
+	return int(max(minOpenFiles, min(l.Cur/4, 1<<20)))
 }
 
 // add counts a file as open.

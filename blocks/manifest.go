@@ -288,7 +288,8 @@ func (m Manifest) validate() error {
 	case !validWord(m.Format):
 		return fmt.Errorf("%q is not a name of a format", m.Format)
 	case !validTime(m.LastModified) || !validTime(m.Created):
-		return errors.New("a time that cannot be written down")
+		return fmt.Errorf("the files are of the year %d and the plan of the year %d: only 0 to 9999 can be written",
+			m.LastModified.Year(), m.Created.Year())
 	}
 	names := 0
 	for i, f := range m.Files {
@@ -309,5 +310,5 @@ func allValidWords(words []string) bool {
 
 func validWord(s string) bool { return len(s) <= maxWord && utf8.ValidString(s) }
 
-// validTime says whether t can be written in the form of RFC 3339.
+// validTime reports whether t can be written in the form of RFC 3339.
 func validTime(t time.Time) bool { y := t.UTC().Year(); return 0 <= y && y <= 9999 }

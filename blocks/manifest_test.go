@@ -180,7 +180,7 @@ func TestBadManifest(t *testing.T) {
 		{"file name", with(`"a"`, `"`+strings.Repeat("a", 4097)+`"`), "file 0 has a name of 4097 bytes"},
 		{"file size", with(`"size":1`, `"size":-1`), "the size -1"},
 		{"files", seal(`{"files":{}}`), "not an array"},
-		{"year", with(`"created":"2026-01-31T10:00:00Z"`, `"created":"0000-01-01T00:00:00+10:00"`), "a time"},
+		{"year", with(`"created":"2026-01-31T10:00:00Z"`, `"created":"0000-01-01T00:00:00+10:00"`), "the year -1"},
 		{"file year", with(`e":"2026-01-31T10:00:00Z"}`, `e":"9999-12-31T23:00:00-10:00"}`), "the year 10000"},
 	}
 	for _, tt := range tests {

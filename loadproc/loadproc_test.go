@@ -210,6 +210,18 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
+// A plan that cannot be written down is an error: nobody waits for it.
+func TestUnwritablePlan(t *testing.T) {
+	w := newWorld(t)
+	root := filepath.Join(filepath.Dir(w.root), "future")
+	must(t, os.Rename(w.root, root))
+	w.launcher.Source = root
+	_, err := w.start(t.Context(), testJob).Plan()
+	if err == nil || !strings.Contains(err.Error(), "of the year 12000") || errors.Is(err, load.ErrDied) {
+		t.Error(err)
+	}
+}
+
 // A load that is cancelled ends at once, whatever it does, and leaves nothing.
 func TestCancel(t *testing.T) {
 	w := newWorld(t)

@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// openLocal opens a directory. Of one called hog, listing the files takes more memory than there is.
+// openLocal opens a directory. Of one called hog, listing the files takes more memory than there is. The files of one called
+// future have a time that a manifest cannot have.
 func openLocal(_ context.Context, spec json.RawMessage) (source.Source, error) {
 	var root string
 	if err := json.Unmarshal(spec, &root); err != nil {
@@ -54,7 +55,25 @@ func openLocal(_ context.Context, spec json.RawMessage) (source.Source, error) {
 	if filepath.Base(root) == "hog" {
 		return hog{src}, err
 	}
+	if filepath.Base(root) == "future" {
+		return future{src}, err
+	}
 	return src, err
+}
+
+type future struct{ source.Source }
+
+func (f future) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
+	file.ModTime = time.Time{}
+	return f.Source.Open(ctx, db, version, file, o)
+}
+
+func (f future) Contents(ctx context.Context, db, version string) (source.Contents, error) {
+	c, err := f.Source.Contents(ctx, db, version)
+	for i := range c.Files {
+		c.Files[i].ModTime = time.Date(12000, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	return c, err
 }
 
 type hog struct{ source.Source }

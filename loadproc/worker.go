@@ -80,8 +80,7 @@ func (w *worker) run(in io.Reader) error {
 	err := w.load(context.Background())
 	close(done)
 	<-reported
-	w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
-	return w.err
+	return w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
 }
 
 func (w *worker) load(ctx context.Context) error {
@@ -98,7 +97,9 @@ func (w *worker) load(ctx context.Context) error {
 		return err
 	}
 	m := plan.Manifest()
-	w.send(event{Planned: &m})
+	if err := w.send(event{Planned: &m}); err != nil {
+		return fmt.Errorf("%s: %w", src.Path(w.job.DB, w.job.Version), err) // no answer would come
+	}
 	ahead := <-w.ahead
 	return loader.LoadInto(ctx, plan, load.Target{
 		Staging: ahead.Staging, Want: ahead.Want, Have: ahead.Have,
@@ -141,21 +142,22 @@ func (w *worker) setBandwidth(bytesPerSecond float64) {
 	w.limit.SetLimit(limit)
 }
 
-// send tells the node something.
-func (w *worker) send(e event) {
+// send tells the node something. Errors are of an event that cannot be written down, or of the first write that failed.
+func (w *worker) send(e event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sendLocked(e)
+	return w.sendLocked(e)
 }
 
-func (w *worker) sendLocked(e event) {
+func (w *worker) sendLocked(e event) error {
 	line, err := appendLine(e)
-	if err == nil {
-		_, err = w.out.Write(line)
+	if err != nil {
+		return err
 	}
 	if w.err == nil {
-		w.err = err
+		_, w.err = w.out.Write(line)
 	}
+	return w.err
 }
 
 // report tells the node of the progress, and that this process is alive, until done is closed.
@@ -177,7 +179,7 @@ func (w *worker) tell(publish []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.read.Snapshot = w.progress.Snapshot()
-	w.sendLocked(event{Progress: &w.read, Publish: publish})
+	_ = w.sendLocked(event{Progress: &w.read, Publish: publish})
 	w.read = progress{}
 }
 

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // the zones of files must not depend on the machine that reads them
 )
 
 // Spark before 3.0, and later versions that are set to LEGACY, write days before 1582-10-15 by the Julian calendar and
@@ -55,7 +54,7 @@ func (m *sparkMetadata) calendar() (c calendar) {
 	c.julian = m.legacy || version[0] < 3
 	c.julian96 = m.legacyInt96 || version[0] < 3 || version[0] == 3 && version[1] < 1
 	c.zone = time.UTC
-	if zone, err := time.LoadLocation(m.zone); err == nil {
+	if zone, err := loadZone(m.zone); err == nil {
 		c.zone = zone
 	}
 	_, winter := time.Date(2020, 1, 1, 0, 0, 0, 0, c.zone).Zone()

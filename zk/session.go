@@ -98,7 +98,7 @@ type Session struct {
 	missed    bool // that there is no connection is the last that was logged, or nothing was
 	desired   map[string]*znode
 	dirty     map[string]*znode // those of desired that may not be as they should
-	prunes    map[string]int // directories to remove when they are empty, and how many attempts are left
+	prunes    map[string]int    // directories to remove when they are empty, and how many attempts are left
 	pruneDue  bool
 	watched   map[string][]*Children // by absolute path
 }

@@ -228,15 +228,18 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	return s, nil
 }
 
-// maxConnections is how many connections may be open: what is configured, or what leaves as many file
-// descriptors for blocks, loads and other nodes.
+// maxConnections returns how many connections may be open: what is configured, or half of the file descriptors less those of
+// the connections for probes. Blocks have a quarter of them, and loads, other nodes and the source the rest.
 func maxConnections(configured int) int {
 	var limit syscall.Rlimit
 	if configured > 0 || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return configured
 	}
-	const most = 256 << 10
-	return int(min(limit.Cur/2, most))
+	const (
+		most   = 256 << 10
+		probes = 64 // connections that server accepts beyond those, for probes
+	)
+	return int(min(max(limit.Cur/2-min(limit.Cur/2, probes), limit.Cur/4), most))
 }
 
 // guard has what clients send and get encrypted, and asks them for tokens, as far as the configuration says so.

@@ -2,6 +2,7 @@ package single
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -196,5 +197,43 @@ func TestManySmallPartitions(t *testing.T) {
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", n.PID()))
 	if err != nil || len(open) > 12_000 {
 		t.Errorf("%d descriptors are open, %v", len(open), err)
+	}
+}
+
+// TestSharesOfDescriptors opens all blocks and as many connections as there may be in a process that may open few files:
+// enough is left to accept connections and to load.
+func TestSharesOfDescriptors(t *testing.T) {
+	const partitions, limit = 150, 400
+	source, c := newNode(t)
+	c.Prefix = []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, limit), "sh"}
+	writeVersion(t, source, "db", "1", partitions, 200*partitions, big("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	client := n.Client()
+	defer client.Close()
+	for i := range 2000 {
+		key, value := big("1")(i * 7)
+		if r, err := client.Get("/db/" + key); err != nil || r.Code != 200 || string(r.Body) != value {
+			t.Fatalf("GET %s: %+v, %v", key, r, err)
+		}
+	}
+	var idle []net.Conn
+	for range limit {
+		conn, err := net.DialTimeout("tcp", n.Addr, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle = append(idle, conn)
+	}
+	n.WaitLog(t, "too many connections")
+	writeVersion(t, source, "other", "1", 2, 100, numbered("1"))
+	n.Signal(t, syscall.SIGHUP)
+	n.WaitLog(t, "other")
+	for _, conn := range idle {
+		conn.Close()
+	}
+	n.WaitCurrent(t, "other", "1")
+	if log := n.Log(); strings.Contains(log, "too many open files") {
+		t.Error("too many open files")
 	}
 }

@@ -1,0 +1,46 @@
+package parquet
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A legacy timestamp has the same value wherever it is read, whatever zones the machine has.
+func TestZonesAreNotTheMachines(t *testing.T) {
+	const role = "SEQUINS_TEST_ZONE"
+	m := sparkMetadata{version: "2.4.8", zone: "Europe/Amsterdam"}
+	c := m.calendar()
+	value := c.timestamp(time.Millisecond, true)(-3e12)
+	if os.Getenv(role) != "" {
+		t.Logf("value=%v", value)
+		return
+	}
+	archive := t.TempDir()
+	if err := os.Mkdir(filepath.Join(archive, "Europe"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	utc := []byte("TZif2" + strings.Repeat("\x00", 15) + strings.Repeat("\x00", 12) + "\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x04" + "\x00\x00\x00\x00\x00\x00UTC\x00")
+	if _, err := time.LoadLocationFromTZData("x", append(utc, append(utc, "\nUTC0\n"...)...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(archive, "Europe/Amsterdam"), append(utc, append(utc, "\nUTC0\n"...)...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", t.Name(), "-test.v")
+	cmd.Env = append(os.Environ(), role+"=1", "ZONEINFO="+archive)
+	out, err := cmd.CombinedOutput()
+	_, got, _ := strings.Cut(string(out), "value=")
+	got, _, _ = strings.Cut(got, "\n")
+	if err != nil || got != value {
+		t.Errorf("with another database of zones: %q, %v; want %v\n%s", got, err, value, out)
+	}
+	for _, name := range []string{"Local", "../x", "/etc/localtime", "Europe", "nowhere"} {
+		if zone, err := loadZone(name); err == nil {
+			t.Errorf("%q is the zone %v", name, zone)
+		}
+	}
+}
