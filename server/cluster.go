@@ -17,9 +17,6 @@ import (
 const (
 	// statusTimeout bounds the wait for the status of other nodes.
 	statusTimeout = time.Second
-	// statusAge is for how long what they have said is shown again: many who
-	// watch a page cost the nodes as much as one.
-	statusAge = time.Second
 	// maxStatus bounds what one node may say, in bytes.
 	maxStatus = 64 << 20
 	// statusAtOnce is how many nodes are asked at a time.
@@ -45,10 +42,6 @@ type survey struct {
 	client *http.Client
 	scheme string
 	secret string // shown to them; "": nothing
-
-	mu    sync.Mutex // held while they are being asked
-	at    time.Time
-	known []answered
 }
 
 // answered is what one node has said.
@@ -66,14 +59,8 @@ func newSurvey(peers func() []Peer, secure *tls.Config, secret string) *survey {
 	return s
 }
 
-// ask returns what the other nodes have said, at most statusAge ago. Whoever
-// comes meanwhile waits for the same answers. The result is not to be changed.
+// ask returns what the other nodes say.
 func (s *survey) ask(ctx context.Context) []answered {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Since(s.at) < statusAge {
-		return s.known
-	}
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	peers := s.peers()
@@ -88,7 +75,6 @@ func (s *survey) ask(ctx context.Context) []answered {
 		})
 	}
 	all.Wait()
-	s.known, s.at = answers, time.Now()
 	return answers
 }
 
@@ -183,12 +169,18 @@ func existing(partitions []int, n int) []int {
 // maxShown bounds the partitions of a version that only others know.
 const maxShown = 1 << 20
 
-// cluster is the status with what the other nodes say of themselves, unless the
-// request comes from one of them.
-func (s *Server) cluster(r *http.Request) (st Status, level string) {
+// cluster is the status with what the other nodes say of themselves.
+func (s *Server) cluster() (st Status, level string) {
 	st = s.own()
-	if s.survey != nil && !fromPeer([]byte(r.URL.RawQuery)) {
-		st.merge(s.survey.ask(s.ending))
-	}
+	st.merge(s.survey.ask(s.ending))
 	return st, s.complete(&st)
+}
+
+// statusFor returns the status that a request is answered from: of the cluster,
+// or of this node alone if it is the only one or another node asks.
+func (s *Server) statusFor(r *http.Request) *snapshot {
+	if s.survey == nil || fromPeer([]byte(r.URL.RawQuery)) {
+		return s.ownStatus
+	}
+	return s.clusterStatus
 }

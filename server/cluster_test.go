@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -46,8 +47,12 @@ func TestStatusOfOthers(t *testing.T) {
 		"1": {NumPartitions: 3, TargetReplication: 2, Nodes: map[string]NodeStatus{"me:1": {Partitions: []int{0}, Current: true, State: StateActive}}},
 	}}}}}, Options{Peers: func() []Peer { return peers }})
 	defer s.Shutdown(context.Background()) //nolint:errcheck // it has served nothing
-	look := func(uri string) Status {
-		st, _ := s.cluster(httptest.NewRequest("GET", uri, nil))
+	look := func(uri string) (st Status) {
+		w := httptest.NewRecorder()
+		s.nodePage(w, httptest.NewRequest("GET", uri, nil))
+		if err := json.Unmarshal(w.Body.Bytes(), &st); err != nil {
+			t.Error(err)
+		}
 		return st
 	}
 	var viewers sync.WaitGroup

@@ -107,9 +107,24 @@ func (s *Server) ready(w http.ResponseWriter, sees bool, query []byte) {
 // health is GET /healthz: what this node has of every version that it knows, or
 // only the status code.
 func (s *Server) health(w http.ResponseWriter, sees bool) {
-	st, _ := s.status()
-	code := http.StatusNotFound
-	dbs := make(map[string]map[string]NodeStatus)
+	s.ownStatus.serve(w, pageKey{route: routeHealth, code: !sees}, func(w http.ResponseWriter, st Status, _ string) {
+		dbs, code := st.onThisNode()
+		if !sees {
+			s.json(w, code, struct{}{})
+			return
+		}
+		if st.ShardID != "" {
+			w.Header().Set("X-Sequins-Shard-ID", st.ShardID)
+		}
+		s.json(w, code, dbs)
+	})
+}
+
+// onThisNode returns what this node has of each version of each db, and the
+// status code of GET /healthz.
+func (st *Status) onThisNode() (dbs map[string]map[string]NodeStatus, code int) {
+	code = http.StatusNotFound
+	dbs = make(map[string]map[string]NodeStatus)
 	for name, db := range st.DBs {
 		for version, v := range db.Versions {
 			n, ok := v.Nodes[st.Node]
@@ -125,37 +140,33 @@ func (s *Server) health(w http.ResponseWriter, sees bool) {
 			}
 		}
 	}
-	if !sees {
-		s.json(w, code, struct{}{})
-		return
-	}
-	if st.ShardID != "" {
-		w.Header().Set("X-Sequins-Shard-ID", st.ShardID)
-	}
-	s.json(w, code, dbs)
+	return dbs, code
 }
 
 // nodePage is GET /.
 func (s *Server) nodePage(w http.ResponseWriter, r *http.Request) {
-	st, level := s.cluster(r)
-	if s.html(w, r, st, level, "") {
-		return
-	}
-	s.json(w, http.StatusOK, st)
+	s.statusPage(w, r, pageKey{route: routeNode})
 }
 
 // dbPage is GET /<db> and GET /<db>/.
 func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
-	st, level := s.cluster(r)
-	db, ok := st.DBs[name]
-	if !ok {
-		text(w, http.StatusNotFound, "no such db")
-		return
-	}
-	if s.html(w, r, st, level, name) {
-		return
-	}
-	s.json(w, http.StatusOK, db)
+	s.statusPage(w, r, pageKey{route: routeDB, db: name})
+}
+
+// statusPage answers with the status of the node or of one db, for people or as
+// JSON.
+func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey) {
+	key.html = wantsHTML(r.Header["Accept"])
+	s.statusFor(r).serve(w, key, func(w http.ResponseWriter, st Status, level string) {
+		switch {
+		case key.html:
+			s.render(w, http.StatusOK, newPage(st, level, key.db, time.Now()))
+		case key.route == routeDB:
+			s.json(w, http.StatusOK, st.DBs[key.db])
+		default:
+			s.json(w, http.StatusOK, st)
+		}
+	})
 }
 
 // status is the catalogue's with what the server knows, and no null where a
@@ -297,16 +308,6 @@ func (d DBStatus) gauges(name, node string) metrics.DB {
 		}
 	}
 	return g
-}
-
-// html answers with the page for people if one asks for it: the whole node, or
-// one db of it.
-func (s *Server) html(w http.ResponseWriter, r *http.Request, st Status, level, only string) bool {
-	if !wantsHTML(r.Header["Accept"]) {
-		return false
-	}
-	s.render(w, http.StatusOK, newPage(st, level, only, time.Now()))
-	return true
 }
 
 // render answers with the page for people.

@@ -122,18 +122,18 @@ func TestEmptyStatus(t *testing.T) {
 	c.state.DBs = map[string]DBStatus{"db": {}, "db2": {Versions: map[string]VersionStatus{"1": {}}}}
 	want := `{"dbs":{"db":{"versions":{}},"db2":{"versions":{"1":{"path":"","num_partitions":0,"target_replication":0,` +
 		`"replication_histogram":{},"average_replication":0,"missing_partitions":0,"underreplicated_partitions":0,"overreplicated_partitions":0,"nodes":{}}}}},"shard_id":"","healthy":false,"health":"Serving 0 of 2 databases.","level":"warn"}`
+	s = start(t, &catalog{state: c.state}, Options{})
 	if got := s.get(t, "/"); got.body != want+"\n" {
 		t.Errorf("/: %s", got.body)
 	}
 }
 
 func TestHealthCodes(t *testing.T) {
-	c := &catalog{}
-	s := start(t, c, Options{})
 	for state, code := range map[State]int{StateActive: 200, StateBuilding: 404, StateRemoving: 404, StateError: 404} {
-		c.state = Status{Node: "localhost", ShardID: "7", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
+		c := &catalog{state: Status{Node: "localhost", ShardID: "7", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
 			"1": {Nodes: map[string]NodeStatus{"localhost": {State: state}, "other:1": {State: StateActive}}},
-		}}}}
+		}}}}}
+		s := start(t, c, Options{})
 		if got := s.get(t, "/healthz"); got.status != code || got.header.Get("X-Sequins-Shard-Id") != "7" {
 			t.Errorf("%s: %+v", state, got)
 		}

@@ -37,6 +37,9 @@ type Server struct {
 	log     *requestLog // nil: off
 	survey  *survey     // nil: there are no other nodes
 
+	ownStatus     *snapshot // of this node
+	clusterStatus *snapshot // of all nodes; only where there is a survey
+
 	peerSecret []byte // Options.PeerSecret
 	draining   atomic.Bool
 	holding    atomic.Bool
@@ -79,6 +82,7 @@ func New(c Catalog, o Options) *Server {
 	if o.Peers != nil {
 		s.survey = newSurvey(o.Peers, o.PeerTLS, o.PeerSecret)
 	}
+	s.ownStatus, s.clusterStatus = &snapshot{take: s.status}, &snapshot{take: s.cluster}
 	s.opts.Metrics.SetState(s.gauges)
 	s.http = &fasthttp.Server{
 		Handler:      s.handle,
