@@ -48,6 +48,7 @@ func (d *db) setListed() {
 // missing notes that the source does not list a db, and removes the db when that
 // has been so for long enough.
 func (f *follower) missing(d *db) {
+	wake(d.unlisted)
 	timeout := f.reloadable.Load().dbRemoveTimeout()
 	a := f.absent[d.name]
 	if a == nil {
@@ -117,18 +118,6 @@ func (n *Node) served() []string {
 	var names []string
 	for name, d := range n.dbs {
 		if !d.leaving && d.view.Load().served {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// servedBefore returns those of the dbs on the disk that clients were answered
-// from before a restart.
-func (n *Node) servedBefore(local []string) []string {
-	var names []string
-	for _, name := range local {
-		if version, err := n.o.Store.Served(name); err != nil || version != "" {
 			names = append(names, name)
 		}
 	}

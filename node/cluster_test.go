@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -161,6 +162,7 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	n.admitted.Store(true)
 	close(n.serving)
 	n.following.Go(func() { n.follow(ctx) })
+	synctest.Wait() // it has looked at the source, unless that takes its time
 	return n, func() {
 		cancel()
 		n.following.Wait()
@@ -386,12 +388,12 @@ func TestJoiningNodeServesAtOnce(t *testing.T) {
 		c.hold("1", 0, 1)
 		n, stop := f.follow(func(o *Options) { o.Cluster = c })
 		defer stop()
-		if n.Set([]byte("fruit")).Current() != "1" {
-			t.Errorf("at the start it serves %q", n.Set([]byte("fruit")).Current())
-		}
 		time.Sleep(time.Second)
 		if n.Set([]byte("fruit")).Current() != "2" {
 			t.Errorf("later it serves %q", n.Set([]byte("fruit")).Current())
+		}
+		if active := f.log.with("version active"); len(active) != 2 || !strings.Contains(active[0], "version=1") {
+			t.Errorf("became active: %q", active)
 		}
 	})
 }

@@ -25,6 +25,9 @@ type db struct {
 
 	ctx    context.Context // of everything that works in the background
 	cancel context.CancelFunc
+	// followBy is when the event that is being handled has waited long enough for
+	// the first looks at who holds what.
+	followBy time.Time
 
 	state version.State
 	facts map[string]*facts   // of each entry of state
@@ -47,6 +50,7 @@ type db struct {
 
 	begun    chan struct{}  // closed when what is here has been opened
 	refresh  chan struct{}  // the versions are to be listed
+	unlisted chan struct{}  // the first look at the source did not find the db, or failed
 	gone     chan struct{}  // the db is not in the source any more
 	survey   chan struct{}  // the cluster has changed
 	messages chan message   // from the goroutines below
@@ -75,6 +79,7 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 		loads:    make(map[string]*loading),
 		begun:    make(chan struct{}),
 		refresh:  make(chan struct{}, 1),
+		unlisted: make(chan struct{}, 1),
 		gone:     make(chan struct{}, 1),
 		survey:   make(chan struct{}, 1),
 		messages: make(chan message),
@@ -89,8 +94,11 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 // run follows the database until ctx ends, which newDB was given too, or
 // nothing is left of it. Versions may be open then: see close.
 func (d *db) run(ctx context.Context, listed bool) {
-	d.begin(listed)
+	d.begin()
 	close(d.begun)
+	if listed {
+		d.startListing(false)
+	}
 	for ctx.Err() == nil && !d.state.Finished() {
 		d.next()
 		d.publish()
@@ -104,9 +112,8 @@ func (d *db) run(ctx context.Context, listed bool) {
 	}
 }
 
-// begin opens what is on the disk, and orders the first loads. The versions are
-// listed first if the source lists the db.
-func (d *db) begin(listed bool) {
+// begin opens what is on the disk.
+func (d *db) begin() {
 	defer d.publish()
 	local, err := d.node.o.Store.Versions(d.name)
 	if err != nil {
@@ -116,13 +123,7 @@ func (d *db) begin(listed bool) {
 	if err != nil {
 		d.log.Error("it is not known which version was served before the restart", "error", err)
 	}
-	start := version.Start{Local: local, Served: served}
-	if listed {
-		l := d.list(startTimeout, question{known: known(local), settled: known(local)})
-		start.Listed, start.Read = l.versions, l.err == nil
-		d.take(l)
-	}
-	d.handle(start)
+	d.handle(version.Start{Local: local, Served: served})
 }
 
 // next takes one event, whatever comes first.
@@ -133,6 +134,8 @@ func (d *db) next() {
 		m.tell(d)
 	case <-d.refresh:
 		d.startListing(false)
+	case <-d.unlisted:
+		d.handle(version.Unlisted{}) // which changes nothing after the first look
 	case <-d.gone:
 		d.handle(version.Gone{})
 	case <-d.survey:
@@ -152,6 +155,7 @@ func (d *db) next() {
 // handle gives an event to the state machine, carries out what it says, and
 // goes on with the events that come of it.
 func (d *db) handle(events ...version.Event) {
+	d.followBy = time.Now().Add(followTimeout)
 	for len(events) > 0 {
 		before := d.state
 		var actions []version.Action

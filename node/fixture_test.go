@@ -310,7 +310,7 @@ func (f *fixture) run(change ...func(*Options)) *running {
 	f.t.Cleanup(func() { r.stop() })
 	r.get("/livez")
 	// Most starts are over in a moment; one that waits for something is for its test to wait for.
-	for deadline := time.Now().Add(time.Second); !n.admitted.Load() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(time.Second); !n.looked.Load() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	return r

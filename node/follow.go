@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// startTimeout is how long the start waits for the source before it serves
-	// what is on the disk.
+	// startTimeout bounds the first look at the source, and the first look at the
+	// versions of each db: until then only what was served before is served, and
+	// the node is not ready.
 	startTimeout = 15 * time.Second
 	// listTimeout bounds one listing of the source.
 	listTimeout = 2 * time.Minute
@@ -24,8 +25,8 @@ const (
 	maxBackoff = 5 * time.Minute
 )
 
-// start joins the cluster, finds out what there is, in the source or else on
-// the disk, and opens what is complete. Loads are ordered but do not begin.
+// start joins the cluster and opens what is on the disk, and does not wait for the
+// source.
 func (n *Node) start(ctx context.Context) error {
 	if err := n.o.Cluster.Join(ctx); err != nil {
 		return err
@@ -37,14 +38,8 @@ func (n *Node) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)
 	}
-	names, _ := n.databases(ctx, startTimeout, n.servedBefore(local)) // the error is on record, and the source is tried again
-	for _, name := range names {
-		n.add(ctx, name, true)
-	}
 	for _, name := range local {
-		if n.dbs[name] == nil {
-			n.add(ctx, name, false)
-		}
+		n.add(ctx, name, false)
 	}
 	for _, d := range n.dbs {
 		<-d.begun
@@ -53,11 +48,11 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// add makes a db and starts its goroutine. Its versions are listed first if the
-// source lists the db.
+// add makes a db and starts its goroutine. Its versions are listed if the source
+// lists the db.
 func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
-	d.atStart = !n.admitted.Load()
+	d.atStart = !n.looked.Load()
 	if listed {
 		d.setListed()
 	}
@@ -65,10 +60,11 @@ func (n *Node) add(ctx context.Context, name string, listed bool) {
 	n.following.Go(func() { d.run(ctx, listed) })
 }
 
-// follow lists the source when it is time to: at each refresh, and after a
-// while if it could not be read.
+// follow lists the source at the start and then when it is time to: at each
+// refresh, and after a while if it could not be read.
 func (n *Node) follow(ctx context.Context) {
-	f := follower{Node: n, full: n.after(n.reloadable.Load().RefreshPeriod), absent: make(map[string]*absence)}
+	f := follower{Node: n, found: make(chan databases), absent: make(map[string]*absence)}
+	f.look(ctx, true)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -76,6 +72,8 @@ func (n *Node) follow(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case l := <-f.found:
+			f.take(ctx, l)
 		case d := <-n.left:
 			f.forget(d)
 		case <-n.applied:
@@ -103,6 +101,17 @@ type follower struct {
 	// lives were not over.
 	missed bool
 	absent map[string]*absence // dbs that the source does not list, by name
+
+	looking bool           // the databases are being listed
+	again   bool           // and have to be once more, for a refresh
+	found   chan databases // how that has ended
+}
+
+// databases are those that the source lists.
+type databases struct {
+	names []string
+	err   error
+	full  bool // see look
 }
 
 // after returns the time in a while from now; zero for never if d is.
@@ -137,21 +146,56 @@ func (f *follower) retryLater() {
 	f.log.Warn("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
 }
 
-// look lists the databases, starts and ends them as they come and go, and has
-// the versions of the others listed: of all of them, or, if this is not a
-// refresh, of those where that has failed.
+// look lists the databases in the background, as a source may take its time; see
+// take. If this is not a refresh, only those versions are listed after that whose
+// listing has failed. A refresh during a look is another look after it.
 func (f *follower) look(ctx context.Context, full bool) {
 	f.retry = time.Time{}
 	if full {
 		f.full = f.after(f.reloadable.Load().RefreshPeriod)
 	}
-	full = full || f.health.rootFailing() // its refresh is still to come
-	names, err := f.databases(ctx, listTimeout, f.served())
-	if err != nil {
+	if f.looking {
+		f.again = f.again || full
 		return
 	}
-	there := make(map[string]bool, len(names))
-	for _, name := range names {
+	f.looking = true
+	full = full || f.health.rootFailing() // its refresh is still to come
+	timeout, served := listTimeout, f.served()
+	if !f.looked.Load() {
+		timeout = startTimeout
+	}
+	f.following.Go(func() {
+		names, err := f.databases(ctx, timeout, served)
+		select {
+		case f.found <- databases{names, err, full}:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// take goes on with the databases that were found.
+func (f *follower) take(ctx context.Context, found databases) {
+	f.looking = false
+	if found.err == nil {
+		f.update(ctx, found)
+		f.listed.Store(true)
+	} else {
+		for _, d := range f.dbs {
+			wake(d.unlisted)
+		}
+	}
+	f.looked.Store(true)
+	if f.again {
+		f.again = false
+		f.look(ctx, true)
+	}
+}
+
+// update starts and ends databases as they come and go, and has the versions of
+// the others listed.
+func (f *follower) update(ctx context.Context, found databases) {
+	there := make(map[string]bool, len(found.names))
+	for _, name := range found.names {
 		there[name] = true
 		d := f.dbs[name]
 		if d == nil {
@@ -163,7 +207,7 @@ func (f *follower) look(ctx context.Context, full bool) {
 		switch {
 		case d.leaving:
 			f.missed = true
-		case full || back || f.health.isFailing(name):
+		case found.full || back || f.health.isFailing(name):
 			f.present(d)
 			wake(d.refresh)
 		}

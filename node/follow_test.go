@@ -17,6 +17,7 @@ import (
 	"sequins/blocks"
 	"sequins/load"
 	"sequins/source"
+	"sequins/version"
 )
 
 func requireSuccess(string) load.Options { return load.Options{RequireSuccess: true} }
@@ -299,35 +300,95 @@ func (mute) Versions(ctx context.Context, db string) ([]string, error) {
 	return nil, ctx.Err()
 }
 
-// TestManyDatabasesOfAMuteSource: however many there are, the start does not
-// wait for one after the other.
+// TestManyDatabasesOfAMuteSource: however many there are, they do not wait for one
+// another, and what is on the disk is served meanwhile.
 func TestManyDatabasesOfAMuteSource(t *testing.T) {
-	f := newFixture(t)
-	for i := range 3*maxListings + 1 {
-		must(t, os.Mkdir(filepath.Join(f.root, fmt.Sprintf("db%d", i)), 0o755))
-	}
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		_, stop := f.follow(func(o *Options) { o.Source = mute{f.source} })
-		defer stop()
-		if took := time.Since(began); took != startTimeout {
-			t.Errorf("the start took %v", took)
-		}
-	})
-}
-
-// TestSourceTooSlowForStart: what is on the disk is served meanwhile.
-func TestSourceTooSlowForStart(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	r := f.run()
 	r.serves("fruit", "1")
 	r.stop()
+	for i := range 3*maxListings + 1 {
+		must(t, os.Mkdir(filepath.Join(f.root, fmt.Sprintf("db%d", i)), 0o755))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		n, stop := f.follow(func(o *Options) { o.Source = mute{f.source} })
+		defer stop()
+		if took := time.Since(began); took != 0 || n.Set([]byte("fruit")).Current() != "1" {
+			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current())
+		}
+		time.Sleep(startTimeout)
+		synctest.Wait()
+		for name, d := range *n.catalog.Load() {
+			if !n.health.isFailing(name) {
+				t.Errorf("%s is still being listed: %+v", d.name, d.view.Load())
+			}
+		}
+	})
+}
+
+// TestSourceTooSlowForStart: what was served is served at once, and a newer version
+// on the disk when the source has had its time. The node is ready then, too.
+func TestSourceTooSlowForStart(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "2", 1, fruit...)
+	r := f.run()
+	r.serves("fruit", "2")
+	r.stop()
+	must(t, os.Rename(filepath.Join(f.store, "data", "fruit"), filepath.Join(f.store, "aside")))
+	f.remove("fruit", "2")
+	f.put("fruit", "1", 1, fruit...)
+	r = f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	must(t, os.Rename(filepath.Join(f.store, "aside", "2"), filepath.Join(f.store, "data", "fruit", "2")))
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		n, stop := f.follow(func(o *Options) { o.Source = hanging{f.source} })
 		defer stop()
-		if took := time.Since(began); took != startTimeout || n.Set([]byte("fruit")).Current() != "1" {
+		if took := time.Since(began); took != 0 || n.Set([]byte("fruit")).Current() != "1" {
+			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current())
+		}
+		if !n.MayExist([]byte("nuts")) {
+			t.Error("it takes a db for missing that the source may have")
+		}
+		n.admitted.Store(true)
+		if ok, _ := n.Ready(""); ok {
+			t.Error("it is ready before the source has had its time")
+		}
+		time.Sleep(startTimeout)
+		synctest.Wait()
+		if ok, reason := n.Ready(""); !ok {
+			t.Errorf("it is not ready: %s", reason)
+		}
+		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+			t.Errorf("without a source it serves %q, and has 2", got)
+		}
+	})
+}
+
+// A deafCluster never learns who holds what.
+type deafCluster struct{ version.Solo }
+
+func (deafCluster) Follow(ctx context.Context, _, _ string) { <-ctx.Done() }
+
+// TestStartWithoutViews: looking for who holds the versions that are opened is bounded
+// for all of them together.
+func TestStartWithoutViews(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	for _, v := range []string{"2", "3", "4"} {
+		must(t, os.CopyFS(filepath.Join(f.store, "data", "fruit", v), os.DirFS(filepath.Join(f.store, "data", "fruit", "1"))))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		n, stop := f.follow(func(o *Options) { o.Cluster = deafCluster{} })
+		defer stop()
+		if took := time.Since(began); took > followTimeout || n.Set([]byte("fruit")).Current() != "1" {
 			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current())
 		}
 	})

@@ -74,17 +74,25 @@ func (d *db) startListing(again bool) {
 		q.known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
 		q.settled[v.Name] = v.Reason == "" // what failed may have been taken while its job paused
 	}
-	d.work(func() message { return d.list(listTimeout, q) })
+	timeout := listTimeout
+	if d.state.Looking {
+		timeout = startTimeout
+	}
+	d.work(func() message { return d.list(timeout, q) })
 }
 
 // tell implements message. What has failed is tried again at a refresh, and not
 // whenever a version without a marker is looked at again.
 func (l listing) tell(d *db) {
 	d.listing = false
+	first := d.state.Looking
 	same := slices.Equal(after(l.versions, d.state.Current), after(d.last.versions, d.state.Current))
 	d.take(l)
-	if l.err == nil && !(l.again && same) {
-		d.handle(version.Listed{Versions: l.versions, Relook: l.again})
+	switch {
+	case l.err == nil && (first || !l.again || !same):
+		d.handle(version.Listed{Versions: l.versions, Relook: l.again && !first})
+	case l.err != nil && first:
+		d.handle(version.Unlisted{})
 	}
 	retries := d.due
 	d.due = nil
@@ -136,8 +144,8 @@ func (relook) tell(d *db) {
 }
 
 // list lists the newest versions that are newer than current. The timeout holds
-// from now on, not from its turn: at the start that bounds how long all
-// databases together wait for a source that hangs.
+// from now on, not from its turn: that bounds how long all databases together
+// wait for a source that hangs.
 func (d *db) list(timeout time.Duration, q question) listing {
 	l := listing{}
 	ctx, cancel := context.WithTimeout(d.ctx, timeout)

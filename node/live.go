@@ -92,14 +92,14 @@ func (d *db) judge(name string, held []bool) (complete, replicated bool) {
 	return complete, replicated
 }
 
-// followTimeout bounds how long the first look at who holds a version may
-// take. Later the view comes by itself.
+// followTimeout bounds how long the first looks at who holds a version may take,
+// of all versions that are opened together. Later the view comes by itself.
 const followTimeout = 10 * time.Second
 
 // open puts a version into the set if anything of it can be read without loading
 // anything: because blocks of it are here, or because other nodes have all of it.
 func (d *db) open(name string) version.Event {
-	ctx, cancel := context.WithTimeout(d.ctx, followTimeout)
+	ctx, cancel := context.WithDeadline(d.ctx, d.followBy)
 	d.node.o.Cluster.Follow(ctx, d.name, name)
 	cancel()
 	l, err := d.openLocal(name)
@@ -163,7 +163,8 @@ func (d *db) openLocal(name string) (*live, error) {
 }
 
 // openRemote makes a version of which other nodes have every partition, or, if its
-// plan is in the store, at least one; nil if they do not.
+// plan is in the store, at least one; nil if they do not. Without a plan the source
+// is asked, if it could be listed.
 func (d *db) openRemote(name string) (*live, error) {
 	if dir, err := d.node.o.Store.Dir(d.name, name); err == nil {
 		m := dir.Manifest()
@@ -173,7 +174,7 @@ func (d *db) openRemote(name string) (*live, error) {
 			return d.remote(m)
 		}
 	}
-	if d.node.o.Cluster.Replicas(d.name, name, 0) == 0 {
+	if !d.state.Read || d.node.o.Cluster.Replicas(d.name, name, 0) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, startTimeout)

@@ -45,6 +45,8 @@ type Node struct {
 	listings  chan struct{}  // one for each database whose versions are being listed
 	serving   chan struct{}  // closed when keys are being answered; loads begin then
 	admitted  atomic.Bool    // likewise
+	looked    atomic.Bool    // the first look at the source has ended, whether it could be read or not
+	listed    atomic.Bool    // the source could be read: its dbs are in the catalogue
 	servers   sync.WaitGroup // the goroutines that answer on the listeners
 	following sync.WaitGroup // follow, all dbs, and upkeep
 

@@ -250,7 +250,7 @@ func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 // source knows of no db that it does not exist, and another node may have found
 // one earlier.
 func (n *Node) MayExist(db []byte) bool {
-	return n.health.report().refreshed.IsZero() || n.o.Cluster.Knows(string(db))
+	return !n.listed.Load() || n.o.Cluster.Knows(string(db))
 }
 
 // Ready implements server.Catalog.
@@ -258,12 +258,15 @@ func (n *Node) Ready(db string) (bool, string) {
 	if !n.admitted.Load() {
 		return false, starting
 	}
+	looked, listed := n.looked.Load(), n.listed.Load() // before the catalogue, which they tell of
 	dbs := *n.catalog.Load()
-	if db != "" {
+	switch {
+	case db != "":
 		return readyFor(dbs[db], db)
-	}
-	if r := n.health.report(); len(dbs) == 0 && r.refreshed.IsZero() {
-		return false, fmt.Sprintf("the source has not been read yet: %v", r.err)
+	case !looked:
+		return false, "the source is being listed for the first time"
+	case len(dbs) == 0 && !listed:
+		return false, fmt.Sprintf("the source has not been read yet: %v", n.health.report().err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(dbs)) {
 		v := dbs[name].view.Load()

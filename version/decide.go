@@ -9,6 +9,9 @@ func (m *machine) decide() {
 		return
 	}
 	m.activate()
+	if m.Looking {
+		return
+	}
 	wanted := m.wanted()
 	for _, name := range wanted {
 		m.load(m.add(name))
@@ -44,9 +47,10 @@ func (m *machine) activate() {
 }
 
 // mayServe reports whether clients may be answered from v once it is ready: it
-// is in the source, as far as is known, or it was served before a restart.
+// is in the source, or the source cannot be read, or it was served before a
+// restart.
 func (m *machine) mayServe(v *Entry) bool {
-	return !m.Read || v.Name == m.Served || slices.Contains(m.Listed, v.Name)
+	return !m.Read && !m.Looking || v.Name == m.Served || slices.Contains(m.Listed, v.Name)
 }
 
 // mustServe reports whether v was served before a restart and cannot be made

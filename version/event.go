@@ -6,21 +6,22 @@ import "fmt"
 type Event interface{ event() }
 
 type (
-	// Start is the first event: what is on the disk, and what is in the source
-	// if it could be read.
+	// Start is the first event: what is on the disk. The source is being listed;
+	// Listed or Unlisted tells how that has ended.
 	Start struct {
 		Local  []string // versions with files in the local store
-		Listed []string // the source's versions, ascending; those that do not exist yet are left out
-		Read   bool     // whether the source could be read
 		Served string   // the version that clients were answered from before a restart, if known
 	}
-	// Listed says that the source was read again. A look that could not read the
+	// Listed says that the source was read. A later look that could not read the
 	// source is no event.
 	Listed struct {
-		Versions []string
+		Versions []string // ascending; those that do not exist yet are left out
 		// Relook: this is not a refresh, so what has failed is not tried again.
 		Relook bool
 	}
+	// Unlisted says that the first look at the source has failed, or has not
+	// found the database.
+	Unlisted struct{}
 	// Gone says that the database is not in the source any more.
 	Gone struct{}
 
@@ -74,6 +75,7 @@ type (
 
 func (Start) event()     {}
 func (Listed) event()    {}
+func (Unlisted) event()  {}
 func (Gone) event()      {}
 func (Absent) event()    {}
 func (Planned) event()   {}

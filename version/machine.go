@@ -56,6 +56,8 @@ func (m *machine) note(e Event) {
 		m.noteStart(e)
 	case Listed:
 		m.noteListed(e)
+	case Unlisted:
+		m.Looking = false
 	case Gone:
 		m.Gone, m.Current = true, ""
 		m.retryDeletes()
@@ -86,36 +88,40 @@ func (m *machine) note(e Event) {
 	}
 }
 
-// newestOpened is how many of the newest versions of the source are opened at the
-// start although nothing of them is on the disk: other nodes may have them.
-const newestOpened = 10
-
 // noteStart opens all that is on the disk, what was served before the restart
 // first, whatever the source has: a cluster that restarts together then serves
-// what its nodes have. It also opens what other nodes may have: what was served,
-// and the newest versions of the source.
+// what its nodes have.
 func (m *machine) noteStart(e Start) {
 	for _, name := range e.Local {
 		m.add(name).Local = true
 	}
-	m.Served = e.Served
-	if e.Read {
-		m.Read, m.Listed = true, ascending(e.Listed)
-	}
-	names := slices.Clone(e.Local)
-	for _, name := range m.Listed[max(0, len(m.Listed)-newestOpened):] {
-		if name > m.Served {
-			names = append(names, name)
-		}
-	}
+	m.Served, m.Looking = e.Served, true
 	if m.Served != "" {
 		m.open(m.Served)
 	}
-	for _, name := range slices.Backward(ascending(names)) {
+	for _, name := range slices.Backward(ascending(e.Local)) {
 		if name != m.Served {
 			m.open(name)
 		}
 	}
+}
+
+// newestOpened is how many of the newest versions of the source are opened at the
+// start although nothing of them is on the disk: other nodes may have them.
+const newestOpened = 10
+
+// openListed opens the newest versions of the source that are not open.
+func (m *machine) openListed() {
+	for _, name := range slices.Backward(m.Listed[max(0, len(m.Listed)-newestOpened):]) {
+		if v := m.entry(name); name > m.Current && name > m.Served && (v == nil || m.canOpen(v)) {
+			m.open(name)
+		}
+	}
+}
+
+// canOpen reports whether nothing of v is open and nothing is being done about it.
+func (m *machine) canOpen(v *Entry) bool {
+	return v.Exit == Staying && v.Work == Resting && !v.Live
 }
 
 func (m *machine) open(name string) {
@@ -129,11 +135,15 @@ func (m *machine) noteListed(e Listed) {
 	if m.Gone {
 		return
 	}
-	m.Read, m.Listed = true, ascending(e.Versions)
+	first := m.Looking
+	m.Read, m.Looking, m.Listed = true, false, ascending(e.Versions)
+	if first {
+		m.openListed()
+	}
 	if e.Relook {
 		return
 	}
-	if v := m.entry(m.Served); v != nil && v.Exit == Staying && v.Work == Resting && !v.Live {
+	if v := m.entry(m.Served); v != nil && m.canOpen(v) {
 		m.open(v.Name) // other nodes may have come back with it
 	}
 	for i := range m.Entries {

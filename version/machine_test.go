@@ -44,13 +44,35 @@ func ok(v string) LoadEnded   { return LoadEnded{Version: v} }
 func bad(v string) LoadEnded  { return LoadEnded{Version: v, Err: "bad", Faulty: true} }
 func away(v string) LoadEnded { return LoadEnded{Version: v, Err: "the source is away"} }
 func list(v ...string) Listed { return Listed{Versions: v} }
-func source(v ...string) Start {
-	return Start{Listed: v, Read: true}
+func source(v ...string) start {
+	return start{then: list(v...)}
 }
 
 // restart is a start of a node that served a version before.
-func restart(served string, local, listed []string) Start {
-	return Start{Local: local, Listed: listed, Read: true, Served: served}
+func restart(served string, local, listed []string) start {
+	return start{Start{Local: local, Served: served}, list(listed...)}
+}
+
+// withoutSource is a start of a node that cannot read the source.
+func withoutSource(served string, local ...string) start {
+	return start{Start{Local: local, Served: served}, Unlisted{}}
+}
+
+// A start is two events at once: Start, and how the first look at the source ends.
+type start struct {
+	Start
+	then Event
+}
+
+// next is Next, also for a start.
+func next(s State, e Event) (State, []Action) {
+	both, ok := e.(start)
+	if !ok {
+		return Next(s, e)
+	}
+	s, first := Next(s, both.Start)
+	s, second := Next(s, both.then)
+	return s, append(first, second...)
 }
 
 var scripts = map[string][]step{
@@ -123,11 +145,31 @@ var scripts = map[string][]step{
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE* zzz:ERROR"},
 	},
 	"at start without a source the newest complete one of the disk is served, and nothing is removed": {
-		{Start{Local: []string{"1", "2", "3"}}, "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{withoutSource("", "1", "2", "3"), "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{Absent{"3"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
 		{Absent{"1"}, "", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
 		{list("3"), "load 3, delete 1", "1:REMOVING 2:ACTIVE* 3:BUILDING"},
+	},
+	"while the source is being listed only what was served before is served, and nothing is loaded or removed": {
+		{Start{Local: []string{"1", "2", "3"}, Served: "2"}, "open 2, open 3, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{here("3"), "", "1:AVAILABLE 2:AVAILABLE 3:PREPARED"},
+		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:PREPARED"},
+		{here("1"), "", "1:PREPARED 2:ACTIVE* 3:PREPARED"},
+		{list("2", "4"), "open 4, retire 1, retire 3", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:AVAILABLE"},
+		{Absent{"4"}, "load 4", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:BUILDING"},
+	},
+	"while the source is being listed nothing is served if nothing was, and then what is in it": {
+		{Start{Local: []string{"1", "2"}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
+		{here("1"), "", "1:PREPARED 2:PREPARED"},
+		{list("1"), "activate 1, retire 2", "1:ACTIVE* 2:REMOVING"},
+	},
+	"when the source cannot be listed the newest complete version of the disk is served": {
+		{Start{Local: []string{"1", "2"}, Served: "1"}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
+		{here("2"), "", "1:ACTIVE* 2:PREPARED"},
+		{Unlisted{}, "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was served is served in part if what is missing cannot be loaded, and an older version is not": {
 		{restart("2", []string{"1", "2"}, []string{"1", "2"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -145,7 +187,7 @@ var scripts = map[string][]step{
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"}, // its own damage does, if nothing of it can be read
 	},
 	"what is being served stays although the source lost it": {
-		{Start{Local: []string{"5"}}, "open 5", "5:AVAILABLE"},
+		{withoutSource("", "5"), "open 5", "5:AVAILABLE"},
 		{here("5"), "activate 5", "5:ACTIVE*"},
 		{list("3", "4"), "", "5:ACTIVE*"},
 		{list(), "", "5:ACTIVE*"},
@@ -171,7 +213,7 @@ var scripts = map[string][]step{
 		{ok("1"), "delete 1", "1:REMOVING 2:BUILDING"},
 	},
 	"what was served before a restart is not gone back from": {
-		{Start{Local: []string{"1", "2"}, Listed: []string{"1", "2"}, Read: true, Served: "2"},
+		{restart("2", []string{"1", "2"}, []string{"1", "2"}),
 			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "", "1:PREPARED 2:BUILDING"},
@@ -179,7 +221,7 @@ var scripts = map[string][]step{
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"what was served before a restart cannot be had any more": {
-		{Start{Local: []string{"1", "2"}, Listed: []string{"1", "2"}, Read: true, Served: "2"},
+		{restart("2", []string{"1", "2"}, []string{"1", "2"}),
 			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "", "1:PREPARED 2:BUILDING"},
@@ -217,7 +259,7 @@ var scripts = map[string][]step{
 		{Absent{"2"}, "activate 1", "1:ACTIVE*"},
 	},
 	"what was served before a restart is not gone back from while the source is away, and other nodes may have it": {
-		{Start{Local: []string{"1"}, Served: "2"}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{withoutSource("2", "1"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
 		{elsewhere("2"), "activate 2, load 2", "1:PREPARED 2:ACTIVE*"},
 	},
@@ -425,11 +467,11 @@ func TestNext(t *testing.T) {
 			var s State
 			for i, step := range script {
 				before := fmt.Sprintf("%#v", s)
-				next, actions := Next(s, step.event)
-				if after := fmt.Sprintf("%#v", s); after != before {
-					t.Errorf("step %d, %T: the old state was changed:\n%s\n%s", i, step.event, before, after)
+				after, actions := next(s, step.event)
+				if now := fmt.Sprintf("%#v", s); now != before {
+					t.Errorf("step %d, %T: the old state was changed:\n%s\n%s", i, step.event, before, now)
 				}
-				s = next
+				s = after
 				want := step.actions + "\n" + step.state
 				if diff := cmp.Diff(want, describe(actions)+"\n"+s.String()); diff != "" {
 					t.Fatalf("step %d, %#v:\n%s", i, step.event, diff)
@@ -443,7 +485,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestReasons(t *testing.T) {
-	s, _ := Next(State{}, source("1"))
+	s, _ := next(State{}, source("1"))
 	for _, e := range []Event{Absent{"1"}, LoadEnded{Version: "1", Err: "part-00000 is truncated"}, list("1")} {
 		s, _ = Next(s, e)
 	}

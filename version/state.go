@@ -120,6 +120,10 @@ type State struct {
 	// Listed are the versions of the source when it was last read, in ascending
 	// order. Versions older than Current may be left out.
 	Listed []string
+	// Looking: the first look at the source has not ended. Only what was served
+	// before the restart becomes active until then, and nothing is loaded or
+	// removed.
+	Looking bool
 	// Read: the source has been read since the node started.
 	Read bool
 	// Gone: the database is not in the source any more.

@@ -48,10 +48,13 @@ func (w *world) start() {
 	if all := append(slices.Clone(w.source), local...); len(all) > 0 && w.rnd.IntN(2) == 0 {
 		w.served = all[w.rnd.IntN(len(all))]
 	}
-	if w.rnd.IntN(4) == 0 {
-		w.feed(Start{Local: local, Served: w.served})
-	} else {
-		w.feed(Start{Local: local, Listed: w.source, Read: true, Served: w.served})
+	w.feed(Start{Local: local, Served: w.served})
+	switch w.rnd.IntN(4) {
+	case 0: // the source is being listed for a while
+	case 1:
+		w.feed(Unlisted{})
+	default:
+		w.feed(Listed{Versions: w.source})
 	}
 }
 

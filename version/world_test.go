@@ -91,7 +91,7 @@ func (w *world) carryOut(a Action) {
 		}
 	case Load:
 		_, running := w.loads[v]
-		w.must(a, !running && !w.closing[v] && !w.lingers[v])
+		w.must(a, !w.state.Looking && !running && !w.closing[v] && !w.lingers[v])
 		w.loads[v], w.disk[v] = false, true
 	case Prepare:
 		w.must(a, w.planned[v] && v != w.current && !w.closing[v])
@@ -100,6 +100,7 @@ func (w *world) carryOut(a Action) {
 	case Activate:
 		first := len(w.answered) == 0
 		w.must(a, w.live[v] && v > w.current && (!w.solo || w.held[v] || first && v == w.served))
+		w.must(a, !w.state.Looking || v == w.served)
 		w.current = v
 		w.answered = append(w.answered, v)
 	case SetAside:

@@ -218,6 +218,37 @@ func TestStartWithoutSource(t *testing.T) {
 	expect(t, n, "/db/key-000042", 200, "1", "1/42")
 }
 
+// TestStartWithSourceThatHangs: what was served before is served at once, though the source takes connections and says
+// nothing. The first look at it ends after 15 seconds, so that a start that waits for it is told from one that does not.
+func TestStartWithSourceThatHangs(t *testing.T) {
+	source, c := newNode(t)
+	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	n.Signal(t, syscall.SIGTERM)
+	n.WaitExit(t)
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	c.Source = "s3://bucket/"
+	c.Sections = fmt.Sprintf("[s3]\nendpoint = %q\npath_style = true\nregion = \"r\"\naccess_key_id = \"k\"\nsecret_access_key = \"s\"\n", "http://"+mute.Addr().String())
+	n = process.Start(t, c)
+	n.WaitFor(t, "it serves", func() bool { return n.Get(t, "/db/key-000042").Code == 200 })
+	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	if r := n.Get(t, "/readyz"); r.Code != 503 {
+		t.Errorf("ready before the source has had its time: %d %s", r.Code, r.Body)
+	}
+	if strings.Contains(n.Log(), "cannot be listed") {
+		t.Error("it waited for the source")
+	}
+	if r := n.Get(t, "/new/key"); r.Code != 503 {
+		t.Errorf("a db that the source may have: %d %s", r.Code, r.Body)
+	}
+	n.WaitFor(t, "it is ready", func() bool { return n.Get(t, "/readyz").Code == 200 })
+}
+
 // TestSecondProcess: the store belongs to one process, an address to one listener.
 func TestSecondProcess(t *testing.T) {
 	source, c := newNode(t)
