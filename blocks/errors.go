@@ -3,6 +3,7 @@ package blocks
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 )
 
@@ -11,9 +12,10 @@ import (
 var ErrCorrupt = errors.New("corrupt")
 
 // IsDamage reports whether loading a block again would help after err: its bytes are not those that were written, or the
-// disk cannot read them.
+// disk or the file system cannot read them.
 func IsDamage(err error) bool {
-	return errors.Is(err, ErrCorrupt) || errors.Is(err, syscall.EIO)
+	var errno syscall.Errno
+	return errors.Is(err, ErrCorrupt) || errors.As(err, &errno) && slices.Contains(unreadable, errno)
 }
 
 // CorruptError says which file is damaged and where.

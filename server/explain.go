@@ -154,7 +154,7 @@ func (r *request) explainElsewhere(e *Explanation, proxied bool, err error) {
 			return
 		}
 	}
-	e.Status, e.Error = unanswered(unreadable, proxied, err)
+	e.Status, e.Error = unanswered(unreadable || r.alone(proxied), proxied, err)
 }
 
 // explainPlace adds who holds the partition, and where it lies here. here is how

@@ -132,11 +132,12 @@ func (r *request) elsewhere(h *heads, partition int, proxied bool, err error) {
 		}
 	}
 	r.ctx.Response.Header.SetCanonical(keyVersion, h.versionValue)
-	r.fail(unanswered(unreadable, proxied, err))
+	r.fail(unanswered(unreadable || r.alone(proxied), proxied, err))
 }
 
 // unanswered is what a key gets that could neither be looked up here nor
-// elsewhere. err is from the peers if any were asked.
+// elsewhere. unreadable: its block is damaged or, where there are no other nodes,
+// lost. err is from the peers if any were asked.
 func unanswered(unreadable, proxied bool, err error) (code int, message string) {
 	switch {
 	case unreadable:
@@ -150,6 +151,9 @@ func unanswered(unreadable, proxied bool, err error) (code int, message string) 
 	}
 	return http.StatusBadGateway, "no node that can be reached has this key's partition"
 }
+
+// alone reports whether no other node can have what is not here.
+func (r *request) alone(proxied bool) bool { return r.s.opts.Proxy == nil && !proxied }
 
 // peers are the nodes that may be asked. A proxied request is never proxied on.
 func (r *request) peers(partition int, proxied bool) []string {

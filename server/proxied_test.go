@@ -153,7 +153,7 @@ func TestPeersFail(t *testing.T) {
 		proxy  Proxy
 		status int
 	}{
-		"none":             {nil, 502},
+		"none":             {nil, 500},
 		"all fail":         {failing(errors.New("connection refused")), 502},
 		"all time out":     {failing(fmt.Errorf("peers: %w", context.DeadlineExceeded)), 504},
 		"given up":         {failing(fmt.Errorf("peers: %w", context.Canceled)), 499},

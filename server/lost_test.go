@@ -1,0 +1,32 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"sequins/version"
+)
+
+// A node without others that has lost a partition answers as for a block that cannot be read; one in a cluster says
+// that nobody has it.
+func TestLostPartition(t *testing.T) {
+	for name, test := range map[string]struct {
+		proxy Proxy
+		code  int
+	}{"alone": {nil, 500}, "in a cluster": {proxyFunc(nil), 502}} {
+		set := version.NewSet("db")
+		activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, LastModified: modified, Cluster: version.Solo{}}))
+		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Proxy: test.proxy})
+		for _, header := range []string{"X: y", "If-Match: *"} {
+			if got := s.get(t, "/db/k", header); got.status != test.code || got.header.Get("X-Sequins-Version") != "v1" {
+				t.Errorf("%s, %s: %+v", name, header, got)
+			}
+		}
+		if got := s.get(t, "/db/k?proxy=v1"); got.status != 501 {
+			t.Errorf("%s, to another node: %+v", name, got)
+		}
+		if got := s.get(t, "/db/k?explain"); strings.Contains(got.body, `"status":500`) != (test.code == 500) {
+			t.Errorf("%s, explained: %+v", name, got)
+		}
+	}
+}
