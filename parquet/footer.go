@@ -73,13 +73,13 @@ func parseFooter(b []byte) (f footer, err error) {
 	r.fields(func(id int, kind byte) bool {
 		switch {
 		case id == 2 && kind == thriftList:
-			r.structs(maxFields, func() { f.fields = append(f.fields, r.schemaElement()) })
+			r.structs(maxFields, "fields in the schema", func() { f.fields = append(f.fields, r.schemaElement()) })
 		case id == 3:
 			return r.number(kind, &f.rows)
 		case id == 4 && kind == thriftList:
-			r.structs(maxGroups, func() { f.groups = append(f.groups, r.raw()) })
+			r.structs(maxGroups, "row groups", func() { f.groups = append(f.groups, r.raw()) })
 		case id == 5 && kind == thriftList:
-			r.structs(maxNotes, func() { r.keyValue(f.spark.set) })
+			r.structs(maxNotes, "pairs of key and value", func() { r.keyValue(f.spark.set) })
 		case id == 8 && kind == thriftStruct:
 			f.encrypted = true
 			r.skip(kind, maxThriftDepth)
@@ -88,7 +88,10 @@ func parseFooter(b []byte) (f footer, err error) {
 		}
 		return true
 	})
-	if r.err != nil {
+	switch {
+	case errors.Is(r.err, errUnsupported):
+		return f, r.err
+	case r.err != nil:
 		return f, fmt.Errorf("%w: %w", errFooter, r.err)
 	}
 	return f, nil
@@ -210,7 +213,7 @@ func parseRowGroup(b []byte, columns int) (g rowGroup, err error) {
 		switch {
 		case id == 1 && kind == thriftList:
 			g.chunks = make([]chunk, 0, min(columns, len(r.b)))
-			r.structs(columns, func() { g.chunks = append(g.chunks, r.chunk()) })
+			r.structs(columns, "columns in a row group", func() { g.chunks = append(g.chunks, r.chunk()) })
 		case id == 3:
 			return r.number(kind, &g.rows)
 		case id == 5:

@@ -80,6 +80,24 @@ func TestHostileFooters(t *testing.T) {
 	}
 }
 
+// A file with more columns than can be read is not damaged, and the error has both numbers.
+func TestTooManyColumns(t *testing.T) {
+	for columns, reason := range map[int]string{
+		65_001:        "65001 columns would have to be read, and up to ",
+		maxFields + 1: "there are 65538 fields in the schema, and up to 65536 are read",
+	} {
+		fields := []schemaElement{testGroup("row", 0, int64(columns), 0)}
+		for i := range columns {
+			fields = append(fields, testLeaf(fmt.Sprint("c", i), 0, physicalInt32, logicalType{}))
+		}
+		_, err := scanBytes(testFile(0, fields, make([]testColumn, columns)), render.Paths{Key: "c0"})
+		var refused *CorruptError
+		if !errors.As(err, &refused) || !refused.Unsupported || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%d columns: %v", columns, err)
+		}
+	}
+}
+
 // keyValue is a schema of two columns of bytes, k and v.
 func keyValue() []schemaElement {
 	return []schemaElement{testGroup("row", 0, 2, 0), testLeaf("k", 0, physicalBytes, logicalType{}), testLeaf("v", 0, physicalBytes, logicalType{})}

@@ -99,9 +99,12 @@ type pager struct {
 	err        error
 }
 
+// pagerCost is what a pager with a buffer holds before its first page, in bytes. The values that a column takes out of
+// a page at a time count, too.
+func pagerCost(buffer int) int64 { return int64(buffer) + valuesAtOnce*128 }
+
 func newPager(s *shared, leaf *node, buffer int) (*pager, error) {
-	// The values that a column takes out of a page at a time count, too.
-	if err := s.hold(int64(buffer) + valuesAtOnce*128); err != nil {
+	if err := s.hold(pagerCost(buffer)); err != nil {
 		return nil, err
 	}
 	return &pager{shared: s, leaf: leaf, stream: stream{r: s.in, buffer: make([]byte, buffer)}}, nil

@@ -68,6 +68,9 @@ func NewReader(r io.ReaderAt, size int64, name string, paths render.Paths) (_ *R
 // open makes the columns below a field.
 func (r *Reader) open(n *node) error {
 	buffer := min(max(buffers/r.valueNode.columns, minBuffer), maxBuffer)
+	if most := (r.shared.most - r.shared.held) / pagerCost(buffer); int64(n.columns) > most {
+		return unsupported("%d columns would have to be read, and up to %d can be: name fewer as the value", n.columns, most)
+	}
 	for i := n.first; i < n.first+n.columns; i++ {
 		if r.columns[i] != nil {
 			continue

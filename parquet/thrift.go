@@ -63,13 +63,16 @@ func (r *thriftReader) fields(take func(id int, kind byte) bool) {
 }
 
 // structs reads a list of structs and calls read for each of them, until there is an error.
-func (r *thriftReader) structs(most int, read func()) {
+func (r *thriftReader) structs(most int, what string, read func()) {
 	n, kind := r.listHead()
 	if n == 0 {
 		return
 	}
-	if kind != thriftStruct || n > uint64(most) {
+	switch {
+	case kind != thriftStruct:
 		r.fail(errThrift)
+	case n > uint64(most):
+		r.fail(unsupported("there are %d %s, and up to %d are read", n, what, most))
 	}
 	for ; n > 0 && r.err == nil; n-- {
 		read()
