@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"sequins/blocks"
 )
 
 // flip changes bits of a block's first page behind the back of everybody.
@@ -174,5 +177,40 @@ func TestBlockUnderAnotherName(t *testing.T) {
 	}
 	if f.log.count("is partition 0 of 2") != 1 {
 		t.Error("nobody is told")
+	}
+}
+
+// calling runs a function as a message of a db.
+type calling func(d *db)
+
+func (c calling) tell(d *db) { c(d) }
+
+// TestReportOfAPredecessor: damage of a version that has been replaced by one of the same name, when the db hears of
+// it, is not the new one's.
+func TestReportOfAPredecessor(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	d := (*r.catalog.Load())["fruit"]
+	d.send(calling(func(d *db) {
+		old := d.set.AcquireVersion("1")
+		old.Report(0, blocks.ErrCorrupt)
+		old.Release()
+		fresh, err := d.openLocal("1")
+		if err != nil || fresh == nil {
+			t.Errorf("opening it again: %v", err)
+			return
+		}
+		d.insert(fresh)
+	}))
+	r.eventually("the report is heard", func() bool { return f.log.count("a block is damaged") == 1 })
+	heard := make(chan []bool)
+	d.send(calling(func(d *db) { heard <- d.live["1"].v.Held() }))
+	if held := <-heard; !slices.Equal(held, []bool{true, true}) {
+		t.Errorf("held of the new version: %v", held)
+	}
+	if got := f.log.count("load started"); got != 1 {
+		t.Errorf("%d loads were started", got)
 	}
 }

@@ -148,7 +148,9 @@ func (d *db) next() {
 		d.node.o.Metrics.Server.ChecksumFailure(d.name)
 		d.log.Error("a block is damaged", "version", c.Version,
 			"partition", c.Partition, "error", c.Err)
-		d.handle(version.Corrupted{Version: c.Version, Partition: c.Partition})
+		if d.set.Concerns(c) {
+			d.handle(version.Corrupted{Version: c.Version, Partition: c.Partition})
+		}
 	}
 }
 

@@ -213,7 +213,7 @@ func parseRowGroup(b []byte, columns int) (g rowGroup, err error) {
 		switch {
 		case id == 1 && kind == thriftList:
 			g.chunks = make([]chunk, 0, min(columns, len(r.b)))
-			r.structs(columns, "columns in a row group", func() { g.chunks = append(g.chunks, r.chunk()) })
+			r.structs(columns, "", func() { g.chunks = append(g.chunks, r.chunk()) })
 		case id == 3:
 			return r.number(kind, &g.rows)
 		case id == 5:

@@ -69,7 +69,7 @@ func (r *thriftReader) structs(most int, what string, read func()) {
 		return
 	}
 	switch {
-	case kind != thriftStruct:
+	case kind != thriftStruct, what == "" && n > uint64(most):
 		r.fail(errThrift)
 	case n > uint64(most):
 		r.fail(unsupported("there are %d %s, and up to %d are read", n, what, most))

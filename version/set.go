@@ -22,6 +22,9 @@ type Corruption struct {
 	Version   string
 	Partition int
 	Err       error
+
+	version *Version
+	slot    *slot
 }
 
 // maxReports is how many corrupt blocks may wait to be heard of. Those beyond
@@ -80,6 +83,13 @@ func (s *Set) Current() string {
 // Corruptions is where damaged blocks are heard of, each once until it has
 // been replaced.
 func (s *Set) Corruptions() <-chan Corruption { return s.reports }
+
+// Concerns reports whether the block that c is about is still in use. It is not
+// if it has been replaced since, alone or with its version: a version can be
+// deleted and loaded again under its name while a report waits.
+func (s *Set) Concerns(c Corruption) bool {
+	return c.version != nil && s.Version(c.Version) == c.version && c.version.blocks[c.Partition].Load() == c.slot
+}
 
 // Prepare puts a version into the set: it can be acquired by name. If there is
 // one of this name already, v takes its place, also as the current one, and it

@@ -306,6 +306,33 @@ func TestCorruptionIsReportedOnce(t *testing.T) {
 	}
 }
 
+func TestReportsOfWhatWasReplaced(t *testing.T) {
+	s, _ := ready(t, "1", 2)
+	report := func(p int) Corruption {
+		h := s.Acquire()
+		defer h.Release()
+		h.Report(p, blocks.ErrCorrupt)
+		return <-s.Corruptions()
+	}
+	first, second := report(0), report(1)
+	if !s.Concerns(first) || !s.Concerns(second) || s.Concerns(Corruption{Version: "1"}) {
+		t.Error("a report of a block in use is not of one")
+	}
+	must(t, s.Version("1").Put(0, &fakeBlock{}))
+	if s.Concerns(first) || !s.Concerns(second) {
+		t.Error("one block was replaced, and not the other")
+	}
+	old := s.Prepare(newVersion("1", 2))
+	if s.Concerns(second) {
+		t.Error("a report of a version is taken for one of its successor")
+	}
+	must(t, s.Remove("1").Close(t.Context()))
+	if s.Concerns(second) {
+		t.Error("a report of a version that was removed")
+	}
+	must(t, old.Close(t.Context()))
+}
+
 func TestReportsNeverBlock(t *testing.T) {
 	s, all := ready(t, "1", maxReports+1)
 	h := s.Acquire()

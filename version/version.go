@@ -201,7 +201,7 @@ func (v *Version) report(s *slot, partition int, err error) {
 		return
 	}
 	select {
-	case v.reports <- Corruption{Version: v.info.Name, Partition: partition, Err: err}:
+	case v.reports <- Corruption{Version: v.info.Name, Partition: partition, Err: err, version: v, slot: s}:
 	default:
 		s.reported.Store(false)
 	}
