@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +20,9 @@ func checkConfigCommand() *cobra.Command {
 		Short: "Check a configuration without starting anything",
 		Long: `Check a configuration: every unknown key, wrong type and bad value in it is
 reported, each with its line. FILE is sequins.conf or /etc/sequins.conf if it is
-not given. Nothing on the disk but the file is looked at, so that it can be
-checked on another machine.
+not given. The certificates of [tls] are checked as a start checks them, if
+they can be read here. Nothing else on the disk is looked at, so that the file
+can be checked on another machine.
 
 Exits with 1 if sequins would not start with it. Keys that do nothing any more,
 and more memory for loads than this machine has, are reported as warnings.`,
@@ -38,7 +43,16 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	if path == "" {
 		return errNoConfig()
 	}
-	_, warnings, err := config.Load(path)
+	c, problems, err := config.Load(path)
+	var warnings []error
+	for _, p := range problems {
+		warnings = append(warnings, p)
+	}
+	if err == nil {
+		var more []error
+		more, err = checkCertificates(&c)
+		warnings = append(warnings, more...)
+	}
 	for _, w := range warnings {
 		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
 			return err
@@ -53,6 +67,31 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	}
 	_, err = fmt.Fprintln(out, path, verdict)
 	return err
+}
+
+// checkCertificates checks the files of [tls] as a start does, if they are on this machine and can be read. A certificate
+// that has expired is no error where a start takes it, which it does without other nodes.
+func checkCertificates(c *config.Config) (warnings []error, err error) {
+	keys, err := openKeyring(c.TLS, slog.New(slog.DiscardHandler))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
+		return []error{fmt.Errorf("the certificate was not checked: %w", err)}, nil
+	case err != nil || keys == nil:
+		return nil, err
+	case c.Sharding.Enabled:
+		host, err := advertisedHost(c.Sharding.AdvertisedHostname)
+		if err == nil {
+			err = keys.checkAs(host)
+		}
+		return nil, err
+	}
+	switch leaf, now := keys.loaded.own.Leaf, time.Now(); {
+	case now.After(leaf.NotAfter):
+		warnings = append(warnings, fmt.Errorf("tls.certificate: it has expired at %s: clients will refuse it", leaf.NotAfter.Format(time.RFC3339)))
+	case now.Before(leaf.NotBefore):
+		warnings = append(warnings, fmt.Errorf("tls.certificate: it is valid from %s on: clients will refuse it before", leaf.NotBefore.Format(time.RFC3339)))
+	}
+	return warnings, nil
 }
 
 func errNoConfig() error {

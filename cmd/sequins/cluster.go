@@ -162,12 +162,22 @@ func advertisedAddress(host string, bound net.Addr) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("bind: %w", err)
 	}
-	if host == "" {
-		if host, err = os.Hostname(); err != nil {
-			return "", fmt.Errorf("sharding.advertised_hostname is not set, and this machine's name cannot be found out: %w", err)
-		}
+	if host, err = advertisedHost(host); err != nil {
+		return "", err
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// advertisedHost returns the host by which other nodes reach this one: what is configured, or the machine's name.
+func advertisedHost(configured string) (string, error) {
+	if configured != "" {
+		return configured, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("sharding.advertised_hostname is not set, and this machine's name cannot be found out: %w", err)
+	}
+	return host, nil
 }
 
 // partitioners renders what divides keys into partitions, for comparison with other nodes.
