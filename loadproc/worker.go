@@ -53,6 +53,7 @@ type worker struct {
 	ahead chan goAhead
 
 	progress load.Progress
+	calls    calls // of the source
 
 	mu   sync.Mutex
 	out  io.Writer
@@ -91,7 +92,7 @@ func (w *worker) load(ctx context.Context) error {
 	if c, ok := src.(io.Closer); ok {
 		defer c.Close()
 	}
-	loader := load.New(src, nil, w, w.job.Options)
+	loader := load.New(watchedSource{src, &w.calls}, nil, w, w.job.Options)
 	plan, err := loader.Plan(ctx, w.job.DB, w.job.Version, w.job.Refuted...)
 	if err != nil {
 		return err
@@ -160,7 +161,8 @@ func (w *worker) sendLocked(e event) error {
 	return w.err
 }
 
-// report tells the node of the progress, and that this process is alive, until done is closed.
+// report tells the node of the progress, and that this process is alive, until done is closed. It ends a process whose
+// source hangs: a call that never returns cannot be cancelled.
 func (w *worker) report(done <-chan struct{}) {
 	tick := time.NewTicker(reportPeriod)
 	defer tick.Stop()
@@ -171,6 +173,11 @@ func (w *worker) report(done <-chan struct{}) {
 			end = true
 		}
 		w.tell(nil)
+		if err := w.calls.stalled(); err != nil && !end {
+			w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
+			w.exit(1)
+			return
+		}
 	}
 }
 
