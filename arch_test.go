@@ -54,6 +54,7 @@ var layers = []layer{
 	{"test/harness", nil},
 	{"test/ports", nil},
 	{"test/mutate", nil},
+	{"test/balance", nil},
 	{"zk", []string{"internal/sleep"}},
 	{"shard", nil},
 	{"blocks", []string{"internal/fsys"}},

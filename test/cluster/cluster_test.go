@@ -154,13 +154,18 @@ func (m *member) resume(t testing.TB) {
 // until they are ready.
 func (c *cluster) startAll(t testing.TB) {
 	t.Helper()
-	for _, m := range c.members {
+	startTogether(t, c.members)
+}
+
+func startTogether(t testing.TB, members []*member) {
+	t.Helper()
+	for _, m := range members {
 		m.config.Sections = m.sections()
 		m.node = process.Launch(t, m.config)
 		m.up = true
 		m.starts++
 	}
-	for _, m := range c.members {
+	for _, m := range members {
 		m.waitReady(t)
 	}
 }

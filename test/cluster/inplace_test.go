@@ -95,7 +95,13 @@ func writeSlowly(path string, data []byte) (err error) {
 // checkWhole asks every member for every key.
 func (c *cluster) checkWhole(t testing.TB, version string) {
 	t.Helper()
-	for _, m := range c.members {
+	c.checkEach(t, c.members, version)
+}
+
+// checkEach asks some members for every key.
+func (c *cluster) checkEach(t testing.TB, members []*member, version string) {
+	t.Helper()
+	for _, m := range members {
 		client := m.node.Client()
 		for i := range c.data.keys {
 			if err := c.expect(client, m, c.data.key(i), version, nil); err != nil {

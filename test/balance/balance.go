@@ -1,0 +1,227 @@
+// Package balance is the client of several nodes that a load balancer is: it asks each node for /readyz, sends
+// GETs at a steady rate to those that are ready, in turn, and sends none of them twice.
+//
+// The load is an open loop: requests are due at fixed times, and a request's time counts from when it was due. So
+// a node that stops for a second is late for all requests of that second.
+package balance
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options describe a load.
+type Options struct {
+	Addrs  []string      // host:port of each node
+	Rate   float64       // requests a second
+	Probe  time.Duration // between two looks at a node's /readyz
+	Target func(n int) string
+	// Check reports what is wrong with the answer to request n, which is a 200 or a 404.
+	Check func(n int, a Answer) error
+}
+
+// An Answer is a complete response.
+type Answer struct {
+	Node int           // index into Options.Addrs
+	Sent time.Duration // since the beginning of the load
+	Resp *http.Response
+	Body []byte
+}
+
+// A Request is one GET and what became of it. Times count from the beginning of the load.
+type Request struct {
+	Due, Sent, End time.Duration
+	Node           int   // index into Options.Addrs; -1: no node was ready
+	Code           int   // 0: no answer
+	Wrong          bool  // Options.Check refused the answer
+	Err            error // why it failed; nil: it did not
+}
+
+// errNoneReady is the failure of a request that no node was there for.
+var errNoneReady = errors.New("no node is ready")
+
+// requestTimeout is when a request that has no answer has failed.
+const requestTimeout = 10 * time.Second
+
+// Client is a running load.
+type Client struct {
+	o     Options
+	begin time.Time
+	pools []*pool
+	turn  int // of the node that is asked next
+	stop  chan struct{}
+	work  sync.WaitGroup
+
+	mu       sync.Mutex
+	requests []Request
+}
+
+// Start begins a load, after one look at each node. Stop has to be called.
+func Start(o Options) *Client {
+	c := &Client{o: o, stop: make(chan struct{})}
+	for _, addr := range o.Addrs {
+		p := &pool{addr: addr}
+		p.probe()
+		c.pools = append(c.pools, p)
+		c.work.Go(func() { c.watch(p) })
+	}
+	c.begin = time.Now()
+	c.work.Go(c.send)
+	return c
+}
+
+// Now is the time since the beginning of the load.
+func (c *Client) Now() time.Duration { return time.Since(c.begin) }
+
+// Stop ends the load and returns all requests, after the last has been answered or has failed.
+func (c *Client) Stop() []Request {
+	close(c.stop)
+	c.work.Wait()
+	for _, p := range c.pools {
+		p.close()
+	}
+	return c.requests
+}
+
+// Ready reports whether a node was ready when it was last asked.
+func (c *Client) Ready(node int) bool { return c.pools[node].ready.Load() }
+
+// watch asks a node for /readyz until the end.
+func (c *Client) watch(p *pool) {
+	tick := time.NewTicker(c.o.Probe)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-tick.C:
+			p.probe()
+		}
+	}
+}
+
+// send sends each request when it is due.
+func (c *Client) send() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for n := 0; ; n++ {
+		due := time.Duration(float64(n) * float64(time.Second) / c.o.Rate)
+		timer.Reset(due - c.Now())
+		select {
+		case <-c.stop:
+			return
+		case <-timer.C:
+			node := c.pick()
+			c.work.Go(func() { c.note(c.one(n, node, due)) })
+		}
+	}
+}
+
+// pick returns the next node that is ready, or -1.
+func (c *Client) pick() int {
+	for range c.pools {
+		c.turn = (c.turn + 1) % len(c.pools)
+		if c.Ready(c.turn) {
+			return c.turn
+		}
+	}
+	return -1
+}
+
+func (c *Client) note(r Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = append(c.requests, r)
+}
+
+// one sends request n to a node and looks at the answer.
+func (c *Client) one(n, node int, due time.Duration) Request {
+	r := Request{Due: due, Sent: c.Now(), Node: node}
+	if node < 0 {
+		r.End, r.Err = r.Sent, errNoneReady
+		return r
+	}
+	resp, body, err := c.pools[node].get(c.o.Target(n))
+	r.End = c.Now()
+	switch {
+	case err != nil:
+		r.Err = err
+		return r
+	case resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusNotFound:
+		r.Err = c.o.Check(n, Answer{Node: node, Sent: r.Sent, Resp: resp, Body: body})
+		r.Wrong = r.Err != nil
+	default:
+		r.Err = errors.New(resp.Status + ": " + string(body[:min(len(body), 100)]))
+	}
+	r.Code = resp.StatusCode
+	return r
+}
+
+// pool is what is known of a node, and the connections to it that wait for a request.
+type pool struct {
+	addr  string
+	ready atomic.Bool
+
+	mu   sync.Mutex
+	idle []*conn
+}
+
+// probe asks the node for /readyz over a connection of its own.
+func (p *pool) probe() {
+	c, err := dial(p.addr)
+	if err != nil {
+		p.ready.Store(false)
+		return
+	}
+	defer c.Close()
+	resp, _, err := c.get("/readyz")
+	p.ready.Store(err == nil && resp.StatusCode == http.StatusOK)
+}
+
+// get sends one request, over a connection that waits or a new one.
+func (p *pool) get(target string) (*http.Response, []byte, error) {
+	c := p.take()
+	if c == nil {
+		var err error
+		if c, err = dial(p.addr); err != nil {
+			return nil, nil, err
+		}
+	}
+	resp, body, err := c.get(target)
+	if err != nil || resp.Close {
+		c.Close()
+	} else {
+		p.put(c)
+	}
+	return resp, body, err
+}
+
+// take returns a connection that waits and that the node has not closed, or nil.
+func (p *pool) take() *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.idle) > 0 {
+		c := p.idle[len(p.idle)-1]
+		p.idle = p.idle[:len(p.idle)-1]
+		if c.open() {
+			return c
+		}
+		c.Close()
+	}
+	return nil
+}
+
+func (p *pool) put(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, c)
+}
+
+func (p *pool) close() {
+	for _, c := range p.idle {
+		c.Close()
+	}
+}

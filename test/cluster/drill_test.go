@@ -1,0 +1,169 @@
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/test/balance"
+	"sequins/test/process"
+)
+
+// balanced sends GETs of random keys to the members of a cluster, through a client that follows /readyz. Every answer
+// has to be right, and from a version that is not older than one which the same member had answered from before.
+func (c *cluster) balanced() *balance.Client {
+	var addrs []string
+	for _, m := range c.members {
+		addrs = append(addrs, m.addr())
+	}
+	key := func(n int) string { return c.data.key(n * 7919 % c.data.keys) }
+	return balance.Start(balance.Options{
+		Addrs: addrs, Rate: 400, Probe: 20 * time.Millisecond,
+		Target: func(n int) string { return "/" + db + "/" + key(n) },
+		Check: func(n int, a balance.Answer) error {
+			version := a.Resp.Header.Get("X-Sequins-Version")
+			value, there := c.data.value(key(n), version)
+			if there != (a.Resp.StatusCode == http.StatusOK) || there && string(a.Body) != value {
+				return fmt.Errorf("%s: %s of version %q: %.100q", key(n), a.Resp.Status, version, a.Body)
+			}
+			return nil
+		},
+	})
+}
+
+// calm waits until every member that is up has answered requests of the load.
+func (c *cluster) calm(t testing.TB, load *balance.Client) {
+	t.Helper()
+	process.Eventually(t, "every member is asked", func() bool {
+		for i, m := range c.members {
+			if m.up && !load.Ready(i) {
+				return false
+			}
+		}
+		return true
+	})
+	since := load.Now()
+	process.Eventually(t, "requests have been sent", func() bool { return load.Now() > since+time.Second/2 })
+}
+
+// expectAnswers fails the test for requests that failed, except those that may, and for one that took very long.
+func (c *cluster) expectAnswers(t testing.TB, requests []balance.Request, may func(r balance.Request) bool) {
+	t.Helper()
+	s := balance.Summarize(requests)
+	t.Logf("%d requests, %d failed, p99 %v, longest stall %v", s.Requests, s.Failures(), s.P99, s.Longest)
+	if s.Requests == 0 || s.Requests == s.Failures() {
+		t.Fatal("this shows nothing")
+	}
+	bad := 0
+	for _, r := range requests {
+		if r.Err == nil || !r.Wrong && may(r) {
+			continue
+		}
+		if bad++; bad <= 10 {
+			t.Errorf("%+v", r)
+		}
+	}
+	if bad > 10 {
+		t.Errorf("and %d more", bad-10)
+	}
+	if s.Longest > proxyTimeout { // mostly some milliseconds: bench/drill measures it
+		t.Errorf("longest stall %v", s.Longest)
+	}
+}
+
+func never(balance.Request) bool { return false }
+
+// newTrio makes a cluster of three that serves its first version.
+func newTrio(t *testing.T, extra string, sharding ...string) *cluster {
+	t.Helper()
+	z := startZookeeper(t, 1)
+	c := newCluster(t, z, settings{data: dataset{keys: 3000, partitions: 12}, members: 3, replication: 2, extra: extra, sharding: sharding})
+	c.publish(t, versionName(1))
+	c.startAll(t)
+	c.waitServed(t, versionName(1))
+	c.waitWhole(t, z.look(t), versionName(1))
+	return c
+}
+
+// TestRollingRestart restarts one node after the other, as a deployment does that waits for /readyz: no request fails.
+func TestRollingRestart(t *testing.T) {
+	c := newTrio(t, "shutdown_delay = \"1s\"\n")
+	load := c.balanced()
+	c.calm(t, load)
+	for _, m := range c.members {
+		m.terminate(t)
+		m.start(t)
+		m.waitReady(t)
+	}
+	c.calm(t, load)
+	c.expectAnswers(t, load.Stop(), never)
+}
+
+// TestKilledUnderLoad kills one of three nodes by SIGKILL. What fails was sent to it before the client saw that it is
+// gone; nothing fails when it returns.
+func TestKilledUnderLoad(t *testing.T) {
+	c := newTrio(t, "")
+	load := c.balanced()
+	c.calm(t, load)
+	killed := load.Now()
+	c.members[1].kill()
+	process.Eventually(t, "the client has seen it", func() bool { return !load.Ready(1) })
+	seen := load.Now()
+	c.calm(t, load)
+	c.members[1].start(t)
+	c.members[1].waitReady(t)
+	c.calm(t, load)
+	c.expectAnswers(t, load.Stop(), func(r balance.Request) bool {
+		return r.Node == 1 && r.End >= killed && r.Sent <= seen
+	})
+}
+
+// TestUpgradeUnderLoad publishes versions while nodes are being asked: no request fails.
+func TestUpgradeUnderLoad(t *testing.T) {
+	c := newTrio(t, "")
+	load := c.balanced()
+	c.calm(t, load)
+	for n := 2; n <= 4; n++ {
+		c.publish(t, versionName(n))
+		c.waitServed(t, versionName(n))
+	}
+	c.calm(t, load)
+	c.expectAnswers(t, load.Stop(), never)
+}
+
+// TestColdStartWithoutSource ends all nodes and takes the source away. Two of the three serve all that they had, the
+// third when it joins them, and all the next version when the source is back.
+func TestColdStartWithoutSource(t *testing.T) {
+	for _, period := range []string{"300ms", "0s"} {
+		t.Run("refresh_period "+period, func(t *testing.T) {
+			c := newTrio(t, "", "min_nodes = 0", `time_to_converge = "100ms"`)
+			for _, m := range c.members {
+				m.terminate(t)
+				m.config.Extra = strings.Replace(m.config.Extra, "300ms", period, 1)
+			}
+			away := c.source + ".away"
+			if err := os.Rename(c.source, away); err != nil {
+				t.Fatal(err)
+			}
+			load := c.balanced()
+			startTogether(t, c.members[:2])
+			c.calm(t, load)
+			served := load.Now()
+			c.checkEach(t, c.members[:2], versionName(1))
+			startTogether(t, c.members[2:])
+			c.calm(t, load)
+			c.checkEach(t, c.members, versionName(1))
+			c.expectAnswers(t, load.Stop(), func(r balance.Request) bool { return r.Node < 0 && r.Sent < served })
+
+			if err := os.Rename(away, c.source); err != nil {
+				t.Fatal(err)
+			}
+			c.publish(t, versionName(2))
+			c.waitServed(t, versionName(2)) // also without refreshes: what has failed is tried again
+			c.checkEach(t, c.members, versionName(2))
+		})
+	}
+}
