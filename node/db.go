@@ -38,6 +38,7 @@ type db struct {
 	again      bool     // and have to be once more
 	unfinished string   // the newest version that does not exist yet, and why
 	last       listing  // that did not fail
+	whole      bool     // see view
 	relooking  bool     // the versions will be listed again soon
 	relooks    int      // how often that was so
 	due        []string // versions that are tried again when the versions have been listed
@@ -96,6 +97,7 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 func (d *db) run(ctx context.Context, listed bool) {
 	d.begin()
 	close(d.begun)
+	d.advertise(ctx)
 	if listed {
 		d.startListing(false)
 	}
@@ -110,6 +112,20 @@ func (d *db) run(ctx context.Context, listed bool) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// advertise tells the cluster what has been opened at the start, when requests for
+// it are answered.
+func (d *db) advertise(ctx context.Context) {
+	select {
+	case <-d.node.serving:
+	case <-ctx.Done():
+		return
+	}
+	for _, l := range d.live {
+		d.tell(l)
+	}
+	d.publish()
 }
 
 // begin opens what is on the disk.

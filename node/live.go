@@ -133,9 +133,16 @@ func (d *db) insert(l *live) {
 	for _, partitioner := range l.manifest.Refuted {
 		d.node.o.Cluster.Refute(d.name, name, partitioner)
 	}
+	if d.node.admitted.Load() {
+		d.tell(l)
+	}
+}
+
+// tell advertises the partitions of a version that are open.
+func (d *db) tell(l *live) {
 	for p, open := range l.open {
 		if open {
-			d.node.o.Cluster.Advertise(d.name, name, p)
+			d.node.o.Cluster.Advertise(d.name, l.v.Info().Name, p)
 		}
 	}
 }

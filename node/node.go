@@ -45,6 +45,7 @@ type Node struct {
 	listings  chan struct{}  // one for each database whose versions are being listed
 	serving   chan struct{}  // closed when keys are being answered; loads begin then
 	admitted  atomic.Bool    // likewise
+	admission time.Time      // when that was; set before admitted
 	looked    atomic.Bool    // the first look at the source has ended, whether it could be read or not
 	listed    atomic.Bool    // the source could be read: its dbs are in the catalogue
 	servers   sync.WaitGroup // the goroutines that answer on the listeners
@@ -112,10 +113,8 @@ func (n *Node) Run(ctx context.Context) error {
 	interrupted()
 	var delay time.Duration // of the shutdown
 	if err == nil {
-		n.server.Admit()
-		n.admitted.Store(true)
+		n.admit()
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
-		close(n.serving)
 		n.following.Go(func() { n.follow(work) })
 		n.following.Go(func() { n.watchDisk(work) })
 		n.following.Go(func() { n.sweep(work) })
@@ -133,6 +132,14 @@ func (n *Node) Run(ctx context.Context) error {
 		err = nil // the start was not over
 	}
 	return errors.Join(err, n.shutdown(stop, delay))
+}
+
+// admit has requests for keys answered, and lets loads begin.
+func (n *Node) admit() {
+	n.server.Admit()
+	n.admission = time.Now()
+	n.admitted.Store(true)
+	close(n.serving)
 }
 
 // listen answers on the listeners, until shutdown or an error. Until the start is over the server refuses

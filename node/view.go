@@ -19,6 +19,7 @@ type view struct {
 	current    string
 	served     bool // clients are answered from it, or were before a restart
 	tried      bool // its versions were listed, and every one has failed by its own fault
+	whole      bool // every partition of current has been on some node, at least once
 	versions   map[string]versionView
 	listed     bool   // the source has versions of it that exist
 	read       bool   // its versions were listed at least once
@@ -36,9 +37,10 @@ type versionView struct {
 // publish shows the state of a db to Node.Status and Node.Ready.
 func (d *db) publish() {
 	s := d.state
+	d.whole = d.whole || d.isWhole()
 	v := view{
 		current: s.Current, served: s.Current != "" || s.Served != "", listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
-		versions: make(map[string]versionView, len(s.Entries)), tried: d.tried(),
+		versions: make(map[string]versionView, len(s.Entries)), tried: d.tried(), whole: d.whole,
 	}
 	for _, e := range s.Entries {
 		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name]}
@@ -49,6 +51,13 @@ func (d *db) publish() {
 		v.versions[e.Name] = vv
 	}
 	d.view.Store(&v)
+}
+
+// isWhole reports whether every partition of the current version is on this node
+// or on one that is known.
+func (d *db) isWhole() bool {
+	l := d.live[d.state.Current]
+	return l != nil && len(d.node.o.Cluster.Missing(d.name, d.state.Current, l.v.Held(), 1)) == 0
 }
 
 // passingAttempts is how many attempts at a version count as one that has failed
@@ -253,6 +262,11 @@ func (n *Node) MayExist(db []byte) bool {
 	return !n.listed.Load() || n.o.Cluster.Knows(string(db))
 }
 
+// wholeTimeout is how long a node that has started waits for others to come with
+// the partitions that no node has, as they do when all start together, before it
+// is ready without them.
+const wholeTimeout = 10 * time.Second
+
 // Ready implements server.Catalog.
 func (n *Node) Ready(db string) (bool, string) {
 	if !n.admitted.Load() {
@@ -272,6 +286,9 @@ func (n *Node) Ready(db string) (bool, string) {
 		v := dbs[name].view.Load()
 		if dbs[name].atStart && v.current == "" && (v.served || !v.tried) {
 			return false, fmt.Sprintf("no version of %s can be served yet", name)
+		}
+		if dbs[name].atStart && v.current != "" && !v.whole && time.Since(n.admission) < wholeTimeout {
+			return false, fmt.Sprintf("partitions of %s are on no node that is known yet", name)
 		}
 	}
 	return true, ""
