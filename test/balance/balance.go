@@ -7,6 +7,7 @@ package balance
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -25,10 +26,11 @@ type Options struct {
 
 // An Answer is a complete response.
 type Answer struct {
-	Node int           // index into Options.Addrs
-	Sent time.Duration // since the beginning of the load
-	Resp *http.Response
-	Body []byte
+	Node   int           // index into Options.Addrs
+	Sent   time.Duration // since the beginning of the load
+	Code   int
+	Header http.Header
+	Body   []byte
 }
 
 // A Request is one GET and what became of it. Times count from the beginning of the load.
@@ -144,19 +146,19 @@ func (c *Client) one(n, node int, due time.Duration) Request {
 		r.End, r.Err = r.Sent, errNoneReady
 		return r
 	}
-	resp, body, err := c.pools[node].get(c.o.Target(n))
+	a, err := c.pools[node].get(c.o.Target(n))
 	r.End = c.Now()
-	switch {
+	switch a.Node, a.Sent = node, r.Sent; {
 	case err != nil:
 		r.Err = err
 		return r
-	case resp.StatusCode == http.StatusOK, resp.StatusCode == http.StatusNotFound:
-		r.Err = c.o.Check(n, Answer{Node: node, Sent: r.Sent, Resp: resp, Body: body})
+	case a.Code == http.StatusOK, a.Code == http.StatusNotFound:
+		r.Err = c.o.Check(n, a)
 		r.Wrong = r.Err != nil
 	default:
-		r.Err = errors.New(resp.Status + ": " + string(body[:min(len(body), 100)]))
+		r.Err = fmt.Errorf("%d: %.100s", a.Code, a.Body)
 	}
-	r.Code = resp.StatusCode
+	r.Code = a.Code
 	return r
 }
 
@@ -177,26 +179,26 @@ func (p *pool) probe() {
 		return
 	}
 	defer c.Close()
-	resp, _, err := c.get("/readyz")
-	p.ready.Store(err == nil && resp.StatusCode == http.StatusOK)
+	a, _, err := c.get("/readyz")
+	p.ready.Store(err == nil && a.Code == http.StatusOK)
 }
 
 // get sends one request, over a connection that waits or a new one.
-func (p *pool) get(target string) (*http.Response, []byte, error) {
+func (p *pool) get(target string) (Answer, error) {
 	c := p.take()
 	if c == nil {
 		var err error
 		if c, err = dial(p.addr); err != nil {
-			return nil, nil, err
+			return Answer{}, err
 		}
 	}
-	resp, body, err := c.get(target)
-	if err != nil || resp.Close {
+	a, last, err := c.get(target)
+	if err != nil || last {
 		c.Close()
 	} else {
 		p.put(c)
 	}
-	return resp, body, err
+	return a, err
 }
 
 // take returns a connection that waits and that the node has not closed, or nil.

@@ -26,21 +26,22 @@ func dial(addr string) (*conn, error) {
 	return &conn{c, bufio.NewReader(c)}, nil
 }
 
-// get sends a request and reads the answer.
-func (c *conn) get(target string) (*http.Response, []byte, error) {
+// get sends a request and reads the answer. last: the connection takes no other.
+func (c *conn) get(target string) (a Answer, last bool, err error) {
 	if err := c.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
-		return nil, nil, err
+		return a, true, err
 	}
 	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: balance\r\n\r\n", target); err != nil {
-		return nil, nil, err
+		return a, true, err
 	}
 	resp, err := http.ReadResponse(c.r, nil)
 	if err != nil {
-		return nil, nil, err
+		return a, true, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return resp, body, err
+	a.Code, a.Header = resp.StatusCode, resp.Header
+	a.Body, err = io.ReadAll(resp.Body)
+	return a, resp.Close, err
 }
 
 // open reports whether the node has neither closed the connection nor sent anything that was not asked for.

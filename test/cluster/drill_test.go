@@ -24,10 +24,10 @@ func (c *cluster) balanced() *balance.Client {
 		Addrs: addrs, Rate: 400, Probe: 20 * time.Millisecond,
 		Target: func(n int) string { return "/" + db + "/" + key(n) },
 		Check: func(n int, a balance.Answer) error {
-			version := a.Resp.Header.Get("X-Sequins-Version")
+			version := a.Header.Get("X-Sequins-Version")
 			value, there := c.data.value(key(n), version)
-			if there != (a.Resp.StatusCode == http.StatusOK) || there && string(a.Body) != value {
-				return fmt.Errorf("%s: %s of version %q: %.100q", key(n), a.Resp.Status, version, a.Body)
+			if there != (a.Code == http.StatusOK) || there && string(a.Body) != value {
+				return fmt.Errorf("%s: %d of version %q: %.100q", key(n), a.Code, version, a.Body)
 			}
 			return nil
 		},

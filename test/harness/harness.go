@@ -34,27 +34,48 @@ type Harness struct {
 	broken  error       // why nothing can be asked any more
 }
 
-// Start builds the program if its sources have changed, runs it, and ends it with the test. Without Java or Maven the test fails.
+// Start is Open for a test, with which the program ends. Without Java or Maven the test fails.
 func Start(t testing.TB) *Harness {
 	t.Helper()
+	h, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// Open builds the program if its sources have changed and runs it. root is an empty directory for what it writes.
+func Open(root string) (*Harness, error) {
 	for tool, pkg := range map[string]string{"java": "openjdk-17-jdk-headless", "javac": "openjdk-17-jdk-headless", "mvn": "maven"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Fatalf("harness: %s is not installed; on Debian it is in the package %s", tool, pkg)
+			return nil, fmt.Errorf("harness: %s is not installed; on Debian it is in the package %s", tool, pkg)
 		}
 	}
-	dir := filepath.Join(testdata(t), "harness")
+	files, err := findTestdata()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(files, "harness")
 	if err := build(dir); err != nil {
-		t.Fatalf("harness: %v", err)
+		return nil, fmt.Errorf("harness: %w", err)
 	}
-	h := &Harness{Root: t.TempDir(), replies: make(chan string)}
+	h := &Harness{Root: root, replies: make(chan string)}
 	if err := h.start(dir); err != nil {
-		t.Fatalf("harness: %v", err)
+		return nil, fmt.Errorf("harness: %w", err)
 	}
-	t.Cleanup(func() { h.stop(t) })
-	if ready, err := h.next(time.After(commandTimeout)); err != nil || !strings.HasPrefix(ready, "OK ready=1 ") {
-		t.Fatalf("harness: it does not start: %q, %v\n%s", ready, err, h.logTail())
+	ready, err := h.next(time.After(commandTimeout))
+	if err == nil && !strings.HasPrefix(ready, "OK ready=1 ") {
+		err = fmt.Errorf("its first words are %q", ready)
 	}
-	return h
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("harness: it does not start: %w\n%s", err, h.logTail()), h.Close())
+	}
+	return h, nil
 }
 
 func (h *Harness) start(dir string) (err error) {
@@ -142,8 +163,8 @@ func (h *Harness) next(timeout <-chan time.Time) (string, error) {
 	}
 }
 
-// stop ends the program, by its own will if it can, and waits until it is gone.
-func (h *Harness) stop(t testing.TB) {
+// Close ends the program, by its own will if it can, and waits until it is gone.
+func (h *Harness) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_ = h.stdin.Close() // it may be gone already
@@ -151,10 +172,11 @@ func (h *Harness) stop(t testing.TB) {
 	defer kill.Stop()
 	for range h.replies { // until it is closed: what comes late is of no interest
 	}
-	if err := h.cmd.Wait(); err != nil {
-		t.Errorf("harness: %v\n%s", err, h.logTail())
-	}
 	h.broken = errors.New("the program was stopped")
+	if err := h.cmd.Wait(); err != nil {
+		return fmt.Errorf("harness: %w\n%s", err, h.logTail())
+	}
+	return nil
 }
 
 func (h *Harness) logTail() []byte {
