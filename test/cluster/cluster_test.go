@@ -116,8 +116,23 @@ func (m *member) addr() string { return m.config.Addr }
 // start starts the process and waits until it answers /livez.
 func (m *member) start(t testing.TB) {
 	t.Helper()
+	m.launch(t)
+	m.waitLive(t)
+}
+
+func (m *member) waitLive(t testing.TB) {
+	t.Helper()
+	m.node.WaitFor(t, m.name+" answers /livez", func() bool {
+		r, err := m.node.TryGet("/livez")
+		return err == nil && r.Code == 200
+	})
+}
+
+// launch starts the process and does not wait for it.
+func (m *member) launch(t testing.TB) {
+	t.Helper()
 	m.config.Sections = m.sections()
-	m.node = process.Start(t, m.config)
+	m.node = process.Launch(t, m.config)
 	m.up = true
 	m.starts++
 }
@@ -160,10 +175,7 @@ func (c *cluster) startAll(t testing.TB) {
 func startTogether(t testing.TB, members []*member) {
 	t.Helper()
 	for _, m := range members {
-		m.config.Sections = m.sections()
-		m.node = process.Launch(t, m.config)
-		m.up = true
-		m.starts++
+		m.launch(t)
 	}
 	for _, m := range members {
 		m.waitReady(t)

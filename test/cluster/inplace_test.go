@@ -59,26 +59,51 @@ func TestInPlace(t *testing.T) {
 // and at the end _SUCCESS if there is to be one.
 func (d dataset) publishInPlace(t testing.TB, source, version string, marker bool) {
 	t.Helper()
-	away := t.TempDir()
-	d.publish(t, away, version)
-	dir := filepath.Join(source, db, version)
-	errs := []error{os.Mkdir(dir, 0o755)}
-	for p := range d.partitions {
-		name := fmt.Sprintf("part-r-%05d", p)
-		data, err := os.ReadFile(filepath.Join(away, db, version, name))
-		errs = append(errs, err, writeSlowly(filepath.Join(dir, name), data))
-	}
-	if marker {
-		errs = append(errs, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := d.newJob(t, source, version, marker).run(); err != nil {
 		t.Fatal(err)
 	}
 }
 
+// A job writes a version in place. It goes on where its directory is moved.
+type job struct {
+	from       string // directory with the files
+	to         *os.Root
+	partitions int
+	marker     bool
+}
+
+func (d dataset) newJob(t testing.TB, source, version string, marker bool) job {
+	t.Helper()
+	away := t.TempDir()
+	d.publish(t, away, version)
+	dir := filepath.Join(source, db, version)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	to, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job{from: filepath.Join(away, db, version), to: to, partitions: d.partitions, marker: marker}
+}
+
+// run writes the files. It is to be called once.
+func (j job) run() error {
+	var errs []error
+	for p := range j.partitions {
+		name := fmt.Sprintf("part-r-%05d", p)
+		data, err := os.ReadFile(filepath.Join(j.from, name))
+		errs = append(errs, err, j.writeSlowly(name, data))
+	}
+	if j.marker {
+		errs = append(errs, j.to.WriteFile("_SUCCESS", nil, 0o644))
+	}
+	return errors.Join(append(errs, j.to.Close())...)
+}
+
 // writeSlowly writes a file in two halves.
-func writeSlowly(path string, data []byte) (err error) {
-	f, err := os.Create(path)
+func (j job) writeSlowly(name string, data []byte) (err error) {
+	f, err := j.to.Create(name)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,246 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sequins/test/checker"
+)
+
+// TestAllFaults has a cluster go through everything that versions, sources, ZooKeeper and whole restarts can do to it,
+// in an order that the seed decides, each time together with a fault of ZooKeeper and a new version, while clients
+// read without pause. After the last fault every node has to come to the newest good version within 30 s.
+func TestAllFaults(t *testing.T) {
+	t.Parallel()
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
+	z := startZookeeper(t, 3)
+	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 8}, members: 5, replication: 2,
+		extra: "db_remove_timeout = \"1ms\"\n"})
+	for _, m := range c.members {
+		m.config.Extra = strings.Replace(m.config.Extra, "require_success_file = true", `require_success_file = "auto"`, 1)
+	}
+	c.publish(t, versionName(1))
+	c.startAll(t)
+	c.waitServed(t, versionName(1))
+	n := &mixer{nemesis: &nemesis{t: t, c: c, look: z.look(t), version: 1, rng: rand.New(rand.NewPCG(*seed, 1))}}
+	c.waitWhole(t, n.look, versionName(1))
+	n.r = record(t, c, 2, versionName(1))
+	defer n.r.judge(t, "history-all-faults")
+
+	deck := n.deck()
+	n.rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+	for _, f := range deck {
+		t.Logf("%v: %s", n.r.Now().Round(time.Millisecond), f.name)
+		n.play(f)
+		n.recover()
+	}
+	n.calm()
+	c.checkWhole(t, versionName(n.version))
+}
+
+// A mixer is a nemesis with further faults: of versions, of the source, and of all members at the same time.
+type mixer struct {
+	*nemesis
+	away bool       // the source is not where it belongs
+	job  chan error // gets the end of the job that writes in place; nil: none runs
+}
+
+// place is where jobs find the directory of the source.
+func (n *mixer) place() string {
+	if n.away {
+		return n.c.source + ".away"
+	}
+	return n.c.source
+}
+
+// deck is each fault, some of them twice.
+func (n *mixer) deck() []fault {
+	restart := func(name string, how func(m *member)) fault {
+		return fault{name, func() { n.stopAll(how); n.startMembers() }, func() {}}
+	}
+	deck := []fault{
+		{"a job writes in place", n.beginJob, n.endJob},
+		{"a job writes in place", n.beginJob, n.endJob},
+		{"the source vanishes", n.takeAway, n.bringBack},
+		{"the source is empty", n.unmount, n.bringBack},
+		restart("all members restart", n.end),
+		restart("all members are killed", n.kill),
+		{"all members restart, the source is away", func() { n.stopAll(n.end); n.takeAway(); n.startMembers() }, n.bringBack},
+		{"all members restart, ZooKeeper is late", func() { n.stopAll(n.end); n.c.zk.killAll(n.t); n.startMembers() },
+			func() { n.c.zk.restartAll(n.t) }},
+		n.memberFault(n.pick()),
+		n.memberFault(n.pick()),
+	}
+	for _, b := range breaks {
+		deck = append(deck, fault{"a version with " + b.name, func() { n.publishBroken(b.apply) }, func() {}})
+	}
+	return deck
+}
+
+// play does a fault, one of ZooKeeper and an upgrade, in any order, and undoes them.
+func (n *mixer) play(f fault) {
+	n.t.Helper()
+	faults := []fault{f, n.zookeeperFault(), {"publish", n.publish, func() {}}}
+	if strings.Contains(f.name, "ZooKeeper is late") {
+		faults[1] = noFault
+	}
+	n.rng.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+	for _, f := range faults {
+		n.say("do: " + f.name)
+		f.do()
+		n.wait(600 * time.Millisecond)
+	}
+	n.wait(2 * sessionTimeout)
+	n.rng.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+	for _, f := range faults {
+		n.say("undo: " + f.name)
+		f.undo()
+		n.wait(600 * time.Millisecond)
+	}
+}
+
+// next is the name of the next good version.
+func (n *mixer) next() string {
+	n.version++
+	version := versionName(n.version)
+	n.r.Note(checker.Event{Kind: checker.Publish, Version: version})
+	return version
+}
+
+// publish puts a version into the source, wherever that is. A job that writes in place is waited for: what is newest
+// has to be complete in the end.
+func (n *mixer) publish() {
+	n.endJob()
+	n.c.data.publish(n.t, n.place(), n.next())
+}
+
+// beginJob has the next version written file by file where nodes look for it.
+func (n *mixer) beginJob() {
+	job := n.c.data.newJob(n.t, n.place(), n.next(), true)
+	n.job = make(chan error, 1)
+	go func(end chan<- error) { end <- job.run() }(n.job)
+}
+
+func (n *mixer) endJob() {
+	if n.job == nil {
+		return
+	}
+	if err := <-n.job; err != nil {
+		n.t.Error(err)
+	}
+	n.job = nil
+}
+
+// breaks are what makes a version that can never be served.
+var breaks = []struct {
+	name  string
+	apply func(dir string) error
+}{
+	{"half a file", func(dir string) error {
+		path := filepath.Join(dir, "part-r-00003")
+		st, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		return os.Truncate(path, st.Size()/2)
+	}},
+	{"no files", func(dir string) error {
+		files, err := filepath.Glob(filepath.Join(dir, "part-*"))
+		for _, f := range files {
+			err = errors.Join(err, os.Remove(f))
+		}
+		return err
+	}},
+	{"a directory as its marker", func(dir string) error {
+		marker := filepath.Join(dir, "_SUCCESS")
+		return errors.Join(os.Remove(marker), os.Mkdir(marker, 0o755))
+	}},
+	{"a FIFO among its files", func(dir string) error {
+		path := filepath.Join(dir, "part-r-00005")
+		return errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o644))
+	}},
+}
+
+// publishBroken puts a version into the source that stays broken, at any place among the good ones.
+func (n *mixer) publishBroken(apply func(dir string) error) {
+	temp := n.t.TempDir()
+	name := versionName(n.version + 1)
+	n.c.data.publish(n.t, temp, name)
+	dir := filepath.Join(temp, db, name)
+	if err := apply(dir); err != nil {
+		n.t.Fatal(err)
+	}
+	broken := fmt.Sprintf("%s-broken%d", versionName(1+n.rng.IntN(n.version)), n.rng.IntN(1000))
+	if n.rng.IntN(2) == 0 {
+		broken = "w" + broken // above every good one, for good
+	}
+	n.say("it is called " + broken)
+	if err := os.Rename(dir, filepath.Join(n.place(), db, broken)); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *mixer) takeAway() {
+	if err := os.Rename(n.c.source, n.c.source+".away"); err != nil {
+		n.t.Fatal(err)
+	}
+	n.away = true
+}
+
+// unmount leaves an empty directory in the place of the source.
+func (n *mixer) unmount() {
+	n.takeAway()
+	if err := os.Mkdir(n.c.source, 0o755); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *mixer) bringBack() {
+	if err := os.Remove(n.c.source); err != nil && !errors.Is(err, os.ErrNotExist) {
+		n.t.Fatal(err)
+	}
+	if err := os.Rename(n.c.source+".away", n.c.source); err != nil {
+		n.t.Fatal(err)
+	}
+	n.away = false
+}
+
+// end asks a member to end.
+func (n *mixer) end(m *member) {
+	n.r.note(checker.Down, m, "terminate")
+	m.node.Signal(n.t, syscall.SIGTERM)
+}
+
+// stopAll ends all members at about the same time.
+func (n *mixer) stopAll(how func(m *member)) {
+	n.r.note(checker.Unsafe, nil, "all members restart")
+	for _, m := range n.c.members {
+		how(m)
+	}
+	for _, m := range n.c.members {
+		m.node.WaitExit(n.t)
+		m.up = false
+	}
+}
+
+// startMembers starts all members at the same time. They may have to wait for ZooKeeper.
+func (n *mixer) startMembers() {
+	for _, m := range n.c.members {
+		n.r.note(checker.Start, m, "")
+		m.launch(n.t)
+	}
+	for _, m := range n.c.members {
+		m.waitLive(n.t)
+		n.r.note(checker.Up, m, "")
+	}
+}
