@@ -124,7 +124,6 @@ type report struct {
 	err              error
 	since, refreshed time.Time
 	warnings         []string
-	absent           int // dbs that are served and that the source does not list
 }
 
 func (h *health) report() report {
@@ -138,7 +137,6 @@ func (h *health) report() report {
 	for _, db := range slices.Sorted(maps.Keys(h.absent)) {
 		r.warnings = append(r.warnings, h.absent[db])
 	}
-	r.absent = len(h.absent)
 	for _, db := range slices.Sorted(maps.Keys(h.warnings)) {
 		r.warnings = append(r.warnings, h.warnings[db]...)
 	}

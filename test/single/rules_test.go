@@ -1,0 +1,236 @@
+package single
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sequins/test/process"
+)
+
+// TestDatabaseGoesForGood removes one of two databases from the source: it is served on, over a restart too, until its
+// time and several looks have passed, and then deleted. A database that returns in time stays.
+func TestDatabaseGoesForGood(t *testing.T) {
+	source, c := newNode(t)
+	c.Extra += "\ndb_remove_timeout = \"1h\""
+	for _, db := range []string{"gone", "back", "stays"} {
+		writeVersion(t, source, db, "1", 2, 100, numbered("1"))
+	}
+	n := process.Start(t, c)
+	all := []string{"gone", "back", "stays"}
+	served := func(dbs ...string) {
+		t.Helper()
+		for _, db := range dbs {
+			n.WaitCurrent(t, db, "1")
+			expect(t, n, "/"+db+"/key-000042", 200, "1", "1/42")
+		}
+	}
+	served(all...)
+	for _, db := range []string{"gone", "back"} {
+		if err := os.Rename(filepath.Join(source, db), filepath.Join(source, "_"+db)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	absent := func(count int) {
+		t.Helper()
+		n.WaitFor(t, fmt.Sprint(count, " databases are absent"), func() bool {
+			return strings.Count(string(n.Get(t, "/").Body), "is not in the source since") == count
+		})
+	}
+	absent(2)
+	served(all...)
+	n.Signal(t, syscall.SIGTERM)
+	n.WaitExit(t)
+	n = process.Start(t, c)
+	absent(2)
+	served(all...)
+	if err := os.Rename(filepath.Join(source, "_back"), filepath.Join(source, "back")); err != nil {
+		t.Fatal(err)
+	}
+	absent(1)
+
+	conf, err := os.ReadFile(n.Conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(n.Conf, []byte(strings.Replace(string(conf), `"1h"`, `"1ms"`, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n.Signal(t, syscall.SIGHUP)
+	n.WaitFor(t, "the database is deleted", func() bool {
+		_, err := os.Stat(filepath.Join(c.Store, "data", "gone"))
+		return os.IsNotExist(err) && n.Get(t, "/gone/key-000042").Code == 404
+	})
+	absent(0)
+	served("back", "stays")
+}
+
+// TestUnreadyIsNotAbsent asks a node for keys of databases that it knows and cannot serve yet, of a broken one and of
+// one that does not exist; and whether it is ready.
+func TestUnreadyIsNotAbsent(t *testing.T) {
+	source, c := newNode(t)
+	ask := func(n *process.Node, code int, retry string, targets ...string) {
+		t.Helper()
+		for _, target := range targets {
+			r := n.Get(t, target)
+			if r.Code != code || r.Header.Get("Retry-After") != retry || r.Version() != "" {
+				t.Errorf("%s: %d, %v, %q", target, r.Code, r.Header, r.Body)
+			}
+		}
+	}
+	away := source + ".away"
+	if err := os.Rename(source, away); err != nil {
+		t.Fatal(err)
+	}
+	n := process.Start(t, c) // which has never read its source
+	n.WaitLog(t, "the source will be tried again")
+	ask(n, http.StatusServiceUnavailable, "1", "/db/key-000042", "/none/key-000042")
+	ask(n, http.StatusServiceUnavailable, "", "/readyz")
+
+	if err := os.Rename(away, source); err != nil {
+		t.Fatal(err)
+	}
+	writeVersion(t, source, "db", "1", 1, 100, numbered("1"))
+	makeBrokenDB(t, source, "broken")
+	n.WaitCurrent(t, "db", "1")
+	waitError(t, n, "broken", "1")
+	ask(n, http.StatusServiceUnavailable, "1", "/broken/key-000042")
+	ask(n, http.StatusNotFound, "", "/none/key-000042")
+	ready := func(target string, code int) {
+		t.Helper()
+		n.WaitFor(t, fmt.Sprintf("%s is %d", target, code), func() bool { return n.Get(t, target).Code == code })
+	}
+	ready("/readyz", 200)
+	ready("/readyz?db=db", 200)
+	ready("/readyz?db=broken", 503)
+	makeBrokenDB(t, source, "later")
+	waitError(t, n, "later", "1")
+	ready("/readyz", 200)
+	n.Signal(t, syscall.SIGTERM)
+	n.WaitExit(t)
+
+	n = process.Start(t, c) // with two that are broken at its start
+	ready("/readyz", 200)
+	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+}
+
+// makeBrokenDB makes a database whose one version has a file of no known format.
+func makeBrokenDB(t *testing.T, source, db string) {
+	t.Helper()
+	tmp := filepath.Join(source, "_"+db)
+	copyFile(t, filepath.Join(process.Root(), "go.mod"), filepath.Join(tmp, "1", "part-r-00000"), -1)
+	if err := os.WriteFile(filepath.Join(tmp, "1", "_SUCCESS"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(tmp, filepath.Join(source, db)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNamesOfTheStore has versions and databases whose names are those of files of the store, and restarts.
+func TestNamesOfTheStore(t *testing.T) {
+	source, c := newNode(t)
+	names := []string{"MANIFEST.json", "SERVED", "data", "sequins.lock"}
+	for _, name := range names {
+		writeVersion(t, source, name, "1", 1, 100, numbered("1"))
+		writeVersion(t, source, "versions", name, 1, 100, numbered(name))
+	}
+	n := process.Start(t, c)
+	for range 2 {
+		for _, name := range names {
+			n.WaitCurrent(t, name, "1")
+			expect(t, n, "/"+name+"/key-000042", 200, "1", "1/42")
+		}
+		n.WaitCurrent(t, "versions", "sequins.lock") // the greatest of the names
+		expect(t, n, "/versions/key-000042", 200, "sequins.lock", "sequins.lock/42")
+		n.Signal(t, syscall.SIGTERM)
+		n.WaitExit(t)
+		n = process.Start(t, c)
+		expectFirst(t, n, "/versions/key-000042", "sequins.lock", "sequins.lock/42")
+	}
+}
+
+// TestDatabaseMadeAgain deletes a database for good and makes it again, with a version of the same name and other data:
+// values and Last-Modified are those of the new files.
+func TestDatabaseMadeAgain(t *testing.T) {
+	source, c := newNode(t)
+	c.Extra += "\ndb_remove_timeout = \"1ms\""
+	writeVersion(t, source, "stays", "1", 1, 100, numbered("1"))
+	n := process.Start(t, c)
+	for i, value := range []string{"old", "new"} {
+		writeVersion(t, source, "db", "1", 1, 100, numbered(value))
+		modified := time.Date(2020+i, 1, 2, 3, 4, 5, 0, time.UTC)
+		if err := os.Chtimes(filepath.Join(source, "db", "1", "part-r-00000"), modified, modified); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(source, "db", "1", "_SUCCESS"), modified, modified); err != nil {
+			t.Fatal(err)
+		}
+		n.WaitCurrent(t, "db", "1")
+		r := n.Get(t, "/db/key-000042")
+		if string(r.Body) != value+"/42" {
+			t.Errorf("%s: %q", value, r.Body)
+		}
+		if i == 1 && r.Header.Get("Last-Modified") != modified.Format(http.TimeFormat) {
+			t.Errorf("%s: Last-Modified is %s", value, r.Header.Get("Last-Modified"))
+		}
+		if err := os.Rename(filepath.Join(source, "db"), filepath.Join(source, "_"+value)); err != nil {
+			t.Fatal(err)
+		}
+		n.WaitFor(t, "the database is deleted", func() bool { return n.Get(t, "/db/key-000042").Code == 404 })
+	}
+}
+
+// TestDamagedTwice damages the same block twice, without refreshes: it is loaded again both times.
+func TestDamagedTwice(t *testing.T) {
+	const keys = 2000
+	source, c := newNode(t)
+	c.Extra = "refresh_period = \"0s\"\nscrub_period = \"200ms\""
+	writeVersion(t, source, "db", "1", 1, keys, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	for range 3 {
+		path := blockPath(c.Store)
+		waitReplaced(t, n, path, damage(t, path))
+		waitAnswered(t, n, keys)
+	}
+}
+
+// TestPipelinedHeaders sends three requests at once, of which the second has a header of a length about those at which
+// buffers end: the answers come in order. A client's "Connection: Close" counts in any case.
+func TestPipelinedHeaders(t *testing.T) {
+	_, n := startWithGood(t)
+	for _, length := range []int{16<<10 - 1, 32<<10 - 1, 256<<10 - 2, 256<<10 - 1, 256 << 10} {
+		head := "GET /db/key-000002 HTTP/1.1\r\nHost: a\r\nX-A: "
+		long := head + strings.Repeat("b", length-len(head)-4) + "\r\n\r\n"
+		short := func(i int) string { return fmt.Sprintf("GET /db/key-00000%d HTTP/1.1\r\nHost: a\r\n", i) }
+		conn := dial(t, n, short(1)+"\r\n"+long+short(3)+"cOnNeCtIoN: ClOsE\r\n\r\n"+short(4)+"\r\n")
+		var got []string
+		for r := bufio.NewReader(conn); ; {
+			resp, err := http.ReadResponse(r, nil)
+			if err != nil {
+				break // the node has closed the connection
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.StatusCode != http.StatusOK {
+				body = []byte(resp.Status)
+			}
+			got = append(got, string(body))
+		}
+		const refused = "431 Request Header Fields Too Large"
+		if s := strings.Join(got, ", "); s != "1/1, 1/2, 1/3" && s != "1/1, "+refused && s != "1/1, "+refused+", 1/3" {
+			t.Errorf("a header of %d bytes: %s", length, s)
+		}
+	}
+}
