@@ -21,6 +21,7 @@ const db = "db"
 // every tenth only in each second version.
 type dataset struct {
 	keys, partitions int
+	pad              int // bytes at the end of each value
 }
 
 func (d dataset) key(i int) string { return fmt.Sprintf("key-%07d", i) }
@@ -38,7 +39,7 @@ func (d dataset) value(key, version string) (string, bool) {
 	if i%10 == 9 && (i/10+n)%2 == 0 {
 		return "", false
 	}
-	return version + "/" + key, true
+	return version + "/" + key + strings.Repeat("x", d.pad), true
 }
 
 // partition is where a key belongs.

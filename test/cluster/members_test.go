@@ -64,8 +64,11 @@ func (l *look) has(t testing.TB, c *cluster, version string, m *member) bool {
 	return true
 }
 
-// shortStay is for tests that wait until nodes delete what others have taken over.
-const shortStay = "version_remove_timeout = \"3s\"\n"
+// shortStay and noStay are for tests that wait until nodes delete what others have taken over.
+const (
+	shortStay = "version_remove_timeout = \"3s\"\n"
+	noStay    = "version_remove_timeout = \"0s\"\n"
+)
 
 // TestHealing kills a node for good, and later adds one. Each time the partitions
 // end up where the formula has them, and at no time between is one advertised by
@@ -73,8 +76,13 @@ const shortStay = "version_remove_timeout = \"3s\"\n"
 func TestHealing(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
+	t.Run("short stay", func(t *testing.T) { testHealing(t, z, shortStay) })
+	t.Run("no stay", func(t *testing.T) { testHealing(t, z, noStay) })
+}
+
+func testHealing(t *testing.T, z *zookeeper, stay string) {
 	c := newCluster(t, z, settings{
-		data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2, extra: shortStay,
+		data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2, extra: stay,
 		sharding: []string{"min_nodes = 4", `heal_after = "1s"`},
 	})
 	version := versionName(1)

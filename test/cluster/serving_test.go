@@ -112,6 +112,28 @@ func testEveryKey(t *testing.T, c *cluster, version string, held map[string][]in
 	}
 }
 
+// TestConnectionsAreKept asks for values that take several packets, most of which other nodes have: connections between
+// nodes stay open although header and body arrive in pieces.
+func TestConnectionsAreKept(t *testing.T) {
+	z := startZookeeper(t, 1)
+	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 12, pad: 6 << 10}, members: 3, replication: 1})
+	version := versionName(1)
+	c.publish(t, version)
+	c.startAll(t)
+	c.waitServed(t, version)
+	c.waitWhole(t, z.look(t), version)
+	before := map[*member]int{}
+	for _, m := range c.members {
+		before[m] = m.host.dialled(t)
+	}
+	c.checkWhole(t, version)
+	for _, m := range c.members {
+		if n := m.host.dialled(t) - before[m]; n > 10 {
+			t.Errorf("%s began %d connections for %d keys", m.name, n, c.data.keys)
+		}
+	}
+}
+
 // holders are the addresses of the members that hold each partition.
 func (c *cluster) holders(held map[string][]int) [][]string {
 	holders := make([][]string, c.data.partitions)
