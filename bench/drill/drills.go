@@ -15,8 +15,11 @@ import (
 	"sequins/test/balance"
 )
 
-// upgrade is the name of that drill.
-const upgrade = "an upgrade"
+// The names of drills that have to come without failures.
+const (
+	rolling = "a rolling restart"
+	upgrade = "an upgrade"
+)
 
 // A drill is something that happens to a cluster.
 type drill struct {
@@ -27,7 +30,8 @@ type drill struct {
 
 // drills are what a cluster goes through, one after the other. The last one takes its source away for good.
 var drills = []drill{
-	{"a rolling restart", (*cluster).awaitWhole, (*cluster).roll},
+	{"nothing happens", (*cluster).awaitWhole, (*cluster).rest},
+	{rolling, (*cluster).awaitWhole, (*cluster).roll},
 	{"kill -9 of one of three", (*cluster).awaitWhole, (*cluster).kill},
 	{upgrade, (*cluster).awaitWhole, (*cluster).upgrade},
 	{"all start, the source is away", (*cluster).takeAway, (*cluster).startAll},
@@ -46,6 +50,15 @@ func (c *cluster) perform(d drill) (balance.Summary, error) {
 	err := d.during(c)
 	time.Sleep(calm)
 	return balance.Summarize(l.Stop()), err
+}
+
+// restTime is about as long as a rolling restart.
+const restTime = 10 * time.Second
+
+// rest shows what the machine alone does to the figures.
+func (c *cluster) rest() error {
+	time.Sleep(restTime)
+	return nil
 }
 
 // roll restarts one node after the other, as a deployment does that waits for /readyz.
