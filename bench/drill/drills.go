@@ -35,6 +35,7 @@ var drills = []drill{
 	{"kill -9 of one of three", (*cluster).awaitWhole, (*cluster).kill},
 	{upgrade, (*cluster).awaitWhole, (*cluster).upgrade},
 	{"all start, the source is away", (*cluster).takeAway, (*cluster).startAll},
+	{"two of three start, the source is away", (*cluster).endAll, (*cluster).startTwo},
 }
 
 // calm is for how long requests are sent before and after what happens.
@@ -97,11 +98,19 @@ func (c *cluster) upgrade() error {
 	return c.awaitWhole()
 }
 
-// takeAway ends all nodes, takes the source away, and drops what the kernel keeps of the stores.
+// takeAway ends all nodes and takes the source away.
 func (c *cluster) takeAway() error {
 	if err := c.awaitWhole(); err != nil {
 		return err
 	}
+	if err := c.endAll(); err != nil {
+		return err
+	}
+	return os.Rename(c.source(), c.source()+".away")
+}
+
+// endAll ends all nodes and drops what the kernel keeps of their stores in memory.
+func (c *cluster) endAll() error {
 	for _, n := range c.nodes {
 		if err := n.end(syscall.SIGTERM); err != nil {
 			return err
@@ -114,21 +123,24 @@ func (c *cluster) takeAway() error {
 			return err
 		}
 	}
-	return os.Rename(c.source(), c.source()+".away")
+	return nil
 }
 
 // startTime is how long a start without the source is looked at.
 const startTime = 20 * time.Second
 
-// startAll starts all nodes at the same time, and waits until they are ready or it has taken too long.
-func (c *cluster) startAll() error {
-	for _, n := range c.nodes {
+func (c *cluster) startAll() error { return together(c.nodes) }
+func (c *cluster) startTwo() error { return together(c.nodes[:2]) }
+
+// together starts nodes at the same time, and waits until they are ready or it has taken too long.
+func together(nodes []*node) error {
+	for _, n := range nodes {
 		if err := n.start(); err != nil {
 			return err
 		}
 	}
 	if err := await("all nodes are ready", startTime, func() bool {
-		for _, n := range c.nodes {
+		for _, n := range nodes {
 			if !n.ready() {
 				return false
 			}
