@@ -2,6 +2,7 @@ package single
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -233,4 +234,92 @@ func TestPipelinedHeaders(t *testing.T) {
 			t.Errorf("a header of %d bytes: %s", length, s)
 		}
 	}
+}
+
+// odd makes versions that cannot be listed or read as others are, whose names begin with prefix.
+func odd(t *testing.T, source, prefix string) (names []string) {
+	t.Helper()
+	for name, spoil := range map[string]func(dir string) error{
+		"marker-dir":  func(dir string) error { return os.Mkdir(filepath.Join(dir, "_SUCCESS"), 0o755) },
+		"marker-fifo": func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "_SUCCESS"), 0o644) },
+		"marker-loop": func(dir string) error { return os.Symlink("_SUCCESS", filepath.Join(dir, "_SUCCESS")) },
+		"marker-crc": func(dir string) error {
+			return errors.Join(os.WriteFile(filepath.Join(dir, "_SUCCESS"), []byte("done"), 0o644),
+				os.WriteFile(filepath.Join(dir, "._SUCCESS.crc"), []byte("crc\x00\x00\x00\x02\x00\x01\x02\x03\x04"), 0o644))
+		},
+		"file-loop": func(dir string) error {
+			return errors.Join(os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644), os.Symlink("part-r-00001", filepath.Join(dir, "part-r-00001")))
+		},
+	} {
+		name = prefix + "-" + name
+		writeVersion(t, source, "db", name, 1, 100, numbered(name))
+		dir := filepath.Join(source, "db", name)
+		if err := errors.Join(os.Remove(filepath.Join(dir, "_SUCCESS")), spoil(dir)); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if err := os.Symlink(prefix+"-loop", filepath.Join(source, "db", prefix+"-loop")); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestOddVersionsHarmNobody has odd versions below and above good ones, on a fresh node and after restarts: the greatest
+// good one is always served.
+func TestOddVersionsHarmNobody(t *testing.T) {
+	source, c := newNode(t)
+	c.Extra += "\nrequire_success_file = \"auto\""
+	odd(t, source, "2025")
+	above := odd(t, source, "2027")
+	for i := range 3 {
+		version := fmt.Sprintf("2026-%d", i)
+		writeVersion(t, source, "db", version, 1, 100, numbered(version))
+		n := process.Start(t, c)
+		n.WaitCurrent(t, "db", version)
+		for _, name := range above {
+			n.WaitFor(t, name+" is not served", func() bool {
+				v, listed := n.Health(t)["db"][name]
+				return !v.Current && (!listed || v.State == "ERROR")
+			})
+		}
+		expect(t, n, "/db/key-000042", 200, version, version+"/42")
+		n.Signal(t, syscall.SIGTERM)
+		n.WaitExit(t)
+	}
+}
+
+// TestTooManyConnections opens more connections than a node takes: it says so, answers probes, and serves those who
+// were there before, and everybody when others have gone.
+func TestTooManyConnections(t *testing.T) {
+	source, c := newNode(t)
+	c.Extra += "\nmax_connections = 4"
+	writeVersion(t, source, "db", "1", 1, 100, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	var first []*process.Client
+	for range 4 {
+		client := n.Client()
+		defer client.Close()
+		first = append(first, client)
+		if r, err := client.Get("/livez"); err != nil || r.Code != 200 { // before the connections of probes are gone
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	n.WaitFor(t, "another is refused", func() bool { return n.Get(t, "/db/key-000042").Code == 503 })
+	if r := n.Get(t, "/db/key-000042"); r.Header.Get("Retry-After") == "" {
+		t.Errorf("refused without Retry-After: %v", r.Header)
+	}
+	for _, target := range []string{"/livez", "/readyz", "/healthz"} {
+		if r := n.Get(t, target); r.Code != 200 {
+			t.Errorf("%s: %d", target, r.Code)
+		}
+	}
+	for _, client := range first {
+		if r, err := client.Get("/db/key-000042"); err != nil || r.Code != 200 {
+			t.Errorf("one of the first: %+v, %v", r, err)
+		}
+		client.Close()
+	}
+	n.WaitFor(t, "everybody is served again", func() bool { return n.Get(t, "/db/key-000042").Code == 200 })
 }
