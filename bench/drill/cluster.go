@@ -186,9 +186,9 @@ func (c *cluster) publish() error {
 	return os.Rename(temp, filepath.Join(db, c.version()))
 }
 
-// await polls a condition.
+// await polls a condition, seldom enough for nobody to feel it.
 func await(what string, limit time.Duration, condition func() bool) error {
-	for end := time.Now().Add(limit); !condition(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(limit); !condition(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			return fmt.Errorf("%v have passed without: %s", limit, what)
 		}
