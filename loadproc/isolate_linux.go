@@ -3,7 +3,6 @@ package loadproc
 import (
 	"os"
 	"os/exec"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -24,9 +23,6 @@ const (
 	oomScore = 500
 )
 
-// isolated is set in the environment of a process that has isolated itself.
-const isolated = "SEQUINS_LOAD_WORKER_ISOLATED"
-
 // program is the path of this program: also after its file has been replaced, where /proc is mounted.
 func program() string {
 	const self = "/proc/self/exe"
@@ -39,24 +35,46 @@ func program() string {
 	return os.Args[0]
 }
 
-// isolate gives the process the lowest priorities and has the kernel kill it when the node dies. To Linux, a
-// priority is a thread's, and Go has several before main runs: so this one gets it and becomes the program
-// again, whose threads all inherit from it. Where something fails the load is done all the same.
+// isolate gives the process the lowest priorities and has the kernel kill it when the node dies. Where
+// something fails the load is done all the same.
 func isolate() {
-	if os.Getenv(isolated) != "" {
-		return
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_KEEP_POLICY, Nice: lowestPriority, Runtime: uint64(slice)}
-	if err := unix.SchedSetAttr(0, &attr, 0); err != nil { // kernels and sandboxes may know only what is older
-		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, lowestPriority)
-	}
-	const thisThread = 1 // IOPRIO_WHO_PROCESS, which means a thread
-	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, thisThread, 0, idleIO)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(oomScore)), 0o644)
-	_ = unix.Exec(program(), os.Args, append(os.Environ(), isolated+"=1"))
+	lowered := make(map[int]bool)
+	for lowerThreads(lowered) {
+	}
+}
+
+// lowerThreads gives the lowest priorities to the threads of this process that are not in lowered, enters
+// them, and reports whether there were any. To Linux, a priority is a thread's, and Go has several before main
+// runs. A thread inherits the priorities of the one that starts it: once a look finds no new thread, none is
+// left, and none comes, that has others.
+func lowerThreads(lowered map[int]bool) bool {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil { // without /proc, this thread and those that it starts
+		lower(0)
+		return false
+	}
+	found := false
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(task.Name())
+		if err != nil || lowered[tid] {
+			continue
+		}
+		lower(tid)
+		lowered[tid], found = true, true
+	}
+	return found
+}
+
+// lower gives a thread, 0 for the calling one, the lowest priorities.
+func lower(tid int) {
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_KEEP_POLICY, Nice: lowestPriority, Runtime: uint64(slice)}
+	if err := unix.SchedSetAttr(tid, &attr, 0); err != nil { // kernels and sandboxes may know only what is older
+		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, lowestPriority)
+	}
+	const thread = 1 // IOPRIO_WHO_PROCESS, which means a thread
+	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, thread, uintptr(tid), idleIO)
 }
 
 // limitMemory bounds the private memory of this process, of which sorting takes some outside of Go's heap.
