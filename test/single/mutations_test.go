@@ -4,12 +4,15 @@ import (
 	"encoding/binary"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,20 +20,23 @@ import (
 	"sequins/test/process"
 )
 
-var mutations = flag.Int("mutations", 16, "how many mutated files of each format go through a node")
+var mutations = flag.Int("mutations", 64, "how many mutated files of each format go through a node")
 
-// mutants are the files that are mutated. Their formats have checksums over the values, so that what is served must be
-// right; the others are held to be answered or in ERROR.
-var mutants = []struct {
+// A mutant is a fixture that is mutated.
+type mutant struct {
 	fixture string
-	checked bool
-}{
-	{"text-block-default", true},
-	{"bytes-record-snappy", false},
-	{"avro-snappy", true},
-	{"parquet-snappy", true},
-	{"parquet-zstd", true},
-	{"sparkey-snappy", false},
+	checked bool // its format has checksums over the values, so that what is served must be right
+}
+
+// mutants are the fixtures of each format.
+var mutants = map[string][]mutant{
+	"sequencefile": {
+		{"text-block-default", true}, {"bytes-block-gzip", true}, {"text-block-bzip2", true}, {"bytes-block-zstandard", false},
+		{"text-block-lz4", false}, {"bytes-record-snappy", false}, {"text-record-default", true}, {"bytes-none", false},
+	},
+	"avro":    {{"avro-snappy", true}, {"avro-null", false}, {"avro-deflate", false}, {"avro-bzip2", true}, {"avro-zstandard", false}},
+	"parquet": {{"parquet-snappy", true}, {"parquet-zstd", true}, {"parquet-gzip", true}, {"parquet-lz4-raw", true}, {"parquet-uncompressed", true}},
+	"sparkey": {{"sparkey-none", false}, {"sparkey-snappy", false}, {"sparkey-zstd", false}, {"sparkey-deletes-snappy", false}},
 }
 
 // The bounds of the processes, in bytes: a load's is configured, and what a node that serves next to nothing may take.
@@ -39,45 +45,158 @@ const (
 	nodeLimit = 400 << 20
 )
 
+// lanes is how many mutated files are loaded by one refresh, each by a db of its own.
+const lanes = 40
+
 // TestMutatedFiles loads files with flipped bits, cut off, or with other lengths in them: another db is answered all the
 // time, each version is right or in ERROR, and no process takes more memory than it may.
 func TestMutatedFiles(t *testing.T) {
-	source, c := newNode(t)
-	c.Extra = `refresh_period = "1s"` // versions that fail are tried again at each
-	const lanes = 8
-	c.Sections = fmt.Sprintf("[load]\nmemory = \"64MiB\"\nmemory_limit = %d\n", loadLimit)
-	for lane := range lanes {
-		for _, m := range mutants {
-			f := harness.FixtureByName(t, m.fixture)
-			if f.Meta.KeyField != "" {
-				c.Sections += fmt.Sprintf("[db.%s]\nkey = %q\nvalue = %q\n", mutantDB(m.fixture, lane), f.Meta.KeyField, f.Meta.ValueField)
-			}
-		}
-	}
-	writeVersion(t, source, "good", "1", 2, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "good", "1")
-	stop := watchOver(t, n)
-	for _, m := range mutants {
-		t.Run(m.fixture, func(t *testing.T) {
-			active := 0
+	for _, format := range slices.Sorted(maps.Keys(mutants)) {
+		t.Run(format, func(t *testing.T) {
+			m := newMutation(t, mutants[format])
+			stop := watchOver(t, m.node)
 			for i := 0; i < *mutations; i += lanes {
-				active += loadMutants(t, n, source, m.fixture, m.checked, i, min(lanes, *mutations-i))
+				m.batch(i, min(lanes, *mutations-i))
+				if t.Failed() && *mutations > 1000 {
+					t.Logf("%d files so far", i+lanes)
+				}
 			}
-			t.Logf("%s: of %d files %d were served, the others are in ERROR", m.fixture, *mutations, active)
+			serving, loading := stop()
+			t.Logf("of %d files %d were served, %d had an error, %d of these ended their process; the node took %d MiB at most, a load %d MiB",
+				*mutations, m.active, m.failed, m.died, serving>>20, loading>>20)
+			if m.active+m.failed != *mutations {
+				t.Error("some were neither")
+			}
+			if serving > nodeLimit {
+				t.Errorf("the node took %d MiB", serving>>20)
+			}
+			if loading > loadLimit {
+				t.Errorf("a load took %d MiB", loading>>20)
+			}
 		})
-	}
-	if peak := stop(); peak > nodeLimit {
-		t.Errorf("the node took %d MiB", peak>>20)
 	}
 }
 
-func mutantDB(fixture string, lane int) string { return fmt.Sprintf("%s-%d", fixture, lane) }
+// A mutation is a node that loads mutated files.
+type mutation struct {
+	t      *testing.T
+	source string
+	node   *process.Node
+	lanes  []mutatedDB
 
-// watchOver asks for a key of the good db until stop, which returns the node's peak of memory.
-func watchOver(t *testing.T, n *process.Node) (stop func() int64) {
+	active, failed, died int // versions: served, with an error, and those of them whose process ended
+}
+
+// A mutatedDB is the db of one lane.
+type mutatedDB struct {
+	mutant
+	name    string
+	fixture harness.Fixture
+	records map[string]harness.Record
+	served  string // the version that is current, "" if none is
+}
+
+func newMutation(t *testing.T, of []mutant) *mutation {
+	source, c := newNode(t)
+	c.Extra = "refresh_period = \"0s\"\nsettle = \"0s\"\nmax_parallel_loads = 4" // a refresh is a signal
+	c.Sections = fmt.Sprintf("[load]\nmemory = \"64MiB\"\nmemory_limit = %d\n", loadLimit)
+	m := &mutation{t: t, source: source}
+	fixtures := make(map[string]mutatedDB)
+	for _, f := range of {
+		db := mutatedDB{mutant: f, fixture: harness.FixtureByName(t, f.fixture)}
+		db.records = db.fixture.Final(t)
+		fixtures[f.fixture] = db
+	}
+	for lane := range lanes {
+		db := fixtures[of[lane%len(of)].fixture]
+		db.name = fmt.Sprintf("%s-%d", db.mutant.fixture, lane)
+		if key := db.fixture.Meta.KeyField; key != "" {
+			c.Sections += fmt.Sprintf("[db.%s]\nkey = %q\nvalue = %q\n", db.name, key, db.fixture.Meta.ValueField)
+		}
+		m.lanes = append(m.lanes, db)
+	}
+	writeVersion(t, source, "good", "1", 2, 100, numbered("1"))
+	m.node = process.Start(t, c)
+	m.node.WaitCurrent(t, "good", "1")
+	return m
+}
+
+// batch loads count mutated files, from the seed first on, and removes them but for those that are served.
+func (m *mutation) batch(first, count int) {
+	m.t.Helper()
+	version := fmt.Sprintf("%08d", first+1)
+	for lane := range count {
+		db := &m.lanes[lane]
+		writeMutant(m.t, db.fixture.Dir, filepath.Join(m.source, db.name), version, uint64(first+lane))
+	}
+	m.node.Signal(m.t, syscall.SIGHUP)
+	waiting := make(map[int]bool)
+	for lane := range count {
+		waiting[lane] = true
+	}
+	m.node.WaitFor(m.t, "all have been tried", func() bool {
+		health := m.node.Health(m.t)
+		for lane := range waiting {
+			if v := health[m.lanes[lane].name][version]; v.Current || v.State == "ERROR" {
+				delete(waiting, lane)
+				m.ended(&m.lanes[lane], version, v, first+lane)
+			}
+		}
+		return len(waiting) == 0
+	})
+}
+
+// ended takes note of how the load of a mutated file has ended.
+func (m *mutation) ended(db *mutatedDB, version string, v process.VersionState, seed int) {
+	m.t.Helper()
+	old := version
+	if v.Current {
+		m.active++
+		m.check(db, seed)
+		old, db.served = db.served, version
+	} else {
+		m.failed++
+		if strings.Contains(v.Error, "load process") {
+			m.died++
+			m.t.Logf("%s, seed %d: %.400s", db.name, seed, v.Error)
+		}
+	}
+	if old != "" {
+		removeAll(m.t, filepath.Join(m.source, db.name, old))
+	}
+}
+
+// check fails if a key has another value than the file's writer gave it, where the format can tell. Keys may be missing:
+// a file can be cut off between two records, and the name of a file says nothing of how many it has.
+func (m *mutation) check(db *mutatedDB, seed int) {
+	m.t.Helper()
+	c := m.node.Client()
+	defer c.Close()
+	for key, r := range db.records {
+		if key == "" {
+			continue
+		}
+		resp, err := c.Get(process.Target(db.name, []byte(key)))
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if resp.Code != 200 && resp.Code != 404 {
+			m.t.Errorf("%s, seed %d: the key %q: %d", db.name, seed, key, resp.Code)
+			return
+		}
+		if db.checked && resp.Code == 200 && !r.HasValue(resp.Body) {
+			m.t.Errorf("%s, seed %d: the key %q has the value %.200q", db.name, seed, key, resp.Body)
+			return
+		}
+	}
+}
+
+// watchOver asks for a key of the good db, and looks at the load processes, until stop, which returns the most memory
+// that the node and that one of these took, in bytes.
+func watchOver(t *testing.T, n *process.Node) (stop func() (node, load int64)) {
 	done := make(chan struct{})
 	var watching sync.WaitGroup
+	var load int64
 	watching.Go(func() {
 		c := n.Client()
 		defer c.Close()
@@ -85,7 +204,7 @@ func watchOver(t *testing.T, n *process.Node) (stop func() int64) {
 			select {
 			case <-done:
 				return
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(10 * time.Millisecond):
 			}
 			start := time.Now()
 			if r, err := c.Get("/good/key-000042"); err != nil || r.Code != 200 || string(r.Body) != "1/42" {
@@ -95,63 +214,47 @@ func watchOver(t *testing.T, n *process.Node) (stop func() int64) {
 			if d := time.Since(start); d > 5*time.Second {
 				t.Errorf("the good db was answered after %v", d)
 			}
+			for _, pid := range childrenOf(t, n.PID()) {
+				load = max(load, peakMemory(pid))
+			}
 		}
 	})
-	return func() int64 {
+	return func() (int64, int64) {
 		close(done)
 		watching.Wait()
-		return peakMemory(t, n.PID())
+		return peakMemory(n.PID()), load
 	}
 }
 
-// peakMemory is the most that a process had in memory, in bytes.
-func peakMemory(t *testing.T, pid int) int64 {
+// childrenOf returns the processes that another has started and not waited for.
+func childrenOf(t *testing.T, pid int) (pids []string) {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, f := range files {
+		list, err := os.ReadFile(f)
+		if err == nil { // else the thread is gone
+			pids = append(pids, strings.Fields(string(list))...)
+		}
+	}
+	return pids
+}
+
+// peakMemory is the most that a process has had in memory, in bytes; 0 if it has ended.
+func peakMemory[PID int | string](pid PID) int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%v/status", pid))
+	if err != nil {
+		return 0
+	}
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			kib, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 			return kib << 10
 		}
 	}
-	t.Fatal("no VmHWM")
 	return 0
-}
-
-// loadMutants loads count mutated files side by side, from the seed first on, and returns how many are served.
-func loadMutants(t *testing.T, n *process.Node, source, fixture string, checked bool, first, count int) (active int) {
-	t.Helper()
-	f := harness.FixtureByName(t, fixture)
-	version := fmt.Sprintf("%08d", first+1)
-	for lane := range count {
-		writeMutant(t, filepath.Join(harness.FixturesDir(t), fixture, f.Meta.Version), filepath.Join(source, mutantDB(fixture, lane)), version, uint64(first+lane))
-	}
-	for lane := range count {
-		db := mutantDB(fixture, lane)
-		var v process.VersionState
-		n.WaitFor(t, db+" has been tried", func() bool {
-			v = n.Health(t)[db][version]
-			return v.Current || v.State == "ERROR"
-		})
-		if v.Error != "" && strings.Contains(v.Error, "load process") {
-			t.Logf("%s, seed %d: %s", fixture, first+lane, v.Error)
-		}
-		if v.Current {
-			active++
-			if checked {
-				checkMutant(t, n, f, db, version, first+lane)
-			}
-		} else {
-			removeAll(t, filepath.Join(source, db, version))
-		}
-	}
-	return active
 }
 
 // writeMutant copies a version of a fixture with one of its files mutated.
@@ -169,7 +272,7 @@ func writeMutant(t *testing.T, from, db, version string, seed uint64) {
 	var data []string
 	for _, e := range entries {
 		copyFile(t, filepath.Join(from, e.Name()), filepath.Join(tmp, e.Name()), -1)
-		if !strings.HasPrefix(e.Name(), "_") && !strings.HasPrefix(e.Name(), ".") {
+		if ignored := strings.HasSuffix(e.Name(), ".spi.sz"); !ignored && !strings.HasPrefix(e.Name(), "_") && !strings.HasPrefix(e.Name(), ".") {
 			data = append(data, filepath.Join(tmp, e.Name()))
 		}
 	}
@@ -223,29 +326,4 @@ func mutate(rnd *rand.Rand, b []byte) []byte {
 		}
 	}
 	return b
-}
-
-// checkMutant fails if a key has another value than the file's writer gave it. Keys may be missing: a file can be cut off
-// between two records, and the name of a file says nothing of how many it has.
-func checkMutant(t *testing.T, n *process.Node, f harness.Fixture, db, version string, seed int) {
-	t.Helper()
-	c := n.Client()
-	defer c.Close()
-	for key, r := range f.Final(t) {
-		if key == "" {
-			continue
-		}
-		resp, err := c.Get(process.Target(db, []byte(key)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp.Code == 200 && !r.HasValue(resp.Body) {
-			t.Errorf("%s, seed %d: the key %q has the value %.200q", db, seed, key, resp.Body)
-			return
-		}
-		if resp.Code != 200 && resp.Code != 404 {
-			t.Errorf("%s, seed %d: the key %q: %d", db, seed, key, resp.Code)
-			return
-		}
-	}
 }
