@@ -75,7 +75,10 @@ func (l *Loader) decode(plan *Plan, in *input) (err error) {
 	case FormatAvro:
 		in.records, err = avro.NewReader(in.meter, in.path, l.opts.Fields)
 	default:
-		in.records, err = sequencefile.NewReader(in.meter, in.path)
+		var r *sequencefile.Reader
+		if r, err = sequencefile.NewReader(in.meter, in.path); err == nil {
+			in.records, err = r, plan.classes.agree(in.path, r.Header())
+		}
 	}
 	return err
 }

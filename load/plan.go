@@ -22,7 +22,7 @@ var ErrIncomplete = errors.New("the version is not complete yet")
 var ErrEmpty = errors.New("there are no data files")
 
 // ErrMixed is wrapped by the error of Plan or Load for a version with files of
-// several formats.
+// several formats, or with SequenceFiles of classes that are served in several forms.
 var ErrMixed = errors.New("files of several formats are mixed")
 
 // The names of the input formats, as in Plan.Format.
@@ -58,6 +58,7 @@ type Plan struct {
 	parts   []int  // the partition of each file if Aligned
 	witness string // a file that has the format
 	fields  Fields
+	classes *recordClasses // of SequenceFiles, as they are opened
 }
 
 // Manifest returns the plan as the store keeps it.
@@ -117,7 +118,7 @@ func (l *Loader) list(ctx context.Context, db, version string) (format string, d
 }
 
 func (l *Loader) plan(ctx context.Context, db, version string, refuted []shard.Partitioner) (_ *Plan, err error) {
-	plan := &Plan{DB: db, Version: version, fields: l.opts.Fields}
+	plan := &Plan{DB: db, Version: version, fields: l.opts.Fields, classes: new(recordClasses)}
 	if plan.Format, plan.Files, err = l.list(ctx, db, version); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,8 @@ func TestFormats(t *testing.T) {
 	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefile.WriterOptions{})
 	av, pq := fixtureFile(t, "avro-deflate"), fixtureFile(t, "parquet-snappy")
 	id := Fields{Key: "id"}
+	text := sequenceFile(t, []rec{{key: "b"}}, sequencefile.WriterOptions{KeyClass: sequencefile.Text, ValueClass: sequencefile.Text})
+	damaged := bytes.Replace(text, []byte("io.Text"), []byte("in.Text"), 1) // the class of the keys
 	tests := map[string]struct {
 		files  map[string][]byte
 		fields Fields
@@ -41,6 +43,9 @@ func TestFormats(t *testing.T) {
 		"parquet, whatever its name": {map[string][]byte{"part-0.avro": pq}, id, FormatParquet, nil, nil},
 		"avro and parquet":           {map[string][]byte{"part-0": av, "part-1": pq}, id, "", ErrMixed, []string{"part-0 (avro)", "part-1 (parquet)"}},
 		"parquet and a SequenceFile": {map[string][]byte{"part-0": pq, "part-1": seq}, id, "", ErrMixed, []string{"part-0 (parquet)", "part-1 (sequencefile)"}},
+		"Text and BytesWritable":     {map[string][]byte{"part-0": seq, "part-1": text}, Fields{}, FormatSequenceFile, nil, nil},
+		"a class nobody knows":       {map[string][]byte{"part-0": damaged}, Fields{}, FormatSequenceFile, nil, nil},
+		"Text and another class":     {map[string][]byte{"part-0": text, "part-1": damaged}, Fields{}, "", ErrMixed, []string{"part-0", "part-1", `"org.apache.hadoop.in.Text"`, "keys are"}},
 		"no key for avro":            {map[string][]byte{"part-0": av, "part-1": av}, Fields{}, "", render.ErrField, []string{"/part-", "id, n, big"}},
 		"no key for parquet":         {map[string][]byte{"part-0": pq, "part-1": pq}, Fields{}, "", render.ErrField, []string{"/part-", "id, n, big"}},
 		"no such field":              {map[string][]byte{"part-0": pq, "part-1": pq}, Fields{Key: "di"}, "", render.ErrField, []string{"/part-", `"di"`}},
