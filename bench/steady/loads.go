@@ -24,6 +24,9 @@ const (
 	usual    = "median one-second p99 ms"
 	speed    = "records/s loaded"
 	failures = "failures"
+
+	processor = "CPU seconds"
+	memory    = "peak MiB"
 )
 
 // afterSwitch is how long GETs go on after a switch: the old version is removed then.
@@ -34,45 +37,98 @@ type phase string
 
 func (p phase) String() string { return string(p) }
 
-// loads measures GETs while nothing happens and while versions load, and loads while nobody asks.
-func (r *run) loads() error {
-	if err := r.start(); err != nil {
+// loadPhase is a phase of one of the servers.
+type loadPhase struct {
+	r   *run
+	row string
+}
+
+func (p loadPhase) String() string { return p.r.name + p.row }
+
+// compareLoads measures GETs while nothing happens and while versions load, and loads while nobody asks.
+func (r *run) compareLoads() error {
+	servers := []*run{r}
+	if *before != "" {
+		old := *r
+		old.name, old.program, old.dir = "before: ", *before, r.dir+".before"
+		defer old.stop()
+		servers = []*run{&old, r}
+	}
+	var phases []loadPhase
+	for _, s := range servers {
+		if err := s.start(); err != nil {
+			return err
+		}
+		for _, row := range []string{rowIdle, rowLoading, rowQuiet} {
+			phases = append(phases, loadPhase{s, row})
+		}
+	}
+	t := table.New(fmt.Sprintf("GETs at %.0f/s while %d records load (%s): %s", *rate, r.spec.Records, *codec, r.where()), phases[0].String()).
+		Column(worst, "%.2f", true).Column(usual, "%.2f", true).Column(speed, "%.0f", false).Column(processor, "%.2f", false).
+		Column(memory, "%.0f", false).Column(failures, "%.0f", false)
+	if err := table.Rounds(r.env.Rounds, phases, func(_ int, p loadPhase) error { return p.r.loadPhase(t, p) }); err != nil {
 		return err
 	}
-	t := table.New(fmt.Sprintf("GETs at %.0f/s while %d records load (%s): %s", *rate, r.spec.Records, *codec, r.where()), rowIdle).
-		Column(worst, "%.2f", true).Column(usual, "%.2f", true).Column(speed, "%.0f", false).Column(failures, "%.0f", false)
-	phases := []phase{rowIdle, rowLoading, rowQuiet}
-	if err := table.Rounds(r.env.Rounds, phases, func(_ int, p phase) error { return r.loadPhase(t, p) }); err != nil {
-		return err
-	}
-	c := &r.env.Checks
-	of := ", " + r.where()
-	c.AtMost("worst p99 while loading / worst p99 idle"+of, t.Ratio(rowLoading, rowIdle, worst), 2.5)
-	c.AtLeast("speed of a load with GETs / without"+of, t.Ratio(rowLoading, rowQuiet, speed), 0.6)
-	c.Zero("failures while loading"+of, t.Max(rowLoading, failures))
-	t.Note("The worst second of each phase; %v after the switch, when the old version is removed, belong to the load.", afterSwitch)
+	r.checkLoads(t)
+	t.Note("The worst second of each phase; %v after the switch, when the old version is removed, belong to the load. Memory is what the server and its load have in memory, apart from files, at most.", afterSwitch)
 	r.env.Print(t)
 	return nil
 }
 
-func (r *run) loadPhase(t *table.Table, p phase) error {
+func (r *run) checkLoads(t *table.Table) {
+	c := &r.env.Checks
+	of := ", " + r.where()
+	c.AtMost("worst p99 while loading / worst p99 idle"+of, t.Ratio(rowLoading, rowIdle, worst), 1.6)
+	c.AtLeast("speed of a load with GETs / without"+of, t.Ratio(rowLoading, rowQuiet, speed), 0.6)
+	c.Zero("failures while loading"+of, t.Max(rowLoading, failures))
+	if *before == "" {
+		return
+	}
+	c.AtLeast("speed of a load without GETs / before"+of, t.Ratio(rowQuiet, "before: "+rowQuiet, speed), 0.9)
+	c.AtLeast("speed of a load with GETs / before"+of, t.Ratio(rowLoading, "before: "+rowLoading, speed), 0.9)
+}
+
+func (r *run) loadPhase(t *table.Table, p loadPhase) error {
 	unix.Sync() // what was written before is no burden on this phase
-	if p == rowQuiet {
-		took, err := r.loadQuietly()
-		t.Add(rowQuiet, speed, float64(r.spec.Records)/took.Seconds())
+	row := p.String()
+	if p.row == rowIdle {
+		return r.servePhase(t, p)
+	}
+	cpu, err := r.daemon.CPU()
+	if err != nil {
 		return err
 	}
+	peak := r.daemon.WatchMemory()
+	if p.row == rowLoading {
+		err = r.servePhase(t, p)
+	} else {
+		var took time.Duration
+		took, err = r.loadQuietly()
+		t.Add(row, speed, float64(r.spec.Records)/took.Seconds())
+	}
+	t.Add(row, memory, float64(peak())/(1<<20))
+	if err != nil || p.row == rowLoading {
+		return err
+	}
+	after, err := r.daemon.CPU()
+	t.Add(row, processor, (after - cpu).Seconds())
+	return err
+}
+
+// servePhase measures GETs, while a version loads or not.
+func (r *run) servePhase(t *table.Table, p loadPhase) error {
+	row := p.String()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var began, ended time.Time
 	requests, check := r.keys(200_000, func(version string) {
-		if p == rowLoading && version == r.version() {
+		if p.row == rowLoading && version == r.version() {
 			ended = time.Now()
 			time.AfterFunc(afterSwitch, cancel)
 		}
 	})
 	length := r.phase
-	if p == rowLoading {
+	if p.row == rowLoading {
 		length = 0
 		if err := r.publish(); err != nil {
 			return err
@@ -86,11 +142,11 @@ func (r *run) loadPhase(t *table.Table, p phase) error {
 	if err != nil {
 		return err
 	}
-	t.Add(string(p), worst, milliseconds(f.worst))
-	t.Add(string(p), usual, milliseconds(f.half))
-	t.Add(string(p), failures, float64(f.failures))
-	if p == rowLoading {
-		t.Add(string(p), speed, float64(r.spec.Records)/ended.Sub(began).Seconds())
+	t.Add(row, worst, milliseconds(f.worst))
+	t.Add(row, usual, milliseconds(f.half))
+	t.Add(row, failures, float64(f.failures))
+	if p.row == rowLoading {
+		t.Add(row, speed, float64(r.spec.Records)/ended.Sub(began).Seconds())
 	}
 	return nil
 }

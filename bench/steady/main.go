@@ -25,6 +25,7 @@ import (
 
 var (
 	program = flag.String("sequins", "../bin/sequins", "the program under test")
+	before  = flag.String("before", "", "another build of it, which is measured in turns with it")
 	records = flag.Int("records", 0, "records of a version (5,000,000, short 200,000; with -cold 10,000,000, short 500,000)")
 	files   = flag.Int("files", 4, "files, each with one partition")
 	codec   = flag.String("compression", "snappy", "of blocks")
@@ -50,26 +51,28 @@ func main() {
 		if *isCold {
 			full, short = 10_000_000, 500_000
 		}
-		r := &run{env: env, spec: data.Spec{Records: env.Size(*records, full, short), ValueSize: 100, Keys: "hex"}}
+		r := &run{env: env, program: *program, spec: data.Spec{Records: env.Size(*records, full, short), ValueSize: 100, Keys: "hex"}}
 		r.dir = filepath.Join(env.Cache.Dir(), "steady.tmp")
 		r.phase = time.Duration(env.Size(*seconds, 10, 3)) * time.Second
 		defer r.stop()
 		if *isCold {
 			return r.cold()
 		}
-		return r.loads()
+		return r.compareLoads()
 	})
 }
 
 // run is what the measurements share.
 type run struct {
-	env    *setup.Env
-	spec   data.Spec
-	input  string // source directory of the data set
-	dir    string // where the server's source and store are
-	phase  time.Duration
-	daemon *daemon.Daemon
-	last   int // number of the newest version
+	env     *setup.Env
+	program string
+	name    string // what its rows begin with
+	spec    data.Spec
+	input   string // source directory of the data set
+	dir     string // where the server's source and store are
+	phase   time.Duration
+	daemon  *daemon.Daemon
+	last    int // number of the newest version
 }
 
 func (r *run) cpus() string {
@@ -102,7 +105,7 @@ func (r *run) start() (err error) {
 }
 
 func (r *run) serve() (err error) {
-	r.daemon, err = daemon.Sequins(*program, r.cpus(), filepath.Join(r.dir, "source"), filepath.Join(r.dir, "store"), *codec, "")
+	r.daemon, err = daemon.Sequins(r.program, r.cpus(), filepath.Join(r.dir, "source"), filepath.Join(r.dir, "store"), *codec, "")
 	return err
 }
 

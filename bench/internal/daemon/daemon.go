@@ -91,6 +91,34 @@ func (d *Daemon) await(ready func(addr string) error) error {
 // CPU is the processor time that the server has used, its children included.
 func (d *Daemon) CPU() (time.Duration, error) { return proc.CPUOf(d.cmd.Process.Pid) }
 
+// memoryPeriod is the time between two looks at the memory of a server.
+const memoryPeriod = 10 * time.Millisecond
+
+// WatchMemory looks at how much memory the server and its children have together, apart from that of files, until peak
+// is called, which returns the most that there was, in bytes.
+func (d *Daemon) WatchMemory() (peak func() int64) {
+	var most int64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			if n, err := proc.AnonymousMemory(d.cmd.Process.Pid); err == nil { // else it, or a child of it, has just ended
+				most = max(most, n)
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(memoryPeriod):
+			}
+		}
+	}()
+	return func() int64 {
+		close(stop)
+		<-stopped
+		return most
+	}
+}
+
 // Read is how many bytes the server has had fetched from disks.
 func (d *Daemon) Read() (int64, error) { return proc.BytesReadBy(d.cmd.Process.Pid) }
 

@@ -153,16 +153,38 @@ func childrenOf(pid int) ([]int, error) {
 
 // PeakMemory is the most memory that a process has had resident, in bytes: VmHWM. What exec took over
 // from its parent is not in it, unlike in getrusage.
-func PeakMemory(pid int) (int64, error) {
+func PeakMemory(pid int) (int64, error) { return memoryOf(pid, "VmHWM:") }
+
+// AnonymousMemory is how much memory a process and its children have resident together, in bytes, apart from that of
+// files.
+func AnonymousMemory(pid int) (int64, error) {
+	sum, err := memoryOf(pid, "RssAnon:")
+	if err != nil {
+		return 0, err
+	}
+	children, err := childrenOf(pid)
+	if err != nil {
+		return 0, err
+	}
+	for _, child := range children {
+		if n, err := AnonymousMemory(child); err == nil { // else it has just ended
+			sum += n
+		}
+	}
+	return sum, nil
+}
+
+// memoryOf is a number in /proc/PID/status, in bytes.
+func memoryOf(pid int, key string) (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, key); ok {
 			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, fmt.Errorf("/proc/%d/status has no VmHWM", pid)
+	return 0, fmt.Errorf("/proc/%d/status has no %s", pid, key)
 }
