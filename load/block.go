@@ -53,12 +53,8 @@ func (b *builder) publish() error {
 	if _, err := b.w.Finish(); err != nil {
 		return fmt.Errorf("block %d: %w", b.partition, err)
 	}
-	file := b.file
+	b.job.publisher.finish(b.file, b.partition)
 	b.file = nil
-	if err := b.job.target.Staging.FinishBlock(file); err != nil {
-		return fmt.Errorf("block %d: %w", b.partition, err)
-	}
-	b.job.publisher.add(b.partition)
 	return nil
 }
 

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"sequins/internal/fsys"
 	"sequins/source"
 )
 
@@ -18,8 +21,21 @@ const verifyPeriod = time.Second
 // half the old and half the new ones.
 type publisher struct {
 	*job
+	syncs    errgroup.Group // make blocks durable
 	mu       sync.Mutex
 	finished []int // partitions that are durable under their temporary names
+}
+
+// finish has a written block made durable while others are made. It waits while that goes on for as many blocks as
+// there are workers.
+func (p *publisher) finish(file fsys.File, partition int) {
+	p.syncs.Go(func() error {
+		if err := p.target.Staging.FinishBlock(file); err != nil {
+			return fmt.Errorf("block %d: %w", partition, err)
+		}
+		p.add(partition)
+		return nil
+	})
 }
 
 func (p *publisher) add(partition int) {
@@ -106,6 +122,7 @@ func (p *publisher) verify(ctx context.Context) error {
 func (j *job) loadAndPublish(ctx context.Context, load func(context.Context) error) error {
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	j.publisher.syncs.SetLimit(j.opts.workers())
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -114,6 +131,9 @@ func (j *job) loadAndPublish(ctx context.Context, load func(context.Context) err
 		}
 	}()
 	err := load(working)
+	if serr := j.publisher.syncs.Wait(); err == nil {
+		err = serr
+	}
 	close(done)
 	<-stopped
 	switch cause := context.Cause(working); {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sequins/bench/internal/data"
+	"sequins/bench/internal/proc"
 	"sequins/bench/internal/table"
 )
 
@@ -90,6 +91,9 @@ func (r *run) checkLoads(t *table.Table) {
 
 func (r *run) loadPhase(t *table.Table, p loadPhase) error {
 	unix.Sync() // what was written before is no burden on this phase
+	if err := proc.Populate(2 * r.spec.Size()); err != nil {
+		return err
+	}
 	row := p.String()
 	if p.row == rowIdle {
 		return r.servePhase(t, p)
