@@ -16,12 +16,11 @@ const manualPath = "../docs/CONFIGURATION.md"
 
 const manualHead = `# Configuration
 
-This page is made from [sequins.conf.example](../sequins.conf.example), which is a configuration with nothing but the
-defaults: ` + "`go test ./config -update`" + ` writes it anew.
+This page is generated from [sequins.conf.example](../sequins.conf.example) by ` + "`go test ./config -update`" + `.
 
 `
 
-// The chapter on the configuration says what the example says.
+// CONFIGURATION.md is what manual makes of the example, and has every key.
 func TestManual(t *testing.T) {
 	raw, err := os.ReadFile(examplePath)
 	if err != nil {
@@ -48,51 +47,121 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// manual makes a chapter of an example: a section of each table, and one of each key below it.
-func manual(example string) string {
-	var out strings.Builder
-	out.WriteString(manualHead)
-	var prose []string
-	paragraph := func() {
-		if len(prose) > 0 {
-			fmt.Fprintf(&out, "%s\n\n", strings.Join(prose, "\n"))
-		}
-		prose = nil
+// Text that introduces a table stands below its heading, text behind the last key below one of its own, and the keys
+// of a database have no defaults but those that they inherit.
+func TestManualSections(t *testing.T) {
+	page := manual(`# The file.
+
+# The first key.
+# first = 1
+
+[storage]
+
+# The last of storage. [SIGHUP]
+# size = 2
+
+# About databases.
+# [db.example]
+
+# Overrides size of [storage]. [SIGHUP]
+# size = 2
+
+# Old keys.
+`)
+	want := manualHead + `The file.
+
+## Top level
+
+### first
+
+Default: ` + "`1`" + `. Takes effect after a restart.
+
+The first key.
+
+## [storage]
+
+### size
+
+Default: ` + "`2`" + `. Takes effect at SIGHUP.
+
+The last of storage.
+
+## [db.NAME]
+
+About databases.
+
+### size
+
+Default: inherited. Takes effect at SIGHUP.
+
+Overrides size of [storage].
+
+## Retired keys
+
+Old keys.
+`
+	if diff := cmp.Diff(want, page); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
-	started := false
+}
+
+// chapter is a page of the manual that is being made from an example.
+type chapter struct {
+	out   strings.Builder
+	prose []string // that has been read and not written
+	keys  int
+}
+
+// manual makes a chapter of an example: a section for each table, and one for each key below it.
+func manual(example string) string {
+	var c chapter
+	c.out.WriteString(manualHead)
 	for line := range strings.Lines(example) {
 		line = strings.TrimSuffix(line, "\n")
 		text := strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")
 		if m := tableLine.FindStringSubmatch(line); m != nil {
-			paragraph()
-			fmt.Fprintf(&out, "## [%s]\n\n", strings.Replace(m[2], "db.example", "db.NAME", 1))
+			fmt.Fprintf(&c.out, "## [%s]\n\n", strings.Replace(m[2], "db.example", "db.NAME", 1))
+			c.paragraph() // which introduces the table, if it stands directly above
 		} else if m := keyLine.FindStringSubmatch(line); m != nil {
-			if !started {
-				out.WriteString("## At the top\n\n")
-			}
-			started = true
-			reload := "after a restart"
-			if strings.Contains(strings.Join(prose, " "), "[SIGHUP]") {
-				reload = "at SIGHUP"
-			}
-			what := "Default"
-			if m[1] == "" {
-				what = "For example"
-			}
-			fmt.Fprintf(&out, "### %s\n\n%s: `%s`. Takes effect %s.\n\n", m[2], what, m[3], reload)
-			for i := range prose {
-				prose[i] = strings.TrimSuffix(strings.ReplaceAll(prose[i], "[SIGHUP]", ""), " ")
-			}
-			if len(prose) > 0 && prose[len(prose)-1] == "" {
-				prose = prose[:len(prose)-1]
-			}
-			paragraph()
+			c.key(m[2], m[3], m[1] != "")
 		} else if line == "" || text == "" {
-			paragraph()
+			c.paragraph()
 		} else {
-			prose = append(prose, strings.NewReplacer("<", "\\<", "*", "\\*").Replace(text))
+			c.prose = append(c.prose, strings.NewReplacer("<", "\\<", "*", "\\*").Replace(text))
 		}
 	}
-	paragraph()
-	return strings.TrimRight(out.String(), "\n") + "\n"
+	if rest := strings.Join(c.prose, "\n"); rest != "" {
+		fmt.Fprintf(&c.out, "## Retired keys\n\n%s\n", rest)
+	}
+	return strings.TrimRight(c.out.String(), "\n") + "\n"
+}
+
+// paragraph writes what has been read of one.
+func (c *chapter) paragraph() {
+	if len(c.prose) > 0 {
+		fmt.Fprintf(&c.out, "%s\n\n", strings.Join(c.prose, "\n"))
+	}
+	c.prose = nil
+}
+
+// key writes the section of a key, whose text has been read.
+func (c *chapter) key(name, value string, isDefault bool) {
+	if c.keys++; c.keys == 1 {
+		c.out.WriteString("## Top level\n\n")
+	}
+	text := strings.Join(c.prose, "\n")
+	reload := "after a restart"
+	if strings.Contains(text, "[SIGHUP]") {
+		reload = "at SIGHUP"
+	}
+	kind := fmt.Sprintf("Default: `%s`", value)
+	switch {
+	case strings.HasPrefix(text, "Overrides "):
+		kind = "Default: inherited"
+	case !isDefault:
+		kind = fmt.Sprintf("Example: `%s`", value)
+	}
+	text = strings.TrimRight(strings.ReplaceAll(text, "[SIGHUP]", ""), " \n")
+	fmt.Fprintf(&c.out, "### %s\n\n%s. Takes effect %s.\n\n%s\n\n", name, kind, reload, text)
+	c.prose = nil
 }
