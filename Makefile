@@ -5,6 +5,7 @@
 # make bench   sequins beside its peers: see docs/BENCHMARKS.md
 # make rules   the alert rules, by promtool
 # make package a deb and an rpm, into dist/
+# make pictures the pictures of the README, from real runs, into docs/pictures/
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -24,7 +25,7 @@ BINARY ?=
 NFPM_VERSION := v2.45.2
 NFPM := .cache/nfpm-$(NFPM_VERSION)
 
-.PHONY: build test lint fuzz cross tools bench package rules
+.PHONY: build test lint fuzz cross tools bench package rules pictures
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
@@ -74,6 +75,10 @@ rules: .cache/promtool
 
 bench:
 	$(MAKE) -C bench FLAGS='$(FLAGS)'
+
+# The status page and the terminal session are recorded from a node; `docs/pictures/make.sh chart` draws the chart alone.
+pictures:
+	docs/pictures/make.sh
 
 # Of another binary than the one that is made for it, if BINARY names one.
 package: $(NFPM) $(if $(BINARY),,build)

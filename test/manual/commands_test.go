@@ -85,16 +85,16 @@ func TestBlocksOfCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := []string{"README.md", "docs/QUICKSTART.md", "docs/OPERATING.md"} // TestReadme, TestQuickStart, and that of "Who may read"
+		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/OPERATING.md"} // TestReadme, TestQuickStart, TestTokens
 		if strings.Contains(string(text), "```sh\n") && !slices.Contains(run, name) {
 			t.Errorf("nothing runs the commands of %s", name)
 		}
 	}
 	operating := page(t, "OPERATING.md")
-	_, after, _ := strings.Cut(operating, "\n## Who may read\n")
+	_, after, _ := strings.Cut(operating, "\n## Access control\n")
 	chapter, _, _ := strings.Cut(after, "\n## ")
 	if strings.Count(operating, "```sh\n") != strings.Count(chapter, "```sh\n") {
-		t.Error("nothing runs the commands of OPERATING.md that are not in the chapter on who may read")
+		t.Error("nothing runs the commands of OPERATING.md that are not in the section on access control")
 	}
 }
 

@@ -19,13 +19,19 @@ var (
 // pages are all that is written for people, below the top.
 func pages(t *testing.T) []string {
 	t.Helper()
-	all := []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md"}
-	docs, err := filepath.Glob(filepath.Join(process.Root(), "docs", "*.md"))
-	if err != nil || len(docs) < 10 {
-		t.Fatalf("%d pages, %v", len(docs), err)
-	}
-	for _, path := range docs {
-		all = append(all, filepath.Join("docs", filepath.Base(path)))
+	all := []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/design/*.md"} {
+		found, err := filepath.Glob(filepath.Join(process.Root(), pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d pages, %v", pattern, len(found), err)
+		}
+		for _, path := range found {
+			name, err := filepath.Rel(process.Root(), path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, name)
+		}
 	}
 	return all
 }

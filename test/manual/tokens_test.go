@@ -18,7 +18,7 @@ func TestTokens(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent = r.Header.Get("Authorization") }))
 	defer s.Close()
 	dir := t.TempDir()
-	_, chapter, _ := strings.Cut(page(t, "OPERATING.md"), "\n## Who may read\n")
+	_, chapter, _ := strings.Cut(page(t, "OPERATING.md"), "\n## Access control\n")
 	chapter, _, _ = strings.Cut(chapter, "\n## ")
 	all := blocks(chapter)
 	if len(all) != 2 {
