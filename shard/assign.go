@@ -20,7 +20,7 @@ const (
 	RoundRobin Assignment = "round_robin"
 	// Balanced gives each shard its share by weight, spreads the replicas of
 	// a partition over zones, and leaves what is held already where it is, as
-	// far as both allow. See docs/SCALE.md for what exactly it promises.
+	// far as both allow. See docs/design/ASSIGNMENT.md for what exactly it guarantees.
 	Balanced Assignment = "balanced"
 )
 
