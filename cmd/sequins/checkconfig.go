@@ -18,14 +18,13 @@ func checkConfigCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
-		Long: `Check a configuration: every unknown key, wrong type and bad value in it is
-reported, each with its line. FILE is sequins.conf or /etc/sequins.conf if it is
-not given. The certificates of [tls] are checked as a start checks them, if
-they can be read here. Nothing else on the disk is looked at, so that the file
-can be checked on another machine.
+		Long: `Check a configuration. Every unknown key, wrong type and invalid value is
+reported with its line. FILE defaults to sequins.conf or /etc/sequins.conf. The
+certificates of [tls] are checked as at a start, if they can be read. Nothing
+else on the disk is read, so the check works on other machines.
 
-Exits with 1 if sequins would not start with it. Keys that do nothing any more,
-and more memory for loads than this machine has, are reported as warnings.`,
+Exits with 1 if sequins would not start with this file. Retired keys, and more
+memory for loads than this machine has, are reported as warnings.`,
 		Example: `  sequins check-config
   sequins check-config /etc/sequins.conf`,
 		Args: cobra.MaximumNArgs(1),

@@ -23,12 +23,12 @@ func demoCommand() *cobra.Command {
 	var d demo
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Make a small data set, load it, serve it, and upgrade it while you watch",
-		Long: `Make a database of two versions, as a nightly job would write them; load and
-serve the first; then put the second beside it and watch the upgrade, while
-requests go on all the time and each answer is checked. Serves until ^C.
+		Short: "Generate a database, serve it, and switch to a new version under load",
+		Long: `Generate a database with two versions, as a nightly job would write them. Load
+and serve the first, then publish the second and switch to it, while requests
+continue and each answer is checked. Serve until ^C.
 
-Everything is in a temporary directory, which is removed at the end.`,
+All files are in a temporary directory, which is removed at the end.`,
 		Example: `  sequins demo
   sequins demo --bind 127.0.0.1:8080 --pause 30s`,
 		Args: cobra.NoArgs,
@@ -38,8 +38,8 @@ Everything is in a temporary directory, which is removed at the end.`,
 			return d.run(cmd.Context(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringVarP(&d.bind, "bind", "b", "127.0.0.1:9599", "the `address` to serve on; if not given, any port will do")
-	cmd.Flags().DurationVar(&d.pause, "pause", 10*time.Second, "how long to serve the first version before there is a second")
+	cmd.Flags().StringVarP(&d.bind, "bind", "b", "127.0.0.1:9599", "`address` to serve on; without this flag, another port if it is in use")
+	cmd.Flags().DurationVar(&d.pause, "pause", 10*time.Second, "time to serve the first version before the second is published")
 	return cmd
 }
 

@@ -17,11 +17,11 @@ func getCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get FILE KEY",
 		Short: "Print the value of a key in a block, SequenceFile or Sparkey log",
-		Long: `Print the value of a key, byte for byte and with nothing added, without a server.
+		Long: `Print the value of a key unchanged, without a server.
 
-FILE is a block of the local store, a SequenceFile or a Sparkey log. A block is
-looked up in; the others are read from start to end, and the last record of the
-key is the one that counts. Exits with 1 if the key is not there.`,
+FILE is a block of the local store, a SequenceFile or a Sparkey log. The index of
+a block finds the key; the other files are read from start to end, and the last
+record of the key counts. Exits with 1 if the key does not exist.`,
 		Example: `  sequins get /var/sequins/data/words/2026-01-31/00003.block apple
   sequins get part-r-00003 --hex 00ff17`,
 		Args: cobra.ExactArgs(2),
@@ -58,9 +58,8 @@ func catCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat FILE",
 		Short: "Print every record of a block, SequenceFile or Sparkey log",
-		Long: `Print every record of a file: key, tab, value, one record a line, in the order of
-the file. Bytes that are not printable UTF-8 are written as \xNN, tab and the
-ends of lines as \t, \n and \r, a backslash as \\.
+		Long: `Print every record of a file in its order, one per line: key, tab, value. Bytes
+that are not printable UTF-8 are written as \xNN, tab, newline and return as \t, \n and \r, a backslash as \\.
 
 With --json each line is an object with "key" and "value", or "key_base64" and
 "value_base64" where they are not UTF-8. A key that a Sparkey log deletes has no

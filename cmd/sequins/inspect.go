@@ -26,12 +26,12 @@ func inspectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect FILE...",
 		Short: "Show what is in a block, SequenceFile or Sparkey log",
-		Long: `Show what files are and what is in them: the header, how many records and bytes,
-which partitioner they can have been cut with, and the first records.
+		Long: `Show the content of files: the header, the number of records and bytes, the
+partitioners that fit, and the first records.
 
-SequenceFiles and Sparkey logs are read from start to end. Their partitioner is
-worked out from the keys, the number in the file's name and the number of data
-files beside it, as sequins does it when it loads a version.`,
+SequenceFiles and Sparkey logs are read from start to end. The partitioner is
+found from the keys, the number in the name of the file and the number of data
+files in its directory, as in a load. Avro and Parquet files are not supported.`,
 		Example: `  sequins inspect /srv/sequins/words/2026-01-31/part-r-00000
   sequins inspect --records 20 /var/sequins/data/words/2026-01-31/*.block`,
 		Args: cobra.MinimumNArgs(1),

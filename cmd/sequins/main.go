@@ -60,17 +60,16 @@ func rootCommand() *cobra.Command {
 		Short: "Serve the output of batch jobs as key-value databases over HTTP",
 		Long: `sequins serves the output of batch jobs. It loads the newest version of each
 database under the source, <source>/<db>/<version>/<files>, onto local disk,
-answers GET /<db>/<key> from there, and moves on to the next version as soon as
-it is loaded.
+answers GET /<db>/<key> from there, and switches to each new version when it is
+loaded.
 
-Without a subcommand it serves. Everything is set in sequins.conf, which is
-looked for in the working directory and then in /etc; these flags come before
-it, and with --source no file is needed. SIGHUP reads the file again and looks
-for new versions. SIGTERM and SIGINT finish the requests in flight and exit; a
-second one exits at once.
+Without a subcommand, sequins serves. It reads sequins.conf from the working
+directory or from /etc. Flags override the file; with --source, no file is
+needed. SIGHUP reads the file again and looks for new versions. SIGTERM and
+SIGINT finish the requests in flight and exit; a second one exits at once.
 
-Exit codes: 0 after a signal, 1 on failure, 2 for a command line that makes no
-sense, 130 or 143 when a second SIGINT or SIGTERM cut it short.`,
+Exit codes: 0 after a signal, 1 on failure, 2 for an invalid command line, 130
+or 143 after a second SIGINT or SIGTERM.`,
 		Example: `  sequins demo
   sequins --source /srv/sequins --local-store /var/sequins
   sequins --config /etc/sequins.conf --bind 127.0.0.1:9599`,

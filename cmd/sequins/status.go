@@ -30,21 +30,21 @@ func statusCommand() *cobra.Command {
 	var tokenPath string
 	cmd := &cobra.Command{
 		Use:   "status [ADDR]",
-		Short: "Show what a running sequins serves and how well",
-		Long: `Ask a running sequins for its status and show it as tables: one line of health,
-a line for each version of each database, and one for each node and its disk. A
-star marks the versions that clients are answered from.
+		Short: "Show the health, databases and versions of a running sequins",
+		Long: `Show the status of a running sequins: one line of health, a table with a line for
+each version of each database, and a table of the nodes and their disks. A star
+marks the versions that are served.
 
-ADDR is host:port or a URL. If it is not given, it is bind of sequins.conf or
-/etc/sequins.conf, and 127.0.0.1:9599 if there is no such file.
+ADDR is host:port or a URL. The default is bind of sequins.conf or
+/etc/sequins.conf, and 127.0.0.1:9599 without such a file.
 
 Exits with 0 if the node is healthy: every database is served, from a version
-whose partitions are held by enough nodes, none has a version that could not be
-loaded, and the source can be read. Exits with 1 if it is not, or cannot be
-reached. With --watch that is told by the last look.
+whose partitions are held by enough nodes, no version failed to load, and the
+source can be read. Exits with 1 if it is not healthy or cannot be reached. With
+--watch, the last status counts.
 
-A node whose requests need a token ([auth] tokens_file) wants one that may see
-status pages: in the file that --token-file names, or in SEQUINS_TOKEN.`,
+If requests need a token ([auth] tokens_file), it must allow status pages. It is
+read from the file --token-file or from SEQUINS_TOKEN.`,
 		Example: `  sequins status
   sequins status --watch node1.example.com:9599`,
 		Args:              cobra.MaximumNArgs(1),

@@ -20,20 +20,20 @@ func verifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR|FILE...",
 		Short: "Read blocks and data files and check every checksum",
-		Long: `Read blocks, SequenceFiles and Sparkey logs from start to end and check whatever
-their formats allow to check: in a block every checksum, the order of the keys,
-the index and the filter; in the others lengths, sync markers, compressed data
-and counts.
+		Long: `Read blocks, SequenceFiles and Sparkey logs from start to end and check
+everything that their formats allow: in a block every checksum, the order of the
+keys, the index and the filter; in the others lengths, sync markers, compressed
+data and counts.
 
-A DIR is searched for such files, with everything below it; it can be the local
-store of a running sequins. Passed over there, but not when they are named, are
-files without records: hidden ones (_ or .), Hadoop's checksums (.crc), indexes
-of Sparkey (.spi) and what a local store keeps beside its blocks. Avro and
-Parquet files are counted, and not checked. Any other file is bad.
+A DIR is searched recursively; it can be the local store of a running sequins.
+Files without records are skipped in a DIR: names that begin with _ or ., Hadoop
+checksums (.crc), Sparkey indexes (.spi), and other files of a local store. Avro
+and Parquet files in a DIR are counted and not checked. Any other file is bad,
+and so are all of these if they are named as FILE.
 
-Says which files are bad, and where, and exits with 1 if any is, or if there
-was nothing to verify. How far it is shows as a bar on a terminal, and as a line
-every ten seconds elsewhere, both on standard error.`,
+Prints each bad file with the offset, and exits with 1 if there is one, or if
+there was nothing to verify. Progress is a bar on a terminal, and otherwise a
+line every ten seconds, both on standard error.`,
 		Example: `  sequins verify /var/sequins
   sequins verify /srv/sequins/words/2026-01-31/part-r-0000*`,
 		Args: cobra.MinimumNArgs(1),

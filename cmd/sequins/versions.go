@@ -22,17 +22,17 @@ func versionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "versions [DB...]",
 		Short: "List the databases and versions of a source",
-		Long: `List the versions of databases in a source: how many files and bytes each has,
-when it was last written to, and whether it is complete, by the rules that
-sequins loads it by: require_success_file, files that _SUCCESS or _committed_
-files list, _temporary and _started_ files of jobs that are not done. Files that
-these leave out are counted apart. A version that cannot be read, or whose layout
-is not supported, is shown with its error.
+		Long: `List the versions of the databases in a source: the number and size of files, the
+time of the last write, and whether the version is complete. The rules are those
+of loading: require_success_file, the files listed by _SUCCESS or _committed_
+files, and _temporary and _started_ files of unfinished jobs. Excluded files are
+counted separately. A version that cannot be read, or whose layout is not
+supported, is shown with its error.
 
-The source is --source, or source of sequins.conf or /etc/sequins.conf, where
-S3 and HDFS have their settings too. Nothing is loaded, and no server is needed.
+The source is --source, or source of sequins.conf or /etc/sequins.conf, which
+also has the settings for S3 and HDFS. Nothing is loaded, and no server is needed.
 
-Exits with 1 if something could not be listed, or a DB is not there.`,
+Exits with 1 if something could not be listed, or if a DB does not exist.`,
 		Example: `  sequins versions --source /srv/sequins
   sequins versions --config /etc/sequins.conf words`,
 		Args:              cobra.ArbitraryArgs,
