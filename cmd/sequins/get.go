@@ -71,7 +71,7 @@ value: nothing after the key, or in JSON "deleted": true.`,
 			return cat(cmd.OutOrStdout(), args[0], asJSON)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object a line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
 	return cmd
 }
 

@@ -48,7 +48,7 @@ files in its directory, as in a load. Avro and Parquet files are not supported.`
 			return failed
 		},
 	}
-	cmd.Flags().IntVar(&show, "records", 5, "how many records to show")
+	cmd.Flags().IntVar(&show, "records", 5, "number of records to show")
 	return cmd
 }
 

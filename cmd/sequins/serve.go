@@ -31,17 +31,17 @@ type serveFlags struct {
 func (f *serveFlags) register(cmd *cobra.Command) {
 	f.registerSource(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.bind, "bind", "b", "", "the `address` (host:port) to answer requests on")
-	flags.StringVarP(&f.localStore, "local-store", "l", "", "the `directory` to keep local copies of the data in")
-	flags.StringVar(&f.debugBind, "debug-bind", "", "the `address` (host:port) for metrics and profiles")
+	flags.StringVarP(&f.bind, "bind", "b", "", "`address` (host:port) to serve on")
+	flags.StringVarP(&f.localStore, "local-store", "l", "", "`directory` for local copies of the data")
+	flags.StringVar(&f.debugBind, "debug-bind", "", "`address` (host:port) of the listener for metrics and profiles")
 }
 
 // registerSource registers the flags that say where the data is.
 func (f *serveFlags) registerSource(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.config, "config", "", "the configuration `file`; sequins.conf or /etc/sequins.conf if not given")
-	flags.StringVarP(&f.source, "source", "r", "", "where the data is: a `directory` or URL")
+	flags.StringVar(&f.config, "config", "", "configuration `file` (default sequins.conf, then /etc/sequins.conf)")
+	flags.StringVarP(&f.source, "source", "r", "", "source of the data: a `directory` or URL")
 }
 
 // path is the configuration file to read, or "" for none, which is enough if the flags name a source.

@@ -68,11 +68,11 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 			return s.watch(ctx, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().StringVar(&files.CA, "ca", "", "PEM `file` to check the certificate of an https URL against")
-	cmd.Flags().StringVar(&files.Certificate, "certificate", "", "PEM `file` to show where a certificate is asked for")
+	cmd.Flags().StringVar(&files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
+	cmd.Flags().StringVar(&files.Certificate, "certificate", "", "PEM `file` with a client certificate")
 	cmd.Flags().StringVar(&files.Key, "key", "", "PEM `file` with the key of --certificate")
-	cmd.Flags().StringVar(&tokenPath, "token-file", "", "`file` with a token to show; the environment variable "+tokenVariable+" if not given")
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "look again every two seconds, until ^C")
+	cmd.Flags().StringVar(&tokenPath, "token-file", "", "`file` with a token (default: environment variable "+tokenVariable+")")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "refresh every two seconds, until ^C")
 	return cmd
 }
 

@@ -1,0 +1,130 @@
+//go:build integration
+
+package manual
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sequins/test/process"
+)
+
+// answers are requests with the status that a node answers them with, and the route that they are counted by.
+var answers = []struct {
+	method, target, header string
+	code                   int
+	route                  string
+}{
+	{"GET", "/words/apple", "", 200, "key"},
+	{"HEAD", "/words/apple", "", 200, "key"},
+	{"GET", "/words/apple", "Range: bytes=0-3\r\n", 206, "key"},
+	{"GET", "/words/apple", "If-None-Match: *\r\n", 304, "key"},
+	{"GET", "/words/no-such-key", "", 404, "key"},
+	{"GET", "/no-such-db/apple", "", 404, "key"},
+	{"GET", "/words/apple", "If-Match: \"other\"\r\n", 412, "key"},
+	{"GET", "/words/apple", "Range: bytes=1000-\r\n", 416, "key"},
+	{"GET", "/words/apple?proxy=2026-01-31", "", 200, "peer"},
+	{"GET", "/words/apple?proxy=other", "", 501, "peer"},
+	{"GET", "/words/apple?explain", "", 200, "status"},
+	{"GET", "/", "", 200, "status"},
+	{"GET", "/words", "", 200, "status"},
+	{"GET", "/livez", "", 200, "health"},
+	{"GET", "/words/%zz", "", 400, "invalid"},
+	{"POST", "/words/apple", "Content-Length: 0\r\n", 405, "invalid"},
+	{"GET", "/words/" + strings.Repeat("k", 65537), "", 414, "invalid"},
+	{"GET", "/words/apple", "X: " + strings.Repeat("x", 40<<10) + "\r\n", 431, "invalid"},
+}
+
+// A node answers as CONCEPTS.md lists it, and counts as METRICS.md does.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	n := process.Start(t, process.Config{Source: filepath.Join(process.Root(), "docs", "example"), Store: filepath.Join(t.TempDir(), "store")})
+	n.WaitCurrent(t, "words", "2026-01-31")
+	concepts, metrics := page(t, "CONCEPTS.md"), page(t, "METRICS.md")
+	for _, a := range answers {
+		c := n.Client()
+		r, err := c.Do(a.method, a.target, a.header)
+		c.Close()
+		if err != nil || r.Code != a.code {
+			t.Errorf("%s %.40s %.20s: %+v, %v; want %d", a.method, a.target, a.header, r, err, a.code)
+			continue
+		}
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\| %d\b`, a.code)).MatchString(concepts) {
+			t.Errorf("CONCEPTS.md does not list %d", a.code)
+		}
+		if !strings.Contains(metrics, "\n- `"+a.route+"`: ") {
+			t.Errorf("METRICS.md does not list the route %s", a.route)
+		}
+		counted := regexp.MustCompile(fmt.Sprintf(`sequins_requests_total\{code="%d",db="[a-z]*",route="%s"\}`, a.code, a.route))
+		n.WaitFor(t, counted.String(), func() bool { return counted.MatchString(n.Metrics(t)) })
+	}
+}
+
+var attribute = regexp.MustCompile(`(\w+)=`)
+
+// The lines of the log that OPERATING.md shows for a version, and for one that fails, are those of a node.
+func TestLogOfTheManual(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	example := filepath.Join(process.Root(), "docs", "example", "words", "2026-01-31")
+	publish := func(version string, most int) {
+		tmp := filepath.Join(source, "words", "_"+version)
+		if err := os.MkdirAll(tmp, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.ReadFile(filepath.Join(example, "part-r-00001"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(tmp, "part-r-00000"), file[:min(len(file), most)], 0o644)
+		}
+		if err == nil {
+			err = os.Rename(tmp, filepath.Join(source, "words", version))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish("1", 1<<20)
+	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: `settle = "0s"` + "\n" + `version_remove_timeout = "0s"` + "\n"})
+	n.WaitCurrent(t, "words", "1")
+	publish("2", 200)
+	n.Signal(t, syscall.SIGHUP)
+	n.WaitLog(t, "tried again")
+	publish("3", 1<<20)
+	n.Signal(t, syscall.SIGHUP)
+	n.WaitLog(t, `msg="version removed" db=words version=1`)
+
+	_, section, _ := strings.Cut(page(t, "OPERATING.md"), "\n## Logs\n")
+	shown := 0
+	for _, m := range regexp.MustCompile(`(?m)^    (level=.*)$`).FindAllStringSubmatch(section, -1) {
+		if strings.Contains(m[1], "msg=loading ") {
+			continue // every ten seconds of a load
+		}
+		shown++
+		if !slices.ContainsFunc(strings.Split(n.Log(), "\n"), func(line string) bool { return alike(m[1], line) }) {
+			t.Errorf("OPERATING.md shows\n%s\nand the log has no such line:\n%s", m[1], n.Log())
+		}
+	}
+	if shown < 8 {
+		t.Errorf("%d lines", shown)
+	}
+}
+
+// alike reports whether a line of the log has the level and the message of the one that is shown, and its attributes in
+// their order.
+func alike(shown, line string) bool {
+	what := regexp.MustCompile(`level=\w+ msg=("[^"]*"|\w+)`)
+	_, line, found := strings.Cut(line, what.FindString(shown))
+	for _, name := range attribute.FindAllStringSubmatch(strings.Replace(shown, what.FindString(shown), "", 1), -1) {
+		var has bool
+		_, line, has = strings.Cut(line, " "+name[1]+"=")
+		found = found && has
+	}
+	return found
+}
