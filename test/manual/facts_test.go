@@ -66,6 +66,28 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// A request beyond max_connections gets 503, which is counted by the route invalid and not by key.
+func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
+	n := process.Start(t, process.Config{Source: filepath.Join(process.Root(), "docs", "example"), Store: filepath.Join(t.TempDir(), "store"),
+		Extra: "max_connections = 1\n"})
+	n.WaitCurrent(t, "words", "2026-01-31")
+	one, other := n.Client(), n.Client()
+	defer one.Close()
+	defer other.Close()
+	n.WaitFor(t, "one connection is open", func() bool {
+		r, err := one.Get("/words/apple")
+		return err == nil && r.Code == 200
+	})
+	if r, err := other.Get("/words/apple"); err != nil || r.Code != 503 || r.Header.Get("Retry-After") == "" {
+		t.Errorf("beside another connection: %+v, %v", r, err)
+	}
+	metrics := n.Metrics(t)
+	if !strings.Contains(metrics, `sequins_requests_total{code="503",db="",route="invalid"} `) || regexp.MustCompile(`code="503",db="[a-z]*",route="key"`).MatchString(metrics) {
+		t.Errorf("503 is not counted by the route invalid alone:\n%s", metrics)
+	}
+}
+
 var attribute = regexp.MustCompile(`(\w+)=`)
 
 // The lines of the log that OPERATING.md shows for a version, and for one that fails, are those of a node.
