@@ -11,7 +11,7 @@ if [ "${1-}" = chart ]; then
   exit
 fi
 
-(cd "$root" && make build)
+(cd "$root" && make build VERSION="$(git describe --tags --always)")
 [ -d "$root/test/browser/node_modules" ] || (cd "$root/test/browser" && npm ci --no-audit --no-fund)
 
 dir=$(mktemp -d /tmp/sequins.XXXX)
