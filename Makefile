@@ -1,5 +1,5 @@
 # make build   the program, into bin/
-# make test    everything that has to hold; installs what it needs
+# make test    all tests; says what it installs. go test ./... runs those that need Go alone
 # make lint    formatting, vet and golangci-lint
 # make fuzz    every fuzz test for FUZZTIME
 # make bench   sequins beside its peers: see docs/BENCHMARKS.md
@@ -12,6 +12,8 @@ SHELL := bash
 .DEFAULT_GOAL := build
 
 GO       ?= go
+# Tests that need more than Go (Java, ZooKeeper, HDFS, S3, Chromium, Prometheus, Python) or minutes have this build tag.
+TAGS     := -tags integration
 FUZZTIME ?= 10s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
 SEQUENTIAL := ./avro ./parquet ./sequencefile ./sparkey
@@ -37,14 +39,14 @@ test: tools lint cross fuzz rules $(NFPM)
 	$(MAKE) -C bench test
 	mkdir -p .cache
 	status=0; { \
-	  CGO_ENABLED=0 $(GO) test -timeout 20m -v $(SEQUENTIAL) || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test -race -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SEQUENTIAL))") || status=$$?; \
+	  CGO_ENABLED=0 $(GO) test $(TAGS) -timeout 20m -v $(SEQUENTIAL) || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -race -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SEQUENTIAL))") || status=$$?; \
 	  exit $$status; } 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
 lint: $(GOLANGCI)
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
+	$(GO) vet $(TAGS) ./...
 	$(GOLANGCI) run ./...
 
 # The program must compile where developers sit, too.
@@ -56,7 +58,7 @@ cross:
 fuzz:
 	@mkdir -p .cache/fuzz; grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/func //' | sort | \
 	  xargs -P 2 -I '{}' bash -euc 'file=$${1%%:*} fuzz=$${1##*:} log=.cache/fuzz/$$(tr /: -- <<< $$1).log; \
-	    $(GO) test -run "^$$" -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -parallel 1 $$(dirname $$file) </dev/null > $$log 2>&1 \
+	    $(GO) test $(TAGS) -run "^$$" -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -parallel 1 $$(dirname $$file) </dev/null > $$log 2>&1 \
 	      || { grep -q "^    context deadline exceeded" $$log && ! grep -q "Failing input" $$log; } || { cat $$log; exit 255; }; echo "$$fuzz ($$(dirname $$file)): $$(grep -o "execs: [0-9]*" $$log | tail -1) in $(FUZZTIME)"' _ '{}'
 
 rules: .cache/promtool
@@ -104,6 +106,7 @@ tools:
 	  done; \
 	  python3 -c 'import ensurepip, venv' 2>/dev/null || need="$$need python3-venv"; \
 	  if [ -n "$$need" ]; then \
+	    echo "installing Debian packages:$$need"; \
 	    as_root=$$([ $$(id -u) = 0 ] || echo sudo); \
 	    $$as_root apt-get update -q && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -yq --no-install-recommends $$need; \
 	  fi

@@ -1,3 +1,5 @@
+//go:build integration
+
 package harness
 
 import (
@@ -56,6 +58,6 @@ func sameFile(t *testing.T, got, want string) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(a, b) {
-		t.Errorf("%s is not what is written today: run go test ./test/harness -run AreWrittenAgain -update", want)
+		t.Errorf("%s is not what is written today: run go test -tags integration ./test/harness -run AreWrittenAgain -update", want)
 	}
 }
