@@ -28,8 +28,9 @@ var layers = []layer{
 	{"cmd/sequins", []string{"config", "node", "cluster", "server", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "blocks", "source", "source/hdfs", "source/local", "source/s3",
 		"sequencefile", "sparkey", "internal/human", "internal/sleep"}},
 	{"config", nil},
-	{"node", []string{"server", "version", "loadproc", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/sleep"}},
-	{"server", []string{"auth", "version", "proxy", "blocks", "metrics", "tracing", "internal/human", "internal/http1"}},
+	{"node", []string{"server", "reads", "version", "loadproc", "load", "shard", "blocks", "source", "metrics", "tracing", "internal/sleep"}},
+	{"server", []string{"reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/human", "internal/http1", "internal/limitlog"}},
+	{"reads", []string{"version", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog"}},
 	{"auth", nil},
 	{"cluster", []string{"zk", "shard", "internal/fsys"}},
 	{"version", []string{"shard", "blocks"}},
@@ -76,6 +77,7 @@ var layers = []layer{
 	{"internal/zstdframe", nil},
 	{"internal/human", nil},
 	{"internal/http1", nil},
+	{"internal/limitlog", nil},
 	{"internal/sleep", nil},
 }
 

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 			return openTestSource(root)
 		}))
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+	goleak.VerifyTestMain(m)
 }
 
 // patience is how long a test waits for what should take milliseconds.

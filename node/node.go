@@ -13,6 +13,7 @@ import (
 
 	"sequins/load"
 	"sequins/loadproc"
+	"sequins/reads"
 	"sequins/server"
 	"sequins/shard"
 	"sequins/version"
@@ -30,6 +31,7 @@ const starting = "it is starting: it joins the cluster and opens what is on its 
 type Node struct {
 	o      Options
 	log    *slog.Logger
+	reads  *reads.Reader
 	server *server.Server
 	debug  *http.Server
 
@@ -65,7 +67,10 @@ type Node struct {
 	dbs map[string]*db
 }
 
-var _ server.Catalog = (*Node)(nil)
+var (
+	_ server.Catalog = (*Node)(nil)
+	_ reads.Catalog  = (*Node)(nil)
+)
 
 // New returns a node that does nothing yet. Only if there is no error it owns
 // the store and the listeners.
@@ -89,7 +94,8 @@ func New(o Options) (*Node, error) {
 	n.catalog.Store(&map[string]*db{})
 	n.patience, n.giveUp = context.WithCancel(context.Background())
 	n.health.init()
-	n.server = server.New(n, o.Server)
+	n.reads = reads.New(n, o.Reads)
+	n.server = server.New(n, n.reads, o.Server)
 	n.server.Hold()
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
@@ -172,6 +178,7 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), n.o.ShutdownTimeout)
 	defer cancel()
 	errs := []error{n.server.Shutdown(ctx)}
+	n.reads.Stop()
 	n.o.Listener.Close() //nolint:errcheck // mostly the server has closed it; not if the start failed
 	if n.debug != nil {
 		errs = append(errs, n.debug.Close())
@@ -189,7 +196,7 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// Set implements server.Catalog.
+// Set implements reads.Catalog.
 func (n *Node) Set(db []byte) *version.Set {
 	if d := (*n.catalog.Load())[string(db)]; d != nil {
 		return d.set
@@ -223,7 +230,7 @@ func (n *Node) apply(r Reloadable) {
 		r.AutoSuccess = func(string) bool { return false }
 	}
 	n.reloadable.Store(&r)
-	n.server.SetContentType(r.ContentType)
+	n.reads.SetContentType(r.ContentType)
 	n.server.SetRequestLogSample(r.RequestLogSample)
 	n.o.Tracer.SetSample(r.TraceSample)
 	n.o.Loads.SetBandwidth(r.Bandwidth)

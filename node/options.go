@@ -10,6 +10,7 @@ import (
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/metrics"
+	"sequins/reads"
 	"sequins/server"
 	"sequins/source"
 	"sequins/tracing"
@@ -42,9 +43,10 @@ type Options struct {
 	DebugListener net.Listener
 	// Debug says what is shown there. Its Metrics are filled in.
 	Debug server.DebugOptions
-	// Server are the settings of the server. Metrics, Tracer, Logger and
-	// ContentType are filled in.
+	// Server are the settings of the server. Metrics and Logger are filled in.
 	Server server.Options
+	// Reads are the settings of what answers its requests. Only Proxy is of use; the rest is filled in.
+	Reads reads.Options
 
 	// MaxParallelLoads is how many databases load at a time; 0 stands for
 	// DefaultParallelLoads.
@@ -108,8 +110,8 @@ type Reloadable struct {
 	// the process of a load can have; 0 does not bound it. nil stands for the zero load.Options.
 	Load            func(db string) load.Options
 	LoadMemoryLimit int64
-	// ContentType is the Content-Type of a database's values, RequestLogSample
-	// how many requests the request log has one of; see server.Options.
+	// ContentType is the media type of a database's values, see reads.Options;
+	// RequestLogSample how many requests the request log has one of, see server.Options.
 	ContentType      func(db string) string
 	RequestLogSample int
 	// TraceSample is which fraction of the requests that begin here is traced,
@@ -156,7 +158,10 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Loads.Lock, o.Loads.Metrics = o.Store.LockFile(), o.Metrics.Load
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
-	o.Server.Metrics, o.Server.Logger, o.Server.ContentType = o.Metrics.Server, o.Logger, o.ContentType
-	o.Server.Tracer, o.Debug.Metrics = o.Tracer, o.Metrics
+	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
+	o.Reads = reads.Options{
+		ContentType: o.ContentType, Proxy: o.Reads.Proxy, PeerSecret: o.Server.PeerSecret, Name: o.Name,
+		Metrics: o.Metrics.Server, Tracer: o.Tracer, Logger: o.Logger,
+	}
 	return o, nil
 }

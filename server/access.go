@@ -6,11 +6,6 @@ import (
 	"time"
 )
 
-var keyAuthorization = []byte("Authorization")
-
-// keySecret is the header in which nodes of a cluster show its secret.
-const keySecret = "X-Sequins-Cluster"
-
 // isPeer reports whether a request that shows this secret is of another node.
 func (s *Server) isPeer(secret []byte) bool {
 	return subtle.ConstantTimeCompare(secret, s.peerSecret) == 1
@@ -19,7 +14,7 @@ func (s *Server) isPeer(secret []byte) bool {
 // allowedPeer is allowed for a request with ?proxy= where there is a secret. Nodes
 // have checked the tokens of their clients, and show none.
 func (r *request) allowedPeer() bool {
-	if r.s.isPeer(r.ctx.Request.Header.Peek(keySecret)) {
+	if r.s.isPeer(r.asked.secret) {
 		return true
 	}
 	r.countRefused()
@@ -27,16 +22,16 @@ func (r *request) allowedPeer() bool {
 	return false
 }
 
-// What a request has to show, for those who are told no.
+// What a refused request is answered with.
 const (
 	challenge  = `Bearer realm="sequins"`
 	needsToken = "a token is needed: send the header Authorization: Bearer <token>"
 	noToken    = "this token is not known to this node: ask those who run it for one"
 )
 
-// allowed says whether a request may have what it asks for. If not, it has been
-// answered, in the same way whether there is such a db or not. Probes may be asked
-// by everybody; see sees.
+// allowed reports whether a request may have what it asks for. If not, the refusal
+// is prepared, the same whether there is such a db or not. Probes may be asked
+// by everybody; see canViewPages.
 func (r *request) allowed() bool {
 	if r.s.opts.PeerSecret != "" && !r.target.route.isProbe() && fromPeer(r.target.query) {
 		return r.allowedPeer()
@@ -46,7 +41,7 @@ func (r *request) allowed() bool {
 		return true
 	}
 	var presented bool
-	r.grant, presented = tokens.Find(r.ctx.Request.Header.PeekCanonical(keyAuthorization))
+	r.grant, presented = tokens.Find(r.asked.authorization)
 	t := &r.target
 	switch {
 	case t.route.isProbe():
@@ -63,67 +58,40 @@ func (r *request) allowed() bool {
 	return false
 }
 
-// granted reports whether a plain request may have what it asks for, with this
-// token and secret or none. Why not is allowed's to say.
-func (r *request) granted(p *plain, proxied bool) bool {
-	if proxied && r.s.opts.PeerSecret != "" {
-		return r.s.isPeer(p.secret)
-	}
-	tokens, authorization := r.s.opts.Tokens, p.authorization
-	if tokens == nil {
-		return true
-	}
-	r.grant, _ = tokens.Find(authorization)
-	return r.grant != nil && r.grant.Reads(r.target.db)
-}
-
-// sees says whether whoever asks may see what is on the pages.
-func (r *request) sees() bool {
+// canViewPages reports whether the client may see what is on the pages.
+func (r *request) canViewPages() bool {
 	return r.s.opts.Tokens == nil || r.grant != nil && r.grant.Pages
 }
 
-// unauthorised answers where there is no token, or none that is known. Somebody at a
-// browser, who cannot send one, gets the page without anything on it, which asks.
+// unauthorised refuses a request with no token, or with one that is not known.
 func (r *request) unauthorised(presented bool) {
 	r.countRefused()
-	reason := challenge
+	reason, message := challenge, needsToken
 	if presented {
-		reason += `, error="invalid_token"`
+		reason, message = reason+`, error="invalid_token"`, noToken
 	}
-	switch {
-	case r.target.route != routeKey && !presented:
-		r.page(r.s.askForToken(string(r.target.db)))
-	case presented:
-		r.fail(http.StatusUnauthorized, noToken)
-	default:
-		r.fail(http.StatusUnauthorized, needsToken)
-	}
-	r.ctx.Response.Header.Set("WWW-Authenticate", reason)
+	r.add("WWW-Authenticate", []byte(reason))
+	r.fail(http.StatusUnauthorized, message)
 }
 
-// forbidden answers where a token is known and not enough.
+// forbidden refuses a request whose token is known and does not suffice.
 func (r *request) forbidden(message string) {
 	r.countRefused()
-	r.ctx.Response.Header.Set("WWW-Authenticate", challenge+`, error="insufficient_scope"`)
+	r.add("WWW-Authenticate", []byte(challenge+`, error="insufficient_scope"`))
 	r.fail(http.StatusForbidden, message)
 }
 
 func (r *request) countRefused() {
-	r.counts = r.s.opts.Metrics.Status
+	counts := r.s.opts.Metrics.Status
 	if r.target.route == routeKey {
-		asked, _ := proxyOf(r.target.query) // of an escape that is bad nothing is said to strangers
-		r.counts = r.s.opts.Metrics.Unknown.Of(len(asked) > 0)
+		asked, _ := proxyOf(r.target.query) // strangers are not told of a bad escape
+		counts = r.s.opts.Metrics.Unknown.Of(len(asked) > 0)
 	}
+	r.CountAs(counts)
 }
 
-// askForToken is the page of a node, or of a db whether there is one or not, for
-// those who have shown no token.
-func (s *Server) askForToken(only string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !wantsHTML(r.Header["Accept"]) {
-			text(w, http.StatusUnauthorized, needsToken)
-			return
-		}
-		s.render(w, http.StatusUnauthorized, page{Level: levelWarn, Headline: "This node wants a token.", Only: only, Shut: true, Now: clock(time.Now())})
-	}
+// askForToken is the page of a node, or of a db whether there is one or not, for a
+// browser that has shown no token: there is nothing on it, and it asks for one.
+func (s *Server) askForToken(w http.ResponseWriter, only string) {
+	s.render(w, http.StatusUnauthorized, page{Level: levelWarn, Headline: "This node wants a token.", Only: only, Shut: true, Now: clock(time.Now())})
 }

@@ -43,9 +43,9 @@ func TestStatusOfOthers(t *testing.T) {
 	alone, _ := otherNode(t, saysOf("theirs", "[0]"))
 	odd, _ := otherNode(t, "no JSON")
 	peers := []Peer{{Addr: well, ShardID: "w"}, {Addr: alone}, {Addr: odd}, {Addr: "127.0.0.1:1"}}
-	s := New(&catalog{state: Status{Node: "me:1", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
+	s := newServer(&catalog{state: Status{Node: "me:1", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
 		"1": {NumPartitions: 3, TargetReplication: 2, Nodes: map[string]NodeStatus{"me:1": {Partitions: []int{0}, Current: true, State: StateActive}}},
-	}}}}}, Options{Peers: func() []Peer { return peers }})
+	}}}}}, testOptions{Peers: func() []Peer { return peers }})
 	defer s.Shutdown(context.Background()) //nolint:errcheck // it has served nothing
 	look := func(uri string) (st Status) {
 		w := httptest.NewRecorder()

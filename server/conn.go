@@ -1,165 +1,148 @@
 package server
 
 import (
-	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"sequins/internal/http1"
 )
 
-// conn stands between fasthttp and a client's connection, for four reasons.
+// conn is a client's connection. serve answers plain requests on it; at the first request that is not
+// plain, net/http takes the connection over for good, and reads what has arrived from conn.
 //
-// Speed: what most requests are is answered without fasthttp: see plain.
+// Deadlines: setting one costs the runtime a lock and a timer. conn does it only when the deadline has
+// moved by more than slack.
 //
-// Memory: a key may have 64 KiB, three times as much when it is escaped, and
-// fasthttp wants the whole header in one buffer. With ReduceMemoryUsage it takes
-// that buffer from a pool for each request, which it begins with a read of one
-// byte. conn answers that only when it has all of the header, in a buffer that
-// is as large as what has arrived, and never gives more than one header. So
-// nobody makes fasthttp wait with its large buffer in hand: a connection costs
-// 4 KiB and at most four times of what it has sent. A request is still one read.
-//
-// Deadlines: fasthttp would look at the clock and set one, twice for every
-// request. Setting one costs the runtime a lock and a timer; conn does it only
-// where bytes have to be waited for, and only when the deadline has moved by
-// more than slack.
-//
-// Progress: each write of up to writeChunk bytes has a timeout of its own, so
-// that a large value may take long, but a client that stops reading may not.
+// Progress: each write of up to writeChunk bytes has a timeout of its own, so that a large value may take
+// long, but a client that stops reading may not.
 type conn struct {
 	net.Conn
 	server   *Server
 	timeouts Timeouts
 	slack    time.Duration
+	crowded  bool        // it is beyond Options.MaxConns: see admit
+	waiting  atomic.Bool // nothing of a request has arrived
+
+	took      sync.Once // see taken
+	unhandled bool      // net/http has read something, and has not called the handler for it
 
 	since     time.Time // when the last answer was written, or the connection accepted
+	fresh     bool      // there was no request
 	haveRead  time.Time // the deadlines that are set
 	haveWrite time.Time
 
-	state     atomic.Int32 // one of conn…
-	lingering atomic.Bool  // see Close
-	longLine  bool         // the last header that was given out has no end of its first line
-	crowded   bool         // it is beyond Options.MaxConns: see admit
-	unhandled bool         // fasthttp has not called a handler for the header that is being given out
-
-	// buf[r:w] has arrived and was not given out; buf[r:end] is of the header that
-	// is being given out. err is why nothing more will arrive.
-	buf       []byte
-	r, end, w int
-	err       error
-	first     [readAhead]byte // what buf is, mostly
+	// buf[r:w] has arrived and was not answered. buf is nil after net/http has read all of it. err is why
+	// nothing more will arrive, sendErr why the last answer was not sent whole.
+	buf     []byte
+	r, w    int
+	err     error
+	sendErr error
 
 	parts  [2][]byte // what send writes; here, so that nothing is allocated for it
 	vector net.Buffers
 }
 
 const (
-	readAhead  = 4 << 10
+	readAhead  = 4 << 10        // the longest header of a plain request
 	writeChunk = responseBuffer // a full buffer is one write
-	// lingerTime and lingerBytes bound what is read from a client that has been
-	// refused and may still be sending.
-	lingerTime  = 500 * time.Millisecond
-	lingerBytes = 1 << 20
-)
-
-// What a connection is doing.
-const (
-	connFresh     int32 = iota // it waits, and nothing has come yet
-	connBegun                  // a request has begun to come, or fasthttp is answering one, or waits for the next
-	connAnswering              // a plain request is being answered
-	connIdle                   // it waits after that
-	connClosing                // it is closed when that has been answered: see Close
 )
 
 func newConn(nc net.Conn, s *Server) *conn {
 	t := s.opts.Timeouts
-	c := &conn{Conn: nc, server: s, timeouts: t, since: time.Now()}
+	c := &conn{Conn: nc, server: s, timeouts: t, since: time.Now(), fresh: true, buf: make([]byte, readAhead)}
 	c.slack = min(t.Read, t.Idle, t.Write, 10*time.Second) / 10
-	c.buf = c.first[:]
+	c.waiting.Store(true)
 	return c
 }
 
-// errNoMore is what fasthttp gets when it asks for more than a header. Bodies
-// are not read, so what it has got is not a header to it.
-var errNoMore = errors.New("the header ends here")
-
-// Read gives out a header. A read of one byte is the first of a request, unless a
-// request is not handled yet: then fasthttp, which does not take every line end
-// for the end of a header, looks for more of it with one byte of its buffer left.
-// Plain requests are answered here.
-func (c *conn) Read(p []byte) (int, error) {
-	if c.r == c.end && len(p) == 1 && !c.unhandled {
-		for c.fetch(); c.answerPlain(); {
-			c.fetch()
-		}
+// serve answers plain requests until the connection ends or is handed over.
+func (c *conn) serve() {
+	if c.handshake() {
+		c.server.handOver(c, c.Conn)
+		return
 	}
-	switch {
-	case c.r < c.end:
-		if c.state.Load() != connBegun {
-			c.state.Store(connBegun)
+	for open := true; open; {
+		header := c.fetch()
+		if c.isOver() {
+			break
 		}
-		n := copy(p, c.buf[c.r:c.end])
-		c.r += n
-		c.unhandled = true
-		return n, nil
-	case c.err != nil:
-		return 0, c.err
+		var done bool
+		if done, open = c.answerPlain(header); !done {
+			c.server.handOver(c, c)
+			return
+		}
+		c.r += len(header)
 	}
-	return 0, errNoMore
+	c.Close() //nolint:errcheck // nothing can be done about it
 }
 
-// fetch waits for a header and makes it the next to be given out. Where it
-// stays incomplete, because of an error or because it is too long, it is what
-// there is of it. It may begin late, but what has begun has to come to its end
+// handshake does that of TLS, where the connection has one, and reports whether HTTP/2 was agreed on. A
+// handshake that is refused is counted and logged. Clients that say nothing or hang up are not of interest.
+func (c *conn) handshake() (isHTTP2 bool) {
+	secure, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return false
+	}
+	c.haveRead = c.since.Add(c.timeouts.Read)
+	c.haveWrite = c.haveRead
+	if c.err = c.SetDeadline(c.haveRead); c.err == nil && c.hurryIfClosing() == nil {
+		c.err = secure.Handshake()
+	}
+	if c.err == nil {
+		return secure.ConnectionState().NegotiatedProtocol == "h2"
+	}
+	if !errors.Is(c.err, io.EOF) && !errors.Is(c.err, net.ErrClosed) && !errors.Is(c.err, os.ErrDeadlineExceeded) {
+		c.server.handshakes.Add(1)
+		c.server.limited.Error("a TLS handshake has failed", "client", c.RemoteAddr().String(), "error", c.err)
+	}
+	return false
+}
+
+// secure reports whether the client speaks TLS.
+func (c *conn) secure() bool {
+	_, ok := c.Conn.(*tls.Conn)
+	return ok
+}
+
+// fetch waits for a header and returns it. If it stays incomplete, because of an error or because it is
+// too long, what there is of it is returned. It may begin late, but what has begun has to come to its end
 // soon.
-func (c *conn) fetch() {
-	c.compact()
+func (c *conn) fetch() (header []byte) {
+	c.w = copy(c.buf, c.buf[c.r:c.w])
+	c.r = 0
 	deadline := c.since.Add(c.timeouts.Idle)
-	if c.state.Load() == connFresh {
+	if c.fresh {
 		deadline = c.since.Add(c.timeouts.Read)
 	}
-	begun := false
+	c.fresh = false
+	begun, timed := false, false
 	for searched := 0; ; {
-		if c.w > 0 && !begun {
-			begun = true
-			deadline = time.Time{} // from now, if the rest has to be waited for
-		}
+		begun = begun || c.w > 0
 		c.skipEmptyLines()
 		if n := http1.HeaderEnd(c.buf[c.r:c.w], searched); n > 0 {
-			c.end = c.r + n
-			break
+			return c.buf[c.r : c.r+n]
 		}
-		c.end = c.w
-		if c.err != nil || c.w-c.r >= maxHeader {
-			break
+		if c.err != nil || c.w == len(c.buf) {
+			return c.buf[c.r:c.w]
 		}
-		searched = c.w - c.r
-		if deadline.IsZero() {
+		if begun && !timed {
+			timed = true
 			deadline = time.Now().Add(c.timeouts.Read)
 		}
+		searched = c.w - c.r
 		c.receive(deadline)
 	}
-	c.longLine = bytes.IndexByte(c.buf[c.r:c.end], '\n') < 0
 }
 
-// compact moves what has not been given out to the front, and lets go of a
-// large buffer that is not needed any more.
-func (c *conn) compact() {
-	rest := c.buf[c.r:c.w]
-	if len(rest) <= readAhead {
-		c.buf = c.first[:]
-	}
-	copy(c.buf, rest)
-	c.r, c.end, c.w = 0, 0, len(rest)
-}
-
-// skipEmptyLines drops line ends before a request line, as RFC 9112, section
-// 2.2, asks for.
+// skipEmptyLines drops line ends before a request line, as RFC 9112, section 2.2, asks for.
 func (c *conn) skipEmptyLines() {
 	for c.r < c.w && (c.buf[c.r] == '\r' || c.buf[c.r] == '\n') {
 		c.r++
@@ -171,47 +154,81 @@ func (c *conn) skipEmptyLines() {
 
 // receive waits for more of a header.
 func (c *conn) receive(deadline time.Time) {
-	if c.w == len(c.buf) {
-		// Room for skipped lines: they came with one read into first.
-		larger := make([]byte, min(4*len(c.buf), maxHeader+readAhead))
-		copy(larger, c.buf)
-		c.buf = larger
-	}
 	if d := deadline.Sub(c.haveRead); d < 0 || d > c.slack {
 		if c.err = c.Conn.SetReadDeadline(deadline); c.err != nil {
 			return
 		}
 		c.haveRead = deadline
 	}
-	var n int
-	if c.server.closing.Load() && c.hurry() != nil {
+	if waiting := c.w == 0; waiting != c.waiting.Load() {
+		c.waiting.Store(waiting)
+	}
+	if c.hurryIfClosing() != nil {
 		return
 	}
+	var n int
 	n, c.err = c.Conn.Read(c.buf[c.w:])
 	c.w += n
-	if c.err != nil {
-		c.noteHandshake()
-	}
-	if n > 0 && c.state.Load() == connFresh {
-		c.state.Store(connBegun)
+	if c.w > 0 {
+		c.waiting.Store(false)
 	}
 }
 
-// noteHandshake counts and logs that the connection ends as its handshake was
-// refused. Clients that say nothing or hang up are not of interest.
-func (c *conn) noteHandshake() {
-	secure, ok := c.Conn.(*tls.Conn)
-	var timeout net.Error
-	if !ok || secure.ConnectionState().HandshakeComplete || errors.Is(c.err, io.EOF) || errors.Is(c.err, net.ErrClosed) ||
-		errors.As(c.err, &timeout) && timeout.Timeout() {
-		return
+// isOver reports whether the connection ends because the client has sent nothing, or less than a header in
+// its time. In the latter case it is told.
+func (c *conn) isOver() bool {
+	if c.err == nil || c.w > c.r && !errors.Is(c.err, os.ErrDeadlineExceeded) {
+		return false
 	}
-	c.server.handshakes.Add(1)
-	c.server.trouble("a TLS handshake has failed", "client", c.RemoteAddr().String(), "error", c.err)
+	if c.w > c.r {
+		r := c.server.requests.Get().(*request)
+		defer r.end()
+		r.begin(c, http.MethodGet)
+		r.closing = true
+		r.fail(http.StatusRequestTimeout, "the request took too long to arrive")
+		r.send()
+	}
+	return true
+}
+
+// waitingGrace is what a connection that waits for a request has left at shutdown.
+const waitingGrace = 50 * time.Millisecond
+
+// hurry ends the connection soon if it waits for a request.
+func (c *conn) hurry() error {
+	if !c.waiting.Load() {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(time.Now().Add(waitingGrace))
+}
+
+// hurryIfClosing is hurry for connections that begin to wait when the shutdown has begun.
+func (c *conn) hurryIfClosing() error {
+	if !c.server.closing.Load() {
+		return nil
+	}
+	return c.hurry()
+}
+
+// Read implements net.Conn for net/http: what has arrived comes first.
+func (c *conn) Read(p []byte) (int, error) {
+	if c.r < c.w {
+		n := copy(p, c.buf[c.r:c.w])
+		c.r += n
+		return n, nil
+	}
+	c.buf = nil
+	if c.err != nil {
+		return 0, c.err
+	}
+	return c.Conn.Read(p)
 }
 
 // Write gives every chunk of p its own time.
 func (c *conn) Write(p []byte) (written int, err error) {
+	if c.unhandled {
+		c.noteRefusal(p)
+	}
 	for {
 		if err := c.extendWrite(time.Now()); err != nil {
 			return written, err
@@ -224,19 +241,30 @@ func (c *conn) Write(p []byte) (written int, err error) {
 	}
 }
 
-// send writes an answer that is one chunk or two, in one write. If it cannot, the
-// connection ends.
+// noteRefusal counts and logs what net/http answers without the handler: to what it cannot read as a request.
+func (c *conn) noteRefusal(answer []byte) {
+	c.unhandled = false
+	r := c.server.requests.Get().(*request)
+	defer r.end()
+	r.begin(c, http.MethodGet)
+	if status := len("HTTP/1.1 "); len(answer) > status+3 {
+		r.code, _ = strconv.Atoi(string(answer[status : status+3])) // always a number
+	}
+	r.finish()
+}
+
+// send writes an answer that is one chunk or two, in one write. If it cannot, the connection ends.
 func (c *conn) send(head, value []byte, now time.Time) {
-	if c.err = c.extendWrite(now); c.err != nil {
+	if c.sendErr = c.extendWrite(now); c.sendErr != nil {
 		return
 	}
 	if len(value) == 0 {
-		_, c.err = c.Conn.Write(head)
+		_, c.sendErr = c.Conn.Write(head)
 		return
 	}
 	c.parts = [2][]byte{head, value}
 	c.vector = c.parts[:]
-	_, c.err = c.vector.WriteTo(c.Conn)
+	_, c.sendErr = c.vector.WriteTo(c.Conn)
 	c.parts = [2][]byte{}
 }
 
@@ -250,24 +278,16 @@ func (c *conn) extendWrite(now time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// Close closes the connection, at the end of the plain request that is being answered
-// if there is one: to fasthttp, which closes what is idle at shutdown, it has not come.
-func (c *conn) Close() error {
-	if c.state.CompareAndSwap(connAnswering, connClosing) {
-		return nil
+// CloseWrite lets net/http end an answer while the client is still sending.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
 	}
-	return c.close()
+	return nil
 }
 
-// close closes the connection. If it is lingering it waits for a client that is
-// still sending: were bytes of it unread, closing would reset the connection and
-// take the answer with it.
-func (c *conn) close() error {
-	defer c.server.open.remove(c)
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.lingering.Load() {
-		if half.CloseWrite() == nil && c.Conn.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-			io.CopyN(io.Discard, c.Conn, lingerBytes) //nolint:errcheck // a courtesy: whatever it ends with, the connection is closed
-		}
-	}
+// Close closes the connection.
+func (c *conn) Close() error {
+	c.server.open.remove(c)
 	return c.Conn.Close()
 }

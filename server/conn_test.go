@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
 // pipes is a listener whose connections are pipes, so that a test can have a
@@ -32,7 +30,15 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-func (p *pipes) Close() error   { close(p.done); return nil }
+func (p *pipes) Close() error {
+	select {
+	case <-p.done:
+	default:
+		close(p.done)
+	}
+	return nil
+}
+
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 func (p *pipes) dial() net.Conn {
@@ -42,12 +48,11 @@ func (p *pipes) dial() net.Conn {
 }
 
 // inBubble serves pipes on a clock that a test can turn.
-func inBubble(t *testing.T, c Catalog, o Options, test func(s *Server, dial func() net.Conn)) {
+func inBubble(t *testing.T, c testCatalog, o testOptions, test func(s *Server, dial func() net.Conn)) {
 	t.Helper()
-	_ = new(fasthttp.ResponseHeader).String() // starts a goroutine for good, which must not be in the bubble
 	synctest.Test(t, func(t *testing.T) {
 		ln := &pipes{make(chan net.Conn), make(chan struct{})}
-		s := New(c, o)
+		s := newServer(c, o)
 		done := make(chan error, 1)
 		go func() { done <- s.Serve(ln) }()
 		defer func() {
@@ -66,7 +71,7 @@ func inBubble(t *testing.T, c Catalog, o Options, test func(s *Server, dial func
 // A client gets Idle between requests, Read for each, and no byte more.
 func TestTimeouts(t *testing.T) {
 	const request = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
-	o := Options{Timeouts: Timeouts{Read: 10 * time.Second, Idle: time.Minute, Write: 30 * time.Second}}
+	o := testOptions{Timeouts: Timeouts{Read: 10 * time.Second, Idle: time.Minute, Write: 30 * time.Second}}
 	inBubble(t, catalogOf(t, map[string]string{"a": "one"}), o, func(_ *Server, dial func() net.Conn) {
 		client := dial()
 		r := bufio.NewReader(client)
@@ -84,7 +89,7 @@ func TestTimeouts(t *testing.T) {
 				t.Errorf("an idle connection: %v", err)
 			}
 		})
-		for _, sent := range []string{"G", request[:20], "GET /db/" + strings.Repeat("k", 5000)} {
+		for _, sent := range []string{"G", request[:20]} {
 			client = dial()
 			between(t, sent[:min(20, len(sent))], 9*time.Second, 11*time.Second, func() {
 				io.WriteString(client, sent)
@@ -94,6 +99,13 @@ func TestTimeouts(t *testing.T) {
 			})
 			client.Close()
 		}
+		client = dial()
+		between(t, "half of a long header", 9*time.Second, 11*time.Second, func() {
+			io.WriteString(client, "GET /db/"+strings.Repeat("k", 5000))
+			if _, err := io.ReadAll(client); err != nil {
+				t.Errorf("half of a long header: %v", err)
+			}
+		})
 		client = dial()
 		between(t, "a connection without a request", 9*time.Second, 11*time.Second, func() {
 			if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
@@ -133,7 +145,7 @@ func between(t *testing.T, what string, least, most time.Duration, f func()) {
 
 // A client that has said all it has to say still gets its answer.
 func TestHalfClosed(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one", "large": noise(1, 1<<20)}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one", "large": noise(1, 1<<20)}), testOptions{})
 	for _, key := range []string{"a", "large"} {
 		c := s.dial(t)
 		fmt.Fprintf(c, "GET /db/%s HTTP/1.1\r\nHost: x\r\n\r\n", key)
@@ -163,36 +175,32 @@ func TestConnReadsAhead(t *testing.T) {
 	defer near.Close()
 	defer far.Close()
 	under := &counting{Conn: near}
-	c := newConn(under, New(catalogOf(t, nil), Options{Timeouts: Timeouts{10 * time.Second, time.Minute, 10 * time.Second}}))
+	c := newConn(under, newServer(catalogOf(t, nil), testOptions{Timeouts: Timeouts{10 * time.Second, time.Minute, 10 * time.Second}}))
 	go func() {
 		for i := range 100 {
 			fmt.Fprintf(far, "request %02d\r\n\r\n", i)
 		}
 	}()
 	for i := range 100 {
-		p := make([]byte, 100)
-		if n, err := c.Read(p[:1]); n != 1 || err != nil {
-			t.Fatalf("the first byte: %d, %v", n, err)
+		header := c.fetch()
+		if want := fmt.Sprintf("request %02d\r\n\r\n", i); c.err != nil || string(header) != want {
+			t.Fatalf("%q, %v; want %q", header, c.err, want)
 		}
-		n, err := c.Read(p[1:])
-		if want := fmt.Sprintf("request %02d\r\n\r\n", i); err != nil || string(p[:1+n]) != want {
-			t.Fatalf("%q, %v; want %q", p[:1+n], err, want)
-		}
-		c.unhandled = false
+		c.r += len(header)
 	}
 	if under.reads != 100 || under.deadlines != 2 { // that of the first, and of idleness
 
 		t.Errorf("100 requests took %d reads and %d deadlines", under.reads, under.deadlines)
 	}
 	c.since = time.Now().Add(-time.Hour)
-	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("idle for an hour: %v", err)
+	if header := c.fetch(); len(header) > 0 || !errors.Is(c.err, os.ErrDeadlineExceeded) {
+		t.Errorf("idle for an hour: %q, %v", header, c.err)
 	}
 }
 
 func TestConnWritesInChunks(t *testing.T) {
 	near, far := net.Pipe()
-	c := newConn(near, New(catalogOf(t, nil), Options{Timeouts: Timeouts{time.Second, time.Second, time.Minute}}))
+	c := newConn(near, newServer(catalogOf(t, nil), testOptions{Timeouts: Timeouts{time.Second, time.Second, time.Minute}}))
 	value := noise(3, 300<<10)
 	go func() {
 		defer near.Close()
@@ -211,7 +219,7 @@ func TestConnWritesInChunks(t *testing.T) {
 
 // What is refused while the client still sends gets to the client all the same.
 func TestRefusedWhileSending(t *testing.T) {
-	s := start(t, catalogOf(t, nil), Options{})
+	s := start(t, catalogOf(t, nil), testOptions{})
 	for range 20 {
 		c := s.dial(t)
 		sent := make(chan struct{})
@@ -219,7 +227,7 @@ func TestRefusedWhileSending(t *testing.T) {
 			defer close(sent)
 			io.WriteString(c, "GET /db/"+strings.Repeat("k", 700<<10)+" HTTP/1.1\r\nHost: x\r\n\r\n")
 		}()
-		if got := read(t, bufio.NewReader(c), "GET"); got.status != 414 {
+		if got := read(t, bufio.NewReader(c), "GET"); got.status != 431 {
 			t.Errorf("%+v", got)
 		}
 		c.Close()
@@ -228,16 +236,16 @@ func TestRefusedWhileSending(t *testing.T) {
 	eventually(t, "the connections to be forgotten", func() bool { return s.open.count() == 0 })
 }
 
-// However requests are cut into packets, each is given out by itself, whole,
-// and the memory for a long one does not stay.
-func TestConnGivesOutWholeHeaders(t *testing.T) {
+// However requests are cut into packets, fetch returns each by itself and whole, up to the length of a plain
+// one; net/http reads the rest of a longer one, and what follows.
+func TestFetchReturnsWholeHeaders(t *testing.T) {
 	var requests []string
-	for _, n := range []int{0, 10, 4000, 4090, 5000, 60000, 200000, 3, 100000, 0} {
+	for _, n := range []int{0, 10, 4000, 4090 - len("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), 3, 5000, 60000, 0} {
 		requests = append(requests, "GET /"+strings.Repeat("k", n)+" HTTP/1.1\r\nHost: x\r\n\r\n")
 	}
 	for _, packet := range []int{1, 7, 1460, 4096, 65536, 1 << 20} {
 		near, far := net.Pipe()
-		c := newConn(near, New(catalogOf(t, nil), Options{Timeouts: Timeouts{time.Minute, time.Minute, time.Minute}}))
+		c := newConn(near, newServer(catalogOf(t, nil), testOptions{Timeouts: Timeouts{time.Minute, time.Minute, time.Minute}}))
 		go func() {
 			defer far.Close()
 			for all := "\r\n" + strings.Join(requests, "\r\n"); all != ""; {
@@ -246,26 +254,21 @@ func TestConnGivesOutWholeHeaders(t *testing.T) {
 				all = all[n:]
 			}
 		}()
-		p := make([]byte, maxHeader)
-		for _, want := range requests {
-			n, err := c.Read(p[:1])
-			for err == nil && n < len(want) {
-				var m int
-				m, err = c.Read(p[n:])
-				n += m
+		for _, want := range requests[:5] {
+			header := c.fetch()
+			if c.err != nil || string(header) != want {
+				t.Fatalf("in packets of %d: %d bytes of %d, %v", packet, len(header), len(want), c.err)
 			}
-			if err != nil || string(p[:n]) != want {
-				t.Fatalf("in packets of %d: %d bytes of %d, %v", packet, n, len(want), err)
-			}
-			if _, err := c.Read(p); !errors.Is(err, errNoMore) {
-				t.Fatalf("in packets of %d: more than a header: %v", packet, err)
-			}
-			c.unhandled = false
+			c.r += len(header)
 		}
-		if _, err := c.Read(p[:1]); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) { // a pipe's word for setting a deadline then
-			t.Errorf("in packets of %d: at the end: %v", packet, err)
+		if header := c.fetch(); len(header) < readAhead-2 || c.err != nil {
+			t.Fatalf("in packets of %d: %d bytes of a long header, %v", packet, len(header), c.err)
 		}
-		if len(c.buf) != readAhead {
+		rest, err := io.ReadAll(c)
+		if want := strings.Join(requests[5:], "\r\n"); err != nil || string(rest) != want {
+			t.Errorf("in packets of %d: net/http gets %d bytes, want %d; %v", packet, len(rest), len(want), err)
+		}
+		if c.buf != nil {
 			t.Errorf("in packets of %d: %d bytes are kept", packet, len(c.buf))
 		}
 		near.Close()
@@ -275,7 +278,7 @@ func TestConnGivesOutWholeHeaders(t *testing.T) {
 // Whatever length a header has and however its lines end, every request gets its
 // own answer, or the connection ends.
 func TestAnswersStayInOrder(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	const follows = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
 	for n := maxHeader - 3; n <= maxHeader+2; n++ {
 		for _, end := range []string{"\r\n\r\n", "\r\n\n", "\n\n", "\n\r\n"} {
@@ -296,31 +299,20 @@ func TestAnswersStayInOrder(t *testing.T) {
 	}
 }
 
-// A client that has more to send than a header may have is not listened to for
-// ever, whatever it sends.
-func TestConnIsBounded(t *testing.T) {
-	for name, endless := range map[string]string{"line": "x", "headers": "x\r\n", "empty lines": "\r\n"} {
-		near, far := net.Pipe()
-		timeouts := Timeouts{time.Minute, time.Minute, time.Minute}
-		if name == "empty lines" { // of which there may be any number, but not for any time
-			timeouts.Read = 200 * time.Millisecond
-		}
-		c := newConn(near, New(catalogOf(t, nil), Options{Timeouts: timeouts}))
-		go func() {
-			for chunk := strings.Repeat(endless, 1000); ; {
-				if _, err := io.WriteString(far, chunk); err != nil {
-					return
-				}
+// A client that sends line ends alone has no more time than others.
+func TestEndlessLines(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	c := newConn(near, newServer(catalogOf(t, nil), testOptions{Timeouts: Timeouts{200 * time.Millisecond, time.Minute, time.Minute}}))
+	go func() {
+		for chunk := strings.Repeat("\r\n", 1000); ; {
+			if _, err := io.WriteString(far, chunk); err != nil {
+				return
 			}
-		}()
-		_, err := c.Read(make([]byte, 1))
-		if want := name == "empty lines"; errors.Is(err, os.ErrDeadlineExceeded) != want || (err == nil) == want {
-			t.Errorf("endless %s: %v", name, err)
 		}
-		if len(c.buf) > maxHeader+readAhead {
-			t.Errorf("endless %s: %d bytes are held", name, len(c.buf))
-		}
-		near.Close()
-		far.Close()
+	}()
+	if header := c.fetch(); len(header) > 0 || !errors.Is(c.err, os.ErrDeadlineExceeded) {
+		t.Errorf("%q, %v", header, c.err)
 	}
 }

@@ -12,18 +12,19 @@ import (
 
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/reads"
 	"sequins/shard"
 	"sequins/version"
 )
 
 // explainOf asks for an explanation, and checks what all of them have.
-func explainOf(t *testing.T, s *running, target string) Explanation {
+func explainOf(t *testing.T, s *running, target string) reads.Explanation {
 	t.Helper()
 	got := s.get(t, target)
 	if got.status != 200 || got.header.Get("Content-Type") != "application/json" || got.header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("%s: %+v", target, got)
 	}
-	var e Explanation
+	var e reads.Explanation
 	d := json.NewDecoder(strings.NewReader(got.body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&e); err != nil {
@@ -36,17 +37,17 @@ func explainOf(t *testing.T, s *running, target string) Explanation {
 	return e
 }
 
-var untimed = cmpopts.IgnoreFields(Explanation{}, "Microseconds", "Block")
+var untimed = cmpopts.IgnoreFields(reads.Explanation{}, "Microseconds", "Block")
 
 func TestExplainLocal(t *testing.T) {
 	const secret = "what nobody may read"
 	records := map[string]string{"k": secret, "large": noise(1, 1<<20), "\xff": secret}
 	c := catalogOf(t, records)
 	c.state.Node = "localhost"
-	s := start(t, c, Options{})
+	s := start(t, c, testOptions{})
 	tag := func(target string) string { return s.get(t, target).header.Get("Etag") }
-	here := Explanation{DB: "db", Version: "v1", Partitioner: "string", Partitions: 2, Replicas: []string{"localhost"}, AnsweredBy: "local"}
-	key := func(key string, found bool, size int64, etag string) Explanation {
+	here := reads.Explanation{DB: "db", Version: "v1", Partitioner: "string", Partitions: 2, Replicas: []string{"localhost"}, AnsweredBy: "local"}
+	key := func(key string, found bool, size int64, etag string) reads.Explanation {
 		e := here
 		e.Key, e.Hash, e.Partition = key, shard.String.Hash([]byte(key)), shard.String.Partition([]byte(key), 2)
 		e.Found, e.Size, e.ETag, e.Status = found, size, etag, 200
@@ -57,7 +58,7 @@ func TestExplainLocal(t *testing.T) {
 	}
 	binary := key("\xff", true, int64(len(secret)), tag("/db/%ff"))
 	binary.Key, binary.KeyBase64 = "", "/w=="
-	for target, want := range map[string]Explanation{
+	for target, want := range map[string]reads.Explanation{
 		"/db/k?explain":               key("k", true, int64(len(secret)), tag("/db/k")),
 		"/db/k?a=b&explain=1&c":       key("k", true, int64(len(secret)), tag("/db/k")),
 		"/db/k?explain&proxy=v1":      key("k", true, int64(len(secret)), tag("/db/k")),
@@ -82,7 +83,7 @@ func TestExplainLocal(t *testing.T) {
 // What is no lookup at all is answered as without explain, and a parameter that
 // only looks like it is ignored.
 func TestExplainIsNotForAll(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"k": "value"}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{})
 	for target, want := range map[string]string{
 		"/nodb/k?explain": "404 no such db\n", "/db/k?explain&proxy=v0": "501 the db or the version is not here\n",
 		"/db/k?explained": "200 value", "/db/k?x=explain": "200 value", "/db/k?Explain": "200 value",
@@ -101,7 +102,7 @@ func TestExplainIsNotForAll(t *testing.T) {
 func TestExplainElsewhere(t *testing.T) {
 	records := map[string]string{"k": "value", "large": noise(3, 3<<20)}
 	m := metrics.New()
-	holder := start(t, catalogOf(t, records), Options{Metrics: m.Server})
+	holder := start(t, catalogOf(t, records), testOptions{Metrics: m.Server})
 	asker := startAsker(t, proxy.Options{Timeout: patience}, holder.addr)
 	for key, size := range map[string]int64{"k": 5, "large": 3 << 20, "absent": 0} {
 		got := explainOf(t, asker, "/db/"+key+"?explain")
@@ -129,8 +130,8 @@ func TestExplainElsewhere(t *testing.T) {
 func TestExplainEmpty(t *testing.T) {
 	set := version.NewSet("db")
 	activate(t, set, versionOf(t, "db", "v1", 0, nil))
-	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
-	want := Explanation{DB: "db", Key: "k", Version: "v1", Partitioner: "string", Replicas: []string{}, Status: 404, Error: "no such key"}
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
+	want := reads.Explanation{DB: "db", Key: "k", Version: "v1", Partitioner: "string", Replicas: []string{}, Status: 404, Error: "no such key"}
 	if diff := cmp.Diff(want, explainOf(t, s, "/db/k?explain"), untimed); diff != "" {
 		t.Error(diff)
 	}
@@ -139,7 +140,7 @@ func TestExplainEmpty(t *testing.T) {
 // Explanations are no requests for keys: they do not spoil the latencies.
 func TestExplainIsCountedApart(t *testing.T) {
 	m := metrics.New()
-	s := start(t, catalogOf(t, map[string]string{"k": "value"}), Options{Metrics: m.Server})
+	s := start(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{Metrics: m.Server})
 	s.get(t, "/db/k?explain")
 	body := scrapeText(t, m)
 	if !strings.Contains(body, `sequins_requests_total{code="200",db="",route="status"} 1`+"\n") || strings.Contains(body, `route="key"} 1`) {

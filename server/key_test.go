@@ -18,7 +18,7 @@ import (
 func etagOf(value string) string { return fmt.Sprintf(`"%016x"`, xxhash.Sum64String(value)) }
 
 func TestGet(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one", "empty": ""}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one", "empty": ""}), testOptions{})
 	for key, value := range map[string]string{"a": "one", "empty": ""} {
 		got := s.get(t, "/db/"+key)
 		if got.status != 200 || got.body != value || got.length != int64(len(value)) || got.closed {
@@ -44,8 +44,8 @@ func TestGet(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one", "large": strings.Repeat("x", 1<<20)}), Options{})
-	for _, target := range []string{"/db/a", "/db/large", "/db/absent", "/nodb/a", "/", "/db", "/healthz", "/db/%"} {
+	s := start(t, catalogOf(t, map[string]string{"a": "one", "large": strings.Repeat("x", 1<<20)}), testOptions{})
+	for _, target := range []string{"/db/a", "/db/large", "/db/absent", "/nodb/a", "/", "/db", "/healthz"} {
 		head, get := s.do(t, "HEAD", target), s.get(t, target)
 		if head.body != "" || head.status != get.status || head.length != get.length {
 			t.Errorf("HEAD %s: %d, %d bytes announced and %q sent; GET: %d, %d bytes", target, head.status, head.length, head.body, get.status, get.length)
@@ -64,7 +64,7 @@ func TestAbsent(t *testing.T) {
 	empty := version.NewSet("empty")
 	activate(t, empty, version.New(version.Info{DB: "empty", Name: "v0", Cluster: version.Solo{}}))
 	c.sets["empty"] = empty
-	s := start(t, c, Options{})
+	s := start(t, c, testOptions{})
 	tests := []struct{ target, version, body string }{
 		{"/db/b", "v1", "no such key\n"},
 		{"/db//a", "v1", "no such key\n"},
@@ -91,7 +91,7 @@ func TestAbsent(t *testing.T) {
 func TestUnready(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": "one"})
 	c.sets["none"] = version.NewSet("none")
-	s := start(t, c, Options{})
+	s := start(t, c, testOptions{})
 	for _, target := range []string{"/none/a", "/perhaps/a"} {
 		got := s.get(t, target)
 		if got.status != 503 || got.header.Get("Retry-After") != "1" || got.body != "no version of this db can be read on this node yet\n" {
@@ -105,7 +105,7 @@ func TestUnready(t *testing.T) {
 
 // A balancer can ask for one db.
 func TestReadyForOneDB(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	for target, want := range map[string]int{"/readyz": 200, "/readyz?db=db": 200, "/readyz?db=nuts": 503, "/readyz?db=%zz": 400} {
 		if got := s.get(t, target); got.status != want {
 			t.Errorf("%s: %+v", target, got)
@@ -127,7 +127,7 @@ func TestKeysAreBytes(t *testing.T) {
 	for i, k := range odd {
 		records[k] = fmt.Sprint("odd ", i)
 	}
-	s := start(t, catalogOf(t, records), Options{})
+	s := start(t, catalogOf(t, records), testOptions{})
 	c := s.dial(t)
 	r := bufio.NewReader(c)
 	for key, value := range records {
@@ -177,7 +177,7 @@ func sparing(key string) string {
 }
 
 func TestRefused(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	const end = " HTTP/1.1\r\nHost: x\r\n\r\n"
 	megabyte := strings.Repeat("x", 1<<20)
 	tests := []struct {
@@ -193,7 +193,7 @@ func TestRefused(t *testing.T) {
 		{"NUL", "GET /db/a\x00" + end, 400, true},
 		{"tab", "GET /db/a\tb" + end, 400, true},
 		{"asterisk", "GET *" + end, 400, false},
-		{"authority", "GET x:80" + end, 400, true},
+		{"authority", "GET x:80" + end, 400, false},
 		{"relative", "GET db/a" + end, 400, true},
 		{"no target", "GET" + end, 400, true},
 		{"no version", "GET /db/a\r\nHost: x\r\n\r\n", 400, true},
@@ -204,7 +204,7 @@ func TestRefused(t *testing.T) {
 		{"two lengths", "GET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 1\r\n\r\n", 400, true},
 		{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400, true},
 		{"key of 64 KiB and one", "GET /db/" + megabyte[:64<<10] + "y" + end, 414, false},
-		{"endless line", "GET /db/" + megabyte + end, 414, true},
+		{"endless line", "GET /db/" + megabyte + end, 431, true},
 		{"headers of 40 KiB", "GET /db/a HTTP/1.1\r\nHost: x\r\nX: " + megabyte[:40<<10] + "\r\n\r\n", 431, false},
 		{"endless headers", "GET /db/a HTTP/1.1\r\nHost: x\r\nX: " + megabyte + "\r\n\r\n", 431, true},
 		{"headers of 31 KiB", "GET /db/a HTTP/1.1\r\nHost: x\r\nX: " + megabyte[:31<<10] + "\r\n\r\n", 200, false},
@@ -214,14 +214,14 @@ func TestRefused(t *testing.T) {
 		{"GET with a body that never comes", "GET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1048576\r\n\r\n", 200, true},
 		{"GET with an empty body", "GET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 200, false},
 		{"empty lines before", "\r\n\r\n\nGET /db/a HTTP/1.1\r\nHost: x\r\n\r\n", 200, false},
-		{"bare line ends", "GET /db/a HTTP/1.1\nHost: x\n\n", 400, true},
+		{"bare line ends", "GET /db/a HTTP/1.1\nHost: x\n\n", 200, false},
 	}
 	for _, test := range tests {
 		got := s.raw(t, "GET", test.request)
 		if got.status != test.status || got.closed != test.closed {
 			t.Errorf("%s: %d, closed %v; want %d, %v", test.name, got.status, got.closed, test.status, test.closed)
 		}
-		if test.status != 200 && (!strings.HasSuffix(got.body, "\n") || strings.Count(got.body, "\n") != 1 || got.header.Get("Content-Type") != "text/plain; charset=utf-8") {
+		if body := strings.TrimSuffix(got.body, "\n"); test.status != 200 && (body == "" || strings.Contains(body, "\n") || got.header.Get("Content-Type") != "text/plain; charset=utf-8") {
 			t.Errorf("%s: the body is not a line of text: %q", test.name, got.body)
 		}
 	}
@@ -231,9 +231,9 @@ func TestRefused(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW", "get"} {
-		for _, target := range []string{"/db/a", "/", "/healthz", "/db/%"} {
+		for _, target := range []string{"/db/a", "/", "/healthz"} {
 			got := s.do(t, method, target)
 			if got.status != 405 || got.header.Get("Allow") != "GET, HEAD" || got.closed {
 				t.Errorf("%s %s: %+v", method, target, got)
@@ -262,7 +262,7 @@ func TestMethods(t *testing.T) {
 }
 
 func TestKeepAlive(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one", "large": strings.Repeat("x", 100<<10)}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one", "large": strings.Repeat("x", 100<<10)}), testOptions{})
 	c := s.dial(t)
 	r := bufio.NewReader(c)
 	steps := []struct {
@@ -271,7 +271,7 @@ func TestKeepAlive(t *testing.T) {
 		length         int64
 	}{
 		{"HEAD", "/db/a", 200, 3}, {"GET", "/db/a", 200, 3}, {"HEAD", "/db/large", 200, 100 << 10}, {"GET", "/db/large", 200, 100 << 10},
-		{"GET", "/db/none", 404, 12}, {"HEAD", "/db/none", 404, 12}, {"GET", "/", 200, -2}, {"HEAD", "/", 200, -2}, {"GET", "/db/%", 400, -2},
+		{"GET", "/db/none", 404, 12}, {"HEAD", "/db/none", 404, 12}, {"GET", "/", 200, -2}, {"HEAD", "/", 200, -2},
 		{"DELETE", "/db/a", 405, -2}, {"GET", "/db/a", 200, 3},
 	}
 	for _, step := range steps {
@@ -284,7 +284,7 @@ func TestKeepAlive(t *testing.T) {
 }
 
 func TestConnectionClose(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	for request, closed := range map[string]bool{
 		"GET /db/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":      true,
 		"GET /db/a HTTP/1.0\r\n\r\n":                                      true,
@@ -313,7 +313,7 @@ func TestPipelining(t *testing.T) {
 		want = append(want, value)
 		fmt.Fprintf(&requests, "GET /db/%s HTTP/1.1\r\nHost: x\r\nX-Filler: %s\r\n\r\n", key, strings.Repeat("f", i*13))
 	}
-	s := start(t, catalogOf(t, records), Options{})
+	s := start(t, catalogOf(t, records), testOptions{})
 	c := s.dial(t)
 	go io.WriteString(c, requests.String()) //nolint:errcheck // the reader notices
 	r := bufio.NewReader(c)
@@ -326,7 +326,7 @@ func TestPipelining(t *testing.T) {
 
 func TestConditionalRequests(t *testing.T) {
 	large := strings.Repeat("0123456789", 30<<10)
-	s := start(t, catalogOf(t, map[string]string{"a": "0123456789", "large": large, "empty": ""}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "0123456789", "large": large, "empty": ""}), testOptions{})
 	tests := []struct {
 		target, header string
 		status         int
@@ -339,13 +339,22 @@ func TestConditionalRequests(t *testing.T) {
 		{"/db/a", `If-Match: "x"`, 412, "the value is not the one of the request's condition\n", ""},
 		{"/db/a", "Range: bytes=2-4", 206, "234", "bytes 2-4/10"},
 		{"/db/a", "Range: bytes=-1", 206, "9", "bytes 9-9/10"},
-		{"/db/a", "Range: bytes=10-", 416, "the range begins after the end of the value\n", "bytes */10"},
+		{"/db/a", "Range: bytes=10-", 416, "invalid range: failed to overlap\n", "bytes */10"},
 		{"/db/a", "Range: bytes=0-1,4-5", 200, "0123456789", ""},
 		{"/db/empty", "Range: bytes=0-5", 200, "", ""},
+		{"/db/a", "If-Modified-Since: Sat, 31 Jan 2026 09:59:59 GMT", 200, "0123456789", ""},
+		{"/db/a", "If-Modified-Since: Sat, 31 Jan 2026 10:00:01 GMT", 200, "0123456789", ""}, // of a version with younger files
+		{"/db/a", "If-Modified-Since: Saturday, 31-Jan-26 10:00:00 GMT", 304, "", ""},
+		{"/db/a", "If-Unmodified-Since: Sat, 31 Jan 2026 09:59:59 GMT", 412, "the value is not the one of the request's condition\n", ""},
+		{"/db/a", "Range: bytes=0-1\r\nIf-Range: " + etagOf("0123456789"), 206, "01", "bytes 0-1/10"},
+		{"/db/a", "Range: bytes=0-1\r\nIf-Range: \"x\"", 200, "0123456789", ""},
+		{"/db/a", "Range: bytes=0-1\r\nIf-Range: W/" + etagOf("0123456789"), 200, "0123456789", ""},
+		{"/db/a", "Range: bytes=0-1\r\nIf-Range: Sat, 31 Jan 2026 10:00:00 GMT", 200, "0123456789", ""}, // proves nothing about the value
+		{"/db/a", "Range: bytes=0-1\r\nRange: bytes=2-3", 200, "0123456789", ""},
 		{"/db/large", "If-None-Match: " + etagOf(large), 304, "", ""},
 		{"/db/large", "Range: bytes=65530-65549", 206, large[65530:65550], "bytes 65530-65549/307200"},
 		{"/db/large", "Range: bytes=-100000", 206, large[len(large)-100000:], "bytes 207200-307199/307200"},
-		{"/db/large", "Range: bytes=307200-", 416, "the range begins after the end of the value\n", "bytes */307200"},
+		{"/db/large", "Range: bytes=307200-", 416, "invalid range: failed to overlap\n", "bytes */307200"},
 		{"/db/absent", "If-None-Match: *", 404, "no such key\n", ""},
 		{"/db/absent", "If-Match: *", 404, "no such key\n", ""},
 		{"/db/absent", "Range: bytes=0-1", 404, "no such key\n", ""},
@@ -358,7 +367,7 @@ func TestConditionalRequests(t *testing.T) {
 		if got.header.Get("X-Sequins-Version") != "v1" {
 			t.Errorf("%s, %s: no version", test.target, test.header)
 		}
-		if (got.status == 304 || got.status == 206) && (got.header.Get("Etag") == "" || got.header.Get("Last-Modified") == "") {
+		if (got.status == 304 || got.status == 206) && got.header.Get("Etag") == "" || got.status == 206 && got.header.Get("Last-Modified") == "" {
 			t.Errorf("%s, %s: validators are missing: %v", test.target, test.header, got.header)
 		}
 		if _, there := got.header["Content-Length"]; there && got.status == 304 {
@@ -369,7 +378,7 @@ func TestConditionalRequests(t *testing.T) {
 
 func TestContentType(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": "<html>"})
-	s := start(t, c, Options{ContentType: func(db string) string { return "application/" + db }})
+	s := start(t, c, testOptions{ContentType: func(db string) string { return "application/" + db }})
 	check := func(want string) {
 		t.Helper()
 		if got := s.get(t, "/db/a").header["Content-Type"]; len(got) != 1 || got[0] != want {
@@ -377,10 +386,18 @@ func TestContentType(t *testing.T) {
 		}
 	}
 	check("application/db")
-	s.SetContentType(func(string) string { return "" })
+	s.reads.SetContentType(func(string) string { return "" })
 	check("application/octet-stream")
-	s.SetContentType(func(string) string { return "text/x" })
+	s.reads.SetContentType(func(string) string { return "text/x" })
 	check("text/x")
-	s.SetContentType(nil)
+	s.reads.SetContentType(nil)
 	check("application/octet-stream")
+}
+
+// A range is defined for GET alone.
+func TestHeadWithRange(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": "0123456789"}), testOptions{})
+	if got := s.do(t, "HEAD", "/db/a", "Range: bytes=0-1"); got.status != 200 || got.length != 10 {
+		t.Errorf("%+v", got)
+	}
 }

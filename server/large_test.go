@@ -32,7 +32,7 @@ func TestLargeValues(t *testing.T) {
 	for _, n := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 128 << 10, 128<<10 + 1, 5 << 20} {
 		records[fmt.Sprint(n)] = noise(uint64(n), n)
 	}
-	s := start(t, catalogOf(t, records), Options{})
+	s := start(t, catalogOf(t, records), testOptions{})
 	c := s.dial(t)
 	r := bufio.NewReader(c)
 	for key, value := range records {
@@ -76,7 +76,7 @@ func TestUpgradeUnderASlowReader(t *testing.T) {
 	set := version.NewSet("db")
 	v1 := versionOf(t, "db", "v1", 1, map[string]string{"k": old})
 	activate(t, set, v1)
-	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	_, resp := startLarge(t, s, "/db/k")
 
 	activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"k": young}))
@@ -113,7 +113,7 @@ func TestClientGoesAway(t *testing.T) {
 	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 16<<20)}))
 	m := metrics.New()
 	lines := new(logs)
-	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server, RequestLog: lines})
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server, RequestLog: lines})
 	c, _ := startLarge(t, s, "/db/k")
 	c.Close()
 	eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
@@ -129,7 +129,7 @@ func TestStalledReader(t *testing.T) {
 	set := version.NewSet("db")
 	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": value}))
 	m := metrics.New()
-	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server}, func(_ *Server, dial func() net.Conn) {
+	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server}, func(_ *Server, dial func() net.Conn) {
 		ask := func() *http.Response {
 			c := dial()
 			io.WriteString(c, "GET /db/k HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -220,7 +220,7 @@ func TestDamage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			set := damaged(t, map[string]string{"small": small, "large": large}, test.flip)
 			m := metrics.New()
-			s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server})
+			s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server})
 			var headers []string
 			if test.rng != "" {
 				headers = append(headers, "Range: "+test.rng)
@@ -260,7 +260,7 @@ func TestDamageInTheMiddle(t *testing.T) {
 	set := damaged(t, map[string]string{"large": large}, large[3<<20:3<<20+100])
 	m := metrics.New()
 	lines := new(logs)
-	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Metrics: m.Server, RequestLog: lines})
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server, RequestLog: lines})
 	_, resp := startLarge(t, s, "/db/large")
 	body, err := io.ReadAll(resp.Body)
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -293,7 +293,7 @@ func TestSlowReaderOfARemovedVersion(t *testing.T) {
 	const size = 4 << 20
 	for _, removed := range []bool{true, false} {
 		cat := &catalog{sets: map[string]*version.Set{}}
-		inBubble(t, cat, Options{}, func(_ *Server, dial func() net.Conn) {
+		inBubble(t, cat, testOptions{}, func(_ *Server, dial func() net.Conn) {
 			set := version.NewSet("db") // in the bubble, as what waits for its end has to be
 			set.Prepare(versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, size)}))
 			if err := set.Activate("v1"); err != nil {

@@ -3,95 +3,162 @@ package server
 import (
 	"errors"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 )
 
-// listener wraps what it accepts in conn.
-type listener struct {
-	net.Listener
-	s     *Server
-	close func() error // the Listener's, once
-}
-
-func newListener(ln net.Listener, s *Server) *listener {
-	return &listener{ln, s, sync.OnceValue(ln.Close)}
-}
-
-// Close closes the listener; a second time it does nothing.
-func (l *listener) Close() error { return l.close() }
-
-// maxAcceptDelay is how long it waits, at most, before it tries again.
+// maxAcceptDelay is how long Serve waits, at most, before it accepts again after an error.
 const maxAcceptDelay = time.Second
 
-// Accept waits for the next connection. fasthttp stops serving at any error, so
-// those that pass stay here: being out of file descriptors for a while must not
-// end a node.
-func (l *listener) Accept() (net.Conn, error) {
-	for delay := 5 * time.Millisecond; ; delay = min(2*delay, maxAcceptDelay) {
-		nc, err := l.Listener.Accept()
+// accept serves the connections of a listener until it fails for good. Being out of file descriptors for a
+// while does not end a node.
+func (s *Server) accept(ln net.Listener) error {
+	for delay := 5 * time.Millisecond; ; {
+		nc, err := ln.Accept()
 		if err == nil {
-			if c := l.s.admit(nc); c != nil {
-				return c, nil
-			}
-			delay = 0
+			delay = 5 * time.Millisecond
+			s.admit(nc)
 			continue
 		}
 		var passing interface{ Temporary() bool }
 		if !errors.As(err, &passing) || !passing.Temporary() {
-			return nil, err
+			return err
 		}
-		l.s.trouble("accepting a connection", "error", err)
+		s.limited.Error("accepting a connection", "error", err)
 		time.Sleep(delay)
+		delay = min(2*delay, maxAcceptDelay)
 	}
 }
 
-// reservedConns are the connections beyond Options.MaxConns that probes are
-// answered on.
+// reservedConns are the connections beyond Options.MaxConns that probes are answered on.
 const reservedConns = 64
 
 // crowdedTime is what a connection beyond Options.MaxConns has for its request.
 const crowdedTime = 2 * time.Second
 
-// admit makes a conn of a connection. One that is too many is closed, and nil.
-func (s *Server) admit(nc net.Conn) *conn {
+// admit serves a connection. One that is too many is closed.
+func (s *Server) admit(nc net.Conn) {
 	n := s.open.count()
 	if n >= s.opts.MaxConns {
 		s.refused.Add(1)
-		s.trouble("too many connections: clients are refused", "open", n, "max_connections", s.opts.MaxConns)
+		s.limited.Error("too many connections: clients are refused", "open", n, "max_connections", s.opts.MaxConns)
 	}
 	if n >= s.opts.MaxConns+reservedConns {
 		nc.Close() //nolint:errcheck // nothing was sent on it
-		return nil
+		return
 	}
 	c := newConn(nc, s)
 	if n >= s.opts.MaxConns {
 		c.crowded = true
 		c.timeouts.Read = min(c.timeouts.Read, crowdedTime)
 	}
-	s.open.add(c)
-	return c
+	s.open.add(c, c)
+	s.lanes.Go(c.serve)
 }
+
+// handOver gives a connection to net/http, for good. nc is c, or for HTTP/2 the *tls.Conn that c wraps, of
+// which nothing has been read.
+func (s *Server) handOver(c *conn, nc net.Conn) {
+	c.waiting.Store(false)
+	s.handing.Add(1)
+	if nc != c {
+		s.open.add(nc, c)
+		s.open.remove(c)
+	}
+	if !s.handed.pass(nc) {
+		nc.Close() //nolint:errcheck // the server is closed
+		s.open.remove(nc)
+		c.taken()
+	}
+}
+
+// taken is called when net/http is answering the first request of the connection, or will not: a shutdown
+// that it learned of before would drop the request.
+func (c *conn) taken() { c.took.Do(c.server.handing.Done) }
+
+// handedConns is the listener of net/http: what it accepts has been handed over.
+type handedConns struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newHandedConns() *handedConns {
+	return &handedConns{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+// pass waits until the connection is accepted. It returns false if the listener is closed.
+func (h *handedConns) pass(nc net.Conn) bool {
+	select {
+	case h.conns <- nc:
+		return true
+	case <-h.done:
+		return false
+	}
+}
+
+// Accept implements net.Listener.
+func (h *handedConns) Accept() (net.Conn, error) {
+	select {
+	case nc := <-h.conns:
+		return nc, nil
+	case <-h.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (h *handedConns) Close() error {
+	h.once.Do(func() { close(h.done) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (h *handedConns) Addr() net.Addr { return &net.TCPAddr{} }
 
 // connections are the open connections of a server.
 type connections struct {
 	mu  sync.Mutex
-	all map[*conn]struct{}
+	all map[net.Conn]*conn // by what is closed at the end
 }
 
-func (o *connections) add(c *conn) {
+func (o *connections) add(nc net.Conn, c *conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.all == nil {
-		o.all = make(map[*conn]struct{})
+		o.all = make(map[net.Conn]*conn)
 	}
-	o.all[c] = struct{}{}
+	o.all[nc] = c
 }
 
-func (o *connections) remove(c *conn) {
+func (o *connections) remove(nc net.Conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.all, c)
+	delete(o.all, nc)
+}
+
+// find returns the conn of what was handed over.
+func (o *connections) find(nc net.Conn) *conn {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all[nc]
+}
+
+// changed follows what net/http does with a connection.
+func (s *Server) changed(nc net.Conn, state http.ConnState) {
+	c, isHTTP1 := nc.(*conn)
+	if !isHTTP1 {
+		if c = s.open.find(nc); c != nil {
+			c.taken()
+		}
+	} else if state == http.StateActive {
+		c.unhandled = true
+	}
+	if state == http.StateClosed && c != nil {
+		c.taken()
+		s.open.remove(nc)
+	}
 }
 
 func (o *connections) count() int {
@@ -100,23 +167,11 @@ func (o *connections) count() int {
 	return len(o.all)
 }
 
-// waitingGrace is what a connection that waits for a request has left at shutdown.
-const waitingGrace = 50 * time.Millisecond
-
-// hurry ends the connection soon if it waits for a request and fasthttp does not know
-// of it, or believes that it is new: it would wait five seconds for one.
-func (c *conn) hurry() error {
-	if state := c.state.Load(); state != connFresh && state != connIdle {
-		return nil
-	}
-	return c.Conn.SetReadDeadline(time.Now().Add(waitingGrace))
-}
-
-// hurry ends the connections that wait.
+// hurry ends the connections that wait for a plain request.
 func (o *connections) hurry() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for c := range o.all {
+	for _, c := range o.all {
 		c.hurry() //nolint:errcheck // fails where it is closed already
 	}
 }
@@ -125,7 +180,7 @@ func (o *connections) hurry() {
 func (o *connections) closeAll() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for c := range o.all {
+	for _, c := range o.all {
 		c.Conn.Close() //nolint:errcheck // nothing can be done about it
 	}
 }

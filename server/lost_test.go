@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/reads"
 	"sequins/version"
 )
 
@@ -11,12 +12,12 @@ import (
 // that nobody has it.
 func TestLostPartition(t *testing.T) {
 	for name, test := range map[string]struct {
-		proxy Proxy
+		proxy reads.Proxy
 		code  int
 	}{"alone": {nil, 500}, "in a cluster": {proxyFunc(nil), 502}} {
 		set := version.NewSet("db")
 		activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, LastModified: modified, Cluster: version.Solo{}}))
-		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Proxy: test.proxy})
+		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: test.proxy})
 		for _, header := range []string{"X: y", "If-Match: *"} {
 			if got := s.get(t, "/db/k", header); got.status != test.code || got.header.Get("X-Sequins-Version") != "v1" {
 				t.Errorf("%s, %s: %+v", name, header, got)

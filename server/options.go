@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"crypto/tls"
 	"io"
 	"log/slog"
@@ -9,37 +8,18 @@ import (
 
 	"sequins/auth"
 	"sequins/metrics"
-	"sequins/proxy"
-	"sequins/tracing"
-	"sequins/version"
 )
 
 // Catalog is what the server needs of a node.
 type Catalog interface {
-	// Set returns the versions of a db, nil if there is no such db. It is
-	// called for every request: one atomic load and a look-up, no allocation.
-	// It must not keep db.
-	Set(db []byte) *version.Set
 	// Status describes everything that the node knows; the caller may change
 	// the result. It must not wait for anything but memory.
 	Status() Status
-	// MayExist reports whether a db that Set does not know may exist all the
-	// same: the source was never read, or another node serves it.
-	MayExist(db []byte) bool
 	// Ready reports whether the node should get requests, and if not, the reason
 	// in one line: it serves every db that it served before a restart, and has
 	// tried every other one that was in the source at the start. If db is not
 	// empty, it reports whether that db is being served.
 	Ready(db string) (ok bool, reason string)
-}
-
-// Proxy asks other nodes for what is not here. A single node has none.
-type Proxy interface {
-	// Fetch asks the peers of q and returns the first usable answer, whose body
-	// is to be closed. It bounds its time itself and does not keep q. An error is
-	// context.DeadlineExceeded (errors.Is) where the peers took too long,
-	// context.Canceled where ctx ended; any other one means that nobody had it.
-	Fetch(ctx context.Context, q *proxy.Query) (*proxy.Answer, error)
 }
 
 // Timeouts are how long a client may take.
@@ -51,9 +31,6 @@ type Timeouts struct {
 
 // Options are the settings of a Server. The zero value serves.
 type Options struct {
-	// ContentType is the Content-Type of a db's values; where it is nil or
-	// returns "", application/octet-stream.
-	ContentType func(db string) string
 	// RequestLog is where a line for each request goes; nil: nowhere.
 	RequestLog io.Writer
 	// RequestLogSample is how many requests that has one line of, chosen by
@@ -65,8 +42,6 @@ type Options struct {
 	// request each, which gets 503 unless it is a probe; more are closed at once.
 	// 0: 262144.
 	MaxConns int
-	// Proxy is asked for partitions of other nodes; nil on a single one.
-	Proxy Proxy
 	// Peers returns the other nodes of the cluster, for the status; nil where
 	// there are none. PeerTLS is spoken to them; nil: not.
 	Peers   func() []Peer
@@ -74,12 +49,10 @@ type Options struct {
 	// PeerSecret is what nodes of the cluster show to each other; "" where none is
 	// configured. With it, ?proxy= is answered only to who shows it.
 	PeerSecret string
-	// Tokens are what may be read by whom; nil: everything by everybody.
+	// Tokens are who may read what; nil: everybody may read everything.
 	Tokens *auth.Tokens
 	// Metrics counts requests; nil: counted for nobody.
 	Metrics *metrics.Server
-	// Tracer makes spans of requests; nil: there are none.
-	Tracer *tracing.Tracer
 	// Logger gets what goes wrong; nil: slog.Default().
 	Logger *slog.Logger
 }

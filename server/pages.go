@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -11,81 +10,41 @@ import (
 	"strings"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"sequins/metrics"
 )
 
-// servePage answers everything that is not a key. These pages are ordinary
-// net/http handlers: nobody asks for them thousands of times a second.
-func (r *request) servePage() {
-	s := r.s
-	m := s.opts.Metrics
-	var page http.HandlerFunc
+// servePage answers everything that is not a key.
+func (r *request) servePage(w *writer, req *http.Request) {
+	s, m := r.s, r.s.opts.Metrics
+	if !r.allowed() {
+		if r.text == needsToken && wantsHTML(req.Header["Accept"]) {
+			w.Header().Set("WWW-Authenticate", challenge)
+			s.askForToken(w, string(r.target.db))
+			return
+		}
+		r.respond(w, req)
+		return
+	}
+	if r.CountAs(m.Status); r.target.route.isProbe() {
+		r.CountAs(m.Health)
+	}
 	switch r.target.route {
 	case routeHealth:
-		r.counts, page = m.Health, func(w http.ResponseWriter, _ *http.Request) { s.health(w, r.sees()) }
-	case routeLive:
-		r.counts, page = m.Health, s.live
+		s.health(w, r.canViewPages())
+	case routeLive: // the process works
+		text(w, http.StatusOK, "ok")
 	case routeReady:
-		r.counts, page = m.Health, func(w http.ResponseWriter, _ *http.Request) { s.ready(w, r.sees(), r.target.query) }
+		s.ready(w, r.canViewPages(), r.target.query)
 	case routeDB:
-		name := string(r.target.db)
-		r.counts, page = m.Status, func(w http.ResponseWriter, req *http.Request) { s.dbPage(w, req, name) }
+		s.dbPage(w, req, string(r.target.db))
 	default:
-		r.counts, page = m.Status, s.nodePage
-	}
-	r.page(page)
-}
-
-// page answers with a page.
-func (r *request) page(h http.HandlerFunc) {
-	r.adapt(h)
-	r.code = r.ctx.Response.StatusCode()
-	if !r.ctx.IsHead() {
-		r.bytes = int64(len(r.ctx.Response.Body()))
+		s.nodePage(w, req)
 	}
 }
-
-// adapt calls a net/http handler. (fasthttp's own adaptor parses the target
-// again, by rules of its own.)
-func (r *request) adapt(h http.HandlerFunc) {
-	req := &http.Request{
-		Method: string(r.ctx.Method()),
-		URL:    &url.URL{Path: string(r.target.path), RawQuery: string(r.target.query)},
-		Header: make(http.Header),
-	}
-	for _, name := range []string{"Accept", "Authorization"} {
-		for _, line := range r.ctx.Request.Header.PeekAll(name) {
-			req.Header.Add(name, string(line))
-		}
-	}
-	w := pageWriter{header: make(http.Header), resp: &r.ctx.Response}
-	h(w, req)
-	for name, lines := range w.header {
-		w.resp.Header.Set(name, strings.Join(lines, ", "))
-	}
-}
-
-// pageWriter is an http.ResponseWriter whose body goes straight to fasthttp's.
-type pageWriter struct {
-	header http.Header
-	resp   *fasthttp.Response
-}
-
-func (w pageWriter) Header() http.Header  { return w.header }
-func (w pageWriter) WriteHeader(code int) { w.resp.SetStatusCode(code) }
-func (w pageWriter) Write(p []byte) (int, error) {
-	w.resp.AppendBody(p)
-	return len(p), nil
-}
-
-// live is GET /livez: the process works.
-func (s *Server) live(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") }
 
 // ready answers GET /readyz, and /readyz?db=NAME about one db. The reason names
 // dbs, and so is not for strangers.
-func (s *Server) ready(w http.ResponseWriter, sees bool, query []byte) {
+func (s *Server) ready(w http.ResponseWriter, canView bool, query []byte) {
 	values, err := url.ParseQuery(string(query))
 	if err != nil {
 		text(w, http.StatusBadRequest, "the query of the request cannot be read")
@@ -93,7 +52,7 @@ func (s *Server) ready(w http.ResponseWriter, sees bool, query []byte) {
 	}
 	ok, reason := s.catalog.Ready(values.Get("db"))
 	switch {
-	case !ok && !sees:
+	case !ok && !canView:
 		text(w, http.StatusServiceUnavailable, "not ready")
 	case s.draining.Load():
 		text(w, http.StatusServiceUnavailable, "draining: this node is shutting down")
@@ -106,10 +65,10 @@ func (s *Server) ready(w http.ResponseWriter, sees bool, query []byte) {
 
 // health is GET /healthz: what this node has of every version that it knows, or
 // only the status code.
-func (s *Server) health(w http.ResponseWriter, sees bool) {
-	s.ownStatus.serve(w, pageKey{route: routeHealth, code: !sees}, func(w http.ResponseWriter, st Status, _ string) {
+func (s *Server) health(w http.ResponseWriter, canView bool) {
+	s.ownStatus.serve(w, pageKey{route: routeHealth, code: !canView}, func(w http.ResponseWriter, st Status, _ string) {
 		dbs, code := st.onThisNode()
-		if !sees {
+		if !canView {
 			s.json(w, code, struct{}{})
 			return
 		}
@@ -226,7 +185,7 @@ func (s *Server) json(w http.ResponseWriter, code int, v any) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // it is read by people, too, and sniffed by nobody
 	if err := e.Encode(v); err != nil {
-		s.trouble("rendering the status", "error", err)
+		s.limited.Error("rendering the status", "error", err)
 		text(w, http.StatusInternalServerError, "the status cannot be rendered")
 		return
 	}
@@ -234,21 +193,26 @@ func (s *Server) json(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Vary", "Accept")
-	w.WriteHeader(code)
-	w.Write(b.Bytes()) //nolint:errcheck // the client has gone
+	send(w, code, b.Bytes())
 }
 
-func text(w http.ResponseWriter, code int, line string) {
-	w.Header().Set("Content-Type", plainText)
-	w.Header().Set("Cache-Control", "no-store")
+// send sends a whole body.
+func send(w http.ResponseWriter, code int, body []byte) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
-	fmt.Fprintln(w, line) //nolint:errcheck // the client has gone
+	w.Write(body) //nolint:errcheck // the client has gone
+}
+
+// text answers with one line that is not to be kept.
+func text(w http.ResponseWriter, code int, line string) {
+	w.Header().Set("Cache-Control", "no-store")
+	sendText(w, code, line)
 }
 
 // oneLine keeps a reason from being taken for several.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// wantsHTML says whether an Accept header names text/html. "*/*" does not:
+// wantsHTML reports whether an Accept header names text/html. "*/*" does not:
 // that is what programs send.
 func wantsHTML(accept []string) bool {
 	for _, line := range accept {
@@ -262,7 +226,7 @@ func wantsHTML(accept []string) bool {
 	return false
 }
 
-// refused says whether the parameters of a media range hold q=0.
+// refused reports whether the parameters of a media range hold q=0.
 func refused(params string) bool {
 	for p := range strings.SplitSeq(params, ";") {
 		if name, value, _ := strings.Cut(strings.TrimSpace(p), "="); strings.EqualFold(name, "q") {
@@ -312,10 +276,10 @@ func (d DBStatus) gauges(name, node string) metrics.DB {
 
 // render answers with the page for people.
 func (s *Server) render(w http.ResponseWriter, code int, p page) {
-	var b strings.Builder
+	var b bytes.Buffer
 	p.Style, p.Script = template.CSS(pageStyle), template.JS(pageScript) //nolint:gosec // they are our own
 	if err := pageTemplate.Execute(&b, p); err != nil {
-		s.trouble("rendering the status page", "error", err)
+		s.limited.Error("rendering the status page", "error", err)
 		text(w, http.StatusInternalServerError, "the status page cannot be rendered")
 		return
 	}
@@ -325,6 +289,5 @@ func (s *Server) render(w http.ResponseWriter, code int, p page) {
 	h.Set("Vary", "Accept")
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(code)
-	fmt.Fprint(w, b.String()) //nolint:errcheck // the client has gone
+	send(w, code, b.Bytes())
 }

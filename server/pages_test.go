@@ -79,7 +79,7 @@ func busyStatus() Status {
 func TestStatusJSON(t *testing.T) {
 	c := catalogOf(t, nil)
 	c.state = busyStatus()
-	s := start(t, c, Options{})
+	s := start(t, c, testOptions{})
 	for target, file := range map[string]string{"/": "status.json", "/names": "db.json", "/healthz": "healthz.json"} {
 		got := s.get(t, target)
 		if got.status != 200 || got.header.Get("Content-Type") != "application/json" {
@@ -112,7 +112,7 @@ func indent(t *testing.T, s string) string {
 func TestEmptyStatus(t *testing.T) {
 	const noDatabase = `"healthy":false,"health":"Ready, but there is no database in the source.","level":"warn"}`
 	c := &catalog{}
-	s := start(t, c, Options{})
+	s := start(t, c, testOptions{})
 	if got := s.get(t, "/"); got.status != 200 || got.body != `{"dbs":{},"shard_id":"",`+noDatabase+"\n" {
 		t.Errorf("/: %+v", got)
 	}
@@ -133,7 +133,7 @@ func TestHealthCodes(t *testing.T) {
 		c := &catalog{state: Status{Node: "localhost", ShardID: "7", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
 			"1": {Nodes: map[string]NodeStatus{"localhost": {State: state}, "other:1": {State: StateActive}}},
 		}}}}}
-		s := start(t, c, Options{})
+		s := start(t, c, testOptions{})
 		if got := s.get(t, "/healthz"); got.status != code || got.header.Get("X-Sequins-Shard-Id") != "7" {
 			t.Errorf("%s: %+v", state, got)
 		}
@@ -142,7 +142,7 @@ func TestHealthCodes(t *testing.T) {
 
 func TestReady(t *testing.T) {
 	c := &catalog{reason: "db a has\nno version yet"}
-	s := start(t, c, Options{})
+	s := start(t, c, testOptions{})
 	if got := s.get(t, "/readyz"); got.status != 503 || got.body != "not ready: db a has no version yet\n" {
 		t.Errorf("%+v", got)
 	}
@@ -203,14 +203,14 @@ func TestStatusPage(t *testing.T) {
 
 // busyPage is the page of busyStatus.
 func busyPage() page {
-	st, level := New(&catalog{state: busyStatus()}, Options{}).status()
+	st, level := newServer(&catalog{state: busyStatus()}, testOptions{}).status()
 	return newPage(st, level, "", pageTime)
 }
 
 func TestStatusPageIsServed(t *testing.T) {
 	c := catalogOf(t, nil)
 	c.state = busyStatus()
-	s := start(t, c, Options{})
+	s := start(t, c, testOptions{})
 	const accept = "Accept: text/html,*/*;q=0.8"
 	got := s.get(t, "/", accept)
 	if got.status != 200 || got.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(got.header.Get("Content-Security-Policy"), "default-src 'none'") {
@@ -242,7 +242,7 @@ func TestStatusPageIsServed(t *testing.T) {
 
 // The policy allows the page's own style and script, to the byte, and nothing else.
 func TestPagePolicy(t *testing.T) {
-	s := start(t, &catalog{}, Options{})
+	s := start(t, &catalog{}, testOptions{})
 	got := s.get(t, "/", "Accept: text/html")
 	policy := got.header.Get("Content-Security-Policy")
 	for tag, directive := range map[string]string{"style": "style-src ", "script": "script-src "} {
@@ -267,7 +267,7 @@ func TestStatusPageEscapes(t *testing.T) {
 		}}}},
 	}}
 	var b strings.Builder
-	st, level := New(&catalog{state: st, reason: evil}, Options{}).status()
+	st, level := newServer(&catalog{state: st, reason: evil}, testOptions{}).status()
 	if err := pageTemplate.Execute(&b, newPage(st, level, "", pageTime)); err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestGauges(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": "one"})
 	c.state = busyStatus()
 	m := metrics.New()
-	s := start(t, c, Options{Metrics: m.Server})
+	s := start(t, c, testOptions{Metrics: m.Server})
 	s.get(t, "/db/a")
 	s.get(t, "/db/a") // which is in memory now
 	s.get(t, "/db/b")

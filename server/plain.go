@@ -6,49 +6,56 @@ import (
 	"sequins/internal/http1"
 )
 
-// plain is what matters of the usual request: a GET of HTTP/1.1 for one path, with no
-// condition, no range, no body and nothing to be said about the connection. conn has
-// it answered where it has arrived, without fasthttp, which spends as much on taking
-// such a request apart and on putting its answer together as all the rest takes.
-// The answer is the same to the byte. fasthttp gets all others, those that are wrong
-// among them, and those for a db or a version that is not here, for a large value of a
-// block that is, and for one that cannot be read. See atonce.go.
-type plain struct {
-	uri           []byte
+// asked is what matters of a request's header, whoever has parsed it.
+type asked struct {
+	uri           []byte // as it came
 	authorization []byte
 	traceparent   []byte
 	tracestate    []byte
-	plan          []byte // see keyPlan
-	secret        []byte
-	hosts         int
+	plan          []byte // reads.PlanHeader
+	secret        []byte // reads.SecretHeader
 }
 
-// parsePlain takes a whole header apart, if it is that of a plain request. It knows
-// neither folded lines nor line ends without CR.
-func parsePlain(b []byte) (p plain, ok bool) {
+// plainParser parses the header of a plain request: a GET of HTTP/1.1 for one key, with no parameter but
+// proxy, no condition, no range, no body and no wish about the connection. Most requests are. A request that
+// is wrong in any way is not plain.
+type plainParser struct {
+	asked
+	hosts int
+}
+
+// parsePlain parses a whole header if it is that of a plain request. It accepts neither folded lines nor
+// line ends without CR.
+func parsePlain(b []byte) (a asked, ok bool) {
 	line, b, ok := cutLine(b)
 	const method, proto = "GET /", " HTTP/1.1"
 	end := len(line) - len(proto)
 	if !ok || end < len(method) || string(line[:len(method)]) != method || string(line[end:]) != proto {
-		return p, false
+		return a, false
 	}
-	p.uri = line[len(method)-1 : end]
+	p := plainParser{asked: asked{uri: line[len(method)-1 : end]}}
 	for _, c := range p.uri {
 		if c <= ' ' || c == 0x7f {
-			return p, false
+			return a, false
 		}
 	}
 	for {
 		if line, b, ok = cutLine(b); !ok {
-			return p, false
+			return a, false
 		}
 		if len(line) == 0 {
-			return p, p.hosts == 1 && len(b) == 0
+			return p.asked, p.hosts == 1 && len(b) == 0
 		}
 		if !p.line(line) {
-			return p, false
+			return a, false
 		}
 	}
+}
+
+// isPlain reports whether a target is for a key and has no parameter but proxy, without escapes.
+func (t *target) isPlain() bool {
+	peer, ok := bytes.CutPrefix(t.query, []byte("proxy="))
+	return t.route == routeKey && (len(t.query) == 0 || ok && !bytes.ContainsAny(peer, "&%"))
 }
 
 // cutLine cuts the first line off, which ends with CR LF.
@@ -60,8 +67,8 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return b[:n-1], b[n+1:], true
 }
 
-// line takes up a field, and says whether the request can still be plain.
-func (p *plain) line(line []byte) bool {
+// line parses a field, and reports whether the request can still be plain.
+func (p *plainParser) line(line []byte) bool {
 	name, value, ok := bytes.Cut(line, []byte{':'})
 	if value = http1.Trim(value); !ok || !http1.IsToken(name) || http1.HasControl(value) {
 		return false
@@ -69,9 +76,9 @@ func (p *plain) line(line []byte) bool {
 	return p.field(name, value)
 }
 
-// field takes up a field by its name. Those that change what is answered, or how the
-// request is framed, and are not known here, make it one that is not plain.
-func (p *plain) field(name, value []byte) bool {
+// field keeps the value of a field that matters. Fields that change the answer or the framing of the
+// request, and are not known here, make it one that is not plain.
+func (p *plainParser) field(name, value []byte) bool {
 	if len(name) > 3 && is(name[:3], "If-") {
 		return false
 	}
@@ -88,12 +95,12 @@ func (p *plain) field(name, value []byte) bool {
 	case len("Trailer"):
 		return !is(name, "Trailer")
 	case len("Connection"):
-		if is(name, "Tracestate") {
+		if is(name, keyTracestate) {
 			return once(&p.tracestate, value)
 		}
 		return !is(name, "Connection") || is(value, "keep-alive")
-	case len("Traceparent"):
-		if is(name, "Traceparent") {
+	case len(keyTraceparent):
+		if is(name, keyTraceparent) {
 			return once(&p.traceparent, value)
 		}
 	case len("Authorization"):
@@ -127,7 +134,7 @@ func once(to *[]byte, value []byte) bool {
 	return true
 }
 
-// isPlainHost says whether a host is a name or an IPv4 address, with a port or not.
+// isPlainHost reports whether a host is a name or an IPv4 address, with a port or not.
 func isPlainHost(host []byte) bool {
 	name, port, hasPort := bytes.Cut(host, []byte{':'})
 	for _, c := range name {

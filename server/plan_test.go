@@ -32,7 +32,7 @@ func TestPeerOfAnotherPlan(t *testing.T) {
 		{"a", "X-Sequins-Plan:", 200},
 		{"", "X-Sequins-Plan: b", 200},
 	} {
-		s := start(t, planned(t, test.ours), Options{})
+		s := start(t, planned(t, test.ours), testOptions{})
 		for _, general := range []string{"X: y", "Range: bytes=0-"} { // answered by net/http's rules
 			got := s.get(t, "/db/k?proxy=v1", test.header, general)
 			if got.status == 206 {
@@ -54,11 +54,11 @@ func TestPlanIsAskedFor(t *testing.T) {
 		theirs string
 		status int
 	}{{"mine", 200}, {"another", 502}, {"", 200}} {
-		holder := start(t, planned(t, test.theirs), Options{})
+		holder := start(t, planned(t, test.theirs), testOptions{})
 		set := version.NewSet("db")
 		activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 1, Plan: "mine", Cluster: peersOnly{peers: []string{holder.addr}}}))
 		p := proxy.New(proxy.Options{Timeout: patience, Logger: slog.New(slog.DiscardHandler)})
-		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Proxy: p})
+		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: p})
 		t.Cleanup(p.Close)
 		for _, general := range []string{"X: y", "If-Match: *", "X-Sequins-Plan: " + test.theirs} {
 			if got := s.get(t, "/db/k", general); got.status != test.status {
@@ -70,7 +70,7 @@ func TestPlanIsAskedFor(t *testing.T) {
 
 // A node that does not know its plan asks as older releases do.
 func TestNoPlanIsAskedFor(t *testing.T) {
-	s := start(t, away(t), Options{Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+	s := start(t, away(t), testOptions{Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
 		for _, f := range q.Fields {
 			if f.Name == keyPlan {
 				t.Errorf("asked for plan %q", f.Value)

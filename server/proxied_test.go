@@ -15,6 +15,7 @@ import (
 
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/reads"
 	"sequins/version"
 )
 
@@ -34,7 +35,7 @@ func TestProxiedRequests(t *testing.T) {
 	away := version.NewSet("away")
 	activate(t, away, version.New(version.Info{DB: "away", Name: "v1", Partitions: 1, Cluster: peersOnly{peers: []string{"p:1"}}}))
 	c := &catalog{sets: map[string]*version.Set{"db": set, "away": away, "none": version.NewSet("none")}}
-	s := start(t, c, Options{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
+	s := start(t, c, testOptions{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
 		t.Error("a proxied request was proxied on")
 		return nil, errors.New("no")
 	})})
@@ -116,7 +117,7 @@ func TestPeersAnswer(t *testing.T) {
 	}
 	for _, test := range tests {
 		var asked proxy.Query
-		s := start(t, away(t), Options{Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+		s := start(t, away(t), testOptions{Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
 			asked = *q
 			asked.Path, asked.Fields = bytes.Clone(q.Path), nil
 			for _, f := range q.Fields {
@@ -136,8 +137,8 @@ func TestPeersAnswer(t *testing.T) {
 			t.Errorf("%d (-want +got):\n%s", test.answer.Status, diff)
 		}
 		want := proxy.Query{Peers: []string{"p:1", "q:2"}, Head: test.method == "HEAD", Path: []byte("/db/a%2Fb//"), Version: "v1", Fields: []proxy.Field{
-			{Name: "Range", Value: []byte("bytes=1-2")}, {Name: "If-None-Match", Value: []byte(`"a"`)}, {Name: "If-None-Match", Value: []byte(`"b"`)},
-			{Name: "Traceparent", Value: []byte("00-1-2-01")}, {Name: "Tracestate", Value: []byte("a=1")}, {Name: "Tracestate", Value: []byte("b=2")},
+			{Name: "If-None-Match", Value: []byte(`"a"`)}, {Name: "If-None-Match", Value: []byte(`"b"`)}, {Name: "Range", Value: []byte("bytes=1-2")},
+			{Name: "Traceparent", Value: []byte("00-1-2-01")}, {Name: "Tracestate", Value: []byte("a=1,b=2")},
 		}}
 		if diff := cmp.Diff(want, asked); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)
@@ -150,7 +151,7 @@ func TestPeersFail(t *testing.T) {
 		return func(*proxy.Query) (*proxy.Answer, error) { return nil, err }
 	}
 	tests := map[string]struct {
-		proxy  Proxy
+		proxy  reads.Proxy
 		status int
 	}{
 		"none":             {nil, 500},
@@ -161,7 +162,7 @@ func TestPeersFail(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, away(t), Options{Proxy: test.proxy})
+			s := start(t, away(t), testOptions{Proxy: test.proxy})
 			got := s.get(t, "/db/k")
 			if got.status != test.status || !strings.HasSuffix(got.body, "\n") || got.header.Get("X-Sequins-Proxied-To") != "" {
 				t.Errorf("%+v", got)
@@ -179,7 +180,7 @@ func TestPeerBreaksOff(t *testing.T) {
 	answer.Length = 1 << 20
 	answer.Body.(*peersBody).Reader = io.MultiReader(strings.NewReader(noise(1, 300<<10)), &broken{})
 	m := metrics.New()
-	s := start(t, away(t), Options{Metrics: m.Server, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) { return answer, nil })})
+	s := start(t, away(t), testOptions{Metrics: m.Server, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) { return answer, nil })})
 	_, got := startLarge(t, s, "/db/k")
 	body, err := io.ReadAll(got.Body)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || len(body) > 300<<10 {
@@ -198,7 +199,7 @@ func TestDamageWithPeers(t *testing.T) {
 		value := noise(1, 1000)
 		info := version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Cluster: peersOnly{peers: []string{"p:1"}}}
 		set := damagedOf(t, info, map[string]string{"k": value}, value[100:200])
-		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
+		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
 			if helpful {
 				return response(t, 200, value, proxy.Header{}), nil
 			}

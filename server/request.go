@@ -1,201 +1,208 @@
 package server
 
 import (
-	"io"
 	"net/http"
-	"runtime/debug"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"sequins/auth"
-	"sequins/blocks"
-	"sequins/internal/http1"
-	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/reads"
 	"sequins/tracing"
-	"sequins/version"
 )
 
-// request is what has to be remembered of one request until it has been
-// answered. It is pooled; what is a slice keeps its memory.
+// request is the pooled state of one request, whichever front end answers it; its slices keep their
+// capacity. The answer is prepared in it, and rendered by the lane or by net/http.
 type request struct {
-	s      *Server
-	stripe uint32               // of the metrics: the pool gives a request to the core that had it last
-	conn   *conn                // nil only in tests
-	ctx    *fasthttp.RequestCtx // nil: the request is plain
-	start  time.Time
-	target target
-	counts *metrics.Requests
+	reads.Read
+	s       *Server
+	conn    *conn // nil only in tests
+	method  string
+	asked   asked
+	target  target
+	query   reads.Query
+	grant   *auth.Grant // what the token allows; nil if none is known
+	logged  bool        // the request log gets a line
+	closing bool        // the connection ends with the answer
 
-	grant  *auth.Grant     // what the token allows; nil if there was none that is known
-	db     *database       // nil until it is known
-	handle *version.Handle // to be released at the end
-	// answered is a peer's answer, to be closed at the end; nil mostly.
-	answered io.ReadCloser
-	// streaming: the end of the body is that of the request; see stream.
-	streaming bool
-	closing   bool // a plain request is answered with Connection: close
-	small     smallBody
+	code   int
+	fields []field
+	text   string // the body where there is no value: one line, without its end
+	bytes  int64  // of the body, that are sent
+	sent   bool   // some of the answer is on its way
 
-	code  int
-	bytes int64            // of the body
-	trace *tracing.Request // nil: it is not traced
-
-	// What follows is for the request log, and measured if logged says that
-	// there will be a line.
-	logged bool
-	lookup time.Duration // from the start until the block had answered; 0: none was asked
-	asking time.Duration // from there until a peer had answered, or none; 0: none was asked
-
-	buf      []byte // holds what of the target had to be decoded
-	etag     []byte
-	rendered []byte // the answer to a plain request
-	value    []byte // what follows it, if it is not copied
-	scratch  blocks.Scratch
-	reads    uint64      // of scratch, that have been counted
-	query    proxy.Query // what peers are asked
+	buf  []byte // holds what of the target had to be decoded
+	peer []byte // Result.Peer
+	out  []byte // the rendered answer of the lane
 }
 
-// take begins a request that fasthttp has read.
-func (r *request) take(ctx *fasthttp.RequestCtx, start time.Time) {
-	r.ctx = ctx
-	c, _ := ctx.Conn().(*conn)
-	if c != nil {
-		c.unhandled = false
-	}
-	r.begin(c, start)
+// field is one line of an answer's header.
+type field struct {
+	name  string
+	value []byte
 }
 
-func (r *request) begin(c *conn, start time.Time) {
-	r.conn, r.start = c, start
-	r.counts = r.s.opts.Metrics.Invalid
-	r.s.opts.Metrics.Begin(r.stripe)
+// The headers of requests and answers that have a meaning here. X-Sequins-Version is there wherever a
+// version was asked, so that its absence tells a missing db from a missing key.
+const (
+	keyVersion     = "X-Sequins-Version"
+	keyProxiedTo   = "X-Sequins-Proxied-To"
+	keyPlan        = reads.PlanHeader
+	keySecret      = reads.SecretHeader
+	keyTraceparent = "Traceparent"
+	keyTracestate  = "Tracestate"
+)
+
+const plainText = "text/plain; charset=utf-8"
+
+var (
+	plainTextValue = []byte(plainText)
+	retryAfter     = []byte("1")
+)
+
+// begin begins a request from the pool.
+func (r *request) begin(c *conn, method string) {
+	r.conn, r.method = c, method
+	r.Begin(time.Now())
 	r.logged = r.s.log != nil && r.s.log.chosen()
+	r.Timed = r.logged
+	r.closing = r.s.draining.Load() || c != nil && c.crowded
 }
 
-// leave is the end of the handler, and of the request unless its body is
-// streamed.
-func (r *request) leave() {
-	if p := recover(); p != nil {
-		r.s.trouble("panic while answering a request", "target", r.escaped(), "panic", p, "stack", string(debug.Stack()))
-		r.ctx.Response.Reset() // nothing is streamed yet: that is the last thing a handler does
-		r.ctx.SetConnectionClose()
-		r.fail(http.StatusInternalServerError, "internal error")
-	}
-	if !r.streaming {
-		r.end()
+// serveKey looks the key up if the request may read it, and prepares the answer. The fields are the
+// conditions of the request, which peers are told.
+func (r *request) serveKey(conditions []proxy.Field) {
+	if o, ok := r.read(conditions); ok {
+		r.prepare(o)
 	}
 }
 
-// end counts and logs the request and gives back all that it holds.
-func (r *request) end() {
-	r.count()
-	r.letGo()
+// read looks the key up if the request may read it. If it may not, the refusal is prepared.
+func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
+	if !r.allowed() {
+		return o, false
+	}
+	if r.s.holding.Load() {
+		r.add("Retry-After", retryAfter)
+		r.fail(http.StatusServiceUnavailable, "this node is starting")
+		return o, false
+	}
+	t := &r.target
+	version, err := proxyOf(t.query)
+	if err != nil {
+		r.fail(http.StatusBadRequest, err.Error())
+		return o, false
+	}
+	head := r.method == http.MethodHead || len(t.query) > 0 && explains(t.query)
+	r.query = reads.Query{DB: t.db, Key: t.key, Version: version, Plan: r.asked.plan, Path: t.path, Head: head, Fields: conditions}
+	return r.Do(&r.query), true
 }
 
-// count counts and logs the request, and returns how long it has taken.
-func (r *request) count() time.Duration {
-	s := r.s
-	d := time.Since(r.start)
-	s.opts.Metrics.End(r.stripe)
-	r.counts.Done(r.stripe, r.code, d, r.bytes)
-	if n := r.scratch.Reads(); n != r.reads {
-		r.counts.Read(r.stripe, n-r.reads)
-		r.reads = n
+// failures are what outcomes without a value are answered with.
+var failures = [...]struct {
+	code int
+	text string
+}{
+	reads.Absent:      {http.StatusNotFound, "no such key"},
+	reads.NoDB:        {http.StatusNotFound, "no such db"},
+	reads.NotHere:     {http.StatusNotImplemented, "the db or the version is not here"},
+	reads.NotLocal:    {http.StatusNotImplemented, "this key's partition is not here"},
+	reads.Unready:     {http.StatusServiceUnavailable, "no version of this db can be read on this node yet"},
+	reads.Unreadable:  {http.StatusInternalServerError, "the block of this key cannot be read"},
+	reads.Unreachable: {http.StatusBadGateway, "no node that can be reached has this key's partition"},
+	reads.Late:        {http.StatusGatewayTimeout, "the nodes that have this key's partition took too long"},
+	reads.GivenUp:     {statusClientGone, "the request was given up"},
+	reads.TooSlow:     {statusClientGone, ""},
+}
+
+// statusClientGone is nginx's code for a client that went away. It is seen in the log and the metrics, and
+// by clients whose request the shutdown has ended.
+const statusClientGone = 499
+
+// prepare prepares the answer for an outcome: everything but the value.
+func (r *request) prepare(o reads.Outcome) {
+	r.fields = r.fields[:0]
+	r.peer = append(r.peer[:0], r.Peer...)
+	r.add(keyVersion, r.Version)
+	r.add(keyProxiedTo, r.peer)
+	switch o {
+	case reads.Found:
+		r.code, r.text = http.StatusOK, ""
+		if r.Peer != "" {
+			r.code = r.Status
+		}
+		r.add("Content-Type", r.ContentType)
+		r.addValidators()
+	case reads.Conditional:
+		r.addValidators()
+		if r.code = r.Status; r.code != http.StatusNotModified {
+			r.fail(r.code, "the peer's value does not meet the request's condition or range")
+		}
+	case reads.Unready:
+		r.add("Retry-After", retryAfter)
+		fallthrough
+	default:
+		r.fail(failures[o].code, failures[o].text)
 	}
+}
+
+// addValidators adds what is known of the value to the header.
+func (r *request) addValidators() {
+	r.add("ETag", r.ETag)
+	r.add("Last-Modified", r.LastModified)
+	r.add("Accept-Ranges", r.AcceptRanges)
+	r.add("Content-Range", r.ContentRange)
+}
+
+// add adds a line to the header of the answer, unless it is empty.
+func (r *request) add(name string, value []byte) {
+	if len(value) > 0 {
+		r.fields = append(r.fields, field{name, value})
+	}
+}
+
+// fail prepares an error: a status and one line of text that says what is wrong.
+func (r *request) fail(code int, text string) {
+	r.code, r.text = code, text
+	r.add("Content-Type", plainTextValue)
+}
+
+// brokeOff sets the status of a request whose answer could not be sent whole.
+func (r *request) brokeOff(o reads.Outcome) {
+	r.code = statusClientGone
+	if o != reads.Found {
+		r.code = failures[o].code
+	}
+}
+
+// finish counts and logs the request, and returns how long it has taken.
+func (r *request) finish() time.Duration {
+	a := tracing.Answer{Method: r.method, TLS: r.conn != nil && r.conn.secure(), Status: r.code, Bytes: r.bytes, Proxied: fromPeer(r.target.query)}
+	if r.target.path != nil {
+		a.Route = routes[r.target.route]
+	}
+	d := r.Done(a)
 	if r.logged {
-		s.log.write(r, d)
-	}
-	if r.trace != nil {
-		r.endTrace()
+		r.s.log.write(r, d)
 	}
 	return d
 }
 
-// release lets go of what the value lies in: the version, or the connection to a peer.
-func (r *request) release() {
-	if r.handle != nil {
-		r.handle.Release()
-		r.handle = nil
-	}
-	if r.answered != nil {
-		r.answered.Close() //nolint:errcheck // it has been passed on, or cannot be
-		r.answered = nil
-	}
-}
-
-// letGo gives back all that the request holds, and itself.
-func (r *request) letGo() {
-	r.release()
-	r.conn, r.ctx, r.db, r.grant = nil, nil, nil, nil
-	r.trace, r.query.Trace = nil, nil
-	r.value = nil
-	r.streaming, r.closing = false, false
-	r.target = target{}
-	r.code, r.bytes = 0, 0
-	r.lookup, r.asking = 0, 0
+// end gives back everything that the request holds, and the request.
+func (r *request) end() {
+	r.Release()
+	r.conn, r.grant, r.asked, r.target, r.query = nil, nil, asked{}, target{}, reads.Query{}
+	r.code, r.bytes, r.sent, r.text, r.fields = 0, 0, false, "", r.fields[:0]
 	if cap(r.buf) > readAhead {
 		r.buf = nil
 	}
-	if cap(r.rendered) > 4*readAhead {
-		r.rendered = nil
+	if cap(r.out) > 4*readAhead {
+		r.out = nil
 	}
 	r.s.requests.Put(r)
 }
 
-// wantsClose reports whether the connection ends with the answer: because the
-// client says so, in any letter case or in a list, or because there are too many.
-func (r *request) wantsClose() bool {
-	if r.conn != nil && r.conn.crowded {
-		return true
-	}
-	for _, v := range r.ctx.Request.Header.PeekAll("Connection") {
-		if http1.HasToken(v, "close") {
-			return true
-		}
-	}
-	return false
-}
-
-// method is that of the request.
-func (r *request) method() []byte {
-	if r.ctx == nil {
-		return methodGet
-	}
-	return r.ctx.Method()
-}
-
-var methodGet = []byte("GET")
-
-// fail answers with an error: a status and one line that says what is wrong.
-func (r *request) fail(code int, message string) {
-	resp := &r.ctx.Response
-	resp.SetStatusCode(code)
-	resp.Header.SetContentType(plainText)
-	resp.SetBodyString(message)
-	resp.AppendBodyString("\n")
-	r.code, r.bytes = code, int64(len(message)+1)
-	if r.ctx.IsHead() {
-		resp.SkipBody = true
-		r.bytes = 0
-	}
-}
-
-const plainText = "text/plain; charset=utf-8"
-
-func (r *request) methodNotAllowed() {
-	r.ctx.Response.Header.Set("Allow", "GET, HEAD")
-	r.fail(http.StatusMethodNotAllowed, "only GET and HEAD are allowed")
-}
-
-// escaped is the target as a person would type it, for logs: nothing that could
-// break a line, and not longer than a line should be.
-func (r *request) escaped() string {
-	return string(r.appendEscaped(nil))
-}
-
-const maxLoggedKey = 1 << 10
+// escaped is the target as a log shows it.
+func (r *request) escaped() string { return string(r.appendEscaped(nil)) }
 
 func (r *request) appendEscaped(b []byte) []byte {
 	t := &r.target
@@ -203,28 +210,7 @@ func (r *request) appendEscaped(b []byte) []byte {
 	case t.path == nil: // it could not be read
 		return append(b, '-')
 	case t.route != routeKey:
-		return appendEscaped(b, t.path)
+		return reads.AppendEscaped(b, t.path)
 	}
-	b = appendEscaped(append(b, '/'), t.db)
-	b = appendEscaped(append(b, '/'), t.key[:min(len(t.key), maxLoggedKey)])
-	if len(t.key) > maxLoggedKey {
-		b = append(b, "..."...)
-	}
-	return b
+	return reads.AppendTarget(b, t.db, t.key)
 }
-
-// appendEscaped percent-escapes what is no letter, digit or one of -._~/:@
-func appendEscaped(b, s []byte) []byte {
-	for _, c := range s {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
-			c == '-', c == '.', c == '_', c == '~', c == '/', c == ':', c == '@':
-			b = append(b, c)
-		default:
-			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
-		}
-	}
-	return b
-}
-
-const hexDigits = "0123456789ABCDEF"

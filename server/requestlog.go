@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sequins/reads"
 )
 
 // requestLog writes a line for each request, or for some, at its end:
@@ -39,26 +41,25 @@ func (l *requestLog) chosen() bool {
 func (l *requestLog) write(r *request, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := r.start.UTC().AppendFormat(l.line[:0], "2006-01-02T15:04:05.000000Z")
+	b := r.Start().UTC().AppendFormat(l.line[:0], "2006-01-02T15:04:05.000000Z")
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, int64(r.code), 10)
 	b = append(b, ' ')
-	b = appendEscaped(b, r.method())
+	b = reads.AppendEscaped(b, []byte(r.method))
 	b = append(b, ' ')
 	b = r.appendEscaped(b)
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, r.bytes, 10)
 	b = append(b, ' ')
 	b = appendSeconds(b, took)
-	if r.handle != nil {
-		b = append(b, " version="...)
-		b = append(b, r.handle.Version()...)
+	if len(r.Version) > 0 {
+		b = append(append(b, " version="...), r.Version...)
 	}
-	if r.lookup > 0 {
-		b = appendSeconds(append(b, " lookup="...), r.lookup)
+	if r.Lookup > 0 {
+		b = appendSeconds(append(b, " lookup="...), r.Lookup)
 	}
-	if r.asking > 0 {
-		b = appendSeconds(append(b, " peers="...), r.asking)
+	if r.Asking > 0 {
+		b = appendSeconds(append(b, " peers="...), r.Asking)
 	}
 	if r.grant != nil {
 		b = append(append(b, " token="...), r.grant.Name...)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,15 +21,53 @@ import (
 
 	"go.uber.org/goleak"
 
+	"sequins/auth"
 	"sequins/blocks"
+	"sequins/metrics"
+	"sequins/reads"
 	"sequins/shard"
+	"sequins/tracing"
 	"sequins/version"
 )
 
 func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
 
-	// fasthttp renders the Date header once a second, for ever.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+// testOptions are those of a server and of what it reads.
+type testOptions struct {
+	ContentType      func(db string) string
+	RequestLog       io.Writer
+	RequestLogSample int
+	Timeouts         Timeouts
+	MaxConns         int
+	Proxy            reads.Proxy
+	Peers            func() []Peer
+	PeerTLS          *tls.Config
+	PeerSecret       string
+	Tokens           *auth.Tokens
+	Metrics          *metrics.Server
+	Tracer           *tracing.Tracer
+	Logger           *slog.Logger
+}
+
+// testCatalog is what a server and what it reads need of a node.
+type testCatalog interface {
+	Catalog
+	reads.Catalog
+}
+
+func newServer(c testCatalog, o testOptions) *Server {
+	if o.Metrics == nil {
+		o.Metrics = metrics.New().Server
+	}
+	rd := reads.New(c, reads.Options{
+		ContentType: o.ContentType, Proxy: o.Proxy, PeerSecret: o.PeerSecret, Metrics: o.Metrics, Tracer: o.Tracer, Logger: o.Logger,
+	})
+	return New(c, rd, Options{
+		RequestLog: o.RequestLog, RequestLogSample: o.RequestLogSample, Timeouts: o.Timeouts, MaxConns: o.MaxConns,
+		Peers: o.Peers, PeerTLS: o.PeerTLS, PeerSecret: o.PeerSecret, Tokens: o.Tokens, Metrics: o.Metrics, Logger: o.Logger,
+	})
 }
 
 // catalog is a node's, with sets that tests fill.
@@ -201,7 +240,7 @@ type running struct {
 }
 
 // start serves a catalogue until the end of the test.
-func start(t testing.TB, c Catalog, o Options) *running {
+func start(t testing.TB, c testCatalog, o testOptions) *running {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -210,13 +249,13 @@ func start(t testing.TB, c Catalog, o Options) *running {
 	return startOn(t, ln, c, o)
 }
 
-func startOn(t testing.TB, ln net.Listener, c Catalog, o Options) *running {
+func startOn(t testing.TB, ln net.Listener, c testCatalog, o testOptions) *running {
 	t.Helper()
 	l := new(logs)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(l, nil))
 	}
-	r := &running{Server: New(c, o), addr: ln.Addr().String(), logs: l, done: make(chan error, 1)}
+	r := &running{Server: newServer(c, o), addr: ln.Addr().String(), logs: l, done: make(chan error, 1)}
 	go func() { r.done <- r.Serve(ln) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)

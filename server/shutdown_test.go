@@ -20,7 +20,7 @@ import (
 )
 
 func TestDrain(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	if got := s.get(t, "/readyz"); got.status != 200 || got.body != "ready\n" {
 		t.Errorf("readyz: %+v", got)
 	}
@@ -41,7 +41,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	value := noise(1, 16<<20)
 	set := version.NewSet("db")
 	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": value, "a": "one"}))
-	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	_, large := startLarge(t, s, "/db/k")
 	idle, fresh := s.dial(t), s.dial(t)
 	fmt.Fprint(idle, "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -83,7 +83,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 func TestShutdownGivesUp(t *testing.T) {
 	set := version.NewSet("db")
 	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 16<<20)}))
-	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	_, large := startLarge(t, s, "/db/k")
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
@@ -104,7 +104,7 @@ func TestShutdownBeforeServe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := New(catalogOf(t, nil), Options{})
+		s := newServer(catalogOf(t, nil), testOptions{})
 		done := make(chan error, 1)
 		go func() { done <- s.Serve(ln) }()
 		if err := s.Shutdown(context.Background()); err != nil {
@@ -121,9 +121,12 @@ func TestShutdownBeforeServe(t *testing.T) {
 
 func TestServeOnAClosedListener(t *testing.T) {
 	ln := failing{errors.New("no more files")}
-	s := New(catalogOf(t, nil), Options{})
+	s := newServer(catalogOf(t, nil), testOptions{})
 	if err := s.Serve(ln); !errors.Is(err, ln.err) {
 		t.Errorf("Serve: %v", err)
+	}
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -153,7 +156,7 @@ func TestOutOfFileDescriptors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startOn(t, &short{ln, 4}, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	s := startOn(t, &short{ln, 4}, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	if got := s.get(t, "/db/a"); got.status != 200 {
 		t.Errorf("%+v", got)
 	}
@@ -165,7 +168,7 @@ func TestOutOfFileDescriptors(t *testing.T) {
 // Beyond the limit a connection gets 503, probes are answered, and a flood of
 // connections is closed.
 func TestMaxConns(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{MaxConns: 1})
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{MaxConns: 1})
 	c := s.dial(t)
 	r := bufio.NewReader(c)
 	ask := func() answer {
@@ -219,7 +222,7 @@ func TestMaxConns(t *testing.T) {
 
 // A client that does not want the connection any more may say so in any form.
 func TestConnectionCloseInAnyForm(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one"}), Options{})
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	for value, closed := range map[string]bool{"close": true, "Close": true, "CLOSE": true, "keep-alive, Close": true, "x , close": true, "keep-alive": false, "closed": false} {
 		c := s.dial(t)
 		fmt.Fprintf(c, "GET /db/a HTTP/1.1\r\nHost: x\r\nConnection: %s\r\n\r\n", value)
@@ -244,7 +247,7 @@ func TestFailedHandshakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startOn(t, tls.NewListener(ln, &tls.Config{Certificates: cert.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert}), catalogOf(t, nil), Options{})
+	s := startOn(t, tls.NewListener(ln, &tls.Config{Certificates: cert.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert}), catalogOf(t, nil), testOptions{})
 	s.dial(t).Close()
 	c := tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true})
 	if _, err := io.ReadAll(c); err == nil {

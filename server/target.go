@@ -19,7 +19,13 @@ const (
 	routeReady               // /readyz
 )
 
-// isProbe says whether it is what machines ask to find out whether to go on asking.
+// routes are what the routes are called in traces.
+var routes = [...]string{
+	routeKey: "/{db}/{key}", routeNode: "/", routeDB: "/{db}",
+	routeHealth: "/healthz", routeLive: "/livez", routeReady: "/readyz",
+}
+
+// isProbe reports whether it is what balancers and monitoring ask.
 func (r route) isProbe() bool { return r == routeHealth || r == routeLive || r == routeReady }
 
 // target is a request target, taken apart. The slices point into the URI or
@@ -162,9 +168,22 @@ func proxyOf(query []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// fromPeer says whether a request with this query comes from another node. One
+// fromPeer reports whether a request with this query comes from another node. One
 // that cannot be read does not come from a client, either.
 func fromPeer(query []byte) bool {
 	asked, err := proxyOf(query)
 	return err != nil || len(asked) > 0
+}
+
+// explains reports whether a query asks for an explanation: "explain" is one of its
+// parameters, whatever its value.
+func explains(query []byte) bool {
+	for len(query) > 0 {
+		var pair []byte
+		pair, query, _ = bytes.Cut(query, []byte{'&'})
+		if name, _, _ := bytes.Cut(pair, []byte{'='}); string(name) == "explain" {
+			return true
+		}
+	}
+	return false
 }

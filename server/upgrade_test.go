@@ -21,7 +21,7 @@ func TestUpgradesUnderLoad(t *testing.T) {
 	}
 	set := version.NewSet("db")
 	activate(t, set, next(0))
-	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, Options{})
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
 	for i := range 6 {

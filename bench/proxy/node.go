@@ -9,6 +9,7 @@ import (
 	"sequins/blocks"
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/reads"
 	"sequins/server"
 	"sequins/version"
 )
@@ -38,7 +39,7 @@ func (o others) Peers(string, string, int) []string { return o.peers }
 // node serves for ever: with a block, or without one and with a peer.
 func node(kind, addr string) error {
 	m := metrics.New()
-	o := server.Options{Metrics: m.Server}
+	o := reads.Options{Metrics: m.Server}
 	v := version.New(version.Info{DB: data.DB, Name: data.Version, Partitions: 1, Cluster: others{peers: []string{*peer}}})
 	if kind == "holder" {
 		b, err := blocks.Open(*block)
@@ -61,5 +62,6 @@ func node(kind, addr string) error {
 	if err != nil {
 		return err
 	}
-	return server.New(catalog{set}, o).Serve(ln)
+	c := catalog{set}
+	return server.New(c, reads.New(c, o), server.Options{Metrics: m.Server}).Serve(ln)
 }

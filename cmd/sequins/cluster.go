@@ -50,7 +50,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		Timeout: s.ProxyTimeout, StageTimeout: stageTimeout(s), TLS: o.Server.PeerTLS, Metrics: o.Metrics.Proxy, Logger: o.Logger,
 	})
 	*given = append(*given, closing(client.Close))
-	o.Server.Proxy = client
+	o.Reads.Proxy = client
 	if o.Server.PeerSecret, err = peerSecret(s); err != nil {
 		return err
 	}

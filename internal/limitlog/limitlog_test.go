@@ -1,0 +1,28 @@
+package limitlog_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sequins/internal/limitlog"
+)
+
+func TestOneErrorASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := limitlog.New(slog.New(slog.NewTextHandler(&out, nil)))
+		for range 3 {
+			for range 100 {
+				l.Error("reading", "n", 1)
+			}
+			time.Sleep(time.Second)
+		}
+		if got := strings.Count(out.String(), "msg=reading n=1\n"); got != 3 {
+			t.Errorf("%d lines in three seconds:\n%s", got, &out)
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package reads
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"sequins/blocks"
+)
+
+// Body reads a value, that of a peer once and from its beginning to its end. A local one can be read at any
+// place, with Seek. After an error of Read, Outcome is why.
+type Body struct {
+	// Outcome is why Read has failed: Unreadable, Unreachable or TooSlow. It is Found if it has not.
+	Outcome Outcome
+
+	r       *Read
+	value   blocks.Value  // of this node
+	section io.ReadCloser // of the value, from off on; nil until it is read
+	off     int64
+	sent    int64
+	began   time.Time
+	err     error
+}
+
+// A client that is still reading from a version that is being removed has to read leavingRate bytes a second
+// on average after the first leavingGrace, because the version's files cannot be deleted before.
+const (
+	leavingRate  = 32 << 10
+	leavingGrace = 10 * time.Second
+)
+
+var errTooSlow = errors.New("the version has been replaced, and the client reads too slowly")
+
+// Body returns the value of a read that has ended with Found.
+func (r *Read) Body() *Body { return &r.body }
+
+// Read implements io.Reader. Damage is blocks.ErrCorrupt; it is reported to the version's owner, and logged.
+func (b *Body) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if b.tooSlow() {
+		return 0, b.fail(errTooSlow)
+	}
+	var source io.Reader = b.r.answered
+	if b.r.answered == nil {
+		if b.section == nil {
+			b.section = b.value.Section(b.off, b.value.Len()-b.off)
+		}
+		source = b.section
+	}
+	n, err := source.Read(p)
+	b.off, b.sent = b.off+int64(n), b.sent+int64(n)
+	if err != nil && err != io.EOF {
+		err = b.fail(err)
+	}
+	return n, err
+}
+
+// Seek implements io.Seeker for a value of this node.
+func (b *Body) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += b.off
+	case io.SeekEnd:
+		offset += b.value.Len()
+	}
+	if offset < 0 || offset > b.value.Len() {
+		return 0, errors.New("seeking outside of the value")
+	}
+	if offset != b.off {
+		b.close()
+		b.off = offset
+	}
+	return offset, nil
+}
+
+// tooSlow reports whether the client has had its time.
+func (b *Body) tooSlow() bool {
+	late := time.Since(b.began) - leavingGrace
+	return late > 0 && b.r.answered == nil && float64(b.sent) < late.Seconds()*leavingRate && b.r.handle.Leaving()
+}
+
+// fail keeps and logs the error that ends the body.
+func (b *Body) fail(err error) error {
+	r := b.r
+	b.err = err
+	switch {
+	case errors.Is(err, errTooSlow):
+		b.Outcome = TooSlow
+		r.reader.log.Error("a client was cut off", "target", r.target(), "version", r.handle.Version(), "error", err)
+	case r.answered != nil:
+		b.Outcome = Unreachable
+		r.reader.log.Error("reading a peer's answer", "target", r.target(), "error", err)
+	default:
+		b.Outcome = Unreadable
+		r.handle.Report(r.partition, err)
+		r.logUnreadable(err)
+	}
+	return err
+}
+
+// close gives the buffers of the section back.
+func (b *Body) close() {
+	if b.section != nil {
+		b.section.Close() //nolint:errcheck // it was only read from
+		b.section = nil
+	}
+}

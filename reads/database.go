@@ -1,0 +1,83 @@
+package reads
+
+import (
+	"maps"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"sequins/internal/http1"
+	"sequins/metrics"
+	"sequins/version"
+)
+
+// database is what a Reader keeps of a db between requests.
+type database struct {
+	name   string
+	counts *metrics.Keys
+	labels atomic.Pointer[labels]
+}
+
+// labels are what all values of one version have in common, rendered once.
+type labels struct {
+	version      []byte
+	plan         []byte               // what its blocks were loaded by
+	configured   *func(string) string // what contentType is from
+	listed       time.Time            // the modification time of the version in the source
+	lastModified []byte               // the same as in an HTTP header; nil if it is not known
+	contentType  []byte
+}
+
+// database finds a db that the catalog has.
+func (rd *Reader) database(name []byte) *database {
+	if d := (*rd.databases.Load())[string(name)]; d != nil {
+		return d
+	}
+	return rd.addDatabase(string(name))
+}
+
+// addDatabase replaces the table by one with one more db, and without those that are gone from the catalog.
+func (rd *Reader) addDatabase(name string) *database {
+	rd.mu.Lock()
+	defer rd.mu.Unlock()
+	old := *rd.databases.Load()
+	if d := old[name]; d != nil {
+		return d
+	}
+	table := maps.Clone(old)
+	for gone := range old {
+		if rd.catalog.Set([]byte(gone)) == nil {
+			delete(table, gone)
+			rd.opts.Metrics.Forget(gone)
+		}
+	}
+	d := &database{name: name, counts: rd.opts.Metrics.DB(name)}
+	table[name] = d
+	rd.databases.Store(&table)
+	return d
+}
+
+// labelsOf returns the labels of a version. Only those of the version that was asked for last are kept:
+// that is the current one, except for the moments after a switch and for peers that are behind.
+func (d *database) labelsOf(rd *Reader, h *version.Handle) *labels {
+	configured := rd.contentType.Load()
+	if known := d.labels.Load(); known != nil && string(known.version) == h.Version() && string(known.plan) == h.Plan() &&
+		known.listed.Equal(h.LastModified()) && known.configured == configured {
+		return known
+	}
+	fresh := &labels{
+		version:     []byte(h.Version()),
+		plan:        []byte(h.Plan()),
+		configured:  configured,
+		listed:      h.LastModified(), // a db that was removed and made again may have the same versions
+		contentType: []byte((*configured)(d.name)),
+	}
+	if len(fresh.contentType) == 0 || http1.HasControl(fresh.contentType) {
+		fresh.contentType = []byte("application/octet-stream")
+	}
+	if !fresh.listed.IsZero() {
+		fresh.lastModified = []byte(fresh.listed.UTC().Format(http.TimeFormat))
+	}
+	d.labels.Store(fresh)
+	return fresh
+}

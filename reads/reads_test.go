@@ -1,0 +1,231 @@
+package reads_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/blocks"
+	"sequins/metrics"
+	"sequins/proxy"
+	"sequins/reads"
+	"sequins/tracing"
+	"sequins/version"
+)
+
+// catalog has sets by name; "perhaps" may exist elsewhere.
+type catalog map[string]*version.Set
+
+func (c catalog) Set(db []byte) *version.Set { return c[string(db)] }
+func (c catalog) MayExist(db []byte) bool    { return string(db) == "perhaps" }
+
+// peersOnly is a cluster in which others have every partition.
+type peersOnly struct{ version.Solo }
+
+func (peersOnly) Peers(string, string, int) []string { return []string{"q:2", "p:1"} }
+
+// setOf returns a set with one version: with the block of its partition if there are records.
+func setOf(t *testing.T, info version.Info, records ...[2]string) *version.Set {
+	t.Helper()
+	v := version.New(info)
+	if len(records) > 0 {
+		if err := v.Put(0, blockOf(t, records)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := version.NewSet(info.DB)
+	set.Prepare(v)
+	if err := set.Activate(info.Name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := set.Remove(info.Name).Close(ctx); err != nil {
+			t.Errorf("a read holds the version: %v", err)
+		}
+	})
+	return set
+}
+
+func blockOf(t *testing.T, records [][2]string) *blocks.Reader {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "0.block")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partitions: 1, BlockSize: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if err := w.Add([]byte(r[0]), []byte(r[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := blocks.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// proxyFunc is a Proxy of one function.
+type proxyFunc func(q *proxy.Query) (*proxy.Answer, error)
+
+func (f proxyFunc) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, error) { return f(q) }
+
+func fails(err error) proxyFunc {
+	return func(*proxy.Query) (*proxy.Answer, error) { return nil, err }
+}
+
+func answers(status int, value string) proxyFunc {
+	return func(*proxy.Query) (*proxy.Answer, error) {
+		return &proxy.Answer{Peer: "p:1", Status: status, Length: int64(len(value)), Body: io.NopCloser(strings.NewReader(value))}, nil
+	}
+}
+
+// Each outcome of a read, who has answered, and what it is counted as.
+func TestOutcomes(t *testing.T) {
+	info := func(db string, partitions int) version.Info {
+		return version.Info{DB: db, Name: "v1", Partitions: partitions, Plan: "plan", Cluster: peersOnly{}}
+	}
+	c := catalog{
+		"here": setOf(t, info("here", 1), [2]string{"k", "value"}), "away": setOf(t, info("away", 1)),
+		"empty": setOf(t, info("empty", 0)), "none": version.NewSet("none"),
+	}
+	condition := []proxy.Field{{Name: "If-None-Match", Value: []byte("*")}}
+	no := errors.New("connection refused")
+	for _, test := range []struct {
+		query string // db/key/version/plan
+		proxy reads.Proxy
+		want  reads.Outcome
+		value string
+		peer  string
+	}{
+		{"here/k", nil, reads.Found, "value", ""},
+		{"here/k/v1", nil, reads.Found, "value", ""},
+		{"here/k/true/plan", nil, reads.Found, "value", ""},
+		{"here/absent", nil, reads.Absent, "", ""},
+		{"empty/k", nil, reads.Absent, "", ""},
+		{"here/k/v1/another", nil, reads.NotHere, "", ""},
+		{"here/k/v2", nil, reads.NotHere, "", ""},
+		{"nothing/k/v1", nil, reads.NotHere, "", ""},
+		{"nothing/k", nil, reads.NoDB, "", ""},
+		{"perhaps/k", nil, reads.Unready, "", ""},
+		{"none/k", nil, reads.Unready, "", ""},
+		{"away/k/v1", answers(200, "x"), reads.NotLocal, "", ""},
+		{"away/k", nil, reads.Unreachable, "", ""},
+		{"away/k", fails(no), reads.Unreachable, "", ""},
+		{"away/k", fails(fmt.Errorf("peers: %w", context.DeadlineExceeded)), reads.Late, "", ""},
+		{"away/k", fails(fmt.Errorf("peers: %w", context.Canceled)), reads.GivenUp, "", ""},
+		{"away/k", answers(200, "theirs"), reads.Found, "theirs", "p:1"},
+		{"away/k", answers(404, ""), reads.Absent, "", "p:1"},
+		{"away/k", answers(304, ""), reads.Conditional, "", "p:1"},
+	} {
+		m := metrics.New().Server
+		rd := reads.New(c, reads.Options{Proxy: test.proxy, Metrics: m, Logger: slog.New(slog.DiscardHandler)})
+		r := rd.NewRead()
+		part := append(strings.Split(test.query, "/"), "", "")
+		q := reads.Query{DB: []byte(part[0]), Key: []byte(part[1]), Version: []byte(part[2]), Plan: []byte(part[3]), Fields: condition}
+		r.Begin(time.Now())
+		got := r.Do(&q)
+		var value []byte
+		if got == reads.Found {
+			var err error
+			if value, err = io.ReadAll(r.Body()); err != nil || r.Length != int64(len(value)) || r.Peer == "" && string(r.Bytes) != string(value) {
+				t.Errorf("%s: %q of %d bytes, %v", test.query, value, r.Length, err)
+			}
+		}
+		if got != test.want || string(value) != test.value || r.Peer != test.peer {
+			t.Errorf("%s: %d %q from %q, want %d", test.query, got, value, r.Peer, test.want)
+		}
+		r.Done(tracing.Answer{Status: 299})
+		r.Release()
+		rd.Stop()
+		if n := m.Vars().Requests["other"]; n != 1 {
+			t.Errorf("%s: counted %d times", test.query, n)
+		}
+	}
+}
+
+// What no condition has asked for is no answer.
+func TestPeerAnswersWhatWasNotAsked(t *testing.T) {
+	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Cluster: peersOnly{}})
+	for _, status := range []int{206, 304, 412, 416} {
+		rd := reads.New(catalog{"db": set}, reads.Options{Proxy: answers(status, "x"), Logger: slog.New(slog.DiscardHandler)})
+		r := rd.NewRead()
+		r.Begin(time.Now())
+		if got := r.Do(&reads.Query{DB: []byte("db"), Key: []byte("k")}); got != reads.Unreachable {
+			t.Errorf("status %d: %d", status, got)
+		}
+		r.Release()
+		rd.Stop()
+	}
+}
+
+// A local value is read at any place, as http.ServeContent does.
+func TestBodySeeks(t *testing.T) {
+	large := strings.Repeat("0123456789", 30<<10)
+	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Cluster: version.Solo{}}, [2]string{"large", large}, [2]string{"small", large[:100]})
+	rd := reads.New(catalog{"db": set}, reads.Options{})
+	defer rd.Stop()
+	for key, value := range map[string]string{"large": large, "small": large[:100]} {
+		r := rd.NewRead()
+		r.Begin(time.Now())
+		if got := r.Do(&reads.Query{DB: []byte("db"), Key: []byte(key)}); got != reads.Found || (r.Bytes == nil) != (key == "large") {
+			t.Fatalf("%s: %d, %d bytes", key, got, len(r.Bytes))
+		}
+		for _, at := range []int64{0, 10, 99, 5, int64(len(value)) - 1, int64(len(value)), 0} {
+			if n, err := r.Body().Seek(at-int64(len(value)), io.SeekEnd); n != at || err != nil {
+				t.Fatalf("%s: seeking to %d: %d, %v", key, at, n, err)
+			}
+			p := make([]byte, 70<<10)
+			n, err := io.ReadFull(r.Body(), p)
+			if want := value[at:min(at+int64(len(p)), int64(len(value)))]; string(p[:n]) != want {
+				t.Errorf("%s from %d: %d bytes, want %d; %v", key, at, n, len(want), err)
+			}
+		}
+		if _, err := r.Body().Seek(1, io.SeekEnd); err == nil {
+			t.Errorf("%s: seeking behind the end", key)
+		}
+		r.Release()
+	}
+}
+
+// An explanation is made by the read itself.
+func TestExplain(t *testing.T) {
+	c := catalog{"here": setOf(t, version.Info{DB: "here", Name: "v1", Partitions: 1, Cluster: peersOnly{}}, [2]string{"k", "value"}), "none": version.NewSet("none")}
+	rd := reads.New(c, reads.Options{Name: "me:1"})
+	defer rd.Stop()
+	r := rd.NewRead()
+	for query, want := range map[string]string{"here/k": "found local [me:1 p:1 q:2] 5", "here/absent": "absent local [me:1 p:1 q:2] 0", "none/k": "nothing"} {
+		db, key, _ := strings.Cut(query, "/")
+		r.Begin(time.Now())
+		r.Record()
+		got := "nothing"
+		if e := r.Explain(r.Do(&reads.Query{DB: []byte(db), Key: []byte(key), Head: true})); e != nil {
+			got = fmt.Sprintf("%s %s %v %d", map[bool]string{true: "found", false: "absent"}[e.Found], e.AnsweredBy, e.Replicas, e.Size)
+			if e.Microseconds.Total <= 0 || e.Found && e.Block == nil || e.DB != "here" || e.Version != "v1" || e.Key != key {
+				t.Errorf("%s: %+v", query, e)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+		r.Done(tracing.Answer{})
+		r.Release()
+	}
+}

@@ -1,0 +1,40 @@
+package reads
+
+const hexDigits = "0123456789ABCDEF"
+
+// maxShown bounds the part of a key that is shown, in bytes.
+const maxShown = 1 << 10
+
+// AppendTarget appends /<db>/<key>, escaped, as logs show it. A long key is cut.
+func AppendTarget(b, db, key []byte) []byte {
+	b = AppendEscaped(append(b, '/'), db)
+	b = AppendEscaped(append(b, '/'), key[:min(len(key), maxShown)])
+	if len(key) > maxShown {
+		b = append(b, "..."...)
+	}
+	return b
+}
+
+// AppendEscaped appends s and percent-escapes what is no letter, digit or one of -._~/:@
+func AppendEscaped(b, s []byte) []byte {
+	for _, c := range s {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			c == '-', c == '.', c == '_', c == '~', c == '/', c == ':', c == '@':
+			b = append(b, c)
+		default:
+			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return b
+}
+
+// appendTag appends the ETag of a value with the given hash.
+func appendTag(b []byte, hash uint64) []byte {
+	const digits = "0123456789abcdef"
+	b = append(b, '"')
+	for shift := 60; shift >= 0; shift -= 4 {
+		b = append(b, digits[hash>>shift&15])
+	}
+	return append(b, '"')
+}

@@ -1,0 +1,273 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"sequins/proxy"
+	"sequins/reads"
+)
+
+// newHTTP returns the server of every request that is not plain.
+func (s *Server) newHTTP() *http.Server {
+	t := s.opts.Timeouts
+	return &http.Server{
+		Handler:                      http.HandlerFunc(s.handle),
+		ReadHeaderTimeout:            t.Read,
+		ReadTimeout:                  t.Read,
+		IdleTimeout:                  t.Idle,
+		MaxHeaderBytes:               maxHeader,
+		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: t.Write}, // for others conn has it
+		ConnState:                    s.changed,
+		ConnContext:                  s.withConn,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
+	}
+}
+
+type connKey struct{}
+
+func (s *Server) withConn(ctx context.Context, nc net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, s.open.find(nc))
+}
+
+// handle answers a request that is not plain.
+func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
+	r := s.requests.Get().(*request)
+	c, _ := req.Context().Value(connKey{}).(*conn)
+	if c != nil {
+		c.taken()
+	}
+	if c != nil && req.ProtoMajor == 1 {
+		c.unhandled = false
+	}
+	r.begin(c, req.Method)
+	out := &writer{ResponseWriter: w, r: r}
+	defer out.leave()
+	r.asked = askedOf(req)
+	var err error
+	r.target, r.buf, err = parseTarget(r.asked.uri, r.buf)
+	r.Trace(r.asked.traceparent, r.asked.tracestate, fromPeer(r.target.query))
+	if r.closing || req.ContentLength != 0 { // no request here has a body; it is not read
+		w.Header().Set("Connection", "close")
+	}
+	switch {
+	case headerSize(req.Header) > maxFields:
+		r.fail(http.StatusRequestHeaderFieldsTooLarge, "the request's headers are larger than 32 KiB")
+	case req.Method != http.MethodGet && req.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		r.fail(http.StatusMethodNotAllowed, "only GET and HEAD are allowed")
+	case errors.Is(err, errKeyTooLong):
+		r.fail(http.StatusRequestURITooLong, err.Error())
+	case err != nil:
+		r.fail(http.StatusBadRequest, err.Error())
+	case c != nil && c.crowded && !r.target.route.isProbe():
+		r.add("Retry-After", retryAfter)
+		r.fail(http.StatusServiceUnavailable, "this node has too many connections")
+	case r.target.route != routeKey:
+		r.servePage(out, req)
+		return
+	case explains(r.target.query):
+		r.serveExplanation(out, req)
+		return
+	default:
+		r.serveKey(conditions(req.Header))
+	}
+	r.respond(out, req)
+}
+
+// askedOf returns what matters of a request. Of a field that may be there once, several count as none.
+func askedOf(req *http.Request) asked {
+	field := func(name string) []byte {
+		if lines := req.Header[name]; len(lines) == 1 {
+			return []byte(lines[0])
+		}
+		return nil
+	}
+	return asked{
+		uri:           []byte(req.RequestURI),
+		authorization: []byte(req.Header.Get("Authorization")),
+		traceparent:   field(keyTraceparent),
+		tracestate:    []byte(strings.Join(req.Header[keyTracestate], ",")),
+		plan:          []byte(req.Header.Get(keyPlan)),
+		secret:        []byte(req.Header.Get(keySecret)),
+	}
+}
+
+// headerSize is about the length of a header in bytes, without the request line.
+func headerSize(h http.Header) (n int) {
+	for name, lines := range h {
+		for _, line := range lines {
+			n += len(name) + len(": \r\n") + len(line)
+		}
+	}
+	return n
+}
+
+// conditions are the fields of a request by which a value is not sent, or not all of it. A peer that has the
+// value is told them.
+func conditions(h http.Header) (all []proxy.Field) {
+	for _, name := range []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"} {
+		for _, line := range h[name] {
+			all = append(all, proxy.Field{Name: name, Value: []byte(line)})
+		}
+	}
+	return all
+}
+
+// respond sends the prepared answer.
+func (r *request) respond(w *writer, req *http.Request) {
+	h := w.Header()
+	for _, f := range r.fields {
+		h.Set(f.name, string(f.value))
+	}
+	switch {
+	case r.text != "":
+		sendText(w, r.code, r.text)
+	case r.code == http.StatusNotModified:
+	case r.Peer != "":
+		r.pass(w)
+	default:
+		r.serveValue(w, req)
+	}
+}
+
+// pass sends a peer's value.
+func (r *request) pass(w *writer) {
+	h := w.Header()
+	if len(r.ContentType) == 0 {
+		h["Content-Type"] = nil // net/http guesses no type
+	}
+	h.Set("Content-Length", strconv.FormatInt(r.Length, 10))
+	switch {
+	case r.method == http.MethodHead:
+	case r.Bytes != nil:
+		w.Write(r.Bytes) //nolint:errcheck // w knows
+	default:
+		_, err := io.Copy(w, io.LimitReader(r.Body(), r.Length))
+		w.broken = w.broken || err != nil
+	}
+}
+
+// serveValue sends a value of this node, or what the conditions and the range of the request leave of it.
+// If the block turns out to be unreadable before anything is sent, other nodes are asked.
+func (r *request) serveValue(w *writer, req *http.Request) {
+	modified, _ := http.ParseTime(string(r.LastModified)) // zero where it is not known
+	h := req.Header
+	restrict(h, modified, req.Method)
+	body := r.Body()
+	http.ServeContent(w, req, "", modified, body)
+	switch {
+	case body.Outcome != reads.Found && !r.sent:
+		clear(w.Header())
+		r.prepare(r.Retry())
+		r.respond(w, req)
+	case body.Outcome != reads.Found:
+		w.broken = true
+	case r.code == http.StatusPreconditionFailed:
+		sendText(w, r.code, "the value is not the one of the request's condition")
+	}
+}
+
+// restrict drops what http.ServeContent would believe and what does not hold here. Last-Modified is the age
+// of a version and not of a value, and a younger version may have older files: a date proves something only
+// if it is the very date that was sent before, and nothing about a part of a value. Of several ranges none
+// is sent alone, but the whole value; a range is defined for GET alone.
+func restrict(h http.Header, modified time.Time, method string) {
+	if since, err := http.ParseTime(h.Get("If-Modified-Since")); err != nil || !since.Equal(modified) {
+		h.Del("If-Modified-Since")
+	}
+	ranges, tag := h["Range"], h.Get("If-Range")
+	if method != http.MethodGet || len(ranges) > 1 || strings.Contains(h.Get("Range"), ",") || tag != "" && tag[0] != '"' {
+		h.Del("Range")
+	}
+}
+
+// serveExplanation answers with how the key is looked up. That is counted with the status pages: it says
+// nothing about how fast keys are.
+func (r *request) serveExplanation(w *writer, req *http.Request) {
+	r.Record()
+	o, ok := r.read(conditions(req.Header))
+	if !ok {
+		r.respond(w, req)
+		return
+	}
+	e := r.Explain(o)
+	if e == nil { // there was no version to ask
+		r.prepare(o)
+		r.respond(w, req)
+		return
+	}
+	r.CountAs(r.s.opts.Metrics.Status)
+	e.Status = http.StatusOK
+	if o != reads.Found {
+		e.Status, e.Error = failures[o].code, failures[o].text
+	}
+	r.s.json(w, http.StatusOK, e)
+}
+
+// writer is the http.ResponseWriter of a request. It sends the status with the first byte of the body, so
+// that the answer can change until then.
+type writer struct {
+	http.ResponseWriter
+	r      *request
+	broken bool // the body could not be sent whole
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *writer) WriteHeader(code int) { w.r.code = code }
+
+// Write implements http.ResponseWriter.
+func (w *writer) Write(p []byte) (int, error) {
+	w.begin()
+	n, err := w.ResponseWriter.Write(p)
+	if w.r.method != http.MethodHead {
+		w.r.bytes += int64(n)
+	}
+	w.broken = w.broken || err != nil
+	return n, err
+}
+
+// begin sends the status.
+func (w *writer) begin() {
+	if !w.r.sent {
+		w.r.sent = true
+		w.ResponseWriter.WriteHeader(w.r.code)
+	}
+}
+
+// leave ends the request. An answer that is not whole ends with its connection. A panic is a bug, and this
+// request's 500.
+func (w *writer) leave() {
+	r := w.r
+	defer r.end()
+	if p := recover(); p != nil {
+		r.logPanic(p)
+		w.broken = r.sent
+		if !r.sent {
+			w.Header().Set("Connection", "close")
+			sendText(w, http.StatusInternalServerError, "internal error")
+		}
+	}
+	w.begin()
+	if w.broken {
+		r.brokeOff(r.Body().Outcome)
+	}
+	r.finish()
+	if w.broken {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// sendText answers with one line of text.
+func sendText(w http.ResponseWriter, code int, line string) {
+	w.Header().Set("Content-Type", plainText)
+	send(w, code, []byte(line+"\n"))
+}

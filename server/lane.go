@@ -1,0 +1,158 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sequins/reads"
+)
+
+// answerPlain answers the request with this header on its connection, if it is plain. If it is not, nothing
+// has been looked up. open reports whether another request can follow.
+func (c *conn) answerPlain(header []byte) (done, open bool) {
+	a, ok := parsePlain(header)
+	if !ok || c.crowded {
+		return false, true
+	}
+	r := c.server.requests.Get().(*request)
+	defer r.end()
+	var err error
+	if r.target, r.buf, err = parseTarget(a.uri, r.buf); err == nil && !r.target.isPlain() {
+		return false, true
+	}
+	r.begin(c, http.MethodGet)
+	r.asked = a
+	r.Trace(a.traceparent, a.tracestate, fromPeer(r.target.query))
+	r.answer(err)
+	return true, !r.closing && c.sendErr == nil
+}
+
+// answer looks the key of a plain request up, unless its target could not be read, and sends the answer. A
+// panic is a bug, and this request's 500.
+func (r *request) answer(malformed error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.logPanic(p)
+			r.closing = true
+			if !r.sent {
+				r.fields = r.fields[:0]
+				r.fail(http.StatusInternalServerError, "internal error")
+				r.send()
+			}
+		}
+	}()
+	if malformed != nil {
+		r.fail(http.StatusBadRequest, malformed.Error())
+	} else {
+		r.serveKey(nil)
+	}
+	r.send()
+}
+
+func (r *request) logPanic(p any) {
+	r.s.limited.Error("panic while answering a request", "target", r.escaped(), "panic", p, "stack", string(debug.Stack()))
+}
+
+// copied is the length in bytes up to which copying a value behind the header costs less than a second
+// buffer in the same write.
+const copied = 4 << 10
+
+// send sends the prepared answer.
+func (r *request) send() {
+	if r.text == "" && r.Bytes == nil {
+		r.stream()
+		return
+	}
+	value, n := r.Bytes, int64(len(r.Bytes))
+	if r.text != "" {
+		value, n = nil, int64(len(r.text)+1)
+	}
+	r.out = r.appendHeader(r.out[:0], n)
+	if r.text != "" {
+		r.out = append(append(r.out, r.text...), '\n')
+	} else if n <= copied {
+		r.out, value = append(r.out, value...), nil
+	}
+	r.bytes, r.sent = n, true
+	now := r.Start().Add(r.finish())
+	if value == nil { // it has been copied: the version and the peer need not wait for the client
+		r.LetGo()
+	}
+	r.conn.send(r.out, value, now)
+}
+
+// stream sends a value that is read while it is sent. If none of it can be read, other nodes are asked.
+func (r *request) stream() {
+	buffer := streamBuffers.Get().(*[]byte)
+	defer streamBuffers.Put(buffer)
+	body := r.Body()
+	for b := r.appendHeader((*buffer)[:0], r.Length); ; b = (*buffer)[:0] {
+		room := b[len(b):cap(b)]
+		n, err := io.ReadFull(body, room[:min(int64(len(room)), r.Length-r.bytes)])
+		if err != nil && r.bytes == 0 && body.Outcome == reads.Unreadable {
+			r.prepare(r.Retry())
+			r.send()
+			return
+		}
+		r.bytes += int64(n)
+		if r.conn.sendErr = err; err == nil {
+			if r.bytes == r.Length { // the peer's connection is free before the client can ask again
+				r.LetGo()
+			}
+			r.sent = true
+			_, r.conn.sendErr = r.conn.Write(b[:len(b)+n])
+		}
+		if r.conn.sendErr != nil || r.bytes == r.Length {
+			break
+		}
+	}
+	if r.conn.sendErr != nil {
+		r.brokeOff(body.Outcome)
+	}
+	r.finish()
+}
+
+var streamBuffers = sync.Pool{New: func() any { b := make([]byte, 0, responseBuffer); return &b }}
+
+// appendHeader renders the header of the prepared answer, with a body of n bytes.
+func (r *request) appendHeader(b []byte, n int64) []byte {
+	b = append(b, "HTTP/1.1 "...)
+	b = strconv.AppendInt(b, int64(r.code), 10)
+	b = append(b, ' ')
+	if text := http.StatusText(r.code); text != "" {
+		b = append(b, text...)
+	} else { // as net/http does
+		b = strconv.AppendInt(append(b, "status code "...), int64(r.code), 10)
+	}
+	b = r.s.date.appendTo(append(b, "\r\nDate: "...), r.Start())
+	if r.closing {
+		b = append(b, "\r\nConnection: close"...)
+	}
+	for _, f := range r.fields {
+		b = append(append(append(append(b, "\r\n"...), f.name...), ": "...), f.value...)
+	}
+	b = strconv.AppendInt(append(b, "\r\nContent-Length: "...), n, 10)
+	return append(b, "\r\n\r\n"...)
+}
+
+// dateCache renders the Date of an answer, once a second.
+type dateCache struct{ now atomic.Pointer[second] }
+
+type second struct {
+	unix int64
+	text []byte
+}
+
+func (d *dateCache) appendTo(b []byte, now time.Time) []byte {
+	s := d.now.Load()
+	if unix := now.Unix(); s == nil || s.unix != unix {
+		s = &second{unix, []byte(now.UTC().Format(http.TimeFormat))}
+		d.now.Store(s)
+	}
+	return append(b, s.text...)
+}
