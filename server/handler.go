@@ -132,15 +132,15 @@ func (r *request) respond(w *writer, req *http.Request) {
 	case r.text != "":
 		sendText(w, r.code, r.text)
 	case r.code == http.StatusNotModified:
-	case r.Peer != "":
-		r.pass(w)
+	case r.Peer != "", r.Bytes != nil && len(r.query.Fields) == 0:
+		r.sendValue(w)
 	default:
 		r.serveValue(w, req)
 	}
 }
 
-// pass sends a peer's value.
-func (r *request) pass(w *writer) {
+// sendValue sends a peer's value, or one that is wanted whole and unconditionally.
+func (r *request) sendValue(w *writer) {
 	h := w.Header()
 	if len(r.ContentType) == 0 {
 		h["Content-Type"] = nil // net/http guesses no type
@@ -181,8 +181,10 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 // if it is the very date that was sent before, and nothing about a part of a value. Of several ranges none
 // is sent alone, but the whole value; a range is defined for GET alone.
 func restrict(h http.Header, modified time.Time, method string) {
-	if since, err := http.ParseTime(h.Get("If-Modified-Since")); err != nil || !since.Equal(modified) {
-		h.Del("If-Modified-Since")
+	if since := h.Get("If-Modified-Since"); since != "" {
+		if t, err := http.ParseTime(since); err != nil || !t.Equal(modified) {
+			h.Del("If-Modified-Since")
+		}
 	}
 	ranges, tag := h["Range"], h.Get("If-Range")
 	if method != http.MethodGet || len(ranges) > 1 || strings.Contains(h.Get("Range"), ",") || tag != "" && tag[0] != '"' {

@@ -96,6 +96,7 @@ func (r *run) start() error {
 	get := func(prefix string) func([]byte) []byte {
 		return func(key []byte) []byte { return wire.Get(prefix + string(key)) }
 	}
+	general := func(key []byte) []byte { return wire.Get("/" + data.DB + "/" + string(key) + "?general") }
 	var add = func(d *daemon.Daemon, err error, servers ...*server) error {
 		if err != nil {
 			return err
@@ -113,7 +114,8 @@ func (r *run) start() error {
 			extra = fmt.Sprintf("[debug]\nbind = %q\npprof = true\n", r.debug)
 		}
 		d, err := daemon.Sequins(*program, cpus, source, r.store(codec), codec, extra)
-		return add(d, err, &server{name: "sequins " + codec, request: get("/" + data.DB + "/"), parse: wire.HTTP})
+		return add(d, err, &server{name: "sequins " + codec, request: get("/" + data.DB + "/"), parse: wire.HTTP},
+			&server{name: "sequins " + codec + ", not plain", request: general, parse: wire.HTTP})
 	}
 	self := func(name, kind string, constant bool) error {
 		d, err := daemon.Self(cpus, "-serve", kind, "-blocks", filepath.Join(r.store("none"), "data", data.DB, data.Version))
@@ -187,6 +189,7 @@ func (r *run) check(t *table.Table, conns int) {
 	c := &r.env.Checks
 	of := fmt.Sprintf(", %d connections", conns)
 	c.AtMost("CPU of ours / fasthttp with a constant"+of, t.Ratio(reference, "fasthttp, constant", wire.CPUTime), 1.25)
+	c.AtMost("CPU of ours, not plain / net/http with the same lookup"+of, t.Ratio(reference+", not plain", "net/http, same lookup", wire.CPUTime), 1.5)
 	c.AtLeast("requests/s of ours / nginx with a file"+of, t.Ratio(reference, "nginx file", wire.PerSecond), 1)
 	c.AtLeast("requests/s of ours / net/http with the same lookup"+of, t.Ratio(reference, "net/http, same lookup", wire.PerSecond), 1.5)
 }
