@@ -233,6 +233,8 @@ type TLS struct {
 	// ClientCA is a PEM file with the certificates that those of clients, and of other nodes that ask, are
 	// checked against; empty lets in those who have none.
 	ClientCA string `toml:"client_ca"`
+	// HTTP2 offers HTTP/2 to clients.
+	HTTP2 bool `toml:"http2"`
 }
 
 // Auth is [auth]: who may read what.

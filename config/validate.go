@@ -378,6 +378,8 @@ func (k *checker) tls(t *TLS) {
 		k.problem("tls.ca", "is set, and certificate is not")
 	case t.ClientCA != "" && t.Certificate == "":
 		k.problem("tls.client_ca", "is set, and certificate is not")
+	case t.HTTP2 && t.Certificate == "":
+		k.problem("tls.http2", "is set, and certificate is not")
 	}
 }
 

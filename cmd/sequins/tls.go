@@ -61,6 +61,9 @@ func (k *keyring) load() (loaded loadedKeys, err error) {
 		return loaded, err
 	}
 	loaded.server = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	if k.files.HTTP2 {
+		loaded.server.NextProtos = []string{"h2", "http/1.1"}
+	}
 	if clients != nil {
 		loaded.server.ClientCAs, loaded.server.ClientAuth = clients, tls.RequireAndVerifyClientCert
 	}
