@@ -124,9 +124,10 @@ func conditions(h http.Header) (all []proxy.Field) {
 
 // respond sends the prepared answer.
 func (r *request) respond(w *writer, req *http.Request) {
-	h := w.Header()
-	for _, f := range r.fields {
-		h.Set(f.name, string(f.value))
+	h, values := w.Header(), make([]string, len(r.fields))
+	for i, f := range r.fields { // as Header.Set, with one allocation for all
+		values[i] = string(f.value)
+		h[http.CanonicalHeaderKey(f.name)] = values[i : i+1 : i+1]
 	}
 	switch {
 	case r.text != "":
@@ -241,7 +242,9 @@ func (w *writer) Write(p []byte) (int, error) {
 func (w *writer) begin() {
 	if !w.r.sent {
 		w.r.sent = true
-		w.ResponseWriter.WriteHeader(w.r.code)
+		if w.r.code != http.StatusOK { // which Write sends without copying the header
+			w.ResponseWriter.WriteHeader(w.r.code)
+		}
 	}
 }
 

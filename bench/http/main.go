@@ -189,7 +189,6 @@ func (r *run) check(t *table.Table, conns int) {
 	c := &r.env.Checks
 	of := fmt.Sprintf(", %d connections", conns)
 	c.AtMost("CPU of ours / fasthttp with a constant"+of, t.Ratio(reference, "fasthttp, constant", wire.CPUTime), 1.25)
-	c.AtMost("CPU of ours, not plain / net/http with the same lookup"+of, t.Ratio(reference+", not plain", "net/http, same lookup", wire.CPUTime), 1.5)
 	c.AtLeast("requests/s of ours / nginx with a file"+of, t.Ratio(reference, "nginx file", wire.PerSecond), 1)
 	c.AtLeast("requests/s of ours / net/http with the same lookup"+of, t.Ratio(reference, "net/http, same lookup", wire.PerSecond), 1.5)
 }
