@@ -308,8 +308,8 @@ func FuzzPlain(f *testing.F) {
 		serving(f, all[name])
 	}
 	f.Fuzz(func(t *testing.T, requests string, which byte) {
-		if differs.MatchString(requests) {
-			return
+		if differs.MatchString(requests) || !strings.HasSuffix(requests, "\r\n\r\n") {
+			return // the last one is not whole: net/http looks at the next four bytes before it begins a request
 		}
 		s := all[names[int(which)%len(names)]]
 		got, want := talk(t, s, requests, false), talk(t, s, requests, true)
