@@ -51,7 +51,7 @@ func (d DBStatus) current(node string) string {
 	return ""
 }
 
-// failed says whether there is a version of a db that a node could not load.
+// failed reports whether there is a version of a db that a node could not load.
 func (d DBStatus) failed(node string) bool {
 	for _, v := range d.Versions {
 		if v.Nodes[node].State == StateError {

@@ -122,7 +122,7 @@ func newDBView(name string, db DBStatus, node string, now time.Time) dbView {
 	return v
 }
 
-// moving says whether a look in a few seconds will show something else.
+// moving reports whether a look in a few seconds will show something else.
 func (v dbView) moving() bool {
 	return slices.ContainsFunc(v.Versions, func(v versionView) bool { return v.Level == levelBusy })
 }

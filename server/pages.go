@@ -128,7 +128,7 @@ func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey)
 	})
 }
 
-// status is the catalogue's with what the server knows, and no null where a
+// status is the catalog's with what the server knows, and no null where a
 // reader expects a list or an object; and the level of the node's health.
 func (s *Server) status() (st Status, level string) {
 	st = s.own()
@@ -166,7 +166,7 @@ func (s *Server) complete(st *Status) (level string) {
 	return level
 }
 
-// complete fills in what the catalogue leaves to the server.
+// complete fills in what the catalog leaves to the server.
 func (v *VersionStatus) complete() {
 	if v.Nodes == nil {
 		v.Nodes = map[string]NodeStatus{}

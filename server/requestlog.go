@@ -24,7 +24,7 @@ import (
 // by itself, so that they can be followed.
 type requestLog struct {
 	logger *slog.Logger
-	sample atomic.Uint32 // one request in so many has a line
+	sample atomic.Uint32 // 1-in-N requests have a line
 
 	mu     sync.Mutex
 	w      io.Writer
@@ -32,7 +32,7 @@ type requestLog struct {
 	failed bool // the last time
 }
 
-// chosen says whether a request is one of those that have a line.
+// chosen reports whether a request is one of those that have a line.
 func (l *requestLog) chosen() bool {
 	n := l.sample.Load()
 	return n <= 1 || rand.Uint32N(n) == 0

@@ -109,7 +109,7 @@ type DBStatus struct {
 }
 
 // VersionStatus is one version of a db over all the nodes that are known to
-// have it. The catalogue fills in Path, NumPartitions, TargetReplication and
+// have it. The catalog fills in Path, NumPartitions, TargetReplication and
 // Nodes; the counts are the server's (see count).
 type VersionStatus struct {
 	Path                      string                `json:"path"`
@@ -122,7 +122,7 @@ type VersionStatus struct {
 	OverreplicatedPartitions  int                   `json:"overreplicated_partitions"`
 	Nodes                     map[string]NodeStatus `json:"nodes"`
 
-	// Replicas is how many nodes hold each partition, where the catalogue knows
+	// Replicas is how many nodes hold each partition, where the catalog knows
 	// that better than from Nodes.
 	Replicas []int `json:"-"`
 }

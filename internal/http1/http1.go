@@ -23,7 +23,7 @@ func HeaderEnd(b []byte, searched int) int {
 	}
 }
 
-// IsToken says whether a field may have this name: a folded line, or white space before the colon, is none.
+// IsToken reports whether a field may have this name: a folded line, or white space before the colon, is none.
 func IsToken(name []byte) bool {
 	for _, c := range name {
 		if !tokenBytes[c] {
@@ -40,7 +40,7 @@ var tokenBytes = func() (t [256]bool) {
 	return t
 }()
 
-// HasControl says whether a field's value has a control character, which none may have.
+// HasControl reports whether a field's value has a control character, which none may have.
 func HasControl[T string | []byte](value T) bool {
 	for i := range len(value) {
 		c := value[i]
