@@ -339,3 +339,29 @@ func TestSlowReaderOfARemovedVersion(t *testing.T) {
 		})
 	}
 }
+
+// A range may be read as slowly as a whole value, and the connection is good for more.
+func TestSlowReaderOfARange(t *testing.T) {
+	value := noise(1, 4<<20)
+	inBubble(t, catalogOf(t, map[string]string{"k": value}), testOptions{}, func(_ *Server, dial func() net.Conn) {
+		c := dial()
+		r := bufio.NewReader(c)
+		fmt.Fprint(c, "GET /db/k HTTP/1.1\r\nHost: x\r\nRange: bytes=1-\r\n\r\n")
+		resp, err := http.ReadResponse(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for got.Len() < len(value)-1 && err == nil {
+			_, err = io.CopyN(&got, resp.Body, 128<<10)
+			time.Sleep(8 * time.Second)
+		}
+		if got.String() != value[1:] {
+			t.Errorf("%d bytes, %v", got.Len(), err)
+		}
+		fmt.Fprint(c, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+		if got := read(t, r, "GET"); got.status != 200 {
+			t.Errorf("%+v", got)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/big"
 	"net"
@@ -110,6 +111,30 @@ func serveTLS(t *testing.T, a *authority, clientCA string) (s *served, base stri
 	writeFile(t, filepath.Join(dir, "sequins.conf"), conf)
 	s = startServer(t, dir)
 	return s, secureURL(s.base)
+}
+
+// HTTP/2 is offered if the configuration says so, and never to other nodes.
+func TestHTTP2IsOffered(t *testing.T) {
+	a := newAuthority(t, "ca")
+	a.issue("node", nil)
+	for _, offered := range []bool{false, true} {
+		k, err := openKeyring(config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), HTTP2: offered}, slog.New(slog.DiscardHandler))
+		must(t, err)
+		for client, want := range map[*tls.Config]bool{withName(k.self(), "localhost"): false, {InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}: offered} {
+			near, far := net.Pipe()
+			done := make(chan error, 1)
+			go func() { done <- tls.Server(far, k.server()).Handshake() }()
+			c := tls.Client(near, client)
+			must(t, c.Handshake())
+			go io.Copy(io.Discard, c) //nolint:errcheck // the server's session tickets, until the end
+			must(t, <-done)
+			if got := c.ConnectionState().NegotiatedProtocol == "h2"; got != want {
+				t.Errorf("offered: %v, agreed on: %v, want %v", offered, got, want)
+			}
+			near.Close()
+			far.Close()
+		}
+	}
 }
 
 // eventuallyOK waits until the demo's key is answered.
