@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -65,6 +66,12 @@ func newConn(nc net.Conn, s *Server) *conn {
 
 // serve answers plain requests until the connection ends or is handed over.
 func (c *conn) serve() {
+	defer func() {
+		if p := recover(); p != nil { // a bug, and the end of this connection alone
+			c.server.limited.Error("panic while reading a request", "panic", p, "stack", string(debug.Stack()))
+			c.Close() //nolint:errcheck // nothing can be done about it
+		}
+	}()
 	if c.handshake() {
 		c.server.handOver(c, c.Conn)
 		return

@@ -316,3 +316,20 @@ func TestEndlessLines(t *testing.T) {
 		t.Errorf("%q, %v", header, c.err)
 	}
 }
+
+// A panic while a request is read ends its connection, and not the process.
+func TestPanicWhileReading(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
+	s.admit(panickingConn{record("")})
+	eventually(t, "the connection to be closed", func() bool { return s.open.count() == 0 })
+	if got := s.get(t, "/db/a"); got.status != 200 {
+		t.Errorf("%+v", got)
+	}
+	if !strings.Contains(s.logs.String(), "panic while reading a request") {
+		t.Errorf("logged: %s", s.logs)
+	}
+}
+
+type panickingConn struct{ *recording }
+
+func (panickingConn) Read([]byte) (int, error) { panic("a bug") }
