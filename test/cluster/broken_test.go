@@ -28,20 +28,15 @@ type change struct{ file, old, new string }
 var sabotages = []sabotage{
 	{"nothing is broken", nil, ""},
 	{"a peer answers from the version that it serves, and says it were the one asked for", []change{
-		{"server/key.go", "set.AcquireVersion(string(asked))", "set.Acquire()"},
-		{"server/key.go", "string(plan) != r.handle.Plan()", "false"},
-		{"server/key.go", "r.get(r.db.head(s, r.handle), len(asked) > 0)",
-			"h := *r.db.head(s, r.handle)\nif len(asked) > 0 {\nh.versionValue = append([]byte(nil), asked...)\n}\nr.get(&h, len(asked) > 0)"},
-		{"server/atonce.go", "return r.db.head(s, r.handle), len(asked) > 0",
-			"c := *r.db.head(s, r.handle)\nif len(asked) > 0 {\nc.versionValue, c.rest = append([]byte(nil), asked...), nil\nc.render()\n}\nreturn &c, len(asked) > 0"},
+		{"reads/read.go", "set.AcquireVersion(string(q.Version))", "set.Acquire()"},
+		{"reads/read.go", "string(q.Plan) != r.handle.Plan()", "false"},
+		{"reads/read.go", "r.Version = r.labels.version", "r.Version = r.labels.version\nif q.fromPeer() {\nr.Version = q.Version\n}"},
 	}, "wrong answer"},
 	{"a peer answers from the version that it serves, and the answer is passed on", []change{
-		{"server/key.go", "set.AcquireVersion(string(asked))", "set.Acquire()"},
-		{"server/key.go", "string(plan) != r.handle.Plan()", "false"},
+		{"reads/read.go", "set.AcquireVersion(string(q.Version))", "set.Acquire()"},
+		{"reads/read.go", "string(q.Plan) != r.handle.Plan()", "false"},
 		{"proxy/attempt.go", "if string(h.Version) != a.version {", "if false {"},
-		{"server/proxied.go", "header.SetCanonical(keyVersion, h.versionValue)", "header.SetCanonical(keyVersion, a.Header.Version)"},
-		{"server/atonce.go", "a.Length, 10)\n\tb = appendField(b, keyVersion, h.versionValue)",
-			"a.Length, 10)\n\tb = appendField(b, keyVersion, a.Header.Version)"},
+		{"reads/read.go", "r.answered = a.Body", "r.answered, r.Version = a.Body, a.Header.Version"},
 	}, "went back"},
 }
 
