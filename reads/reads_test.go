@@ -127,7 +127,7 @@ func TestOutcomes(t *testing.T) {
 		{"perhaps/k", nil, reads.Unready, "", ""},
 		{"none/k", nil, reads.Unready, "", ""},
 		{"away/k/v1", answers(200, "x"), reads.NotLocal, "", ""},
-		{"away/k", nil, reads.Unreachable, "", ""},
+		{"away/k", nil, reads.Unreadable, "", ""},
 		{"away/k", fails(no), reads.Unreachable, "", ""},
 		{"away/k", fails(fmt.Errorf("peers: %w", context.DeadlineExceeded)), reads.Late, "", ""},
 		{"away/k", fails(fmt.Errorf("peers: %w", context.Canceled)), reads.GivenUp, "", ""},

@@ -122,7 +122,7 @@ func TestEmptyStatus(t *testing.T) {
 	c.state.DBs = map[string]DBStatus{"db": {}, "db2": {Versions: map[string]VersionStatus{"1": {}}}}
 	want := `{"dbs":{"db":{"versions":{}},"db2":{"versions":{"1":{"path":"","num_partitions":0,"target_replication":0,` +
 		`"replication_histogram":{},"average_replication":0,"missing_partitions":0,"underreplicated_partitions":0,"overreplicated_partitions":0,"nodes":{}}}}},"shard_id":"","healthy":false,"health":"Serving 0 of 2 databases.","level":"warn"}`
-	s = start(t, &catalog{state: c.state}, Options{})
+	s = start(t, &catalog{state: c.state}, testOptions{})
 	if got := s.get(t, "/"); got.body != want+"\n" {
 		t.Errorf("/: %s", got.body)
 	}

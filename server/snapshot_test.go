@@ -27,7 +27,7 @@ func (c *countingCatalog) Status() Status {
 func TestStatusIsTakenOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &countingCatalog{catalog: catalog{state: busyStatus()}}
-		s := New(c, Options{})
+		s := newServer(c, testOptions{})
 		pages := map[string]func(w http.ResponseWriter, r *http.Request){
 			"/":        s.nodePage,
 			"/names":   func(w http.ResponseWriter, r *http.Request) { s.dbPage(w, r, "names") },
@@ -74,7 +74,7 @@ func TestRenderedPagesKeepRights(t *testing.T) {
 	c := catalogOf(t, nil)
 	c.state = busyStatus()
 	tokens, _ := openTokens(t, tokensFile)
-	s := start(t, c, Options{Tokens: tokens})
+	s := start(t, c, testOptions{Tokens: tokens})
 	for range 2 {
 		for _, target := range []string{"/", "/names", "/healthz"} {
 			for _, accept := range []string{"Accept: application/json", "Accept: text/html"} {
