@@ -48,9 +48,12 @@ func (h *health) ok(db string) (since time.Time) {
 	if db == "" {
 		h.refreshed = time.Now()
 	}
-	if len(h.errs) == 0 {
-		return time.Time{}
-	}
+	return h.clear(db)
+}
+
+// clear drops the error of db. If it was the last one, it returns since when
+// something was failing. h.mu is held.
+func (h *health) clear(db string) (since time.Time) {
 	delete(h.errs, db)
 	if len(h.errs) > 0 {
 		return time.Time{}
@@ -73,10 +76,12 @@ func (h *health) isFailing(db string) bool {
 
 func (h *health) rootFailing() bool { return h.isFailing("") }
 
-// forget drops what is known of a db that is gone.
+// forget drops what is known of a db that is gone, its error too: nobody lists it
+// again.
 func (h *health) forget(db string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.clear(db)
 	delete(h.warnings, db)
 	delete(h.absent, db)
 }
