@@ -94,7 +94,11 @@ func (m *machine) wanted() []string {
 // load orders a load of what is missing of v, unless something is being done
 // about it already or has failed since the last refresh.
 func (m *machine) load(v *Entry) {
-	if v.Exit != Staying || v.Work != Resting || v.Failed || v.Complete {
+	if v.Exit != Staying || v.Work != Resting || v.Failed {
+		return
+	}
+	if v.Complete {
+		clearError(v)
 		return
 	}
 	switch {
@@ -106,6 +110,15 @@ func (m *machine) load(v *Entry) {
 	}
 	v.Work, v.Local = Loading, true
 	m.act(Load, v.Name)
+}
+
+// clearError takes back the failure of a load that had published all partitions
+// before it failed: no other load follows that could end well.
+func clearError(v *Entry) {
+	v.Reason, v.Faulty, v.Passing, v.Failures = "", false, false, 0
+	if v.Status == Error {
+		v.Status = Prepared
+	}
 }
 
 // removeOthers removes what is neither served nor wanted: what is older than

@@ -202,7 +202,7 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 		fail(v, e.Err, e.Faulty)
 		v.Passing = e.Passing
 	case v.Complete:
-		v.Reason, v.Faulty, v.Passing, v.Failures = "", false, false, 0
+		clearError(v)
 	case e.Outdated:
 	case v.Retried:
 		fail(v, "the load has ended and partitions are still missing", false)

@@ -502,3 +502,27 @@ func TestReasons(t *testing.T) {
 		t.Error("Entry finds a version that there is not")
 	}
 }
+
+// TestCompleteVersionHasNoError: a load process can die after it has published the last block. The version is complete,
+// so that no other load ends well and takes the error back.
+func TestCompleteVersionHasNoError(t *testing.T) {
+	for name, seen := range map[string]Seen{"active": here("1"), "prepared": waiting("1")} {
+		s, _ := next(State{}, source("1"))
+		died := LoadEnded{Version: "1", Err: "the load process has ended too early", Passing: true}
+		for _, e := range []Event{Absent{"1"}, Planned{"1", false}, nothing("1"), seen, died} {
+			s, _ = Next(s, e)
+		}
+		if v, _ := s.Entry("1"); v.Reason == "" {
+			t.Errorf("%s: the failure is not shown", name)
+		}
+		want := s.Entries[0]
+		want.Reason, want.Failed, want.Passing, want.Failures = "", false, false, 0
+		if want.Status == Error {
+			want.Status = Prepared
+		}
+		s, actions := Next(s, Retry{"1"})
+		if v, _ := s.Entry("1"); cmp.Diff(want, v) != "" || len(actions) > 0 {
+			t.Errorf("%s: after a retry it is %+v, and %v is to be done", name, v, actions)
+		}
+	}
+}
