@@ -96,6 +96,11 @@ func (b *boundedSource) Open(ctx context.Context, db, version string, file sourc
 	})
 }
 
+// Exists implements source.Finder. It reads nothing.
+func (b *boundedSource) Exists(ctx context.Context, db, version, name string) (bool, error) {
+	return bounded(ctx, b, "looking for "+b.Path(db, version)+"/"+name, func() (bool, error) { return source.Exists(ctx, b.Source, db, version, name) })
+}
+
 // Invalid implements source.Reporter.
 func (b *boundedSource) Invalid(ctx context.Context, db string) ([]string, error) {
 	return bounded(ctx, b, "looking for names that are left out of "+db, func() ([]string, error) { return source.Invalid(ctx, b.Source, db) })

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -59,4 +60,30 @@ func TestSourceThatHangs(t *testing.T) {
 	r.eventually("it serves", func() bool { return r.get("/fruit/fig").body == "fig of 1" })
 	r.Refresh()
 	r.stop()
+}
+
+// A largeSource counts what is read of its files.
+type largeSource struct {
+	source.Source
+	read *int
+}
+
+func (s largeSource) Open(context.Context, string, string, source.File, source.ReadOptions) (io.ReadCloser, error) {
+	return s, nil
+}
+
+func (s largeSource) Read(p []byte) (int, error) {
+	*s.read += len(p)
+	return len(p), nil
+}
+
+func (s largeSource) Close() error { return nil }
+
+// TestExistenceReadsNothing: a file need not be read to find out whether it is there.
+func TestExistenceReadsNothing(t *testing.T) {
+	read := 0
+	b := newBoundedSource(largeSource{newFixture(t).source, &read})
+	if ok, err := source.Exists(t.Context(), b, "fruit", "1", "part-0"); !ok || err != nil || read > 0 {
+		t.Errorf("it is there: %t, %v; %d bytes were read", ok, err, read)
+	}
 }

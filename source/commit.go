@@ -50,7 +50,7 @@ func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
 			continue
 		}
 		if n++; n > maxCommits {
-			return fmt.Errorf("%s has more than %d files %s*", m.src.Path(m.db, m.version), maxCommits, committedPrefix)
+			return Fault(fmt.Errorf("%s has more than %d files %s*", m.src.Path(m.db, m.version), maxCommits, committedPrefix))
 		}
 		reason, err := m.readCommit(ctx, marker, &set)
 		if err != nil || reason != "" {
@@ -91,9 +91,9 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 	case truncated(err, b):
 		return marker.Name + " ends in the middle", nil
 	case err != nil:
-		return "", fmt.Errorf("%s of %s: %w", marker.Name, m.src.Path(m.db, m.version), err)
+		return "", Fault(fmt.Errorf("%s of %s: %w", marker.Name, m.src.Path(m.db, m.version), err))
 	case commit.Added == nil && commit.Removed == nil:
-		return "", fmt.Errorf("%s of %s says neither what was added nor what was removed", marker.Name, m.src.Path(m.db, m.version))
+		return "", Fault(fmt.Errorf("%s of %s says neither what was added nor what was removed", marker.Name, m.src.Path(m.db, m.version)))
 	}
 	if !strings.HasPrefix(marker.Name, vacuumPrefix) {
 		set.ids[strings.TrimPrefix(marker.Name, committedPrefix)] = true

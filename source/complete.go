@@ -40,7 +40,7 @@ type markers struct {
 // read reads a marker. ok is false if it has been removed.
 func (m *markers) read(ctx context.Context, marker Marker) (b []byte, ok bool, err error) {
 	if marker.Dir {
-		return nil, false, fmt.Errorf("%s of %s is a directory", marker.Name, m.src.Path(m.db, m.version))
+		return nil, false, Fault(fmt.Errorf("%s of %s is a directory", marker.Name, m.src.Path(m.db, m.version)))
 	}
 	f, err := m.src.Open(ctx, m.db, m.version, File{Name: marker.Name}, ReadOptions{})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,10 +55,10 @@ func (m *markers) read(ctx context.Context, marker Marker) (b []byte, ok bool, e
 		return nil, false, fmt.Errorf("reading %s of %s: %w", marker.Name, m.src.Path(m.db, m.version), err)
 	}
 	if int64(len(b)) > m.budget {
-		return nil, false, fmt.Errorf("%s of %s: markers of more than %d bytes", marker.Name, m.src.Path(m.db, m.version), maxMarkers)
+		return nil, false, Fault(fmt.Errorf("%s of %s: markers of more than %d bytes", marker.Name, m.src.Path(m.db, m.version), maxMarkers))
 	}
 	if bytes.Count(b, []byte(",")) > maxListed {
-		return nil, false, fmt.Errorf("%s of %s lists more than %d files", marker.Name, m.src.Path(m.db, m.version), maxListed)
+		return nil, false, Fault(fmt.Errorf("%s of %s lists more than %d files", marker.Name, m.src.Path(m.db, m.version), maxListed))
 	}
 	m.budget -= int64(len(b))
 	return b, true, nil
@@ -300,16 +300,12 @@ func (c *checker) exists(ctx context.Context, name string) (bool, error) {
 	if !ValidFile(name) {
 		return false, nil
 	}
-	f, err := c.src.Open(ctx, c.db, c.version, File{Name: name}, ReadOptions{})
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+	ok, err := Exists(ctx, c.src, c.db, c.version, name)
+	if ok {
+		c.have[name] = true
+		c.note(name)
 	}
-	if err != nil {
-		return false, err
-	}
-	c.have[name] = true
-	c.note(name)
-	return true, f.Close()
+	return ok, err
 }
 
 // note takes note of a listed file that is there.

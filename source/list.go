@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 )
@@ -149,16 +150,34 @@ const maxSiblings = 20
 
 // FindSuccess returns the newest of some versions that has a _SUCCESS file, or
 // "" if none has. names are in ascending order; only the last 20 are looked at.
-// Those that cannot be looked at are passed over.
+// Those that are gone, or of which Lasting says that no look can help, are passed
+// over. Where another error leaves it open whether one has the file, it is returned.
 func FindSuccess(ctx context.Context, src Source, db string, names []string) (version string, err error) {
 	for _, name := range slices.Backward(names[max(0, len(names)-maxSiblings):]) {
-		f, err := src.Open(ctx, db, name, File{Name: SuccessFile}, ReadOptions{})
-		if err == nil {
-			return name, f.Close()
+		has, err := hasSuccess(ctx, src, db, name)
+		if err != nil && !Lasting(err) {
+			return "", fmt.Errorf("looking for %s of version %s: %w", SuccessFile, name, err)
 		}
-		if ctx.Err() != nil {
-			return "", ctx.Err()
+		if has {
+			return name, nil
 		}
 	}
 	return "", nil
+}
+
+// hasSuccess reports whether a version has a _SUCCESS file. One that cannot be
+// opened, as its blocks are lost, is there if it is listed.
+func hasSuccess(ctx context.Context, src Source, db, version string) (bool, error) {
+	has, err := Exists(ctx, src, db, version, SuccessFile)
+	if err == nil || Lasting(err) || ctx.Err() != nil {
+		return has, err
+	}
+	c, lerr := src.Contents(ctx, db, version)
+	switch {
+	case lerr == nil:
+		return c.has(SuccessFile), nil
+	case errors.Is(lerr, fs.ErrNotExist):
+		return false, nil
+	}
+	return false, lerr
 }

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -142,6 +143,30 @@ type Reporter interface {
 	// or, if db is not empty, versions of db, if it were not for their names.
 	// Hidden names are not among them.
 	Invalid(ctx context.Context, db string) ([]string, error)
+}
+
+// A Finder is a Source that finds out whether a file is there without opening it
+// to be read.
+type Finder interface {
+	// Exists reports whether there is a file of this name under a version's
+	// directory, which Contents need not have returned.
+	Exists(ctx context.Context, db, version, name string) (bool, error)
+}
+
+// Exists asks src whether a file is there; see Finder. Of a source that is no Finder
+// the file is opened, and nothing of it is read.
+func Exists(ctx context.Context, src Source, db, version, name string) (bool, error) {
+	if f, ok := src.(Finder); ok {
+		return f.Exists(ctx, db, version, name)
+	}
+	f, err := src.Open(ctx, db, version, File{Name: name}, ReadOptions{})
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, f.Close()
 }
 
 // Invalid asks src for the names it leaves out; see Reporter. A source that

@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	lib "github.com/colinmarc/hdfs/v2"
+
+	"sequins/source"
 )
 
-var errSymlink = errors.New("a symbolic link, which is not followed in HDFS")
+var errSymlink = source.Fault(errors.New("a symbolic link, which is not followed in HDFS"))
 
 // exceptions says what those of a namenode mean that trying again would not
 // change. All others may pass: that it is on standby or in safe mode, that it

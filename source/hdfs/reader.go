@@ -56,11 +56,11 @@ func readable(info fs.FileInfo) error {
 	s := status(info)
 	switch {
 	case s.GetFileType() != isFile:
-		return final{errors.New("not a regular file")}
+		return final{source.Fault(errors.New("not a regular file"))}
 	case s.GetEcPolicy() != nil:
-		return final{errors.New("the file is erasure-coded, which cannot be read; replicated files can")}
+		return final{source.Fault(errors.New("the file is erasure-coded, which cannot be read; replicated files can"))}
 	case s.GetFileEncryptionInfo() != nil:
-		return final{errors.New("the file is in an encryption zone, which cannot be read")}
+		return final{source.Fault(errors.New("the file is in an encryption zone, which cannot be read"))}
 	}
 	return nil
 }

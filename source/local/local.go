@@ -173,7 +173,7 @@ func add(c *source.Contents, dir, name string) error {
 		name, info = name+"/data", data
 	}
 	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "list", Path: filepath.Join(dir, name), Err: errors.New("not a regular file")}
+		return &fs.PathError{Op: "list", Path: filepath.Join(dir, name), Err: errNotRegular}
 	}
 	c.Files = append(c.Files, source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()})
 	return nil
@@ -190,13 +190,18 @@ func addDir(c *source.Contents, dir, name string) error {
 	return err
 }
 
+var (
+	errNotRegular = source.Fault(errors.New("not a regular file"))
+	errDangling   = source.Fault(errors.New("a symbolic link that leads nowhere"))
+)
+
 // stat is os.Stat, but a link that leads nowhere is an error of another class
 // than a file that has been removed.
 func stat(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, lerr := os.Lstat(path); lerr == nil {
-			err = &fs.PathError{Op: "list", Path: path, Err: errors.New("a symbolic link that leads nowhere")}
+			err = &fs.PathError{Op: "list", Path: path, Err: errDangling}
 		}
 	}
 	return info, err
@@ -234,7 +239,7 @@ func openFile(ctx context.Context, path string, listed source.File, o source.Rea
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
 	}
 	// A pipe that has just taken the place of the file must not wait for its writer.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -260,7 +265,7 @@ func position(f *os.File, listed source.File, offset int64) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("not a regular file")}
+		return &fs.PathError{Op: "open", Path: f.Name(), Err: errNotRegular}
 	}
 	if err := check(listed, "open", f.Name(), info); err != nil {
 		return err
