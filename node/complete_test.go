@@ -1,11 +1,15 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -14,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
+	"sequins/load"
+	"sequins/source"
 )
 
 func always(string) bool { return true }
@@ -28,7 +34,10 @@ func (f *fixture) unmarked(db, version string, keys ...string) {
 // lister returns a db that lists and does nothing else.
 func (f *fixture) lister(name string, r Reloadable) *db {
 	f.t.Helper()
-	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{}, Reloadable: r})
+	store, err := blocks.OpenStore(f.t.TempDir())
+	must(f.t, err)
+	f.t.Cleanup(func() { must(f.t, store.Close()) })
+	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: store, Listener: deaf{}, Reloadable: r})
 	must(f.t, err)
 	d := newDB(f.t.Context(), n, name)
 	f.t.Cleanup(d.cancel)
@@ -97,7 +106,7 @@ func TestSettle(t *testing.T) {
 	// age makes the remembered look as old as if time had passed.
 	age := func(by time.Duration) {
 		old := q.last.looks["1"]
-		q.last.looks = map[string]look{"1": {old.fingerprint, old.at.Add(-by)}}
+		q.last.looks = map[string]look{"1": {fingerprint: old.fingerprint, at: old.at.Add(-by)}}
 	}
 	check("the first look", false, true)
 	age(settle / 2)
@@ -213,5 +222,145 @@ func TestLeftOutIsShown(t *testing.T) {
 		refreshed := n.health.report().refreshed
 		n.Refresh()
 		n.eventually("it has looked again", func() bool { return n.health.report().refreshed.After(refreshed) })
+	}
+}
+
+// A faultySource fails some calls of the node, not of load processes.
+type faultySource struct {
+	*testSource
+	contents atomic.Int32 // how many calls of Contents for version 2 fail
+	success  atomic.Int32 // how many calls of Open for _SUCCESS of version 1 fail
+}
+
+func (s *faultySource) Contents(ctx context.Context, db, version string) (source.Contents, error) {
+	if version == "2" && s.contents.Add(-1) >= 0 {
+		return source.Contents{}, errDown
+	}
+	return s.testSource.Contents(ctx, db, version)
+}
+
+func (s *faultySource) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
+	if version == "1" && file.Name == source.SuccessFile && s.success.Add(-1) >= 0 {
+		return nil, errDown
+	}
+	return s.testSource.Open(ctx, db, version, file, o)
+}
+
+// staysOn waits until a version has been looked at and left for later, as a sentence
+// of the status says, and checks that the node has not switched to it.
+func (n *running) staysOn(db, version, why string) {
+	n.f.t.Helper()
+	n.eventually("the node has looked: "+why, func() bool {
+		n.Refresh()
+		return strings.Contains((*n.catalog.Load())[db].view.Load().unfinished, why)
+	})
+	if got := n.Set([]byte(db)).Current(); got != version {
+		n.f.t.Errorf("version %s is active, although a later one was left for later: %s", got, why)
+	}
+}
+
+// TestFailedLookIsNoProof: one look at a version that fails, as a request to S3 or HDFS may, does not make it complete:
+// neither where _SUCCESS is required, as a sibling has it, nor where the version has to settle.
+func TestFailedLookIsNoProof(t *testing.T) {
+	for name, test := range map[string]struct {
+		put func(*fixture)
+		why string
+	}{
+		"a sibling has _SUCCESS": {func(f *fixture) { f.put("fruit", "1", 1, "fig", "plum") }, "there is no _SUCCESS"},
+		"none has":               {func(f *fixture) { f.unmarked("fruit", "1", "fig", "plum") }, "has not stayed the same"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			test.put(f)
+			n := f.run(func(o *Options) { o.Settle, o.AutoSuccess = time.Millisecond, always })
+			n.serves("fruit", "1")
+			n.stop() // that version 1 has _SUCCESS is remembered for as long as the process lives
+			src := &faultySource{testSource: f.source}
+			src.contents.Store(1)
+			f.unmarked("fruit", "2", "fig") // a job is writing it
+			n = f.run(func(o *Options) { o.Source, o.Settle, o.AutoSuccess = src, time.Hour, always })
+			n.serves("fruit", "1")
+			n.staysOn("fruit", "1", test.why)
+			if f.log.count("cannot be looked at") == 0 {
+				t.Error("the failed look is not reported")
+			}
+		})
+	}
+}
+
+// TestLookThatFailedIsRepeated: a version that could not be looked at is loaded when it can, without a refresh, and
+// it does not keep an older one from being served.
+func TestLookThatFailedIsRepeated(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, "fig")
+	f.put("fruit", "2", 1, "fig")
+	src := &faultySource{testSource: f.source}
+	src.contents.Store(1000)
+	n := f.run(func(o *Options) { o.Source = src })
+	n.serves("fruit", "1")
+	if w := strings.Join(n.Status().Warnings, "\n"); !strings.Contains(w, "version 2 of fruit cannot be looked at") {
+		t.Errorf("warnings: %s", w)
+	}
+	src.contents.Store(0)
+	n.serves("fruit", "2")
+	n.eventually("the warning is gone", func() bool { return len(n.Status().Warnings) == 0 })
+}
+
+// TestUnreadableSuccessCounts: that the _SUCCESS of a sibling cannot be read does not mean that there is none.
+func TestUnreadableSuccessCounts(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, "fig", "plum")
+	n := f.run(func(o *Options) { o.AutoSuccess = always })
+	n.serves("fruit", "1")
+	n.stop()
+	src := &faultySource{testSource: f.source}
+	src.success.Store(1 << 30)
+	f.unmarked("fruit", "2", "fig")
+	n = f.run(func(o *Options) { o.Source, o.Settle, o.AutoSuccess = src, time.Millisecond, always }) // version 1 is on the disk, and not looked at
+	n.serves("fruit", "1")
+	n.staysOn("fruit", "1", "there is no _SUCCESS")
+}
+
+// TestUnfinishedHideNobody: however many unfinished versions are newer, a good one is found.
+func TestUnfinishedHideNobody(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "0", 1, "fig")
+	for i := range 2 * maxPromising {
+		must(t, os.MkdirAll(filepath.Join(f.root, "fruit", fmt.Sprintf("1%03d", i), "_temporary"), 0o755))
+	}
+	if l := f.lister("fruit", Reloadable{}).existing(t.Context(), question{}); !slices.Equal(l.versions, []string{"0"}) {
+		t.Errorf("found %q, %q unknown, %v", l.versions, l.unknown, l.err)
+	}
+}
+
+// TestLoadThatHasBegunIsNoProof: a version without a marker, of which a load had begun before a restart, has to settle
+// again if its job has added a file since. If it has not, the load goes on at once.
+func TestLoadThatHasBegunIsNoProof(t *testing.T) {
+	for _, changed := range []bool{true, false} {
+		f := newFixture(t)
+		f.unmarked("fruit", "1", "fig")
+		n := f.run(func(o *Options) { o.Settle, o.AutoSuccess = time.Millisecond, always })
+		n.serves("fruit", "1")
+		settle := Reloadable{Settle: time.Millisecond, AutoSuccess: always, Load: func(string) load.Options {
+			return load.Options{Throttle: time.Minute}
+		}}
+		n.Apply(settle)
+		f.unmarked("fruit", "2", "fig", "date")
+		n.Refresh()
+		n.eventually("a load of 2 has begun", func() bool {
+			_, err := os.Stat(filepath.Join(f.store, "data", "fruit", "2", "MANIFEST.json"))
+			return err == nil
+		})
+		n.stop()
+		if changed {
+			f.putFile(filepath.Join(f.root, "fruit/2/part-r-00001"), "2", func(string) bool { return true }, []string{"grape"})
+		}
+		n = f.run(func(o *Options) { o.Settle, o.AutoSuccess = time.Hour, always })
+		if changed {
+			n.staysOn("fruit", "1", "has not stayed the same")
+		} else {
+			n.serves("fruit", "2")
+		}
+		n.stop()
 	}
 }

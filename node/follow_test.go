@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -173,7 +174,7 @@ func (s *partly) repair() {
 // TestExisting looks for the newest versions that exist.
 func TestExisting(t *testing.T) {
 	versions := map[string]error{ // what listing their files ends in
-		"1": nil, "2": nil, "3": nil, "4": nil, "5": fs.ErrNotExist, "6": fs.ErrPermission, "7": nil,
+		"1": nil, "2": nil, "3": nil, "4": nil, "5": fs.ErrNotExist, "6": source.Fault(errDown), "7": nil,
 	}
 	tests := map[string]struct {
 		unfinished []string
@@ -235,26 +236,31 @@ func (s dying) Contents(context.Context, string, string) (source.Contents, error
 	return source.Contents{}, errDown
 }
 
-// TestListingFailsAsAWhole: if the source is away, nothing is known. A version
-// that cannot be looked at although the source can exists: loading it will
-// report what is wrong.
+// TestListingFailsAsAWhole: if the source is away, nothing is known. If a single
+// version cannot be looked at, it is not known whether that is complete, and it is
+// looked at again. One that is at fault itself is listed: loading it will report
+// what is wrong.
 func TestListingFailsAsAWhole(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "fig")
 	for name, test := range map[string]struct {
-		src  source.Source
-		want error
+		src      source.Source
+		versions []string
+		unknown  []string
+		want     error
 	}{
-		"the version": {&selective{f.source, map[string]error{"1": errDown}}, nil},
-		"the source":  {dying{f.source}, errDown},
+		"the version, for a moment": {&selective{f.source, map[string]error{"1": errDown}}, nil, []string{"1"}, nil},
+		"the version, for good":     {&selective{f.source, map[string]error{"1": source.Fault(errDown)}}, []string{"1"}, nil, nil},
+		"the source":                {dying{f.source}, nil, nil, errDown},
 	} {
 		f.source.down.Store(false)
 		n, err := New(Options{Source: test.src, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{}})
 		must(t, err)
 		d := newDB(t.Context(), n, "fruit")
 		defer d.cancel()
-		if l := d.existing(t.Context(), question{}); !errors.Is(l.err, test.want) || (len(l.versions) == 1) != (test.want == nil) {
-			t.Errorf("%s cannot be read: %q, %v", name, l.versions, l.err)
+		l := d.existing(t.Context(), question{})
+		if !errors.Is(l.err, test.want) || !slices.Equal(l.versions, test.versions) || !slices.Equal(l.unknown, test.unknown) || l.next.IsZero() == (test.unknown != nil) {
+			t.Errorf("%s, cannot be read: %q exist, %q may, again at %v, %v", name, l.versions, l.unknown, l.next, l.err)
 		}
 	}
 }

@@ -11,13 +11,16 @@ import (
 	"strings"
 	"time"
 
+	"sequins/load"
 	"sequins/source"
 	"sequins/version"
 )
 
 const (
-	// maxLooked is how many versions are looked at in search of some that exist.
-	maxLooked = 100
+	// maxPromising is how many versions are looked at in search of some that exist,
+	// and of which nothing is wrong but that they have to be looked at again. Those
+	// that are unfinished or have failed do not count: they must not hide good ones.
+	maxPromising = 100
 	// maxCandidates is how many versions that have not failed are listed.
 	maxCandidates = 3
 	// maxLook bounds how long it may take to look at one version.
@@ -27,6 +30,7 @@ const (
 // A question is what a listing has to know.
 type question struct {
 	current string          // older versions are of no interest
+	served  string          // before a restart: it was complete then
 	known   map[string]bool // versions that exist: they are not looked at
 	failed  map[string]bool // versions that could not be loaded
 	settled map[string]bool // versions that have been taken before: one look is enough
@@ -34,19 +38,23 @@ type question struct {
 	again   bool            // only versions without a marker are the reason
 }
 
-// A look is the first of a row of looks at a version that have found the same.
+// A look is the first of a row of looks at a version without a marker that have
+// found the same, and how many looks at the version have failed since the last one
+// that did not.
 type look struct {
 	fingerprint [sha256.Size]byte
 	at          time.Time
+	failures    int
 }
 
 // A listing is what was found out about the versions in the source. It is never
 // changed, only replaced.
 type listing struct {
 	versions   []string          // those that exist, ascending; no more than are needed
+	unknown    []string          // those that could not be looked at
 	unfinished string            // why the newest that does not exist yet does not
 	leftOut    map[string]string // a sentence for each version of which something is left out
-	looks      map[string]look   // at versions without a marker
+	looks      map[string]look   // at versions that are looked at again
 	next       time.Time         // when to look again; zero: at the next refresh
 	again      bool              // as in the question
 	err        error
@@ -68,12 +76,8 @@ func (d *db) startListing(again bool) {
 		return
 	}
 	d.listing = true
-	q := question{current: d.state.Current, known: make(map[string]bool), settled: make(map[string]bool), failed: make(map[string]bool), last: d.last, again: again}
-	for _, v := range d.state.Entries {
-		q.failed[v.Name] = v.Reason != ""
-		q.known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
-		q.settled[v.Name] = v.Reason == "" // what failed may have been taken while its job paused
-	}
+	q := d.question()
+	q.again = again
 	timeout := listTimeout
 	if d.state.Looking {
 		timeout = startTimeout
@@ -81,16 +85,33 @@ func (d *db) startListing(again bool) {
 	d.work(func() message { return d.list(timeout, q) })
 }
 
+// question returns what a listing has to know of the state. A version that was
+// opened from the disk is not taken for one that exists before it was in a listing.
+func (d *db) question() question {
+	s := d.state
+	q := question{current: s.Current, served: s.Served, known: make(map[string]bool), settled: make(map[string]bool),
+		failed: make(map[string]bool), last: d.last}
+	for _, v := range s.Entries {
+		q.failed[v.Name] = v.Reason != ""
+		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {
+			continue
+		}
+		q.known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
+		q.settled[v.Name] = v.Reason == "" // what failed may have been taken while its job paused
+	}
+	return q
+}
+
 // tell implements message. What has failed is tried again at a refresh, and not
 // whenever a version without a marker is looked at again.
 func (l listing) tell(d *db) {
 	d.listing = false
 	first := d.state.Looking
-	same := slices.Equal(after(l.versions, d.state.Current), after(d.last.versions, d.state.Current))
+	same := slices.Equal(after(l.versions, d.state.Current), after(d.last.versions, d.state.Current)) && slices.Equal(l.unknown, d.last.unknown)
 	d.take(l)
 	switch {
 	case l.err == nil && (first || !l.again || !same):
-		d.handle(version.Listed{Versions: l.versions, Relook: l.again && !first})
+		d.handle(version.Listed{Versions: l.versions, Unknown: l.unknown, Relook: l.again && !first})
 	case l.err != nil && first:
 		d.handle(version.Unlisted{})
 	}
@@ -115,7 +136,7 @@ func after(names []string, current string) []string {
 }
 
 // take keeps what a listing has found out, and has the versions listed again
-// when one without a marker needs another look.
+// when one needs another look.
 func (d *db) take(l listing) {
 	if l.err != nil {
 		return
@@ -132,7 +153,7 @@ func (d *db) take(l listing) {
 	})
 }
 
-// A relook is due at versions without a marker.
+// A relook is due at versions that are not known to be complete.
 type relook struct{}
 
 // tell implements message.
@@ -207,12 +228,13 @@ type observer struct {
 	auto   bool          // a version with _SUCCESS makes it required of all
 	limit  time.Duration // of one look
 	looked int           // versions
-	good   int           // versions that exist and have not failed
-	found  listing
+	// promising are versions that were looked at and may be good, good those that
+	// exist and have not failed.
+	promising, good int
+	found           listing
 }
 
-// observe adds a version to the listing if it exists, or if it cannot be looked at, which is the version's own
-// fault, unless the source cannot be read at all: loading it will report what is wrong.
+// observe adds a version to the listing if it exists.
 func (o *observer) observe(ctx context.Context, name string) error {
 	if l, looked := o.last.looks[name]; looked {
 		o.found.looks[name] = l // so that a version that fails and has not changed need not settle again
@@ -223,16 +245,12 @@ func (o *observer) observe(ctx context.Context, name string) error {
 		return nil
 	}
 	if !o.mayLook(ctx) {
+		o.found.unknown = append(o.found.unknown, name)
 		return nil
 	}
 	reason, err := o.missing(ctx, name)
 	if err != nil {
-		if _, dead := o.d.node.o.Source.Versions(ctx, o.d.name); dead != nil {
-			return err
-		}
-		o.d.log.Warn("version cannot be looked at", "version", name, "error", err)
-		o.found.versions = append(o.found.versions, name)
-		return nil
+		return o.observeFailed(ctx, name, err)
 	}
 	if reason == "" {
 		o.found.versions = append(o.found.versions, name)
@@ -248,12 +266,44 @@ func (o *observer) observe(ctx context.Context, name string) error {
 	return nil
 }
 
+// observeFailed takes note of a look that has failed. A version that is at fault
+// itself is listed, and loading it reports what is wrong. An error that may pass
+// leaves it open whether the version is complete: it is looked at again soon. Only
+// if the source cannot be read at all, that is an error of the whole listing.
+func (o *observer) observeFailed(ctx context.Context, name string, err error) error {
+	if source.Lasting(err) || name == o.served {
+		o.d.log.Warn("version cannot be looked at; it is loaded nevertheless", "version", name, "error", err)
+		o.found.versions = append(o.found.versions, name)
+		return nil
+	}
+	if _, dead := o.d.node.o.Source.Versions(ctx, o.d.name); dead != nil {
+		return err
+	}
+	o.found.unknown = append(o.found.unknown, name)
+	if o.found.unfinished == "" {
+		o.found.unfinished = fmt.Sprintf("%s: it cannot be looked at: %v", name, err)
+	}
+	o.found.leftOut[name] = fmt.Sprintf("version %s of %s cannot be looked at; it is loaded when it can: %v", name, o.d.name, err)
+	l := o.last.looks[name]
+	l.failures++
+	o.found.looks[name] = l
+	o.lookAgain(o.now.Add(backoff(l.failures, maxBackoff)))
+	return nil
+}
+
+// lookAgain has the versions listed again at a time, or earlier.
+func (o *observer) lookAgain(at time.Time) {
+	if o.found.next.IsZero() || at.Before(o.found.next) {
+		o.found.next = at
+	}
+}
+
 // mayLook reports whether there is time for another look. Versions that take
 // long, such as those with lost blocks, must not make the whole listing fail.
 func (o *observer) mayLook(ctx context.Context) bool {
 	o.looked++
 	deadline, ok := ctx.Deadline()
-	return o.looked <= maxLooked && (!ok || o.looked == 1 || time.Until(deadline) > o.limit)
+	return o.promising < maxPromising && (!ok || o.looked == 1 || time.Until(deadline) > o.limit)
 }
 
 // missing returns why a version does not exist yet, or "" if it does.
@@ -302,22 +352,29 @@ func (o *observer) list(ctx context.Context, name string) (source.Listing, error
 // unsettled returns why a version without a marker needs another look, or "" if
 // it does not.
 func (o *observer) unsettled(name string, l *source.Listing) string {
-	if o.settle <= 0 || l.Marked() || o.settled[name] {
+	o.promising++
+	if o.settle <= 0 || l.Marked() || o.settled[name] || name == o.served || o.d.begunWith(name, l.Files) {
 		return ""
 	}
 	first, before := o.last.looks[name]
 	if !before || first.fingerprint != l.Fingerprint {
-		first = look{l.Fingerprint, o.now}
+		first = look{fingerprint: l.Fingerprint, at: o.now}
 	}
+	first.failures = 0
 	o.found.looks[name] = first
 	due := first.at.Add(o.settle)
 	if !o.now.Before(due) {
 		return ""
 	}
-	if o.found.next.IsZero() || due.Before(o.found.next) {
-		o.found.next = due
-	}
+	o.lookAgain(due)
 	return fmt.Sprintf("it has no %s file, and has not stayed the same for %v yet", source.SuccessFile, o.settle)
+}
+
+// begunWith reports whether a load of a version has begun with the same files, maybe
+// before a restart: the version was complete then, and has not changed.
+func (d *db) begunWith(name string, files []source.File) bool {
+	dir, err := d.node.o.Store.Dir(d.name, name)
+	return err == nil && load.Unchanged(dir.Manifest(), files)
 }
 
 // some names the first few of many.

@@ -69,7 +69,7 @@ func (m *machine) judgeServed() {
 	case m.Current != "":
 		m.Served = ""
 	case v != nil && (v.Work != Resting || v.Readable):
-	case v != nil && v.Failed && v.Faulty, m.Read && !slices.Contains(m.Listed, m.Served):
+	case v != nil && v.Failed && v.Faulty, m.Read && !slices.Contains(m.Listed, m.Served) && !slices.Contains(m.Unknown, m.Served):
 		m.Served = ""
 	}
 }
@@ -134,7 +134,7 @@ func (m *machine) removeOthers(wanted []string) {
 			m.leave(v)
 		case name == m.Current || slices.Contains(wanted, name):
 		case !m.Read:
-		case name == m.Served:
+		case name == m.Served, slices.Contains(m.Unknown, name):
 		case m.mayStillServe(v):
 		default:
 			m.remove(v)

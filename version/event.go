@@ -16,6 +16,9 @@ type (
 	// source is no event.
 	Listed struct {
 		Versions []string // ascending; those that do not exist yet are left out
+		// Unknown are versions of the source that could not be looked at. They are
+		// not loaded, and not removed either.
+		Unknown []string
 		// Relook: this is not a refresh, so what has failed is not tried again.
 		Relook bool
 	}

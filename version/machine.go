@@ -136,7 +136,7 @@ func (m *machine) noteListed(e Listed) {
 		return
 	}
 	first := m.Looking
-	m.Read, m.Looking, m.Listed = true, false, ascending(e.Versions)
+	m.Read, m.Looking, m.Listed, m.Unknown = true, false, ascending(e.Versions), slices.Clone(e.Unknown)
 	if first {
 		m.openListed()
 	}

@@ -447,6 +447,22 @@ var scripts = map[string][]step{
 		{list("1", "2"), "load 2", "1:PREPARED 2:BUILDING"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:BUILDING"},
 	},
+	"what cannot be looked at is neither loaded nor removed": {
+		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
+		{Absent{"1"}, "", "2:BUILDING"},
+		{Planned{"2", false}, "prepare 2", "2:PREPARED"},
+		{partly("2"), "", "2:PREPARED"},
+		{away("2"), "load 1", "1:BUILDING 2:ERROR"},
+		{Listed{Versions: []string{"1"}, Unknown: []string{"2"}}, "", "1:BUILDING 2:ERROR"},
+		{list("1", "2"), "load 2", "1:BUILDING 2:PREPARED"},
+	},
+	"what was served before a restart and cannot be looked at is not given up": {
+		{Start{Local: []string{"2"}, Served: "2"}, "open 2", "2:AVAILABLE"},
+		{Absent{"2"}, "", "2:AVAILABLE"},
+		{Listed{Versions: []string{"1"}, Unknown: []string{"2"}, Relook: true}, "", "2:AVAILABLE"},
+		{list("1", "2"), "open 2", "2:AVAILABLE"},
+	},
 	"events of unknown versions change nothing": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("7"), "", "1:AVAILABLE"},

@@ -124,6 +124,9 @@ type State struct {
 	// before the restart becomes active until then, and nothing is loaded or
 	// removed.
 	Looking bool
+	// Unknown are versions of the source that could not be looked at then: nothing
+	// follows from their absence in Listed.
+	Unknown []string
 	// Read: the source has been read since the node started.
 	Read bool
 	// Gone: the database is not in the source any more.
@@ -155,6 +158,6 @@ func (s State) clone() State {
 		e := &s.Entries[i]
 		e.Reloaded = slices.Clone(e.Reloaded)
 	}
-	s.Listed = slices.Clone(s.Listed)
+	s.Listed, s.Unknown = slices.Clone(s.Listed), slices.Clone(s.Unknown)
 	return s
 }

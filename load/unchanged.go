@@ -1,0 +1,17 @@
+package load
+
+import (
+	"slices"
+
+	"sequins/blocks"
+	"sequins/source"
+)
+
+// Unchanged reports whether the files of a version are those that a plan was made of:
+// by names, sizes and times.
+func Unchanged(plan blocks.Manifest, files []source.File) bool {
+	_, data, err := classify(files)
+	return err == nil && slices.EqualFunc(plan.Files, data, func(was blocks.ManifestFile, f source.File) bool {
+		return was.Name == f.Name && was.Size == f.Size && was.ModTime.Equal(f.ModTime)
+	})
+}
