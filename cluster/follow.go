@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,6 +48,7 @@ type view struct {
 	// peers are those, and the ones that were until not long ago: a node that
 	// has lost ZooKeeper may be as well as ever.
 	peers    [][]string
+	plans    []string // others, by which nodes hold something, sorted
 	vanished map[holding]time.Time // those, and when they were first missed
 }
 
@@ -64,10 +66,14 @@ const (
 )
 
 // next is the view after v when replicas are advertised, and others by other
-// plans.
-func (v *view) next(replicas [][]string, others map[holding]bool, now time.Time) *view {
+// plans, which are the values of others.
+func (v *view) next(replicas [][]string, others map[holding]string, now time.Time) *view {
 	n := &view{replicas: replicas, peers: replicas, vanished: make(map[holding]time.Time)}
-	gone := func(h holding) bool { return !slices.Contains(at(replicas, h.partition), h.addr) && !others[h] }
+	n.plans = slices.Compact(slices.Sorted(maps.Values(others)))
+	gone := func(h holding) bool {
+		_, other := others[h]
+		return !other && !slices.Contains(at(replicas, h.partition), h.addr)
+	}
 	for h, since := range v.vanished {
 		if now.Sub(since) < missedFor && gone(h) {
 			n.vanished[h] = since
@@ -187,10 +193,11 @@ func (c *Cluster) look(f *following, before *view) {
 const maxPartitions = 1 << 20
 
 // parseReplicas makes the table of who holds what by a plan, without this node
-// itself, and the set of what others hold by other plans. It says what was wrong
-// with the last znode that makes no sense.
-func parseReplicas(entries []zk.Entry, self, plan string) (replicas [][]string, others map[holding]bool, malformed string) {
-	others = make(map[holding]bool)
+// itself, and the table of what others hold by which other plans. Of a znode
+// whose plan makes no sense that is "". It says what was wrong with the last such
+// znode.
+func parseReplicas(entries []zk.Entry, self, plan string) (replicas [][]string, others map[holding]string, malformed string) {
+	others = make(map[holding]string)
 	var plans planParser
 	for _, e := range entries {
 		p, addr, err := zk.ParsePartition(e.Name)
@@ -210,7 +217,7 @@ func parseReplicas(entries []zk.Entry, self, plan string) (replicas [][]string, 
 			malformed = e.Name + ": " + err.Error()
 		}
 		if err != nil || !samePlan(theirs, plan) {
-			others[holding{p, addr}] = true
+			others[holding{p, addr}] = theirs
 			continue
 		}
 		if p >= len(replicas) {
@@ -244,6 +251,15 @@ func (c *Cluster) Replicas(db, version string, partition int) int {
 
 // replicas are the other nodes that advertise a partition.
 func (f *following) replicas(partition int) []string { return at(f.view.Load().replicas, partition) }
+
+// OtherPlans implements version.Cluster.
+func (c *Cluster) OtherPlans(db, version string) []string {
+	f := c.find(db, version)
+	if f == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(f.view.Load().plans), func(plan string) bool { return plan == "" })
+}
 
 // Missing implements version.Cluster.
 func (c *Cluster) Missing(db, version string, held []bool, minReplication int) []int {

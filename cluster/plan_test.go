@@ -36,7 +36,7 @@ func TestReplicasByPlan(t *testing.T) {
 		if diff := cmp.Diff(want, replicas); diff != "" {
 			t.Errorf("plan %q: %s", plan, diff)
 		}
-		if malformed == "" || !others[holding{2, "odd:1"}] {
+		if _, other := others[holding{2, "odd:1"}]; malformed == "" || !other {
 			t.Errorf("plan %q: malformed %q, others %v", plan, malformed, others)
 		}
 	}
@@ -176,6 +176,9 @@ func testPlans(t *testing.T, server string) {
 	if n := a.Replicas("db", "1", 2); n != 1 {
 		t.Errorf("%d replicas count", n)
 	}
+	if diff := cmp.Diff([]string{"part"}, a.OtherPlans("db", "1")); diff != "" {
+		t.Errorf("other plans: %s", diff)
+	}
 	if diff := cmp.Diff([]string{"old:1"}, a.Peers("db", "1", 2)); diff != "" {
 		t.Errorf("peers: %s", diff)
 	}
@@ -193,6 +196,7 @@ func testPlans(t *testing.T, server string) {
 	if got := a.Peers("db", "1", 0); len(got) != 2 {
 		t.Errorf("peers: %q", got)
 	}
+	f.eventually("no other plan is left", func() bool { return len(a.OtherPlans("db", "1")) == 0 })
 	b.SetPlan("db", "1", "other", held)
 	advertise(b) // at once: the same names, with other data
 	f.eventually("a has noticed", func() bool {

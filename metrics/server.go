@@ -68,6 +68,8 @@ type DB struct {
 	// Partitions are how many it has, Missing how many of them no node holds,
 	// Underreplicated how many too few nodes hold.
 	Partitions, Missing, Underreplicated int
+	// Diverged: other nodes hold it by another plan, which is that of the source.
+	Diverged bool
 	// Records and Bytes are those of the current version's local blocks.
 	Records, Bytes int64
 }
@@ -167,6 +169,8 @@ var (
 		"Partitions of the db's current version.", []string{"db"}, nil)
 	descMissing = prometheus.NewDesc("sequins_version_partitions_missing",
 		"Partitions of the db's current version that no node holds.", []string{"db"}, nil)
+	descDiverged = prometheus.NewDesc("sequins_version_diverged",
+		"1 if other nodes hold the db's current version by other files, which are those of the source.", []string{"db"}, nil)
 	descUnderreplicated = prometheus.NewDesc("sequins_version_partitions_underreplicated",
 		"Partitions of the db's current version that nodes hold, but too few.", []string{"db"}, nil)
 	descActive = prometheus.NewDesc("sequins_version_active_timestamp_seconds",
@@ -183,7 +187,7 @@ var (
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRequests, descDuration, descBytes, descReads, descInFlight, descConns, descRefused, descHandshakes, descDraining, descSourceError,
-		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descUnderreplicated, descActive, descModified, descRecords, descDisk,
+		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descDiverged, descUnderreplicated, descActive, descModified, descRecords, descDisk,
 	} {
 		ch <- d
 	}
@@ -244,6 +248,11 @@ func (st State) collect(ch chan<- prometheus.Metric) {
 		emit(ch, descVersion, 1, db.Name, db.Version)
 		emit(ch, descPartitions, float64(db.Partitions), db.Name)
 		emit(ch, descMissing, float64(db.Missing), db.Name)
+		diverged := 0.0
+		if db.Diverged {
+			diverged = 1
+		}
+		emit(ch, descDiverged, diverged, db.Name)
 		emit(ch, descUnderreplicated, float64(db.Underreplicated), db.Name)
 		emit(ch, descActive, unixTime(db.ActiveAt), db.Name)
 		emit(ch, descModified, unixTime(db.LastModified), db.Name)

@@ -27,6 +27,7 @@ type testCluster struct {
 	surplus    []int            // what others have taken over
 	advertised map[string][]int
 	plans      map[string]string
+	others     map[string]string // the plan of another node, by version
 	changes    chan struct{}
 }
 
@@ -83,6 +84,15 @@ func (c *testCluster) Replicas(db, v string, partition int) int {
 	return len(c.Peers(db, v, partition))
 }
 
+func (c *testCluster) OtherPlans(db, v string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if plan := c.others[v]; plan != "" && plan != c.plans[v] {
+		return []string{plan}
+	}
+	return nil
+}
+
 func (c *testCluster) Advertise(db, v string, partition int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,6 +135,24 @@ func (c *testCluster) hold(v string, partitions ...int) {
 	c.peers[v] = partitions
 	c.mu.Unlock()
 	wake(c.changes)
+}
+
+// other says that a peer has a version by another plan.
+func (c *testCluster) other(v, plan string) {
+	c.mu.Lock()
+	if c.others == nil {
+		c.others = map[string]string{}
+	}
+	c.others[v] = plan
+	c.mu.Unlock()
+	wake(c.changes)
+}
+
+// plan returns what this node has told of its plan.
+func (c *testCluster) plan(v string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.plans[v]
 }
 
 // take says that others have taken over partitions, of three.

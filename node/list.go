@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/blocks"
 	"sequins/load"
 	"sequins/source"
 	"sequins/version"
@@ -34,8 +35,11 @@ type question struct {
 	known   map[string]bool // versions that exist: they are not looked at
 	failed  map[string]bool // versions that could not be loaded
 	settled map[string]bool // versions that have been taken before: one look is enough
-	last    listing         // the last one
-	again   bool            // only versions without a marker are the reason
+	// other are the plans by which this node holds versions of which others say that
+	// they hold them by another plan: one of the two has seen other files.
+	other map[string]blocks.Manifest
+	last  listing // the last one
+	again bool    // only versions without a marker are the reason
 }
 
 // A look is the first of a row of looks at a version without a marker that have
@@ -50,8 +54,10 @@ type look struct {
 // A listing is what was found out about the versions in the source. It is never
 // changed, only replaced.
 type listing struct {
-	versions   []string          // those that exist, ascending; no more than are needed
-	unknown    []string          // those that could not be looked at
+	versions   []string // those that exist, ascending; no more than are needed
+	unknown    []string // those that could not be looked at
+	changed    []string // those whose files are not those of this node's plan, which is in compared
+	compared   map[string]blocks.Manifest
 	unfinished string            // why the newest that does not exist yet does not
 	leftOut    map[string]string // a sentence for each version of which something is left out
 	looks      map[string]look   // at versions that are looked at again
@@ -90,7 +96,7 @@ func (d *db) startListing(again bool) {
 func (d *db) question() question {
 	s := d.state
 	q := question{current: s.Current, served: s.Served, known: make(map[string]bool), settled: make(map[string]bool),
-		failed: make(map[string]bool), last: d.last}
+		failed: make(map[string]bool), other: make(map[string]blocks.Manifest), last: d.last}
 	for _, v := range s.Entries {
 		q.failed[v.Name] = v.Reason != ""
 		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {
@@ -98,6 +104,11 @@ func (d *db) question() question {
 		}
 		q.known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
 		q.settled[v.Name] = v.Reason == "" // what failed may have been taken while its job paused
+	}
+	for name, l := range d.live {
+		if len(d.node.o.Cluster.OtherPlans(d.name, name)) > 0 {
+			q.other[name] = l.manifest
+		}
 	}
 	return q
 }
@@ -115,6 +126,7 @@ func (l listing) tell(d *db) {
 	case l.err != nil && first:
 		d.handle(version.Unlisted{})
 	}
+	d.planAnew(l)
 	retries := d.due
 	d.due = nil
 	for _, name := range retries {
@@ -197,7 +209,7 @@ func (d *db) existing(ctx context.Context, q question) listing {
 	}
 	r := d.node.reloadable.Load()
 	o := observer{d: d, question: q, names: names, now: time.Now(), settle: r.Settle, auto: r.AutoSuccess(d.name), limit: maxLook,
-		found: listing{looks: map[string]look{}, leftOut: map[string]string{}}}
+		found: listing{looks: map[string]look{}, leftOut: map[string]string{}, compared: q.other}}
 	if deadline, ok := ctx.Deadline(); ok {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}
@@ -215,6 +227,7 @@ func (d *db) existing(ctx context.Context, q question) listing {
 		}
 	}
 	slices.Reverse(o.found.versions)
+	o.compare(ctx)
 	return o.found
 }
 
@@ -356,6 +369,12 @@ func (o *observer) unsettled(name string, l *source.Listing) string {
 	if o.settle <= 0 || l.Marked() || o.settled[name] || name == o.served || o.d.begunWith(name, l.Files) {
 		return ""
 	}
+	return o.settling(name, l)
+}
+
+// settling returns why a version has to be looked at again, or "" if it has stayed
+// the same for long enough.
+func (o *observer) settling(name string, l *source.Listing) string {
 	first, before := o.last.looks[name]
 	if !before || first.fingerprint != l.Fingerprint {
 		first = look{fingerprint: l.Fingerprint, at: o.now}

@@ -29,6 +29,7 @@ type view struct {
 type versionView struct {
 	version.Entry
 	facts
+	diverged       bool
 	live           *version.Version // nil if it is not in the set
 	records, bytes int64
 	loading        *loading // nil if it is not being loaded
@@ -43,7 +44,7 @@ func (d *db) publish() {
 		versions: make(map[string]versionView, len(s.Entries)), tried: d.tried(), whole: d.whole,
 	}
 	for _, e := range s.Entries {
-		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name]}
+		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], diverged: e.Status == version.Active && slices.Contains(d.diverged, e.Name)}
 		if l := d.live[e.Name]; l != nil {
 			vv.live = l.v
 			vv.records, vv.bytes = l.size()
@@ -101,6 +102,7 @@ func (n *Node) Status() server.Status {
 	for name, d := range *n.catalog.Load() {
 		s.DBs[name] = d.status()
 	}
+	s.Problems = slices.Concat(s.Problems, n.divergences())
 	return s
 }
 
@@ -162,6 +164,9 @@ func (d *db) nodeStatus(v versionView, current bool) server.NodeStatus {
 				s.Partitions = append(s.Partitions, p)
 			}
 		}
+	}
+	if s.Diverged = v.diverged; v.diverged {
+		s.Error = d.divergence(v.Name)
 	}
 	if v.loading != nil {
 		s.Progress = progress(v.loading.snapshot(), time.Now())

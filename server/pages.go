@@ -266,6 +266,7 @@ func (d DBStatus) gauges(name, node string) metrics.DB {
 		g.Versions[string(n.State)]++
 		if n.Current {
 			g.Version, g.Partitions = version, v.NumPartitions
+			g.Diverged = n.Diverged
 			g.Missing, g.Underreplicated = v.MissingPartitions, v.UnderreplicatedPartitions
 			g.ActiveAt, g.LastModified = n.ActiveAt, n.LastModified
 			g.Records, g.Bytes = n.Records, n.Bytes

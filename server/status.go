@@ -138,8 +138,12 @@ type NodeStatus struct {
 	Partitions []int     `json:"partitions"`
 	ShardID    string    `json:"shard_id"`
 
-	// Error is why the version is in StateError.
+	// Error is why the version is in StateError, or what is wrong with it where
+	// Diverged is set.
 	Error string `json:"error,omitempty"`
+	// Diverged: the version is active, and its files in the source are not those it
+	// was loaded from, while other nodes hold it by what they are now.
+	Diverged bool `json:"diverged,omitempty"`
 	// Detail says in a few words what State leaves out, e.g. "prepared,
 	// waiting for other nodes to hold 2 partitions: 4, 7".
 	Detail string `json:"detail,omitempty"`

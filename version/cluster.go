@@ -52,6 +52,11 @@ type Cluster interface {
 	// There may be more Peers: some may be unable to say so just now.
 	Replicas(db, version string, partition int) int
 
+	// OtherPlans returns the plans other than that of SetPlan by which nodes say
+	// that they hold partitions of a version, sorted. Without SetPlan there are
+	// none.
+	OtherPlans(db, version string) []string
+
 	// Advertise tells the others that this node holds a partition. Withdraw
 	// takes that back, for all partitions of a version if none is named.
 	Advertise(db, version string, partition int)
@@ -120,6 +125,9 @@ func (Solo) Peers(db, version string, partition int) []string { return nil }
 
 // Replicas returns 0.
 func (Solo) Replicas(db, version string, partition int) int { return 0 }
+
+// OtherPlans returns none.
+func (Solo) OtherPlans(db, version string) []string { return nil }
 
 // Advertise does nothing.
 func (Solo) Advertise(db, version string, partition int) {}

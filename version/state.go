@@ -85,6 +85,9 @@ type Entry struct {
 	Live bool
 	// Complete: this node has every partition that it should have.
 	Complete bool
+	// Stale: its blocks are of a plan that is not that of its files in the source. It
+	// is not complete and not replicated until a load has planned it anew.
+	Stale bool
 	// Replicated: every partition has enough replicas, in this node's view.
 	Replicated bool
 	// Readable: at least one partition can be read, here or from a peer.
