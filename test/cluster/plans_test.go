@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestPlansThatDiffer: of two nodes one has loaded a version without a marker while its job paused, and the other has
+// looked at it later. The first plans it anew, so that both switch to all of it.
+func TestPlansThatDiffer(t *testing.T) {
+	t.Parallel()
+	z := startZookeeper(t, 1)
+	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 3}, members: 2, replication: 1})
+	early, late := c.members[0], c.members[1]
+	early.config.Extra = "refresh_period = \"300ms\"\nsettle = \"500ms\"\n"
+	late.config.Extra = "refresh_period = \"0s\"\nsettle = \"500ms\"\n" // it looks when it is told to
+	first, second := versionName(1), versionName(2)
+	c.publish(t, first)
+	if err := os.Remove(filepath.Join(c.source, db, first, "_SUCCESS")); err != nil {
+		t.Fatal(err)
+	}
+	c.startAll(t)
+	c.waitServed(t, first)
+
+	away, dir := t.TempDir(), filepath.Join(c.source, db, second)
+	c.data.publish(t, away, second)
+	write := func(files ...string) {
+		t.Helper()
+		err := os.MkdirAll(dir, 0o755)
+		for _, name := range files {
+			data, rerr := os.ReadFile(filepath.Join(away, db, second, name))
+			temp := filepath.Join(dir, "."+name)
+			err = errors.Join(err, rerr, os.WriteFile(temp, data, 0o644), os.Rename(temp, filepath.Join(dir, name)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("part-r-00000", "part-r-00001")
+	early.node.WaitFor(t, "the early node has loaded two files", func() bool { return len(early.holds(t, second)) > 0 })
+	if got := early.current(t); got != first {
+		t.Fatalf("the early node serves %s", got)
+	}
+	write("part-r-00002")
+	late.node.Signal(t, syscall.SIGHUP)
+	c.waitServed(t, second)
+	c.waitWhole(t, z.look(t), second)
+	c.checkWhole(t, second)
+}
