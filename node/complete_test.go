@@ -248,14 +248,14 @@ func (s *faultySource) Open(ctx context.Context, db, version string, file source
 
 // staysOn waits until a version has been looked at and left for later, as a sentence
 // of the status says, and checks that the node has not switched to it.
-func (n *running) staysOn(db, version, why string) {
-	n.f.t.Helper()
-	n.eventually("the node has looked: "+why, func() bool {
-		n.Refresh()
-		return strings.Contains((*n.catalog.Load())[db].view.Load().unfinished, why)
+func (r *running) staysOn(db, version, why string) {
+	r.f.t.Helper()
+	r.eventually("the node has looked: "+why, func() bool {
+		r.Refresh()
+		return strings.Contains((*r.catalog.Load())[db].view.Load().unfinished, why)
 	})
-	if got := n.Set([]byte(db)).Current(); got != version {
-		n.f.t.Errorf("version %s is active, although a later one was left for later: %s", got, why)
+	if got := r.Set([]byte(db)).Current(); got != version {
+		r.f.t.Errorf("version %s is active, although a later one was left for later: %s", got, why)
 	}
 }
 
