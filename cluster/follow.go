@@ -48,7 +48,7 @@ type view struct {
 	// peers are those, and the ones that were until not long ago: a node that
 	// has lost ZooKeeper may be as well as ever.
 	peers    [][]string
-	plans    []string // others, by which nodes hold something, sorted
+	plans    []string              // others, by which nodes hold something, sorted
 	vanished map[holding]time.Time // those, and when they were first missed
 }
 
