@@ -23,26 +23,27 @@ const (
 	faultyFor    = 10 * time.Second
 )
 
-// A participant is a node of the cluster, as far as ZooKeeper is concerned. Its processes come and go.
+// participant is one node of the cluster. Its processes come and go.
 type participant struct {
 	addr    string
-	proxies []*gateway.Proxy // one to each server
+	proxies []*gateway.Proxy // one per server
 	isCut   bool
 	s       *Session
-	want    map[string]string // what it wants published
+	want    map[string]string // what it has published, by path
 	views   []*Children
 }
 
-// A world is a cluster and its ensemble.
+// world is a cluster and its ensemble.
 type world struct {
 	t    *testing.T
 	e    *ensemble
 	rand *rand.Rand
-	down []bool // which servers are
+	down []bool // by server
 	all  []*participant
 }
 
-// Whatever happens to servers and connections: in the end, everybody sees just what everybody wants.
+// testRandomFaults kills servers, processes and connections at random; afterwards, every view shows exactly what is
+// published.
 func testRandomFaults(t *testing.T, h *harness.Harness) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -61,7 +62,7 @@ func testRandomFaults(t *testing.T, h *harness.Harness) {
 	w.verify()
 }
 
-// start begins a process of a participant, one that wants nothing yet.
+// start begins a process of a participant that publishes nothing yet.
 func (w *world) start(p *participant) {
 	o := w.e.options(w.t)
 	o.SessionTimeout = 2 * time.Second
@@ -91,7 +92,7 @@ func (w *world) step() {
 	case n < 760:
 		w.killAndRestart(p)
 	case n < 800:
-		w.e.h.Try(fmt.Sprintf("zk expire session=%#x", sessionID(p.s))) // if it has a connection
+		w.e.h.Try(fmt.Sprintf("zk expire session=%#x", sessionID(p.s))) // fails without a connection
 	case n < 830:
 		w.killOrRestartServer(w.rand.IntN(len(w.down)))
 	}
@@ -122,8 +123,8 @@ func (w *world) cutOrMend(p *participant) {
 	p.isCut = !p.isCut
 }
 
-// killAndRestart replaces a process by another one at once. What is left of the old one can do nothing any more, not
-// even on a connection that was just being made: those escape Cut.
+// killAndRestart replaces a process at once. The old one is cut off completely, including connections that were just
+// being made, which Cut misses.
 func (w *world) killAndRestart(p *participant) {
 	for _, proxy := range p.proxies {
 		proxy.Treat(w.t, `{"name":"up","type":"timeout","stream":"upstream","attributes":{"timeout":0}}`)
@@ -195,7 +196,7 @@ func trimRoot(tree map[string]string) map[string]string {
 	return trimmed
 }
 
-// agrees reports whether a view shows just what is wanted in its directory.
+// agrees reports whether a view shows exactly the wanted names of its directory.
 func agrees(view *Children, want map[string]string) bool {
 	var entries []Entry
 	for path, data := range want {

@@ -12,18 +12,18 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A client is one client of the library. It reconnects by itself, and begins new sessions.
+// client is one client of the ZooKeeper library. The library reconnects by itself and begins new sessions.
 type client struct {
 	conn     *zk.Conn
 	hosts    hosts
-	events   chan struct{}   // capacity 1: look at the state of conn
-	over     <-chan zk.Event // closed at the end of conn
+	events   chan struct{}   // capacity 1: the state of conn has changed
+	over     <-chan zk.Event // closed when conn has ended
 	cancel   context.CancelFunc
-	authed   bool         // what we are known by was told to a server; from then on the library does so
-	accepted atomic.Int64 // connections since the last one on which there was a session
+	authed   bool         // the credentials were sent once; from then on the library sends them
+	accepted atomic.Int64 // connections since the last one that had a session
 }
 
-// dial makes a client. Whether there is a server is found out later.
+// dial returns a client. It does not wait for a connection.
 func (s *Session) dial() *client {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &client{events: make(chan struct{}, 1), cancel: cancel}
@@ -33,12 +33,12 @@ func (s *Session) dial() *client {
 		zk.WithLogInfo(false), zk.WithLogger(logger{s}),
 		zk.WithEventCallback(func(e zk.Event) { s.event(c, e) }))
 	if err != nil {
-		panic("zk: " + err.Error()) // it knows no error but that there are no servers
+		panic("zk: " + err.Error()) // the only error is an empty list of servers
 	}
 	return c
 }
 
-// event is called by the library for every event, and must not wait.
+// event is the library's callback for every event. It must not block.
 func (s *Session) event(c *client, e zk.Event) {
 	if e.Type != zk.EventSession {
 		s.notify(e.Path)
@@ -48,7 +48,7 @@ func (s *Session) event(c *client, e zk.Event) {
 	case zk.StateHasSession:
 		c.accepted.Store(0)
 	case zk.StateExpired:
-		c.hosts.answered()
+		c.hosts.skipWait()
 	}
 	select {
 	case c.events <- struct{}{}:
@@ -56,7 +56,7 @@ func (s *Session) event(c *client, e zk.Event) {
 	}
 }
 
-// authenticate tells the server who we are, which has to be done once.
+// authenticate sends the credentials to the server. The library repeats them on later connections.
 func (c *client) authenticate(auth string) error {
 	if auth == "" || c.authed {
 		return nil
@@ -68,18 +68,18 @@ func (c *client) authenticate(auth string) error {
 	return nil
 }
 
-// hangUp ends the session, if a server can be reached, and returns when nothing of the client is left.
-func (c *client) hangUp() {
+// close ends the session if a server can be reached, and returns when the client's goroutines have ended.
+func (c *client) close() {
 	if c.conn.State() != zk.StateHasSession {
 		c.cancel()
 	}
-	c.conn.Close() // waits for at most a second, or three if much is to be sent before
+	c.conn.Close() // waits for at most 1 s, or 3 s if there is much to send first
 	c.cancel()
 	for range c.over {
 	}
 }
 
-// dialer connects to servers by name. The library would look their names up once, and never again.
+// dialer connects to servers by name. The library itself would resolve their names only once.
 func (s *Session) dialer(ctx context.Context, c *client) zk.Dialer {
 	dial := (&net.Dialer{}).DialContext
 	if s.o.TLS != nil {
@@ -97,23 +97,23 @@ func (s *Session) dialer(ctx context.Context, c *client) zk.Dialer {
 	}
 }
 
-// logger takes what the library logs for the status.
+// logger records what the library logs as the last error of the status.
 type logger struct{ s *Session }
 
 func (l logger) Printf(format string, args ...any) {
-	l.s.failed("connection", fmt.Errorf("%s", fmt.Sprintf(format, args...)))
+	l.s.recordError("connection", fmt.Errorf("%s", fmt.Sprintf(format, args...)))
 }
 
-// retryPause is how soon after it was last connected a client may be in trouble again without being held back.
+// retryPause is the time after a connection within which another failure makes the client wait before it retries.
 const retryPause = time.Second
 
-// hosts deals out the servers in turn, as names. It implements zk.HostProvider.
+// hosts returns the servers in turn, by name. It implements zk.HostProvider.
 type hosts struct {
 	mu      sync.Mutex
 	servers []string
-	next    int       // of servers
-	tried   int       // servers since the last connection
-	last    time.Time // when that was
+	next    int       // index into servers
+	tried   int       // servers tried since the last connection
+	last    time.Time // time of the last connection
 }
 
 func (h *hosts) Init(servers []string) error {
@@ -123,8 +123,8 @@ func (h *hosts) Init(servers []string) error {
 
 func (h *hosts) Len() int { return len(h.servers) }
 
-// Next returns a server, and whether to wait a second before it is tried: when all have been, and when connections are
-// made and lost in quick succession.
+// Next returns a server and reports whether to wait one second before dialing it: when all servers have been tried, or
+// when connections are made and lost in quick succession.
 func (h *hosts) Next() (server string, wait bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,8 +144,8 @@ func (h *hosts) Connected() {
 	h.tried, h.last = 0, time.Now()
 }
 
-// answered notes that a server has said that the session has expired: there is no need to wait before the next one.
-func (h *hosts) answered() {
+// skipWait notes that a server has reported the session as expired: the next server is dialed without waiting.
+func (h *hosts) skipWait() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tried, h.last = 0, time.Time{}

@@ -11,34 +11,35 @@ import (
 )
 
 const (
-	// A packet that is longer than this is none of ZooKeeper's. Its own limit is 1 MiB unless it is configured.
+	// maxPacket rejects packets of servers that are not ZooKeeper. ZooKeeper's own limit is 1 MiB by default.
 	maxPacket = 64 << 20
-	// minPacket is the header of a reply, which the library takes for granted.
+	// minPacket is the size of a reply header, which the library reads without checking the length.
 	minPacket = 16
-	// afterHandshake is how long the first reply after a handshake is held back. The library reads up to where it has
-	// seen changes, to have its watches set again from there, while it takes replies, which move that on. With this it
-	// has the time; else a change could escape it.
+	// afterHandshake delays the first reply after a handshake. When the library sets its watches again it reads the
+	// last seen zxid, while the replies that it receives advance that zxid. The delay lets it read the zxid first;
+	// otherwise a change could be missed.
 	afterHandshake = 20 * time.Millisecond
-	// The reply to a handshake: version, session timeout, session id, a password, and perhaps a flag.
+	// minHandshake and maxHandshake bound the reply to a handshake: version, session timeout, session id, password, and
+	// an optional flag.
 	minHandshake, maxHandshake = 20, 256
 )
 
-// A link is a connection to something that ought to be a ZooKeeper server. The library believes every length that it
-// reads, and waits long for the reply to a handshake: a link sees to both. Read is called by one goroutine at a time.
+// link checks the packets of a connection to a ZooKeeper server. The library trusts every length that it reads and
+// waits long for the reply to a handshake; link bounds both. Read is called by one goroutine at a time.
 type link struct {
 	net.Conn
-	stop      func() bool
-	handshake bytes.Reader // the reply to the handshake, as far as it was not read yet
-	shaken    bool         // it was received
-	opened    bool         // so was what came next
-	header    [4]byte
-	pending   []byte // of the header of the packet at hand, what was not read yet
-	left      int    // of that packet, bytes that were not read yet
+	stop          func() bool
+	handshake     bytes.Reader // the unread rest of the reply to the handshake
+	handshakeRead bool         // the reply to the handshake was read
+	opened        bool         // the first packet after the handshake was read
+	header        [4]byte
+	pending       []byte // the unread rest of the current packet's header
+	left          int    // unread bytes of the current packet
 }
 
-// newLink takes over a connection, which is closed when ctx ends. The reply to the handshake has to be there in time.
+// newLink wraps conn, and closes it when ctx ends. The reply to the handshake must arrive within timeout.
 func newLink(ctx context.Context, conn net.Conn, timeout time.Duration) *link {
-	_ = conn.SetReadDeadline(time.Now().Add(timeout)) // if it fails, so does the read
+	_ = conn.SetReadDeadline(time.Now().Add(timeout)) // if this fails, so does the read
 	return &link{Conn: conn, stop: context.AfterFunc(ctx, func() { _ = conn.Close() })}
 }
 
@@ -47,17 +48,17 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// SetReadDeadline is without effect before the handshake is done.
+// SetReadDeadline has no effect before the handshake is complete.
 func (l *link) SetReadDeadline(t time.Time) error {
-	if !l.shaken {
+	if !l.handshakeRead {
 		return nil
 	}
 	return l.Conn.SetReadDeadline(t)
 }
 
 func (l *link) Read(p []byte) (int, error) {
-	if !l.shaken {
-		if err := l.shake(); err != nil {
+	if !l.handshakeRead {
+		if err := l.readHandshake(); err != nil {
 			return 0, fmt.Errorf("%s: handshake: %w", l.RemoteAddr(), err)
 		}
 	}
@@ -79,7 +80,7 @@ func (l *link) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// nextPacket reads how long the next packet is.
+// nextPacket reads the length of the next packet.
 func (l *link) nextPacket() error {
 	if !l.opened {
 		time.Sleep(afterHandshake)
@@ -90,20 +91,20 @@ func (l *link) nextPacket() error {
 	}
 	n := binary.BigEndian.Uint32(l.header[:])
 	if n < minPacket || n > maxPacket {
-		return fmt.Errorf("%s: a packet of %d bytes: it is not a ZooKeeper server", l.RemoteAddr(), n)
+		return fmt.Errorf("%s: packet of %d bytes: not a ZooKeeper server", l.RemoteAddr(), n)
 	}
 	l.pending, l.left = l.header[:], int(n)
 	return nil
 }
 
-// shake reads the reply to the handshake, whole.
-func (l *link) shake() error {
+// readHandshake reads the complete reply to the handshake.
+func (l *link) readHandshake() error {
 	if _, err := io.ReadFull(l.Conn, l.header[:]); err != nil {
 		return err
 	}
 	n := binary.BigEndian.Uint32(l.header[:])
 	if n < minHandshake || n > maxHandshake {
-		return fmt.Errorf("a packet of %d bytes: it is not a ZooKeeper server", n)
+		return fmt.Errorf("packet of %d bytes: not a ZooKeeper server", n)
 	}
 	reply := make([]byte, 4+n)
 	copy(reply, l.header[:])
@@ -112,9 +113,9 @@ func (l *link) shake() error {
 	}
 	timeout, session := int32(binary.BigEndian.Uint32(reply[8:])), binary.BigEndian.Uint64(reply[12:])
 	if session != 0 && timeout <= 0 {
-		return fmt.Errorf("a session timeout of %d ms", timeout)
+		return fmt.Errorf("session timeout of %d ms", timeout)
 	}
-	l.shaken = true
+	l.handshakeRead = true
 	l.handshake = *bytes.NewReader(reply)
 	return l.Conn.SetReadDeadline(time.Time{})
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// handshakeReply is what a server answers that has begun a session.
+// handshakeReply returns the reply of a server that begins a session.
 func handshakeReply(session int64, timeout int32) []byte {
 	b := binary.BigEndian.AppendUint32(nil, 36)
 	b = binary.BigEndian.AppendUint32(b, 0)
@@ -23,21 +23,21 @@ func handshakeReply(session int64, timeout int32) []byte {
 	return append(b, make([]byte, 16)...)
 }
 
-// What answers need not be a ZooKeeper server. Whatever it says, we say what is wrong, and go on trying.
+// A peer that is not a ZooKeeper server gives an error that says so, and the session keeps retrying.
 func TestForeignServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		reply []byte
 		want  string
 	}{
-		"http":           {[]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nno"), "it is not a ZooKeeper server"},
+		"http":           {[]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nno"), "not a ZooKeeper server"},
 		"nothing":        {nil, "EOF"},
 		"half a length":  {[]byte{0, 0}, "unexpected EOF"},
 		"half a reply":   {handshakeReply(1, 4000)[:20], "unexpected EOF"},
-		"short reply":    {[]byte{0, 0, 0, 4, 1, 2, 3, 4}, "a packet of 4 bytes"},
-		"no timeout":     {handshakeReply(1, 0), "a session timeout of 0 ms"},
-		"minus timeout":  {handshakeReply(1, -5), "a session timeout of -5 ms"},
-		"short packet":   {append(handshakeReply(1, 4000), 0, 0, 0, 3, 1, 2, 3), "a packet of 3 bytes"},
-		"endless packet": {append(handshakeReply(1, 4000), 0xff, 0xff, 0xff, 0xff), "a packet of 4294967295 bytes"},
+		"short reply":    {[]byte{0, 0, 0, 4, 1, 2, 3, 4}, "packet of 4 bytes"},
+		"no timeout":     {handshakeReply(1, 0), "session timeout of 0 ms"},
+		"minus timeout":  {handshakeReply(1, -5), "session timeout of -5 ms"},
+		"short packet":   {append(handshakeReply(1, 4000), 0, 0, 0, 3, 1, 2, 3), "packet of 3 bytes"},
+		"endless packet": {append(handshakeReply(1, 4000), 0xff, 0xff, 0xff, 0xff), "packet of 4294967295 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +57,7 @@ func TestForeignServers(t *testing.T) {
 	}
 }
 
-// serveReply answers every connection with the same bytes, and then sends nothing.
+// serveReply answers every connection with the same bytes and then sends nothing.
 func serveReply(t *testing.T, reply []byte) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +74,7 @@ func serveReply(t *testing.T, reply []byte) (addr string) {
 			}
 			c.Write(reply)
 			c.(*net.TCPConn).CloseWrite()
-			io.Copy(io.Discard, c) // until the client hangs up: a reset would take away what was sent
+			io.Copy(io.Discard, c) // until the client closes the connection: a reset would discard what was sent
 			c.Close()
 		}
 	}()
@@ -82,7 +82,7 @@ func serveReply(t *testing.T, reply []byte) (addr string) {
 	return ln.Addr().String()
 }
 
-// serveThenSilence answers the first packet of one connection. asked is closed when there is another packet.
+// serveThenSilence answers the first packet of one connection. asked is closed when another packet arrives.
 func serveThenSilence(t *testing.T, reply []byte) (addr string, asked <-chan struct{}) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,7 +108,7 @@ func serveThenSilence(t *testing.T, reply []byte) (addr string, asked <-chan str
 	return ln.Addr().String(), came
 }
 
-// memory is a connection on which certain bytes arrive.
+// memory is a connection that delivers given bytes.
 type memory struct {
 	net.Conn
 	r io.Reader
@@ -118,7 +118,7 @@ func (m memory) Read(p []byte) (int, error)      { return m.r.Read(p) }
 func (m memory) SetReadDeadline(time.Time) error { return nil }
 func (m memory) RemoteAddr() net.Addr            { return &net.TCPAddr{} }
 
-// Whatever arrives, what is passed on begins it, and has no length in it that is out of bounds.
+// FuzzLink checks that what link passes on is a prefix of what arrived, and that every length in it is within bounds.
 func FuzzLink(f *testing.F) {
 	whole := append(handshakeReply(1, 4000), 0, 0, 0, 17)
 	f.Add(append(whole, make([]byte, 17)...), 3)
@@ -151,7 +151,7 @@ func FuzzLink(f *testing.F) {
 	})
 }
 
-// A server that accepts a connection and says nothing is given up in time, and when the client is closed.
+// A server that accepts a connection and sends nothing is abandoned after the timeout, or when the client is closed.
 func TestSilentHandshake(t *testing.T) {
 	client, server := net.Pipe()
 	defer server.Close()

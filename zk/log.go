@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// logFirst lines of one kind are logged at once, later ones every logEvery.
+	// logFirst lines of each kind are logged at once, and later ones once per logEvery.
 	logFirst = 3
 	logEvery = 10 * time.Second
-	// maxKinds bounds what is remembered of kinds. With one more, all are forgotten.
+	// maxKinds bounds the kinds that are remembered. When it is exceeded, all are forgotten.
 	maxKinds = 1000
 )
 
-// lines remembers which kinds of lines were logged, so that there is never a flood of one.
-type lines struct {
+// logLimiter limits the rate of log lines by kind.
+type logLimiter struct {
 	mu    sync.Mutex
 	kinds map[string]*rate.Sometimes
 }
 
-func (l *lines) of(kind string) *rate.Sometimes {
+func (l *logLimiter) of(kind string) *rate.Sometimes {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.kinds == nil || len(l.kinds) > maxKinds {
@@ -35,11 +35,11 @@ func (l *lines) of(kind string) *rate.Sometimes {
 	return l.kinds[kind]
 }
 
-// say logs, but only so many lines of one kind in a while. It reports whether it has.
-func (s *Session) say(kind string, level slog.Level, msg string, args ...any) (said bool) {
-	s.lines.of(kind).Do(func() {
+// logLimited logs a line unless too many of its kind were logged recently. It reports whether the line was logged.
+func (s *Session) logLimited(kind string, level slog.Level, msg string, args ...any) (logged bool) {
+	s.limiter.of(kind).Do(func() {
 		s.log.Log(context.Background(), level, msg, args...)
-		said = true
+		logged = true
 	})
-	return said
+	return logged
 }

@@ -22,38 +22,38 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What needs a server runs against real ones, side by side in one Java process.
+// TestZooKeeper runs all tests that need a server, on real ones that share one Java process.
 func TestZooKeeper(t *testing.T) {
 	t.Parallel()
 	h := harness.Start(t)
-	t.Run("servers", func(t *testing.T) { // all of them have ended when it returns
+	t.Run("servers", func(t *testing.T) { // returns when all of them have ended
 		for name, test := range map[string]func(*testing.T, *harness.Harness){
-			"publish and watch":      testPublishAndWatch,
-			"many partitions":        testManyPartitions,
-			"replaced data":          testReplacedData,
-			"prune and publish":      testPruneAndPublish,
-			"deleted by others":      testDeletedByOthers,
-			"claim":                  testClaim,
-			"too many":               testTooMany,
-			"connection lost":        testConnectionLost,
-			"silence":                testSilence,
-			"expired":                testExpired,
-			"expired while cut off":  testExpiredWhileCutOff,
-			"killed and restarted":   testKilledAndRestarted,
-			"rolling restart":        testRollingRestart,
-			"outage":                 testOutage,
-			"restored to nothing":    testRestoredToNothing,
-			"digest":                 testDigest,
-			"foreign znodes":         testForeignZnodes,
-			"directory comes, goes":  testDirectoryComesAndGoes,
-			"damped":                 testDamped,
-			"missed change":          testMissedChange,
-			"data of many":           testDataOfMany,
-			"current":                testCurrent,
-			"stopped":                testStopped,
-			"closed":                 testClosed,
-			"random faults":          testRandomFaults,
-			"nobody is missed early": testSettling,
+			"publish and watch":     testPublishAndWatch,
+			"many partitions":       testManyPartitions,
+			"replaced data":         testReplacedData,
+			"prune and publish":     testPruneAndPublish,
+			"deleted by others":     testDeletedByOthers,
+			"claim":                 testClaim,
+			"too many":              testTooMany,
+			"connection lost":       testConnectionLost,
+			"silence":               testSilence,
+			"expired":               testExpired,
+			"expired while cut off": testExpiredWhileCutOff,
+			"killed and restarted":  testKilledAndRestarted,
+			"rolling restart":       testRollingRestart,
+			"outage":                testOutage,
+			"restored to nothing":   testRestoredToNothing,
+			"digest":                testDigest,
+			"foreign znodes":        testForeignZnodes,
+			"directory comes, goes": testDirectoryComesAndGoes,
+			"damped":                testDamped,
+			"missed change":         testMissedChange,
+			"data of many":          testDataOfMany,
+			"current":               testCurrent,
+			"stopped":               testStopped,
+			"closed":                testClosed,
+			"random faults":         testRandomFaults,
+			"settling after expiry": testSettling,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -63,22 +63,22 @@ func TestZooKeeper(t *testing.T) {
 	})
 }
 
-// patience is how long something may take that has to happen, on a busy machine.
+// patience bounds waiting for events that must occur, on a busy machine.
 const patience = time.Minute
 
-// long is a session timeout that a busy machine does not miss. It is the longest that the servers allow, 20
-// ticks; the shortest is 2.
+// long is a session timeout that a busy machine does not exceed: 20 ticks, the servers' maximum. short is the minimum,
+// 2 ticks.
 const (
 	long = 20 * tick
 	tick = time.Second
 )
 
-// An ensemble is a real ZooKeeper.
+// ensemble is a real ZooKeeper ensemble.
 type ensemble struct {
 	h       *harness.Harness
 	id      string
 	servers []string
-	secure  []string // the same with TLS
+	secure  []string // the same servers' TLS ports
 }
 
 func startEnsemble(t *testing.T, h *harness.Harness, options string) *ensemble {
@@ -94,7 +94,7 @@ func startEnsemble(t *testing.T, h *harness.Harness, options string) *ensemble {
 	return &ensemble{h: h, id: id, servers: strings.Split(r["connect"], ","), secure: strings.Split(r["secure"], ",")}
 }
 
-// do runs a command about one of the servers.
+// do runs a command on one of the servers.
 func (e *ensemble) do(t *testing.T, command string, server int) {
 	t.Helper()
 	e.h.Do(t, fmt.Sprintf("zk %s id=%s i=%d", command, e.id, server))
@@ -107,7 +107,7 @@ func (e *ensemble) options(t *testing.T) Options {
 	}
 }
 
-// session begins one that ends with the test.
+// session returns a session that is closed with the test.
 func session(t *testing.T, o Options, tune ...tuning) *Session {
 	t.Helper()
 	s, err := connect(o, append(tune, tuning{})[0])
@@ -127,21 +127,21 @@ func flush(t *testing.T, s *Session) {
 	}
 }
 
-// sessionID is that of ZooKeeper's session.
+// sessionID returns the id of ZooKeeper's session.
 func sessionID(s *Session) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.id
 }
 
-// await polls until something holds.
+// await polls until holds returns true.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for end := time.Now().Add(patience); !holds(); <-look.C {
 		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("condition not met within %v: %s", patience, what)
 		}
 	}
 }
@@ -151,11 +151,11 @@ func awaitSeen(t *testing.T, c *Children) {
 	select {
 	case <-c.Seen():
 	case <-time.After(patience):
-		t.Fatalf("%s was not listed within %v; %+v", c.dir, patience, c.s.Status())
+		t.Fatalf("%s not listed within %v; %+v", c.dir, patience, c.s.Status())
 	}
 }
 
-// awaitNames waits until a view has these names.
+// awaitNames waits until a view has the given names.
 func awaitNames(t *testing.T, c *Children, want ...string) {
 	t.Helper()
 	slices.Sort(want)
@@ -169,7 +169,7 @@ func names(c *Children) (names []string) {
 	return names
 }
 
-// An observer asks ZooKeeper itself, by the library alone.
+// observer reads ZooKeeper through the library alone.
 type observer struct{ *zk.Conn }
 
 func observe(t *testing.T, servers []string) observer {
@@ -190,14 +190,14 @@ type discard struct{}
 
 func (discard) Printf(string, ...any) {}
 
-// tree returns all ephemerals below a path: their data by path, and the sessions that they go with.
+// tree returns the data and the sessions of all ephemerals below a path, by path.
 func (o observer) tree(t *testing.T, root string) (data map[string]string, owners map[string]int64) {
 	t.Helper()
 	data, owners = map[string]string{}, map[string]int64{}
 	var walk func(string)
 	walk = func(p string) {
 		b, stat, err := o.Get(p)
-		if errors.Is(err, zk.ErrNoNode) { // it has just gone
+		if errors.Is(err, zk.ErrNoNode) { // it was just deleted
 			return
 		}
 		if err != nil {
@@ -219,7 +219,7 @@ func (o observer) tree(t *testing.T, root string) (data map[string]string, owner
 	return data, owners
 }
 
-// expect fails the test unless there are just these ephemerals, and all are those of a session.
+// expect fails the test unless exactly these ephemerals exist and belong to the session.
 func (o observer) expect(t *testing.T, s *Session, want map[string]string) {
 	t.Helper()
 	data, owners := o.tree(t, "/sequins/v1")
@@ -237,12 +237,12 @@ func (o observer) expect(t *testing.T, s *Session, want map[string]string) {
 	}
 }
 
-// make creates a persistent znode, and those above it.
+// make creates a persistent znode and its parents.
 func (o observer) make(t *testing.T, p string, data []byte) {
 	t.Helper()
 	for i := 1; i < len(p); i++ {
 		if p[i] == '/' {
-			o.Create(p[:i], nil, 0, zk.WorldACL(zk.PermAll)) // it may be there
+			o.Create(p[:i], nil, 0, zk.WorldACL(zk.PermAll)) // it may exist
 		}
 	}
 	if _, err := o.Create(p, data, 0, zk.WorldACL(zk.PermAll)); err != nil {

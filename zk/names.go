@@ -7,40 +7,41 @@ import (
 	"strings"
 )
 
-// The directories below the root. Their names and those of what is in them are the same in all releases, and in the
-// system that sequins replaces, so that nodes of different releases can form one cluster. ShardIDsDir is of this release.
+// The directories below the root. All names, and the names inside these directories, are the same in all releases and
+// in the original sequins, so that nodes of different releases can form one cluster. ShardIDsDir exists in this release
+// only.
 const (
 	NodesDir      = "nodes"      // one znode for each node that holds data
-	RoutersDir    = "routers"    // one for each that only passes requests on
-	PartitionsDir = "partitions" // a directory for each database, and in it one for each version
-	ShardIDsDir   = "shard_ids"  // one for each shard id that a node has chosen itself, with the node's address as data
+	RoutersDir    = "routers"    // one for each node that holds no data
+	PartitionsDir = "partitions" // a directory for each database; in it, one for each version
+	ShardIDsDir   = "shard_ids"  // one for each automatically chosen shard id; its data is the node's address
 )
 
-// maxPartition is the greatest partition that is believed: versions have far fewer files.
+// maxPartition is the greatest partition number that is accepted.
 const maxPartition = 1<<31 - 1
 
-// NodePath is where a node is published: nodes/<shard id>@<host>:<port>.
+// NodePath returns the path of a node: nodes/<shard id>@<host>:<port>.
 func NodePath(shardID, addr string) string { return NodesDir + "/" + shardID + "@" + addr }
 
-// RouterPath is where a node is published that holds no data.
+// RouterPath returns the path of a node that holds no data.
 func RouterPath(shardID, addr string) string { return RoutersDir + "/" + shardID + "@" + addr }
 
-// ShardIDPath is where a node claims a shard id that it has chosen itself.
+// ShardIDPath returns the path by which a node claims an automatically chosen shard id.
 func ShardIDPath(shardID string) string { return ShardIDsDir + "/" + shardID }
 
-// DatabaseDir is the directory that has a directory for each version of a database.
+// DatabaseDir returns the directory of a database, with one directory for each version.
 func DatabaseDir(db string) string { return PartitionsDir + "/" + db }
 
-// VersionDir is the directory of a version's partitions.
+// VersionDir returns the directory of a version's partitions.
 func VersionDir(db, version string) string { return PartitionsDir + "/" + db + "/" + version }
 
-// PartitionPath is where a node is published as one that holds a partition:
+// PartitionPath returns the path by which a node announces that it holds a partition:
 // partitions/<db>/<version>/<partition, at least five digits>@<host>:<port>.
 func PartitionPath(db, version string, partition int, addr string) string {
 	return fmt.Sprintf("%s/%05d@%s", VersionDir(db, version), partition, addr)
 }
 
-// ParseNode takes a name in NodesDir or RoutersDir apart. What it returns gives the same name again.
+// ParseNode parses a name in NodesDir or RoutersDir. It accepts only names that NodePath and RouterPath produce.
 func ParseNode(name string) (shardID, addr string, err error) {
 	shardID, addr, found := strings.Cut(name, "@")
 	if !found || shardID == "" {
@@ -52,8 +53,8 @@ func ParseNode(name string) (shardID, addr string, err error) {
 	return shardID, addr, nil
 }
 
-// ParsePartition takes a name in a VersionDir apart. What it returns gives the same name again, so that no two names
-// stand for the same.
+// ParsePartition parses a name in a VersionDir. It accepts only names that PartitionPath produces, so that two
+// different names never mean the same.
 func ParsePartition(name string) (partition int, addr string, err error) {
 	digits, addr, found := strings.Cut(name, "@")
 	if !found {
@@ -69,7 +70,7 @@ func ParsePartition(name string) (partition int, addr string, err error) {
 	return partition, addr, nil
 }
 
-// checkAddr takes an address as nodes write them: a port is a number without ornaments, a host is not empty.
+// checkAddr accepts addresses as nodes write them: a non-empty host, and a port without sign or leading zeros.
 func checkAddr(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestParseNode(t *testing.T) {
 		"_lock-0000000001":     {err: "not of the form"},
 	} {
 		shardID, addr, err := ParseNode(name)
-		if shardID != want.shardID || addr != want.addr || !says(err, want.err) {
+		if shardID != want.shardID || addr != want.addr || !errContains(err, want.err) {
 			t.Errorf("%q: %q, %q, %v", name, shardID, addr, err)
 		}
 	}
@@ -73,20 +73,21 @@ func TestParsePartition(t *testing.T) {
 		"99999999999999999999": {err: "not of the form"},
 	} {
 		partition, addr, err := ParsePartition(name)
-		if partition != want.partition || addr != want.addr || !says(err, want.err) {
+		if partition != want.partition || addr != want.addr || !errContains(err, want.err) {
 			t.Errorf("%q: %d, %q, %v", name, partition, addr, err)
 		}
 	}
 }
 
-func says(err error, want string) bool {
+func errContains(err error, want string) bool {
 	if err == nil || want == "" {
 		return err == nil && want == ""
 	}
 	return strings.Contains(err.Error(), want)
 }
 
-// What parses is written the same way again, so that no two names stand for the same.
+// Names that parse are written the same way again, so that two different names
+// never mean the same.
 func FuzzParseNode(f *testing.F) {
 	for _, seed := range []string{"1@host:9599", "@", "a@[::1]:1", "1@host:080"} {
 		f.Add(seed)
@@ -149,7 +150,7 @@ func TestOptions(t *testing.T) {
 		o := good()
 		test.spoil(&o)
 		_, err := o.withDefaults()
-		if !says(err, test.want) || err != nil && strings.Contains(err.Error(), "secret") {
+		if !errContains(err, test.want) || err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

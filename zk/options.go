@@ -13,28 +13,27 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Options says which ensemble is connected to, and how.
+// Options configures the ensemble to connect to, and how.
 type Options struct {
-	// Servers are the ensemble's servers: host:port, or host for port 2181. Names are looked up whenever a
-	// connection is made.
+	// Servers are the ensemble's servers: host:port, or host for port 2181. Names are resolved for each connection.
 	Servers []string
 	// ConnectTimeout bounds one attempt to connect to one server, the TLS handshake included.
 	ConnectTimeout time.Duration
-	// SessionTimeout is how long the ensemble keeps what was published after it has last heard of us. The servers
-	// may choose another one, within their limits.
+	// SessionTimeout is how long the ensemble keeps what was published without hearing from this node. The servers may
+	// change it within their limits.
 	SessionTimeout time.Duration
-	// Root is the directory, like /sequins/v1, that all paths are relative to. It is made when it is needed.
+	// Root is the directory, like /sequins/v1, that all paths are relative to. It is created when needed.
 	Root string
-	// Auth is user:password, or empty. With it, what is published can be read and changed by that user alone.
+	// Auth is user:password, or empty. If set, only that user can read and change what is published.
 	Auth string
-	// TLS, if it is not nil, is how connections are encrypted. Without a ServerName in it, servers are known by the
-	// host names in Servers.
+	// TLS enables TLS if it is not nil. Without a ServerName, certificates are verified against the host names in
+	// Servers.
 	TLS *tls.Config
-	// Logger gets what operators need to know, never in a flood. By default it is slog's.
+	// Logger receives rate-limited log lines. The default is slog.Default.
 	Logger *slog.Logger
 }
 
-// withDefaults checks the options and returns them in full.
+// withDefaults validates the options and fills in defaults.
 func (o Options) withDefaults() (Options, error) {
 	if len(o.Servers) == 0 {
 		return o, errors.New("zk: no servers")
@@ -55,7 +54,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, err
 	}
 	if user, _, found := strings.Cut(o.Auth, ":"); o.Auth != "" && (!found || user == "") {
-		return o, errors.New("zk: auth is not of the form user:password") // without the password
+		return o, errors.New("zk: auth is not of the form user:password") // the error must not contain the password
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -80,7 +79,7 @@ func checkRoot(root string) error {
 	return nil
 }
 
-// acl is who may do what with the znodes that we make.
+// acl returns the access control list of the znodes that this package creates.
 func (o Options) acl() []zk.ACL {
 	user, password, found := strings.Cut(o.Auth, ":")
 	if !found {

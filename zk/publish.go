@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// MaxData is the greatest size of what is published with a path, and of what is read from others.
+	// MaxData is the maximum size of a znode's data in bytes, both written and read.
 	MaxData = 64 << 10
 
-	// A batch is one request, of which servers take up to 1 MiB by default.
+	// A batch is one request. Servers accept requests up to 1 MiB by default.
 	batchPaths = 500
 	batchBytes = 256 << 10
 
-	// maxPaths bounds the paths that a session publishes, in bytes, each with four for its length. When a session
-	// ends, its ephemerals are deleted by one transaction that names them all, and a server whose log has one of more
-	// than 2 MiB does not start any more (unless jute.maxbuffer is raised). warnPaths is when that is warned of.
+	// maxPaths bounds the bytes of the paths that a session publishes, counting four for the length of each. When a
+	// session ends, one transaction names all its ephemerals, and a server whose log contains a transaction over 2 MiB
+	// does not start again (unless jute.maxbuffer is raised). Above warnPaths a warning is logged.
 	maxPaths  = 3 << 19
 	warnPaths = 1 << 20
 
@@ -29,31 +29,31 @@ const (
 	maxRetry = 30 * time.Second
 )
 
-// A znode is a path of ours as it is wanted. It belongs to the Session's mu.
+// znode is the desired state of one path. It is guarded by Session.mu.
 type znode struct {
 	path     string // absolute
 	data     []byte
-	wanted   bool // else it is to be deleted, and then forgotten
-	claim    bool // it is left alone if it is another node's: see Claim
-	change   int  // the number of the last change of the above
-	fresh    bool // wanted, and presumably not there: it may be created without a look
+	wanted   bool // otherwise it is deleted, then forgotten
+	claim    bool // another node's znode is left alone: see Claim
+	change   int  // sequence number of the last change of the fields above
+	fresh    bool // wanted and probably absent: created without reading it first
 	failures int
-	taken    bool      // a claim, and by the last try another node's
-	retry    time.Time // not to be tried before
-	err      string    // of the last try
+	taken    bool      // the last attempt at a claim found another node's znode
+	retry    time.Time // earliest time of the next attempt
+	err      string    // error of the last attempt
 }
 
-// Publish has a znode exist, with this data, as long as the session lives and until Unpublish. The path is relative to
-// the root, and its parents are made. Data longer than MaxData is cut off. It returns at once; the same again changes
-// nothing, other data replaces what is there.
+// Publish keeps a znode with this data in ZooKeeper until Unpublish or Close. The path is relative to the root; its
+// parents are created. Data is truncated to MaxData. Publish returns at once. Publishing the same again changes
+// nothing; other data replaces the znode's.
 func (s *Session) Publish(path string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.want(path, data, false)
+	s.setWanted(path, data, false)
 }
 
-// want notes that a znode is to exist. s.mu is held.
-func (s *Session) want(path string, data []byte, claim bool) *znode {
+// setWanted records that a znode must exist. s.mu is held.
+func (s *Session) setWanted(path string, data []byte, claim bool) *znode {
 	data = bytes.Clone(data[:min(len(data), MaxData)])
 	z := s.desired[s.absolute(path)]
 	switch {
@@ -64,22 +64,22 @@ func (s *Session) want(path string, data []byte, claim bool) *znode {
 		return z
 	}
 	z.data, z.wanted, z.claim = data, true, claim
-	s.alter(z)
+	s.markChanged(z)
 	return z
 }
 
-// ErrTaken is returned by Claim for a znode that is another node's.
+// ErrTaken is returned by Claim for a znode that another node holds.
 var ErrTaken = errors.New("zk: another node has this znode")
 
-// Claim publishes a znode like Publish, unless one with other data exists in another session: then it returns ErrTaken,
-// and has changed nothing. One with the same data is taken over: data names the node. Claim waits for the answer, for
-// ErrClosed, or for ctx.
+// Claim publishes a znode like Publish, unless another session holds it with other data: then Claim changes nothing and
+// returns ErrTaken. A znode with the same data is taken over, as data names the node. Claim blocks until the answer is
+// known, the session is closed (ErrClosed) or ctx ends.
 //
-// A claim is published again with each new session. If another node has taken it by then it stays theirs, and becomes
-// ours again when it is free.
+// A claim is renewed with each new session. If another node holds the znode by then, it keeps it; the claim is renewed
+// when the znode is free.
 func (s *Session) Claim(ctx context.Context, path string, data []byte) error {
 	s.mu.Lock()
-	z := s.want(path, data, true)
+	z := s.setWanted(path, data, true)
 	for {
 		done, taken, state, changed := s.dirty[z.path] == nil, z.taken, s.state, s.changed
 		s.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *Session) Claim(ctx context.Context, path string, data []byte) error {
 	}
 }
 
-// Unpublish has a path that was published go. It returns at once.
+// Unpublish deletes a published path. It returns at once.
 func (s *Session) Unpublish(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *Session) Unpublish(path string) {
 		return
 	}
 	z.data, z.wanted, z.fresh = nil, false, false
-	s.alter(z)
+	s.markChanged(z)
 }
 
 // pruneAttempts is how often the removal of a directory is tried. Other nodes may withdraw what they have in it somewhat
@@ -130,10 +130,10 @@ func (s *Session) Prune(dir string) {
 	defer s.mu.Unlock()
 	s.prunes[s.absolute(dir)] = pruneAttempts
 	s.pruneDue = true
-	s.poke()
+	s.wakeReconcile()
 }
 
-// Flush waits until the ensemble has everything as it is wanted, or ctx ends.
+// Flush waits until ZooKeeper has the desired state, or ctx ends.
 func (s *Session) Flush(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -155,29 +155,29 @@ func (s *Session) Flush(ctx context.Context) error {
 
 func (s *Session) absolute(rel string) string { return path.Join(s.o.Root, rel) }
 
-// alter notes that a znode is wanted differently.
-func (s *Session) alter(z *znode) {
+// markChanged records that the desired state of a znode has changed.
+func (s *Session) markChanged(z *znode) {
 	z.change++
 	z.failures, z.retry = 0, time.Time{}
 	s.dirty[z.path] = z
-	s.poke()
+	s.wakeReconcile()
 }
 
-// soil notes that a znode may not be as it is wanted. s.mu is held.
-func (s *Session) soil(z *znode) {
+// markDirty records that a znode may differ from its desired state. s.mu is held.
+func (s *Session) markDirty(z *znode) {
 	z.retry = time.Time{}
 	s.dirty[z.path] = z
-	s.poke()
+	s.wakeReconcile()
 }
 
-func (s *Session) poke() {
+func (s *Session) wakeReconcile() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// reconcile makes what is in ZooKeeper what it should be, for as long as the Session lives.
+// reconcile applies the desired state until the Session is closed.
 func (s *Session) reconcile() {
 	audit := time.NewTicker(jitter(s.tuning.audit))
 	defer audit.Stop()
@@ -186,7 +186,7 @@ func (s *Session) reconcile() {
 		if conn == nil {
 			return
 		}
-		batch, wait := s.take(time.Now())
+		batch, wait := s.nextBatch(time.Now())
 		if len(batch) > 0 {
 			id := conn.SessionID()
 			s.write(conn, batch)
@@ -209,12 +209,12 @@ func (s *Session) reconcile() {
 	}
 }
 
-// take returns what to do next, or else how long there is nothing.
-func (s *Session) take(now time.Time) (batch []*write, wait time.Duration) {
+// nextBatch returns the next writes, or how long to wait if there are none.
+func (s *Session) nextBatch(now time.Time) (batch []*write, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wait = maxRetry
-	room := s.room()
+	budget := s.pathBudget()
 	size := 0
 	for _, z := range s.dirty {
 		cost := len(z.path) + len(z.data) + 100
@@ -224,38 +224,38 @@ func (s *Session) take(now time.Time) (batch []*write, wait time.Duration) {
 			continue
 		case len(batch) > 0 && z.fresh != batch[0].fresh:
 			continue
-		case z.wanted && room < len(z.path)+4:
-			s.postpone(z, errTooMany, now)
+		case z.wanted && budget < len(z.path)+4:
+			s.scheduleRetry(z, errTooMany, now)
 			continue
 		case len(batch) == batchPaths || len(batch) > 0 && size+cost > batchBytes:
 			return batch, 0
 		}
 		size += cost
-		room -= len(z.path) + 4
+		budget -= len(z.path) + 4
 		batch = append(batch, &write{znode: *z})
 	}
 	return batch, wait
 }
 
-var errTooMany = fmt.Errorf("this node publishes more than %d KiB of paths: a ZooKeeper session cannot hold more safely; "+
-	"spread the partitions over more nodes, or have fewer", maxPaths>>10)
+var errTooMany = fmt.Errorf("this node publishes more than %d KiB of paths, the most that is safe in one ZooKeeper session; "+
+	"add nodes or use fewer partitions", maxPaths>>10)
 
-// room is how many bytes of paths may still be published.
-func (s *Session) room() int {
-	room := maxPaths
+// pathBudget returns how many bytes of paths may still be published.
+func (s *Session) pathBudget() int {
+	budget := maxPaths
 	for _, z := range s.desired {
 		if z.wanted && s.dirty[z.path] == nil {
-			room -= len(z.path) + 4
+			budget -= len(z.path) + 4
 		}
 	}
-	if room < maxPaths-warnPaths {
-		s.say("paths", slog.LevelWarn, "zookeeper: this node publishes a lot; beyond the limit nothing more is published",
-			"bytes", maxPaths-room, "limit", maxPaths)
+	if budget < maxPaths-warnPaths {
+		s.logLimited("paths", slog.LevelWarn, "zookeeper: published paths are near the limit; above it, no more paths are published",
+			"bytes", maxPaths-budget, "limit", maxPaths)
 	}
-	return room
+	return budget
 }
 
-// record notes what became of a batch that was written in a session.
+// record stores the results of a batch that was written in session id.
 func (s *Session) record(batch []*write, id int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,15 +263,15 @@ func (s *Session) record(batch []*write, id int64) {
 	for _, w := range batch {
 		z := s.desired[w.path]
 		if w.err != nil {
-			s.postpone(z, w.err, now)
+			s.scheduleRetry(z, w.err, now)
 			continue
 		}
-		if s.id != id { // begin has seen to it
+		if s.id != id { // beginSession has marked it dirty
 			continue
 		}
 		z.failures, z.err, z.fresh = 0, "", false
 		z.taken = w.taken()
-		if z.change != w.change { // wanted differently by now
+		if z.change != w.change { // changed meanwhile
 			continue
 		}
 		delete(s.dirty, z.path)
@@ -282,8 +282,9 @@ func (s *Session) record(batch []*write, id int64) {
 	s.broadcast()
 }
 
-// postpone has a write tried again: after a lost connection as soon as there is another, else after a while.
-func (s *Session) postpone(z *znode, err error, now time.Time) {
+// scheduleRetry schedules the next attempt of a failed write: after a lost connection as soon as there is a new one,
+// otherwise after a backoff.
+func (s *Session) scheduleRetry(z *znode, err error, now time.Time) {
 	z.fresh = false
 	if isConnectionError(err) {
 		return
@@ -293,14 +294,14 @@ func (s *Session) postpone(z *znode, err error, now time.Time) {
 	z.retry = now.Add(backoff(z.failures))
 	if z.err != err.Error() {
 		z.err = err.Error()
-		s.say("write", slog.LevelError, "zookeeper: a znode cannot be written; it is tried again", "path", z.path, "error", err)
+		s.logLimited("write", slog.LevelError, "zookeeper: cannot write znode; will retry", "path", z.path, "error", err)
 	}
 }
 
-// backoff is how long to wait after so many failures in a row.
+// backoff returns the pause after a number of consecutive failures.
 func backoff(failures int) time.Duration {
 	return jitter(min(maxRetry, minRetry<<min(failures, 10)))
 }
 
-// jitter is about as long, so that many that begin together do not stay together.
+// jitter returns a random duration between d/2 and 3d/2, so that nodes do not retry in step.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) + 1 }

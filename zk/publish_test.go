@@ -16,12 +16,12 @@ import (
 	"sequins/test/harness"
 )
 
-// What one session publishes, another sees, with data and as it changes.
+// One session sees what another publishes, with data, and its changes.
 func testPublishAndWatch(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
 	nodes := b.Watch(NodesDir, true)
-	awaitSeen(t, nodes) // though there is no such directory
+	awaitSeen(t, nodes) // although the directory does not exist
 	if len(nodes.Entries()) != 0 {
 		t.Errorf("entries %v", nodes.Entries())
 	}
@@ -47,11 +47,12 @@ func testPublishAndWatch(t *testing.T, h *harness.Harness) {
 	select {
 	case <-nodes.Changes():
 	default:
-		t.Error("no change was told")
+		t.Error("no change was announced")
 	}
 }
 
-// Ten thousand partitions are few requests, also when a session is lost, and when they are taken back.
+// 10,000 partitions take few requests, also when they are published again after a lost session, and when they are
+// deleted.
 func testManyPartitions(t *testing.T, h *harness.Harness) {
 	const n = 10_000
 	e := startEnsemble(t, h, "")
@@ -76,7 +77,7 @@ func testManyPartitions(t *testing.T, h *harness.Harness) {
 	phase("taken back", 0)
 }
 
-// Data can be replaced any number of times, also while it is being written; the last counts.
+// Data can be replaced repeatedly, also while it is being written; the last value remains.
 func testReplacedData(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
@@ -96,10 +97,10 @@ func testReplacedData(t *testing.T, h *harness.Harness) {
 	await(t, "the last is seen", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "\x63" })
 
 	a.Publish(path, bytes.Repeat([]byte("x"), MaxData+1))
-	await(t, "what is too long is cut off", func() bool { return len(nodes.Entries()[0].Data) == MaxData })
+	await(t, "long data is truncated", func() bool { return len(nodes.Entries()[0].Data) == MaxData })
 }
 
-// Of those who claim a znode one has it, until it goes; a node that comes back in another session has it again.
+// One of several claimants gets the znode; a node that returns in another session gets its own back.
 func testClaim(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	path := ShardIDPath("1")
@@ -123,19 +124,19 @@ func testClaim(t *testing.T, h *harness.Harness) {
 	for range sessions {
 		if i := <-won; i >= 0 {
 			if winner >= 0 {
-				t.Fatalf("%d and %d have it", i, winner)
+				t.Fatalf("sessions %d and %d both hold the claim", i, winner)
 			}
 			winner = i
 		}
 	}
 	if winner < 0 {
-		t.Fatal("nobody has it")
+		t.Fatal("no session holds the claim")
 	}
 	o := observe(t, e.servers)
 	name := string(rune('a' + winner))
 	o.expect(t, sessions[winner], map[string]string{path: name})
 
-	again := session(t, e.options(t)) // the same node, while its last session lives
+	again := session(t, e.options(t)) // the same node while its previous session still exists
 	if err := again.Claim(t.Context(), path, []byte(name)); err != nil {
 		t.Error(err)
 	}
@@ -148,7 +149,7 @@ func testClaim(t *testing.T, h *harness.Harness) {
 		t.Errorf("taken: %v", err)
 	}
 	if st := other.Status(); st.Pending+st.Published > 0 {
-		await(t, "nothing is left of the attempt", func() bool { st := other.Status(); return st.Pending+st.Published == 0 })
+		await(t, "the failed claim is forgotten", func() bool { st := other.Status(); return st.Pending+st.Published == 0 })
 	}
 	again.Unpublish(path)
 	flush(t, again)
@@ -164,7 +165,7 @@ func testClaim(t *testing.T, h *harness.Harness) {
 	o.expect(t, other, map[string]string{path: "other"})
 }
 
-// Directories are removed by some while others publish in them.
+// Directories are pruned while other nodes publish in them.
 func testPruneAndPublish(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
@@ -187,7 +188,7 @@ func testPruneAndPublish(t *testing.T, h *harness.Harness) {
 		}
 	}
 	flush(t, a)
-	await(t, "what is empty goes", func() bool {
+	await(t, "empty directories are pruned", func() bool {
 		b.Prune(VersionDir("db", "1"))
 		exists, _, err := o.Exists("/sequins/v1/" + VersionDir("db", "1"))
 		return err == nil && !exists
@@ -203,7 +204,7 @@ func testPruneAndPublish(t *testing.T, h *harness.Harness) {
 	}
 }
 
-// A znode that somebody else deletes, or replaces, is there again after the next audit.
+// A znode that another client deletes or replaces is restored by the next audit.
 func testDeletedByOthers(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a := session(t, e.options(t), tuning{audit: 50 * time.Millisecond})
@@ -218,22 +219,22 @@ func testDeletedByOthers(t *testing.T, h *harness.Harness) {
 		data, stat, err := o.Get("/sequins/v1/" + path)
 		return err == nil && stat.EphemeralOwner == sessionID(a) && string(data) == "x"
 	}
-	await(t, "it is there again", mine)
+	await(t, "the znode exists again", mine)
 	if _, err := o.Set("/sequins/v1/"+path, []byte("y"), -1); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "it has its data again", mine)
+	await(t, "the znode has its data again", mine)
 	if _, err := o.Multi(&zk.DeleteRequest{Path: "/sequins/v1/" + path, Version: -1},
 		&zk.CreateRequest{Path: "/sequins/v1/" + path, Acl: zk.WorldACL(zk.PermAll)}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "it is ours again", mine)
+	await(t, "the znode belongs to the session again", mine)
 	if st := a.Status(); st.Sessions != 1 {
 		t.Errorf("status %+v", st)
 	}
 }
 
-// More than a session can safely hold is not published, and said.
+// Paths above the safe limit are not published, and the status reports it.
 func testTooMany(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a := session(t, e.options(t))
@@ -245,15 +246,15 @@ func testTooMany(t *testing.T, h *harness.Harness) {
 		st := a.Status()
 		return st.Published > 1400 && st.Published+st.Pending == 2000 && strings.Contains(st.LastError, "more than 1536 KiB of paths")
 	}
-	await(t, "as many as is safe are published", settled)
+	await(t, "paths are published up to the limit", settled)
 	for p := range 1000 {
 		a.Unpublish(PartitionPath("db", "1", p, name+":1"))
 	}
-	await(t, "the others follow when there is room", func() bool { return a.Status().Published == 1000 && a.Status().Pending == 0 })
+	await(t, "the remaining paths are published below the limit", func() bool { return a.Status().Published == 1000 && a.Status().Pending == 0 })
 }
 
-// A process that is killed and restarted at once takes over what it publishes again from its former session. What it
-// does not, goes with that session.
+// A process that is killed and restarted takes over from its previous session what it publishes again. The rest is
+// deleted with that session.
 func testKilledAndRestarted(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	o := observe(t, e.servers)
@@ -274,19 +275,19 @@ func testKilledAndRestarted(t *testing.T, h *harness.Harness) {
 	awaitSeen(t, nodes)
 	awaitSeen(t, partitions)
 	want := map[string]string{}
-	for _, p := range paths[:400] { // not yet loaded again: the others
+	for _, p := range paths[:400] { // the others are not loaded again yet
 		restarted.Publish(p, []byte("new"))
 		want[p] = "new"
 	}
 	flush(t, restarted)
 	if _, stat, err := o.Get("/sequins/v1/" + paths[500]); err != nil || stat.EphemeralOwner != sessionID(killed) {
-		t.Errorf("what was not published again: %v", err)
+		t.Errorf("unpublished znode: %v", err)
 	}
 	await(t, "the new data is seen", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "new" })
-	await(t, "the old session ends, and what was its alone", func() bool { return len(partitions.Entries()) == 399 })
+	await(t, "the old session and its remaining znodes are gone", func() bool { return len(partitions.Entries()) == 399 })
 	o.expect(t, restarted, want)
 
-	// A process that goes on after all takes nothing away from its successor.
+	// The old process, if it resumes, deletes nothing of its successor's.
 	other := session(t, e.options(t))
 	other.Publish(paths[1], []byte("other"))
 	flush(t, other)

@@ -24,7 +24,7 @@ import (
 	"sequins/test/harness"
 )
 
-// With auth, those who know the password work together, and nobody else reads or writes what is theirs.
+// With auth, clients with the password share the znodes, and no other client can read or write them.
 func testDigest(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	opts := e.options(t)
@@ -36,15 +36,15 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	await(t, "b reads it", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "x" })
 	b.Publish(NodePath("b", "host-b:1"), nil)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
-	expire(t, e, a) // a new session has to say who it is, too
+	expire(t, e, a) // a new session has to authenticate again, too
 	flush(t, a)
 
 	o := observe(t, e.servers)
 	if _, _, err := o.Get("/sequins/v1/" + NodePath("a", "host-a:1")); !errors.Is(err, zk.ErrNoAuth) {
-		t.Errorf("anybody can read: %v", err)
+		t.Errorf("read without auth: %v", err)
 	}
 	if _, _, err := o.Children("/sequins"); !errors.Is(err, zk.ErrNoAuth) {
-		t.Errorf("anybody can list: %v", err)
+		t.Errorf("list without auth: %v", err)
 	}
 	var log journal
 	opts.Auth = "sequins:wrong"
@@ -52,7 +52,7 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	c := session(t, opts)
 	theirs := c.Watch(NodesDir, true)
 	c.Publish(NodePath("c", "host-c:1"), nil)
-	await(t, "it is said that c may not", func() bool { return log.count("cannot be written") == 1 && log.count("cannot be listed") > 0 })
+	await(t, "the denied requests of c are logged", func() bool { return log.count("cannot write znode") == 1 && log.count("cannot list directory") > 0 })
 	if len(theirs.Entries()) != 0 || c.Status().Published != 0 || !strings.Contains(c.Status().LastError, "not authenticated") {
 		t.Errorf("%v, %+v", theirs.Entries(), c.Status())
 	}
@@ -61,9 +61,9 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	}
 }
 
-// The server's certificate is checked, and ours is asked for.
+// The server's certificate is verified, and the client's is requested.
 func TestTLS(t *testing.T) {
-	t.Parallel() // in a Java process of its own: what TLS needs is set for all of one
+	t.Parallel() // in its own Java process, since TLS is configured for a whole process
 	dir := t.TempDir()
 	server, client := certificate(t, dir, "server"), certificate(t, dir, "client")
 	e := startEnsemble(t, harness.Start(t), "tls="+server.file+" trust="+client.file)
@@ -98,12 +98,12 @@ func TestTLS(t *testing.T) {
 }
 
 type keyPair struct {
-	file string // PEM of key and certificate
+	file string // PEM file with key and certificate
 	pair tls.Certificate
 	pool *x509.CertPool
 }
 
-// certificate makes one for 127.0.0.1 that is signed by itself.
+// certificate returns a self-signed certificate for 127.0.0.1.
 func certificate(t *testing.T, dir, name string) keyPair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -15,25 +15,25 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// ErrClosed is what one gets of a Session that was closed.
+// ErrClosed is returned by methods of a closed Session.
 var ErrClosed = errors.New("zk: the session is closed")
 
-// A State is how a Session stands with the ensemble.
+// State is the state of a Session.
 type State int
 
 const (
-	// Connecting: there is no session, not yet or not any more. Next: Connected, Closed.
+	// Connecting: there is no session. Next: Connected, Closed.
 	Connecting State = iota
 	// Connected: there is a session and a connection. Next: Suspended, Connecting, Closed.
 	Connected
-	// Suspended: the connection is lost; whether the session is, only the ensemble knows. What was published stays
-	// until the session timeout has passed there. Next: Connected, Connecting, Closed.
+	// Suspended: the connection is lost, and the session may be. What was published stays until the session timeout has
+	// passed on the servers. Next: Connected, Connecting, Closed.
 	Suspended
-	// Closed is the end.
+	// Closed: Close was called. Final.
 	Closed
 )
 
-// String returns the state's name, as status pages show it.
+// String returns the state's name for status pages.
 func (s State) String() string {
 	switch s {
 	case Connecting:
@@ -48,29 +48,29 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", int(s))
 }
 
-// Status is how a Session stands, at a glance.
+// Status is a snapshot of a Session.
 type Status struct {
 	State     State
 	Connected bool      // State is Connected
 	Since     time.Time // when State began
-	Sessions  int       // how many have begun, this one included
-	Published int       // paths that are as they are wanted
+	Sessions  int       // number of sessions so far, including this one
+	Published int       // paths that are in their desired state
 	Pending   int       // paths that are not
-	LastError string    // the last thing that went wrong, however long ago
+	LastError string    // the last error, however old
 }
 
 const (
-	// readBudget and readBurst bound what a session reads in listings, in bytes a second and at once. A thousand nodes
-	// that all follow everything ask no more of the ensemble than a thousand times this.
+	// readBudget and readBurst bound the bytes of listings that a session reads, per second and at once. They bound the
+	// load of a cluster on the ensemble: 1,000 nodes that watch everything read at most 1,000 times this.
 	readBudget = 128 << 10
 	readBurst  = 2 << 20
-	// dataRate and dataBurst bound how many znodes a session reads the data of, in a second and at once.
+	// dataRate and dataBurst bound the znodes whose data a session reads, per second and at once.
 	dataRate  = 4000
 	dataBurst = 16_000
 )
 
-// A Session is a connection to an ensemble that is kept up for ever, through any number of ZooKeeper's sessions. Its
-// methods can be called from any goroutine.
+// Session maintains a connection to an ensemble across any number of ZooKeeper sessions. Its methods may be called
+// concurrently.
 type Session struct {
 	o      Options
 	log    *slog.Logger
@@ -80,38 +80,38 @@ type Session struct {
 	closing context.Context
 	close   context.CancelFunc
 	work    sync.WaitGroup // run, reconcile, and one follow for each Children
-	budget  *rate.Limiter  // of bytes in listings
-	reads   *rate.Limiter  // of znodes whose data is read
-	lines   lines
+	budget  *rate.Limiter  // in bytes of listings
+	reads   *rate.Limiter  // in znodes whose data is read
+	limiter logLimiter
 
-	wake chan struct{} // capacity 1: reconcile has something to do
+	wake chan struct{} // capacity 1: there is work for reconcile
 
-	mu        sync.Mutex
-	changed   chan struct{} // closed, and another one put here, when something of what follows is different
-	client    *client
-	state     State
-	since     time.Time
-	id        int64 // of ZooKeeper's session; 0 before the first
-	sessions  int
-	began     time.Time // when that session did
-	lastError string
-	missed    bool // that there is no connection is the last that was logged, or nothing was
-	desired   map[string]*znode
-	dirty     map[string]*znode // those of desired that may not be as they should
-	prunes    map[string]int    // directories to remove when they are empty, and how many attempts are left
-	pruneDue  bool
-	watched   map[string][]*Children // by absolute path
+	mu         sync.Mutex
+	changed    chan struct{} // closed and replaced when one of the fields below changes
+	client     *client
+	state      State
+	since      time.Time
+	id         int64 // of ZooKeeper's session; 0 before the first
+	sessions   int
+	began      time.Time // start of that session
+	lastError  string
+	lossLogged bool // the last line logged was a lost connection, or nothing was logged yet
+	desired    map[string]*znode
+	dirty      map[string]*znode // subset of desired that may differ from ZooKeeper
+	prunes     map[string]int    // directories to remove when they are empty, and how many attempts are left
+	pruneDue   bool
+	watched    map[string][]*Children // by absolute path
 }
 
-// tuning are the times that tests make shorter.
+// tuning holds durations that tests shorten.
 type tuning struct {
-	abandon time.Duration // see refused
-	audit   time.Duration // how often what is published is looked at, and watches are checked
-	settle  time.Duration // how long after a new session nothing that was seen before is taken for gone
+	abandon time.Duration // see rejected
+	audit   time.Duration // interval between checks of published znodes and of watches
+	settle  time.Duration // how long after a new session vanished children are still shown
 }
 
-// Connect returns a Session that connects in the background, for ever. It does not wait for a server: errors are those
-// of the options.
+// Connect returns a Session that connects in the background and reconnects until it is closed. It does not wait for a
+// server; its errors are those of the options.
 func Connect(o Options) (*Session, error) { return connect(o, tuning{}) }
 
 func connect(o Options, t tuning) (*Session, error) {
@@ -122,7 +122,7 @@ func connect(o Options, t tuning) (*Session, error) {
 	s := &Session{
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
 		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
-		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), missed: true,
+		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), lossLogged: true,
 		desired: make(map[string]*znode), dirty: make(map[string]*znode),
 		prunes: make(map[string]int), watched: make(map[string][]*Children),
 	}
@@ -145,20 +145,21 @@ func (t tuning) withDefaults(o Options) tuning {
 	return t
 }
 
-// Close ends the session, and with it everything that was published is gone. That takes a few seconds at most: if no
-// server can be reached, the ensemble forgets us after the session timeout. Views stay as they are.
+// Close ends the session, which deletes everything published. It takes a few seconds at most: if no server can be
+// reached, the ensemble expires the session after its timeout. Views keep their last entries.
 func (s *Session) Close() error {
 	s.mu.Lock()
-	s.close() // nothing is begun after that: see Watch
+	s.close() // nothing starts after that: see Watch
 	s.mu.Unlock()
 	s.work.Wait()
 	return nil
 }
 
-// Timeout returns after how long without a sign of life the servers end a session, and delete what it has published.
+// Timeout returns the session timeout: how long after the last heartbeat the servers end a session and delete what it
+// published.
 func (s *Session) Timeout() time.Duration { return s.o.SessionTimeout }
 
-// Status returns how the session stands.
+// Status returns a snapshot of the session.
 func (s *Session) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,21 +175,20 @@ func (s *Session) Status() Status {
 	return st
 }
 
-// run keeps a client until the Session is closed. One is enough, except after an ensemble was restored to an earlier
-// state: see refused.
+// run maintains a client until the Session is closed. It replaces the client only when servers reject it: see rejected.
 func (s *Session) run() {
 	for s.closing.Err() == nil {
 		c := s.dial()
-		stop := context.AfterFunc(s.closing, c.conn.Close) // nobody waits for an answer any more
-		s.attend(c)
+		stop := context.AfterFunc(s.closing, c.conn.Close) // fails pending requests
+		s.monitor(c)
 		stop()
-		c.hangUp()
+		c.close()
 	}
-	s.turn(Closed, 0, nil)
+	s.setState(Closed, 0, nil)
 }
 
-// attend follows what becomes of a client's connection, until the Session is closed or the client is of no use.
-func (s *Session) attend(c *client) {
+// monitor follows the state of a client's connection until the Session is closed or the client has to be replaced.
+func (s *Session) monitor(c *client) {
 	for {
 		select {
 		case <-s.closing.Done():
@@ -198,33 +198,33 @@ func (s *Session) attend(c *client) {
 		switch id := c.conn.SessionID(); {
 		case c.conn.State() == zk.StateHasSession:
 			if err := c.authenticate(s.o.Auth); err != nil {
-				s.failed("authenticate", err)
-				continue // the connection is gone, and there will be an event
+				s.recordError("authenticate", err)
+				continue // the connection is gone; an event follows
 			}
-			s.turn(Connected, id, c)
+			s.setState(Connected, id, c)
 		case id == 0:
-			s.turn(Connecting, id, nil)
+			s.setState(Connecting, id, nil)
 		default:
-			s.turn(Suspended, id, nil)
+			s.setState(Suspended, id, nil)
 		}
-		if s.refused(c) {
-			s.say("refused", slog.LevelWarn, "zookeeper: no server takes our session up again: a new one is begun; the ensemble may have lost data")
+		if s.rejected(c) {
+			s.logLimited("refused", slog.LevelWarn, "zookeeper: servers reject the session; starting a new one; the ensemble may have lost data")
 			return
 		}
 	}
 }
 
-// refused reports whether servers accept connections and then hang up, and have done so for so long that the session
-// is lost anyway. An ensemble that was restored to an earlier state does so for ever: servers turn away a client that
-// has seen more than they know. To a new client they look like any others.
-func (s *Session) refused(c *client) bool {
+// rejected reports whether servers have accepted and closed connections for so long that the session is lost anyway. An
+// ensemble that was restored to an earlier state rejects every client that has seen a later one, forever. A new client
+// is accepted.
+func (s *Session) rejected(c *client) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state == Suspended && c.accepted.Load() > 0 && time.Since(s.since) > s.tuning.abandon
 }
 
-// turn notes the state that the session is in, and says so if it is another one.
-func (s *Session) turn(to State, id int64, c *client) {
+// setState records the session's state, and logs it if it has changed.
+func (s *Session) setState(to State, id int64, c *client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if to == s.state && (to != Connected || id == s.id) {
@@ -232,38 +232,38 @@ func (s *Session) turn(to State, id int64, c *client) {
 	}
 	s.state, s.since, s.client = to, time.Now(), c
 	if to == Connected && id != s.id {
-		s.begin(id)
+		s.beginSession(id)
 	}
 	s.broadcast()
-	s.logTurn()
+	s.logState()
 }
 
-// begin notes a new session of ZooKeeper's. Nothing that the last one published will stay.
-func (s *Session) begin(id int64) {
+// beginSession records a new ZooKeeper session. The znodes of the previous one will be deleted.
+func (s *Session) beginSession(id int64) {
 	s.id, s.began = id, time.Now()
 	s.sessions++
 	for _, z := range s.desired {
 		z.fresh = z.wanted
-		s.soil(z)
+		s.markDirty(z)
 	}
 }
 
-// logTurn logs what was lost, but not each time if that goes on, and that it is back, if it was logged as lost.
-func (s *Session) logTurn() {
+// logState logs a lost connection or session at a limited rate, and a new connection if the loss was logged.
+func (s *Session) logState() {
 	switch s.state {
 	case Connected:
-		if s.missed {
+		if s.lossLogged {
 			s.log.Info("zookeeper: connected", "session", fmt.Sprintf("%#x", s.id), "server", s.client.conn.Server())
 		}
-		s.missed = false
+		s.lossLogged = false
 	case Suspended:
-		s.missed = s.say("lost", slog.LevelWarn, "zookeeper: connection lost; going on with what was last seen", "error", s.lastError) || s.missed
+		s.lossLogged = s.logLimited("lost", slog.LevelWarn, "zookeeper: connection lost; using the last known state", "error", s.lastError) || s.lossLogged
 	case Connecting:
-		s.missed = s.say("expired", slog.LevelWarn, "zookeeper: session lost; going on with what was last seen") || s.missed
+		s.lossLogged = s.logLimited("expired", slog.LevelWarn, "zookeeper: session lost; using the last known state") || s.lossLogged
 	}
 }
 
-// broadcast wakes everybody who waits for something in s to change. s.mu is held.
+// broadcast wakes all goroutines that wait for a change of s. s.mu is held.
 func (s *Session) broadcast() {
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -286,8 +286,9 @@ func (s *Session) await(ctx context.Context) *zk.Conn {
 	return nil
 }
 
-// failed notes an error for the status. That there is no connection is not worth it: why is better known.
-func (s *Session) failed(what string, err error) {
+// recordError records an error for the status, unless it only reports a missing connection, whose cause is recorded
+// elsewhere.
+func (s *Session) recordError(what string, err error) {
 	if isConnectionError(err) {
 		return
 	}
@@ -296,10 +297,10 @@ func (s *Session) failed(what string, err error) {
 	s.lastError = what + ": " + err.Error()
 }
 
-// isConnectionError reports whether an operation failed for want of a connection or a session: it may have been done
-// or not.
+// isConnectionError reports whether an operation failed because the connection or session was lost. It may have been
+// applied.
 func isConnectionError(err error) bool {
-	var network net.Error // the library passes on what it gets when it writes
+	var network net.Error // the library returns write errors of the network unchanged
 	return errors.As(err, &network) || slices.ContainsFunc(connectionErrors, func(e error) bool { return errors.Is(err, e) })
 }
 

@@ -16,7 +16,7 @@ import (
 	"sequins/test/harness"
 )
 
-// expire ends ZooKeeper's session of a Session, as if its time had passed.
+// expire ends the ZooKeeper session of s as if it had timed out.
 func expire(t *testing.T, e *ensemble, s *Session) {
 	t.Helper()
 	before := s.Status().Sessions
@@ -27,7 +27,7 @@ func expire(t *testing.T, e *ensemble, s *Session) {
 	await(t, "there is another session", func() bool { return s.Status().Sessions > before && s.Status().Connected })
 }
 
-// throughProxy puts a proxy before the ensemble's first server.
+// throughProxy puts a proxy in front of the ensemble's first server.
 func throughProxy(t *testing.T, e *ensemble) (*gateway.Proxy, Options) {
 	t.Helper()
 	proxy := gateway.NewProxy(t, e.servers[0])
@@ -36,7 +36,7 @@ func throughProxy(t *testing.T, e *ensemble) (*gateway.Proxy, Options) {
 	return proxy, o
 }
 
-// sessionThatCanBeKilled is one whose process can be killed, as far as the ensemble can tell.
+// sessionThatCanBeKilled returns a session, and a function that makes it look like a killed process to the ensemble.
 func sessionThatCanBeKilled(t *testing.T, e *ensemble, timeout time.Duration) (s *Session, kill func()) {
 	t.Helper()
 	proxy, o := throughProxy(t, e)
@@ -44,7 +44,7 @@ func sessionThatCanBeKilled(t *testing.T, e *ensemble, timeout time.Duration) (s
 	return session(t, o), proxy.Cut
 }
 
-// A connection that is lost for a while costs nothing: the session goes on, and so do its watches.
+// A lost connection keeps the session and its watches.
 func testConnectionLost(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	proxy, o := throughProxy(t, e)
@@ -75,7 +75,7 @@ func testConnectionLost(t *testing.T, h *harness.Harness) {
 	observe(t, e.servers).expect(t, a, map[string]string{path: "x"})
 }
 
-// A connection over which nothing comes any more is lost, too; one that is accepted and then silent is none.
+// A silent connection is treated as lost, and so is one that is accepted and then silent.
 func testSilence(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	proxy, o := throughProxy(t, e)
@@ -93,7 +93,7 @@ func testSilence(t *testing.T, h *harness.Harness) {
 	observe(t, e.servers).expect(t, a, map[string]string{NodePath("a", "host-a:1"): ""})
 }
 
-// After a session has expired, everything is published again, and watches go on.
+// After a session has expired, everything is published again and watches continue.
 func testExpired(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
@@ -120,8 +120,8 @@ func testExpired(t *testing.T, h *harness.Harness) {
 	observe(t, e.servers).expect(t, a, want)
 }
 
-// A session that expires while nobody can tell us goes on with what was seen last, and is replaced when there is a
-// server again.
+// A session that expires while all servers are unreachable keeps its last view, and is replaced when a server is
+// reachable.
 func testExpiredWhileCutOff(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, kill := sessionThatCanBeKilled(t, e, 3*time.Second)
@@ -136,7 +136,7 @@ func testExpiredWhileCutOff(t *testing.T, h *harness.Harness) {
 	kill()
 	awaitNames(t, theirs, "b@host-b:1")
 	if got := names(nodes); len(got) != 2 || a.Status().State != Suspended {
-		t.Errorf("cut off, it sees %q, %+v", got, a.Status())
+		t.Errorf("view without a connection: %q, %+v", got, a.Status())
 	}
 	a.Unpublish(path)
 	a.Publish(NodePath("a", "host-a:2"), nil)
@@ -145,7 +145,7 @@ func testExpiredWhileCutOff(t *testing.T, h *harness.Harness) {
 	}
 }
 
-// Servers are restarted one after the other, again and again: nobody loses a session, or sees anybody gone.
+// Servers are restarted one after the other, repeatedly: no session is lost, and no view changes.
 func testRollingRestart(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "n=3")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
@@ -175,7 +175,7 @@ func drain(c *Children) {
 	}
 }
 
-// All of ZooKeeper is gone for longer than a session lasts. When it returns, everything is published again at once.
+// ZooKeeper is down for longer than the session timeout. When it returns, everything is published again at once.
 func testOutage(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "n=3")
 	o := e.options(t)
@@ -218,7 +218,8 @@ func testOutage(t *testing.T, h *harness.Harness) {
 	again.expect(t, a, want)
 }
 
-// An ensemble that has lost its data knows less than we have seen. Its servers turn us away until we begin anew.
+// An ensemble that has lost its data has an older zxid than the client has seen. Its servers reject the client until it
+// begins a new session.
 func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a := session(t, e.options(t), tuning{abandon: time.Second})
@@ -226,7 +227,7 @@ func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 	a.Publish(path, []byte("x"))
 	nodes := a.Watch(NodesDir, true)
 	awaitNames(t, nodes, "a@host-a:1")
-	for range 100 { // so that the ensemble does not catch up
+	for range 100 { // so that the ensemble does not reach the old zxid
 		a.Publish(path, []byte("y"))
 		a.Publish(path, []byte("x"))
 		flush(t, a)
@@ -240,7 +241,7 @@ func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 	observe(t, e.servers).expect(t, a, map[string]string{path: "x"})
 }
 
-// Sessions of others that end together with ours come back: nobody is missed meanwhile.
+// Sessions of other nodes that end together with ours return: views show no change meanwhile.
 func testSettling(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a := session(t, e.options(t), tuning{settle: 2 * time.Second})
@@ -251,18 +252,18 @@ func testSettling(t *testing.T, h *harness.Harness) {
 	nodes := a.Watch(NodesDir, false)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1", "c@host-c:1")
 	drain(nodes)
-	c.Close() // for good, but who knows
+	c.Close() // it does not return
 	expire(t, e, a)
 	began := time.Now()
 	expire(t, e, b)
 	flush(t, b)
 	if n := len(nodes.Changes()); n != 0 && time.Since(began) < time.Second {
-		t.Errorf("it is taken for a change: %q", names(nodes))
+		t.Errorf("the view changed: %q", names(nodes))
 	}
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
 }
 
-// Nothing waits for a server that is not there, and closing does not take long.
+// No method blocks on an unreachable server, and Close returns quickly.
 func testClosed(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a := session(t, e.options(t))
@@ -276,7 +277,7 @@ func testClosed(t *testing.T, h *harness.Harness) {
 	if st := a.Status(); st.State != Closed || st.Connected {
 		t.Errorf("%+v", st)
 	}
-	a.Publish("x", nil) // does nothing
+	a.Publish("x", nil) // no effect
 	if c := a.Watch("x", true); len(c.Entries()) != 0 {
 		t.Error("entries")
 	}
@@ -313,7 +314,7 @@ func TestNoServer(t *testing.T) {
 	closeInTime(t, s)
 }
 
-// Closing does not wait for a server that has begun a session and then says nothing.
+// Close does not wait for a server that has begun a session and is then silent.
 func TestCloseWhileAuthenticating(t *testing.T) {
 	addr, asked := serveThenSilence(t, handshakeReply(1, 60_000))
 	s := session(t, Options{Servers: []string{addr}, ConnectTimeout: time.Second, SessionTimeout: time.Minute, Root: "/r", Auth: "a:b"})
@@ -325,17 +326,17 @@ func TestCloseWhileAuthenticating(t *testing.T) {
 	closeInTime(t, s)
 }
 
-// However often the connection comes and goes, few lines say so, and the last is right.
+// A connection that is lost and restored repeatedly logs few lines, and the last of them is correct.
 func TestFlapping(t *testing.T) {
 	var log journal
-	s := &Session{log: log.logger(), changed: make(chan struct{}), missed: true}
+	s := &Session{log: log.logger(), changed: make(chan struct{}), lossLogged: true}
 	c := &client{conn: new(zk.Conn)}
 	for range 1000 {
-		s.turn(Connected, 1, c)
-		s.turn(Suspended, 1, nil)
-		s.turn(Connecting, 0, nil)
+		s.setState(Connected, 1, c)
+		s.setState(Suspended, 1, nil)
+		s.setState(Connecting, 0, nil)
 	}
-	s.turn(Connected, 2, c)
+	s.setState(Connected, 2, c)
 	lost, found := log.count("connection lost"), log.count("zookeeper: connected")
 	if lost != logFirst || found != logFirst+1 {
 		t.Errorf("%d times lost, %d times connected", lost, found)

@@ -21,24 +21,23 @@ import (
 )
 
 const (
-	// warnListing is the size of a listing, in bytes, that is warned of: half of what ZooKeeper's own clients read by
-	// default. Servers send any size.
+	// warnListing is the size in bytes of a listing above which a warning is logged: half of what ZooKeeper's own
+	// clients read by default. Servers have no limit.
 	warnListing = 512 << 10
-	// minInterval is how soon a small directory may be listed again.
+	// minInterval is the minimum time between two listings of a small directory.
 	minInterval = 50 * time.Millisecond
-	// maxIgnored is of how many children of a directory it is remembered that they were logged. Of others, nothing is.
+	// maxIgnored bounds the ignored children per directory that are remembered, and logged once each.
 	maxIgnored = 1000
 )
 
-// An Entry is one child of a directory.
+// Entry is one child of a directory.
 type Entry struct {
 	Name string
-	Data []byte // nil if it was not asked for, or cannot be read; not to be changed
+	Data []byte // nil if not requested or not readable; read-only
 }
 
-// Children is a view of a directory that is kept up to date. It is never older than it has to be, and never newer than
-// that: many changes in quick succession are seen as one, and large directories are listed less often than small ones.
-// Without a session it stays as it is.
+// Children is a view of a directory that is kept up to date. Changes in quick succession are read with one listing, and
+// large directories are listed less often than small ones. Without a session the view keeps its entries.
 type Children struct {
 	s       *Session
 	dir     string // absolute
@@ -50,25 +49,25 @@ type Children struct {
 	entries atomic.Pointer[[]Entry]
 
 	mu        sync.Mutex
-	relist    bool            // there is no watch on the directory
-	kick      chan struct{}   // capacity 1: relist has been set
+	relist    bool            // no watch is set on the directory
+	kick      chan struct{}   // capacity 1: relist was set
 	ignored   map[string]bool // see ignore
-	announced int             // counts the changes that are known of; see Current
-	shown     int             // the value of announced that entries are as new as; -1 before the first listing
+	announced int             // number of changes announced; see Current
+	shown     int             // value of announced that entries reflect; -1 before the first listing
 
-	// What follows belongs to the goroutine that follows the directory.
-	members map[string][]byte // the children, as of the last listing
-	unread  map[string]bool   // children whose data has to be read
+	// The fields below belong to the goroutine in follow.
+	members map[string][]byte // children in the last listing
+	unread  map[string]bool   // children whose data must be read
 	size    int               // of the last listing, in bytes
-	stat    zk.Stat           // of the directory, as of the last listing; zero if there is none
+	stat    zk.Stat           // of the directory in the last listing; zero if it does not exist
 }
 
-// Watch returns a view of a directory, and of the data of its children if that is asked for. It returns at once. A
-// directory that does not exist is empty until it does.
+// Watch returns a view of a directory, and of the data of its children if data is set. It returns at once. A directory
+// that does not exist is shown as empty.
 //
-// A view costs the servers one watch, with data or without. Data is read once for each child, and for all of them again
-// when a child that was known has been created anew, which is how Publish replaces data. Data that others set in place
-// is not noticed.
+// A view costs the servers one watch, with or without data. The data of each child is read once, and again for all
+// children when a known child was created anew, which is how Publish replaces data. Data changed in place is not
+// noticed.
 func (s *Session) Watch(dir string, data bool) *Children {
 	c := &Children{
 		s: s, dir: s.absolute(dir), data: data,
@@ -88,23 +87,23 @@ func (s *Session) Watch(dir string, data bool) *Children {
 	return c
 }
 
-// Seen is closed when the directory has been listed for the first time.
+// Seen is closed after the first listing of the directory.
 func (c *Children) Seen() <-chan struct{} { return c.seen }
 
-// Changes gets a value when Entries are others than before.
+// Changes receives a value when Entries has changed.
 func (c *Children) Changes() <-chan struct{} { return c.changes }
 
-// Entries returns what was seen last, by name. The result is not to be changed.
+// Entries returns the last known children, ordered by name. The result is read-only.
 func (c *Children) Entries() []Entry { return *c.entries.Load() }
 
-// Current reports whether the directory has been listed, and no change of it is known that Entries do not show yet.
+// Current reports whether the directory has been listed and Entries reflects every change announced so far.
 func (c *Children) Current() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.shown == c.announced
 }
 
-// Stop ends the view. What was seen last stays.
+// Stop ends the view. Entries keeps its last value.
 func (c *Children) Stop() {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -117,7 +116,7 @@ func (c *Children) Stop() {
 	c.s.watched[c.dir] = rest
 }
 
-// notify passes on that a watch on a path has ended, because of a change or with the session.
+// notify invalidates the views of a path whose watch has fired or was lost with the session.
 func (s *Session) notify(p string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +125,7 @@ func (s *Session) notify(p string) {
 	}
 }
 
-// invalidate has the directory listed again.
+// invalidate schedules a listing of the directory.
 func (c *Children) invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,14 +150,14 @@ func (c *Children) follow() {
 		upTo, err := c.refresh(conn)
 		if err != nil {
 			failures++
-			c.complain(err)
+			c.logListError(err)
 			if sleep.For(c.ctx, backoff(failures)) != nil {
 				return
 			}
 			continue
 		}
 		failures = 0
-		again := c.show(upTo)
+		again := c.updateEntries(upTo)
 		select {
 		case <-c.kick:
 			if sleep.For(c.ctx, damping(c.size)) != nil {
@@ -173,16 +172,16 @@ func (c *Children) follow() {
 	}
 }
 
-// damping is how long to wait from a change of a directory until it is listed again, by the size of its last listing
-// in bytes. Changes that follow cost nothing: the watch is set again with the listing. So a directory is listed at most
-// once in this time, and one that is large and changes all the time is read at half of readBudget to all of it. Nodes
-// that learn of a change at the same moment do not all list at the same moment.
+// damping returns the delay between a change and the next listing, given the size in bytes of the last listing. The
+// listing sets the watch again, so further changes cost nothing and the directory is listed at most once per delay. A
+// large directory that changes all the time is read at half of readBudget, up to all of it: the delay is random, so
+// that nodes do not list at the same moment.
 func damping(size int) time.Duration {
 	interval := max(minInterval, time.Duration(size)*time.Second/readBudget)
 	return interval + rand.N(interval)
 }
 
-// refresh reads what is not known any more. It returns the value of announced that the result is as new as.
+// refresh reads what may have changed. It returns the value of announced that the result reflects.
 func (c *Children) refresh(conn *zk.Conn) (upTo int, err error) {
 	c.mu.Lock()
 	relist, upTo := c.relist, c.announced
@@ -199,8 +198,7 @@ func (c *Children) refresh(conn *zk.Conn) (upTo int, err error) {
 	return upTo, c.read(conn)
 }
 
-// list reads the names of the children, and notes those whose data has to be read. There is a watch on the directory
-// afterwards.
+// list reads the names of the children and sets a watch, and notes the children whose data must be read.
 func (c *Children) list(conn *zk.Conn) error {
 	if err := c.s.budget.WaitN(c.ctx, min(c.size, readBurst)); err != nil {
 		return err
@@ -225,19 +223,19 @@ func (c *Children) list(conn *zk.Conn) error {
 			c.unread[name] = true
 		}
 	}
-	c.warn(size, len(names))
+	c.warnLarge(size, len(names))
 	c.members, c.size, c.stat = members, size, stat
 	return nil
 }
 
-// created returns how many children were created in a directory between two looks at it. The servers count in cversion
-// each child that is created or deleted. Where there are more than new names, a known one was created anew.
+// created returns how many children were created between two listings. The servers count in cversion each child created
+// or deleted. If more were created than there are new names, a known one was created anew.
 func created(before, now zk.Stat) int {
 	changes, growth := now.Cversion-before.Cversion, now.NumChildren-before.NumChildren
 	return int(changes+growth) / 2
 }
 
-// childrenOrNone lists the directory, or watches for it.
+// childrenOrNone lists the directory, or sets a watch for its creation.
 func (c *Children) childrenOrNone(conn *zk.Conn) (names []string, stat zk.Stat, err error) {
 	for range maxRaces {
 		names, stat, _, err := conn.ChildrenW(c.dir)
@@ -255,8 +253,8 @@ func (c *Children) childrenOrNone(conn *zk.Conn) (names []string, stat zk.Stat, 
 	return nil, zk.Stat{}, zk.ErrNoNode
 }
 
-// read reads the data of children, if it was asked for. The error is one of the connection; data that cannot be had for
-// other reasons is nil.
+// read reads the data of children, if requested. The error is a connection error; data that cannot be read for other
+// reasons is nil.
 func (c *Children) read(conn *zk.Conn) error {
 	if !c.data {
 		clear(c.unread)
@@ -264,7 +262,7 @@ func (c *Children) read(conn *zk.Conn) error {
 	}
 	var group errgroup.Group
 	group.SetLimit(inFlight)
-	var mu sync.Mutex // of members and unread
+	var mu sync.Mutex // guards members and unread
 	for _, name := range slices.Collect(maps.Keys(c.unread)) {
 		if err := c.s.reads.Wait(c.ctx); err != nil {
 			return errors.Join(err, group.Wait())
@@ -276,20 +274,20 @@ func (c *Children) read(conn *zk.Conn) error {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			c.take(name, data, err)
+			c.setData(name, data, err)
 			return nil
 		})
 	}
 	return group.Wait()
 }
 
-// take notes the data of a child, or why there is none.
-func (c *Children) take(name string, data []byte, err error) {
+// setData records the data of a child, or why it has none.
+func (c *Children) setData(name string, data []byte, err error) {
 	delete(c.unread, name)
 	if _, member := c.members[name]; !member {
 		return
 	}
-	if errors.Is(err, zk.ErrNoNode) { // the listing without it will come
+	if errors.Is(err, zk.ErrNoNode) { // the next listing omits it
 		delete(c.members, name)
 		return
 	}
@@ -303,12 +301,12 @@ func (c *Children) take(name string, data []byte, err error) {
 	c.members[name] = data
 }
 
-// check finds out whether a change has escaped us: a watch is the library's and the servers' word, and on this one
-// everything depends. A change of a child's data is one of the directory, see steps.
+// check detects a change whose event was lost, since everything depends on the watch. A change of a child's data also
+// changes the directory, see operations.
 func (c *Children) check(conn *zk.Conn) {
 	exists, stat, err := conn.Exists(c.dir)
 	if err != nil {
-		return // the next check will do
+		return // the next check will find it
 	}
 	pzxid := int64(0)
 	if exists {
@@ -317,25 +315,25 @@ func (c *Children) check(conn *zk.Conn) {
 	c.mu.Lock()
 	told := c.relist
 	c.mu.Unlock()
-	if pzxid == c.stat.Pzxid || told { // if there is an event, it comes before the answer
+	if pzxid == c.stat.Pzxid || told { // an event would arrive before the answer
 		return
 	}
-	c.s.say("missed", slog.LevelWarn, "zookeeper: a directory has changed without our being told; it is listed again", "dir", c.dir)
+	c.s.logLimited("missed", slog.LevelWarn, "zookeeper: missed a change of a directory; listing it again", "dir", c.dir)
 	c.invalidate()
 }
 
-// show replaces the view if it is another one.
+// updateEntries replaces the view's entries if they differ.
 //
-// For a while after a session was lost, nothing is taken for gone: whatever ended our session is likely to have ended
-// those of others too, and they publish again what they have, as we do. Then show returns a channel that says when to
-// call it again.
-func (c *Children) show(upTo int) (again <-chan time.Time) {
+// For some time after a session was lost, vanished children are kept: the sessions of other nodes probably ended for
+// the same reason, and they publish again, too. Then updateEntries returns a channel that receives when it has to be
+// called again.
+func (c *Children) updateEntries(upTo int) (again <-chan time.Time) {
 	last := c.Entries()
 	next := make([]Entry, 0, len(c.members))
 	for name, data := range c.members {
 		next = append(next, Entry{name, data})
 	}
-	if left := c.s.unsettled(); left > 0 {
+	if left := c.s.settleTime(); left > 0 {
 		for _, e := range last {
 			if _, member := c.members[e.Name]; !member {
 				next = append(next, e)
@@ -362,8 +360,8 @@ func (c *Children) show(upTo int) (again <-chan time.Time) {
 	return again
 }
 
-// unsettled returns for how long what others published in sessions that are lost may yet come back.
-func (s *Session) unsettled() time.Duration {
+// settleTime returns for how long znodes of other nodes' lost sessions may still be published again.
+func (s *Session) settleTime() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sessions < 2 {
@@ -372,7 +370,7 @@ func (s *Session) unsettled() time.Duration {
 	return time.Until(s.began.Add(s.tuning.settle))
 }
 
-// ignore logs why a child is of no use, once for each.
+// ignore logs, once per child, why it is ignored.
 func (c *Children) ignore(name string, err error) {
 	c.mu.Lock()
 	known := c.ignored[name] || len(c.ignored) >= maxIgnored
@@ -381,21 +379,21 @@ func (c *Children) ignore(name string, err error) {
 	}
 	c.mu.Unlock()
 	if !known {
-		c.s.say("ignored "+c.dir, slog.LevelWarn, "zookeeper: a znode is ignored", "dir", c.dir, "error", err)
+		c.s.logLimited("ignored "+c.dir, slog.LevelWarn, "zookeeper: ignoring znode", "dir", c.dir, "error", err)
 	}
 }
 
-func (c *Children) warn(size, n int) {
+func (c *Children) warnLarge(size, n int) {
 	if size >= warnListing {
-		c.s.say("large "+c.dir, slog.LevelWarn, "zookeeper: a directory is large: from 1 MiB on, ZooKeeper's own clients and tools refuse to list it "+
-			"unless their jute.maxbuffer is raised, and each change costs every node that much; have fewer partitions in a version, or a lower replication",
+		c.s.logLimited("large "+c.dir, slog.LevelWarn, "zookeeper: large directory: above 1 MiB, ZooKeeper's own clients and tools cannot list it "+
+			"unless their jute.maxbuffer is raised, and every node reads it again after a change; use fewer partitions per version or a lower replication",
 			"dir", c.dir, "bytes", size, "children", n)
 	}
 }
 
-func (c *Children) complain(err error) {
-	c.s.failed("listing "+c.dir, err)
+func (c *Children) logListError(err error) {
+	c.s.recordError("listing "+c.dir, err)
 	if !isConnectionError(err) && c.ctx.Err() == nil {
-		c.s.say("listing "+c.dir, slog.LevelError, "zookeeper: a directory cannot be listed; it is tried again", "dir", c.dir, "error", err)
+		c.s.logLimited("listing "+c.dir, slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
 	}
 }

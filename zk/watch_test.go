@@ -17,7 +17,7 @@ import (
 	"sequins/test/harness"
 )
 
-// A log that tests read.
+// journal is a log that tests read.
 type journal struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -37,13 +37,13 @@ func (j *journal) count(s string) int {
 
 func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
-// Whatever else is in our directories does no harm, and is logged with measure.
+// Unexpected znodes in the directories do no harm, and are logged at a limited rate.
 func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	o := observe(t, e.servers)
 	nobody := zk.DigestACL(zk.PermAll, "somebody", "else")
 	o.make(t, "/sequins/v1/nodes/README", []byte("do not touch"))
-	o.make(t, "/sequins/v1/nodes/a@host-a:1/child", nil) // where we want to be: it is not ours to remove
+	o.make(t, "/sequins/v1/nodes/a@host-a:1/child", nil) // our path has a child, so it must not be replaced
 	o.make(t, "/sequins/v1/nodes/b@host-b:1", nil)
 	o.make(t, "/sequins/v1/nodes/ü @:", bytes.Repeat([]byte("x"), MaxData+1))
 	if _, err := o.Create("/sequins/v1/nodes/hidden", []byte("x"), 0, nobody); err != nil {
@@ -57,7 +57,7 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	s.Publish(NodePath("a", "host-a:1"), nil)
 	s.Publish(NodePath("b", "host-b:1"), []byte("x"))
 	s.Publish(NodePath("c", "host-c:1"), nil)
-	s.Publish("nodes/a\x01b@host:1", nil) // ZooKeeper has no such names
+	s.Publish("nodes/a\x01b@host:1", nil) // not a valid name in ZooKeeper
 	await(t, "what can be published is", func() bool { return s.Status().Published == 2 && s.Status().Pending == 2 })
 	awaitNames(t, nodes, "README", "a@host-a:1", "b@host-b:1", "c@host-c:1", "hidden", "ü @:")
 	await(t, "the data of b is read", func() bool { return string(nodes.Entries()[2].Data) == "x" })
@@ -73,8 +73,8 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 		}
 	}
 	for what, want := range map[string]int{
-		"a znode is ignored": 3, "zk: not authenticated": 1, "65537 bytes of data": 1, "README": 1, // of hidden and ü the data was
-		"cannot be written": 2, "taken over": 1, "zk: invalid path": 1, "node has children": 1,
+		"ignoring znode": 3, "zk: not authenticated": 1, "65537 bytes of data": 1, "README": 1, // of hidden and ü the data was
+		"cannot write znode": 2, "replaced znodes of": 1, "zk: invalid path": 1, "node has children": 1,
 	} {
 		if got := log.count(what); got != want {
 			t.Errorf("%q is in the log %d times, want %d", what, got, want)
@@ -86,7 +86,7 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	await(t, "the obstacle is gone", func() bool { return s.Status().Published == 3 })
 }
 
-// A directory can come into being, go, and come again.
+// A directory can be created, deleted, and created again.
 func testDirectoryComesAndGoes(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
@@ -106,7 +106,7 @@ func testDirectoryComesAndGoes(t *testing.T, h *harness.Harness) {
 	}
 }
 
-// A thousand changes in quick succession are a few listings, and the last of them shows how it ended.
+// 1,000 changes in quick succession cause few listings, and the last shows the final state.
 func testDamped(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
@@ -140,23 +140,23 @@ func TestDamping(t *testing.T) {
 	}
 }
 
-func TestLargeListingIsWarnedOf(t *testing.T) {
+func TestLargeListingWarning(t *testing.T) {
 	var log journal
 	s := &Session{log: log.logger()}
 	c := &Children{s: s, dir: "/d"}
-	c.warn(warnListing-1, 1)
+	c.warnLarge(warnListing-1, 1)
 	if log.count("large") != 0 {
-		t.Error("a warning too early")
+		t.Error("warned below the limit")
 	}
 	for range 10 {
-		c.warn(warnListing, 15_000)
+		c.warnLarge(warnListing, 15_000)
 	}
-	if n := log.count("a directory is large"); n != logFirst || log.count("children=15000") != n {
+	if n := log.count("large directory"); n != logFirst || log.count("children=15000") != n {
 		t.Errorf("%d warnings", n)
 	}
 }
 
-// A change of which no event came is found by the check.
+// The check finds a change whose event was lost.
 func testMissedChange(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	var log journal
@@ -169,7 +169,7 @@ func testMissedChange(t *testing.T, h *harness.Harness) {
 	none := a.Watch(RoutersDir, false)
 	awaitNames(t, nodes, "b@host-b:1")
 	awaitSeen(t, none)
-	a.mu.Lock() // from now on, events do not find the views
+	a.mu.Lock() // from now on, events do not reach the views
 	watched := a.watched
 	a.watched = map[string][]*Children{}
 	a.mu.Unlock()
@@ -181,19 +181,19 @@ func testMissedChange(t *testing.T, h *harness.Harness) {
 	a.mu.Unlock()
 	await(t, "the change is found", func() bool { return string(nodes.Entries()[0].Data) == "two" })
 	awaitNames(t, none, "b@host-b:1")
-	if log.count("without our being told") == 0 {
-		t.Error("it was found by chance")
+	if log.count("missed a change") == 0 {
+		t.Error("the change was not found by the check")
 	}
 }
 
-// The data of 1,000 partitions with three replicas is read once, then that of new znodes only, and all of it again
-// when znodes have been replaced.
+// The data of 1,000 partitions with three replicas is read once, then only that of new znodes, and all of it again when
+// znodes were replaced.
 func testDataOfMany(t *testing.T, h *harness.Harness) {
 	const partitions = 1000
 	hosts := []string{"a:1", "b:1", "c:1"}
 	e := startEnsemble(t, h, "")
 	a, b := session(t, e.options(t)), session(t, e.options(t))
-	b.reads.SetLimit(0) // from now on, Tokens counts down
+	b.reads.SetLimit(0) // from now on, Tokens only decreases
 	reads := func(what string, ready func() bool) int {
 		t.Helper()
 		before, start := b.reads.Tokens(), time.Now()
@@ -250,22 +250,22 @@ func testDataOfMany(t *testing.T, h *harness.Harness) {
 	}
 }
 
-// A view knows whether it may be behind: a change that has been announced counts until it is shown.
+// Current is false from the announcement of a change until the view shows it.
 func testCurrent(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	s := session(t, e.options(t))
 	nodes := s.Watch(NodesDir, true)
 	for i := range 20 {
 		s.Publish(NodePath(fmt.Sprint(i), "host-a:1"), nil)
-		flush(t, s) // the event comes before the answer
+		flush(t, s) // the event arrives before the answer
 		await(t, "the view is current", nodes.Current)
 		if n := len(nodes.Entries()); n != i+1 {
-			t.Fatalf("a view that is said to be current has %d entries of %d", n, i+1)
+			t.Fatalf("Current is true with %d entries of %d", n, i+1)
 		}
 	}
 }
 
-// A view that was stopped stays as it is, and leaves nothing behind; others of the same directory go on.
+// A stopped view keeps its entries and leaves no watch; other views of the directory continue.
 func testStopped(t *testing.T, h *harness.Harness) {
 	e := startEnsemble(t, h, "")
 	s := session(t, e.options(t))
@@ -288,7 +288,7 @@ func testStopped(t *testing.T, h *harness.Harness) {
 	}
 }
 
-// However many names are no good, a few lines say so.
+// Many invalid names cause few log lines.
 func TestIgnoreIsBounded(t *testing.T) {
 	var log journal
 	s := &Session{log: log.logger()}

@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// inFlight is how many requests are under way at once where there are many to make.
+	// inFlight is the maximum number of concurrent requests.
 	inFlight = 32
-	// maxRaces is how often something is begun anew because somebody else was there between two of its steps.
+	// maxRaces is the maximum number of attempts after concurrent changes by other nodes.
 	maxRaces = 3
 )
 
-// A write is what to do for one znode: a copy, which stays as it is when the znode is wanted differently meanwhile.
+// write is one change of a znode: a copy, unaffected by later changes of the desired state.
 type write struct {
 	znode
-	there sight
-	err   error // what became of it
+	found existing
+	err   error // result
 }
 
-// A sight is what stands where a znode is wanted.
-type sight struct {
+// existing is the znode found at a path.
+type existing struct {
 	nothing bool
-	owner   int64 // the session that it goes with; 0 if it is persistent
-	ours    bool  // that session is the present one
+	owner   int64 // session of an ephemeral znode; 0 if persistent
+	ours    bool  // owner is the current session
 	version int32
 	data    []byte
 }
 
-// write carries out a batch, and leaves in each write what became of it. A batch is one request, which is done
-// entirely or not at all. When something stands in its way, the batch is divided until what does is alone.
+// write applies a batch and sets the result of each write. A batch is one atomic request. If it fails because of one
+// write, the batch is split until that write is alone.
 func (s *Session) write(conn *zk.Conn, batch []*write) {
 	if batch[0].fresh { // then all are
 		if err := s.commit(conn, batch); err == nil {
@@ -53,7 +53,7 @@ func (s *Session) write(conn *zk.Conn, batch []*write) {
 func (s *Session) writeOrDivide(conn *zk.Conn, batch []*write) {
 	var err error
 	for range maxRaces {
-		if err = s.look(conn, batch); err == nil {
+		if err = s.readExisting(conn, batch); err == nil {
 			err = s.commit(conn, batch)
 		}
 		if !isRace(err) {
@@ -73,14 +73,14 @@ func (s *Session) writeOrDivide(conn *zk.Conn, batch []*write) {
 	}
 }
 
-// isRace reports whether a request failed because things were not as they had just been seen.
+// isRace reports whether a request failed because of a concurrent change.
 func isRace(err error) bool {
 	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrBadVersion)
 }
 
-// look finds out what is there already. The error is one of the connection; what is wrong with a single path is left
-// in its write.
-func (s *Session) look(conn *zk.Conn, batch []*write) error {
+// readExisting reads the znodes that exist at the batch's paths. The error is a connection error; errors of a single
+// path are set in its write.
+func (s *Session) readExisting(conn *zk.Conn, batch []*write) error {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	for _, w := range batch {
@@ -89,9 +89,9 @@ func (s *Session) look(conn *zk.Conn, batch []*write) error {
 			w.err = nil
 			switch {
 			case err == nil:
-				w.there = sight{owner: stat.EphemeralOwner, ours: stat.EphemeralOwner == conn.SessionID(), version: stat.Version, data: data}
+				w.found = existing{owner: stat.EphemeralOwner, ours: stat.EphemeralOwner == conn.SessionID(), version: stat.Version, data: data}
 			case errors.Is(err, zk.ErrNoNode):
-				w.there = sight{nothing: true}
+				w.found = existing{nothing: true}
 			case isConnectionError(err):
 				return err
 			default:
@@ -103,12 +103,12 @@ func (s *Session) look(conn *zk.Conn, batch []*write) error {
 	return group.Wait()
 }
 
-// commit does what is to be done for a batch in one request, after making the directories that are missing.
+// commit applies a batch in one request, after creating the missing directories.
 func (s *Session) commit(conn *zk.Conn, batch []*write) error {
 	var ops []any
 	for _, w := range batch {
 		if w.err == nil {
-			ops = append(ops, s.steps(w)...)
+			ops = append(ops, s.operations(w)...)
 		}
 	}
 	if len(ops) == 0 {
@@ -122,47 +122,48 @@ func (s *Session) commit(conn *zk.Conn, batch []*write) error {
 		_, err = conn.Multi(ops...)
 	}
 	if err == nil {
-		s.mention(batch)
+		s.logTakeovers(batch)
 	}
 	return err
 }
 
-// steps are what makes a znode what it should be.
+// operations returns the operations that bring a znode to its desired state.
 //
-// One that belongs to another session is replaced, in one step, so that nobody sees it missing. The name has our
-// address in it, so that session is a former one of ours: of this process before it was killed, or before its session
-// ended. The ensemble will end it sooner or later; to wait for that would be to leave a gap just then.
+// A znode of another session is replaced in one transaction, so that it is never missing. Its name contains this node's
+// address, so that session is an earlier one of this node. Waiting for the ensemble to end it would cause a gap at that
+// time.
 //
-// Data is replaced in the same way: a change of the directory cannot escape those who watch it, see Children.check.
-func (s *Session) steps(w *write) []any {
-	remove := &zk.DeleteRequest{Path: w.path, Version: w.there.version}
+// Data is replaced in the same way: then the directory changes, too, so the change cannot be missed, see
+// Children.check.
+func (s *Session) operations(w *write) []any {
+	remove := &zk.DeleteRequest{Path: w.path, Version: w.found.version}
 	create := &zk.CreateRequest{Path: w.path, Data: w.data, Acl: s.acl, Flags: zk.FlagEphemeral}
 	switch {
 	case w.taken():
 		return nil
-	case w.fresh || w.wanted && w.there.nothing:
+	case w.fresh || w.wanted && w.found.nothing:
 		return []any{create}
-	case w.wanted && w.there.ours && bytes.Equal(w.there.data, w.data):
+	case w.wanted && w.found.ours && bytes.Equal(w.found.data, w.data):
 		return nil
 	case w.wanted:
 		return []any{remove, create}
-	case w.there.ours:
+	case w.found.ours:
 		return []any{remove}
 	}
-	return nil // not wanted, and not ours: by now somebody else is meant
+	return nil // not wanted, and not ours: another node published it
 }
 
-// taken reports whether a znode is claimed and another node has it.
+// taken reports whether the znode is claimed and another node holds it.
 func (w *write) taken() bool {
-	return w.claim && w.wanted && !w.fresh && !w.there.nothing && !w.there.ours && !bytes.Equal(w.there.data, w.data)
+	return w.claim && w.wanted && !w.fresh && !w.found.nothing && !w.found.ours && !bytes.Equal(w.found.data, w.data)
 }
 
-// mention logs that znodes of other sessions were replaced.
-func (s *Session) mention(batch []*write) {
+// logTakeovers logs that znodes of other sessions were replaced.
+func (s *Session) logTakeovers(batch []*write) {
 	for _, w := range batch {
-		if w.err == nil && !w.fresh && w.wanted && !w.there.nothing && !w.there.ours && !w.taken() {
-			s.say("taken over", slog.LevelInfo, "zookeeper: taken over from an earlier session; if this goes on, two nodes have the same address",
-				"path", w.path, "owner", fmt.Sprintf("%#x", w.there.owner))
+		if w.err == nil && !w.fresh && w.wanted && !w.found.nothing && !w.found.ours && !w.taken() {
+			s.logLimited("taken over", slog.LevelInfo, "zookeeper: replaced znodes of an earlier session; if this repeats, two nodes have the same address",
+				"path", w.path, "owner", fmt.Sprintf("%#x", w.found.owner))
 		}
 	}
 }
@@ -182,8 +183,7 @@ func (s *Session) makeParents(conn *zk.Conn, batch []*write) error {
 	return nil
 }
 
-// makeDir makes a persistent znode, and those above it. Somebody may remove one of them at the same time, as it is
-// empty: that is a race.
+// makeDir creates a persistent znode and its parents. A concurrent Prune may remove one of them: that is a race.
 func (s *Session) makeDir(conn *zk.Conn, dir string) error {
 	if dir == "/" {
 		return nil
@@ -196,7 +196,7 @@ func (s *Session) makeDir(conn *zk.Conn, dir string) error {
 		_, err = conn.Create(dir, nil, 0, s.acl)
 	}
 	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
-		return fmt.Errorf("making %s: %w", dir, err)
+		return fmt.Errorf("creating %s: %w", dir, err)
 	}
 	return nil
 }
@@ -223,13 +223,12 @@ func (s *Session) prune(conn *zk.Conn) {
 		}
 		s.mu.Unlock()
 		if err != nil && !errors.Is(err, zk.ErrNotEmpty) && !errors.Is(err, zk.ErrNoNode) {
-			s.failed("pruning "+dir, err)
+			s.recordError("pruning "+dir, err)
 		}
 	}
 }
 
-// audit looks at everything that is as it should be whether it still is. Our own znodes are not watched, and somebody
-// may have deleted one.
+// audit checks that published znodes still exist. They are not watched, and another client may have deleted one.
 func (s *Session) audit(conn *zk.Conn) {
 	var all []*write
 	s.mu.Lock()
@@ -239,16 +238,16 @@ func (s *Session) audit(conn *zk.Conn) {
 		}
 	}
 	s.mu.Unlock()
-	if err := s.look(conn, all); err != nil {
-		return // the next audit will do
+	if err := s.readExisting(conn, all); err != nil {
+		return // the next audit will find it
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range all {
 		z := s.desired[w.path]
-		if w.err == nil && len(s.steps(w)) > 0 && z != nil && z.change == w.change {
-			s.soil(z)
-			s.say("lost", slog.LevelWarn, "zookeeper: what was published is gone or belongs to another session; it is published again", "path", w.path)
+		if w.err == nil && len(s.operations(w)) > 0 && z != nil && z.change == w.change {
+			s.markDirty(z)
+			s.logLimited("lost", slog.LevelWarn, "zookeeper: a published znode was deleted or replaced; publishing it again", "path", w.path)
 		}
 	}
 }
