@@ -13,77 +13,79 @@ import (
 	"sequins/zk"
 )
 
-// Options say who this node is and by what rules it divides the data.
+// Options configures a Cluster.
 type Options struct {
-	// Session is where znodes are written and watched. The Cluster does not
-	// close it.
+	// Session is used to publish and watch znodes. The Cluster does not close it.
 	Session *zk.Session
-	// ShardID and Addr (host:port) are what the others know this node by. An
-	// empty ShardID has the node choose the smallest number that no other node
-	// has, which it keeps in ShardIDFile.
+	// ShardID and Addr (host:port) identify this node to the others. If ShardID
+	// is empty, the node chooses the smallest number that no other node has and
+	// stores it in ShardIDFile.
 	ShardID, Addr string
 	ShardIDFile   string
 	Settings      Settings
-	// MaxReplication keeps this node from taking a partition that has so many
-	// replicas on other nodes; less than Settings.Replication is no limit.
+	// MaxReplication keeps this node from loading a partition that has that many
+	// replicas on other nodes. Values below Settings.Replication mean no limit.
 	MaxReplication int
-	// MinReplication is how many replicas of each partition a switch to a
-	// version waits for, on any node.
+	// MinReplication is the number of replicas, on any nodes, that each partition
+	// needs before the node switches to the version.
 	MinReplication int
-	// Router makes this a node that holds nothing.
+	// Router makes this a node that holds no partitions.
 	Router bool
-	// Converge is how long the members, this node among them, have to stay the
-	// same before they are relied on, MinNodes how many there have to be when
-	// this node starts.
+	// Converge is how long the members, including this node, have to stay the
+	// same before they are used. MinNodes is the number of members that a
+	// starting node waits for.
 	Converge time.Duration
 	MinNodes int
-	// HealAfter is how long the members may differ from those that a version
-	// was divided among, or partitions have too few replicas, before it is
-	// divided again; 0 is for ever.
+	// HealAfter is how long the members may differ from those of a version's
+	// division, or partitions may lack replicas, before the version is divided
+	// again; 0 disables it.
 	HealAfter time.Duration
-	// Logger gets one line for each event that matters; nil: slog.Default().
+	// Logger receives one line for each significant event; nil means
+	// slog.Default().
 	Logger *slog.Logger
 }
 
-// A Cluster is a node's view of the others. It implements version.Cluster.
+// Cluster is a node's view of the other nodes. It implements version.Cluster.
 type Cluster struct {
 	o       Options
 	log     *slog.Logger
-	self    atomic.Pointer[Member] // nil for a router, and until a shard id has been chosen
+	self    atomic.Pointer[Member] // nil for a router, and until a shard id is chosen
 	changes chan struct{}
-	// patience is how long Join waits for a shard id that this node remembers
-	// and another node has.
+	// patience is how long Join waits for its previous shard id while another
+	// node has it.
 	patience time.Duration
 
 	members atomic.Pointer[membership]
-	// versions are those that are followed; never changed, only replaced.
+	// versions are the followed versions. The map is read-only and replaced as a
+	// whole.
 	versions atomic.Pointer[map[key]*following]
-	// dbs are those that any node holds something of; never changed, only replaced.
+	// dbs are the databases that any node holds partitions of. The map is
+	// read-only and replaced as a whole.
 	dbs atomic.Pointer[map[string]bool]
 
-	mu      sync.Mutex          // held while versions is replaced, and for what following says
-	ctx     context.Context     // until Leave: nothing is published after that
-	leave   context.CancelFunc  // called with mu held
-	refuted map[string][]string // what this node has told; see nodeData
-	told    []string            // the znodes that make this node known; empty before Join
-	running sync.WaitGroup
+	mu        sync.Mutex          // held while versions is replaced; guards fields of following, see there
+	ctx       context.Context     // ends with Leave; nothing is published after that
+	leave     context.CancelFunc  // called with mu held
+	refuted   map[string][]string // what this node has refuted; see nodeData
+	published []string            // the znodes of this node; empty before Join
+	running   sync.WaitGroup
 
-	complaints map[string]bool // that have been logged; belongs to the goroutine of watchMembers
+	problemsLogged map[string]bool // logged problems; used only by the goroutine of watchMembers
 }
 
 type key struct{ db, version string }
 
-// New returns a view of nobody. Join opens it.
+// New returns a Cluster without members. Join connects it.
 func New(o Options) (*Cluster, error) {
 	if o.Session == nil || o.Addr == "" || o.ShardID == "" && (o.Router || o.ShardIDFile == "") {
-		return nil, errors.New("a node of a cluster needs a session, an address, and a shard id or a file to keep one in")
+		return nil, errors.New("cluster: a node needs a session, an address, and a shard id or a file for one")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 	c := &Cluster{
 		o: o, log: o.Logger, changes: make(chan struct{}, 1), patience: o.Session.Timeout(),
-		refuted: make(map[string][]string), complaints: make(map[string]bool),
+		refuted: make(map[string][]string), problemsLogged: make(map[string]bool),
 	}
 	c.ctx, c.leave = context.WithCancel(context.Background())
 	if !o.Router && o.ShardID != "" {
@@ -95,13 +97,13 @@ func New(o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// member is this node as the others know it.
+// member returns this node as a Member.
 func (c *Cluster) member(shardID string) *Member {
 	return &Member{ShardID: shardID, Addr: c.o.Addr, Settings: &c.o.Settings}
 }
 
-// ShardID returns the shard id of this node. It is empty until Join has chosen
-// one, if none was given.
+// ShardID returns the shard id of this node. If none was configured, it is empty
+// until Join has chosen one.
 func (c *Cluster) ShardID() string {
 	if m := c.self.Load(); m != nil {
 		return m.ShardID
@@ -113,24 +115,24 @@ func (c *Cluster) ShardID() string {
 func (c *Cluster) Leave() {
 	c.mu.Lock()
 	c.leave()
-	told := c.told
-	followed := *c.versions.Load() // which stays: requests that still come are proxied by what was last seen
+	published := c.published
+	followed := *c.versions.Load() // not cleared: requests that still arrive are proxied by the last view
 	c.mu.Unlock()
 	for _, f := range followed {
 		c.withdraw(f)
 	}
-	for _, path := range told {
+	for _, path := range published {
 		c.o.Session.Unpublish(path)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := c.o.Session.Flush(ctx); err != nil {
-		c.log.Warn("other nodes could not be told that this one leaves; they will find out when its session expires", "error", err)
+		c.log.Warn("could not announce the shutdown to other nodes; they will notice when the session expires", "error", err)
 	}
 	c.running.Wait()
 }
 
-// leaveTimeout bounds how long a shutdown waits for ZooKeeper.
+// leaveTimeout bounds how long Leave waits for ZooKeeper.
 const leaveTimeout = 2 * time.Second
 
 // Changes implements version.Cluster.
@@ -143,8 +145,8 @@ func (c *Cluster) changed() {
 	}
 }
 
-// minLinger is how long what was replaced or given up stays at least: other nodes
-// hear of it a moment later.
+// minLinger is the minimum time that a replaced version stays readable, as other
+// nodes learn of the switch later.
 const minLinger = time.Second
 
 // Knows implements version.Cluster.
@@ -168,7 +170,7 @@ func (c *Cluster) watchDatabases() {
 				tidied = true
 				c.running.Go(func() {
 					for db := range names {
-						c.tidy(db, "")
+						c.prune(db, "")
 					}
 				})
 			}
@@ -178,10 +180,10 @@ func (c *Cluster) watchDatabases() {
 	}
 }
 
-// Linger implements version.Cluster: other nodes may be behind.
+// Linger implements version.Cluster. Other nodes may switch later than this one.
 func (c *Cluster) Linger(configured time.Duration) time.Duration { return max(configured, minLinger) }
 
-// watchMembers keeps the membership until Leave.
+// watchMembers updates the membership until Leave.
 func (c *Cluster) watchMembers(nodes *zk.Children) {
 	defer nodes.Stop()
 	c.updateMembers(nodes.Entries())
@@ -206,7 +208,7 @@ func (c *Cluster) updateMembers(entries []zk.Entry) {
 	}
 	c.members.Store(ms)
 	c.logMembers(old, ms)
-	c.complain(append(malformed, ms.problems...))
+	c.logProblems(append(malformed, ms.problems...))
 	c.changed()
 }
 
@@ -227,35 +229,35 @@ func (c *Cluster) logMembers(old, now *membership) {
 	}
 }
 
-// complain logs what is wrong with the members, each complaint once until it
-// has been gone.
-func (c *Cluster) complain(complaints []string) {
-	now := make(map[string]bool, len(complaints))
-	for _, text := range complaints {
+// logProblems logs each problem once, and again when it is resolved.
+func (c *Cluster) logProblems(problems []string) {
+	now := make(map[string]bool, len(problems))
+	for _, text := range problems {
 		now[text] = true
-		if !c.complaints[text] {
+		if !c.problemsLogged[text] {
 			c.log.Error("cluster: " + text)
 		}
 	}
-	for text := range c.complaints {
+	for text := range c.problemsLogged {
 		if !now[text] {
 			c.log.Info("cluster: resolved: " + text)
 		}
 	}
-	c.complaints = now
+	c.problemsLogged = now
 }
 
-// Members returns the nodes that divide the data, this one among them, by
-// shard id and address. The result is not to be changed.
+// Members returns the nodes that data is divided among, including this node,
+// ordered by shard id and address. The result is read-only.
 func (c *Cluster) Members() []Member { return c.members.Load().all }
 
-// Problems says what keeps the nodes from being one cluster, in sentences.
+// Problems returns the differences in settings that keep the nodes from forming
+// one cluster, as sentences.
 func (c *Cluster) Problems() []string { return c.members.Load().problems }
 
-// Status says how the session with ZooKeeper is.
+// Status returns the status of the session with ZooKeeper.
 func (c *Cluster) Status() zk.Status { return c.o.Session.Status() }
 
-// replace changes the table of versions.
+// replace replaces the map of versions with a changed copy.
 func (c *Cluster) replace(change func(map[key]*following)) {
 	table := maps.Clone(*c.versions.Load())
 	change(table)

@@ -22,20 +22,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A field is a directory in ZooKeeper with the nodes of one cluster.
-type field struct {
+// testCluster is a cluster with a root of its own in ZooKeeper.
+type testCluster struct {
 	t       *testing.T
 	server  string
 	options func(*Options)
 }
 
-func newField(t *testing.T, server string, options func(*Options)) *field {
-	return &field{t, server, options}
+func newTestCluster(t *testing.T, server string, options func(*Options)) *testCluster {
+	return &testCluster{t, server, options}
 }
 
-// node returns a node that has not joined yet, and a way to lose it: its
-// session ends, and nobody has been told anything.
-func (f *field) node(id string) (c *Cluster, lose func()) {
+// node returns a node that has not joined yet, and a function that ends its session without a Leave.
+func (f *testCluster) node(id string) (c *Cluster, lose func()) {
 	f.t.Helper()
 	session, err := zk.Connect(zk.Options{
 		Servers: []string{f.server}, ConnectTimeout: time.Second, SessionTimeout: long,
@@ -68,8 +67,8 @@ func (f *field) node(id string) (c *Cluster, lose func()) {
 	return c, lose
 }
 
-// join has nodes join together.
-func (f *field) join(cs ...*Cluster) {
+// join lets nodes join concurrently.
+func (f *testCluster) join(cs ...*Cluster) {
 	f.t.Helper()
 	if len(cs) > 1 {
 		for _, c := range cs {
@@ -91,21 +90,20 @@ func (f *field) join(cs ...*Cluster) {
 
 const (
 	deadline = time.Minute
-	// long is a session timeout that no test waits for, and that a busy machine does not miss.
+	// long is a session timeout that no test waits for, and that a busy machine does not exceed.
 	long = 30 * time.Second
 )
 
-func (f *field) eventually(what string, ok func() bool) {
+func (f *testCluster) eventually(what string, ok func() bool) {
 	f.t.Helper()
 	for end := time.Now().Add(deadline); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			f.t.Fatalf("never: %s", what)
+			f.t.Fatalf("timed out waiting until: %s", what)
 		}
 	}
 }
 
-// A holder is a node together with what it holds of one version, as package
-// node would have it.
+// holder is a node with the partitions that it holds of one version, in place of package node.
 type holder struct {
 	*Cluster
 	held []bool
@@ -117,7 +115,7 @@ func hold(c *Cluster, partitions int) *holder {
 	return &holder{c, make([]bool, partitions)}
 }
 
-// load takes what it has to hold, and gives up what it need not.
+// load loads the owned partitions and drops the surplus.
 func (h *holder) load() {
 	for _, p := range h.Owned("db", "1", h.held) {
 		if !h.held[p] {
@@ -141,7 +139,7 @@ func (h *holder) has() []int {
 	return has
 }
 
-// replicas counts who holds each partition.
+// replicas returns the number of holders by partition.
 func replicas(holders ...*holder) []int {
 	counts := make([]int, len(holders[0].held))
 	for _, h := range holders {
@@ -187,7 +185,7 @@ func TestCluster(t *testing.T) {
 }
 
 func testDivide(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	a, _ := f.node("a")
 	b, _ := f.node("b")
 	c, loseC := f.node("c")
@@ -202,14 +200,14 @@ func testDivide(t *testing.T, server string) {
 		t.Errorf("before anything is loaded, missing are %v", got)
 	}
 	if a.Knows("db") {
-		t.Error("a db is known of which nobody holds anything")
+		t.Error("Knows is true for a db without holders")
 	}
 	for _, x := range hs {
 		x.load()
 	}
-	f.eventually("a knows of the db", func() bool { return a.Knows("db") && !a.Knows("other") })
+	f.eventually("a knows the db", func() bool { return a.Knows("db") && !a.Knows("other") })
 	for _, x := range hs {
-		f.eventually("all know of two replicas", func() bool { return len(x.Missing("db", "1", x.held, 2)) == 0 })
+		f.eventually("all see two replicas", func() bool { return len(x.Missing("db", "1", x.held, 2)) == 0 })
 	}
 	if diff := cmp.Diff([]string{"b:1"}, a.Peers("db", "1", 0)); diff != "" {
 		t.Errorf("peers of a for 0: %s", diff)
@@ -218,7 +216,7 @@ func testDivide(t *testing.T, server string) {
 		t.Errorf("peers of a for 2: %q", got)
 	}
 	if n := a.Replicas("db", "1", 99) + len(a.Peers("other", "1", 0)) + len(a.Peers("db", "2", 0)); n != 0 {
-		t.Error("replicas of what there is not")
+		t.Error("replicas of an unknown version")
 	}
 	c.Withdraw("db", "1", 1, 2)
 	f.eventually("two are withdrawn", func() bool { return cmp.Equal(a.Missing("db", "1", hs[0].held, 2), []int{1, 2}) })
@@ -227,23 +225,22 @@ func testDivide(t *testing.T, server string) {
 		return cmp.Equal(a.Missing("db", "1", hs[0].held, 2), []int{1, 2, 4, 5}) && len(a.Members()) == 2
 	})
 	if !slices.Contains(a.Peers("db", "1", 5), "c:1") {
-		t.Error("nobody would ask c any more, and it may be well")
+		t.Error("c is not a peer any more, but may still answer")
 	}
 	if got := c.Peers("db", "1", 0); len(got) != 2 {
-		t.Errorf("c has left, and cannot proxy the requests that still come: it knows %v", got)
+		t.Errorf("c has left and has lost its peers: %v", got)
 	}
 }
 
-// A cluster that starts as a whole waits for its nodes, and one that is told
-// to stop waiting does.
+// Join waits for MinNodes members, or until ctx ends.
 func testMinNodes(t *testing.T, server string) {
-	f := newField(t, server, func(o *Options) { o.MinNodes = 2 })
+	f := newTestCluster(t, server, func(o *Options) { o.MinNodes = 2 })
 	a, _ := f.node("a")
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	a.log = slog.New(slog.NewTextHandler(writing(func(line string) {
 		if strings.Contains(line, "1 nodes of 2") {
-			cancel() // what it waits for is found out again only after that
+			cancel() // the condition is checked again only after that
 		}
 	}), nil))
 	if err := a.Join(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 nodes of 2") {
@@ -261,10 +258,10 @@ func (f writing) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// A node that is lost before a version is complete does not hold it up, even
-// without healing: the others take over.
+// A node that is lost before a version is complete does not block it, even without healing: the others take over its
+// partitions.
 func testLostInUpgrade(t *testing.T, server string) {
-	f := newField(t, server, func(o *Options) { o.Settings.Replication = 1 })
+	f := newTestCluster(t, server, func(o *Options) { o.Settings.Replication = 1 })
 	a, _ := f.node("a")
 	b, _ := f.node("b")
 	c, loseC := f.node("c")
@@ -284,9 +281,9 @@ func testLostInUpgrade(t *testing.T, server string) {
 	})
 }
 
-// Without heal_after a version that has been complete stays as it was divided.
+// Without heal_after a complete version is not divided again.
 func testNoHealing(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	a, _ := f.node("a")
 	b, _ := f.node("b")
 	c, loseC := f.node("c")
@@ -305,17 +302,17 @@ func testNoHealing(t *testing.T, server string) {
 			t.Fatalf("a held %v and holds %v", before, ha.has())
 		}
 	}
-	// What is loaded from now on is divided among those that there are.
+	// The next version is divided among the remaining members.
 	if got := a.Owned("db", "2", make([]bool, 6)); len(got) != 6 {
 		t.Errorf("of another version a has to hold %v", got)
 	}
 }
 
-// With heal_after the replicas of a lost node are made up for, a node that
-// joins takes over its share, and nothing is given up before that.
+// With heal_after the replicas of a lost node are replaced and a new node takes its share; nothing is dropped before
+// that.
 func testHealing(t *testing.T, server string, rule shard.Assignment) {
 	const partitions = 24
-	f := newField(t, server, func(o *Options) { o.HealAfter, o.Settings.Assignment = 600*time.Millisecond, rule })
+	f := newTestCluster(t, server, func(o *Options) { o.HealAfter, o.Settings.Assignment = 600*time.Millisecond, rule })
 	var nodes []*holder
 	var lose func()
 	for i := range 4 {
@@ -342,7 +339,7 @@ func testHealing(t *testing.T, server string, rule shard.Assignment) {
 	f.eventually("all is held twice", func() bool { return slices.Equal(step(), all(partitions, 2)) })
 	lose()
 	nodes = nodes[:3]
-	f.eventually("the lost replicas are made up for", func() bool { atLeast(1); return slices.Equal(step(), all(partitions, 2)) })
+	f.eventually("the lost replicas are replaced", func() bool { atLeast(1); return slices.Equal(step(), all(partitions, 2)) })
 	c, _ := f.node("joins")
 	f.join(c)
 	nodes = append(nodes, hold(c, partitions))
@@ -353,7 +350,7 @@ func testHealing(t *testing.T, server string, rule shard.Assignment) {
 }
 
 func testMaxReplication(t *testing.T, server string) {
-	f := newField(t, server, func(o *Options) { o.Settings.Replication, o.MaxReplication = 1, 1 })
+	f := newTestCluster(t, server, func(o *Options) { o.Settings.Replication, o.MaxReplication = 1, 1 })
 	a, _ := f.node("a")
 	f.join(a)
 	ha := hold(a, 4)
@@ -370,7 +367,7 @@ func testMaxReplication(t *testing.T, server string) {
 }
 
 func testRouter(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	a, _ := f.node("a")
 	f.join(a)
 	f.options = func(o *Options) { o.Router = true }
@@ -387,10 +384,9 @@ func testRouter(t *testing.T, server string) {
 	f.eventually("the router knows of all", func() bool { return len(r.Missing("db", "1", hr.held, 1)) == 0 })
 }
 
-// Directories of versions that are over are removed, also those that nobody
-// was left to remove.
+// The directories of old versions are removed, also those whose nodes have all gone.
 func testOldZnodes(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	a, lose := f.node("a")
 	f.join(a)
 	a.Follow(t.Context(), "db", "0")
@@ -420,13 +416,13 @@ func testOldZnodes(t *testing.T, server string) {
 }
 
 func testMismatch(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	a, _ := f.node("a")
 	f.join(a)
 	f.options = func(o *Options) { o.Settings.Replication = 3 }
 	b, loseB := f.node("b")
 	f.join(b)
-	f.eventually("both say so", func() bool { return len(a.Problems()) == 1 && len(b.Problems()) == 1 })
+	f.eventually("both nodes report the mismatch", func() bool { return len(a.Problems()) == 1 && len(b.Problems()) == 1 })
 	loseB()
 	f.eventually("it is resolved", func() bool { return len(a.Problems()) == 0 })
 }

@@ -7,17 +7,17 @@ import (
 	"sequins/shard"
 )
 
-// A division says who has to hold what of a version. It is never changed.
+// division assigns the partitions of a version to shards. It is immutable.
 type division struct {
-	owners  [][]string // shard ids, by partition
+	owners  [][]string // shard ids by partition
 	owned   []int      // by this node, ascending
-	members uint64     // the signature of those that it was made among
+	members uint64     // signature of the membership that it was made for
 	made    time.Time
 }
 
-// Owned implements version.Cluster. What others held when the version was
-// divided makes no difference between nodes that divide it among the same
-// members: see shard.Balanced.
+// Owned implements version.Cluster. Nodes that divide a version among the same
+// members get the same result, whatever other nodes held at the time: see
+// shard.Balanced.
 func (c *Cluster) Owned(db, version string, held []bool) []int {
 	f := c.find(db, version)
 	if f == nil {
@@ -32,7 +32,7 @@ func (c *Cluster) Owned(db, version string, held []bool) []int {
 }
 
 // holders returns the shard ids that hold each partition: those that advertise
-// it, and this node where held says so.
+// it, and this node's where held is true.
 func (c *Cluster) holders(f *following, held []bool) [][]string {
 	ms := c.members.Load()
 	all := make([][]string, len(held))
@@ -49,7 +49,7 @@ func (c *Cluster) holders(f *following, held []bool) [][]string {
 	return all
 }
 
-// divide works out who has to hold what, among members.
+// divide assigns the partitions to members.
 func (c *Cluster) divide(f *following, ms *membership, partitions int, holders [][]string) *division {
 	s := c.o.Settings
 	d := &division{members: ms.signature, made: time.Now(),
@@ -65,15 +65,15 @@ func (c *Cluster) divide(f *following, ms *membership, partitions int, holders [
 	return d
 }
 
-// overreplicated says whether a partition has as many replicas as it may have,
-// and this node is none of them.
+// overreplicated reports whether other nodes hold MaxReplication replicas of a
+// partition.
 func (c *Cluster) overreplicated(f *following, partition int) bool {
 	limit := c.o.MaxReplication
 	return limit >= c.o.Settings.Replication && !f.advertised[partition] && len(f.replicas(partition)) >= limit
 }
 
-// keepDivided looks from time to time whether versions have to be divided
-// again, until Leave.
+// keepDivided periodically checks whether versions have to be divided again,
+// until Leave.
 func (c *Cluster) keepDivided() {
 	period := c.o.Converge
 	if c.o.HealAfter > 0 {
@@ -91,9 +91,8 @@ func (c *Cluster) keepDivided() {
 	}
 }
 
-// divideAgain makes those divisions anew that the members have outgrown. Until
-// the members have been the same for a while none of them is: a node that
-// restarts does not make others load.
+// divideAgain renews outdated divisions. It waits until the members have been
+// stable for a while, so that a restart of one node does not make others load.
 func (c *Cluster) divideAgain(now time.Time) {
 	ms := c.members.Load()
 	if now.Sub(ms.since) < c.o.Converge {
@@ -105,12 +104,12 @@ func (c *Cluster) divideAgain(now time.Time) {
 		if f.division == nil {
 			continue
 		}
-		c.assess(f, f.view.Load()) // for what this node has advertised itself
-		if !f.ripe && now.Sub(f.division.made) >= c.o.Converge {
-			f.ripe = true
-			c.changed() // there may be a Surplus
+		c.assess(f, f.view.Load()) // includes what this node has advertised
+		if !f.stable && now.Sub(f.division.made) >= c.o.Converge {
+			f.stable = true
+			c.changed() // Surplus may have changed
 		}
-		if !c.outgrown(f, ms, now) {
+		if !c.outdated(f, ms, now) {
 			continue
 		}
 		old := f.division
@@ -121,7 +120,7 @@ func (c *Cluster) divideAgain(now time.Time) {
 			}
 		}
 		f.division = c.divide(f, ms, len(held), c.holders(f, held))
-		f.lackSince, f.ripe = time.Time{}, false
+		f.lackingSince, f.stable = time.Time{}, false
 		if !slices.Equal(old.owned, f.division.owned) {
 			c.log.Info("version divided again", "db", f.db, "version", f.version, "nodes", len(ms.all),
 				"partitions", len(f.division.owned), "before", len(old.owned))
@@ -130,18 +129,18 @@ func (c *Cluster) divideAgain(now time.Time) {
 	}
 }
 
-// outgrown says whether a version should be divided again: because nobody could
-// switch to it otherwise, or because the members have been others for long
-// enough, or replicas been missing.
-func (c *Cluster) outgrown(f *following, ms *membership, now time.Time) bool {
+// outdated reports whether a version should be divided again: because too few
+// replicas can be reached to switch to it, or because members have differed, or
+// replicas been missing, for HealAfter.
+func (c *Cluster) outdated(f *following, ms *membership, now time.Time) bool {
 	others := f.division.members != ms.signature
 	if c.o.HealAfter <= 0 {
 		return others && !f.sufficed
 	}
 	if lacking := c.lacking(f); !lacking {
-		f.lackSince = time.Time{}
-	} else if f.lackSince.IsZero() {
-		f.lackSince = now
+		f.lackingSince = time.Time{}
+	} else if f.lackingSince.IsZero() {
+		f.lackingSince = now
 	}
 	switch {
 	case !f.sufficed:
@@ -149,10 +148,10 @@ func (c *Cluster) outgrown(f *following, ms *membership, now time.Time) bool {
 	case others:
 		return now.Sub(ms.since) >= c.o.HealAfter
 	}
-	return !f.lackSince.IsZero() && now.Sub(f.lackSince) >= c.o.HealAfter
+	return !f.lackingSince.IsZero() && now.Sub(f.lackingSince) >= c.o.HealAfter
 }
 
-// lacking says whether a partition has fewer replicas than it should have.
+// lacking reports whether a partition has fewer replicas than configured.
 func (c *Cluster) lacking(f *following) bool {
 	for p, owners := range f.division.owners {
 		n := len(f.replicas(p))
@@ -166,19 +165,19 @@ func (c *Cluster) lacking(f *following) bool {
 	return false
 }
 
-// Surplus implements version.Cluster. It counts only those replicas that the
-// division asks for, and only when that has stood for a while, so that two
-// nodes do not both rely on the other to keep what neither has to.
+// Surplus implements version.Cluster. It counts only replicas that the division
+// asks for, and only once the division has been stable for Converge, so that two
+// nodes do not each rely on the other to keep a partition.
 func (c *Cluster) Surplus(db, version string, held []bool) []int {
 	f := c.find(db, version)
 	if f == nil || c.o.HealAfter <= 0 {
 		return nil
 	}
 	c.mu.Lock()
-	d, ripe := f.division, f.ripe
+	d, stable := f.division, f.stable
 	c.mu.Unlock()
 	ms := c.members.Load()
-	if !ripe || len(d.owners) != len(held) || d.members != ms.signature {
+	if !stable || len(d.owners) != len(held) || d.members != ms.signature {
 		return nil
 	}
 	var surplus []int
@@ -190,8 +189,7 @@ func (c *Cluster) Surplus(db, version string, held []bool) []int {
 	return surplus
 }
 
-// holdAll says whether each of the shards has a node among those of the
-// addresses.
+// holdAll reports whether each of the shards has a node among the addresses.
 func (ms *membership) holdAll(shards, addresses []string) bool {
 	return len(shards) > 0 && !slices.ContainsFunc(shards, func(shard string) bool {
 		return !slices.ContainsFunc(addresses, func(addr string) bool { return ms.shardOf[addr] == shard })

@@ -11,30 +11,31 @@ import (
 	"sequins/zk"
 )
 
-// A following is one version that the node concerns itself with.
+// following is the state of one followed version.
 type following struct {
 	key
 	children directory       // nil after Leave
-	ctx      context.Context // until it is forgotten, or Leave
+	ctx      context.Context // ends with Forget or Leave
 	end      context.CancelFunc
 
-	// view is who holds what; never changed, only replaced, under updating.
+	// view is read-only and replaced as a whole, with updating held.
 	view     atomic.Pointer[view]
-	updating sync.Mutex // also of what follows up to advertised
-	plan     string     // what this node's blocks are loaded by; "" until it is known
-	// malformed znodes have been told of.
+	updating sync.Mutex // guards the fields up to advertised
+	plan     string     // plan of this node's blocks; "" until known
+	// malformed znodes were logged.
 	malformed bool
 
-	// The rest is held by the Cluster's mutex, which is not taken with updating held.
-	advertised map[int]bool
-	data       []byte    // of the znodes of those
-	division   *division // nil until SetPlan
-	sufficed   bool      // all partitions have had enough replicas for a switch
-	ripe       bool      // the division has stood for Converge
-	lackSince  time.Time // when replicas were first found missing; zero if none are
+	// The fields below are guarded by Cluster.mu, which must not be locked with
+	// updating held.
+	advertised   map[int]bool
+	data         []byte    // of the znodes in advertised
+	division     *division // nil until SetPlan
+	sufficed     bool      // all partitions had enough replicas for a switch at some time
+	stable       bool      // the division has been stable for Converge
+	lackingSince time.Time // when replicas were first found missing; zero if none are
 }
 
-// A directory is the znodes of a version: a zk.Children.
+// directory is the znodes of a version: a zk.Children.
 type directory interface {
 	Entries() []zk.Entry
 	Changes() <-chan struct{}
@@ -42,11 +43,11 @@ type directory interface {
 	Stop()
 }
 
-// A view is which other nodes hold what, by partition and by this node's plan.
+// view is what other nodes hold by this node's plan, by partition.
 type view struct {
-	replicas [][]string // addresses that are advertised
-	// peers are those, and the ones that were until not long ago: a node that
-	// has lost ZooKeeper may be as well as ever.
+	replicas [][]string // advertised addresses
+	// peers are the replicas and those that vanished recently: a node that has
+	// lost ZooKeeper may still answer.
 	peers    [][]string
 	plans    []string              // others, by which nodes hold something, sorted
 	vanished map[holding]time.Time // those, and when they were first missed
@@ -58,10 +59,10 @@ type holding struct {
 }
 
 const (
-	// missedFor is how long a node is asked for what it does not advertise any
-	// more.
+	// missedFor is how long a node remains a peer for a partition that it no
+	// longer advertises.
 	missedFor = 10 * time.Minute
-	// maxMissed bounds how many are, for one partition.
+	// maxMissed bounds the vanished peers of one partition.
 	maxMissed = 8
 )
 
@@ -122,8 +123,8 @@ func (c *Cluster) Follow(ctx context.Context, db, version string) {
 	}
 }
 
-// follow returns what is known of a version, from now on if it was not before.
-// After Leave nobody keeps that up to date.
+// follow returns the state of a followed version, and begins to follow it if
+// necessary. After Leave it is not updated.
 func (c *Cluster) follow(k key) *following {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +148,7 @@ func newFollowing(k key) *following {
 	return f
 }
 
-// watch keeps the view of a version until it is forgotten.
+// watch updates the view of a version until Forget.
 func (c *Cluster) watch(f *following) {
 	defer f.children.Stop()
 	for {
@@ -161,11 +162,11 @@ func (c *Cluster) watch(f *following) {
 	}
 }
 
-// update works out who holds what from what the znodes are now.
+// update computes the view from the current znodes.
 func (c *Cluster) update(f *following) {
 	f.updating.Lock()
 	before := f.view.Load()
-	c.look(f, before)
+	c.updateView(f, before)
 	now := f.view.Load()
 	f.updating.Unlock()
 
@@ -175,21 +176,21 @@ func (c *Cluster) update(f *following) {
 	c.assess(f, now)
 }
 
-// look replaces the view by the one that comes after before. f.updating is
-// held: of two views the one of the newer znodes is stored last.
-func (c *Cluster) look(f *following, before *view) {
+// updateView replaces the view by the successor of before. f.updating is held, so
+// that the view of the newest znodes is stored last.
+func (c *Cluster) updateView(f *following, before *view) {
 	if f.children == nil {
 		return
 	}
 	replicas, others, malformed := parseReplicas(f.children.Entries(), c.o.Addr, f.plan)
 	if malformed != "" && !f.malformed {
 		f.malformed = true
-		c.log.Warn("a znode that makes no sense is ignored", "db", f.db, "version", f.version, "error", malformed)
+		c.log.Warn("ignoring malformed znode", "db", f.db, "version", f.version, "error", malformed)
 	}
 	f.view.Store(before.next(replicas, others, time.Now()))
 }
 
-// maxPartitions bounds the table that a znode's name can make.
+// maxPartitions bounds the table that a znode's name can allocate.
 const maxPartitions = 1 << 20
 
 // parseReplicas makes the table of who holds what by a plan, without this node
@@ -206,7 +207,7 @@ func parseReplicas(entries []zk.Entry, self, plan string) (replicas [][]string, 
 			continue
 		}
 		if p >= maxPartitions {
-			malformed = e.Name + ": there is no such partition"
+			malformed = e.Name + ": no such partition"
 			continue
 		}
 		if addr == self {
@@ -228,7 +229,7 @@ func parseReplicas(entries []zk.Entry, self, plan string) (replicas [][]string, 
 	return replicas, others, malformed
 }
 
-// find returns what is known of a version; nil if it is not followed.
+// find returns the state of a followed version, or nil.
 func (c *Cluster) find(db, version string) *following {
 	return (*c.versions.Load())[key{db, version}]
 }
@@ -249,7 +250,7 @@ func (c *Cluster) Replicas(db, version string, partition int) int {
 	return 0
 }
 
-// replicas are the other nodes that advertise a partition.
+// replicas returns the other nodes that advertise a partition.
 func (f *following) replicas(partition int) []string { return at(f.view.Load().replicas, partition) }
 
 // OtherPlans implements version.Cluster.
@@ -293,22 +294,22 @@ func (c *Cluster) Forget(db, version string) {
 	c.mu.Unlock()
 	f.end()
 	c.withdraw(f)
-	c.running.Go(func() { c.tidy(f.key.db, f.key.version) })
+	c.running.Go(func() { c.prune(f.key.db, f.key.version) })
 }
 
-// tidyTimeout bounds the wait for a listing of what may be tidied up.
-const tidyTimeout = 30 * time.Second
+// pruneTimeout bounds the wait for the listing of a directory to be pruned.
+const pruneTimeout = 30 * time.Second
 
-// tidy removes the directories of a database's versions up to last, or of all if last is empty, and that of the
+// prune removes the directories of a database's versions up to last, or of all if last is empty, and that of the
 // database, as far as they are empty and not followed: nodes that crashed have left theirs.
-func (c *Cluster) tidy(db, last string) {
+func (c *Cluster) prune(db, last string) {
 	versions := c.o.Session.Watch(zk.DatabaseDir(db), false)
 	defer versions.Stop()
 	select {
 	case <-versions.Seen():
 	case <-c.ctx.Done():
 		return
-	case <-time.After(tidyTimeout):
+	case <-time.After(pruneTimeout):
 		return
 	}
 	for _, e := range versions.Entries() {

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// waitingPeriod is how often a start that waits is heard of in the log.
+	// waitingPeriod is the interval of log lines while Join waits.
 	waitingPeriod = 5 * time.Second
-	// maxStraggle bounds how long a start waits for nodes that ZooKeeper was
-	// away for, as it was for this one: each tries to connect once a second.
+	// maxStraggle bounds how long Join waits for nodes that ZooKeeper was unreachable for, too: each tries to connect
+	// once a second.
 	maxStraggle = 3 * time.Second
-	// lookPeriod is how often a start that waits looks again.
-	lookPeriod = 10 * time.Millisecond
+	// pollPeriod is the polling interval of Join.
+	pollPeriod = 10 * time.Millisecond
 )
 
-// joining is the start of a node in a cluster, until the members are known.
+// joining is the state of Join.
 type joining struct {
 	*Cluster
 	nodes *zk.Children
@@ -28,13 +28,12 @@ type joining struct {
 	quiet time.Duration
 }
 
-// Join implements version.Cluster: it chooses a shard id if none was given,
-// publishes this node, and waits until a listing that contains this node has not
-// changed for Converge, and there are enough members. ZooKeeper may be away for
-// as long as it likes.
+// Join implements version.Cluster: it chooses a shard id if none is configured, publishes this node, and waits until a
+// listing that contains this node has not changed for Converge and has MinNodes members. It waits for ZooKeeper without
+// a time limit.
 func (c *Cluster) Join(ctx context.Context) error {
 	j := &joining{Cluster: c, nodes: c.o.Session.Watch(zk.NodesDir, true), began: time.Now()}
-	if err := j.introduce(ctx); err != nil {
+	if err := j.publish(ctx); err != nil {
 		j.nodes.Stop()
 		return fmt.Errorf("joining the cluster: %w", err)
 	}
@@ -49,20 +48,20 @@ func (c *Cluster) Join(ctx context.Context) error {
 	return nil
 }
 
-// introduce publishes this node.
-func (j *joining) introduce(ctx context.Context) error {
+// publish publishes this node.
+func (j *joining) publish(ctx context.Context) error {
 	if err := j.until(ctx, j.unseen(j.nodes)); err != nil {
 		return err
 	}
-	// The longer ZooKeeper has kept this node waiting, the later others may come that it kept waiting, too.
+	// The longer ZooKeeper was unreachable for this node, the later other nodes may join.
 	j.quiet = max(j.o.Converge, min(time.Since(j.began), maxStraggle))
-	var told []string
+	var paths []string
 	if id := j.ShardID(); id == "" {
 		id, err := j.chooseShardID(ctx)
 		if err != nil {
 			return err
 		}
-		told = append(told, zk.ShardIDPath(id))
+		paths = append(paths, zk.ShardIDPath(id))
 		j.self.Store(j.member(id))
 	}
 	path := zk.NodePath(j.ShardID(), j.o.Addr)
@@ -71,16 +70,15 @@ func (j *joining) introduce(ctx context.Context) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.told = append([]string{path}, told...)
+	j.published = append([]string{path}, paths...)
 	return j.publishSelf()
 }
 
-// until waits until blocked returns "", and tells the log from time to time what
-// it says. The error is that of ctx.
+// until waits until blocked returns "", and logs its result periodically. The error is that of ctx.
 func (j *joining) until(ctx context.Context, blocked func() string) error {
 	log := time.NewTicker(waitingPeriod)
 	defer log.Stop()
-	look := time.NewTicker(lookPeriod)
+	look := time.NewTicker(pollPeriod)
 	defer look.Stop()
 	for {
 		reason := blocked()
@@ -97,7 +95,7 @@ func (j *joining) until(ctx context.Context, blocked func() string) error {
 	}
 }
 
-// unseen returns what is waited for until a directory has been listed.
+// unseen returns a condition for until: a directory has been listed.
 func (j *joining) unseen(dir *zk.Children) func() string {
 	return func() string {
 		select {
@@ -112,7 +110,7 @@ func (j *joining) unseen(dir *zk.Children) func() string {
 	}
 }
 
-// unsettled returns what a start still waits for, "" if for nothing.
+// unsettled returns what Join still waits for; "" if nothing.
 func (j *joining) unsettled() string {
 	ms := j.members.Load()
 	switch {
@@ -126,8 +124,7 @@ func (j *joining) unsettled() string {
 	return ""
 }
 
-// connected is for how long there has been a connection to ZooKeeper: while there
-// is none, nothing changes because nothing is heard.
+// connected returns for how long ZooKeeper has been connected: without a connection, no change is seen.
 func (j *joining) connected() time.Duration {
 	s := j.o.Session.Status()
 	if !s.Connected {
@@ -136,8 +133,7 @@ func (j *joining) connected() time.Duration {
 	return time.Since(s.Since)
 }
 
-// quietly returns what is waited for until directories have stayed the same for
-// a while.
+// quietly returns a condition for until: directories have not changed for a while.
 func (j *joining) quietly(while time.Duration, dirs ...*zk.Children) func() string {
 	var last []string
 	since := time.Now()

@@ -15,8 +15,8 @@ import (
 	"sequins/test/harness"
 )
 
-// five are nodes that wait only a little for the others.
-func (f *field) five() (cs []*Cluster) {
+// five returns five nodes with a short Converge.
+func (f *testCluster) five() (cs []*Cluster) {
 	f.options = func(o *Options) { o.Converge = 100 * time.Millisecond }
 	for i := range 5 {
 		c, _ := f.node(fmt.Sprint("n", i))
@@ -25,8 +25,8 @@ func (f *field) five() (cs []*Cluster) {
 	return cs
 }
 
-// joinAtOnce has nodes join at the same time, and checks that each has seen all.
-func (f *field) joinAtOnce(cs []*Cluster, began func()) {
+// joinAtOnce lets nodes join concurrently, and checks that each sees all others.
+func (f *testCluster) joinAtOnce(cs []*Cluster, began func()) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), deadline)
 	defer cancel()
@@ -45,9 +45,9 @@ func (f *field) joinAtOnce(cs []*Cluster, began func()) {
 	}
 }
 
-// Nodes that start together find each other, however little they wait.
+// Nodes that start together find each other, even with a short Converge.
 func testFiveAtOnce(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	cs := f.five()
 	for _, c := range cs {
 		f.eventually("there is a session", func() bool { return c.Status().Connected })
@@ -55,12 +55,12 @@ func testFiveAtOnce(t *testing.T, server string) {
 	f.joinAtOnce(cs, func() {})
 }
 
-// So they do when ZooKeeper comes up long after them.
+// Nodes that start long before ZooKeeper find each other, too.
 func testLate(t *testing.T, h *harness.Harness) {
 	server := h.Do(t, "zk start id=late n=1 tick=2000")["connect"]
 	t.Cleanup(func() { h.Do(t, "zk stop id=late") })
 	h.Do(t, "zk kill id=late i=0")
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	cs := f.five()
 	f.joinAtOnce(cs, func() {
 		for _, c := range cs {
@@ -70,9 +70,9 @@ func testLate(t *testing.T, h *harness.Harness) {
 	})
 }
 
-// choosing returns a node that chooses its shard id. Its store is a directory, its
-// name an address.
-func (f *field) choosing(store, name string) (c *Cluster, lose func()) {
+// choosing returns a node that chooses its shard id. store is the directory of
+// its file, name its address.
+func (f *testCluster) choosing(store, name string) (c *Cluster, lose func()) {
 	f.t.Helper()
 	f.options = func(o *Options) {
 		o.ShardID, o.ShardIDFile = "", filepath.Join(store, "self_assigned_id")
@@ -80,7 +80,7 @@ func (f *field) choosing(store, name string) (c *Cluster, lose func()) {
 	return f.node(name)
 }
 
-func (f *field) stores(n int) (dirs []string) {
+func (f *testCluster) stores(n int) (dirs []string) {
 	for range n {
 		dirs = append(dirs, f.t.TempDir())
 	}
@@ -95,10 +95,10 @@ func shardIDs(cs ...*Cluster) string {
 	return strings.Join(ids, " ")
 }
 
-// Nodes choose different numbers, and have the same again after a restart. One
-// that replaces another takes over its number.
+// Nodes choose different numbers and keep them over a restart. A node that
+// replaces another takes over its number.
 func testShardIDs(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	stores := f.stores(4)
 	var cs []*Cluster
 	for i := range 3 {
@@ -111,7 +111,7 @@ func testShardIDs(t *testing.T, server string) {
 	f.join(cs...)
 	ids := strings.Fields(shardIDs(cs...))
 	if slices.Sort(ids); !slices.Equal(ids, []string{"1", "2", "3"}) {
-		t.Fatalf("they are %q", ids)
+		t.Fatalf("shard ids %q", ids)
 	}
 	for _, m := range cs[0].Members() {
 		if i := slices.IndexFunc(cs, func(c *Cluster) bool { return c.o.Addr == m.Addr }); i < 0 || m.ShardID != cs[i].ShardID() {
@@ -138,10 +138,10 @@ func testShardIDs(t *testing.T, server string) {
 	}
 }
 
-// A number that a member was given in its configuration, or has from an older
-// release, is nobody else's; a node that crashed has its own again at once.
+// A number that is configured on another member, or used by one of an older
+// release, is not chosen; a node that has crashed gets its own back at once.
 func testShardIDTaken(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	named, _ := f.node("1")
 	f.join(named)
 	store := t.TempDir()
@@ -150,7 +150,7 @@ func testShardIDTaken(t *testing.T, server string) {
 	if c.ShardID() != "2" {
 		t.Errorf("it is %q", c.ShardID())
 	}
-	crashed, _ := f.choosing(store, "n") // with the same address, while the session of the first lives
+	crashed, _ := f.choosing(store, "n") // with the same address, while the session of the first exists
 	began := time.Now()
 	f.join(crashed)
 	if took := time.Since(began); crashed.ShardID() != "2" || took >= long {
@@ -166,13 +166,13 @@ func testShardIDTaken(t *testing.T, server string) {
 	}
 }
 
-// Of two nodes that remember the same number, the second one takes another, and
-// remembers that.
+// Of two nodes with the same stored number, the second chooses another and stores
+// that.
 func testCopiedDisk(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	stores := f.stores(2)
 	for _, s := range stores {
-		if err := os.WriteFile(filepath.Join(s, "self_assigned_id"), []byte("7"), 0o600); err != nil { // as the old system writes it
+		if err := os.WriteFile(filepath.Join(s, "self_assigned_id"), []byte("7"), 0o600); err != nil { // as the original sequins writes it
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +182,7 @@ func testCopiedDisk(t *testing.T, server string) {
 	b.patience = 100 * time.Millisecond
 	f.join(b)
 	if got := shardIDs(a, b); got != "7 1" {
-		t.Errorf("they are %q", got)
+		t.Errorf("shard ids %q", got)
 	}
 	b.Leave()
 	b, _ = f.choosing(stores[1], "b")

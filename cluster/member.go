@@ -12,32 +12,31 @@ import (
 	"sequins/zk"
 )
 
-// Settings are those that the nodes of a cluster have to share, or divide the
-// data by. They are published with the node.
+// Settings have to be the same on all nodes of a cluster, or determine a node's
+// share. They are published with the node.
 type Settings struct {
-	// Replication is how many shards hold each partition.
+	// Replication is the number of shards that hold each partition.
 	Replication int `json:"replication"`
-	// Assignment is the rule by which partitions are divided.
+	// Assignment is the algorithm that assigns partitions to shards.
 	Assignment shard.Assignment `json:"assignment"`
-	// Partitioners describes by which functions keys are divided, for all
-	// databases; it is compared, never read.
+	// Partitioners describes the partitioners of all databases. It is only
+	// compared, never parsed.
 	Partitioners string `json:"partitioners"`
-	// Weight is this node's share, and Zone where it stands.
+	// Weight is this node's relative share. Zone is its failure domain.
 	Weight float64 `json:"weight"`
 	Zone   string  `json:"zone,omitempty"`
 }
 
-// maxSettings bounds what is read of another node's settings, in bytes.
+// maxSettings bounds the size of another node's settings, in bytes.
 const maxSettings = 64 << 10
 
-// A Member is one node that takes part in dividing the data.
+// Member is a node that data is divided among.
 type Member struct {
 	ShardID string
 	Addr    string // host:port
-	// Settings are nil for a node that does not say: one of an older release.
+	// Settings is nil for nodes of older releases, which publish none.
 	Settings *Settings
-	// Refuted are the partitioners that the node has found refuted, by
-	// "db/version".
+	// Refuted lists the partitioners that the node has refuted, by "db/version".
 	Refuted map[string][]string
 }
 
@@ -51,19 +50,19 @@ type nodeData struct {
 	Refuted map[string][]string `json:"refuted,omitempty"`
 }
 
-// A membership is the nodes that were there at a time. It is never changed.
+// membership is the set of members at a time. It is immutable.
 type membership struct {
-	all       []Member          // by shard id and address, this node always among them unless it is a router
+	all       []Member          // ordered by shard id and address; includes this node unless it is a router
 	shardOf   map[string]string // by address
-	signature uint64            // the same for memberships that divide data alike
-	entries   []zk.Entry        // what it was made from
-	listed    bool              // a listing that all of this comes from has had this node in it
-	since     time.Time         // of the last change
-	problems  []string          // what keeps the nodes from being one cluster
+	signature uint64            // equal for memberships that divide data alike
+	entries   []zk.Entry        // the listing that it was made from
+	listed    bool              // that listing, or an earlier one, contained this node
+	since     time.Time         // time of the last change
+	problems  []string          // see Cluster.Problems
 }
 
-// parseMembers reads the znodes of nodes/. Those that make no sense are left
-// out, and told of in the error texts.
+// parseMembers parses the znodes of nodes/. Malformed ones are left out and
+// described in malformed.
 func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 	for _, e := range entries {
 		id, addr, err := zk.ParseNode(e.Name)
@@ -75,7 +74,7 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 		if len(e.Data) > 0 {
 			data, err := parseNodeData(e.Data)
 			if err != nil {
-				malformed = append(malformed, fmt.Sprintf("the settings of node %s: %v", e.Name, err))
+				malformed = append(malformed, fmt.Sprintf("settings of node %s: %v", e.Name, err))
 			} else {
 				m.Settings, m.Refuted = &data.Settings, data.Refuted
 			}
@@ -87,22 +86,22 @@ func parseMembers(entries []zk.Entry) (members []Member, malformed []string) {
 
 func parseNodeData(data []byte) (d nodeData, err error) {
 	if len(data) > maxSettings {
-		return d, fmt.Errorf("they are %d bytes, and may be %d", len(data), maxSettings)
+		return d, fmt.Errorf("%d bytes, more than the limit of %d", len(data), maxSettings)
 	}
 	if err := json.Unmarshal(data, &d); err != nil {
 		return d, err
 	}
 	if !(d.Weight > 0 && d.Weight <= maxWeight) {
-		return d, fmt.Errorf("their weight is %v", d.Weight)
+		return d, fmt.Errorf("invalid weight %v", d.Weight)
 	}
 	return d, nil
 }
 
-// maxWeight is beyond what a configuration may say.
+// maxWeight is above the maximum of the configuration.
 const maxWeight = 1e6
 
-// newMembership sorts the members, this node among them, and works out what
-// follows of them. self is nil for a router.
+// newMembership returns the membership of members and self, which is nil for a
+// router.
 func newMembership(members []Member, self *Member, own Settings, now time.Time) *membership {
 	if self != nil {
 		members = slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Addr == self.Addr })
@@ -131,7 +130,7 @@ func (ms *membership) isOf(entries []zk.Entry) bool {
 	return len(ms.entries) == len(entries) && (len(entries) == 0 || &ms.entries[0] == &entries[0])
 }
 
-// settings are those of a node of an older release where there are none.
+// settings returns the defaults of older releases if the node has published none.
 func (m Member) settings() Settings {
 	if m.Settings == nil {
 		return Settings{Assignment: shard.RoundRobin, Weight: 1}
@@ -139,13 +138,13 @@ func (m Member) settings() Settings {
 	return *m.Settings
 }
 
-// mismatch says what another node does differently from this one, so that the
-// two do not divide data alike; "" if nothing.
+// mismatch describes the settings of another node that differ from this node's,
+// so that the two do not divide data alike; "" if none do.
 func (m Member) mismatch(own Settings) string {
 	s := m.settings()
 	differs := func(what string, theirs, ours any) string {
 		return fmt.Sprintf("node %s (shard %s) has %s %v, and this node %v: "+
-			"they do not divide the data alike; give all nodes the same, and restart those that are changed",
+			"they divide the data differently; configure all nodes alike and restart the changed ones",
 			m.Addr, m.ShardID, what, theirs, ours)
 	}
 	switch {
@@ -161,7 +160,7 @@ func (m Member) mismatch(own Settings) string {
 	return ""
 }
 
-// shards are the members as shard.Assign wants them, those that are alike once.
+// shards returns the members as input of shard.Assign, without duplicates.
 func (ms *membership) shards() []shard.Member {
 	var shards []shard.Member
 	for _, m := range ms.all {

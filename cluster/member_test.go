@@ -57,13 +57,12 @@ func TestParseMembers(t *testing.T) {
 	}
 }
 
-// Nodes that would divide the data differently are told of, whichever of them
-// looks.
+// Nodes that would divide the data differently report it, each of them.
 func TestMismatches(t *testing.T) {
 	self := func(s Settings) *Member { return &Member{ShardID: "self", Addr: "me:1", Settings: &s} }
 	for name, tt := range map[string]struct {
 		own, theirs Settings
-		says        string
+		want        string
 	}{
 		"alike":            {settings(nil), settings(nil), ""},
 		"weight and zone":  {settings(nil), settings(func(s *Settings) { s.Weight, s.Zone = 3, "z" }), ""},
@@ -76,18 +75,18 @@ func TestMismatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ms := newMembership([]Member{{ShardID: "x", Addr: "h:1", Settings: &tt.theirs}}, self(tt.own), tt.own, time.Now())
 			back := newMembership([]Member{{ShardID: "x", Addr: "h:1", Settings: &tt.own}}, self(tt.theirs), tt.theirs, time.Now())
-			if tt.says == "" {
+			if tt.want == "" {
 				if len(ms.problems)+len(back.problems) > 0 {
 					t.Errorf("problems %q, %q", ms.problems, back.problems)
 				}
 				return
 			}
-			if len(ms.problems) != 1 || !strings.Contains(ms.problems[0], "node h:1 (shard x) "+tt.says) || len(back.problems) != 1 {
+			if len(ms.problems) != 1 || !strings.Contains(ms.problems[0], "node h:1 (shard x) "+tt.want) || len(back.problems) != 1 {
 				t.Errorf("problems %q, and of the other node %q", ms.problems, back.problems)
 			}
 		})
 	}
-	// One of an older release says nothing. It can only be what it always was.
+	// A node of an older release publishes no settings; it uses the defaults.
 	old := []Member{{ShardID: "x", Addr: "h:1"}}
 	if ms := newMembership(slices.Clone(old), self(settings(nil)), settings(nil), time.Now()); len(ms.problems) > 0 {
 		t.Errorf("with an older node: %q", ms.problems)
@@ -98,7 +97,8 @@ func TestMismatches(t *testing.T) {
 	}
 }
 
-// A node is a member in its own view, whatever ZooKeeper says; a router is not.
+// A node is a member in its own view even if its znode is missing; a router is
+// not.
 func TestMembershipHasSelf(t *testing.T) {
 	s := settings(nil)
 	self := &Member{ShardID: "b", Addr: "me:1", Settings: &s}
@@ -124,7 +124,7 @@ func TestMembershipHasSelf(t *testing.T) {
 	}
 }
 
-// What matters to a division, and nothing else, makes a membership another one.
+// The signature depends on exactly what matters to a division.
 func TestSignature(t *testing.T) {
 	s := settings(nil)
 	sign := func(change func(*Member)) uint64 {

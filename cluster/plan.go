@@ -10,32 +10,31 @@ import (
 //
 //	{"plan":"0123456789abcdef"}
 //
-// Other fields are ignored. A znode without data, or without a plan, is one of
-// an older release or of the system that sequins replaces, and counts for
-// every plan.
+// Other fields are ignored. Without data or plan, the znode is one of an older
+// release or of the original sequins, and counts for every plan.
 type partitionData struct {
-	// Plan is what the replica was loaded by: see blocks.Manifest.PlanHash.
+	// Plan is the plan by which the replica was loaded: see
+	// blocks.Manifest.PlanHash.
 	Plan string `json:"plan,omitempty"`
 }
 
-// maxPartitionData bounds what is read of the data of a partition's znode, in
-// bytes.
+// maxPartitionData bounds the size of the data of a partition's znode, in bytes.
 const maxPartitionData = 4 << 10
 
-// encode renders the data; nil if there is nothing to be said.
+// encode returns the data as JSON; nil if it is empty.
 func (d partitionData) encode() []byte {
 	if d == (partitionData{}) {
 		return nil
 	}
 	data, err := json.Marshal(d)
 	if err != nil {
-		panic(err) // a struct of strings
+		panic(err) // cannot fail: a struct of strings
 	}
 	return data
 }
 
-// A planParser reads the data of the znodes of a version, most of which are
-// alike.
+// planParser parses the data of znodes. It caches the last result, since most
+// znodes of a version have the same data.
 type planParser struct {
 	last string
 	plan string
@@ -48,18 +47,17 @@ func (p *planParser) parse(data []byte) (plan string, err error) {
 	case string(data) == p.last:
 		return p.plan, nil
 	case len(data) > maxPartitionData:
-		return "", fmt.Errorf("its data is %d bytes, and may be %d", len(data), maxPartitionData)
+		return "", fmt.Errorf("%d bytes of data, more than the limit of %d", len(data), maxPartitionData)
 	}
 	var d partitionData
 	if err := json.Unmarshal(data, &d); err != nil {
-		return "", fmt.Errorf("its data: %w", err)
+		return "", fmt.Errorf("data: %w", err)
 	}
 	p.last, p.plan = string(data), d.Plan
 	return d.Plan, nil
 }
 
-// samePlan reports whether replicas by two plans are the same. A plan that is
-// not known is taken for the same.
+// samePlan reports whether two plans are equal or one is unknown.
 func samePlan(a, b string) bool { return a == "" || b == "" || a == b }
 
 // SetPlan implements version.Cluster.
@@ -69,7 +67,7 @@ func (c *Cluster) SetPlan(db, version, plan string, held []bool) {
 	other := f.plan != plan
 	if other {
 		f.plan = plan
-		c.look(f, new(view)) // those that have vanished may have been of another plan
+		c.updateView(f, new(view)) // the vanished ones may have had another plan
 	}
 	f.updating.Unlock()
 
@@ -78,7 +76,7 @@ func (c *Cluster) SetPlan(db, version, plan string, held []bool) {
 	if other {
 		c.unpublish(f)
 		f.data = partitionData{Plan: plan}.encode()
-		f.division, f.sufficed, f.ripe, f.lackSince = nil, false, false, time.Time{}
+		f.division, f.sufficed, f.stable, f.lackingSince = nil, false, false, time.Time{}
 	}
 	if f.division == nil || len(f.division.owners) != len(held) {
 		f.division = c.divide(f, c.members.Load(), len(held), c.holders(f, held))
@@ -89,8 +87,8 @@ func (c *Cluster) SetPlan(db, version, plan string, held []bool) {
 	}
 }
 
-// assess notes whether all partitions have enough replicas for a switch by a
-// view. Once they have had, it stays noted. c.mu is held.
+// assess records that all partitions have enough replicas for a switch. That is
+// never reset. c.mu is held.
 func (c *Cluster) assess(f *following, v *view) {
 	if f.division == nil || f.sufficed {
 		return

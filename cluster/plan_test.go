@@ -12,8 +12,8 @@ import (
 	"sequins/zk"
 )
 
-// Replicas of another plan are neither counted nor asked; those that name none
-// are, as are all as long as this node has no plan.
+// Replicas by another plan are neither counted nor peers; those without a plan
+// are, as are all while this node has no plan.
 func TestReplicasByPlan(t *testing.T) {
 	entries := []zk.Entry{
 		{Name: "00000@a:1", Data: partitionData{Plan: "x"}.encode()},
@@ -42,8 +42,8 @@ func TestReplicasByPlan(t *testing.T) {
 	}
 }
 
-// A node that goes over to another plan is not asked as one that has lost
-// ZooKeeper is.
+// A node that has changed to another plan is not a peer, unlike one that has lost
+// ZooKeeper.
 func TestOtherPlanIsNotVanished(t *testing.T) {
 	f := &following{advertised: map[int]bool{}, plan: "x"}
 	f.view.Store(new(view))
@@ -66,10 +66,10 @@ func TestOtherPlanIsNotVanished(t *testing.T) {
 	}
 }
 
-// A fakeDirectory has entries that tests set.
+// fakeDirectory has entries that tests set.
 type fakeDirectory struct {
 	entries []zk.Entry
-	read    func() // called by Entries, after the entries were read
+	read    func() // called by Entries after reading the entries
 }
 
 func (d *fakeDirectory) Entries() []zk.Entry {
@@ -83,8 +83,7 @@ func (*fakeDirectory) Changes() <-chan struct{} { return nil }
 func (*fakeDirectory) Seen() <-chan struct{}    { return nil }
 func (*fakeDirectory) Stop()                    {}
 
-// Of two updates at the same time, the one that has read the older znodes does
-// not have the last word.
+// Of two concurrent updates, the one with the newer znodes is stored.
 func TestOldViewLoses(t *testing.T) {
 	f := &following{advertised: map[int]bool{}}
 	f.view.Store(new(view))
@@ -99,7 +98,7 @@ func TestOldViewLoses(t *testing.T) {
 			c.update(f)
 			close(second)
 		}()
-		if f.updating.TryLock() { // nothing keeps the second from being done now
+		if f.updating.TryLock() { // nothing blocks the second update now
 			f.updating.Unlock()
 			<-second
 		}
@@ -111,10 +110,10 @@ func TestOldViewLoses(t *testing.T) {
 	}
 }
 
-// Queries change nothing: status pages ask them, too.
+// Queries change nothing: status pages call them, too.
 func TestQueriesChangeNothing(t *testing.T) {
-	field := newField(t, "127.0.0.1:1", nil)
-	c, _ := field.node("a")
+	testCluster := newTestCluster(t, "127.0.0.1:1", nil)
+	c, _ := testCluster.node("a")
 	k := key{"db", "1"}
 	held := []bool{true, true}
 	query := func() {
@@ -127,18 +126,18 @@ func TestQueriesChangeNothing(t *testing.T) {
 	}
 	query()
 	if f := c.find(k.db, k.version); f != nil {
-		t.Error("a version is followed because it was asked for")
+		t.Error("a query follows a version")
 	}
 	f := c.follow(k)
 	query()
 	if f.division != nil || f.sufficed {
-		t.Errorf("a version was divided (%v), or noted as sufficing (%v), because it was asked for", f.division, f.sufficed)
+		t.Errorf("a query divided a version (%v) or set sufficed (%v)", f.division, f.sufficed)
 	}
 	c.SetPlan("db", "1", "plan", held)
 	division := f.division
 	query()
 	if f.division != division || f.sufficed {
-		t.Errorf("a version was divided again (%v), or noted as sufficing (%v), because it was asked for", f.division != division, f.sufficed)
+		t.Errorf("a query divided a version again (%v) or set sufficed (%v)", f.division != division, f.sufficed)
 	}
 	if diff := cmp.Diff([]int{0, 1}, c.Owned("db", "1", held)); diff != "" {
 		t.Error(diff)
@@ -147,14 +146,14 @@ func TestQueriesChangeNothing(t *testing.T) {
 	c.Advertise("db", "1", 1)
 	c.update(f)
 	if !f.sufficed {
-		t.Error("what is advertised is not noted")
+		t.Error("the advertised replicas are not recorded")
 	}
 }
 
-// Nodes that have planned a version differently do not count each other, until
-// they plan alike.
+// Nodes with different plans for a version do not count each other until the
+// plans are equal.
 func testPlans(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	a, _ := f.node("a")
 	b, _ := f.node("b")
 	old, _ := f.node("old")
@@ -168,7 +167,7 @@ func testPlans(t *testing.T, server string) {
 			c.Advertise("db", "1", p)
 		}
 	}
-	advertise(old) // by no plan, like an older release
+	advertise(old) // without a plan, like an older release
 	b.SetPlan("db", "1", "part", held)
 	advertise(b)
 	f.eventually("before a has a plan, all count", func() bool { return a.Replicas("db", "1", 2) == 2 })
@@ -186,7 +185,7 @@ func testPlans(t *testing.T, server string) {
 		t.Errorf("missing: %s", diff)
 	}
 	advertise(a)
-	b.SetPlan("db", "1", "whole", held) // it has looked again
+	b.SetPlan("db", "1", "whole", held) // planned again
 	f.eventually("b counts a", func() bool { return b.Replicas("db", "1", 1) == 2 })
 	if n := a.Replicas("db", "1", 2); n != 1 {
 		t.Errorf("b holds nothing by its new plan yet, and counts: %d", n)
@@ -198,7 +197,7 @@ func testPlans(t *testing.T, server string) {
 	}
 	f.eventually("no other plan is left", func() bool { return len(a.OtherPlans("db", "1")) == 0 })
 	b.SetPlan("db", "1", "other", held)
-	advertise(b) // at once: the same names, with other data
+	advertise(b) // the same names with other data
 	f.eventually("a has noticed", func() bool {
 		return a.Replicas("db", "1", 0)+a.Replicas("db", "1", 1)+a.Replicas("db", "1", 2) == 3
 	})
@@ -207,9 +206,9 @@ func testPlans(t *testing.T, server string) {
 	}
 }
 
-// What one node has refuted all others learn, as long as it is of use.
+// What one node has refuted all others learn, until Forget.
 func testRefuted(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	a, _ := f.node("a")
 	b, _ := f.node("b")
 	f.join(a, b)
@@ -218,7 +217,7 @@ func testRefuted(t *testing.T, server string) {
 	}
 	a.Refute("db", "1", "hadoop")
 	if !refuted(a, "hadoop")() {
-		t.Error("a has forgotten at once")
+		t.Error("a does not list what it has refuted")
 	}
 	f.eventually("b knows", refuted(b, "hadoop"))
 	b.Refute("db", "1", "hadoop")
@@ -230,7 +229,7 @@ func testRefuted(t *testing.T, server string) {
 	select {
 	case <-a.Changes():
 	default:
-		t.Error("no change was told")
+		t.Error("no change was announced")
 	}
 	if len(a.Problems())+len(b.Problems()) > 0 || len(a.Members()) != 2 {
 		t.Errorf("problems %q, %q; members %v", a.Problems(), b.Problems(), a.Members())
@@ -238,13 +237,13 @@ func testRefuted(t *testing.T, server string) {
 	b.Forget("db", "1")
 	f.eventually("b has forgotten", refuted(a, "hadoop"))
 	a.Forget("db", "1")
-	f.eventually("nobody remembers", refuted(b))
+	f.eventually("no node lists it", refuted(b))
 	name := strings.Repeat("x", 1000)
 	for i := range 100 {
 		a.Refute("db", strings.Repeat("1", i+1), name)
 	}
-	f.eventually("a tells as much as fits", func() bool { return len(b.Refuted("db", "1")) == 1 })
+	f.eventually("a publishes what fits", func() bool { return len(b.Refuted("db", "1")) == 1 })
 	if n := len(a.refuted); n < 20 || n > 40 {
-		t.Errorf("%d are told", n)
+		t.Errorf("%d are published", n)
 	}
 }

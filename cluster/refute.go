@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// maxRefuted bounds the data of this node's znode, in bytes: others read up to
-// maxSettings.
+// maxRefuted bounds the data of this node's znode, in bytes; other nodes read up
+// to maxSettings.
 const maxRefuted = maxSettings / 2
 
 func (k key) String() string { return k.db + "/" + k.version }
 
-// Refute implements version.Cluster. What would make the node's znode too large
-// is logged and not told.
+// Refute implements version.Cluster. If the node's znode would become too large,
+// it logs an error and publishes nothing.
 func (c *Cluster) Refute(db, version, partitioner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -24,7 +24,7 @@ func (c *Cluster) Refute(db, version, partitioner string) {
 	}
 	c.refuted[k] = slices.Sorted(slices.Values(append(slices.Clone(before), partitioner)))
 	if data, err := c.nodeData(); err != nil || len(data) > maxRefuted {
-		c.log.Error("other nodes are not told that a partitioner is refuted: this node has refuted too many",
+		c.log.Error("cannot publish a refuted partitioner: this node has refuted too many",
 			"db", db, "version", version, "partitioner", partitioner, "bytes", len(data), "error", err)
 		c.restoreRefuted(k, before)
 		return
@@ -46,7 +46,7 @@ func (c *Cluster) Refuted(db, version string) []string {
 	return slices.Compact(all)
 }
 
-// forgetRefuted takes back what was told of a version. c.mu is held.
+// forgetRefuted removes the refuted partitioners of a version. c.mu is held.
 func (c *Cluster) forgetRefuted(k key) {
 	if _, told := c.refuted[k.String()]; told {
 		c.restoreRefuted(k.String(), nil)
@@ -62,7 +62,7 @@ func (c *Cluster) restoreRefuted(k string, before []string) {
 	c.refuted[k] = before
 }
 
-// nodeData renders the data of this node's znode. c.mu is held.
+// nodeData returns the data of this node's znode. c.mu is held.
 func (c *Cluster) nodeData() ([]byte, error) {
 	data, err := json.Marshal(nodeData{c.o.Settings, c.refuted})
 	if err != nil {
@@ -71,19 +71,19 @@ func (c *Cluster) nodeData() ([]byte, error) {
 	return data, nil
 }
 
-// publishSelf makes this node known, or tells anew what has changed. c.mu is
-// held. After Leave it does nothing.
+// publishSelf publishes this node, or updates its data. c.mu is held. It does
+// nothing after Leave.
 func (c *Cluster) publishSelf() error {
 	data, err := c.nodeData()
-	if err == nil && c.ctx.Err() == nil && len(c.told) > 0 {
-		c.o.Session.Publish(c.told[0], data)
+	if err == nil && c.ctx.Err() == nil && len(c.published) > 0 {
+		c.o.Session.Publish(c.published[0], data)
 	}
 	return err
 }
 
-// republish is publishSelf for data that has been rendered before.
+// republish is publishSelf for data that is known to be valid.
 func (c *Cluster) republish() {
 	if err := c.publishSelf(); err != nil {
-		c.log.Error("other nodes are not told of a change", "error", err)
+		c.log.Error("cannot publish a change of this node", "error", err)
 	}
 }

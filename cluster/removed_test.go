@@ -10,7 +10,7 @@ import (
 // A database that is removed from all nodes is unknown then, however many partitions it had; so is one whose nodes have
 // all crashed, to those that start later.
 func testRemoved(t *testing.T, server string) {
-	f := newField(t, server, nil)
+	f := newTestCluster(t, server, nil)
 	a, lose := f.node("a")
 	f.join(a)
 	publish := func(db string, partitions int) {

@@ -13,24 +13,20 @@ import (
 	"sequins/zk"
 )
 
-// A node without a configured shard id chooses the smallest number, from 1, that
-// no member has: so a node that replaces another takes over its partitions. It
-// claims the number as an ephemeral znode (zk.ShardIDPath), so that no two nodes
-// choose the same, and keeps it in a file over restarts.
+// A node without a configured shard id chooses the smallest number, from 1, that no member has: a node that replaces
+// another takes over its partitions. It claims the number as an ephemeral znode (zk.ShardIDPath), so that no two nodes
+// choose the same, and stores it in a file.
 //
-// A node that comes back claims the number that it remembers. Another node may
-// have chosen that meanwhile, or remember it, too, where a disk was copied; or it
-// is this node itself, by another address and in a session that has not expired
-// yet. So the node waits for one session timeout for the number to be free, and
-// then chooses another, and remembers that.
+// A restarted node claims its stored number. Another node may have claimed it meanwhile, or may have the same file, if
+// a disk was copied; or the claim is this node's own, with another address and a session that has not expired yet. So
+// the node waits for the number to be free for one session timeout; then it chooses another and stores that.
 
 const (
-	// maxShardID is the greatest number that a file is believed to hold.
+	// maxShardID is the greatest number accepted from the file.
 	maxShardID = 1 << 20
-	// maxShardIDFile bounds what is read of the file, in bytes.
+	// maxShardIDFile bounds the size of the file, in bytes.
 	maxShardIDFile = 64
-	// maxChoiceQuiet bounds how long the members have to stay the same before a
-	// number is chosen.
+	// maxChoiceQuiet bounds how long the members have to stay the same before a number is chosen.
 	maxChoiceQuiet = 3 * time.Second
 )
 
@@ -41,11 +37,11 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	if err := j.until(ctx, j.unseen(claims)); err != nil {
 		return "", err
 	}
-	remembered := j.rememberedShardID()
-	if remembered != "" {
-		claimed, err := j.reclaim(ctx, remembered, claims)
+	stored := j.storedShardID()
+	if stored != "" {
+		claimed, err := j.reclaim(ctx, stored, claims)
 		if claimed || err != nil {
-			return remembered, err
+			return stored, err
 		}
 	}
 	if err := j.until(ctx, j.quietly(max(min(j.o.Converge, maxChoiceQuiet), j.straggle()), j.nodes, claims)); err != nil {
@@ -55,17 +51,16 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if remembered != "" {
-		j.log.Warn("the shard id of this node's last life is another node's by now; this node takes another", "before", remembered, "shard_id", id)
+	if stored != "" {
+		j.log.Warn("another node has taken this node's shard id; chose another", "previous", stored, "shard_id", id)
 	}
 	if err := writeShardID(j.o.ShardIDFile, id); err != nil {
-		j.log.Error("the shard id cannot be kept over a restart", "shard_id", id, "error", err)
+		j.log.Error("cannot store the shard id for the next start", "shard_id", id, "error", err)
 	}
 	return id, nil
 }
 
-// straggle is how long others may still be on their way that ZooKeeper has kept
-// waiting like this node.
+// straggle returns how much longer other nodes may need to join after ZooKeeper was unreachable.
 func (j *joining) straggle() time.Duration {
 	if j.quiet > j.o.Converge {
 		return j.quiet
@@ -73,7 +68,7 @@ func (j *joining) straggle() time.Duration {
 	return 0
 }
 
-// reclaim claims the shard id of this node's last life, once it is free.
+// reclaim claims the stored shard id once it is free.
 func (j *joining) reclaim(ctx context.Context, id string, claims *zk.Children) (claimed bool, err error) {
 	deadline := time.Now().Add(j.patience)
 	free := false
@@ -102,7 +97,7 @@ func (j *joining) claim(ctx context.Context, id string) (claimed bool, err error
 	return false, fmt.Errorf("claiming shard id %s: %w", id, err)
 }
 
-// claimSmallest claims the smallest shard id that is free.
+// claimSmallest claims the smallest free shard id.
 func (j *joining) claimSmallest(ctx context.Context, claims *zk.Children) (string, error) {
 	taken := j.takenShardIDs(claims)
 	for n := 1; n <= maxShardID; n++ {
@@ -117,8 +112,7 @@ func (j *joining) claimSmallest(ctx context.Context, claims *zk.Children) (strin
 	return "", errors.New("no shard id is free")
 }
 
-// takenShardIDs returns which other nodes have shard ids, members and those that
-// have claimed one.
+// takenShardIDs returns the shard ids of other nodes, and the node of each: members and those that have claimed one.
 func (j *joining) takenShardIDs(claims *zk.Children) map[string]string {
 	taken := make(map[string]string)
 	members, _ := parseMembers(j.nodes.Entries())
@@ -135,19 +129,17 @@ func (j *joining) takenShardIDs(claims *zk.Children) map[string]string {
 	return taken
 }
 
-// rememberedShardID returns the shard id of this node's last life, "" if there is
-// none that can be read.
-func (j *joining) rememberedShardID() string {
+// storedShardID returns the shard id in the file; "" if there is no valid one.
+func (j *joining) storedShardID() string {
 	id, err := readShardID(j.o.ShardIDFile)
 	if err != nil {
-		j.log.Warn("the shard id of this node's last life cannot be read; another one is chosen", "error", err)
+		j.log.Warn("cannot read the stored shard id; choosing another", "error", err)
 		return ""
 	}
 	return id
 }
 
-// readShardID reads the file with a shard id, as this release or the system that
-// sequins replaces has written it; "" if there is none.
+// readShardID reads a file with a shard id, as written by this release or the original sequins; "" if there is no file.
 func readShardID(path string) (string, error) {
 	data, err := fsys.ReadFile(fsys.OS, path, maxShardIDFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,8 +155,8 @@ func readShardID(path string) (string, error) {
 	return id, nil
 }
 
-// writeShardID replaces the file with a shard id. There is no line end: the system that sequins replaces takes all of
-// the file for the id.
+// writeShardID replaces the file with a shard id. It writes no newline: the original sequins uses the whole content as
+// the id.
 func writeShardID(path, id string) error {
 	f, err := fsys.OS.Create(path + ".tmp")
 	if err != nil {

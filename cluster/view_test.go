@@ -21,12 +21,12 @@ func TestParseReplicas(t *testing.T) {
 		t.Error(diff)
 	}
 	if malformed == "" {
-		t.Error("no complaint")
+		t.Error("no malformed znode reported")
 	}
 }
 
-// A node that is not advertised any more is still asked for a while: it may have
-// lost ZooKeeper and nothing else. It does not count as a replica.
+// A node that is not advertised any more remains a peer for a while, as it may
+// only have lost ZooKeeper. It does not count as a replica.
 func TestVanished(t *testing.T) {
 	now := time.Now()
 	v := new(view)
@@ -56,7 +56,7 @@ func TestVanished(t *testing.T) {
 	check("much later", [][]string{{"b", "c"}}, [][]string{{"b", "c"}, nil})
 }
 
-// However many nodes come and go, few are asked.
+// The number of vanished peers is bounded.
 func TestVanishedAreFew(t *testing.T) {
 	v := new(view)
 	for i := range 1000 {

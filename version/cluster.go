@@ -5,51 +5,51 @@ import (
 	"time"
 )
 
-// Cluster is what a node knows of the others, and what it tells them. Peers is
-// on the way of requests; it and all the others but Join and Follow answer from
-// a view that is kept up to date elsewhere, and never wait. All of them may be
-// called from several goroutines at a time.
+// Cluster is what a node knows of the other nodes, and publishes to them. All
+// methods may be called concurrently. Only Join and Follow block; the others, of
+// which Peers is called for requests, use a view that is updated in the
+// background.
 type Cluster interface {
-	// Join makes the node known to the others, and returns when it knows them,
-	// or when ctx ends.
+	// Join publishes this node, and returns when the other nodes are known or ctx
+	// ends.
 	Join(ctx context.Context) error
-	// Leave takes back all that has been told, within a few seconds. Nothing
-	// is called after it.
+	// Leave withdraws everything published, within a few seconds. No method is
+	// called after it.
 	Leave()
 
-	// Follow begins to keep a view of who holds what of a version, and returns
-	// when there is one, or when ctx ends. It goes on until Forget.
+	// Follow maintains a view of which nodes hold a version until Forget. It
+	// returns when there is a view or ctx ends.
 	Follow(ctx context.Context, db, version string)
 	Forget(db, version string)
 
-	// SetPlan tells by which plan this node holds, or is going to hold, a
-	// version (see blocks.Manifest.PlanHash), and divides the version if it is
-	// not divided so yet. held reports of each partition of the version whether
-	// this node holds it. From then on replicas of other plans are neither
-	// Peers nor counted, and what was advertised by another plan is withdrawn.
+	// SetPlan sets the plan by which this node holds, or will load, a version
+	// (see blocks.Manifest.PlanHash), and divides the version unless it already
+	// is divided by that plan. held reports for each partition whether this node
+	// holds it. From then on replicas by other plans are neither Peers nor
+	// counted, and partitions advertised by another plan are withdrawn.
 	SetPlan(db, version, plan string, held []bool)
 
-	// Refute tells the others that this node has found a record that a
-	// partitioner would not have put where it is, so that the version is not
-	// partitioned by it. It stays told until Forget.
+	// Refute publishes that this node has found a record that a partitioner would
+	// not have put in its file, so that the version is not partitioned by it. It
+	// stays published until Forget.
 	Refute(db, version, partitioner string)
-	// Refuted returns what any node has told so, this one among them, sorted.
-	// The names may be anything.
+	// Refuted returns the partitioners that any node, including this one, has
+	// refuted, sorted. The names are not validated.
 	Refuted(db, version string) []string
 
-	// Owned returns the partitions of a version that this node has to hold, in
-	// ascending order. held says of each partition of the version whether this
-	// node holds it. After SetPlan the answer stays the same unless Changes
-	// says otherwise; before, it is what SetPlan would arrive at now.
+	// Owned returns the partitions of a version that this node has to hold,
+	// ascending. held reports for each partition whether this node holds it.
+	// After SetPlan the result only changes together with Changes; before, it is
+	// what SetPlan would result in now.
 	Owned(db, version string, held []bool) []int
 
-	// Peers returns the addresses (host:port) of the other nodes that hold a
-	// partition by the same plan, as far as is known. The result is not to be changed.
+	// Peers returns the addresses (host:port) of the other nodes known to hold a
+	// partition by the same plan. The result is read-only.
 	Peers(db, version string, partition int) []string
 
-	// Replicas returns how many other nodes say that they hold a partition, by
-	// the plan of SetPlan, or by any as long as none was set.
-	// There may be more Peers: some may be unable to say so just now.
+	// Replicas returns how many other nodes advertise a partition by the plan of
+	// SetPlan, or by any plan if none is set. There may be more Peers: nodes that
+	// cannot advertise at the moment.
 	Replicas(db, version string, partition int) int
 
 	// OtherPlans returns the plans other than that of SetPlan by which nodes say
@@ -63,37 +63,37 @@ type Cluster interface {
 	Withdraw(db, version string, partitions ...int)
 
 	// Missing returns the partitions of a version that have fewer than
-	// minReplication replicas, in ascending order. held says of each partition
-	// of the version whether this node holds it, which counts for one.
+	// minReplication replicas, ascending. held reports for each partition whether
+	// this node holds it, which counts as one replica.
 	Missing(db, version string, held []bool, minReplication int) []int
 
-	// Surplus returns the partitions that this node holds and need not hold
-	// any more, since all those that have to do.
+	// Surplus returns the partitions that this node holds but no longer owns, and
+	// that all their owners hold.
 	Surplus(db, version string, held []bool) []int
 
-	// Knows reports whether any node has told that it holds something of a db.
+	// Knows reports whether any node holds partitions of a db.
 	Knows(db string) bool
 
-	// Linger returns how long a version that has been replaced has to stay
-	// after the last request for it, for the sake of nodes that have not
-	// switched yet. configured is what the configuration says.
+	// Linger returns how long a replaced version stays after the last request for
+	// it, given the configured time. A cluster may need longer, for nodes that
+	// switch later.
 	Linger(configured time.Duration) time.Duration
 
-	// Changes gets a value when any of this may have changed; nil if it never
-	// does.
+	// Changes receives a value when a result of these methods may have changed;
+	// nil if they never change.
 	Changes() <-chan struct{}
 }
 
-// Solo is a cluster of one: it holds every partition, has no peers, and what
-// it has replaced nobody will ask for.
+// Solo is a cluster of one node: it holds every partition, has no peers, and no
+// node requests a version that it has replaced.
 type Solo struct{}
 
 var _ Cluster = Solo{}
 
-// Join returns at once: there is nobody to be met.
+// Join returns at once.
 func (Solo) Join(context.Context) error { return nil }
 
-// Leave does nothing: there is nobody to be told.
+// Leave does nothing.
 func (Solo) Leave() {}
 
 // Follow returns at once.
@@ -108,7 +108,7 @@ func (Solo) SetPlan(db, version, plan string, held []bool) {}
 // Refute does nothing.
 func (Solo) Refute(db, version, partitioner string) {}
 
-// Refuted returns none.
+// Refuted returns nil.
 func (Solo) Refuted(db, version string) []string { return nil }
 
 // Owned returns all partitions.
@@ -120,7 +120,7 @@ func (Solo) Owned(db, version string, held []bool) []int {
 	return all
 }
 
-// Peers returns none.
+// Peers returns nil.
 func (Solo) Peers(db, version string, partition int) []string { return nil }
 
 // Replicas returns 0.
@@ -135,8 +135,8 @@ func (Solo) Advertise(db, version string, partition int) {}
 // Withdraw does nothing.
 func (Solo) Withdraw(db, version string, partitions ...int) {}
 
-// Missing returns the partitions that are not held. One replica is all there
-// can be, whatever minReplication asks for.
+// Missing returns the partitions that are not held. It ignores minReplication, as
+// there cannot be more than one replica.
 func (Solo) Missing(db, version string, held []bool, minReplication int) []int {
 	var missing []int
 	for p, h := range held {
@@ -147,7 +147,7 @@ func (Solo) Missing(db, version string, held []bool, minReplication int) []int {
 	return missing
 }
 
-// Surplus returns none.
+// Surplus returns nil.
 func (Solo) Surplus(db, version string, held []bool) []int { return nil }
 
 // Knows returns false.

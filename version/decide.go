@@ -2,7 +2,7 @@ package version
 
 import "slices"
 
-// decide compares what is with what should be, and orders what is missing.
+// decide compares the state with the desired state, and orders the actions that are missing.
 func (m *machine) decide() {
 	if m.Gone {
 		m.removeAll()
@@ -17,7 +17,7 @@ func (m *machine) decide() {
 		m.load(m.add(name))
 	}
 	for _, name := range []string{m.Current, m.Served} {
-		// What is served may lack partitions: it waited for the cluster alone, or a block was corrupt.
+		// The current version may lack partitions: the switch only waited for the cluster, or a block is corrupt.
 		if v := m.entry(name); v != nil && v.Live {
 			m.load(v)
 		}
@@ -25,7 +25,7 @@ func (m *machine) decide() {
 	m.removeOthers(wanted)
 }
 
-// activate switches to the newest version that is ready, if that is forward.
+// activate switches to the newest version that is ready, if it is newer than the current one.
 func (m *machine) activate() {
 	m.judgeServed()
 	for i := len(m.Entries) - 1; i >= 0; i-- {
@@ -36,7 +36,7 @@ func (m *machine) activate() {
 		if v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v)) {
 			old := m.entry(m.Current)
 			m.Current, m.Served, v.Status = v.Name, "", Active
-			v.Local = true // its manifest is kept, also where no block of it is here
+			v.Local = true // its manifest is stored even if no block is
 			m.act(Activate, v.Name)
 			if old != nil {
 				m.remove(old)
@@ -53,16 +53,14 @@ func (m *machine) mayServe(v *Entry) bool {
 	return !m.Read && !m.Looking || v.Name == m.Served || slices.Contains(m.Listed, v.Name)
 }
 
-// mustServe reports whether v was served before a restart and cannot be made
-// whole now. What can be read of it is served: that is more than nothing, and an
-// older version would take clients back in time.
+// mustServe reports whether v was active before a restart and cannot be completed now. Its readable partitions are
+// served: an older version would return outdated values.
 func (m *machine) mustServe(v *Entry) bool {
 	return v.Name == m.Served && v.Failed && v.Readable
 }
 
-// judgeServed gives up on the version that was served before a restart when
-// nothing of it can be read and that cannot change: it has gone from the source,
-// or it is at fault itself. A source or a disk that fails proves nothing.
+// judgeServed drops the version that was active before a restart if nothing of it can be read and that cannot change:
+// it is not in the source any more, or it is faulty itself. An error of the source or the disk is no reason to drop it.
 func (m *machine) judgeServed() {
 	v := m.entry(m.Served)
 	switch {
@@ -74,9 +72,8 @@ func (m *machine) judgeServed() {
 	}
 }
 
-// wanted returns the versions that should be loaded, the newest first: the
-// newest of the source that has not failed, if it is ahead of what is served,
-// and all that are newer, which are tried again.
+// wanted returns the versions that should be loaded, newest first: the newest of the source that has not failed, if it
+// is newer than the current one, and all newer ones, which are retried.
 func (m *machine) wanted() []string {
 	var names []string
 	for _, name := range slices.Backward(m.Listed) {
@@ -91,8 +88,8 @@ func (m *machine) wanted() []string {
 	return names
 }
 
-// load orders a load of what is missing of v, unless something is being done
-// about it already or has failed since the last refresh.
+// load orders a load of the missing partitions of v, unless other work on v is under way or it has failed since the
+// last refresh.
 func (m *machine) load(v *Entry) {
 	if v.Exit != Staying || v.Work != Resting || v.Failed {
 		return
@@ -142,8 +139,8 @@ func (m *machine) removeOthers(wanted []string) {
 	}
 }
 
-// mayStillServe reports whether v could become active although a newer version
-// is being loaded: it is all here and waits for other nodes.
+// mayStillServe reports whether v could become active although a newer version is loading: it is complete here and
+// waits for other nodes.
 func (m *machine) mayStillServe(v *Entry) bool {
 	return v.Name > m.Current && slices.Contains(m.Listed, v.Name) &&
 		v.Live && v.Complete && v.Work == Resting
@@ -160,8 +157,8 @@ func (m *machine) removeAll() {
 	}
 }
 
-// remove begins the exit of v, or forgets it if there is nothing to undo. While
-// it is being opened it is not known what there is to undo: then later.
+// remove begins the exit of v, or forgets v if there is nothing to undo. While v is being opened, that is not known,
+// and remove does nothing.
 func (m *machine) remove(v *Entry) {
 	switch {
 	case v.Work == Opening:
@@ -179,8 +176,7 @@ func (m *machine) remove(v *Entry) {
 	m.leave(v)
 }
 
-// leave goes on with an exit: a load is cancelled, and what can neither be
-// read nor written any more is deleted.
+// leave continues an exit: it cancels a load, and deletes what is neither being read nor written.
 func (m *machine) leave(v *Entry) {
 	if v.Work == Loading {
 		v.Work = Cancelling

@@ -1,9 +1,8 @@
 package version
 
-// EachBlock calls f for every block that can be read, of every version of the set, and holds the
-// block's version meanwhile. Unlike AcquireVersion it does not keep a retired version from being
-// removed; an f that takes long must end when [Handle.Leaving] says so. The first error ends the
-// walk.
+// EachBlock calls f for every readable block of every version in the set, and holds a reference to the block's version
+// meanwhile. Unlike AcquireVersion it does not delay the removal of a retired version; an f that takes long must return
+// when [Handle.Leaving] is true. EachBlock returns the first error.
 func (s *Set) EachBlock(f func(h *Handle, partition int, b Block) error) error {
 	for _, v := range *s.named.Load() {
 		for p := range v.blocks {
@@ -26,5 +25,5 @@ func (v *Version) withBlock(p int, f func(h *Handle, partition int, b Block) err
 	return nil
 }
 
-// Leaving says that the version is being closed and waits for those who hold it.
+// Leaving reports whether the version is being closed and waits for its references.
 func (h *Handle) Leaving() bool { return h.refs.Load() < 0 }

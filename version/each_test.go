@@ -45,8 +45,7 @@ func TestEachBlock(t *testing.T) {
 	}
 }
 
-// TestLeaving closes a version in the middle of a walk: the walk is told, and the version is closed
-// as soon as it lets go.
+// TestLeaving closes a version during a walk: Leaving becomes true, and the version is closed as soon as the walk ends.
 func TestLeaving(t *testing.T) {
 	s := NewSet("db")
 	v := New(Info{DB: "db", Name: "1", Partitions: 2, Cluster: Solo{}})

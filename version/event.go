@@ -2,7 +2,7 @@ package version
 
 import "fmt"
 
-// An Event is something that has happened to a database; see Next.
+// Event is something that has happened to a database; see Next.
 type Event interface{ event() }
 
 type (
@@ -28,12 +28,12 @@ type (
 	// Gone says that the database is not in the source any more.
 	Gone struct{}
 
-	// Absent answers Open: there is nothing of the version to be opened.
+	// Absent answers Open: nothing of the version can be opened.
 	Absent struct{ Version string }
-	// Planned says that a load has found out how its version is partitioned.
+	// Planned reports that a load knows the version's partitioning.
 	Planned struct {
 		Version string
-		Changed bool // not as it was when the version was put into the set
+		Changed bool // differs from the version in the set
 	}
 	// Changed says that the files of a version in the source are not those of the
 	// plan by which this node holds it, or is loading it.
@@ -43,36 +43,37 @@ type (
 	// cluster has changed.
 	Seen struct {
 		Version    string
-		Complete   bool // this node has every partition it should have
+		Complete   bool // this node holds every partition that it owns
 		Replicated bool // every partition has enough replicas
 		Readable   bool // at least one partition can be read, here or from a peer
 	}
-	// LoadEnded says that a load has stopped: because it is done, cancelled, or
-	// has failed with Err. The last Seen has come before it.
+	// LoadEnded reports that a load has succeeded, was cancelled, or has failed
+	// with Err. The last Seen precedes it.
 	LoadEnded struct {
 		Version string
 		Err     string
-		// Faulty: the version itself is at fault (its files are damaged, or
-		// gone), not the source, the disk or this node. Only then may a version
-		// that was served before a restart be given up for an older one.
+		// Faulty: the version itself is faulty (its files are damaged or
+		// missing), not the source, the disk or this node. Only then may the
+		// version that was active before a restart be dropped for an older one.
 		Faulty bool
-		// Passing: the source, the disk or the process of the load failed, and
-		// another attempt may succeed.
+		// Passing: the source, the disk or the load's process failed, and a retry
+		// may succeed.
 		Passing bool
-		// Outdated: what this node has to hold has changed since the load began.
+		// Outdated: the partitions that this node owns have changed since the
+		// load began.
 		Outdated bool
 	}
-	// Corrupted says that a block of a version is damaged.
+	// Corrupted reports that a block of a version is damaged.
 	Corrupted struct {
 		Version   string
 		Partition int
 	}
 
-	// Idle says that nobody has asked for a retired version for long enough.
+	// Idle reports that a retired version has not been requested for long enough.
 	Idle struct{ Version string }
-	// Closed answers Close: the last request has let go.
+	// Closed answers Close: the last reference was released.
 	Closed struct{ Version string }
-	// Deleted answers Delete. Err is why files are left, "" if none are.
+	// Deleted answers Delete. Err is why files could not be deleted, or "".
 	Deleted struct {
 		Version string
 		Err     string
@@ -93,32 +94,31 @@ func (Idle) event()      {}
 func (Closed) event()    {}
 func (Deleted) event()   {}
 
-// Op is what an Action does.
+// Op is the kind of an Action.
 type Op uint8
 
 const (
-	// Open opens every good block of a version that is on the disk, or, where
-	// there is none, finds out whether the cluster has it, without loading
+	// Open opens every valid block of a version on the disk or, if there are
+	// none, finds out whether the cluster has the version, without loading
 	// anything. Answered by Seen or Absent.
 	Open Op = iota
-	// Load loads the partitions that are missing. First comes Planned, and in
-	// the end always LoadEnded.
+	// Load loads the missing partitions. Answered by Planned, if the load gets
+	// that far, and finally by LoadEnded.
 	Load
-	// Prepare puts a planned version into the set, to be read by name, in the
-	// place of one whose files have changed if there is one. Answered by Seen.
+	// Prepare adds a planned version to the set, to be read by name. It replaces
+	// a version of that name whose files have changed. Answered by Seen.
 	Prepare
 	// Activate makes a version the current one.
 	Activate
-	// SetAside puts a corrupt block out of the way, so that a Load replaces
-	// it. It is read from until then. Answered by Seen, which says that the
-	// version is not complete.
+	// SetAside marks a corrupt block for replacement by a Load. It is read until
+	// then. Answered by Seen, with Complete false.
 	SetAside
-	// Cancel stops a load; LoadEnded comes as ever.
+	// Cancel stops a load; LoadEnded follows.
 	Cancel
-	// Retire begins the wait for a version to become idle. Ends with Idle.
+	// Retire waits until a version is idle. Answered by Idle.
 	Retire
-	// Close takes a version out of the set and closes it after the last
-	// request. Ends with Closed.
+	// Close removes a version from the set and closes it after the last reference
+	// is released. Answered by Closed.
 	Close
 	// Delete deletes the files of a version. Answered by Deleted.
 	Delete
@@ -134,15 +134,14 @@ func (o Op) String() string {
 	return "unknown"
 }
 
-// Action is something that the node has to do, in the order in which Next
-// returned it.
+// Action is something that the node has to do, in the order returned by Next.
 type Action struct {
 	Op        Op
 	Version   string
-	Partition int // of SetAside
+	Partition int // for SetAside
 }
 
-// String returns the action as in "load 2026-01-31".
+// String returns the action, as in "load 2026-01-31".
 func (a Action) String() string {
 	if a.Op == SetAside {
 		return fmt.Sprintf("%s %s/%d", a.Op, a.Version, a.Partition)

@@ -5,11 +5,11 @@ import (
 	"sequins/shard"
 )
 
-// Partitioner returns the function by which the version's keys are cut into partitions.
+// Partitioner returns the function that maps the version's keys to partitions.
 func (h *Handle) Partitioner() shard.Partitioner { return h.info.Partitioner }
 
-// Place returns where in the local block of a partition a key lies if it is there at all. ok is false where
-// the partition is not here, where the block cannot say, and where no page of it can hold the key.
+// Place returns where a key would lie in the local block of a partition. ok is false if the partition is not on this
+// node, if the block does not support it, or if no page of the block can hold the key.
 func (h *Handle) Place(partition int, key []byte) (place blocks.Place, ok bool) {
 	if uint(partition) >= uint(len(h.blocks)) {
 		return blocks.Place{}, false

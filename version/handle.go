@@ -7,23 +7,22 @@ import (
 	"sequins/blocks"
 )
 
-// ErrNotLocal says that a partition is not on this node.
+// ErrNotLocal means that a partition is not on this node.
 var ErrNotLocal = errors.New("the partition is not on this node")
 
-// A Handle is a counted reference to a version that can be read. While it is
-// held, nothing of the version is closed. It is the version itself, seen by a
-// reader, so that getting one allocates nothing; several requests that hold
-// the same version have the same *Handle, and each has to release it once.
+// Handle is a counted reference to a readable version. The version is not closed
+// while a handle is held. It is the Version itself under another type, so that
+// acquiring one allocates nothing; concurrent requests share the same *Handle,
+// and each must release it once.
 type Handle Version
 
 // Version returns the name of the version.
 func (h *Handle) Version() string { return h.info.Name }
 
-// Plan returns what the version's blocks are loaded by; "" if that is not
-// known.
+// Plan returns the plan of the version's blocks; "" if unknown.
 func (h *Handle) Plan() string { return h.info.Plan }
 
-// Partitions returns how many partitions the version has; 0 if it is empty.
+// Partitions returns the number of partitions; 0 for an empty version.
 func (h *Handle) Partitions() int { return len(h.blocks) }
 
 // Partition returns the partition that a key belongs to.
@@ -31,10 +30,10 @@ func (h *Handle) Partition(key []byte) int {
 	return h.info.Partitioner.Partition(key, len(h.blocks))
 }
 
-// Get looks a key up in a partition. The value is valid until s is used again
-// or the handle is released. The error is ErrNotLocal if the partition is not
-// here, and blocks.ErrCorrupt if its block is damaged; that has then been
-// reported.
+// Get looks up a key in a partition. The value is valid until s is used again or
+// the handle is released. The error is ErrNotLocal if the partition is not on
+// this node, and wraps blocks.ErrCorrupt if its block is damaged; Get has then
+// reported it.
 func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value, bool, error) {
 	if len(h.blocks) == 0 {
 		return blocks.Value{}, false, nil
@@ -53,8 +52,8 @@ func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value
 	return value, found, err
 }
 
-// Report says that reading a value of the partition after Get has ended in
-// err. If the block is damaged it is loaded again.
+// Report reports an error from reading a value after Get. A damaged block is
+// loaded again.
 func (h *Handle) Report(partition int, err error) {
 	if uint(partition) >= uint(len(h.blocks)) {
 		return
@@ -64,8 +63,8 @@ func (h *Handle) Report(partition int, err error) {
 	}
 }
 
-// Peers returns the addresses of other nodes that hold a partition. The result
-// is not to be changed.
+// Peers returns the addresses of other nodes that hold a partition. The result is
+// read-only.
 func (h *Handle) Peers(partition int) []string {
 	return h.info.Cluster.Peers(h.info.DB, h.info.Name, partition)
 }
@@ -74,6 +73,6 @@ func (h *Handle) Peers(partition int) []string {
 // the source.
 func (h *Handle) LastModified() time.Time { return h.info.LastModified }
 
-// Release lets go of the version. The handle and the values from it are not to
-// be used any more.
+// Release releases the reference. The handle and its values must not be used
+// afterwards.
 func (h *Handle) Release() { (*Version)(h).release() }

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Next takes one event: it notes what is new, then works out what is to be
-// done about it. It is a pure function; the state it is given stays as it is.
+// Next applies one event to s and returns the new state and the actions that
+// follow. It is a pure function and does not modify s.
 //
-// Events about versions that are not known, or that are out of step (a Seen of
-// a version that has been closed), change nothing.
+// Events about unknown versions, and late events (a Seen of a version that has
+// been closed), change nothing.
 func Next(s State, e Event) (State, []Action) {
 	m := machine{State: s.clone()}
 	m.note(e)
@@ -26,8 +26,8 @@ func (m *machine) act(op Op, version string) {
 	m.actions = append(m.actions, Action{Op: op, Version: version})
 }
 
-// entry returns what is known of a version, to be changed; nil if nothing is.
-// It is invalid after the next add or forget.
+// entry returns a pointer to a version's entry, or nil. It is invalid after the
+// next add or forget.
 func (m *machine) entry(name string) *Entry {
 	if i, found := m.find(name); found {
 		return &m.Entries[i]
@@ -35,7 +35,7 @@ func (m *machine) entry(name string) *Entry {
 	return nil
 }
 
-// add returns the entry of a version, a new one if there is none.
+// add returns the entry of a version, creating it if necessary.
 func (m *machine) add(name string) *Entry {
 	i, found := m.find(name)
 	if !found {
@@ -131,8 +131,8 @@ func (m *machine) open(name string) {
 	m.act(Open, name)
 }
 
-// noteListed takes the versions of the source. At a refresh, what has failed is
-// tried again.
+// noteListed records the versions in the source. A refresh allows failed versions
+// to be retried.
 func (m *machine) noteListed(e Listed) {
 	if m.Gone {
 		return
@@ -166,8 +166,8 @@ func (m *machine) retryDeletes() {
 	}
 }
 
-// notePlanned makes a version readable, or replaces what was readable of it by
-// what its files are now. If clients are answered from it, it stays as it is.
+// notePlanned makes a version readable, or replaces it if its files have changed.
+// The active version stays as it is.
 func (m *machine) notePlanned(e Planned) {
 	v := m.entry(e.Version)
 	if v == nil || v.Work != Loading || v.Exit != Staying || v.Status == Active {
@@ -223,8 +223,8 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 	}
 }
 
-// fail stops all attempts until the next refresh or Retry. A version that clients are
-// answered from stays that.
+// fail stops all attempts until the next refresh or Retry. An active version
+// stays active.
 func fail(v *Entry, reason string, faulty bool) {
 	v.Reason, v.Failed, v.Faulty, v.Passing = reason, true, faulty, false
 	v.Failures++
@@ -233,9 +233,9 @@ func fail(v *Entry, reason string, faulty bool) {
 	}
 }
 
-// noteCorrupted has a block loaded again: at once the first time after a
-// refresh or Retry, and later with the next one. A disk that damages everything
-// must not keep the source busy.
+// noteCorrupted orders another load of a block: at once the first time after a
+// refresh or Retry, otherwise with the next one, so that a faulty disk does not
+// cause constant reads from the source.
 func (m *machine) noteCorrupted(e Corrupted) {
 	v := m.entry(e.Version)
 	if v == nil || !v.Live || v.Exit != Staying {
@@ -261,7 +261,7 @@ func (m *machine) noteDeleted(e Deleted) {
 	m.forget(e.Version)
 }
 
-// ascending returns the names in order, each once.
+// ascending returns the names sorted and without duplicates.
 func ascending(names []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }

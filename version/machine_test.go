@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A step is an event, the actions it should lead to, and the versions
-// afterwards: "1:ACTIVE 2:BUILDING", the current one with a star.
+// step is an event, the expected actions, and the versions afterwards: "1:ACTIVE
+// 2:BUILDING", the current one with a star.
 type step struct {
 	event   Event
 	actions string
@@ -35,14 +35,14 @@ func (s State) String() string {
 	return strings.Join(all, " ")
 }
 
-func here(v string) Seen      { return Seen{v, true, true, true} }   // all of it is here; enough on a single node
-func partly(v string) Seen    { return Seen{v, false, false, true} } // some of it
+func here(v string) Seen      { return Seen{v, true, true, true} }   // complete here; enough on a single node
+func partly(v string) Seen    { return Seen{v, false, false, true} } // partly here
 func nothing(v string) Seen   { return Seen{v, false, false, false} }
-func elsewhere(v string) Seen { return Seen{v, false, true, true} } // other nodes have all of it
-func waiting(v string) Seen   { return Seen{v, true, false, true} } // this node is done, others are not
+func elsewhere(v string) Seen { return Seen{v, false, true, true} } // complete on other nodes
+func waiting(v string) Seen   { return Seen{v, true, false, true} } // complete here, but not on other nodes
 func ok(v string) LoadEnded   { return LoadEnded{Version: v} }
 func bad(v string) LoadEnded  { return LoadEnded{Version: v, Err: "bad", Faulty: true} }
-func away(v string) LoadEnded { return LoadEnded{Version: v, Err: "the source is away"} }
+func away(v string) LoadEnded { return LoadEnded{Version: v, Err: "the source is unavailable"} }
 func list(v ...string) Listed { return Listed{Versions: v} }
 func source(v ...string) start {
 	return start{then: list(v...)}
@@ -84,7 +84,7 @@ var scripts = map[string][]step{
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 	},
-	"a new one replaces it, and the old one goes when it is idle and let go of": {
+	"a new one replaces it, and the old one is removed when it is idle and released": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
@@ -118,11 +118,11 @@ var scripts = map[string][]step{
 		{here("9"), "retire 9", "1:AVAILABLE 2:AVAILABLE 9:REMOVING"},
 		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 9:REMOVING"},
 		{Absent{"1"}, "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
-		{Deleted{"1", "disk on fire"}, "", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
+		{Deleted{"1", "input/output error"}, "", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
 		{list("2"), "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
 		{Deleted{"1", ""}, "", "2:ACTIVE* 9:REMOVING"},
 	},
-	"a restart keeps what was served, whatever stands above it": {
+	"a restart keeps what was served, whatever newer versions exist": {
 		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
 			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
@@ -178,13 +178,13 @@ var scripts = map[string][]step{
 		{away("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
 		{Retry{"2"}, "load 2", "1:REMOVING 2:ACTIVE*"},
 	},
-	"a source or disk that fails never leads back": {
+	"a failing source or disk never activates an older version": {
 		{restart("2", []string{"1", "2"}, []string{"1", "2"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{nothing("2"), "load 2", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:PREPARED"},
 		{away("2"), "", "1:PREPARED 2:ERROR"},
 		{Retry{"2"}, "load 2", "1:PREPARED 2:PREPARED"},
-		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"}, // its own damage does, if nothing of it can be read
+		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"}, // damage of the version itself is a reason, if nothing of it can be read
 	},
 	"what is being served stays although the source lost it": {
 		{withoutSource("", "5"), "open 5", "5:AVAILABLE"},
@@ -239,7 +239,7 @@ var scripts = map[string][]step{
 	"what was served before a restart is kept until it can be had, or another": {
 		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
 			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{Absent{"1"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"}, // other nodes are not there yet
+		{Absent{"1"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"}, // other nodes have not started yet
 		{Absent{"2"}, "", "1:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
 		{Absent{"3"}, "", "1:AVAILABLE 4:AVAILABLE"},
 		{Absent{"4"}, "load 4", "1:AVAILABLE 4:BUILDING"},
@@ -306,7 +306,7 @@ var scripts = map[string][]step{
 		{ok("1"), "", "1:ACTIVE*"},
 		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
 		{partly("1"), "load 1", "1:ACTIVE*"},
-		{Planned{"1", true}, "", "1:ACTIVE*"}, // clients are answered from it: it cannot be replaced
+		{Planned{"1", true}, "", "1:ACTIVE*"}, // the active version cannot be replaced
 		{bad("1"), "", "1:ACTIVE*"},
 	},
 	"an error with nothing to serve: the next older": {
@@ -340,7 +340,7 @@ var scripts = map[string][]step{
 		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
 		{list("1", "2", "3"), "load 3, cancel 1, delete 2", "1:REMOVING 2:REMOVING 3:BUILDING"},
 	},
-	"a database that is gone is removed at once": {
+	"a database that has left the source is removed at once": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
@@ -412,7 +412,7 @@ var scripts = map[string][]step{
 		{source("1", "2", "3"), "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE"},
 		{Absent{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"},
-		{Retry{"3"}, "", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"}, // it is under way
+		{Retry{"3"}, "", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"}, // already loading
 		{bad("3"), "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{Retry{"2"}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{Retry{"9"}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
@@ -429,7 +429,7 @@ var scripts = map[string][]step{
 		{here("2"), "", "1:REMOVING 2:ACTIVE*"},
 		{ok("2"), "", "1:REMOVING 2:ACTIVE*"},
 	},
-	"in a cluster a node whose own load failed goes along": {
+	"in a cluster a node whose own load failed switches with the others": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{Absent{"2"}, "load 2", "1:AVAILABLE 2:BUILDING"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:BUILDING"},
@@ -541,7 +541,7 @@ func TestReasons(t *testing.T) {
 		t.Errorf("a version that was repaired still says %q", v.Reason)
 	}
 	if _, found := s.Entry("2"); found {
-		t.Error("Entry finds a version that there is not")
+		t.Error("Entry finds an unknown version")
 	}
 }
 

@@ -1,7 +1,7 @@
 package version
 
-// Retry is a refresh for one version: if its load has failed, it is tried
-// again. It comes some time after each failure, so that no refresh is needed.
+// Retry allows a failed version to be retried. The node sends it some time after
+// each failure, independently of refreshes.
 type Retry struct{ Version string }
 
 func (Retry) event() {}

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A Set holds the versions of one database that can be read. Acquire and
-// AcquireVersion are for everybody and never block; the other methods are for
-// the one goroutine that owns the database.
+// Set holds the readable versions of one database. Acquire and AcquireVersion may
+// be called by any goroutine and never block; the other methods belong to the
+// goroutine that owns the database.
 type Set struct {
 	db      string
 	current atomic.Pointer[Version]
-	named   atomic.Pointer[map[string]*Version] // never changed, only replaced
+	named   atomic.Pointer[map[string]*Version] // read-only, replaced as a whole
 	reports chan Corruption
 }
 
-// A Corruption says that a block was found damaged while it was read.
+// Corruption reports a block that was found damaged while it was read.
 type Corruption struct {
 	Version   string
 	Partition int
@@ -27,8 +27,8 @@ type Corruption struct {
 	slot    *slot
 }
 
-// maxReports is how many corrupt blocks may wait to be heard of. Those beyond
-// are reported when they are read again.
+// maxReports is the capacity of Corruptions. Reports beyond it are repeated when
+// the block is read again.
 const maxReports = 64
 
 // NewSet returns an empty set.
@@ -41,7 +41,7 @@ func NewSet(db string) *Set {
 // DB returns the name of the database.
 func (s *Set) DB() string { return s.db }
 
-// Acquire returns a handle on the current version; nil if there is none.
+// Acquire returns a handle on the current version, or nil.
 func (s *Set) Acquire() *Handle {
 	for {
 		v := s.current.Load()
@@ -51,13 +51,12 @@ func (s *Set) Acquire() *Handle {
 		if v.acquire() {
 			return (*Handle)(v)
 		}
-		// It was replaced and shut since the Load: there is another one now.
+		// It was replaced and closed after the Load; there is another one now.
 	}
 }
 
-// AcquireVersion returns a handle on a version by its name, be it prepared,
-// current or retired; nil if it is not here. It keeps a retired version from
-// being removed for another while.
+// AcquireVersion returns a handle on a version by name, whether prepared, current
+// or retired, or nil. It restarts the idle time of a retired version.
 func (s *Set) AcquireVersion(name string) *Handle {
 	v := (*s.named.Load())[name]
 	if v == nil || !v.acquire() {
@@ -69,10 +68,10 @@ func (s *Set) AcquireVersion(name string) *Handle {
 	return (*Handle)(v)
 }
 
-// Version returns a version by its name; nil if it is not in the set.
+// Version returns a version by name, or nil.
 func (s *Set) Version(name string) *Version { return (*s.named.Load())[name] }
 
-// Current returns the name of the current version; "" if there is none.
+// Current returns the name of the current version, or "".
 func (s *Set) Current() string {
 	if v := s.current.Load(); v != nil {
 		return v.info.Name
@@ -80,8 +79,7 @@ func (s *Set) Current() string {
 	return ""
 }
 
-// Corruptions is where damaged blocks are heard of, each once until it has
-// been replaced.
+// Corruptions receives each damaged block once until it is replaced.
 func (s *Set) Corruptions() <-chan Corruption { return s.reports }
 
 // Concerns reports whether the block that c is about is still in use. It is not
@@ -106,7 +104,8 @@ func (s *Set) Prepare(v *Version) (replaced *Version) {
 	return replaced
 }
 
-// Activate makes a version of the set the current one. Going back is an error.
+// Activate makes a version of the set the current one. An older version than the
+// current one is an error.
 func (s *Set) Activate(name string) error {
 	v := s.Version(name)
 	if v == nil {
@@ -119,17 +118,17 @@ func (s *Set) Activate(name string) error {
 	return nil
 }
 
-// Retire starts the clock of Version.Idle. The version can be acquired by name
-// as before.
+// Retire starts the time of Version.Idle. The version can still be acquired by
+// name.
 func (s *Set) Retire(name string) {
 	if v := s.Version(name); v != nil {
 		v.retire()
 	}
 }
 
-// Remove takes a version out of the set, so that nobody finds it any more, and
-// returns it to be closed, not before: Acquire relies on that. It returns nil if
-// the version is not in the set. If it was the current one there is none then.
+// Remove removes a version from the set and returns it, or nil. The caller must
+// close it, and not earlier: Acquire relies on that. If it was the current
+// version, there is none afterwards.
 func (s *Set) Remove(name string) *Version {
 	v := s.Version(name)
 	if v == nil {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newBlock returns a block that holds one pair.
+// newBlock returns a block with one pair.
 func newBlock(t *testing.T, key, value string) *blocks.Reader {
 	t.Helper()
 	var buf bytes.Buffer
@@ -41,7 +41,7 @@ func newBlock(t *testing.T, key, value string) *blocks.Reader {
 	return r
 }
 
-// A fakeBlock knows whether it is closed, and fails with err.
+// fakeBlock records whether it is closed, and fails with err.
 type fakeBlock struct {
 	err    error
 	reads  atomic.Int64
@@ -67,7 +67,7 @@ func newVersion(name string, partitions int) *Version {
 	return New(Info{DB: "db", Name: name, Partitions: partitions, Partitioner: shard.String, Cluster: Solo{}})
 }
 
-// ready returns a set whose current version is made of fake blocks.
+// ready returns a set whose current version has fake blocks.
 func ready(t *testing.T, name string, partitions int) (*Set, []*fakeBlock) {
 	t.Helper()
 	s, v := NewSet("db"), newVersion(name, partitions)
@@ -91,12 +91,12 @@ func must(t *testing.T, err error) {
 func TestHandleReads(t *testing.T) {
 	s := NewSet("db")
 	if s.Acquire() != nil || s.AcquireVersion("1") != nil || s.Current() != "" {
-		t.Fatal("an empty set has a version")
+		t.Fatal("Acquire of an empty set returned a version")
 	}
 	v := newVersion("1", 2)
 	s.Prepare(v)
 	if s.Acquire() != nil {
-		t.Fatal("a prepared version answers clients")
+		t.Fatal("a prepared version is current")
 	}
 	key := []byte("a")
 	p := shard.String.Partition(key, 2)
@@ -146,7 +146,7 @@ func TestForwardOnly(t *testing.T) {
 	}
 	s.Prepare(newVersion("1", 1))
 	if err := s.Activate("1"); err == nil {
-		t.Error("the set went back")
+		t.Error("an older version was activated")
 	}
 	if s.Current() != "2" {
 		t.Errorf("current is %q", s.Current())
@@ -164,7 +164,7 @@ func TestPrepareReplaces(t *testing.T) {
 		t.Error("the old one is still there")
 	}
 	if _, _, err := h.Get(0, nil, nil); err != nil || all[0].closed.Load() {
-		t.Errorf("its readers cannot go on: %v", err)
+		t.Errorf("a reader of the replaced version: %v", err)
 	}
 	h.Release()
 	must(t, old.Close(t.Context()))
@@ -181,14 +181,14 @@ func TestCloseWaitsForReaders(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := v.Close(ctx); !errors.Is(err, context.DeadlineExceeded) || all[0].closed.Load() {
-			t.Errorf("closed under a reader: %v", err)
+			t.Errorf("closed while being read: %v", err)
 		}
 		done := make(chan error)
 		go func() { done <- v.Close(t.Context()) }()
 		h1.Release()
 		synctest.Wait()
 		if all[0].closed.Load() {
-			t.Error("closed under the second reader")
+			t.Error("closed while the second reader holds it")
 		}
 		h2.Release()
 		if err := <-done; err != nil || !all[0].closed.Load() {
@@ -197,7 +197,7 @@ func TestCloseWaitsForReaders(t *testing.T) {
 	})
 }
 
-// TestLateReaders has readers come between the steps of closing.
+// TestLateReaders runs readers between the steps of closing.
 func TestLateReaders(t *testing.T) {
 	v := newVersion("1", 1)
 	if !v.acquire() {
@@ -230,7 +230,7 @@ func TestIdle(t *testing.T) {
 		}
 		s.Retire("1")
 		time.Sleep(time.Minute)
-		s.Retire("1") // does not start again
+		s.Retire("1") // does not restart the idle time
 		if v.Idle() != time.Minute {
 			t.Errorf("idle for %v", v.Idle())
 		}
@@ -250,7 +250,7 @@ func TestPutReplaces(t *testing.T) {
 	v.SetDamaged(0)
 	v.SetDamaged(1)
 	if v.Held()[0] {
-		t.Error("a damaged block counts")
+		t.Error("Held includes a damaged block")
 	}
 	if _, _, err := h.Get(0, nil, nil); err != nil {
 		t.Errorf("a damaged block is not read from: %v", err)
@@ -279,7 +279,7 @@ func TestCorruptionIsReportedOnce(t *testing.T) {
 	s, all := ready(t, "1", 2)
 	h := s.Acquire()
 	defer h.Release()
-	all[0].err = errors.New("out of luck")
+	all[0].err = errors.New("some error")
 	h.Get(0, nil, nil)
 	h.Report(0, all[0].err)
 	h.Report(7, blocks.ErrCorrupt)
@@ -299,7 +299,7 @@ func TestCorruptionIsReportedOnce(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reports:\n%s", diff)
 	}
-	must(t, s.Version("1").Put(0, all[0])) // as bad as before
+	must(t, s.Version("1").Put(0, all[0])) // as damaged as before
 	h.Get(0, nil, nil)
 	if len(s.Corruptions()) != 1 {
 		t.Error("a block that replaced another is not reported")
@@ -343,7 +343,7 @@ func TestReportsNeverBlock(t *testing.T) {
 	}
 	<-s.Corruptions()
 	for range 2 {
-		h.Get(maxReports, nil, nil) // there was no room for it the first time
+		h.Get(maxReports, nil, nil) // the report was dropped the first time
 	}
 	seen := 0
 	for len(s.Corruptions()) > 0 {

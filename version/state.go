@@ -5,32 +5,32 @@ import (
 	"strings"
 )
 
-// Status is how far a version has come on this node.
+// Status is the state of a version on this node.
 type Status uint8
 
 const (
-	// Available: it exists, in the source or on this node's disk, and nothing
-	// has been done about it. Then Building; Prepared if its blocks are here
-	// already; Error; or Removing.
+	// Available: it is in the source or on this node's disk, and no work on it
+	// has begun. Next: Building, Error, Removing, or, if its blocks are on
+	// the disk, Prepared or at once Active.
 	Available Status = iota
-	// Building: a load has been ordered; its files are being listed and
-	// sampled, or it waits for other databases' loads. Nothing of it can be
-	// read. Then Prepared, Error or Removing.
+	// Building: a load was ordered; it lists and samples the files, or waits for
+	// other databases' loads. Nothing can be read. Next: Prepared, Error,
+	// Removing.
 	Building
-	// Prepared: it is known how it is partitioned, and peers that ask for it
-	// by name are answered from the partitions that are here; more may be
-	// loading. Then Active, Error or Removing.
+	// Prepared: the partitioning is known, and requests of peers for it by name
+	// are answered from the partitions that are on this node; more may be
+	// loading. Next: Active, Error, Removing.
 	Prepared
-	// Active: clients are answered from it. Then Removing.
+	// Active: clients are served from it. Next: Removing.
 	Active
-	// Removing: superseded or withdrawn. What can be read of it is, by name,
-	// until it has been idle for long enough; then it is closed, deleted and
-	// forgotten.
+	// Removing: superseded or not in the source any more. It stays readable by
+	// name until it has been idle for long enough; then it is closed, deleted and
+	// forgotten. Final.
 	Removing
-	// Error: it could not be loaded; Entry.Reason is the cause. Retried at each
-	// refresh and at each Retry: then Building, Prepared or Removing. Or Active:
-	// the other nodes have it and this one proxies, or it was served before a
-	// restart and this node still has a part of it.
+	// Error: loading failed; Entry.Reason is why. It is retried at each refresh
+	// and each Retry. Next: Building, Prepared, Removing, or Active if other
+	// nodes have it and this one proxies, or if it was active before a restart
+	// and this node still has a part of it.
 	Error
 )
 
@@ -44,46 +44,46 @@ func (s Status) String() string {
 	return "UNKNOWN"
 }
 
-// Work is what the node does about a version in the background.
+// Work is the background work on a version.
 type Work uint8
 
-// Work begins with an action (Open, Load) and ends with an event (Seen or
-// Absent, LoadEnded).
+// Each work begins with an action (Open, Load) and ends with an event (Seen or
+// Absent, LoadEnded). Next of Resting: Opening, Loading; of Loading: Resting,
+// Cancelling; of the others: Resting.
 const (
 	Resting    Work = iota
-	Opening         // what is here already is being opened
+	Opening         // blocks on the disk are being opened
 	Loading         // a load waits or runs
-	Cancelling      // a load was told to stop and has not stopped yet
+	Cancelling      // a cancelled load has not stopped yet
 )
 
-// Exit is how far a version is on its way out.
+// Exit is the progress of a version's removal.
 type Exit uint8
 
-// The steps of an exit, in order. A version that cannot be read goes from
-// Staying to Deleting, or to Waiting if it is still being loaded.
+// The steps of a removal, in order. A version that is not readable goes from
+// Staying to Waiting if it is still loading, otherwise to Deleting.
 const (
 	Staying   Exit = iota
-	Lingering      // readable by name until it has been idle for long enough
-	Closing        // out of the set, and waiting for the last request to let go
-	Waiting        // cannot be read any more; a cancelled load has not stopped yet
+	Lingering      // readable by name until idle for long enough
+	Closing        // removed from the set, with references left
+	Waiting        // not readable; a cancelled load has not stopped yet
 	Deleting       // its files are being deleted
 )
 
-// Entry is what the machine knows of one version.
+// Entry is the state of one version.
 type Entry struct {
 	Name   string
 	Status Status
-	// Reason is why the last attempt to load it failed. It stays while it is
-	// tried again: a version that has failed once does not stop an older one
-	// from being loaded.
+	// Reason is why the last load failed. It is kept during a retry: a version
+	// that has failed once does not keep an older one from being loaded.
 	Reason string
 	Work   Work
 	Exit   Exit
-	// Local: there may be files of it on this node's disk.
+	// Local: files of it may be on this node's disk.
 	Local bool
-	// Live: it is in the set, so it has to be closed before it is deleted.
+	// Live: it is in the set, and must be closed before it is deleted.
 	Live bool
-	// Complete: this node has every partition that it should have.
+	// Complete: this node holds every partition that it owns.
 	Complete bool
 	// Stale: its blocks are of a plan that is not that of its files in the source. It
 	// is not complete and not replicated until a load has planned it anew.
@@ -92,36 +92,37 @@ type Entry struct {
 	Replicated bool
 	// Readable: at least one partition can be read, here or from a peer.
 	Readable bool
-	// Failed: nothing more is tried before the next refresh or Retry.
+	// Failed: no attempt is made before the next refresh or Retry.
 	Failed bool
-	// Retried: a load that ended without completing it has been repeated since
-	// the last refresh.
+	// Retried: a load that ended without completing the version was repeated
+	// since the last refresh.
 	Retried bool
-	// Passing: the last failure may pass by itself. Failures counts those in a row.
+	// Passing: the last failure may be temporary. Failures is the number of
+	// consecutive failures.
 	Passing  bool
 	Failures int
-	// Faulty: the last failure was the fault of the version itself, so that
-	// another attempt cannot help unless its files change.
+	// Faulty: the last failure was caused by the version itself, so a retry
+	// cannot succeed unless its files change.
 	Faulty bool
-	// Reloaded are the partitions that were set aside as corrupt since the last
-	// refresh or Retry.
+	// Reloaded are the partitions set aside as corrupt since the last refresh or
+	// Retry.
 	Reloaded []int
 }
 
-// State is what the machine knows of one database. The zero State is that of
-// one of which nothing is known yet.
+// State is the state of one database. The zero State is that of an unknown
+// database.
 type State struct {
-	// Entries are the versions on this node, in ascending order of their names.
+	// Entries are the versions on this node, ascending by name.
 	Entries []Entry
-	// Current is the version that clients are answered from, or "". While the
-	// database exists it only ever grows.
+	// Current is the active version, or "". It only increases while the database
+	// exists.
 	Current string
-	// Served is the version that clients were answered from before a restart.
-	// It stays, and nothing older becomes active, unless a newer version is
-	// active or nothing of it can be read any more. "" once that is decided.
+	// Served is the version that was active before a restart. It is kept, and no
+	// older version becomes active, until a newer version is active or nothing of
+	// it can be read any more. "" once that is decided.
 	Served string
-	// Listed are the versions of the source when it was last read, in ascending
-	// order. Versions older than Current may be left out.
+	// Listed are the versions in the source when it was last read, ascending.
+	// Versions older than Current may be left out.
 	Listed []string
 	// Looking: the first look at the source has not ended. Only what was served
 	// before the restart becomes active until then, and nothing is loaded or
@@ -136,7 +137,7 @@ type State struct {
 	Gone bool
 }
 
-// Entry returns what is known of a version; false if there is nothing.
+// Entry returns the entry of a version; false if there is none.
 func (s State) Entry(name string) (Entry, bool) {
 	i, found := s.find(name)
 	if !found {
@@ -145,7 +146,8 @@ func (s State) Entry(name string) (Entry, bool) {
 	return s.Entries[i], true
 }
 
-// Finished reports whether the database has gone and nothing is left of it.
+// Finished reports whether the database is not in the source any more and has no
+// versions left.
 func (s State) Finished() bool { return s.Gone && len(s.Entries) == 0 }
 
 func (s State) find(name string) (int, bool) {
@@ -154,7 +156,7 @@ func (s State) find(name string) (int, bool) {
 	})
 }
 
-// clone returns a copy that can be changed without a trace in s.
+// clone returns a deep copy of s.
 func (s State) clone() State {
 	s.Entries = slices.Clone(s.Entries)
 	for i := range s.Entries {

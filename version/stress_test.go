@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestStress has readers on a set whose versions are replaced, retired, removed
-// and closed as fast as they go. No reader may meet a closed block, find no
-// version, or find an older one than before.
+// TestStress runs readers on a set whose versions are replaced, retired, removed
+// and closed constantly. No reader may get a closed block, no version, or an
+// older version than before.
 func TestStress(t *testing.T) {
 	const versions, readers = 3000, 4
 	s, _ := ready(t, name(0), 2)
@@ -19,7 +19,7 @@ func TestStress(t *testing.T) {
 	for range readers {
 		group.Go(func() { readOn(ctx, t, s) })
 	}
-	group.Go(func() { // one that asks by name, also for what has gone
+	group.Go(func() { // a reader by name, also of removed versions
 		for i := 0; ctx.Err() == nil; i++ {
 			if h := s.AcquireVersion(name(i % versions)); h != nil {
 				get(t, h)

@@ -12,36 +12,33 @@ import (
 	"sequins/shard"
 )
 
-// A Block answers for one partition of a version: a blocks.Reader.
+// Block is a readable partition of a version: a blocks.Reader.
 type Block interface {
 	Get(key []byte, s *blocks.Scratch) (blocks.Value, bool, error)
 	Close() error
 }
 
-// Info is what is known of a version before anything of it is here.
+// Info describes a version.
 type Info struct {
 	DB, Name    string
-	Partitions  int // 0 is an empty version
+	Partitions  int // 0 for an empty version
 	Partitioner shard.Partitioner
 	// LastModified is the newest modification time of its files in the source.
 	LastModified time.Time
-	// Plan is what its blocks are loaded by (blocks.Manifest.PlanHash); "" if
-	// that is not known.
+	// Plan is the plan of its blocks (blocks.Manifest.PlanHash); "" if unknown.
 	Plan    string
 	Cluster Cluster
 }
 
-// A Version is one version that can be read, as far as it is here. Put,
-// Drop, SetDamaged, Retire and Close are for the goroutine that owns the database;
-// readers use Handles.
+// Version is one readable version, with the partitions that are on this node. Put, Drop, SetDamaged, Retire and Close
+// belong to the goroutine that owns the database; readers use Handles.
 type Version struct {
 	info    Info
 	blocks  []atomic.Pointer[slot]
 	reports chan<- Corruption
 
-	// refs counts the handles. shut and then drained are added to it on the
-	// way out, so that one atomic addition tells a reader whether it came too
-	// late, and the last one to let go that it was the last.
+	// refs counts the handles. Closing adds shut and then drained to it, so that a single atomic addition tells a
+	// reader that the version is closing, and the last release that it is the last.
 	refs     atomic.Int64
 	shutOnce sync.Once
 	drained  chan struct{}
@@ -50,7 +47,7 @@ type Version struct {
 	retiredAt time.Time    // set before retired
 	used      atomic.Int64 // last use by name, in ns after retiredAt
 
-	replaced []Block // taken out of their slots, and maybe being read from
+	replaced []Block // removed from their slots, but perhaps being read
 }
 
 const (
@@ -58,14 +55,14 @@ const (
 	drained = shut + shut // and no old ones
 )
 
-// A slot holds the block of one partition.
+// slot holds the block of one partition.
 type slot struct {
 	Block
-	reported atomic.Bool // somebody has found it to be corrupt
-	damaged  atomic.Bool // it has been set aside, and serves until it is replaced
+	reported atomic.Bool // a reader has reported it as corrupt
+	damaged  atomic.Bool // set aside, and read until it is replaced
 }
 
-// New returns a version of which nothing is here yet.
+// New returns a version without blocks.
 func New(info Info) *Version {
 	return &Version{
 		info:    info,
@@ -74,12 +71,11 @@ func New(info Info) *Version {
 	}
 }
 
-// Info returns what New was given.
+// Info returns the argument of New.
 func (v *Version) Info() Info { return v.info }
 
-// Put makes a partition readable, or replaces its block. The version owns b
-// from now on, unless there is an error. What is replaced is closed together
-// with the version, since it may be being read from.
+// Put makes a partition readable, or replaces its block. The version takes ownership of b, unless Put returns an error.
+// A replaced block may still be read from, so it is closed with the version.
 func (v *Version) Put(partition int, b Block) error {
 	if partition < 0 || partition >= len(v.blocks) {
 		return fmt.Errorf("version %s of %s has no partition %d", v.info.Name, v.info.DB, partition)
@@ -90,8 +86,8 @@ func (v *Version) Put(partition int, b Block) error {
 	return nil
 }
 
-// Drop makes a partition unreadable here: other nodes have it. Its block is closed together with the
-// version, since it may be being read from.
+// Drop makes a partition unreadable here because other nodes hold it. Its block may still be read from, so it is closed
+// with the version.
 func (v *Version) Drop(partition int) {
 	if partition < 0 || partition >= len(v.blocks) {
 		return
@@ -101,8 +97,8 @@ func (v *Version) Drop(partition int) {
 	}
 }
 
-// SetDamaged says that the block of a partition does not count any more. It
-// is read from until Put replaces it, since most of its pages will be fine.
+// SetDamaged excludes the block of a partition from Held. It is read until Put replaces it, since most of its pages are
+// probably intact.
 func (v *Version) SetDamaged(partition int) {
 	if partition < 0 || partition >= len(v.blocks) {
 		return
@@ -112,8 +108,7 @@ func (v *Version) SetDamaged(partition int) {
 	}
 }
 
-// Held says of each partition whether its block is here and not known to be
-// damaged.
+// Held reports for each partition whether its block is here and not damaged.
 func (v *Version) Held() []bool {
 	held := make([]bool, len(v.blocks))
 	for p := range v.blocks {
@@ -123,8 +118,7 @@ func (v *Version) Held() []bool {
 	return held
 }
 
-// Idle returns how long nobody has asked for a retired version by its name; 0
-// if it is not retired.
+// Idle returns the time since a retired version was last acquired by name; 0 if it is not retired.
 func (v *Version) Idle() time.Duration {
 	if !v.retired.Load() {
 		return 0
@@ -139,7 +133,7 @@ func (v *Version) retire() {
 	}
 }
 
-// acquire counts a reference, unless the version has been shut.
+// acquire adds a reference, and reports whether it could: not after shut.
 func (v *Version) acquire() bool {
 	if v.refs.Add(1) > 0 {
 		return true
@@ -154,7 +148,7 @@ func (v *Version) release() {
 	}
 }
 
-// shut lets nobody in any more.
+// shut prevents new handles.
 func (v *Version) shut() {
 	v.shutOnce.Do(func() {
 		if v.refs.Add(shut) == shut {
@@ -163,17 +157,15 @@ func (v *Version) shut() {
 	})
 }
 
-// drain is called when there are no references left. Those who came too late
-// may make that happen again.
+// drain is called when there are no references left. Late calls of acquire may cause it to be called again.
 func (v *Version) drain() {
 	if v.refs.CompareAndSwap(shut, drained) {
 		close(v.drained)
 	}
 }
 
-// Close lets nobody in any more, waits until the last handle has been released,
-// and closes the blocks. If ctx ends first, nothing is closed, and it may be
-// called again. It is for a version that is not in a set, or not any more.
+// Close prevents new handles, waits until the last one is released, and closes the blocks. If ctx ends first, nothing
+// is closed, and Close may be called again. The version must not be in a set.
 func (v *Version) Close(ctx context.Context) error {
 	v.shut()
 	select {
@@ -194,8 +186,8 @@ func (v *Version) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// report passes on that a block is damaged, once, unless it has been dropped or replaced meanwhile. If nobody has time for it
-// now, the next one to find it tries again.
+// report reports a damaged block once, unless it has been dropped or replaced meanwhile. If Corruptions is full, the
+// next reader tries again.
 func (v *Version) report(s *slot, partition int, err error) {
 	if !blocks.IsDamage(err) || v.blocks[partition].Load() != s || !s.reported.CompareAndSwap(false, true) {
 		return

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sourceChanges adds or removes versions, breaks and repairs them.
+// sourceChanges adds, removes, breaks or repairs versions in the source.
 func (w *world) sourceChanges() {
 	v := fmt.Sprintf("%03d", 1+w.rnd.IntN(60))
 	switch w.rnd.IntN(6) {
@@ -58,8 +58,8 @@ func (w *world) start() {
 	}
 }
 
-// settle refreshes a few times and lets everything end that has begun. Every
-// load that can succeed does, and brings every partition.
+// settle refreshes a few times and finishes all work. Every load that can succeed
+// does, with every partition.
 func (w *world) settle() {
 	w.solo = true
 	for range 8 {
@@ -81,7 +81,7 @@ func (w *world) settle() {
 
 func sorted(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }
 
-// endOne ends one thing that is under way.
+// endOne finishes one piece of work.
 func (w *world) endOne() bool {
 	lingers, closing, loads := sorted(w.lingers), sorted(w.closing), sorted(w.loads)
 	switch {
@@ -108,11 +108,11 @@ func (w *world) endOne() bool {
 	return true
 }
 
-// checkSettled holds what has to be true in the end.
+// checkSettled checks the final state.
 func (w *world) checkSettled() {
 	if w.gone {
 		if !w.state.Finished() || len(w.live)+len(w.disk)+len(w.loads) > 0 {
-			w.fatalf("gone, and left are %v, live %v, on disk %v, loading %v", w.state, w.live, w.disk, w.loads)
+			w.fatalf("gone, but left are %v, live %v, on disk %v, loading %v", w.state, w.live, w.disk, w.loads)
 		}
 		return
 	}

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// A world is a node and its source as far as they matter to the machine: it
-// carries actions out, objects to those that make no sense, and knows which
-// events can come next.
+// world simulates a node and its source: it carries out actions, fails on invalid
+// ones, and generates the possible next events.
 type world struct {
 	t     *testing.T
 	rnd   *rand.Rand
@@ -23,14 +22,14 @@ type world struct {
 	loads    map[string]bool // running; true if cancelled
 	planned  map[string]bool // running loads that have planned
 	live     map[string]bool
-	held     map[string]bool // all partitions are here
+	held     map[string]bool // all partitions are on this node
 	lingers  map[string]bool
 	closing  map[string]bool
 	current  string
 	answered []string // every version that was ever activated
-	queue    []Event  // answers that come before anything else
+	queue    []Event  // answers, delivered before other events
 	gone     bool
-	served   string // before the restart that this walk begins with
+	served   string // version that was active before the restart at the start of the walk
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -54,8 +53,8 @@ func (w *world) seen(v string) Seen {
 	return Seen{v, w.held[v], replicated, replicated || w.held[v] || w.rnd.IntN(2) == 0}
 }
 
-// feed gives an event to the machine and carries out what it says, with all
-// the answers that come at once.
+// feed passes an event to the machine and carries out the actions, with all
+// immediate answers.
 func (w *world) feed(e Event) {
 	w.queue = append(w.queue, e)
 	for len(w.queue) > 0 {
@@ -134,11 +133,11 @@ func (w *world) carryOut(a Action) {
 func (w *world) must(a Action, ok bool) {
 	w.t.Helper()
 	if !ok {
-		w.fatalf("%v makes no sense now", a)
+		w.fatalf("%v is invalid in this state", a)
 	}
 }
 
-// successors is what the comments of the Status constants say.
+// successors are the transitions listed at the Status constants.
 var successors = map[Status][]Status{
 	Available: {Building, Prepared, Active, Error, Removing},
 	Building:  {Prepared, Error, Removing},
@@ -158,12 +157,12 @@ func (w *world) checkStates(before, after State, e Event) {
 			w.fatalf("%s: %v → %v is not a legal step", v.Name, old.Status, v.Status)
 		}
 	}
-	if before.Served != "" && after.Served == "" && after.Current == "" { // it has been given up
+	if before.Served != "" && after.Served == "" && after.Current == "" { // it was dropped
 		lost, known := after.Entry(before.Served)
 		readable := known && (lost.Readable || lost.Work != Resting)
 		gone := after.Read && !slices.Contains(after.Listed, before.Served)
 		if !after.Gone && (readable || !gone && !lost.Faulty) {
-			w.fatalf("%s was served before, and is given up for nothing", before.Served)
+			w.fatalf("%s was dropped without a reason", before.Served)
 		}
 	}
 	if !after.Gone && after.Current < before.Current {
@@ -171,7 +170,7 @@ func (w *world) checkStates(before, after State, e Event) {
 	}
 }
 
-// check holds the invariants that are true at any time.
+// check checks the invariants.
 func (w *world) check() {
 	w.t.Helper()
 	active, loads := 0, 0
@@ -208,7 +207,7 @@ func (w *world) check() {
 	}
 }
 
-// possible returns all events that could come now.
+// possible returns all events that could come next.
 func (w *world) possible() []func() {
 	var all []func()
 	can := func(f func()) { all = append(all, f) }
