@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// An Assignment is a rule that divides the partitions of a version among the
-// nodes of a cluster. Its value is the name it has in configuration.
+// Assignment is an algorithm that assigns the partitions of a version to the
+// nodes of a cluster. Its value is its name in the configuration.
 type Assignment string
 
 const (
-	// RoundRobin deals the partitions out like cards: the list of partitions
-	// in order, each as often as it is to be replicated; the shard ids in
-	// order; position i goes to shard i mod n. It is the rule of Stripe's
-	// sequins, and has to stay as it is for nodes of both to form one cluster.
-	// One node more or less gives nearly every partition to another
-	// node, and weights, zones and what is held already do not matter.
+	// RoundRobin assigns partitions in turn: the list of partitions in order,
+	// each repeated replication times; the shard ids in order; position i goes to
+	// shard i mod n. It is the algorithm of Stripe's sequins and is frozen, so
+	// that nodes of both can form one cluster. Adding or removing a node moves
+	// nearly every partition; weights, zones and the current holders are ignored.
 	RoundRobin Assignment = "round_robin"
 	// Balanced gives each shard its share by weight, spreads the replicas of
 	// a partition over zones, and leaves what is held already where it is, as
@@ -24,36 +23,32 @@ const (
 	Balanced Assignment = "balanced"
 )
 
-// A Member is a node that partitions can be given to.
+// Member is a node that partitions can be assigned to.
 type Member struct {
-	// ShardID names what the node holds: nodes of the same shard id hold the
-	// same partitions. Shard ids are ordered byte by byte.
+	// ShardID determines what the node holds: nodes with the same shard id hold
+	// the same partitions. Shard ids are ordered bytewise.
 	ShardID string
-	// Weight is the node's share relative to the weights of the others, in
-	// thousandths from 0.001 to 1,000,000; what lies outside is moved to the
-	// nearer end, and 0, less, or no number at all counts as 1. Among the
-	// nodes of one shard the smallest weight counts: each of them has to
-	// hold all of it.
+	// Weight is the node's share relative to the weights of the others, from
+	// 0.001 to 1,000,000 in steps of 0.001; values outside are clamped, and 0,
+	// negative values and NaN count as 1. Among the nodes of one shard the
+	// smallest weight counts, since each of them holds all of it.
 	Weight float64
-	// Zone is what fails at once: a rack, or an availability zone. Nodes that
-	// name none are all in one zone. Among the nodes of one shard the zone
-	// that sorts first counts.
+	// Zone is a failure domain: a rack or an availability zone. Nodes with an
+	// empty Zone share one. Among the nodes of one shard the first zone in sort
+	// order counts.
 	Zone string
 }
 
-// Assign divides partitions 0 to partitions-1 among the members: for each
-// partition it returns the distinct shard ids, in ascending order, that are to
-// hold it. These are replication many, or all where there are fewer, and none
-// without members. The order of the members makes no difference, and nodes of
-// different architectures come to the same result. An unknown Assignment is
-// taken for RoundRobin; configuration does not let one through.
+// Assign assigns partitions 0 to partitions-1 to the members. For each partition
+// it returns the shard ids that hold it, distinct and ascending: replication of
+// them, or all if there are fewer. The result does not depend on the order of the
+// members, nor on the architecture. An unknown Assignment means RoundRobin.
 //
-// RoundRobin heeds nothing else. Balanced does: db, the name of the database,
-// makes the nodes that get one partition more than others different ones for
-// each database; and held, for each partition the shard ids that hold it now,
-// says what need not be moved. In held, too, order makes no difference, shard
-// ids that are no members are passed over, and partitions may be missing from
-// its end; nil if nobody holds anything.
+// RoundRobin ignores db and held. Balanced uses db, the name of the database, so
+// that different nodes get the extra partitions of different databases; and held,
+// the shard ids that hold each partition now, to avoid moves. The order within
+// held does not matter, shard ids that are not members are ignored, and held may
+// be shorter than partitions, or nil.
 func Assign(a Assignment, members []Member, partitions, replication int, db string, held [][]string) [][]string {
 	if partitions <= 0 {
 		return nil
@@ -69,8 +64,7 @@ func Assign(a Assignment, members []Member, partitions, replication int, db stri
 	return roundRobin(shards, partitions, replication)
 }
 
-// roundRobin is the rule of that name. It expects 1 ≤ replication ≤
-// len(shards): more would come to every shard all the same.
+// roundRobin implements RoundRobin. It requires 1 ≤ replication ≤ len(shards).
 func roundRobin(shards []Member, partitions, replication int) [][]string {
 	assigned := make([][]string, partitions)
 	ids := make([]string, 0, partitions*replication)
@@ -87,8 +81,7 @@ func roundRobin(shards []Member, partitions, replication int) [][]string {
 	return assigned
 }
 
-// distinctShards returns one member for each shard id, in ascending order of
-// them.
+// distinctShards returns one member per shard id, in ascending order.
 func distinctShards(members []Member) []Member {
 	byID := make(map[string]Member, len(members))
 	for _, m := range members {

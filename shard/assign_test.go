@@ -10,15 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the nodes of Stripe's sequins select, each for itself: the vectors are
-// results of its code.
+// TestRoundRobinVectors compares with results of Stripe's sequins.
 func TestRoundRobinVectors(t *testing.T) {
 	b, err := os.ReadFile("testdata/round_robin.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var vectors []struct {
-		ShardIDs    []string `json:"shard_ids"` // of each node
+		ShardIDs    []string `json:"shard_ids"` // by node
 		Partitions  int
 		Replication int
 		Selected    map[string][]int // by shard id
@@ -43,7 +42,7 @@ func TestRoundRobinVectors(t *testing.T) {
 	}
 }
 
-// selected turns an assignment round: the partitions of each shard.
+// selected returns the partitions of each shard.
 func selected(assigned [][]string, shardIDs []string) map[string][]int {
 	s := map[string][]int{}
 	for _, id := range shardIDs {

@@ -6,28 +6,29 @@ import (
 	"slices"
 )
 
-// A division is an assignment in the making.
+// division is an assignment under construction.
 type division struct {
 	shards   []Member
-	keys     []uint64 // of each shard: its id and the database, hashed
-	inverse  []uint64 // of each shard's weight
-	seed     uint64   // the database, hashed
-	replicas int      // of each partition, at most len(shards)
+	keys     []uint64 // by shard: hash of its id and the database
+	inverse  []uint64 // by shard: inverse of its weight
+	seed     uint64   // hash of the database
+	replicas int      // per partition, at most len(shards)
 
-	zone  []int // of each shard
+	zone  []int // by shard
 	zones int
-	// least and most are how many replicas of one partition may be in a zone:
-	// the zone's quota over the partitions, rounded down and up. So replicas
-	// are in distinct zones unless a zone is due more than one of each.
+	// least and most bound the replicas of one partition in a zone: the zone's
+	// quota divided by the number of partitions, rounded down and up. So replicas
+	// are in distinct zones unless a zone's quota is more than one of each
+	// partition.
 	least, most []int
-	all         []int32 // the shards
+	all         []int32 // all shards
 
-	quota, load []int // of each shard
+	quota, load []int // by shard
 	on          [][]int32
-	was         [][]int32 // on, before anything was moved
+	was         [][]int32 // by partition: the shards that held it initially
 }
 
-// balanced is the rule of that name. It expects 1 ≤ replicas ≤ len(shards).
+// balanced implements Balanced. It requires 1 ≤ replicas ≤ len(shards).
 func balanced(shards []Member, partitions, replicas int, db string, held [][]string) [][]string {
 	d := newDivision(shards, partitions, replicas, db)
 	if d.hold(held) {
@@ -73,7 +74,7 @@ func (d *division) setZones() {
 	}
 }
 
-// hold begins with what is held, and says whether that is anything.
+// hold adds the replicas that are held, and reports whether there are any.
 func (d *division) hold(held [][]string) bool {
 	index := make(map[string]int32, len(d.shards))
 	for i, s := range d.shards {
@@ -103,7 +104,7 @@ func (d *division) remove(p int, i int32) {
 	d.load[i]--
 }
 
-// names turns the division into shard ids.
+// names returns the division as shard ids.
 func (d *division) names() [][]string {
 	assigned := make([][]string, len(d.on))
 	ids := make([]string, 0, len(d.on)*d.replicas)
@@ -118,13 +119,14 @@ func (d *division) names() [][]string {
 	return assigned
 }
 
-// score says how much partition p would rather be elsewhere than on shard i.
+// score returns the rank of shard i for partition p; lower is better.
 func (d *division) score(partKey uint64, i int32) uint64 {
 	return score(partKey, d.keys[i], d.inverse[i])
 }
 
-// score is rendezvous hashing: the chance to be the lowest is about in
-// proportion to the weight, and other members make no difference to it.
+// score is weighted rendezvous hashing: the probability of the lowest score is
+// about proportional to the weight, and the scores of other members do not change
+// it.
 func score(partKey, shardKey, inverseWeight uint64) uint64 {
 	hi, lo := bits.Mul64(partKey^shardKey, partKey|1)
 	hi, _ = bits.Mul64(hi^lo, inverseWeight)
@@ -133,8 +135,8 @@ func score(partKey, shardKey, inverseWeight uint64) uint64 {
 
 func (d *division) partKey(p int) uint64 { return mix(d.seed + uint64(p)*0x9e3779b97f4a7c15) }
 
-// mix is the finalizer of MurmurHash3: every bit of x changes half of the
-// result's.
+// mix is the finalizer of MurmurHash3: each input bit flips each output bit with
+// probability ½.
 func mix(x uint64) uint64 {
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// A sample is one cluster and one version.
+// sample is a cluster and a version.
 type sample struct {
 	members              []Member
 	partitions, replicas int
 }
 
-// randomSample has any number of nodes and partitions up to those, small ones
-// as often as large ones, and weights and zones of several kinds.
+// randomSample returns a sample of up to that many nodes and partitions, small
+// numbers as often as large ones, with various kinds of weights and zones.
 func randomSample(r *rand.Rand, nodes, partitions int) sample {
 	upTo := func(n int) int { return int(math.Exp(r.Float64() * math.Log(float64(n)+1))) }
 	s := sample{partitions: upTo(partitions), replicas: 1 + r.IntN(4)}
@@ -57,8 +57,8 @@ func (s sample) without(i int) sample {
 	return s
 }
 
-// shares are what each member is due: in proportion to its weight, and at most
-// one replica of each partition.
+// shares returns each member's share: proportional to its weight, and at most one
+// replica of each partition.
 func (s sample) shares() map[string]float64 {
 	shares := map[string]float64{}
 	for full := -1; full < len(shares); {
@@ -90,7 +90,7 @@ func (s sample) shares() map[string]float64 {
 	return shares
 }
 
-// check holds an assignment to what balanced promises.
+// check checks the guarantees of balanced.
 func (s sample) check(t *testing.T, assigned [][]string, fresh bool) {
 	t.Helper()
 	replicas := min(s.replicas, len(s.members))
@@ -129,9 +129,9 @@ func (s sample) check(t *testing.T, assigned [][]string, fresh bool) {
 	}
 }
 
-// Loads within one of the shares; replicas on different shards, and spread over
-// the zones as evenly as the shares of the zones allow; the same for any order
-// of what it is given; and nothing moves where nothing has changed.
+// Loads are within one of the shares; replicas are on different shards, and
+// spread over the zones as evenly as the zones' shares allow; the order of the
+// input does not matter; and without changes nothing moves.
 func TestBalanced(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	samples := []sample{{partitions: 10000, replicas: 3}}
@@ -158,7 +158,7 @@ func TestBalanced(t *testing.T) {
 	}
 }
 
-// scattered is what a cluster could hold after a long history: anything.
+// scattered returns arbitrary holders, as after a long history of changes.
 func scattered(r *rand.Rand, s sample) [][]string {
 	held := make([][]string, r.IntN(s.partitions+1))
 	for p := range held {
@@ -181,13 +181,13 @@ func same(t *testing.T, s sample, what string, want, got [][]string) {
 	}
 }
 
-// A partition is in as many zones as it has replicas, wherever no zone is due
-// more than one replica of each; and otherwise one zone has more of some.
+// A partition is in as many zones as it has replicas, unless a zone's share is
+// more than one replica of each; then that zone has two of some.
 func TestZones(t *testing.T) {
 	tests := map[string]struct {
-		zones string // one letter a node
-		two   bool   // whether every partition of two replicas is in two zones
-		three bool   // whether every partition of three replicas is in three
+		zones string // one letter per node
+		two   bool   // every partition with two replicas is in two zones
+		three bool   // every partition with three replicas is in three
 	}{
 		"one for each":      {"abc", true, true},
 		"even":              {"aabbcc", true, true},
@@ -222,8 +222,8 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// Databases of few partitions do not all end up on the same nodes, nor on the
-// heavy ones alone.
+// Databases with few partitions are not all on the same nodes, nor only on the
+// heavy ones.
 func TestManyDatabases(t *testing.T) {
 	var members []Member
 	for i := range 20 {
@@ -245,8 +245,8 @@ func TestManyDatabases(t *testing.T) {
 	}
 }
 
-// When a node is lost, the others share its work: the replicas of what it had
-// are all over the cluster.
+// When a node is lost, its work is shared by all others: the replicas of its
+// partitions are spread over the cluster.
 func TestReplicasAreScattered(t *testing.T) {
 	s := sample{partitions: 5000, replicas: 2}
 	for i := range 50 {
@@ -266,8 +266,8 @@ func TestReplicasAreScattered(t *testing.T) {
 	}
 }
 
-// Nodes of one shard count once, by the least of them; weights that are none
-// count as 1.
+// Nodes of one shard count once, with the smallest weight; invalid weights count
+// as 1.
 func TestMembersOfOneShard(t *testing.T) {
 	clean := []Member{{"a", 1, ""}, {"b", 2, "x"}, {"c", 1, "y"}, {"d", 1e6, "y"}, {"e", 0.001, "y"}}
 	rough := []Member{{"d", 1e300, "y"}, {"b", 3, "z"}, {"a", 0, ""}, {"b", 2, "x"}, {"c", math.NaN(), "y"}, {"e", 1e-300, "y"},
@@ -276,7 +276,7 @@ func TestMembersOfOneShard(t *testing.T) {
 	same(t, sample{clean, 100, 2}, "as given", want, Assign(Balanced, rough, 100, 2, "db", nil))
 }
 
-// Whatever the inputs, the rules hold.
+// FuzzBalanced checks the guarantees for arbitrary inputs.
 func FuzzBalanced(f *testing.F) {
 	f.Add(uint64(1), uint64(2), 5, 64)
 	f.Add(uint64(3), uint64(4), 20, 7)

@@ -2,11 +2,12 @@ package shard
 
 import "slices"
 
-// chain brings every shard to its quota, by chains of moves: one under it takes
-// a partition from a second, which takes another from a third, and so on to
-// one over it. As a division exists that has every quota, so does a chain for
-// each shard that is under it. Chains whose inner shards only pass on what they
-// do not hold yet cost one new replica each, and go first.
+// chain brings every shard to its quota by chains of moves: a shard under its
+// quota takes a partition from a second shard, which takes another from a third,
+// and so on up to a shard over its quota. Since a division with all quotas
+// exists, such a chain exists for each shard under its quota. Chains whose inner
+// shards only pass on replicas that they do not hold yet cost one new replica
+// each, and are applied first.
 func (d *division) chain() {
 	if len(d.under()) == 0 {
 		return
@@ -16,25 +17,25 @@ func (d *division) chain() {
 	}
 }
 
-// chains searches for chains in rounds: breadth first from all shards under
-// their quota at once, so that each is as short as it can be.
+// chains searches for chains in rounds: breadth first from all shards under their
+// quota at once, so that each chain is as short as possible.
 type chains struct {
 	*division
-	has [][]int // the partitions of each shard
-	new [][]int // those of them that it does not hold yet
+	has [][]int // by shard: its partitions
+	new [][]int // by shard: the partitions among them that it does not hold yet
 
-	through [][]int   // what inner shards may pass on in this round
-	left    [][]int32 // of each zone, the shards that have not been reached
+	through [][]int   // by shard: what it may pass on in this round as an inner shard
+	left    [][]int32 // by zone: the shards not reached yet
 	reached []bool
-	links   []link // how
+	links   []link // how each shard was reached
 	queue   []int32
-	ends    []int32   // the shards over their quota that were reached
-	crossed []bool    // of each zone: whether waiting is complete
-	waiting [][]offer // what a zone may take from others, once the taker is one that does not have it
+	ends    []int32   // reached shards over their quota
+	crossed []bool    // by zone: whether waiting is complete
+	waiting [][]offer // by zone: what it may take from others, if the taker does not have it yet
 }
 
-// A link says that a shard can give partition p to another, which is -1 where
-// a chain begins.
+// link records that a shard can give partition p to another, which is -1 at the
+// start of a chain.
 type link struct {
 	p  int
 	to int32
@@ -64,7 +65,7 @@ func (c *chains) gain(p int, i int32) {
 	}
 }
 
-// round searches once, and says whether it found anything.
+// round performs one search, and reports whether it found a chain.
 func (c *chains) round(through [][]int) bool {
 	c.begin(through)
 	for at := 0; at < len(c.queue); at++ {
@@ -96,8 +97,8 @@ func (c *chains) begin(through [][]int) {
 	}
 }
 
-// gives is what a shard may give in a chain: one over its quota is the end of
-// it, and may give anything.
+// gives returns what a shard may give: a shard over its quota ends the chain and
+// may give any partition.
 func (c *chains) gives(i int32) []int {
 	if c.load[i] > c.quota[i] {
 		return c.has[i]
@@ -114,7 +115,7 @@ func (c *chains) reach(from int32, l link) {
 	}
 }
 
-// within reaches the shards of the same zone that can give something.
+// within reaches the shards of the same zone that can give a partition.
 func (c *chains) within(to int32) {
 	z := c.zone[to]
 	c.left[z] = slices.DeleteFunc(c.left[z], func(from int32) bool {
@@ -130,9 +131,9 @@ func (c *chains) within(to int32) {
 	})
 }
 
-// across reaches the shards of other zones that can give something. What they
-// can give is the same for all of the zone, except that a shard cannot take
-// what it has.
+// across reaches the shards of other zones that can give a partition. All shards
+// of the taker's zone can be given the same partitions, except those they already
+// have.
 func (c *chains) across(to int32) {
 	z := c.zone[to]
 	if !c.crossed[z] {
@@ -154,7 +155,7 @@ func (c *chains) across(to int32) {
 	})
 }
 
-// offers adds to what may come into zone z those that can give p.
+// offers records the shards that can give p to a shard of zone z.
 func (c *chains) offers(p, z int) {
 	for _, from := range c.on[p] {
 		if c.zone[from] == z || c.reached[from] {
@@ -166,8 +167,8 @@ func (c *chains) offers(p, z int) {
 	}
 }
 
-// apply carries out the chain that ends at a shard, unless others have made
-// it impossible.
+// apply applies the chain that ends at a shard, and reports whether that was
+// still possible after the other chains.
 func (c *chains) apply(end int32) bool {
 	from := end
 	for ; c.links[from].to >= 0; from = c.links[from].to {

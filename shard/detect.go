@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// A Detector finds out which functions a version's files can have been cut
-// with: it is shown keys and the number of the file each was found in, and
-// strikes out every partitioner that would have put the key elsewhere.
-// A Detector is for one goroutine at a time.
+// Detector finds the partitioners that may have produced a version's files: each
+// key that is added, with the number of its file, rules out every partitioner
+// that would have put it elsewhere. A Detector is not safe for concurrent use.
 type Detector struct {
 	n   int
 	out [numPartitioners]bool
 }
 
-// NewDetector returns a Detector for a version of n partitions, under which
-// everything still fits.
+// NewDetector returns a Detector for a version of n partitions that has ruled out
+// no partitioner.
 func NewDetector(n int) *Detector { return &Detector{n: n} }
 
-// Add strikes out the partitioners that do not put key into partition file.
+// Add rules out the partitioners that do not map key to partition file.
 func (d *Detector) Add(file int, key []byte) {
 	for p := range numPartitioners {
 		if !d.out[p] && p.Partition(key, d.n) != file {
@@ -27,15 +26,15 @@ func (d *Detector) Add(file int, key []byte) {
 	}
 }
 
-// Merge strikes out the partitioners that other has struck out.
+// Merge rules out the partitioners that other has ruled out.
 func (d *Detector) Merge(other *Detector) {
 	for p, out := range other.out {
 		d.out[p] = d.out[p] || out
 	}
 }
 
-// Candidates returns the partitioners that fit every key so far, in order of
-// preference; none if there is no such function.
+// Candidates returns the partitioners that match every key so far, in order of
+// preference.
 func (d *Detector) Candidates() []Partitioner {
 	var fit []Partitioner
 	for p := range numPartitioners {
@@ -46,14 +45,14 @@ func (d *Detector) Candidates() []Partitioner {
 	return fit
 }
 
-// maxIndexDigits keeps a number taken from a name within an int of 32 bits.
+// maxIndexDigits keeps a number parsed from a name within 32 bits.
 const maxIndexDigits = 9
 
-// FileIndex returns the number that the job which wrote a file gave to it. It
-// is read from names like part-00003, part-r-00003 (MapReduce),
-// part-r-00003/data (a MapFile) and part-00003-<anything> (Spark, Cascading);
-// the first run of digits counts. Any other name has no number, and its
-// position among the version's files, in name order, takes its place.
+// FileIndex returns the partition number in a file's name. It parses names like
+// part-00003, part-r-00003 (MapReduce), part-r-00003/data (a MapFile) and
+// part-00003-<anything> (Spark, Cascading); the first run of digits counts. For
+// any other name it returns position, the file's index among the version's files
+// in name order.
 func FileIndex(name string, position int) int {
 	if dir, ok := strings.CutSuffix(name, "/data"); ok {
 		name = dir
@@ -71,8 +70,8 @@ func FileIndex(name string, position int) int {
 	return position
 }
 
-// leadingNumber reads the digits that s begins with. They must be followed by
-// nothing, or by something that plainly ends a word.
+// leadingNumber parses the digits at the beginning of s. They must be at the end
+// of s, or be followed by a separator.
 func leadingNumber(s string) (int, bool) {
 	n, i := 0, 0
 	for ; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {

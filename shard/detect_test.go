@@ -9,7 +9,7 @@ import (
 )
 
 func TestDetectorFindsTheFunction(t *testing.T) {
-	const n = 10 // not a power of two: under those string and spark agree on ASCII
+	const n = 10 // not a power of two: with those, string and spark agree on ASCII
 	for _, p := range Partitioners() {
 		d := NewDetector(n)
 		for i := range 200 {
@@ -31,7 +31,7 @@ func TestDetectorKeepsWhatCannotBeToldApart(t *testing.T) {
 	if diff := cmp.Diff([]Partitioner{String, Spark}, d.Candidates()); diff != "" {
 		t.Error(diff)
 	}
-	// One key that is not ASCII settles it.
+	// One non-ASCII key is enough.
 	key := []byte("ключ")
 	d.Add(String.Partition(key, 16), key)
 	if diff := cmp.Diff([]Partitioner{String}, d.Candidates()); diff != "" {

@@ -1,11 +1,10 @@
 package shard
 
-// fresh divides what nobody holds. The partitions choose one after another,
-// each by its scores, among the shards and zones that have room. Two rules
-// keep that from ending in a corner: a shard whose room is as great as the
-// number of partitions left is taken by each of them, and a zone likewise gets
-// no less than least and no more than most. With both, what is left can always
-// be divided.
+// fresh assigns partitions that nobody holds. The partitions choose one after
+// another, by score, among the shards and zones with free quota. Two rules
+// guarantee that it ends with a complete assignment: a shard whose free quota
+// equals the number of partitions left is chosen by each of them, and each
+// partition gets at least least and at most most replicas in a zone.
 func (d *division) fresh() {
 	f := freshness{division: d, best: make([][]pick, d.zones), room: make([]int, d.zones), extra: d.replicas}
 	for i, q := range d.quota {
@@ -26,28 +25,28 @@ func (d *division) fresh() {
 type freshness struct {
 	*division
 	open  []spot
-	room  []int    // of each zone
-	best  [][]pick // of each zone, for the partition at hand
-	extra int      // how many replicas of a partition are more than the zones' least
+	room  []int    // by zone: free quota
+	best  [][]pick // by zone: candidates for the current partition
+	extra int      // replicas of a partition above the sum of the zones' least
 	picks []pick
 }
 
-// A spot is a shard with room, and what is needed to score it: all of them are
-// gone through once for each partition.
+// spot is a shard with free quota, and the inputs of its score, stored together
+// because all spots are visited for each partition.
 type spot struct {
 	key, inverse uint64
 	room         int
 	shard, zone  int32
 }
 
-// A pick is a spot that a partition may choose; lower scores go first.
+// pick is a candidate for a partition; lower scores are better.
 type pick struct {
 	score uint64
 	spot  int
 }
 
-// rank finds the best spots of each zone for partition p, and forgets those
-// without room.
+// rank finds the best spots of each zone for partition p, and removes those
+// without free quota.
 func (f *freshness) rank(p int) {
 	for z := range f.best {
 		f.best[z] = f.best[z][:0]
@@ -74,8 +73,8 @@ func (f *freshness) rank(p int) {
 	f.open = f.open[:kept]
 }
 
-// choose gives partition p each zone's least, and the rest of its replicas to
-// zones that may have one more.
+// choose gives partition p the least number of replicas in each zone, and the
+// remaining ones to zones below most.
 func (f *freshness) choose(p int) {
 	left := len(f.on) - p
 	f.picks = f.picks[:0]
@@ -105,7 +104,7 @@ func (f *freshness) take(p int, b pick) {
 	f.add(p, s.shard)
 }
 
-// insert keeps the best n in ascending order.
+// insert inserts b and keeps the best n in ascending order.
 func insert(best []pick, b pick, n int) []pick {
 	if len(best) == n {
 		if n == 0 || best[n-1].score <= b.score {

@@ -3,16 +3,16 @@ package shard
 import "encoding/binary"
 
 // All four functions are the polynomial h = 31h + x over a sequence of x, in
-// 32-bit arithmetic that wraps. Step by step that is one multiplication after
-// another, each waiting for the last. Eight bytes at a time are instead summed
-// as a tree inside one 64-bit word: neighbours pairwise into four 16-bit
-// lanes, these into two 32-bit lanes, these into one. No lane overflows:
-// 255·31+255 < 2¹⁴ and 2¹³·961+2¹³ < 2²⁴.
+// wrapping 32-bit arithmetic. Computed step by step, each multiplication waits
+// for the previous one. Instead, eight bytes at a time are summed as a tree
+// inside one 64-bit word: pairs into four 16-bit lanes, these into two 32-bit
+// lanes, these into one. No lane overflows: 255·31+255 < 2¹⁴ and 2¹³·961+2¹³ <
+// 2²⁴.
 
-// pow8 is 31⁸ mod 2³², by which eight more bytes shift the hash.
+// pow8 is 31⁸ mod 2³²; multiplying by it shifts the hash by eight bytes.
 const pow8 = 31 * 31 * 31 * 31 * 31 * 31 * 31 * 31 & 0xffffffff
 
-// ones8 is 31⁷ + … + 31 + 1 mod 2³²: what eight bytes of value 1 hash to.
+// ones8 is 31⁷ + … + 31 + 1 mod 2³²: the hash of eight bytes of value 1.
 const ones8 = (31*31*31*31*31*31*31*31 - 1) / 30 & 0xffffffff
 
 const (
@@ -21,7 +21,7 @@ const (
 	evenWord = 0x0000ffff0000ffff
 )
 
-// hash8 is the polynomial over the eight bytes of x, the lowest first.
+// hash8 is the polynomial over the eight bytes of x, lowest first.
 func hash8(x uint64) uint32 {
 	x = x&evenByte*31 + x>>8&evenByte
 	x = x&evenWord*961 + x>>16&evenWord
@@ -55,9 +55,9 @@ func hashSigned(key []byte) uint32 {
 	return h
 }
 
-// hashUTF16 is Java's String.hashCode of the string that key encodes in UTF-8:
-// the polynomial over its UTF-16 units, from 0. Bytes that are not UTF-8 count
-// as what Java's decoder makes of them; see decodeRune.
+// hashUTF16 is Java's String.hashCode of the UTF-8 string key: the polynomial
+// over its UTF-16 units, from 0. Invalid UTF-8 is decoded as Java does; see
+// decodeRune.
 func hashUTF16(key []byte) uint32 {
 	var h uint32
 	for len(key) >= 8 {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// loads counts the replicas that have to be made.
+// loads returns the number of replicas that have to be loaded.
 func loads(held, assigned [][]string) int {
 	n := 0
 	for p, ids := range assigned {
@@ -23,8 +23,8 @@ func loads(held, assigned [][]string) int {
 	return n
 }
 
-// Ten nodes, and an eleventh joins: at most one in eleven of the replicas
-// moves, and when it leaves again, no more.
+// An eleventh node joins ten: at most 1/11 of the replicas move, and no more when
+// it leaves.
 func TestEleventhNode(t *testing.T) {
 	for _, zones := range []int{1, 2, 3, 5, 10} {
 		for _, replicas := range []int{1, 2, 3} {
@@ -51,7 +51,7 @@ func TestEleventhNode(t *testing.T) {
 	}
 }
 
-// change lets a node join or leave.
+// change adds or removes a node.
 func change(r *rand.Rand, s sample) (changed sample, due float64) {
 	if r.IntN(2) == 0 && len(s.members) > s.replicas {
 		i := r.IntN(len(s.members))
@@ -61,10 +61,10 @@ func change(r *rand.Rand, s sample) (changed sample, due float64) {
 	return changed, changed.shares()["another"]
 }
 
-// A node that joins or leaves moves its share, rounded up, and nothing else.
-// Where zones, or nodes that are due most of the partitions, leave little
-// choice, a replica may fit only in exchange for another: then it is up to
-// twice that, and what has to leave a zone that is due less than before.
+// A node that joins or leaves moves its share, rounded up, and nothing else. If
+// zones, or nodes that hold most partitions, leave little choice, a replica may
+// need an exchange: then up to twice that is moved, and what exceeds the new
+// share of a zone.
 func TestMoves(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 200 {
@@ -99,7 +99,7 @@ func unzoned(members []Member) []Member {
 	return members
 }
 
-// crowded counts the held replicas that are too many in their zones.
+// crowded returns the number of held replicas above the maximum of their zones.
 func crowded(s sample, held [][]string) int {
 	d := newDivision(distinctShards(s.members), s.partitions, min(s.replicas, len(s.members)), "db")
 	d.hold(held)
@@ -112,15 +112,15 @@ func crowded(s sample, held [][]string) int {
 	return n
 }
 
-// While an assignment is carried out it stays as it is, whatever has been
-// loaded and given up so far, and whoever looks: nobody loads what a moment
-// later is another's. Where chains of moves were needed it may change a little.
+// While an assignment is carried out it does not change, whatever has been loaded
+// and dropped so far: no node loads what is then assigned to another. If chains
+// of moves were needed, it may change a little.
 func TestCarriedOut(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for i := range 150 {
 		s := randomSample(r, 300, 2000)
 		var held [][]string
-		if i%3 != 0 { // a new version's first assignment never changes
+		if i%3 != 0 { // the first assignment of a new version never changes
 			held = s.assign(nil)
 			s, _ = change(r, s)
 		}
@@ -135,9 +135,9 @@ func TestCarriedOut(t *testing.T) {
 	}
 }
 
-// carryOut makes replicas at random, and gives up those of partitions that are
-// where they are to be, until all are. It counts what was made, and what was
-// assigned to others on the way.
+// carryOut loads replicas in random order, and drops surplus ones of complete
+// partitions, until the assignment is reached. It counts the loads, and the
+// changes of the assignment meanwhile.
 func carryOut(r *rand.Rand, s sample, held [][]string) (made, changes int) {
 	now := make([][]string, s.partitions)
 	for p := range held {
@@ -166,7 +166,7 @@ func carryOut(r *rand.Rand, s sample, held [][]string) (made, changes int) {
 	}
 }
 
-// No assignment could do with fewer new replicas, or with few less.
+// No assignment needs fewer new replicas, or only few less.
 func TestFewestMoves(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for i := range 300 {
@@ -186,9 +186,8 @@ func TestFewestMoves(t *testing.T) {
 	}
 }
 
-// fewest is how many new replicas an assignment needs that is as balanced, and
-// spread over zones, as ours: the cheapest flow from partitions by way of
-// their zones to shards.
+// fewest returns how few new replicas an equally balanced assignment can need:
+// the minimum-cost flow from partitions through zones to shards.
 func (s sample) fewest(held [][]string) int {
 	d := newDivision(distinctShards(s.members), s.partitions, min(s.replicas, len(s.members)), "db")
 	d.hold(held)
@@ -217,7 +216,7 @@ func (s sample) fewest(held [][]string) int {
 	return n.cheapest(source, sink)
 }
 
-// A network is for flows of least cost. Edges 2i and 2i+1 are each other's
+// network is a graph for minimum-cost flows. Edges 2i and 2i+1 are each other's
 // reverse.
 type network struct {
 	to, room, cost []int
@@ -237,8 +236,8 @@ func (n *network) edge(from, to, room, cost int) {
 	n.cost = append(n.cost, cost, -cost)
 }
 
-// cheapest is the cost of the greatest flow: along one cheapest path after
-// another.
+// cheapest returns the cost of the maximum flow, found by successive shortest
+// paths.
 func (n *network) cheapest(source, sink int) (cost int) {
 	for {
 		distance, via := n.distances(source)
@@ -253,7 +252,8 @@ func (n *network) cheapest(source, sink int) (cost int) {
 	}
 }
 
-// distances are those from one node, and the edges by which they are reached.
+// distances returns the distances from one node, and the edges on the shortest
+// paths.
 func (n *network) distances(source int) (distance, via []int) {
 	distance, via = make([]int, len(n.out)), make([]int, len(n.out))
 	waiting := make([]bool, len(n.out))
@@ -279,7 +279,7 @@ func (n *network) distances(source int) (distance, via []int) {
 	return distance, via
 }
 
-// The largest cluster that docs/SCALE.md speaks of.
+// BenchmarkAssign uses the largest cluster in docs/SCALE.md.
 func BenchmarkAssign(b *testing.B) {
 	for _, zones := range []int{1, 3, 20} {
 		s := sample{partitions: 10000, replicas: 3}

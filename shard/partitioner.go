@@ -2,16 +2,14 @@ package shard
 
 import "fmt"
 
-// A Partitioner is one of the functions by which jobs cut keys into N files.
-// The values are ordered: where several functions fit the same data, the
-// smaller one is chosen.
+// Partitioner is a function by which jobs partition keys into N files. If several
+// functions match the same data, the smallest value is chosen.
 type Partitioner uint8
 
 const (
-	// String is the default: h = 31h + b over the unsigned bytes from 0, the
-	// sign bit dropped, mod N. For ASCII keys h is Java's String.hashCode, so
-	// this is what MapReduce's HashPartitioner does to a key that hashes as a
-	// String.
+	// String is the default: h = 31h + b over the unsigned bytes from 0, without
+	// the sign bit, mod N. For ASCII keys h is Java's String.hashCode, so it
+	// matches MapReduce's HashPartitioner for a key type that hashes like String.
 	String Partitioner = iota
 	// Hadoop is HashPartitioner on Text and BytesWritable, whose hashCode is
 	// WritableComparator.hashBytes: h = 31h + b over signed bytes from 1.
@@ -20,7 +18,7 @@ const (
 	// UTF-16 units, and the non-negative remainder of the signed hash.
 	Spark
 	// Cascading is the partitioner of Cascading and Scalding on tuples of one
-	// String: 31 + String.hashCode, the sign bit dropped, mod N.
+	// String: 31 + String.hashCode, without the sign bit, mod N.
 	Cascading
 
 	numPartitioners
@@ -38,7 +36,7 @@ func Partitioners() []Partitioner {
 	return []Partitioner{String, Hadoop, Spark, Cascading}
 }
 
-// ParsePartitioner finds a partitioner by its name in configuration and
+// ParsePartitioner returns a partitioner by its name in configuration and
 // manifests.
 func ParsePartitioner(name string) (Partitioner, error) {
 	for p, n := range names {
@@ -49,7 +47,7 @@ func ParsePartitioner(name string) (Partitioner, error) {
 	return 0, fmt.Errorf("unknown partitioner %q: want string, hadoop, spark or cascading", name)
 }
 
-// String returns the name that ParsePartitioner takes.
+// String returns the name accepted by ParsePartitioner.
 func (p Partitioner) String() string {
 	if p < numPartitioners {
 		return names[p]
@@ -57,7 +55,7 @@ func (p Partitioner) String() string {
 	return fmt.Sprintf("partitioner(%d)", uint8(p))
 }
 
-// MarshalText returns the name that ParsePartitioner takes.
+// MarshalText implements encoding.TextMarshaler with the name of p.
 func (p Partitioner) MarshalText() ([]byte, error) {
 	if p >= numPartitioners {
 		return nil, fmt.Errorf("%v has no name", p)
@@ -65,15 +63,15 @@ func (p Partitioner) MarshalText() ([]byte, error) {
 	return []byte(names[p]), nil
 }
 
-// UnmarshalText is ParsePartitioner.
+// UnmarshalText implements encoding.TextUnmarshaler.
 func (p *Partitioner) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePartitioner(string(text))
 	return err
 }
 
 // Hash returns the number that is divided by the number of partitions: not
-// negative, except under Spark, whose rule keeps the sign. An unknown
-// Partitioner hashes like String.
+// negative, except for Spark, which keeps the sign. An unknown Partitioner hashes
+// like String.
 func (p Partitioner) Hash(key []byte) int32 {
 	switch p {
 	case Hadoop:
@@ -87,15 +85,15 @@ func (p Partitioner) Hash(key []byte) int32 {
 	}
 }
 
-// Partition returns the partition of key among n, 0 ≤ partition < n. It does
-// not allocate. Fewer than two partitions leave no choice but 0.
+// Partition returns the partition of key, 0 ≤ partition < n, or 0 if n < 2. It
+// does not allocate.
 func (p Partitioner) Partition(key []byte, n int) int {
 	if n <= 1 {
 		return 0
 	}
 	h := p.Hash(key)
 	if h >= 0 && uint64(n) <= 1<<31 {
-		return int(uint32(h) % uint32(n)) // 32-bit division is much the faster one
+		return int(uint32(h) % uint32(n)) // 32-bit division is much faster
 	}
 	r := int64(h) % int64(n)
 	if r < 0 {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// javaHashes are computed by Java 17: the polynomial over unsigned and over
-// signed bytes, String.hashCode of the decoded bytes, and the same plus 31.
+// javaHashes were computed by Java 17: the polynomial over unsigned and over signed bytes, String.hashCode of the
+// decoded bytes, and the same plus 31.
 var javaHashes = []struct {
 	key  string // in hexadecimal
 	hash [4]int32
@@ -24,7 +24,7 @@ var javaHashes = []struct {
 	{"f09f9880f09f9880", [4]int32{1223999022, 1382591791, 1705528838, 1705528869}},
 	{"7f80ff", [4]int32{126270, 147869, 2219103, 2219134}},
 	{"ffffffffffffffffff", [4]int32{477118847, 1098527134, -1491910275, 655573404}},
-	// Not UTF-8: over-long forms, sequences cut short, surrogates, beyond the last code point.
+	// Invalid UTF-8: overlong forms, truncated sequences, surrogates, beyond the last code point.
 	{"c080", [4]int32{6080, 2147482497, 2097056, 2097087}},
 	{"c3", [4]int32{195, 2147483618, 65533, 65564}},
 	{"e0808080", [4]int32{6800288, 2147326753, 2017367872, 2017367903}},
@@ -56,7 +56,7 @@ func TestHashIsJavas(t *testing.T) {
 	}
 }
 
-// slowHash is each rule written down as plainly as possible.
+// slowHash implements each function directly.
 func slowHash(p Partitioner, key []byte) int32 {
 	var h int32
 	switch p {
@@ -72,7 +72,7 @@ func slowHash(p Partitioner, key []byte) int32 {
 		}
 		return h & 0x7fffffff
 	}
-	for _, u := range utf16.Encode([]rune(string(key))) { // right for valid UTF-8 only
+	for _, u := range utf16.Encode([]rune(string(key))) { // valid UTF-8 only
 		h = 31*h + int32(u)
 	}
 	if p == Cascading {
@@ -186,10 +186,10 @@ func TestNamesAsText(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if err := json.Unmarshal([]byte(`["murmur3"]`), &got); err == nil {
-		t.Error("a partitioner that is none was read")
+		t.Error("an unknown partitioner was parsed")
 	}
 	if _, err := json.Marshal(numPartitioners); err == nil {
-		t.Error("a partitioner that is none was written")
+		t.Error("an unknown partitioner was marshalled")
 	}
 }
 

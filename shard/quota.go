@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// Shares are reckoned in whole numbers, with products of 128 bits: floating
-// point may round differently on nodes of different architectures.
+// Shares are computed in integers, with 128-bit products: floating-point results
+// may differ between architectures.
 
-// quotas says how many replicas each shard gets, of partitions·replicas in
-// all. Its share is proportional to its weight, but no more than one replica
-// of each partition; what one cannot take goes to the others. A quota is its
-// share rounded up or down.
+// quotas returns how many of the partitions·replicas replicas each shard gets. A
+// share is proportional to the shard's weight, but at most one replica of each
+// partition; the excess goes to the others. A quota is the share rounded up or
+// down.
 //
-// Who is rounded up is decided by a divisor method: each shard has a fixed
-// threshold between 0 and 1, drawn from its key, and those go first whose
-// share is the greatest multiple of their lower quota plus threshold. So one
-// shard more takes replicas from others and none of the others gains any,
-// except where a divisor method alone would leave the nearest two whole
-// numbers. Thresholds rather than ½ make the average over many databases the
-// exact share, where otherwise the heavier shards would win every time.
+// Which shares are rounded up is decided by a divisor method: each shard has a
+// fixed threshold between 0 and 1, derived from its key, and shards are served in
+// order of the ratio of their share to their lower quota plus threshold. So when
+// a shard is added, no other shard gains replicas, except where the divisor
+// method alone would leave the nearest two integers. Thresholds rather than ½
+// make the average over many databases the exact share; with ½ the heavier shards
+// would always be rounded up.
 func quotas(shards []Member, keys []uint64, partitions, replicas int) []int {
 	weights := make([]uint64, len(shards))
 	for i, s := range shards {
@@ -54,13 +54,12 @@ func quotas(shards []Member, keys []uint64, partitions, replicas int) []int {
 
 func thousandths(weight float64) uint64 { return uint64(math.Round(weight * 1000)) }
 
-// threshold is where a shard's share is rounded up from quota to one more, in
-// units of 2⁻¹⁶.
+// threshold is the share at which a quota is rounded up by one, in units of 2⁻¹⁶.
 func threshold(quota int, key uint64) uint64 { return uint64(quota)<<16 + key>>48 | 1 }
 
-// lightEnough gives the heaviest shards a replica of every partition, as long
-// as their share is that or more, and returns the others with the number of
-// replicas that remain for them and the sum of their weights.
+// lightEnough gives each shard whose share is at least one replica of every
+// partition that quota, heaviest first, and returns the other shards with the
+// number of replicas that remain for them and the sum of their weights.
 func lightEnough(weights []uint64, quota []int, partitions, replicas int) (rest []int, total, weight uint64) {
 	for i, w := range weights {
 		rest = append(rest, i)

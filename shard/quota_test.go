@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// When one more joins, no quota of the others rises: what it gets is all that
-// moves. Where quotas have to be kept within one of the shares by force, one
-// may.
+// When a shard is added, no other quota rises: only its own quota moves. One may
+// rise if that is needed to keep quotas within one of the shares.
 func TestQuotasFall(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	forced := 0

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// rebalance turns what is held into a division with as few new replicas as it
-// can: shards over their quota release to those under it, partitions with too
-// many replicas or too many in one zone lose some, those with too few gain.
-// What direct moves cannot settle, chains of moves do.
+// rebalance turns the held replicas into a division with as few new replicas as
+// possible: shards over their quota release replicas to those under it,
+// partitions with too many replicas, or too many in one zone, lose some, and
+// those with too few gain some. What direct moves cannot achieve is done by
+// chains of moves.
 //
-// Everything is decided by orders that do not depend on what is held, so that
-// the result stays the same while it is carried out: adding to what is held a
-// replica that the result has, or taking away one that it does not have,
-// leaves the others' turns as they were.
+// All orders are independent of what is held, so that the result stays the same
+// while it is applied: adding a replica that is in the result, or removing one
+// that is not, does not change the order of the others.
 func (d *division) rebalance() {
 	d.was = make([][]int32, len(d.on))
 	for p, on := range d.on {
@@ -28,14 +28,14 @@ func (d *division) rebalance() {
 
 // A candidate is a replica that a shard over its quota may release.
 type candidate struct {
-	wrong bool // the partition has too many in the shard's zone
+	wrong bool // the partition has too many replicas in the shard's zone
 	score uint64
 	p     int
 	shard int32
 }
 
 // release moves replicas from shards over their quota to shards under it, and
-// drops those that there are too many of, as far as that takes one move each.
+// drops excess replicas, as far as single moves suffice.
 func (d *division) release() {
 	open := d.under()
 	for _, c := range d.candidates() {
@@ -77,7 +77,7 @@ func (d *division) candidates() []candidate {
 	return all
 }
 
-// under lists the shards with room.
+// under returns the shards under their quota.
 func (d *division) under() []int32 {
 	var under []int32
 	for i := range d.load {
@@ -88,7 +88,7 @@ func (d *division) under() []int32 {
 	return under
 }
 
-// best returns the shard that p would go to first among those that fit, or -1.
+// best returns the shard with the best score for p among those that fit, or -1.
 func (d *division) best(p int, shards []int32, fits func(int32) bool) int32 {
 	best, lowest, key := int32(-1), uint64(0), d.partKey(p)
 	for _, i := range shards {
@@ -99,7 +99,7 @@ func (d *division) best(p int, shards []int32, fits func(int32) bool) int32 {
 	return best
 }
 
-// count is how many replicas of p are in zone z.
+// count returns the number of replicas of p in zone z.
 func (d *division) count(p, z int) int {
 	n := 0
 	for _, i := range d.on[p] {
@@ -110,13 +110,13 @@ func (d *division) count(p, z int) int {
 	return n
 }
 
-// crowds says whether p has more replicas in some zone than may be there.
+// crowds reports whether p has more than most replicas in some zone.
 func (d *division) crowds(p int) bool {
 	return slices.ContainsFunc(d.on[p], func(i int32) bool { return d.count(p, d.zone[i]) > d.most[d.zone[i]] })
 }
 
-// allows says whether p may move from one shard to another, as far as zones go:
-// none gets more than its most, and one that has more gets less.
+// allows reports whether p may move from one shard to another without exceeding
+// the most of a zone; a move out of a zone above its most is allowed.
 func (d *division) allows(p int, from, to int32) bool {
 	a, b := d.zone[from], d.zone[to]
 	if a == b {
@@ -125,7 +125,7 @@ func (d *division) allows(p int, from, to int32) bool {
 	return d.count(p, b) < d.most[b] && !slices.Contains(d.on[p], to)
 }
 
-// trim takes away replicas until none are too many, and no zone has too many.
+// trim removes excess replicas, in total and per zone.
 func (d *division) trim() {
 	for p := range d.on {
 		for {
@@ -140,8 +140,7 @@ func (d *division) trim() {
 	}
 }
 
-// worst returns the shard that should give up p: one over its quota if there
-// is one.
+// worst returns the shard that should drop p, preferring those over their quota.
 func (d *division) worst(p int, fits func(int32) bool) int32 {
 	worst, over, key := int32(-1), false, d.partKey(p)
 	var lowest uint64
@@ -157,9 +156,8 @@ func (d *division) worst(p int, fits func(int32) bool) int32 {
 	return worst
 }
 
-// fill gives partitions the replicas that they lack: to the shard that would
-// have it if nobody held anything, or else to another with room, or else to
-// one without.
+// fill adds the missing replicas of partitions: on the shard that would hold it
+// if nobody held anything, otherwise on one under its quota, otherwise on any.
 func (d *division) fill() {
 	var fresh *division
 	open := d.under()
@@ -184,7 +182,7 @@ func (d *division) fill() {
 	}
 }
 
-// again is the division of the same shards if nobody held anything.
+// again returns the division of the same shards if nobody held anything.
 func (d *division) again() *division {
 	f := *d
 	f.load = make([]int, len(d.load))

@@ -1,21 +1,20 @@
 package shard
 
-// replacement is what a decoder puts in place of bytes that are not UTF-8.
+// replacement is U+FFFD, which a decoder substitutes for invalid UTF-8.
 const replacement = 0xfffd
 
 // decodeRune decodes the first code point of key, which is not empty, as
-// java.lang.String does with bytes in UTF-8, and returns how many bytes it
-// took. Go's own decoder differs where the bytes are not UTF-8: it gives one
-// U+FFFD for each byte, while Java gives one for each maximal part that could
-// have begun a character. Java also takes an encoded surrogate, which UTF-8
-// forbids, as one bad character of three bytes, where the Unicode standard's
-// recommendation is three of one byte.
+// java.lang.String decodes UTF-8, and returns its size in bytes. It differs from
+// Go's decoder for invalid UTF-8: Go returns one U+FFFD for each byte, Java one
+// for each maximal prefix of a character. Java also decodes an encoded surrogate,
+// which UTF-8 forbids, as one invalid character of three bytes, while the Unicode
+// standard recommends three of one byte.
 func decodeRune(key []byte) (r uint32, size int) {
 	b := key[0]
 	switch {
 	case b < 0x80:
 		return uint32(b), 1
-	case b < 0xc2: // a stray continuation byte, or an over-long encoding
+	case b < 0xc2: // a stray continuation byte, or an overlong encoding
 		return replacement, 1
 	case b < 0xe0:
 		return decode2(key)

@@ -12,7 +12,7 @@ type vectors struct {
 	Partitions []int
 	Keys       []struct {
 		Key                   []byte
-		StringHashCode        *int32 // absent where the key is not UTF-8
+		StringHashCode        *int32 // absent if the key is not valid UTF-8
 		TupleHashCode         *int32
 		TextHashCode          int32
 		String, Hadoop        []int
