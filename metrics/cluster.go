@@ -6,27 +6,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// ClusterState is what the gauges show of a node among others.
+// ClusterState is the state of the node in the cluster that the gauges report.
 type ClusterState struct {
-	// Connected: there is a session with ZooKeeper. Sessions counts those that
-	// have begun.
+	// Connected: there is a session with ZooKeeper. Sessions counts sessions
+	// since the start.
 	Connected bool
 	Sessions  int
-	// Published and Pending count the znodes that stand as they should, and
-	// those that do not.
+	// Published and Pending count the znodes that are in their desired state, and
+	// those that are not.
 	Published, Pending int
-	// Nodes are those that divide the data, this one included. Problems keep
-	// them from being one cluster.
+	// Nodes are the nodes that data is divided among, including this one.
+	// Problems are differences in settings that keep them from forming one
+	// cluster.
 	Nodes, Problems int
 }
 
-// Cluster shows how a node stands with the others. It shows nothing on a
-// single one, which has no state. It is a prometheus.Collector.
+// Cluster reports the node's state in the cluster. It reports nothing without
+// SetState. It implements prometheus.Collector.
 type Cluster struct {
 	state atomic.Pointer[func() ClusterState]
 }
 
-// SetState says whom to ask at each scrape.
+// SetState sets the function that is called at each scrape.
 func (c *Cluster) SetState(f func() ClusterState) { c.state.Store(&f) }
 
 var (

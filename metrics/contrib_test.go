@@ -12,13 +12,13 @@ import (
 )
 
 var (
-	// metricName is what of an expression can only be a metric of ours.
+	// metricName matches the metrics of sequins in an expression.
 	metricName = regexp.MustCompile(`\bsequins_[a-z_]+`)
-	// foreignName is one of others, that the process collector has.
+	// foreignName matches the metrics of the process and Go collectors.
 	foreignName = regexp.MustCompile(`\b(process|go)_[a-z_]+`)
 )
 
-// unknownIn returns the metrics of an expression that a scrape would not find.
+// unknownIn returns the metrics of an expression that a scrape does not contain.
 func unknownIn(expr string, known []string) (unknown []string) {
 	for _, name := range append(metricName.FindAllString(expr, -1), foreignName.FindAllString(expr, -1)...) {
 		base := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
@@ -29,7 +29,7 @@ func unknownIn(expr string, known []string) (unknown []string) {
 	return unknown
 }
 
-// exposedNames are the names of all metrics, the process's too.
+// exposedNames returns the names of all metrics, including the process collector's.
 func exposedNames(t *testing.T) (names []string) {
 	t.Helper()
 	families, err := everything(t).Registry().Gather()
@@ -49,7 +49,7 @@ type rule struct {
 	Annotations map[string]string
 }
 
-// Every alert is made of what there is, fires in the test of the rules, and has a section in the manual.
+// Every alert uses existing metrics, fires in the test of the rules, and has a section in the manual.
 func TestAlerts(t *testing.T) {
 	var rules struct {
 		Groups []struct{ Rules []rule }
@@ -111,7 +111,7 @@ func readYAML(t *testing.T, path string, into any) {
 	}
 }
 
-// Every panel shows what there is, and they do not lie over each other.
+// Every panel uses existing metrics, and panels do not overlap.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("../contrib/grafana/sequins.json")
 	if err != nil {
@@ -137,12 +137,12 @@ func TestDashboard(t *testing.T) {
 	ids, cells := map[int]bool{}, map[[2]int]string{}
 	for _, p := range dashboard.Panels {
 		if ids[p.ID] || p.Title == "" || len(p.Targets) == 0 {
-			t.Errorf("panel %d %q: its number is another's, or it shows nothing", p.ID, p.Title)
+			t.Errorf("panel %d %q: duplicate id, or no targets", p.ID, p.Title)
 		}
 		ids[p.ID] = true
 		for _, target := range p.Targets {
 			if unknown := unknownIn(target.Expr, known); unknown != nil || !metricName.MatchString(target.Expr) && !strings.Contains(target.Expr, `job="sequins"`) {
-				t.Errorf("%s shows %v, which there is not, or nothing of sequins: %s", p.Title, unknown, target.Expr)
+				t.Errorf("%s uses unknown metrics %v, or none of sequins: %s", p.Title, unknown, target.Expr)
 			}
 			for _, v := range regexp.MustCompile(`\$\w+`).FindAllString(target.Expr, -1) {
 				if !slices.Contains(variables, v) {

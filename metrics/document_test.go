@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// everything has been counted once.
+// everything returns metrics in which everything was counted once.
 func everything(t *testing.T) *Metrics {
 	m := New()
 	m.Server.DB("a").Clients.Done(0, 200, 1, 1)
@@ -34,7 +34,7 @@ func everything(t *testing.T) *Metrics {
 
 var metricRow = regexp.MustCompile("^\\| `(sequins_[a-z_]+)` \\| (counter|gauge|histogram) \\|([^|]*)\\| (.+) \\|$")
 
-// docs/METRICS.md lists what is exposed, with its type and labels, and nothing else.
+// docs/METRICS.md lists exactly the exposed metrics, with types and labels.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../docs/METRICS.md")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// described are the names of all metrics that there can be.
+// described returns the names of all metrics that can be exposed.
 func described(m *Metrics) (names []string) {
 	ch := make(chan *prometheus.Desc, 1000)
 	m.Registry().Describe(ch)

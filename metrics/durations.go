@@ -10,47 +10,46 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// classicBounds are the upper ends of the latency buckets that every Prometheus
-// gets. An answer from memory takes one to five microseconds, one from another
-// continent's disk seconds.
+// classicBounds are the upper bounds of the classic latency buckets. A value from
+// memory takes one to five microseconds; one from a disk on another continent
+// takes seconds.
 var classicBounds = [...]time.Duration{
 	1e3, 2e3, 5e3, 10e3, 20e3, 50e3, 100e3, 200e3, 500e3,
 	1e6, 2e6, 5e6, 10e6, 20e6, 50e6, 100e6, 200e6, 500e6,
 	1e9, 2e9, 5e9, 10e9,
 }
 
-// One that asks for native histograms gets those as well, with four buckets to a
-// power of two: 19 % from one to the next. They begin at 2^-20 s, about a
-// microsecond, below which everything is as good as zero; what takes more than
-// 2^9 s is counted with what takes that.
+// Native histograms are reported in addition, with four buckets per power of two,
+// which are 19 % wide. They begin at 2^-20 s, about a microsecond; shorter
+// durations are in the zero bucket. Durations over 2^9 s are in the last bucket.
 const (
 	nativeSchema = 2
-	nativeFirst  = -20<<nativeSchema + 1 // the index of the first bucket
+	nativeFirst  = -20<<nativeSchema + 1 // index of the first bucket
 	nativeLast   = 9 << nativeSchema
-	nativeZero   = 1.0 / (1 << 20) // seconds
+	nativeZero   = 1.0 / (1 << 20) // in seconds
 )
 
-// nativeBound is the upper end of a native bucket in seconds.
+// nativeBound returns the upper bound of a native bucket in seconds.
 func nativeBound(index int) float64 { return math.Exp2(float64(index) / (1 << nativeSchema)) }
 
-// bounds are the upper ends of the buckets that are counted in: those of both
-// histograms, so that one increment serves both. What is above the last goes
-// into one more.
+// bounds are the upper bounds of the buckets that are counted: those of both
+// histograms, so that one increment serves both. One more bucket is above the
+// last bound.
 var bounds = func() (all []time.Duration) {
 	all = append(all, classicBounds[:]...)
 	for i := nativeFirst - 1; i <= nativeLast; i++ {
-		all = append(all, time.Duration(nativeBound(i)*1e9)) // nothing is between whole nanoseconds
+		all = append(all, time.Duration(nativeBound(i)*1e9)) // durations are whole nanoseconds
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }()
 
-// bucketCount is len(bounds)+1, for arrays: half a second, one and two are in
-// both histograms.
+// bucketCount is len(bounds)+1, as a constant: 0.5 s, 1 s and 2 s are in both
+// histograms.
 const bucketCount = len(classicBounds) + (nativeLast - nativeFirst + 2) - 3 + 1
 
-// firstOf is the first bucket that a number of nanoseconds with so many bits can
-// fall into.
+// firstOf is the first bucket of durations whose nanoseconds have a given bit
+// length.
 var firstOf = func() (t [65]uint8) {
 	for n := range t {
 		least := time.Duration(0)
@@ -63,8 +62,8 @@ var firstOf = func() (t [65]uint8) {
 	return t
 }()
 
-// bucket finds the bucket of a duration: a few steps from the first that its
-// power of two can fall into.
+// bucket returns the bucket of a duration, by a linear search of a few steps from
+// firstOf.
 func bucket(d time.Duration) int {
 	i := int(firstOf[bits.Len64(uint64(max(d, 0)))])
 	for i < len(bounds) && d > bounds[i] {
@@ -73,7 +72,7 @@ func bucket(d time.Duration) int {
 	return i
 }
 
-// histogram makes a metric of what has been counted in buckets.
+// histogram returns the counted buckets as a metric.
 func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64, labels ...string) prometheus.Metric {
 	classic := make(map[float64]uint64, len(classicBounds))
 	native := make(map[int]int64)
@@ -105,7 +104,8 @@ func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64,
 	}
 }
 
-// both is one histogram in both of its forms; the scraper takes what it can use.
+// both is a histogram in its classic and native forms; the scraper uses those it
+// supports.
 type both struct{ classic, native prometheus.Metric }
 
 // Desc implements prometheus.Metric.

@@ -18,7 +18,7 @@ func TestThereAreAsManyBucketsAsCounters(t *testing.T) {
 	}
 }
 
-// What both histograms say of durations is what is said by those of client_golang.
+// Both histograms give the same results as those of client_golang.
 func TestHistogramsAgreeWithPrometheus(t *testing.T) {
 	durations := []time.Duration{-5, 0, 1, 953, 954, 1000, 1001, 1e9, 1e9 + 1, 10e9, 11e9, 1 << 30, 512e9}
 	for range 5000 {
@@ -65,7 +65,7 @@ func TestHistogramsAgreeWithPrometheus(t *testing.T) {
 	}
 }
 
-// What takes longer than any bucket is long is counted in the last.
+// Durations above all buckets are counted in the last one.
 func TestLongerThanAllBuckets(t *testing.T) {
 	m := New()
 	m.Server.DB("a").Clients.Done(0, 200, time.Hour, 0)
@@ -75,7 +75,7 @@ func TestLongerThanAllBuckets(t *testing.T) {
 	}
 }
 
-// histogramOf is the histogram of a db's requests as one gets it who can read native ones.
+// histogramOf returns the histogram of a db's requests, as scraped with native histograms.
 func histogramOf(t *testing.T, m *Metrics, db string) *dto.Histogram {
 	t.Helper()
 	req := httptest.NewRequest("GET", "/metrics", nil)
@@ -101,7 +101,7 @@ func histogramOf(t *testing.T, m *Metrics, db string) *dto.Histogram {
 	}
 }
 
-// natives are the native buckets that are not empty, by index.
+// natives returns the non-empty native buckets by index.
 func natives(h *dto.Histogram) map[int]int64 {
 	found := map[int]int64{}
 	index, n, next := 0, int64(0), 0

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Load counts what is loaded from the source. It is a prometheus.Collector and
-// safe for concurrent use. All methods may be called on a nil *Load, and then
+// Load counts loads from the source. It implements prometheus.Collector and is
+// safe for concurrent use. All methods may be called on a nil *Load and then
 // count nothing.
 type Load struct {
 	bytes, records, failures *prometheus.CounterVec
@@ -46,15 +46,15 @@ func newLoad() *Load {
 	}
 }
 
-// SourceFailed counts that the source, or a db in it, could not be listed.
+// SourceFailed counts a failed listing of the source or of a db in it.
 func (l *Load) SourceFailed() {
 	if l != nil {
 		l.source.Inc()
 	}
 }
 
-// Read counts what was read from the source for a db since the last call: call
-// it once per many records, not for each.
+// Read counts bytes and records read from the source for a db since the last
+// call. Call it once per many records.
 func (l *Load) Read(db string, bytes, records int64) {
 	if l == nil || bytes < 0 || records < 0 {
 		return
@@ -63,15 +63,15 @@ func (l *Load) Read(db string, bytes, records int64) {
 	l.records.WithLabelValues(db).Add(float64(records))
 }
 
-// Files says how many files a load of a version of db has yet to read.
+// Files reports the number of files that a load of db has yet to read.
 func (l *Load) Files(db string, left int64) {
 	if l != nil {
 		l.statsd.files(db, left)
 	}
 }
 
-// File says that a load has read a file of db, or failed to, how long that took,
-// and how many are left.
+// File reports that a load of db has read a file or failed to, how long that
+// took, and how many files are left.
 func (l *Load) File(db string, took time.Duration, left int64) {
 	if l != nil {
 		l.statsd.file(db, took)
@@ -79,15 +79,15 @@ func (l *Load) File(db string, took time.Duration, left int64) {
 	}
 }
 
-// Begin says that a load of a version of db begins; the function that it
-// returns is to be called once with the error that the load ended with, or nil.
+// Begin reports the begin of a load of db. The returned function must be called
+// once with the load's error, or nil.
 func (l *Load) Begin(db string) func(error) {
 	if l == nil {
 		return func(error) {}
 	}
 	start := time.Now()
 	l.running.WithLabelValues(db).Inc()
-	l.failures.WithLabelValues(db) // both from 0 on, so that the first one is an increase
+	l.failures.WithLabelValues(db) // creates both at 0, so that the first failure is an increase
 	l.seconds.WithLabelValues(db)
 	return func(err error) {
 		l.running.WithLabelValues(db).Dec()
@@ -100,7 +100,7 @@ func (l *Load) Begin(db string) func(error) {
 	}
 }
 
-// Forget drops the counters of a db that is gone.
+// Forget drops the counters of a removed db.
 func (l *Load) Forget(db string) {
 	if l == nil {
 		return

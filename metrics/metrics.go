@@ -1,13 +1,15 @@
-// Package metrics owns the numbers that a node shows to Prometheus: counters
-// and histograms of requests, of loads and of what peers are asked, and gauges
-// of the versions.
+// Package metrics owns the metrics of a node: counters and histograms of
+// requests, loads and attempts at peers, and gauges of versions and the process.
 //
-// What is counted on the way of a GET costs nanoseconds: the server takes a
-// *Requests once per db, and then only adds to counters of its own stripe
-// (Requests.Done). What changes seldom goes through client_golang, and what
-// has a state elsewhere is asked for when somebody scrapes (Server.SetState).
-// Nothing is ever labelled by key, and only dbs of the source are labels. Those who
-// watch by DogStatsD have a few of the same numbers sent (Metrics.SendTo).
+// Counting a GET costs nanoseconds: the server gets a *Requests once per db and
+// then only adds to the counters of its own stripe (Requests.Done). Rare events
+// are counted by client_golang, and state that other packages own is read at each
+// scrape (Server.SetState). No metric has keys as labels, and only dbs of the
+// source are labels. A few of the same metrics can be sent to a DogStatsD agent
+// (Metrics.SendTo).
+//
+// For a version, Load counts its load, and the gauges of Server report it from
+// the next scrape on.
 package metrics
 
 import (
@@ -18,26 +20,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics is all that one node counts, with a registry of its own.
+// Metrics holds all metrics of a node, with a registry of its own.
 type Metrics struct {
 	// Server counts requests.
 	Server *Server
-	// Load counts what is loaded from the source.
+	// Load counts loads from the source.
 	Load *Load
-	// Proxy counts what other nodes are asked.
+	// Proxy counts attempts at other nodes.
 	Proxy *Proxy
-	// Cluster shows how this node stands with the others.
+	// Cluster reports this node's state in the cluster.
 	Cluster *Cluster
-	// Process is what is so of the process as a whole.
+	// Process reports on the process as a whole.
 	Process *Process
-	// Statsd sends to an agent; nil: see SendTo.
+	// Statsd sends to an agent; nil without SendTo.
 	Statsd *Statsd
 
 	registry *prometheus.Registry
 }
 
-// New returns metrics that are all zero, with those of the Go runtime and of
-// the process beside them.
+// New returns metrics that are all zero, including those of the Go runtime and
+// the process.
 func New() *Metrics {
 	m := &Metrics{Server: newServer(), Load: newLoad(), Proxy: new(Proxy), Cluster: new(Cluster), Process: newProcess(), registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(
@@ -48,11 +50,11 @@ func New() *Metrics {
 	return m
 }
 
-// Handler answers a scrape.
+// Handler returns a handler for scrapes.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// Registry is where a test, or a package with gauges of its own, finds the
-// collectors.
+// Registry returns the registry, for tests and for packages with gauges of their
+// own.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }

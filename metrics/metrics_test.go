@@ -226,7 +226,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// Everything that is exported keeps Prometheus's rules for names and help texts.
+// All metrics follow Prometheus's rules for names and help texts.
 func TestGatherIsConsistent(t *testing.T) {
 	m := New()
 	m.Server.DB("a").Clients.Done(0, 200, 1, 1)
@@ -259,7 +259,8 @@ func BenchmarkDone(b *testing.B) {
 	})
 }
 
-// The same by client_golang, with the children looked up beforehand.
+// BenchmarkDonePrometheus does the same with client_golang, with the children
+// looked up beforehand.
 func BenchmarkDonePrometheus(b *testing.B) {
 	buckets := make([]float64, len(classicBounds))
 	for i, d := range classicBounds {

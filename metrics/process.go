@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process is what is so of the process and the machine that it runs on. It is a
-// prometheus.Collector and safe for concurrent use.
+// Process reports on the process and its machine. It implements
+// prometheus.Collector and is safe for concurrent use.
 type Process struct {
 	build   atomic.Pointer[string]
 	store   atomic.Pointer[string]
-	disk    atomic.Pointer[Disk] // nil: there is no store, or its disk cannot be looked at
-	good    atomic.Bool          // the last reading of the configuration
-	applied atomic.Int64         // when the configuration in use was read, in Unix milliseconds
+	disk    atomic.Pointer[Disk] // nil: there is no store, or its disk could not be read
+	good    atomic.Bool          // the last read of the configuration succeeded
+	applied atomic.Int64         // when the active configuration was read, in Unix milliseconds
 	expiry  atomic.Pointer[func() time.Time]
 	blocks  atomic.Pointer[func() (files, maps int, held int64)]
 }
@@ -27,26 +27,25 @@ func newProcess() *Process {
 	return p
 }
 
-// SetBuild names the version of the program.
+// SetBuild sets the version of the program.
 func (p *Process) SetBuild(version string) { p.build.Store(&version) }
 
-// SetStore names the directory of the local store and looks at its disk.
+// SetStore sets the directory of the local store and measures its disk.
 func (p *Process) SetStore(dir string) {
 	p.store.Store(&dir)
-	p.LookAtDisk()
+	p.MeasureDisk()
 }
 
-// A Disk is the file system that the local store is on, in bytes. Free is what
-// sequins could still write.
+// Disk is the size of the local store's file system, in bytes. Free is what
+// sequins can still write.
 type Disk struct{ Size, Free int64 }
 
-// Disk is what the last look has found; nil where there is no store, or its file
-// system could not be looked at. It is not to be changed.
+// Disk returns the last measurement; nil if there is no store or its file system
+// could not be read. The result is read-only.
 func (p *Process) Disk() *Disk { return p.disk.Load() }
 
-// LookAtDisk looks again. A disk that is out of order can make that take for
-// ever: call it where nobody waits.
-func (p *Process) LookAtDisk() {
+// MeasureDisk measures the disk again. It can block forever on a faulty disk.
+func (p *Process) MeasureDisk() {
 	dir := p.store.Load()
 	var fs unix.Statfs_t
 	if dir == nil || unix.Statfs(*dir, &fs) != nil {
@@ -56,21 +55,21 @@ func (p *Process) LookAtDisk() {
 	p.disk.Store(&Disk{Size: inBytes(float64(fs.Blocks), float64(fs.Bsize)), Free: inBytes(float64(fs.Bavail), float64(fs.Bsize))})
 }
 
-// inBytes is the size of so many blocks of a file system, which may say anything.
+// inBytes returns blocks·size, clamped: a file system may report any numbers.
 func inBytes(blocks, size float64) int64 {
 	return int64(max(0, min(blocks*size, 1<<62)))
 }
 
-// SetCertificate gives the function that a scrape asks until when this node's
-// certificate is good.
+// SetCertificate sets the function that returns the expiry of this node's
+// certificate at a scrape.
 func (p *Process) SetCertificate(expiry func() time.Time) { p.expiry.Store(&expiry) }
 
-// SetBlocks gives the function that a scrape asks what blocks take: open files,
-// memory maps, and bytes on the heap.
+// SetBlocks sets the function that returns the resource usage of blocks at a
+// scrape: open files, memory maps, and bytes on the heap.
 func (p *Process) SetBlocks(usage func() (files, maps int, held int64)) { p.blocks.Store(&usage) }
 
-// Configured says that the configuration has been read, now, and whether it was
-// good and is in use.
+// Configured reports that the configuration has been read now, and whether it was
+// valid and is active.
 func (p *Process) Configured(good bool) {
 	p.good.Store(good)
 	if good {
@@ -107,8 +106,8 @@ func (p *Process) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. A file system that cannot be looked
-// at has no size.
+// Collect implements prometheus.Collector. It omits the size of a file system
+// that could not be read.
 func (p *Process) Collect(ch chan<- prometheus.Metric) {
 	if build := p.build.Load(); build != nil {
 		emit(ch, descBuild, 1, *build, runtime.Version())

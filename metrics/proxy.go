@@ -6,28 +6,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Outcome is how an attempt to get an answer from a peer has ended.
+// Outcome is the result of an attempt to get an answer from a peer.
 type Outcome uint8
 
 // The outcomes of an attempt.
 const (
 	ProxyOK        Outcome = iota // its answer was used
 	ProxyAbsent                   // the peer lacks the version or the partition
-	ProxyError                    // no connection, a broken one, or an answer that cannot be used
-	ProxyTimeout                  // no answer when the time for the request was over
-	ProxyCancelled                // another one was faster, or the request was given up
+	ProxyError                    // no connection, a lost one, or an unusable answer
+	ProxyTimeout                  // no answer before the deadline of the request
+	ProxyCancelled                // another attempt was faster, or the request was cancelled
 	outcomes
 )
 
 var outcomeLabels = [outcomes]string{"ok", "absent", "error", "timeout", "cancelled"}
 
-// String is how the outcome is labelled.
+// String returns the label of the outcome.
 func (o Outcome) String() string { return outcomeLabels[min(o, outcomes-1)] }
 
-// proxyStages are the first attempt for a request, the second, and all others.
+// proxyStages are the first attempt of a request, the second, and all later ones.
 var proxyStages = [...]string{"1", "2", "3+"}
 
-// Proxy counts what other nodes are asked. It is a prometheus.Collector and
+// Proxy counts attempts at other nodes. It implements prometheus.Collector and is
 // safe for concurrent use.
 type Proxy struct {
 	attempts [len(proxyStages)][outcomes]atomic.Uint64
@@ -36,11 +36,10 @@ type Proxy struct {
 	open     atomic.Int64
 }
 
-// Begin counts an attempt as in flight, until Done.
+// Begin counts an attempt as in flight until Done.
 func (p *Proxy) Begin() { p.inFlight.Add(1) }
 
-// Done counts an attempt that has ended. Stage is 1 for the first attempt for a
-// request.
+// Done counts a finished attempt. Stage is 1 for the first attempt of a request.
 func (p *Proxy) Done(stage int, o Outcome) {
 	p.inFlight.Add(-1)
 	p.attempts[min(max(stage, 1), len(proxyStages))-1][min(o, outcomes-1)].Add(1)
@@ -52,7 +51,7 @@ func (p *Proxy) Opened() {
 	p.open.Add(1)
 }
 
-// Closed is the end of a connection to a peer.
+// Closed reports the end of a connection to a peer.
 func (p *Proxy) Closed() { p.open.Add(-1) }
 
 var (

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// codes are the statuses that have a counter of their own; any other one is
-// counted under codeOther.
+// codes are the statuses with a counter of their own; others are counted as
+// codeOther.
 var codes = [...]int{
 	200, 206, 304,
 	400, 401, 403, 404, 405, 408, 412, 413, 414, 416, 431, 499,
@@ -17,7 +17,7 @@ var codes = [...]int{
 
 const codeOther = len(codes)
 
-// codeIndex maps a status code to its place in codes.
+// codeIndex maps a status code to its index in codes.
 var codeIndex = func() (t [600]uint8) {
 	for i := range t {
 		t[i] = uint8(codeOther)
@@ -35,8 +35,8 @@ func codeLabel(i int) string {
 	return strconv.Itoa(codes[i])
 }
 
-// stripe is one set of counters. Cores that count in different stripes do not
-// pull cache lines from each other.
+// stripe is one set of counters. Cores that use different stripes do not share
+// cache lines.
 type stripe struct {
 	codes   [len(codes) + 1]atomic.Uint64
 	buckets [bucketCount]atomic.Uint64
@@ -46,8 +46,8 @@ type stripe struct {
 	_       [64]byte
 }
 
-// Stripes is how many sets of counters there are: a power of two, at least as
-// many as cores, at most 64.
+// Stripes is the number of sets of counters: the lowest power of two that is at
+// least the number of cores, at most 64.
 var Stripes = func() uint32 {
 	n := uint32(1)
 	for n < 64 && n < uint32(runtime.NumCPU()) {
@@ -67,27 +67,27 @@ func newRequests(route, db string) *Requests {
 	return &Requests{route: route, db: db, stripes: make([]stripe, Stripes)}
 }
 
-// Keys counts the requests for keys of one db. Those of clients and those that
-// other nodes have passed on are told apart: what a client waits for, and whether
-// it gets an answer, is in the first alone, on the node that the client asked.
+// Keys counts the requests for keys of one db. Requests of clients and of other
+// nodes are counted apart: only the former, on the node that the client connects
+// to, show the latency and errors that clients see.
 type Keys struct{ Clients, Peers *Requests }
 
 func newKeys(db string) *Keys {
 	return &Keys{Clients: newRequests(RouteKey, db), Peers: newRequests(RoutePeer, db)}
 }
 
-// Of returns the counters of requests that were passed on, or of those that were
-// not.
-func (k *Keys) Of(passedOn bool) *Requests {
-	if passedOn {
+// Of returns the counters of requests from other nodes if fromPeer is set,
+// otherwise those from clients.
+func (k *Keys) Of(fromPeer bool) *Requests {
+	if fromPeer {
 		return k.Peers
 	}
 	return k.Clients
 }
 
-// Done counts one finished request. The stripe is any number; a caller that
-// always runs on the same core should always give the same one. Bytes are
-// those of the body.
+// Done counts one finished request. stripe is any number; a caller that always
+// runs on the same core should always use the same one. bytes is the size of the
+// body.
 func (r *Requests) Done(stripe uint32, code int, d time.Duration, bytes int64) {
 	s := &r.stripes[stripe&uint32(len(r.stripes)-1)]
 	i := uint8(codeOther)
@@ -102,7 +102,7 @@ func (r *Requests) Done(stripe uint32, code int, d time.Duration, bytes int64) {
 	}
 }
 
-// Read counts pages of blocks that were read from their files.
+// Read counts pages of blocks that were read from files.
 func (r *Requests) Read(stripe uint32, pages uint64) {
 	r.stripes[stripe&uint32(len(r.stripes)-1)].reads.Add(pages)
 }
@@ -132,10 +132,10 @@ func (r *Requests) totals() (t totals) {
 	return t
 }
 
-// any says whether there was a request.
+// any reports whether there was a request.
 func (t *totals) any() bool { return t.codes != [len(codes) + 1]uint64{} }
 
-// gauge is a number that goes up and down, in stripes as well.
+// gauge is an integer gauge in stripes.
 type gauge struct{ stripes []paddedInt }
 
 type paddedInt struct {

@@ -9,64 +9,64 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The routes that requests are told apart by.
+// The routes of requests.
 const (
 	RouteKey     = "key"     // GET /<db>/<key>
-	RoutePeer    = "peer"    // GET /<db>/<key>?proxy=<version>, of another node
+	RoutePeer    = "peer"    // GET /<db>/<key>?proxy=<version>, from another node
 	RouteStatus  = "status"  // GET /, /<db>
 	RouteHealth  = "health"  // GET /healthz, /livez, /readyz
-	RouteInvalid = "invalid" // what could not be read as a request
+	RouteInvalid = "invalid" // malformed requests
 )
 
-// Server counts requests. It is a prometheus.Collector and safe for concurrent
-// use.
+// Server counts requests. It implements prometheus.Collector and is safe for
+// concurrent use.
 type Server struct {
-	// Status, Health and Invalid count what is not for a key.
+	// Status, Health and Invalid count requests that are not for a key.
 	Status, Health, Invalid *Requests
-	// Unknown counts requests for keys of dbs that there are not, all under the
-	// db "".
+	// Unknown counts requests for keys of unknown dbs, all under the db "".
 	Unknown *Keys
 
 	inFlight  gauge
 	checksums *prometheus.CounterVec
 	state     atomic.Pointer[func() State]
 
-	second atomic.Pointer[totals] // of clients' requests, the last whole one; see Sample
+	second atomic.Pointer[totals] // clients' requests in the last whole second; see Sample
 
 	mu  sync.Mutex
-	dbs map[string]*Keys // those that were not forgotten
+	dbs map[string]*Keys // dbs that were not forgotten
 }
 
-// State is what a scrape asks of the server: see SetState.
+// State is the state of the server that a scrape reports: see SetState.
 type State struct {
 	// Connections is the number of open client connections.
 	Connections int
-	// Refused counts connections that were too many, BadHandshakes those whose
-	// TLS handshake has failed.
+	// Refused counts connections refused because of the limit, BadHandshakes
+	// failed TLS handshakes.
 	Refused, BadHandshakes int64
-	// Draining is true from the moment that the node is being shut down.
+	// Draining is true from the beginning of the shutdown.
 	Draining bool
-	// SourceErrorSince is when the source became unreadable; zero if it can be read.
+	// SourceErrorSince is when the source became unreadable; zero if it is
+	// readable.
 	SourceErrorSince time.Time
 	// RefreshedAt is when the source was last listed.
 	RefreshedAt time.Time
-	// StoreBytes are those of all blocks that are open, whatever the version.
+	// StoreBytes is the size of all open blocks, of all versions.
 	StoreBytes int64
 	DBs        []DB
 }
 
-// DB is what the gauges show of one db.
+// DB is the state of one db that the gauges report.
 type DB struct {
 	Name string
 	// Versions counts the versions on this node by state.
 	Versions map[string]int
-	// Version is the current one; "" if there is none, and then nothing of what
-	// follows counts.
+	// Version is the current version, or ""; then the fields below are ignored.
 	Version string
-	// ActiveAt is when it became so, LastModified how old its data is.
+	// ActiveAt is when it became active, LastModified its modification time in
+	// the source.
 	ActiveAt, LastModified time.Time
-	// Partitions are how many it has, Missing how many of them no node holds,
-	// Underreplicated how many too few nodes hold.
+	// Partitions is the number of partitions, Missing how many of them no node
+	// holds, and Underreplicated how many have some replicas but too few.
 	Partitions, Missing, Underreplicated int
 	// Diverged: other nodes hold it by another plan, which is that of the source.
 	Diverged bool
@@ -89,8 +89,8 @@ func newServer() *Server {
 	}
 }
 
-// DB returns the counters for the keys of a db that exists, which begin at 0.
-// Keep the result: that is what makes counting cheap.
+// DB returns the counters for the keys of an existing db, which begin at 0.
+// Callers should keep the result.
 func (s *Server) DB(name string) *Keys {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Server) DB(name string) *Keys {
 	return k
 }
 
-// Forget drops the counters of a db that is gone.
+// Forget drops the counters of a removed db.
 func (s *Server) Forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,21 +111,20 @@ func (s *Server) Forget(name string) {
 	s.checksums.DeleteLabelValues(name)
 }
 
-// Begin and End count a request as in flight between them.
+// Begin counts a request as in flight until End.
 func (s *Server) Begin(stripe uint32) { s.inFlight.add(stripe, 1) }
 
-// End is the end of what Begin began, with the same stripe.
+// End ends what Begin began, with the same stripe.
 func (s *Server) End(stripe uint32) { s.inFlight.add(stripe, -1) }
 
-// ChecksumFailure counts a block of a db in which damage was found.
+// ChecksumFailure counts a damaged block of a db.
 func (s *Server) ChecksumFailure(db string) { s.checksums.WithLabelValues(db).Inc() }
 
-// SetState gives the function that a scrape asks for what is not counted but
-// simply so. It is called once a scrape and must not wait for anything.
+// SetState sets the function that returns the state at a scrape. It is called
+// once per scrape and must not block.
 func (s *Server) SetState(f func() State) { s.state.Store(&f) }
 
-// keys returns the counters of requests for keys, by db; "" are those of dbs that
-// there are not.
+// keys returns the counters of requests for keys, by db; "" for unknown dbs.
 func (s *Server) keys() map[string]*Keys {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +201,7 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	for db, k := range s.keys() {
 		clients, peers := k.Clients.totals(), k.Peers.totals()
 		k.Clients.collect(ch, clients)
-		if peers.any() { // most nodes have no peers, and need no histograms of them
+		if peers.any() { // most nodes have no peers and need no histograms of them
 			k.Peers.collect(ch, peers)
 		}
 		if db != "" {

@@ -9,37 +9,37 @@ import (
 	"github.com/DataDog/datadog-go/v5/statsd"
 )
 
-// requestsPeriod is how often the requests since the last time are sent.
+// requestsPeriod is the interval at which the number of requests is sent.
 const requestsPeriod = time.Minute
 
-// Statsd tells a DogStatsD agent what the first sequins told it, by the same
-// names and with the same tags:
+// Statsd sends the metrics of Stripe's sequins to a DogStatsD agent, with the
+// same names and tags:
 //
 //	sequins.db.requests           count   requests of clients for keys    db:<db>
 //	sequins.s3.queue_depth        gauge   files that a load has yet to read   sequins_db:<db>
 //	sequins.s3.download_duration  timing  reading one file of a load      sequins_db:<db>
-//	sequins.db_creation_time      timing  from a version being found to it being active   sequins_db:<db>
+//	sequins.db_creation_time      timing  from finding a version to activating it   sequins_db:<db>
 //
 // and an event when a version becomes active. All of them also have the tag
-// sequins:<cluster>. (They are called s3 whatever the source is.)
+// sequins:<cluster>. (The names contain s3 for every source.)
 //
-// Nobody ever waits for the agent, and what it does not take is lost. All methods
-// but Close may be called on a nil *Statsd, and then do nothing.
+// Sending never blocks, and data that the agent does not receive is lost. All
+// methods but Close may be called on a nil *Statsd and then do nothing.
 type Statsd struct {
 	client *statsd.Client
 	server *Server
-	sent   map[string]uint64 // requests by db that have been told of
+	sent   map[string]uint64 // number of requests by db that was sent
 	ending chan struct{}
 	ended  sync.WaitGroup
 }
 
-// SendTo has an agent told of what m counts from now on, until Close of what is
-// returned. The address is host:port, for UDP, or unix:///path of a socket;
-// cluster is the value of a tag. Call it before anything is counted.
+// SendTo sends what m counts from now on to an agent, until Close of the result.
+// The address is host:port, for UDP, or unix:///path of a socket; cluster is the
+// value of a tag. It must be called before anything is counted.
 func (m *Metrics) SendTo(address, cluster string) (*Statsd, error) {
 	client, err := statsd.New(address,
 		statsd.WithNamespace("sequins."), statsd.WithTags([]string{"sequins:" + cluster}),
-		statsd.WithoutTelemetry(),                                 // metrics of the client itself
+		statsd.WithoutTelemetry(),                                 // metrics about the client itself
 		statsd.WithWorkersCount(1), statsd.WithBufferPoolSize(16), // there are a few lines a second
 	)
 	if err != nil {
@@ -51,7 +51,7 @@ func (m *Metrics) SendTo(address, cluster string) (*Statsd, error) {
 	return s, nil
 }
 
-// Close sends what is left, and ends.
+// Close sends the remaining data and stops.
 func (s *Statsd) Close() error {
 	close(s.ending)
 	s.ended.Wait()
@@ -66,13 +66,13 @@ func (s *Statsd) follow() {
 		case <-s.ending:
 			return
 		case <-tick.C:
-			_ = s.requests() // it says only that the client is closed, which it is not
+			_ = s.requests() // the only error is a closed client
 		}
 	}
 }
 
-// requests sends how many there have been of each db since the last time. A db
-// that was forgotten begins anew.
+// requests sends the number of requests of each db since the last call. A db that
+// was forgotten starts again at 0.
 func (s *Statsd) requests() error {
 	var errs []error
 	keys := s.server.keys()
@@ -103,7 +103,8 @@ func (s *Statsd) requests() error {
 
 func dbTag(db string) []string { return []string{"sequins_db:" + db} }
 
-// Active says that a version has become active, and how long after it was found.
+// Active reports that a version has become active, and how long after it was
+// found.
 func (s *Statsd) Active(db, version string, after time.Duration) {
 	if s == nil {
 		return
@@ -111,18 +112,18 @@ func (s *Statsd) Active(db, version string, after time.Duration) {
 	e := statsd.NewEvent(fmt.Sprintf("A new version is active in %s.", db),
 		fmt.Sprintf("Version %s has been set to active in db %s.", version, db))
 	e.Tags = dbTag(db)
-	_ = s.client.Event(e) // an event without a title would be an error
+	_ = s.client.Event(e) // the only error is a missing title
 	_ = s.client.Timing("db_creation_time", after, dbTag(db), 1)
 }
 
-// files says how many files a load has yet to read.
+// files sends the number of files that a load has yet to read.
 func (s *Statsd) files(db string, left int64) {
 	if s != nil {
 		_ = s.client.Gauge("s3.queue_depth", float64(left), dbTag(db), 1)
 	}
 }
 
-// file says how long the reading of a file has taken.
+// file sends the duration of reading a file.
 func (s *Statsd) file(db string, took time.Duration) {
 	if s != nil {
 		_ = s.client.Timing("s3.download_duration", took, dbTag(db), 1)

@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// agentAt is a DogStatsD agent on a socket, and where to send to it.
+// agentAt returns a DogStatsD agent on a socket, and its address.
 func agentAt(t *testing.T, network, address string) (agent net.PacketConn, url string) {
 	t.Helper()
 	agent, err := net.ListenPacket(network, address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { agent.Close() }) //nolint:errcheck // it was only read
+	t.Cleanup(func() { agent.Close() }) //nolint:errcheck // only read from
 	if err := agent.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -29,10 +29,10 @@ func agentAt(t *testing.T, network, address string) (agent net.PacketConn, url s
 	return agent, agent.LocalAddr().String()
 }
 
-// containerID is what the client adds of itself where it runs in a container.
+// containerID matches what the client adds in a container.
 var containerID = regexp.MustCompile(`\|(c|e):[^|]*$`)
 
-// read returns the next n lines that an agent gets.
+// read returns the next n lines that an agent receives.
 func read(t *testing.T, agent net.PacketConn, n int) (lines []string) {
 	t.Helper()
 	packet := make([]byte, 64<<10)
@@ -49,7 +49,7 @@ func read(t *testing.T, agent net.PacketConn, n int) (lines []string) {
 	return lines
 }
 
-// An agent is told what the first sequins told it, in its words.
+// The agent receives what Stripe's sequins sent, in the same format.
 func TestStatsd(t *testing.T) {
 	for _, at := range [][2]string{{"udp", "127.0.0.1:0"}, {"unixgram", filepath.Join(t.TempDir(), "agent")}} {
 		agent, url := agentAt(t, at[0], at[1])
@@ -84,7 +84,7 @@ func TestStatsd(t *testing.T) {
 	}
 }
 
-// Requests are told of once, whatever becomes of their db.
+// Each request is sent once, even if its db is forgotten.
 func TestStatsdCountsOnce(t *testing.T) {
 	agent, url := agentAt(t, "udp", "127.0.0.1:0")
 	m := New()
@@ -113,7 +113,7 @@ func TestStatsdCountsOnce(t *testing.T) {
 	tell("5")
 	done(2)
 	tell("2")
-	m.Server.Forget("a") // and comes back at once
+	m.Server.Forget("a") // and is added again
 	done(4)
 	tell("4")
 	m.Server.Forget("a")
@@ -127,14 +127,14 @@ func TestStatsdCountsOnce(t *testing.T) {
 	}
 }
 
-// Without an agent nothing is done, and with one that is not there nothing is waited for.
+// A nil Statsd does nothing, and an unreachable agent does not block.
 func TestStatsdOfNobody(t *testing.T) {
 	m := New()
 	m.Statsd.Active("a", "7", time.Second)
 	m.Load.Files("a", 1)
 	m.Load.File("a", time.Second, 0)
 	gone, url := agentAt(t, "udp", "127.0.0.1:0")
-	gone.Close() //nolint:errcheck // it was only opened
+	gone.Close() //nolint:errcheck // only opened to get an unused address
 	s, err := m.SendTo(url, "c")
 	if err != nil {
 		t.Fatal(err)

@@ -6,42 +6,40 @@ import (
 	"time"
 )
 
-// Vars is a summary for /debug/vars. The first three have the names, the types
-// and the meaning that they had in the first sequins.
+// Vars is a summary for /debug/vars. The first three fields have the names, types
+// and meaning of Stripe's sequins.
 type Vars struct {
-	// QPS are the requests for keys of the last whole second, without those that
-	// other nodes have passed on.
+	// QPS counts the requests of clients for keys in the last whole second.
 	QPS QPS `json:"Qps"`
-	// Latency is how long they took.
+	// Latency is the latency of those requests.
 	Latency Latency
-	// DiskUsed is what the blocks in the local store take, in bytes.
+	// DiskUsed is the size of the blocks in the local store, in bytes.
 	DiskUsed int64
 
-	// Requests are those for keys since the start, by status code, with those of
-	// other nodes.
+	// Requests counts requests for keys since the start by status code, including
+	// those of other nodes.
 	Requests map[string]uint64
-	// Bytes are those of their bodies.
+	// Bytes is the total size of their bodies.
 	Bytes uint64
-	// InFlight and Connections are of this moment.
+	// InFlight and Connections are current values.
 	InFlight    int64
 	Connections int
 }
 
-// QPS counts requests, by status code too: the codes of the first sequins always,
-// others when there are any.
+// QPS counts requests in total and by status code: the codes of Stripe's sequins
+// always, others if not 0.
 type QPS struct {
 	Total    int64
 	ByStatus map[string]int64
 }
 
-// Latency is in milliseconds, and 0 where there was no request. Mean is exact;
-// the others are those of the histogram, which knows them to within 19 %.
+// Latency is in milliseconds, and 0 without requests. Mean is exact; the
+// quantiles are interpolated in histogram buckets that are 19 % wide.
 type Latency struct {
 	Max, Mean, P9999, P99, P95, P90, P75, P50, P25 float64
 }
 
-// Sample keeps QPS and Latency up to date until ctx ends. Without it they are
-// zero.
+// Sample updates QPS and Latency until ctx ends. Without it they are zero.
 func (s *Server) Sample(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -59,7 +57,7 @@ func (s *Server) Sample(ctx context.Context) {
 	}
 }
 
-// clients sums up the requests for keys that clients have asked for.
+// clients returns the totals of clients' requests for keys.
 func (s *Server) clients() (sum totals) {
 	for _, k := range s.keys() {
 		sum.add(k.Clients.totals())
@@ -67,7 +65,7 @@ func (s *Server) clients() (sum totals) {
 	return sum
 }
 
-// Vars sums the counters up.
+// Vars returns the current summary.
 func (s *Server) Vars() Vars {
 	var second, all totals
 	if latest := s.second.Load(); latest != nil {
@@ -102,8 +100,8 @@ func (t *totals) add(o totals) {
 	t.reads += o.reads
 }
 
-// since is what has come to t after before, which is nothing where the counters
-// of a db have been dropped meanwhile.
+// since returns the increase from before to t; 0 if the counters of a db were
+// dropped meanwhile.
 func (t *totals) since(before *totals) (d totals) {
 	minus := func(now, before uint64) uint64 { return max(now, before) - before }
 	for i := range t.codes {
@@ -116,7 +114,7 @@ func (t *totals) since(before *totals) (d totals) {
 	return d
 }
 
-// oldCodes are those that QPS always has.
+// oldCodes are the codes that QPS always contains.
 var oldCodes = []string{"200", "400", "404", "499", "500", "501", "502", "504"}
 
 func (t *totals) qps() QPS {
@@ -151,9 +149,9 @@ func (t *totals) latency() (l Latency) {
 	return l
 }
 
-// quantile is the time, in nanoseconds, within which a share q of n requests were
-// done. What is in one bucket is taken to lie evenly in it; what is above them
-// all, to have taken as long as the last goes.
+// quantile returns the time, in nanoseconds, within which a share q of n requests
+// were done. Durations are assumed to be evenly distributed within a bucket;
+// those above all buckets count as the last bound.
 func (t *totals) quantile(q float64, n uint64) float64 {
 	rank := math.Ceil(q * float64(n))
 	below := 0.0

@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// QPS and Latency are of the last whole second: what was before is forgotten, and what other nodes have passed
-// on does not count.
+// QPS and Latency cover the last whole second, and only requests of clients.
 func TestVarsOfTheLastSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New()
@@ -58,7 +57,7 @@ func TestVarsOfTheLastSecond(t *testing.T) {
 			t.Errorf("since the start: %d bytes, requests (-want +got):\n%s", v.Bytes, diff)
 		}
 
-		m.Server.Forget("a") // and its counters go
+		m.Server.Forget("a") // drops its counters
 		b.Clients.Done(0, 200, time.Millisecond, 1)
 		if v := second(); v.QPS.ByStatus["200"] != 0 || v.QPS.Total != 0 {
 			t.Errorf("in the second in which a db goes: %+v", v.QPS)
@@ -75,7 +74,7 @@ func TestVarsOfTheLastSecond(t *testing.T) {
 	})
 }
 
-// near wants what the histogram can tell: its buckets are 19 % wide.
+// near compares with the accuracy of the histogram, whose buckets are 19 % wide.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if got < want/1.2 || got > want*1.2 {
@@ -96,14 +95,14 @@ func TestQuantiles(t *testing.T) {
 	if all := []float64{l.P25, l.P50, l.P75, l.P90, l.P95, l.P99, l.P9999, l.Max}; !slices.IsSorted(all) {
 		t.Errorf("they do not ascend: %v", all)
 	}
-	r.Done(0, 200, time.Hour, 0) // more than the last bucket takes
+	r.Done(0, 200, time.Hour, 0) // above the last bucket
 	sum = r.totals()
 	if l := sum.latency(); l.Max != 512e3 {
 		t.Errorf("the longest is %v ms", l.Max)
 	}
 }
 
-// The names and the types are what readers of the first sequins' variables know.
+// Names and types are those of Stripe's sequins.
 func TestVarsAreNamedAsEver(t *testing.T) {
 	m := New()
 	m.Server.SetState(func() State { return State{StoreBytes: 7, Connections: 1} })

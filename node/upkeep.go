@@ -31,7 +31,7 @@ const scrubBurst = 2 << 20
 // watchDisk keeps what the status says of the disk true, until ctx ends.
 func (n *Node) watchDisk(ctx context.Context) {
 	for sleep.For(ctx, diskPeriod) == nil {
-		n.o.Metrics.Process.LookAtDisk()
+		n.o.Metrics.Process.MeasureDisk()
 	}
 }
 
