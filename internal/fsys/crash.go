@@ -8,17 +8,16 @@ import (
 	"slices"
 )
 
-// Crash returns the file system as it is found after a power loss at this moment. What was fsynced
-// is there. The rest is chance, and pick decides it: it is called with the number of possibilities
-// and returns one of them, 0 being the loss and n-1 the survival of all that was not fsynced.
-// [Lose], [Keep] and [Seeded] are ready made; [Faulty.Outcomes] goes through all of them.
+// Crash returns the file system after a power loss at this moment. What was fsynced is kept. The rest is decided by
+// pick, which is called with the number of possibilities n and returns one of them: 0 is the loss and n-1 the survival
+// of everything that was not fsynced. Use [Lose], [Keep] or [Seeded]; [Faulty.Outcomes] iterates over all results.
 //
-// Content of a file that was not fsynced is lost, cut in half, replaced by zeros (the length was
-// written, the blocks were not), or kept. A creation, renaming or removal whose directory was not
-// fsynced is lost or kept, each for itself, as on a file system without an ordered journal; a
-// rename is atomic, except that a file renamed into another directory may be found in both.
+// File content that was not fsynced is lost, truncated to half, replaced by zeros (the length was written, the blocks
+// were not), or kept. Each creation, rename or removal whose directory was not fsynced is lost or kept independently,
+// as on a file system without an ordered journal; a rename is atomic, except that a file renamed into another directory
+// may exist in both.
 //
-// f stays as it is. Files open in it do not exist in what is returned.
+// Crash does not modify f. Files open in f are not open in the result.
 func (f *Faulty) Crash(pick func(n int) int) *Faulty {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,17 +30,17 @@ func (f *Faulty) Crash(pick func(n int) int) *Faulty {
 	return &Faulty{root: c.copy(f.root)}
 }
 
-// Lose is the power loss after which nothing is left that was not fsynced.
+// Lose is a pick for Crash: everything that was not fsynced is lost.
 func Lose(int) int { return 0 }
 
-// Keep is the power loss that loses nothing.
+// Keep is a pick for Crash: nothing is lost.
 func Keep(n int) int { return n - 1 }
 
-// Seeded is a power loss that loses at random; the same seed loses the same.
+// Seeded returns a pick for Crash with reproducible random losses.
 func Seeded(seed uint64) func(n int) int { return rand.New(rand.NewPCG(seed, 0)).IntN }
 
-// Outcomes yields every file system that a power loss at this moment may leave, if there are at
-// most limit; else [Lose], [Keep] and random ones up to limit.
+// Outcomes yields every file system that a power loss at this moment may leave, if there are at most limit; otherwise
+// [Lose], [Keep] and random ones, limit in total.
 func (f *Faulty) Outcomes(limit int) iter.Seq[*Faulty] {
 	return func(yield func(*Faulty) bool) {
 		picks, all := f.picks(limit)
@@ -64,8 +63,8 @@ func (f *Faulty) Outcomes(limit int) iter.Seq[*Faulty] {
 	}
 }
 
-// picks lists the answers of pick that lead to different outcomes, as long as there are at most
-// limit, and says whether these are all.
+// picks returns the sequences of answers of pick that lead to different outcomes, up to limit, and reports whether
+// these are all.
 func (f *Faulty) picks(limit int) (picks [][]int, all bool) {
 	next := []int{}
 	for range limit {
@@ -91,7 +90,7 @@ func (f *Faulty) picks(limit int) (picks [][]int, all bool) {
 	return picks, false
 }
 
-// replay returns a pick that gives these answers.
+// replay returns a pick that returns these answers in turn.
 func replay(answers []int) func(int) int {
 	return func(int) int {
 		a := answers[0]
@@ -100,7 +99,7 @@ func replay(answers []int) func(int) int {
 	}
 }
 
-// unsynced lists the changes of directories that are not durable, in the order they were made.
+// unsynced returns the directory operations that are not durable, in order.
 func unsynced(root *node) []*dirOp {
 	var ops []*dirOp
 	seen := map[*node]bool{}
@@ -126,14 +125,14 @@ func unsynced(root *node) []*dirOp {
 	return ops
 }
 
-// crash is one power loss in the making.
+// crash is the state of one Crash.
 type crash struct {
 	pick   func(n int) int
 	kept   map[*dirOp]bool
 	copies map[*node]*node
 }
 
-// copy returns what is left of n.
+// copy returns n as it is after the power loss.
 func (c *crash) copy(n *node) *node {
 	if left := c.copies[n]; left != nil {
 		return left
@@ -160,7 +159,7 @@ func (c *crash) copy(n *node) *node {
 	return left
 }
 
-// content returns what is left of a file's content.
+// content returns a file's content after the power loss.
 func (c *crash) content(n *node) []byte {
 	if n.synced == len(n.data) {
 		return slices.Clone(n.data)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// show writes a file system down as "a=content d/ d/b=content".
+// show formats a file system as "a=content d/ d/b=content".
 func show(t *testing.T, f *Faulty) string {
 	t.Helper()
 	var parts []string
@@ -35,7 +35,7 @@ func show(t *testing.T, f *Faulty) string {
 	return strings.Join(parts, " ")
 }
 
-// outcomes lists the different states that a power loss may leave.
+// outcomes returns the distinct states that a power loss may leave.
 func outcomes(t *testing.T, f *Faulty) []string {
 	t.Helper()
 	set := map[string]bool{}
@@ -45,7 +45,7 @@ func outcomes(t *testing.T, f *Faulty) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// do runs a little script of file system calls.
+// do runs a script of file system calls.
 func do(t *testing.T, f *Faulty, script string) {
 	t.Helper()
 	for step := range strings.SplitSeq(script, ";") {
@@ -118,7 +118,7 @@ func TestCrashOutcomes(t *testing.T) {
 	}
 }
 
-// TestCrashIsDurable: what a crash left is not lost in the next.
+// TestCrashIsDurable: what a crash has kept, a second crash keeps.
 func TestCrashIsDurable(t *testing.T) {
 	f := NewFaulty()
 	do(t, f, "mkdir d; write d/a abcd; write b x; rename b d/c")
@@ -130,7 +130,7 @@ func TestCrashIsDurable(t *testing.T) {
 	}
 }
 
-// TestOutcomesLimited: where there are too many outcomes, the worst, the best and others are shown.
+// TestOutcomesLimited: if there are too many outcomes, the worst, the best and some others are returned.
 func TestOutcomesLimited(t *testing.T) {
 	f := NewFaulty()
 	for i := range 12 {
@@ -147,12 +147,12 @@ func TestOutcomesLimited(t *testing.T) {
 	if n := len(slices.Compact(got)); n < 15 {
 		t.Errorf("only %d different outcomes of 20", n)
 	}
-	for range f.Outcomes(20) { // leaving early must not panic
+	for range f.Outcomes(20) { // breaking out of the loop must not panic
 		break
 	}
 }
 
-// TestFailedSync: an fsync that failed is not made good by one that succeeds.
+// TestFailedSync: a successful fsync after a failed one makes nothing durable.
 func TestFailedSync(t *testing.T) {
 	f := NewFaulty()
 	w, err := f.Create("a")

@@ -8,61 +8,59 @@ import (
 	"syscall"
 )
 
-// Faulty is a file system in memory for tests of what happens when things go wrong. It counts
-// system calls, so that a test can fail each of them in turn ([Faulty.FailAt]), stop the machine
-// after each of them ([Faulty.PowerOffAfter]), or fill the disk ([Faulty.SetFree]); and it knows
-// what has been fsynced, so that [Faulty.Crash] can return what a power loss leaves.
+// Faulty is an in-memory file system for tests of failures. It counts system calls, so that a test can fail each of
+// them in turn ([Faulty.FailAt]), cut the power after each of them ([Faulty.PowerOffAfter]), or fill the disk
+// ([Faulty.SetFree]); and it tracks fsyncs, so that [Faulty.Crash] can return what a power loss leaves.
 //
-// What a call counts as: each method of File and FS is one system call, except MkdirAll and
-// RemoveAll, which are one for each directory they look at, make, fsync or remove, as in reality.
+// Each method of File and FS counts as one system call, except MkdirAll and RemoveAll, which count one for each
+// directory that they look up, create, fsync or remove, like a real file system.
 //
-// A Faulty may be used by several goroutines.
+// A Faulty is safe for concurrent use.
 type Faulty struct {
 	mu       sync.Mutex
 	root     *node
 	calls    int   // system calls made so far
-	failAt   int   // the call that fails, counted like calls; 0: none
-	failErr  error // with what
-	offAfter int   // calls above this one find the power off; 0: never
-	limited  bool  // whether free counts
-	free     int64 // bytes that the disk still takes
-	seq      int   // operations on directories so far
-	open     int   // files not yet closed
+	failAt   int   // the call to fail, counted like calls; 0: none
+	failErr  error // the error of that call
+	offAfter int   // calls above this one fail with ErrPowerOff; 0: none
+	limited  bool  // free is in effect
+	free     int64 // bytes left on the disk
+	seq      int   // number of directory operations so far
+	open     int   // open files
 }
 
-// ErrPowerOff is what every system call returns once the power is off.
+// ErrPowerOff is the error of every system call after PowerOffAfter.
 var ErrPowerOff = errors.New("the power is off")
 
 var _ FS = (*Faulty)(nil)
 
-// NewFaulty returns an empty file system whose calls succeed. Its root exists.
+// NewFaulty returns an empty file system, with a root directory, whose calls succeed.
 func NewFaulty() *Faulty { return &Faulty{root: newDir()} }
 
-// Calls is the number of system calls made so far.
+// Calls returns the number of system calls so far.
 func (f *Faulty) Calls() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls
 }
 
-// OpenFiles is the number of files that were opened and not closed.
+// OpenFiles returns the number of open files.
 func (f *Faulty) OpenFiles() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.open
 }
 
-// FailAt makes the nth system call from now (1 is the next) fail with err. A write that fails
-// has written half of its bytes; an fsync that fails has made nothing durable, nor will a later
-// one; any other call has had no effect. Except Close, which fails and closes.
+// FailAt makes the nth system call from now (1 is the next) fail with err. A failed write has written half of its
+// bytes; after a failed fsync neither it nor a later one makes anything durable; a failed Close closes; any other
+// failed call has no effect.
 func (f *Faulty) FailAt(n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failAt, f.failErr = f.calls+n, err
 }
 
-// PowerOffAfter turns the power off after n more system calls: those that follow fail with
-// [ErrPowerOff] and do nothing.
+// PowerOffAfter cuts the power after n more system calls: later calls fail with [ErrPowerOff] and have no effect.
 func (f *Faulty) PowerOffAfter(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,24 +70,24 @@ func (f *Faulty) PowerOffAfter(n int) {
 	}
 }
 
-// PowerOn undoes PowerOffAfter, and what was not fsynced is still there: as a process finds the
-// file system that was started again after one that was killed.
+// PowerOn undoes PowerOffAfter and keeps what was not fsynced, as after a restart of the process rather than the
+// machine.
 func (f *Faulty) PowerOn() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.offAfter = 0
 }
 
-// SetFree limits the disk to n more bytes of file content; writes beyond fail with ENOSPC.
-// Removing files gives their bytes back.
+// SetFree limits the disk to n more bytes of file content; writes beyond fail with ENOSPC. Removing files frees their
+// bytes.
 func (f *Faulty) SetFree(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.limited, f.free = true, n
 }
 
-// Alter gives the content of a file to change, and keeps what change returns: damage that no
-// system call explains. It counts as no call and is durable.
+// Alter replaces a file's content by the result of change, like silent corruption. It is not counted as a call and is
+// durable.
 func (f *Faulty) Alter(name string, change func(content []byte) []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +100,7 @@ func (f *Faulty) Alter(name string, change func(content []byte) []byte) error {
 	return nil
 }
 
-// call counts a system call and says whether it has to fail.
+// call counts a system call and returns the error that it must fail with, if any.
 func (f *Faulty) call() error {
 	if f.offAfter != 0 && f.calls >= f.offAfter {
 		return ErrPowerOff
@@ -114,7 +112,7 @@ func (f *Faulty) call() error {
 	return nil
 }
 
-// begin locks the file system for one system call; op and name are for its error.
+// begin locks the file system for one system call; op and name are for the error.
 func (f *Faulty) begin(op, name string) error {
 	f.mu.Lock()
 	if err := f.call(); err != nil {
@@ -123,7 +121,7 @@ func (f *Faulty) begin(op, name string) error {
 	return nil
 }
 
-// pathError makes the error of a call, nil if errno is 0.
+// pathError returns the error of a call, nil if errno is 0.
 func pathError(op, name string, errno syscall.Errno) error {
 	if errno == 0 {
 		return nil
@@ -227,7 +225,7 @@ func (f *Faulty) MkdirAll(dir string) error {
 	return f.SyncDir(parent)
 }
 
-// mkdir makes one directory.
+// mkdir creates one directory.
 func (f *Faulty) mkdir(name string) error {
 	defer f.mu.Unlock()
 	if err := f.begin("mkdir", name); err != nil {

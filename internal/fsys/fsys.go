@@ -1,13 +1,12 @@
-// Package fsys is the file system as sequins uses it: [OS], the real one, and [Faulty], one in
-// memory that fails and loses power where a test wants it to.
+// Package fsys owns access to the file system: [OS] is the real one, and [Faulty] an in-memory one that simulates
+// failures and power loss in tests.
 //
-// It owns the one way in which a file comes into being: written under a temporary name, fsynced,
-// renamed, and the rename made durable by an fsync of the directory. [Publish] does the last three
-// steps. Whoever finds a file under its final name finds the whole of it, whatever failed or lost
-// power before; whoever finds one under a temporary name at start-up may delete it.
+// [Publish] is the only way to create a file: it is written under a temporary name, fsynced, renamed, and the rename is
+// made durable by an fsync of the directory. A file under its final name is complete, whatever failed or lost power
+// before; a file under a temporary name may be deleted at start.
 //
-// Paths are those of the operating system. Errors are those of package os: *fs.PathError and
-// *os.LinkError around a syscall.Errno, so errors.Is knows fs.ErrNotExist and syscall.ENOSPC.
+// Paths are those of the operating system. Errors are those of package os: *fs.PathError and *os.LinkError around a
+// syscall.Errno, so that errors.Is works with fs.ErrNotExist and syscall.ENOSPC.
 package fsys
 
 import (
@@ -18,51 +17,46 @@ import (
 	"path/filepath"
 )
 
-// File is an open file. One that [FS.Create] made is written from its beginning to its end; there
-// is no seeking and no truncating.
+// File is an open file. A file from [FS.Create] is written sequentially, without seeking or truncating.
 type File interface {
 	io.Reader
 	io.Writer
 	io.ReaderAt
 	io.Closer
-	// Sync returns when what was written is on stable storage. After an error nothing is known
-	// of the content, and a second Sync that succeeds does not change that: the kernel forgets
-	// pages that it could not write. The file has to be given up.
+	// Sync returns when everything written is on stable storage. After an error the content is undefined, even if a
+	// second Sync succeeds, as the kernel drops pages that it could not write. The file must be discarded.
 	Sync() error
-	// Name is the path that the file was created or opened by.
+	// Name returns the path by which the file was created or opened.
 	Name() string
 }
 
-// FS is the part of a file system that sequins needs.
+// FS is the part of a file system that sequins uses.
 type FS interface {
-	// Create makes a new file for reading and writing; it is an error if name exists.
+	// Create creates a file for reading and writing. It fails if name exists.
 	Create(name string) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (File, error)
-	// Rename gives a file or directory another name. A file that has that name already is
-	// replaced; a directory that has it is an error.
+	// Rename renames a file or directory. It replaces an existing file, and fails if newname is a directory.
 	Rename(oldname, newname string) error
 	// Remove deletes a file or an empty directory.
 	Remove(name string) error
-	// RemoveAll deletes name and all below it; that nothing is there is no error.
+	// RemoveAll deletes name and everything below it. It succeeds if name does not exist.
 	RemoveAll(name string) error
-	// MkdirAll makes dir and its parents where they are missing, and fsyncs the parent of
-	// each that it made.
+	// MkdirAll creates dir and its missing parents, and fsyncs the parent of each directory that it created.
 	MkdirAll(dir string) error
 	// ReadDir lists a directory, sorted by name.
 	ReadDir(dir string) ([]fs.DirEntry, error)
-	// Stat describes a file or directory.
+	// Stat returns the FileInfo of a file or directory.
 	Stat(name string) (fs.FileInfo, error)
-	// SyncDir makes what was created, renamed and removed in dir durable.
+	// SyncDir makes creations, renames and removals in dir durable.
 	SyncDir(dir string) error
 }
 
-// Publish makes the finished file f durable and gives it its final name: fsync, close, rename,
-// fsync of the parent directory. f is closed in every case.
+// Publish makes the finished file f durable under its final name: fsync, close, rename, fsync of the parent directory.
+// f is always closed.
 //
-// On an error before or in the rename, the temporary file is removed and final is what it was
-// before. On an error in the last step the file is at its final name, and whole, but a power loss
-// may undo the rename.
+// If an error occurs up to the rename, the temporary file is removed and final is unchanged. If the last step fails,
+// the complete file is at its final name, but a power loss may undo the rename.
 func Publish(fsys FS, f File, final string) error {
 	temp := f.Name()
 	if err := syncClose(f); err != nil {
@@ -77,7 +71,7 @@ func Publish(fsys FS, f File, final string) error {
 	return nil
 }
 
-// syncClose fsyncs and closes f, which is closed whatever happens.
+// syncClose fsyncs and closes f. It closes f in any case.
 func syncClose(f File) error {
 	err := f.Sync()
 	if cerr := f.Close(); err == nil {
@@ -86,7 +80,7 @@ func syncClose(f File) error {
 	return err
 }
 
-// discard removes the temporary file after the failure err, which it returns.
+// discard removes the temporary file after the failure err, and returns err.
 func discard(fsys FS, temp string, err error) error {
 	if rerr := fsys.Remove(temp); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 		return errors.Join(err, rerr)
@@ -94,14 +88,14 @@ func discard(fsys FS, temp string, err error) error {
 	return err
 }
 
-// ReadFile returns the content of a file of at most limit bytes. A longer one is an error that
-// wraps [ErrTooLong], found without reading all of it.
+// ReadFile returns the content of a file of at most limit bytes. For a longer file it returns an error that wraps
+// [ErrTooLong], without reading all of it.
 func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // nothing was written, so closing cannot lose anything
+	defer f.Close() // only read from, so Close cannot lose data
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, err
@@ -112,5 +106,5 @@ func ReadFile(fsys FS, name string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// ErrTooLong is what [ReadFile] returns for a file longer than its limit.
-var ErrTooLong = errors.New("file is longer than it may be")
+// ErrTooLong is returned by [ReadFile] for a file above its limit.
+var ErrTooLong = errors.New("file exceeds its size limit")

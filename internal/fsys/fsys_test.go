@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// forEach runs a test on the real file system and on the one in memory: what is tested with the
-// second has to hold with the first.
+// forEach runs a test on the real and on the in-memory file system, which must behave alike.
 func forEach(t *testing.T, test func(t *testing.T, fsys FS, dir string)) {
 	t.Run("OS", func(t *testing.T) { test(t, OS, t.TempDir()) })
 	t.Run("Faulty", func(t *testing.T) {
@@ -42,7 +41,7 @@ func wantErr(t *testing.T, what string, err, want error) {
 	}
 }
 
-// write makes a file and closes it, without an fsync.
+// write creates and closes a file without an fsync.
 func write(t *testing.T, fsys FS, name, content string) {
 	t.Helper()
 	f, err := fsys.Create(name)
@@ -244,7 +243,7 @@ func TestPublish(t *testing.T) {
 	})
 }
 
-// republish replaces /d/final, which is "old", by "new!".
+// republish replaces the content "old" of /d/final by "new!".
 func republish(f *Faulty) error {
 	w, err := f.Create("/d/a.tmp")
 	if err != nil {
@@ -256,7 +255,7 @@ func republish(f *Faulty) error {
 	return Publish(f, w, "/d/final")
 }
 
-// withOld returns a file system in which /d/final is "old".
+// withOld returns a file system in which /d/final has the content "old".
 func withOld(t *testing.T) *Faulty {
 	t.Helper()
 	f := NewFaulty()
@@ -268,7 +267,7 @@ func withOld(t *testing.T) *Faulty {
 	return f
 }
 
-// TestPublishFails lets every system call fail.
+// TestPublishFails makes each system call fail in turn.
 func TestPublishFails(t *testing.T) {
 	for n := 1; ; n++ {
 		f := withOld(t)
@@ -277,7 +276,7 @@ func TestPublishFails(t *testing.T) {
 		err := republish(f)
 		if err == nil {
 			if made := f.Calls() - before; made != n-1 {
-				t.Fatalf("call %d of %d failed and nobody noticed", n, made)
+				t.Fatalf("call %d of %d failed without an error", n, made)
 			}
 			return
 		}
@@ -294,7 +293,7 @@ func TestPublishFails(t *testing.T) {
 	}
 }
 
-// TestPublishReportsLeftover: where not even the temporary file can be removed, both errors show.
+// TestPublishReportsLeftover: if removing the temporary file fails, too, both errors are returned.
 func TestPublishReportsLeftover(t *testing.T) {
 	f := withOld(t)
 	w, err := f.Create("/d/a.tmp")
@@ -309,7 +308,7 @@ func TestPublishReportsLeftover(t *testing.T) {
 	}
 }
 
-// TestPublishPowerLoss turns the power off after every system call.
+// TestPublishPowerLoss cuts the power after each system call in turn.
 func TestPublishPowerLoss(t *testing.T) {
 	seen := map[string]bool{}
 	for n := 0; ; n++ {
@@ -332,7 +331,7 @@ func TestPublishPowerLoss(t *testing.T) {
 	}
 }
 
-// TestCarelessPublish: a rename without an fsync before it is caught.
+// TestCarelessPublish: a rename without a preceding fsync is detected.
 func TestCarelessPublish(t *testing.T) {
 	f := withOld(t)
 	write(t, f, "/d/a.tmp", "new!")

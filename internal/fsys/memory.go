@@ -15,14 +15,14 @@ import (
 
 // node is a file or a directory of a [Faulty], apart from its name.
 type node struct {
-	data    []byte // a file's content, as processes see it
-	synced  int    // how much of it is durable; files only grow
+	data    []byte // a file's content as processes see it
+	synced  int    // durable length; files only grow
 	lost    bool   // an fsync failed: the rest never becomes durable
-	links   int    // names and open files that hold it, so that its bytes can be given back
+	links   int    // names and open files that refer to it
 	dir     bool
-	entries map[string]*node // a directory's, as processes see them
-	durable map[string]*node // as of the last fsync of the directory
-	pending []*dirOp         // what was done since
+	entries map[string]*node // a directory's entries as processes see them
+	durable map[string]*node // entries as of the last fsync of the directory
+	pending []*dirOp         // operations since then
 }
 
 // dirOp is a change of one directory that is not yet durable.
@@ -30,8 +30,8 @@ type dirOp struct {
 	seq     int
 	dir     *node
 	node    *node
-	remove  string // the name that goes, if any
-	add     string // the name that comes, if any: with remove, a rename within dir
+	remove  string // name that is removed, if any
+	add     string // name that is added, if any; together with remove, a rename within dir
 	needs   *dirOp // the half of a rename across directories that adds the new name
 	durable bool
 }
@@ -42,7 +42,7 @@ func newDir() *node {
 
 func (n *node) names() []string { return slices.Sorted(maps.Keys(n.entries)) }
 
-// record notes a change of the directory n and makes it visible to processes.
+// record applies an operation to directory n, as processes see it, and records it as pending.
 func (f *Faulty) record(n *node, op *dirOp) *dirOp {
 	f.seq++
 	op.seq, op.dir = f.seq, n
@@ -51,7 +51,7 @@ func (f *Faulty) record(n *node, op *dirOp) *dirOp {
 	return op
 }
 
-// apply does op to a directory's entries.
+// apply applies op to a directory's entries.
 func (op *dirOp) apply(entries map[string]*node) {
 	if op.remove != "" && entries[op.remove] == op.node {
 		delete(entries, op.remove)
@@ -61,8 +61,8 @@ func (op *dirOp) apply(entries map[string]*node) {
 	}
 }
 
-// syncDir makes all changes of the directory durable. A rename into another directory takes the
-// new name along: no journal loses both.
+// syncDir makes all pending operations of the directory durable. For a rename into another directory, this includes the
+// new name: no journaling file system loses both names.
 func (n *node) syncDir() {
 	for _, op := range n.pending {
 		if half := op.needs; half != nil && !half.durable {
@@ -81,7 +81,7 @@ func (f *Faulty) link(dir *node, name string, n *node) {
 	f.record(dir, &dirOp{node: n, add: name})
 }
 
-// release gives the bytes of n back when nothing holds it any more.
+// release frees the bytes of n when nothing refers to it any more.
 func (f *Faulty) release(n *node) {
 	n.links--
 	if n.links == 0 && f.limited {
@@ -138,7 +138,7 @@ func (f *Faulty) rename(oldname, newname string) syscall.Errno {
 	return 0
 }
 
-// clean makes name absolute, with slashes.
+// clean returns name as an absolute path with slashes.
 func clean(name string) string { return path.Clean("/" + filepath.ToSlash(name)) }
 
 func parentPath(name string) string { return path.Dir(clean(name)) }
@@ -169,7 +169,7 @@ func (f *Faulty) findDir(name string) (*node, syscall.Errno) {
 	return n, errno
 }
 
-// parent returns the directory that name is in, and its last part.
+// parent returns the directory of name, and its last element.
 func (f *Faulty) parent(name string) (*node, string, syscall.Errno) {
 	if clean(name) == "/" {
 		return nil, "", syscall.EBUSY
@@ -208,8 +208,7 @@ func (f *file) begin(op string) error {
 	return nil
 }
 
-// noEffect says whether a call failed with err because it was never really made, rather than
-// because the disk failed in the middle of it.
+// noEffect reports whether err means that the call was not made at all.
 func noEffect(err error) bool { return errors.Is(err, ErrPowerOff) || errors.Is(err, fs.ErrClosed) }
 
 func (f *file) Read(p []byte) (int, error) {
@@ -257,7 +256,7 @@ func (f *file) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// append writes as much of p as the disk takes.
+// append writes as much of p as fits on the disk.
 func (f *file) append(p []byte) int {
 	if f.fs.limited {
 		p = p[:min(int64(len(p)), max(f.fs.free, 0))]
@@ -291,7 +290,7 @@ func (f *file) Close() error {
 	return err
 }
 
-// info describes n under a name.
+// info returns the FileInfo of n.
 func (n *node) info(name string) fs.FileInfo { return fileInfo{name, int64(len(n.data)), n.dir} }
 
 type fileInfo struct {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// OS is the file system of the operating system. Its files are *os.File, so that those who map a
-// file or advise the kernel about it can ask for interface{ Fd() uintptr }.
+// OS is the file system of the operating system. Its files are *os.File: callers that map a file or give the kernel
+// advice can use interface{ Fd() uintptr }.
 var OS FS = osFS{}
 
 type osFS struct{}
@@ -17,7 +17,7 @@ type osFS struct{}
 func (osFS) Create(name string) (File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return nil, err // not f: a nil *os.File in a File would not be nil
+		return nil, err // not f: a nil *os.File in a File is not nil
 	}
 	return f, nil
 }
@@ -46,7 +46,7 @@ func (o osFS) MkdirAll(dir string) error {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return isDir(dir) // somebody else was faster, or a symbolic link leads nowhere
+		return isDir(dir) // created concurrently, or a dangling symbolic link
 	} else if err != nil {
 		return err
 	}

@@ -1,12 +1,11 @@
-// Package http1 owns what both ends of a connection need to know of how HTTP/1 is framed. A header passes
-// through while it arrives: server and proxy read into buffers of their own, ask after each read whether
-// it is whole, and then hold its fields against what RFC 9110 allows.
+// Package http1 owns the framing of HTTP/1 headers that the server and the proxy share. Both read a header into a
+// buffer, call HeaderEnd after each read until it is complete, and validate its fields against RFC 9110.
 package http1
 
 import "bytes"
 
-// HeaderEnd is the length of the header at the beginning of b, 0 if it is not whole: it ends with an empty
-// line. Lines end with LF or CR LF. The first searched bytes are known to hold no end.
+// HeaderEnd returns the length of the header at the beginning of b, including the empty line at its end, or 0 if it is
+// incomplete. Lines end with LF or CR LF. The first searched bytes are known not to contain the end.
 func HeaderEnd(b []byte, searched int) int {
 	for i := max(0, searched-3); ; {
 		n := bytes.IndexByte(b[i:], '\n')

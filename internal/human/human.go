@@ -1,6 +1,5 @@
-// Package human owns how counts, sizes and durations read: on the status page and in what the program
-// prints. A number passes through on its way into text that people read; what programs read (JSON, metrics,
-// logs) has the number itself.
+// Package human formats counts, sizes and durations for people: on the status page and in the output of commands.
+// Output for programs (JSON, metrics, logs) uses plain numbers.
 package human
 
 import (
@@ -9,7 +8,7 @@ import (
 	"time"
 )
 
-// Count renders 1234567 as 1,234,567.
+// Count formats 1234567 as 1,234,567.
 func Count(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -18,7 +17,7 @@ func Count(n int64) string {
 	return s
 }
 
-// Size renders bytes in powers of 1024, to a tenth: "1.5 KiB".
+// Size formats bytes in powers of 1024 with one decimal: "1.5 KiB".
 func Size(n int64) string {
 	const units = "KMGTP"
 	f, i := float64(n), -1
@@ -32,8 +31,8 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f %ciB", f, units[i])
 }
 
-// Duration renders d to the unit that matters, rounded down: "59 s", "1 h 30 min", "4 days". A negative one
-// is "0 s": clocks differ.
+// Duration formats d in its largest units, rounded down: "59 s", "1 h 30 min", "4 days". A negative duration, from
+// clocks that differ, is "0 s".
 func Duration(d time.Duration) string {
 	d = max(d, 0)
 	switch {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// MaxScale is the largest scale of a decimal that is rendered: a larger one, as only a damaged file has it,
-// would be so many zeros a value.
+// MaxScale is the maximum scale of a decimal. A larger one, found only in damaged files, would add as many zeros to
+// every value.
 const MaxScale = 10_000
 
-// Decimal renders unscaled·10^-scale. scale is from 0 to MaxScale.
+// Decimal formats unscaled·10^-scale. scale is from 0 to MaxScale.
 func Decimal(unscaled *big.Int, scale int) string {
 	digits := unscaled.String()
 	if scale == 0 {
@@ -30,8 +30,7 @@ func Decimal(unscaled *big.Int, scale int) string {
 	return sign + digits[:point] + "." + digits[point:]
 }
 
-// DecimalBytes renders a decimal whose unscaled value is in b, big-endian in two's complement. No bytes
-// are zero.
+// DecimalBytes formats a decimal whose unscaled value is in b, big-endian in two's complement. An empty b is 0.
 func DecimalBytes(b []byte, scale int) string {
 	n := new(big.Int).SetBytes(b)
 	if len(b) > 0 && b[0]&0x80 != 0 {
@@ -40,16 +39,16 @@ func DecimalBytes(b []byte, scale int) string {
 	return Decimal(n, scale)
 }
 
-// Date renders a number of days since 1970-01-01.
+// Date formats a number of days since 1970-01-01.
 func Date(days int64) string {
 	return time.Unix(0, 0).UTC().AddDate(0, 0, int(days)).Format("2006-01-02")
 }
 
-// Timestamp renders a number of units since 1970-01-01 00:00. utc says whether that is an instant, or
-// what a clock on some wall shows.
+// Timestamp formats a number of units since 1970-01-01 00:00: an instant if utc is set, otherwise a local time without
+// zone.
 func Timestamp(n int64, unit time.Duration, utc bool) string {
 	perSecond := int64(time.Second / unit)
-	seconds, rest := n/perSecond, n%perSecond // time.Unix takes a negative rest
+	seconds, rest := n/perSecond, n%perSecond // time.Unix accepts a negative rest
 	layout := "2006-01-02T15:04:05.999999999"
 	if utc {
 		layout += "Z"
@@ -57,21 +56,20 @@ func Timestamp(n int64, unit time.Duration, utc bool) string {
 	return time.Unix(seconds, rest*int64(unit)).UTC().Format(layout)
 }
 
-// TimeOfDay renders a number of units since midnight.
+// TimeOfDay formats a number of units since midnight.
 func TimeOfDay(n int64, unit time.Duration) string {
 	const day = int64(24 * time.Hour)
-	n %= day / int64(unit) // there is no more of a day; nothing else has a meaning
+	n %= day / int64(unit) // larger numbers are undefined
 	return time.Unix(0, n*int64(unit)).UTC().Format("15:04:05.999999999")
 }
 
-// UUID renders 16 bytes.
+// UUID formats 16 bytes as a UUID.
 func UUID(b []byte) string {
 	h := hex.EncodeToString(b[:16])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// Duration renders 12 bytes, little-endian numbers of months, days and milliseconds, as ISO 8601 has it:
-// P1M2DT3.004S.
+// Duration formats 12 bytes, little-endian numbers of months, days and milliseconds, in ISO 8601: P1M2DT3.004S.
 func Duration(b []byte) string {
 	months, days, ms := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])
 	return fmt.Sprintf("P%dM%dDT%d.%03dS", months, days, ms/1000, ms%1000)

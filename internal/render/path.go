@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// ErrNullKey is wrapped by errors about a record whose key is null.
+// ErrNullKey is wrapped by errors for records whose key is null.
 var ErrNullKey = errors.New("the key is null")
 
-// ErrField is wrapped by errors about a file that has no field of a name that is asked for, or one that
-// cannot be a key; and by those about no field being asked for.
+// ErrField is wrapped by errors for a configured field that does not exist or cannot be a key, and for a key field that
+// is not configured.
 var ErrField = errors.New("the fields that are set do not fit the records")
 
-// Paths say what of a record is served.
+// Paths selects what is served of a record.
 type Paths struct {
-	Key   string // the field that is the key
-	Value string // the field that is the value; "" is the whole record, as JSON
+	Key   string // field used as the key
+	Value string // field used as the value; "" is the whole record, as JSON
 }
 
-// Find looks up what the paths name in the schema of a file. fields says which fields there are, for errors,
-// which wrap ErrField.
+// Find looks up the paths in the schema of a file. fields describes the available fields, for errors, which wrap
+// ErrField.
 func (p Paths) Find(root Name, fields func() string) (key, value Found, err error) {
 	if p.Key == "" {
 		return key, value, fmt.Errorf("%w: key is not set; %s", ErrField, fields())
@@ -36,20 +36,20 @@ func (p Paths) Find(root Name, fields func() string) (key, value Found, err erro
 	return key, value, nil
 }
 
-// Found is what a path names, and the names on the way there; none are the whole record.
+// Found is the result of a path, and the names on the path; none for the whole record.
 type Found struct {
 	Name Name
 	Path []string
 }
 
-// A Name is something that a path is looked up in.
+// Name is a schema element in which a path is looked up.
 type Name interface {
-	// Child finds a field; ok is false where there is none.
+	// Child returns a field; ok is false if there is none.
 	Child(name string) (child Name, ok bool)
 }
 
-// lookup finds the field that a path names, in which dots stand between a record's name and its field's,
-// and returns the names on the way. Where a field's own name has dots, that field wins.
+// lookup returns the field at a path, in which a dot separates a record's name from its field's, and the names on the
+// path. A field whose own name contains dots takes precedence.
 func lookup(in Name, path string) (found Name, names []string, err error) {
 	if found, ok := in.Child(path); ok {
 		return found, []string{path}, nil
@@ -64,5 +64,5 @@ func lookup(in Name, path string) (found Name, names []string, err error) {
 			}
 		}
 	}
-	return nil, nil, fmt.Errorf("there is no field %q", path)
+	return nil, nil, fmt.Errorf("no field %q", path)
 }

@@ -7,23 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// A Field is a field of a record, or an entry of a map.
+// Field is a field of a record, or an entry of a map.
 type Field struct {
 	Name  string
 	Value any
 }
 
-// A Record is fields in their order, or a map's entries.
+// Record is a record's fields in order, or a map's entries.
 type Record []Field
 
-// A List is the elements of an array.
+// List is the elements of an array.
 type List []any
 
-// A Text is a string in memory that its owner uses again.
+// Text is a string in a buffer that its owner reuses.
 type Text []byte
 
-// AppendText appends a value as it is served by itself: text and bytes as they are, numbers in decimal,
-// nothing for nil, and JSON for what is not a scalar.
+// AppendText appends a top-level value: text and bytes unchanged, numbers in decimal, nothing for nil, and JSON for
+// non-scalar values.
 func AppendText(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -42,12 +42,12 @@ func AppendText(dst []byte, v any) []byte {
 	return AppendJSON(dst, v)
 }
 
-// AppendName appends the name of a field and the colon behind it.
+// AppendName appends the name of a field and a colon.
 func AppendName[S string | Text](dst []byte, name S) []byte {
 	return append(appendString(dst, name), ':')
 }
 
-// AppendJSON appends a value as JSON, without white space.
+// AppendJSON appends a value as JSON without white space.
 func AppendJSON(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -75,7 +75,7 @@ func AppendJSON(dst []byte, v any) []byte {
 	case Record:
 		return appendRecord(dst, v)
 	}
-	panic("render: a value of a type that is not in the list")
+	panic("render: unsupported type of value")
 }
 
 func appendList(dst []byte, l List) []byte {
@@ -101,7 +101,7 @@ func appendRecord(dst []byte, r Record) []byte {
 	return append(dst, '}')
 }
 
-// appendFloat appends the shortest number that is read back as f.
+// appendFloat appends the shortest number that parses as f.
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -113,7 +113,7 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	}
 	format := byte('f')
 	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		format = 'e' // as in JavaScript, and in Go's encoding/json
+		format = 'e' // as in JavaScript and Go's encoding/json
 	}
 	return strconv.AppendFloat(dst, f, format, -1, bits)
 }
@@ -129,7 +129,7 @@ func appendJSONFloat(dst []byte, f float64, bits int) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends a JSON string. What is not UTF-8 becomes U+FFFD, as JSON has no other text.
+// appendString appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendString[S string | Text](dst []byte, s S) []byte {
 	dst = append(dst, '"')
 	start := 0

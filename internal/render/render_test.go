@@ -77,7 +77,7 @@ func TestLogical(t *testing.T) {
 	}
 }
 
-// names are fields by their dotted names.
+// names is a tree of fields.
 type names map[string]names
 
 func (n names) Child(name string) (Name, bool) {

@@ -1,5 +1,4 @@
-// Package sleep owns waiting for time to pass where somebody may want it to end earlier: between attempts, and
-// where work in the background rests.
+// Package sleep waits with a context: between retries, and in background work that is throttled.
 package sleep
 
 import (
@@ -7,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits for d and returns nil, or, when ctx ends first, returns its error.
+// For waits for d and returns nil, or returns the error of ctx if it ends first.
 func For(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

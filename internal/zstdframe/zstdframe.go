@@ -1,5 +1,5 @@
-// Package zstdframe bounds what zstd frames decompress to by what is really in them, for readers of hostile files: the
-// size that a frame claims and its window would otherwise be allocated before anything is known of its contents.
+// Package zstdframe bounds the decompressed size of zstd frames by their blocks, for readers of untrusted files:
+// otherwise a decoder would allocate the size and the window that a frame header claims before it has read any content.
 package zstdframe
 
 import (
@@ -11,18 +11,18 @@ import (
 
 var (
 	// ErrTruncated is returned for frames that end too early.
-	ErrTruncated = errors.New("zstd: it ends too early")
-	// ErrBlock is returned for a frame with a block that no frame can have.
+	ErrTruncated = errors.New("zstd: unexpected end of input")
+	// ErrBlock is returned for a frame with an invalid block.
 	ErrBlock = errors.New("zstd: bad block")
-	// ErrSize is returned for a frame that claims to hold more than its blocks can.
-	ErrSize = errors.New("zstd: a frame claims to hold more than its blocks can")
+	// ErrSize is returned for a frame whose claimed size exceeds what its blocks can hold.
+	ErrSize = errors.New("zstd: frame size exceeds the size of its blocks")
 )
 
-// MaxBlock is the most that a block of a frame holds, in bytes.
+// MaxBlock is the maximum decompressed size of a block, in bytes.
 const MaxBlock = 128 << 10
 
-// Most walks over the frames in src, and returns the most that they can hold, in bytes. A compressed block counts as the
-// most that a block can have.
+// Most returns an upper bound of the decompressed size of the frames in src, in bytes. A compressed block counts as
+// MaxBlock.
 func Most(src []byte) (most int, err error) {
 	for len(src) > 0 {
 		var h zstd.Header
@@ -55,7 +55,7 @@ func Most(src []byte) (most int, err error) {
 	return most, nil
 }
 
-// blocks walks over the blocks of a frame, and returns the most that they can hold, and what follows them.
+// blocks returns an upper bound of the decompressed size of a frame's blocks, and the rest of b after the frame.
 func blocks(src []byte) (most int, rest []byte, err error) {
 	for last := false; !last; {
 		if len(src) < 3 {
@@ -86,7 +86,7 @@ func blocks(src []byte) (most int, rest []byte, err error) {
 	return most, src, nil
 }
 
-// noEOF makes the end of the input within a header what it is here: damage.
+// noEOF returns ErrTruncated for an end of input within a header, and other errors unchanged.
 func noEOF(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return ErrTruncated
