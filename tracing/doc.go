@@ -1,14 +1,14 @@
-// Package tracing owns which requests are traced, and the spans that a trace has
-// here: of a request, of the attempts to get its answer from a peer, and of the
-// loads of versions. Where they go is package otlp's.
+// Package tracing owns which requests are traced, and the spans of this node: of
+// requests, of attempts at peers, and of loads of versions. Package otlp exports
+// them.
 //
-// A request comes with the traceparent that its client sent (ParseParent).
-// Tracer.Chosen says whether it is traced: as the client says, and where that
-// says nothing as often as SetSample has it. For one that is not, nothing else is
-// done: it has a nil *Request, whose methods, and those of the *Attempt that it
-// makes, do nothing. A nil *Tracer traces nothing at all.
+// A request arrives with the client's traceparent (ParseParent). Tracer.Chosen
+// reports whether it is traced: as the traceparent says, otherwise at the rate of
+// SetSample. A request that is not traced has a nil *Request, whose methods, and
+// those of its *Attempt, do nothing. A nil *Tracer traces nothing at all. The
+// load of a version is a trace of its own (Tracer.Load).
 //
-// Names follow OpenTelemetry's semantic conventions for HTTP, with one exception:
-// url.path and url.full are never there, since keys are in them. No text that
-// could hold a key or a value gets into a span; errors are classes.
+// Names follow OpenTelemetry's semantic conventions for HTTP, except that
+// url.path and url.full are never set, since they contain keys. No text that
+// could contain a key or a value is recorded; errors are recorded as classes.
 package tracing

@@ -6,18 +6,19 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Parent is the span that a request comes from. The zero value is none.
+// Parent is the parent span of a request. The zero value means that there is
+// none.
 type Parent struct {
 	trace trace.TraceID
 	span  trace.SpanID
 	flags trace.TraceFlags
 }
 
-// Known says whether there is one.
+// Known reports whether there is a parent.
 func (p Parent) Known() bool { return p.trace.IsValid() && p.span.IsValid() }
 
-// context is the parent as the SDK wants it. A tracestate that is malformed
-// counts as none, as W3C has it.
+// context returns the parent as the SDK's type. A malformed tracestate is
+// ignored, as W3C specifies.
 func (p Parent) context(tracestate string) trace.SpanContext {
 	state, err := trace.ParseTraceState(tracestate)
 	if err != nil {
@@ -26,12 +27,12 @@ func (p Parent) context(tracestate string) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: p.trace, SpanID: p.span, TraceFlags: p.flags, TraceState: state, Remote: true})
 }
 
-// parentLength is that of a traceparent of version 00, which is how those of
-// later versions begin: 00-<32 digits>-<16 digits>-<2 digits>.
+// parentLength is the length of a traceparent of version 00, and of its part that
+// later versions share: 00-<32 digits>-<16 digits>-<2 digits>.
 const parentLength = 2 + 1 + 32 + 1 + 16 + 1 + 2
 
-// ParseParent reads a traceparent as W3C's Trace Context defines it. One that is
-// malformed in any way is none.
+// ParseParent parses a traceparent as defined by W3C Trace Context. A malformed
+// one gives the zero Parent.
 func ParseParent(b []byte) Parent {
 	if len(b) < parentLength || b[2] != '-' || b[35] != '-' || b[52] != '-' {
 		return Parent{}
@@ -49,7 +50,7 @@ func ParseParent(b []byte) Parent {
 	return p
 }
 
-// unhex decodes digits, none of which may be a capital.
+// unhex decodes lower-case hex digits, and reports whether they are valid.
 func unhex(to, digits []byte) bool {
 	for _, c := range digits {
 		if 'A' <= c && c <= 'F' {

@@ -21,7 +21,7 @@ func TestParseParent(t *testing.T) {
 	}{
 		"sampled":              {sampled, true, true},
 		"not sampled":          {unsampled, true, false},
-		"flags nobody knows":   {sampled[:53] + "f9", true, true},
+		"unknown flags":        {sampled[:53] + "f9", true, true},
 		"others, not sampled":  {sampled[:53] + "f8", true, false},
 		"a later version":      {"01" + sampled[2:], true, true},
 		"with more to come":    {"fe" + sampled[2:] + "-and more", true, true},
@@ -52,9 +52,9 @@ func TestParseParent(t *testing.T) {
 	}
 }
 
-// What OpenTelemetry's own parser makes of a traceparent, this one does, but for
-// two things: it refuses flags of version 00 that nobody knows yet, and takes one
-// that ends in '-', which is longer than those of 00 are.
+// ParseParent gives the same result as OpenTelemetry's parser, with two
+// exceptions: that one rejects unknown flags of version 00, and accepts a
+// trailing '-'.
 func FuzzParseParent(f *testing.F) {
 	for _, s := range []string{sampled, unsampled, "01" + sampled[2:] + "-x", "ff" + sampled[2:], strings.ToUpper(sampled), sampled + "-", "cc" + sampled[2:] + "--"} {
 		f.Add(s)

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The attributes that the semantic conventions have no name for.
+// Attributes without a name in the semantic conventions.
 const (
 	keyDB         = attribute.Key("sequins.db")
 	keyVersion    = attribute.Key("sequins.version")
@@ -30,15 +30,15 @@ const (
 	keyPartitions = attribute.Key("sequins.load.partitions")
 )
 
-// A Request is the span of a request that is being answered. A nil one is that
-// of a request that is not traced.
+// Request is the span of a request that is being served. It is nil for a request
+// that is not traced.
 type Request struct {
 	tracer trace.Tracer
-	ctx    context.Context // holds span, for its children
+	ctx    context.Context // contains span, for its children
 	span   trace.Span
 }
 
-// Request begins the span of a request that has been chosen.
+// Request begins the span of a request that Chosen accepted.
 func (t *Tracer) Request(p Parent, tracestate string, start time.Time) *Request {
 	ctx := context.Background()
 	if p.Known() {
@@ -49,17 +49,17 @@ func (t *Tracer) Request(p Parent, tracestate string, start time.Time) *Request 
 	return r
 }
 
-// An Answer is what a request has been answered with.
+// Answer describes the response to a request.
 type Answer struct {
 	Method string
-	Route  string // as in "/{db}/{key}"; "" if it is not known
+	Route  string // as in "/{db}/{key}"; "" if unknown
 	TLS    bool
 	Status int
-	Bytes  int64 // of the body
+	Bytes  int64 // size of the body
 	// Proxied: the request came from another node.
 	Proxied bool
-	// DB, Version and Partition are where the key was looked for; "" and -1: it
-	// did not come to that.
+	// DB, Version and Partition are where the key was looked up; "" and -1 if it
+	// was not.
 	DB, Version string
 	Partition   int
 }
@@ -104,15 +104,15 @@ func (r *Request) End(a Answer) {
 	r.span.End()
 }
 
-// methods are those that the conventions know. A client can send any word.
+// methods are the methods known to the conventions. A client can send any word.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"}
 
-// An Attempt is the span of a peer being asked. A nil one is that of an attempt
-// that is not traced.
+// Attempt is the span of a request to a peer. It is nil for an attempt that is
+// not traced.
 type Attempt struct{ span trace.Span }
 
 // Attempt begins the span of an attempt to get the answer from a peer
-// (host:port). Stage is 1 for the first one for a request.
+// (host:port). stage is 1 for the first attempt of a request.
 func (r *Request) Attempt(method, peer string, stage int) *Attempt {
 	if r == nil {
 		return nil
@@ -128,8 +128,8 @@ func (r *Request) Attempt(method, peer string, stage int) *Attempt {
 	return &Attempt{span}
 }
 
-// AppendHeader appends the lines of a request's header that make the peer's span
-// a child of this one.
+// AppendHeader appends the header lines that make the peer's span a child of this
+// one.
 func (a *Attempt) AppendHeader(b []byte) []byte {
 	if a == nil {
 		return b
@@ -143,7 +143,7 @@ func (a *Attempt) AppendHeader(b []byte) []byte {
 	b = append(b, '-')
 	b = appendHex(b, []byte{byte(c.TraceFlags())})
 	b = append(b, "\r\n"...)
-	if state := c.TraceState().String(); state != "" { // which has been checked: there is no line end in it
+	if state := c.TraceState().String(); state != "" { // parsed and validated: it contains no line break
 		b = append(append(append(b, "Tracestate: "...), state...), "\r\n"...)
 	}
 	return b
@@ -157,9 +157,9 @@ func appendHex(b, s []byte) []byte {
 	return b
 }
 
-// End ends the span. Outcome is one of package metrics'; status that of the
-// peer's answer, 0 if there is none. err is why the answer could not be used; of
-// its text nothing gets into the span but that of the system's error in it.
+// End ends the span. outcome is one of package metrics; status is that of the
+// peer's answer, or 0. err is why the answer could not be used; only a system
+// error in it is recorded, not its text.
 func (a *Attempt) End(outcome string, status int, err error) {
 	if a == nil {
 		return
@@ -178,8 +178,8 @@ func (a *Attempt) End(outcome string, status int, err error) {
 	end(a.span, outcome, class)
 }
 
-// end ends the span of something that has an outcome, which is an error of a
-// class unless it is one of two.
+// end ends a span with an outcome, which is recorded as an error of the class
+// unless it is ok or cancelled.
 func end(span trace.Span, outcome, class string) {
 	span.SetAttributes(keyOutcome.String(outcome))
 	if outcome != "ok" && outcome != "cancelled" {
@@ -189,12 +189,12 @@ func end(span trace.Span, outcome, class string) {
 	span.End()
 }
 
-// A Load is the span of a version being loaded. A nil one is that of a load that
-// is not traced.
+// Load is the span of a load of a version. It is nil for a load that is not
+// traced.
 type Load struct{ span trace.Span }
 
-// Load begins the span of a load of a version, which is a trace of its own. All
-// of them are traced: there are few.
+// Load begins the span of a load, which is a trace of its own. All loads are
+// traced.
 func (t *Tracer) Load(db, version string) *Load {
 	if t == nil {
 		return nil
@@ -203,11 +203,11 @@ func (t *Tracer) Load(db, version string) *Load {
 	return &Load{span}
 }
 
-// Loaded is what a load has read and made.
+// Loaded is the amount of work of a load.
 type Loaded struct{ Files, Bytes, Records, Partitions int64 }
 
-// End ends the span. Outcome is "ok", "cancelled", or the class of the error that
-// the load has ended with.
+// End ends the span. outcome is "ok", "cancelled", or the class of the load's
+// error.
 func (l *Load) End(done Loaded, outcome string) {
 	if l == nil {
 		return

@@ -17,14 +17,14 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// recorded returns a Tracer, and what sees its spans end.
+// recorded returns a Tracer, and a recorder of its spans.
 func recorded(t testing.TB) (*Tracer, *tracetest.SpanRecorder) {
 	t.Helper()
 	r := tracetest.NewSpanRecorder()
 	return New(sdk.NewTracerProvider(sdk.WithSpanProcessor(r)), "test"), r
 }
 
-// attributes renders those of a span.
+// attributes returns the attributes of a span as strings.
 func attributes(s sdk.ReadOnlySpan) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes() {
@@ -33,7 +33,7 @@ func attributes(s sdk.ReadOnlySpan) map[string]string {
 	return all
 }
 
-// A request's span, its parent's, and that of a peer that is asked for it chain up.
+// The spans of the client, the request and the peer form a chain.
 func TestChain(t *testing.T) {
 	tracer, ended := recorded(t)
 	client := ParseParent([]byte(sampled))
@@ -65,7 +65,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// A tracestate that is malformed is dropped, and the trace goes on.
+// A malformed tracestate is dropped, and the trace continues.
 func TestTracestate(t *testing.T) {
 	tracer, _ := recorded(t)
 	for _, state := range []string{"", "a", "a=1\r\nX-Evil: 1", "a=1,a=2", strings.Repeat("a=1,", 100), "A=1", "a=\x00"} {
@@ -124,8 +124,7 @@ func TestAttemptEnds(t *testing.T) {
 	}
 }
 
-// As many are chosen as should be, and of those that have a parent just the ones
-// that it says.
+// The sampling rate is as configured, and a parent's decision is followed.
 func TestChosen(t *testing.T) {
 	tracer, _ := recorded(t)
 	const n = 100_000
@@ -151,7 +150,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// What is not traced costs no allocation, whatever is called.
+// A request that is not traced allocates nothing.
 func TestNothing(t *testing.T) {
 	var off *Tracer
 	off.SetSample(1)
@@ -166,7 +165,7 @@ func TestNothing(t *testing.T) {
 		}
 		a := none.Attempt("GET", "a:1", 1)
 		if len(a.AppendHeader(buf)) != 0 {
-			t.Error("a header of nothing")
+			t.Error("a nil Attempt has appended a header")
 		}
 		a.End("ok", 200, err)
 		none.End(Answer{})

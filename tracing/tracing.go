@@ -9,20 +9,20 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer makes spans. It is safe for concurrent use. A nil one makes none.
+// Tracer creates spans. It is safe for concurrent use. A nil Tracer creates none.
 type Tracer struct {
 	tracer    trace.Tracer
 	threshold atomic.Uint64 // see SetSample
 }
 
-// New returns a Tracer whose spans a provider makes, which has to record each
-// that it is asked for. It traces no request of its own accord before SetSample.
-// build is the version of the program.
+// New returns a Tracer that creates its spans with p, which has to record every
+// span. Until SetSample it starts no traces of its own. build is the version of
+// the program.
 func New(p trace.TracerProvider, build string) *Tracer {
 	return &Tracer{tracer: p.Tracer("sequins", trace.WithInstrumentationVersion(build), trace.WithSchemaURL(semconv.SchemaURL))}
 }
 
-// SetSample sets which fraction of the requests that begin here is traced, from 0
+// SetSample sets the fraction of requests without a parent that is traced, from 0
 // to 1.
 func (t *Tracer) SetSample(fraction float64) {
 	if t != nil {
@@ -30,9 +30,9 @@ func (t *Tracer) SetSample(fraction float64) {
 	}
 }
 
-// Chosen says whether a request is to be traced: if it has a parent, as that
-// says; if not, by chance, provided that it begins here and does not come from
-// another node.
+// Chosen reports whether a request is traced: if it has a parent, as the parent's
+// flags say; otherwise by random sampling, if begins is true: it comes from a
+// client and not from another node.
 func (t *Tracer) Chosen(p Parent, begins bool) bool {
 	if p.Known() {
 		return p.flags.IsSampled()

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// complaintPeriod is how often it is said that spans do not get to the collector.
-const complaintPeriod = time.Minute
+// errorPeriod is the minimum interval between two warnings about the collector.
+const errorPeriod = time.Minute
 
-// complaints are what the SDK says is wrong. A collector that is away is no
-// trouble of the node's, so they are warnings, and few.
-type complaints struct {
+// errorHandler logs errors of the SDK. They are rate-limited warnings, since an
+// unreachable collector does not affect the node's service.
+type errorHandler struct {
 	log      *slog.Logger
 	endpoint string
 
-	mu     sync.Mutex
-	last   time.Time
-	unsaid int // since then
+	mu         sync.Mutex
+	last       time.Time
+	suppressed int // errors not logged since then
 }
 
 // Handle implements otel.ErrorHandler.
-func (c *complaints) Handle(err error) {
+func (c *errorHandler) Handle(err error) {
 	if err == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	if !c.last.IsZero() && now.Sub(c.last) < complaintPeriod {
-		c.unsaid++
+	if !c.last.IsZero() && now.Sub(c.last) < errorPeriod {
+		c.suppressed++
 		return
 	}
-	c.log.Warn("spans do not get to the collector", "endpoint", c.endpoint, "error", err, "unsaid", c.unsaid)
-	c.last, c.unsaid = now, 0
+	c.log.Warn("cannot send spans to the collector", "endpoint", c.endpoint, "error", err, "suppressed", c.suppressed)
+	c.last, c.suppressed = now, 0
 }

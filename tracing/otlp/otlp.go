@@ -1,10 +1,9 @@
-// Package otlp owns the way of spans to an OpenTelemetry collector: OTLP, over
+// Package otlp owns the export of spans to an OpenTelemetry collector: OTLP over
 // HTTP.
 //
-// A span of package tracing that has ended is put into a queue of a fixed size, or
-// dropped if that is full. A goroutine of the SDK sends what is in it, in batches.
-// Nobody waits for that but Collector.Close, and that for no longer than
-// closeTime.
+// A finished span of package tracing is put into a bounded queue, or dropped if
+// that is full. A goroutine of the SDK sends the queue in batches. Only
+// Collector.Close waits for that, for at most closeTime.
 package otlp
 
 import (
@@ -25,51 +24,50 @@ import (
 )
 
 const (
-	// closeTime is what the last spans have to get to the collector.
+	// closeTime bounds how long Close waits for the last spans to be sent.
 	closeTime = 3 * time.Second
-	// maxText is the longest text of an attribute, in characters.
+	// maxText is the maximum length of an attribute's text, in characters.
 	maxText = 1 << 10
 )
 
-// Options say what is sent, and where.
+// Options configures what is sent, and where.
 type Options struct {
-	// Endpoint is the URL of the collector: http or https, a host, and what
-	// stands before /v1/traces. The rest of what the exporter can be told is in
-	// the environment variables OTEL_EXPORTER_OTLP_*; those of the service and
-	// the queue, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and OTEL_BSP_*, are
-	// heeded, too.
+	// Endpoint is the URL of the collector: http or https, a host, and the path
+	// before /v1/traces. Other settings of the exporter are read from the
+	// environment variables OTEL_EXPORTER_OTLP_*; OTEL_SERVICE_NAME,
+	// OTEL_RESOURCE_ATTRIBUTES and OTEL_BSP_* are used, too.
 	Endpoint string
-	// Node is what this node is called, Build the version of the program.
+	// Node is the name of this node, Build the version of the program.
 	Node, Build string
-	// Logger is told once in a while that the collector cannot be reached.
+	// Logger receives a rate-limited warning while the collector is unreachable.
 	Logger *slog.Logger
 }
 
-// A Collector is where spans go. It is safe for concurrent use.
+// Collector exports spans. It is safe for concurrent use.
 type Collector struct {
 	provider *sdk.TracerProvider
 	exporter *otlptrace.Exporter
 	log      *slog.Logger
 }
 
-// Open returns a Collector that is to be closed. It does not wait for it. An
-// error is about the endpoint, or about one of the environment variables.
+// Open returns a Collector, which must be closed. It does not connect. An error
+// is about the endpoint or an environment variable.
 //
-// What goes wrong inside OpenTelemetry is told to one logger in a process: that
-// of the last Open.
+// Errors inside OpenTelemetry go to one logger per process: that of the last
+// Open.
 func Open(ctx context.Context, o Options) (*Collector, error) {
 	u, err := url.Parse(o.Endpoint)
 	if err != nil {
-		return nil, fmt.Errorf("the collector's address: %w", err)
+		return nil, fmt.Errorf("collector address: %w", err)
 	}
-	otel.SetErrorHandler(&complaints{log: o.Logger, endpoint: o.Endpoint})
+	otel.SetErrorHandler(&errorHandler{log: o.Logger, endpoint: o.Endpoint})
 	otel.SetLogger(logr.FromSlogHandler(o.Logger.Handler()))
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(), resource.WithHost(),
 		resource.WithAttributes(semconv.ServiceName("sequins"), semconv.ServiceVersion(o.Build), semconv.ServiceInstanceID(o.Node)),
 		resource.WithFromEnv())
 	if err != nil {
-		return nil, fmt.Errorf("what this node tells the collector of itself: %w", err)
+		return nil, fmt.Errorf("OpenTelemetry resource: %w", err)
 	}
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(u.JoinPath("v1/traces").String()))
 	if err != nil {
@@ -78,22 +76,22 @@ func Open(ctx context.Context, o Options) (*Collector, error) {
 	limits := sdk.NewSpanLimits()
 	limits.AttributeValueLengthLimit = maxText
 	provider := sdk.NewTracerProvider(sdk.WithResource(about), sdk.WithBatcher(exporter), sdk.WithRawSpanLimits(limits),
-		sdk.WithSampler(sdk.AlwaysSample())) // tracing.Tracer chooses
+		sdk.WithSampler(sdk.AlwaysSample())) // tracing.Tracer does the sampling
 	return &Collector{provider: provider, exporter: exporter, log: o.Logger}, nil
 }
 
-// Provider is what makes spans that go to the collector.
+// Provider returns a provider whose spans go to the collector.
 func (c *Collector) Provider() trace.TracerProvider { return c.provider }
 
-// Close sends what has not been sent, for as long as closeTime, and ends what
-// runs. Spans that end later are lost.
+// Close sends the queued spans for at most closeTime, and stops. Spans that end
+// later are lost.
 func (c *Collector) Close() {
 	ctx := context.Background()
 	cut := time.AfterFunc(closeTime, func() {
-		c.exporter.Shutdown(ctx) //nolint:errcheck // it cannot fail
+		c.exporter.Shutdown(ctx) //nolint:errcheck // never fails
 	})
 	defer cut.Stop()
 	if err := c.provider.Shutdown(ctx); err != nil {
-		c.log.Warn("ending the sending of spans", "error", err)
+		c.log.Warn("closing the span exporter", "error", err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// lines collects what is logged.
+// lines collects log lines.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -49,12 +49,13 @@ func open(t *testing.T, endpoint string) (*Collector, *tracing.Tracer, *lines) {
 	return c, tracing.New(c.Provider(), "1.2"), l
 }
 
-// What the collector gets, with what the environment adds.
+// TestExport checks what the collector receives, including settings of the
+// environment.
 func TestExport(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20token,x-tenant=one")
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://192.0.2.1:1") // which the configuration overrules
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
-	t.Setenv("OTEL_TRACES_SAMPLER", "always_off") // likewise
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_off") // ignored, too
 	sink := collector.Start(t, "")
 	c, tracer, l := open(t, sink.URL+"/behind/a/proxy")
 	tracer.Request(tracing.Parent{}, "", time.Now()).End(tracing.Answer{Method: "GET", Route: "/{db}/{key}", Status: 200, Version: strings.Repeat("v", 2000)})
@@ -78,15 +79,15 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// A collector that never answers holds nobody up: neither who ends a span, however
-// many there are, nor the shutdown for much longer than its time.
+// A collector that never answers delays neither the ending of spans nor, for
+// longer than closeTime, the shutdown.
 func TestHangingCollector(t *testing.T) {
 	gone := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-gone }))
 	defer s.Close()
 	defer close(gone)
 	c, tracer, l := open(t, s.URL)
-	const many = 20_000 // ten times what the queue takes
+	const many = 20_000 // ten times the capacity of the queue
 	for range many {
 		tracer.Request(tracing.Parent{}, "", time.Now()).End(tracing.Answer{Method: "GET", Status: 200})
 	}
@@ -95,12 +96,12 @@ func TestHangingCollector(t *testing.T) {
 	if d := time.Since(begun); d < closeTime || d > 10*closeTime {
 		t.Errorf("closing took %v", d)
 	}
-	if !strings.Contains(l.String(), "spans do not get to the collector") {
+	if !strings.Contains(l.String(), "cannot send spans to the collector") {
 		t.Errorf("log: %s", l)
 	}
 }
 
-// One that refuses connections is a line in the log, and no more than one.
+// A collector that refuses connections causes one log line.
 func TestCollectorAway(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
@@ -115,13 +116,13 @@ func TestCollectorAway(t *testing.T) {
 	if d := time.Since(begun); d > 10*closeTime {
 		t.Errorf("closing took %v", d)
 	}
-	if n := strings.Count(l.String(), "spans do not get to the collector"); n != 1 || !strings.Contains(l.String(), "refused") {
+	if n := strings.Count(l.String(), "cannot send spans to the collector"); n != 1 || !strings.Contains(l.String(), "refused") {
 		t.Errorf("log: %s", l)
 	}
 }
 
-// What is wrong in the environment is an error, or at least in the log, where the
-// exporter goes on without it.
+// Invalid environment variables are an error, or logged if the exporter ignores
+// them.
 func TestBadEnvironment(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", "testdata/no-such-file.pem")
 	c, _, l := open(t, "https://192.0.2.1:1")
@@ -137,18 +138,18 @@ func TestBadEnvironment(t *testing.T) {
 	}
 }
 
-// It is said once in a while, and how often it was not.
-func TestComplaints(t *testing.T) {
+// Errors are logged at a limited rate, with the number of suppressed ones.
+func TestErrorsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(lines)
-		c := &complaints{log: slog.New(slog.NewTextHandler(l, nil)), endpoint: "http://c:1"}
+		c := &errorHandler{log: slog.New(slog.NewTextHandler(l, nil)), endpoint: "http://c:1"}
 		for range 100 { // 500 seconds
 			c.Handle(errors.New("away"))
 			c.Handle(nil)
 			time.Sleep(5 * time.Second)
 		}
 		got := l.String()
-		if n := strings.Count(got, "\n"); n != 9 || strings.Count(got, "unsaid=11") != 8 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "endpoint=http://c:1 error=away") {
+		if n := strings.Count(got, "\n"); n != 9 || strings.Count(got, "suppressed=11") != 8 || !strings.Contains(got, "level=WARN") || !strings.Contains(got, "endpoint=http://c:1 error=away") {
 			t.Errorf("%d lines:\n%s", n, got)
 		}
 	})
