@@ -45,7 +45,7 @@ func TestFind(t *testing.T) {
 		"monitor sha256:"+strings.ToUpper(hashed("another-long-token")[7:])+" - pages")
 	tests := []struct {
 		header    string
-		name      string // "": nobody
+		name      string // "": no grant
 		presented bool
 		reads     string
 		pages     bool
@@ -65,7 +65,7 @@ func TestFind(t *testing.T) {
 		{"Bearer " + secret[1:], "", true, "", false},
 		{"Bearer " + secret + "x", "", true, "", false},
 		{"Bearer " + strings.ToUpper(secret), "", true, "", false},
-		{"Bearer " + hashed("another-long-token"), "", true, "", false}, // who has read the file has no token
+		{"Bearer " + hashed("another-long-token"), "", true, "", false}, // the hash in the file is not a token
 		{"Bearer " + hashed("another-long-token")[7:], "", true, "", false},
 		{"Bearer " + strings.Repeat("x", MaxToken+1), "", true, "", false},
 	}
@@ -101,29 +101,29 @@ func TestBadFiles(t *testing.T) {
 		fmt.Fprintf(many, "t%d %s *\n", i, hashed(fmt.Sprint(i)))
 	}
 	for text, want := range map[string]string{
-		"":                          "tokens: there is no token in it",
-		"# nothing\n":               "tokens: there is no token in it",
-		good + "web":                "tokens:2: a line is: name token databases [pages]",
-		good + "\n\nx y z u v":      "tokens:4: a line is: ",
-		".web " + secret + " users": "tokens:1: the first field is no name",
-		strings.Repeat("n", 65) + " " + secret + " *": "tokens:1: the first field is no name",
-		"web short *":                                            "tokens:1: the second field is no token: it has 5 bytes, and should have 16 to 512",
-		"web " + strings.Repeat("x", 513) + " *":                 "tokens:1: the second field is no token: it has 513 bytes",
-		"web " + secret + "\x00 *":                               "tokens:1: the second field is no token: it can have",
-		"web =" + secret + " *":                                  "tokens:1: the second field is no token: it can have",
-		"web ================= *":                                "tokens:1: the second field is no token: it can have",
-		"web sha256:" + strings.Repeat("0", 63) + " *":           "tokens:1: the second field is sha256: with something else",
-		"web sha256:" + strings.Repeat("g", 64) + " *":           "tokens:1: the second field is sha256: with something else",
-		"web sha256: *":                                          "tokens:1: the second field is sha256: with something else",
-		"web " + secret + " users,":                              "tokens:1: the third field is neither",
-		"web " + secret + " users,*":                             "tokens:1: the third field is neither",
-		"web " + secret + " a/b":                                 "tokens:1: the third field is neither",
-		"web " + secret + " * page":                              "tokens:1: the fourth field is not: pages",
-		"web " + secret + " -":                                   "tokens:1: the token may do nothing",
-		good + "# x\nweb " + secret + "2 *":                      "tokens:3: it has the name of line 1",
-		good + "web2 " + secret + " *":                           "tokens:2: it has the token of line 1",
-		good + "web2 " + hashed(secret) + " *":                   "tokens:2: it has the token of line 1",
-		many.String():                                            "tokens:1001: there are more than 1000 tokens",
+		"":                          "tokens: no token in the file",
+		"# nothing\n":               "tokens: no token in the file",
+		good + "web":                "tokens:2: want: name token databases [pages]",
+		good + "\n\nx y z u v":      "tokens:4: want: ",
+		".web " + secret + " users": "tokens:1: the first field is not a name",
+		strings.Repeat("n", 65) + " " + secret + " *": "tokens:1: the first field is not a name",
+		"web short *":                                            "tokens:1: the second field is not a token: 5 bytes, want 16 to 512",
+		"web " + strings.Repeat("x", 513) + " *":                 "tokens:1: the second field is not a token: 513 bytes",
+		"web " + secret + "\x00 *":                               "tokens:1: the second field is not a token: want letters",
+		"web =" + secret + " *":                                  "tokens:1: the second field is not a token: want letters",
+		"web ================= *":                                "tokens:1: the second field is not a token: want letters",
+		"web sha256:" + strings.Repeat("0", 63) + " *":           "tokens:1: the second field is sha256: without 64",
+		"web sha256:" + strings.Repeat("g", 64) + " *":           "tokens:1: the second field is sha256: without 64",
+		"web sha256: *":                                          "tokens:1: the second field is sha256: without 64",
+		"web " + secret + " users,":                              "tokens:1: the third field is not *",
+		"web " + secret + " users,*":                             "tokens:1: the third field is not *",
+		"web " + secret + " a/b":                                 "tokens:1: the third field is not *",
+		"web " + secret + " * page":                              "tokens:1: the fourth field is not pages",
+		"web " + secret + " -":                                   "tokens:1: the token permits nothing",
+		good + "# x\nweb " + secret + "2 *":                      "tokens:3: same name as line 1",
+		good + "web2 " + secret + " *":                           "tokens:2: same token as line 1",
+		good + "web2 " + hashed(secret) + " *":                   "tokens:2: same token as line 1",
+		many.String():                                            "tokens:1001: more than 1000 tokens",
 		good + "users " + strings.Repeat("x", maxFile-len(good)): "is larger than 1048576 bytes",
 	} {
 		file := filepath.Join(t.TempDir(), "tokens")
@@ -143,7 +143,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// A file that has changed is read as a whole, or what was there before stays.
+// Reload replaces all tokens of a changed file, or none.
 func TestReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	write(t, file, "web "+secret+" users\n")
@@ -212,8 +212,8 @@ func TestExposed(t *testing.T) {
 	}
 }
 
-// Whatever a file says, it is read or refused with an error about one of its lines that quotes nothing of it;
-// and what is read is what Find finds.
+// Every file is either parsed, or refused with an error that names a line and quotes nothing of it; parsed tokens are
+// found by Find.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"web " + secret + " users,products\n# x\r\n\nops " + hashed("x") + " * pages\n",
@@ -280,7 +280,7 @@ func TestFindDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// What a token costs a request, and each further token in the file.
+// BenchmarkFind measures a request's token check, by the number of tokens in the file.
 func BenchmarkFind(b *testing.B) {
 	for _, n := range []int{1, 10, 100, MaxTokens} {
 		text := new(strings.Builder)

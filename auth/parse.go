@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// The limits of a file and of what is in it.
+// Limits of a tokens file.
 const (
-	// MaxTokens is how many tokens a file may have: each is compared with what
-	// every request presents.
+	// MaxTokens is the maximum number of tokens in a file. Every request's token
+	// is compared with all of them.
 	MaxTokens = 1000
-	// MinToken and MaxToken are the lengths of a token, in bytes. What is shorter
+	// MinToken and MaxToken bound the length of a token, in bytes. A shorter one
 	// can be guessed.
 	MinToken, MaxToken = 16, 512
 	maxFile            = 1 << 20
@@ -25,16 +25,16 @@ const (
 // digest is the SHA-256 of a token.
 type digest = [sha256.Size]byte
 
-// table is what a file says. The grant at i is that of the digest at i.
+// table is a parsed file. grants[i] belongs to the digest at i.
 type table struct {
 	digests []digest
 	grants  []Grant
 }
 
-// parse reads a tokens file. An error names the file and the line.
+// parse parses a tokens file. An error names the file and the line.
 func parse(file string, doc []byte) (*table, error) {
 	t := new(table)
-	byName, byToken := make(map[string]int), make(map[digest]int) // the lines
+	byName, byToken := make(map[string]int), make(map[digest]int) // values are line numbers
 	number := 0
 	for line := range bytes.Lines(doc) {
 		number++
@@ -46,11 +46,11 @@ func parse(file string, doc []byte) (*table, error) {
 		switch {
 		case err != nil:
 		case byName[g.Name] > 0:
-			err = fmt.Errorf("it has the name of line %d", byName[g.Name])
+			err = fmt.Errorf("same name as line %d", byName[g.Name])
 		case byToken[d] > 0:
-			err = fmt.Errorf("it has the token of line %d", byToken[d])
+			err = fmt.Errorf("same token as line %d", byToken[d])
 		case len(t.grants) == MaxTokens:
-			err = fmt.Errorf("there are more than %d tokens", MaxTokens)
+			err = fmt.Errorf("more than %d tokens", MaxTokens)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, number, err)
@@ -59,19 +59,19 @@ func parse(file string, doc []byte) (*table, error) {
 		t.digests, t.grants = append(t.digests, d), append(t.grants, g)
 	}
 	if len(t.grants) == 0 {
-		return nil, fmt.Errorf("%s: there is no token in it, and nobody could read anything", file)
+		return nil, fmt.Errorf("%s: no token in the file, so all requests would be refused", file)
 	}
 	return t, nil
 }
 
-// The errors of a line say nothing of what stands in it: see the package's comment.
+// Errors about a line contain nothing of it: see the package comment.
 var (
-	errFields    = errors.New("a line is: name token databases [pages]")
-	errName      = fmt.Errorf("the first field is no name: up to %d letters, digits and ._-, the first one a letter or digit", maxName)
-	errDigest    = errors.New("the second field is sha256: with something else than 64 hex digits after it")
-	errDatabases = errors.New("the third field is neither *, nor -, nor names of databases with commas between them")
-	errMay       = errors.New("the fourth field is not: pages")
-	errNothing   = errors.New("the token may do nothing: no database and no pages")
+	errFields    = errors.New("want: name token databases [pages]")
+	errName      = fmt.Errorf("the first field is not a name: up to %d letters, digits and ._-, beginning with a letter or digit", maxName)
+	errDigest    = errors.New("the second field is sha256: without 64 hex digits after it")
+	errDatabases = errors.New("the third field is not *, - or a comma-separated list of databases")
+	errMay       = errors.New("the fourth field is not pages")
+	errNothing   = errors.New("the token permits nothing: no database and no pages")
 )
 
 func parseLine(fields []string) (g Grant, d digest, err error) {
@@ -114,7 +114,7 @@ func (g *Grant) parseDatabases(field string) error {
 	return nil
 }
 
-// isName says whether s is what databases, and tokens, can be called.
+// isName reports whether s is a valid name of a database or token.
 func isName(s string) bool {
 	return s != "" && !strings.Contains("._-", s[:1]) && !slices.ContainsFunc([]byte(s), func(c byte) bool {
 		return !isAlphanumeric(c) && c != '.' && c != '_' && c != '-'
@@ -125,7 +125,7 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// parseToken makes a digest of either form of a token.
+// parseToken returns the digest of a token in either form.
 func parseToken(s string) (d digest, err error) {
 	written, ok := strings.CutPrefix(s, "sha256:")
 	if !ok {
@@ -143,16 +143,16 @@ func parseToken(s string) (d digest, err error) {
 	return d, nil
 }
 
-// CheckToken says what is wrong with a token, if anything: its length, or bytes
-// that the header of a request cannot have in one (RFC 6750). The error does not
-// hold the token and reads on after what names it.
+// CheckToken returns an error if a token has an invalid length, or bytes that the
+// Authorization header cannot contain (RFC 6750). The error does not contain the
+// token; it is a predicate, to be appended to the name of what is invalid.
 func CheckToken(s string) error {
 	if len(s) < MinToken || len(s) > MaxToken {
-		return fmt.Errorf("is no token: it has %d bytes, and should have %d to %d", len(s), MinToken, MaxToken)
+		return fmt.Errorf("is not a token: %d bytes, want %d to %d", len(s), MinToken, MaxToken)
 	}
 	body := strings.TrimRight(s, "=")
 	if body == "" || slices.ContainsFunc([]byte(body), func(c byte) bool { return !isAlphanumeric(c) && !strings.ContainsRune("-._~+/", rune(c)) }) {
-		return errors.New("is no token: it can have letters, digits and -._~+/, and = at its end")
+		return errors.New("is not a token: want letters, digits and -._~+/, optionally followed by =")
 	}
 	return nil
 }

@@ -12,28 +12,28 @@ import (
 	"sync/atomic"
 )
 
-// Tokens are those of a file as it was when it was last read and good. They are
-// safe for concurrent use.
+// Tokens is the content of the last valid tokens file. It is safe for concurrent
+// use.
 type Tokens struct {
 	file  string
 	table atomic.Pointer[table]
 
-	mu   sync.Mutex  // of reading the file
-	seen os.FileInfo // of the file that the table is from
+	mu   sync.Mutex  // serializes reads of the file
+	seen os.FileInfo // the file that table was read from
 }
 
-// A Grant is what the holder of a token may do.
+// Grant is what the holder of a token may do.
 type Grant struct {
-	// Name is that of the token in the file. It is no secret.
+	// Name is the token's name in the file. It is not secret.
 	Name string
-	// Pages says whether the status may be seen, and how a key is looked up.
+	// Pages permits the status pages and explanations of look-ups.
 	Pages bool
 
-	all       bool // databases, whatever their names
+	all       bool // all databases
 	databases map[string]struct{}
 }
 
-// Reads says whether a database may be read. It does not keep db.
+// Reads reports whether a database may be read. It does not retain db.
 func (g *Grant) Reads(db []byte) bool {
 	if g.all {
 		return true
@@ -51,8 +51,8 @@ func Open(file string) (*Tokens, error) {
 	return t, nil
 }
 
-// Reload reads the file again. After an error the tokens are those from before.
-// An error names the file, and the line if it is about one.
+// Reload reads the file again. On an error the previous tokens are kept. The
+// error names the file, and the line if it is about one.
 func (t *Tokens) Reload() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *Tokens) Reload() error {
 }
 
 func read(file string) ([]byte, os.FileInfo, error) {
-	info, err := os.Stat(file) // before it is opened, which may wait for ever where it is a pipe
+	info, err := os.Stat(file) // before opening it, which blocks on a pipe
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +81,7 @@ func read(file string) ([]byte, os.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() //nolint:errcheck // only read from
 	if info, err = f.Stat(); err != nil {
 		return nil, nil, err
 	}
@@ -92,7 +92,8 @@ func read(file string) ([]byte, os.FileInfo, error) {
 	return doc, info, err
 }
 
-// Changed says whether the file is another one than the tokens are from, or gone.
+// Changed reports whether the file was replaced, modified or deleted since it was
+// read.
 func (t *Tokens) Changed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,14 +102,14 @@ func (t *Tokens) Changed() bool {
 		now.Mode() != t.seen.Mode()
 }
 
-// Len is how many tokens there are.
+// Len returns the number of tokens.
 func (t *Tokens) Len() int { return len(t.table.Load().grants) }
 
-// ErrExposed says that others than the file's owner and group may read the file,
-// or others than its owner write it.
+// ErrExposed means that users other than the file's owner and group may read the
+// file, or users other than its owner write it.
 var ErrExposed = errors.New("others may read or write it")
 
-// Exposed returns ErrExposed with the file and its mode, or nil.
+// Exposed returns an error with the file's mode that wraps ErrExposed, or nil.
 func (t *Tokens) Exposed() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,13 +121,13 @@ func (t *Tokens) Exposed() error {
 
 var scheme = []byte("Bearer ")
 
-// Find returns what the value of an Authorization header allows; nil if it is of
-// no use. presented says whether there was a token, known or not. It allocates
-// nothing.
+// Find returns the grant for the value of an Authorization header, or nil.
+// presented reports whether it contained a token, known or not. Find does not
+// allocate.
 //
-// What is compared is the SHA-256 of the token with those of all others, each in
-// constant time: how long it takes tells the length of what was presented and how
-// many tokens there are, and nothing else.
+// It compares the SHA-256 of the token with all others in constant time: the
+// duration reveals only the length of the presented token and the number of
+// tokens.
 func (t *Tokens) Find(authorization []byte) (g *Grant, presented bool) {
 	if len(authorization) < len(scheme) || !bytes.EqualFold(authorization[:len(scheme)], scheme) {
 		return nil, false
@@ -139,7 +140,7 @@ func (t *Tokens) Find(authorization []byte) (g *Grant, presented bool) {
 		return nil, true
 	}
 	d, all := sha256.Sum256(token), t.table.Load()
-	found := 0 // 1 + its place
+	found := 0 // 1 + index
 	for i := range all.digests {
 		found |= (i + 1) * subtle.ConstantTimeCompare(d[:], all.digests[i][:])
 	}

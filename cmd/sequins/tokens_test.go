@@ -38,7 +38,7 @@ func TestStatusWithToken(t *testing.T) {
 		" " + opsToken + "\n":   "",
 		"the-token-of-the-web":  "sequins: " + s.base + " answers with 403 Forbidden" + hint,
 		"nobody-has-this-token": "sequins: " + s.base + " answers with 401 Unauthorized" + hint,
-		"short":                 "sequins: what is in SEQUINS_TOKEN is no token: it has 5 bytes",
+		"short":                 "sequins: what is in SEQUINS_TOKEN is not a token: 5 bytes",
 	} {
 		cmd := command(t, "status", s.base)
 		cmd.Env = append(cmd.Environ(), "SEQUINS_TOKEN="+token)
@@ -62,10 +62,10 @@ func TestStatusWithToken(t *testing.T) {
 func TestOwnToken(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	for text, want := range map[string]string{
-		"":                         "what is in --token-file is no token: it has 0 bytes",
-		opsToken + "\n" + opsToken: "what is in --token-file is no token: it can have",
-		opsToken + "\x00":          "what is in --token-file is no token: it can have",
-		strings.Repeat("x", 4096):  "what is in --token-file is no token: it has 1024 bytes",
+		"":                         "what is in --token-file is not a token: 0 bytes",
+		opsToken + "\n" + opsToken: "what is in --token-file is not a token: want letters",
+		opsToken + "\x00":          "what is in --token-file is not a token: want letters",
+		strings.Repeat("x", 4096):  "what is in --token-file is not a token: 1024 bytes",
 	} {
 		writeFile(t, file, text)
 		if token, err := ownToken(file); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -91,8 +91,8 @@ func TestTokensFileIsNotGood(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "sequins.conf"), conf)
 	for text, want := range map[string]string{
 		"none":                        "sequins: auth.tokens_file: reading the tokens: stat " + tokens + ": no such file",
-		"":                            "sequins: auth.tokens_file: " + tokens + ": there is no token in it",
-		"# x\nweb " + opsToken + "\n": "sequins: auth.tokens_file: " + tokens + ":2: a line is: name token databases [pages]",
+		"":                            "sequins: auth.tokens_file: " + tokens + ": no token in the file",
+		"# x\nweb " + opsToken + "\n": "sequins: auth.tokens_file: " + tokens + ":2: want: name token databases [pages]",
 	} {
 		if text == "none" {
 			must(t, os.RemoveAll(tokens))

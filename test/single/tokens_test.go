@@ -93,7 +93,7 @@ func TestTokens(t *testing.T) {
 			return strings.Contains(n.Log(), "level=ERROR msg=\"the tokens file is not good; the old tokens stay\" error=\""+file+":2: a line is")
 		})
 		replace("")
-		n.WaitFor(t, "the empty one is complained of", func() bool { return strings.Contains(n.Log(), file+": there is no token in it") })
+		n.WaitFor(t, "the error about the empty file", func() bool { return strings.Contains(n.Log(), file+": no token in the file") })
 		for token, want := range map[string]int{nextToken: 200, opsToken: 200, webToken: 401, "": 401} {
 			if got := asked(t, n, key, token); got != want {
 				t.Errorf("%q: %d, want %d", token, got, want)
@@ -101,9 +101,9 @@ func TestTokens(t *testing.T) {
 		}
 	})
 	t.Run("SIGHUP reads it too", func(t *testing.T) {
-		before := strings.Count(n.Log(), "there is no token in it")
+		before := strings.Count(n.Log(), "no token in the file")
 		n.Signal(t, syscall.SIGHUP)
-		n.WaitFor(t, "it is said again", func() bool { return strings.Count(n.Log(), "there is no token in it") > before })
+		n.WaitFor(t, "the error is logged again", func() bool { return strings.Count(n.Log(), "no token in the file") > before })
 		n.WaitFor(t, "the metric says so", func() bool { return strings.Contains(n.Metrics(t), "sequins_config_last_reload_successful 0") })
 		replace("web " + webToken + " *\n")
 		n.Signal(t, syscall.SIGHUP)
