@@ -9,39 +9,39 @@ import (
 	"strings"
 )
 
-// The markers of Databricks' transactional commits (DBIO). A job with the id X
-// writes _started_X first, files whose names contain -tid-X-, and at its end
+// Markers of Databricks' transactional commits (DBIO). A job with the id X first
+// writes _started_X, then files whose names contain -tid-X-, and finally
 // _committed_X:
 //
 //	{"added": ["part-00000-tid-X-….parquet"], "removed": ["part-00000-tid-W-….parquet"]}
 //
-// VACUUM deletes files that do not count, then markers, and leaves
+// VACUUM deletes files that are not committed, then markers, and writes
 // _committed_vacuum<n>, which lists under removed what it will delete next.
 const (
 	startedPrefix   = "_started_"
 	committedPrefix = "_committed_"
 	vacuumPrefix    = committedPrefix + "vacuum"
 
-	// maxCommits bounds how many of them a version may have.
+	// maxCommits bounds the number of commits of a version.
 	maxCommits = 1000
 )
 
-// transaction is the id in the name of a data file.
+// transaction matches the id in the name of a data file.
 var transaction = regexp.MustCompile(`-tid-([0-9]+)-`)
 
-// A commitSet is what all commits of a version say together.
+// commitSet is the combined content of all commits of a version.
 type commitSet struct {
-	ids     map[string]bool // of jobs that have committed
-	started map[string]bool // of jobs that have not, and whose files do not count
+	ids     map[string]bool // of committed jobs
+	started map[string]bool // of jobs that have not committed; their files are ignored
 	added   map[string]bool
 	removed map[string]bool
-	order   []string // what was added, in the order of the commits
+	order   []string // added files, in the order of the commits
 }
 
-// commits applies the _started_ and _committed_ markers. What is removed by one
-// commit and added by another is removed, as names are not used twice. A file
-// that no commit mentions is not data, with one exception: one of a transaction
-// that has no marker at all, because VACUUM has deleted those of old ones.
+// commits applies the _started_ and _committed_ markers. A file that one commit
+// removes and another adds is removed, since names are not reused. A file that no
+// commit mentions is not data, unless its transaction has no marker at all:
+// VACUUM deletes old markers.
 func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
 	set := commitSet{ids: map[string]bool{}, started: map[string]bool{}, added: map[string]bool{}, removed: map[string]bool{}}
 	n := 0
@@ -62,7 +62,7 @@ func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
 		id, started := strings.CutPrefix(marker.Name, startedPrefix)
 		switch {
 		case !started || set.ids[id]:
-		case set.removed[marker.Name]: // VACUUM has given the job up
+		case set.removed[marker.Name]: // VACUUM has removed the failed job's files
 			set.started[id] = true
 		default:
 			l.Incomplete = fmt.Sprintf("there is %s without %s%s: a job is writing the version, or has failed", marker.Name, committedPrefix, id)
@@ -73,7 +73,8 @@ func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
 	return m.applyCommits(ctx, &set, c, l)
 }
 
-// readCommit adds one commit to the set. reason is why it is not done.
+// readCommit adds one commit to the set. reason is why the job is not done, or
+// "".
 func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet) (reason string, err error) {
 	b, ok, err := m.read(ctx, marker)
 	if err != nil {
@@ -89,7 +90,7 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 	err = json.Unmarshal(b, &commit)
 	switch {
 	case truncated(err, b):
-		return marker.Name + " ends in the middle", nil
+		return marker.Name + " is truncated", nil
 	case err != nil:
 		return "", Fault(fmt.Errorf("%s of %s: %w", marker.Name, m.src.Path(m.db, m.version), err))
 	case commit.Added == nil && commit.Removed == nil:
@@ -115,8 +116,8 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 	return "", nil
 }
 
-// relative returns the name of a file that a commit lists. Mostly that is what
-// the entry is; it can be a path or a URI.
+// relative returns the name of a file listed by a commit. An entry is usually a
+// name, but can be a path or a URI.
 func (m *markers) relative(entry string) string {
 	if !strings.HasPrefix(entry, "/") && !strings.Contains(entry, "://") {
 		return entry
@@ -128,8 +129,8 @@ func (m *markers) relative(entry string) string {
 	return path.Base(p)
 }
 
-// applyCommits checks that what was added is there, and takes out what does not
-// count.
+// applyCommits checks that the added files exist, and removes those that are not
+// data.
 func (m *markers) applyCommits(ctx context.Context, set *commitSet, c *Contents, l *Listing) error {
 	for _, name := range set.order {
 		if set.removed[name] {
@@ -147,7 +148,7 @@ func (m *markers) applyCommits(ctx context.Context, set *commitSet, c *Contents,
 	if err := m.checkNested(c, committedPrefix+"*"); err != nil {
 		return err
 	}
-	clear(m.checker.listed) // which are those of _SUCCESS
+	clear(m.checker.listed) // these are the files listed by _SUCCESS
 	l.keep(set.counts)
 	return nil
 }

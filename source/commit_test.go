@@ -63,10 +63,10 @@ func TestCommits(t *testing.T) {
 		{"paths", with(map[string]string{"_committed_1": added("s3://b/db/1/part-0", "/x/part-1")}, "part-0", "part-1"), "part-0 part-1", "", "", ""},
 		{"_SUCCESS too", with(map[string]string{"_SUCCESS": "", "_committed_1": added(one)}, one, three), one + " " + three, "", "", ""},
 
-		{"an empty commit", with(map[string]string{"_committed_1": ""}, one), "", "", "_committed_1 ends in the middle", ""},
-		{"half a commit", with(map[string]string{"_committed_1": `{"added": ["` + one}, one), "", "", "_committed_1 ends in the middle", ""},
+		{"an empty commit", with(map[string]string{"_committed_1": ""}, one), "", "", "_committed_1 is truncated", ""},
+		{"half a commit", with(map[string]string{"_committed_1": `{"added": ["` + one}, one), "", "", "_committed_1 is truncated", ""},
 		{"no commit", with(map[string]string{"_committed_1": "done"}, one), "", "", "", "_committed_1 of /db/1: invalid character"},
-		{"another kind", with(map[string]string{"_committed_1": `{"files": []}`}, one), "", "", "", "says neither"},
+		{"another kind", with(map[string]string{"_committed_1": `{"files": []}`}, one), "", "", "", "lists neither"},
 		{"numbers", with(map[string]string{"_committed_1": `{"added": [1]}`}, one), "", "", "", "_committed_1"},
 		{"names that lead outside", with(map[string]string{"_committed_1": added("../2/part-0")}, "part-0"), "", "", "which is not there", ""},
 		{"in a directory", with(map[string]string{"_committed_1": added("part-0", "x/part-1")}, "part-0", "x/part-1"), "", "", "", "lists x/part-1, and files in directories are not read"},

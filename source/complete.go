@@ -14,17 +14,16 @@ import (
 	"strings"
 )
 
-// SuccessFile is the name of the marker that a finished job leaves behind.
+// SuccessFile is the name of the marker that a job writes when it has finished.
 const SuccessFile = "_SUCCESS"
 
 const (
-	// maxMarkers bounds how many bytes of markers are read of one version.
-	// Hadoop's committers list no more than the first hundred files; this is room
-	// for a hundred thousand.
+	// maxMarkers bounds the bytes of markers read per version. Hadoop's
+	// committers list at most 100 files; this is enough for 100,000.
 	maxMarkers = 16 << 20
-	// maxListed bounds how many elements the JSON of a marker may have.
+	// maxListed bounds the number of elements in a marker's JSON.
 	maxListed = 1 << 20
-	// manifestLimit is how many files Hadoop's committers list at most
+	// manifestLimit is the maximum number of files that Hadoop's committers list
 	// (SUCCESS_MARKER_FILE_LIMIT).
 	manifestLimit = 100
 )
@@ -33,11 +32,11 @@ const (
 type markers struct {
 	src         Source
 	db, version string
-	budget      int64 // how many bytes may still be read
+	budget      int64 // remaining bytes to read
 	checker     *checker
 }
 
-// read reads a marker. ok is false if it has been removed.
+// read reads a marker. ok is false if it does not exist any more.
 func (m *markers) read(ctx context.Context, marker Marker) (b []byte, ok bool, err error) {
 	if marker.Dir {
 		return nil, false, Fault(fmt.Errorf("%s of %s is a directory", marker.Name, m.src.Path(m.db, m.version)))
@@ -87,20 +86,20 @@ func (m *markers) success(ctx context.Context, c *Contents, l *Listing) error {
 	return nil
 }
 
-// A manifest is the list in _SUCCESS. The format is that of Hadoop's
-// ManifestSuccessData, which is also that of S3A's SuccessData.
+// manifest is the list of files in _SUCCESS, in the format of Hadoop's
+// ManifestSuccessData and S3A's SuccessData.
 //
-// The list is not always complete: the committers stop after the first hundred
-// files. A list leaves files out only if it is known to be the whole one: by the
-// number of files that the job's statistics give, or, without these, by being
-// shorter than a hundred. A list without any data file leaves nothing out.
+// The list may be incomplete: committers list at most the first 100 files.
+// Unlisted files are left out only if the list is known to be complete: by the
+// number of files in the job's statistics or, without these, because it has fewer
+// than 100 entries. A list without data files leaves nothing out.
 type manifest struct {
 	files []string
 	whole bool
 }
 
-// parseManifest returns an empty manifest if the marker is not of the kind that
-// lists any. reason is why the version is not complete.
+// parseManifest returns an empty manifest if the marker contains none. reason is
+// why the version is incomplete, or "".
 func parseManifest(b []byte) (m manifest, reason string) {
 	b = bytes.TrimSpace(b)
 	if len(b) == 0 || b[0] != '{' {
@@ -115,11 +114,11 @@ func parseManifest(b []byte) (m manifest, reason string) {
 	err := json.Unmarshal(b, &marker)
 	switch {
 	case truncated(err, b):
-		return m, SuccessFile + " ends in the middle"
-	case err != nil: // somebody's own kind of marker
+		return m, SuccessFile + " is truncated"
+	case err != nil: // not a manifest
 		return m, ""
 	case marker.Success != nil && !*marker.Success:
-		return m, SuccessFile + " says that the job failed"
+		return m, SuccessFile + " reports that the job failed"
 	}
 	m.files = marker.Filenames
 	if n, known := committed(marker.Metrics, marker.IOStatistics); known {
@@ -130,14 +129,14 @@ func parseManifest(b []byte) (m manifest, reason string) {
 	return m, ""
 }
 
-// truncated reports whether err is about JSON that ends too early.
+// truncated reports whether err is about truncated JSON.
 func truncated(err error, b []byte) bool {
 	var syntax *json.SyntaxError
 	return errors.As(err, &syntax) && syntax.Offset >= int64(len(b))
 }
 
-// committed returns the largest number of files that a job's statistics give.
-// The names are those of the manifest committer and of the S3A committers.
+// committed returns the largest number of files in a job's statistics. The names
+// are those of the manifest committer and the S3A committers.
 func committed(metrics, ioStatistics json.RawMessage) (n float64, known bool) {
 	type counters struct {
 		Files   *float64 `json:"committer_files_committed"`
@@ -147,7 +146,7 @@ func committed(metrics, ioStatistics json.RawMessage) (n float64, known bool) {
 	var nested struct {
 		Counters counters `json:"counters"`
 	}
-	// What is not of this form has no such numbers.
+	// Other formats do not contain these numbers.
 	_ = json.Unmarshal(metrics, &flat)
 	_ = json.Unmarshal(ioStatistics, &nested)
 	for _, v := range []*float64{flat.Files, flat.Commits, nested.Counters.Files, nested.Counters.Commits} {
@@ -158,8 +157,8 @@ func committed(metrics, ioStatistics json.RawMessage) (n float64, known bool) {
 	return n, known
 }
 
-// applyManifest checks that listed files are there, and takes out those that the
-// list leaves out.
+// applyManifest checks that the listed files exist, and removes unlisted ones if
+// the list is complete.
 func (m *markers) applyManifest(ctx context.Context, mf manifest, c *Contents, l *Listing) error {
 	missing, err := m.checker.missing(ctx, mf.files)
 	if err != nil {
@@ -179,7 +178,8 @@ func (m *markers) applyManifest(ctx context.Context, mf manifest, c *Contents, l
 	return nil
 }
 
-// checkNested refuses listed files in directories that are not read.
+// checkNested returns an error if files in subdirectories are listed, which are
+// not read.
 func (m *markers) checkNested(c *Contents, marker string) error {
 	for _, dir := range c.Dirs {
 		if nested := m.checker.under[dir]; nested != "" {
@@ -189,7 +189,7 @@ func (m *markers) checkNested(c *Contents, marker string) error {
 	return nil
 }
 
-// keep takes the files out that are not wanted.
+// keep removes the files for which want is false.
 func (l *Listing) keep(want func(File) bool) {
 	var kept []File
 	for _, f := range l.Files {
@@ -202,12 +202,12 @@ func (l *Listing) keep(want func(File) bool) {
 	l.Files = kept
 }
 
-// A checker looks for the files that a marker lists.
+// checker checks that the files listed by a marker exist.
 type checker struct {
 	*markers
-	have   map[string]bool   // files that are there
-	listed map[string]bool   // those of them that are listed
-	under  map[string]string // the first listed file in each directory
+	have   map[string]bool   // existing files
+	listed map[string]bool   // existing files that are listed
+	under  map[string]string // by directory, its first listed file
 }
 
 func newChecker(m *markers, files []File) *checker {
@@ -218,11 +218,10 @@ func newChecker(m *markers, files []File) *checker {
 	return c
 }
 
-// missing returns the first listed file that is not there. A listed file has
-// the path that the job gave to it, mostly an absolute URI, and counts if that
-// is under the version's directory. If none is, the directory was written
-// somewhere else and then moved here, and the files are found by the ends of
-// their paths.
+// missing returns the first listed file that does not exist. An entry is the path
+// that the job wrote, usually an absolute URI, and counts if it is below the
+// version's directory. If no entry is, the directory was written elsewhere and
+// then moved, and files are matched by the last elements of their paths.
 func (c *checker) missing(ctx context.Context, list []string) (string, error) {
 	moved := true
 	paths := make([]string, len(list))
@@ -253,8 +252,7 @@ func (c *checker) missing(ctx context.Context, list []string) (string, error) {
 	return "", nil
 }
 
-// entryPath takes the path out of an entry: a URI, whose path is escaped, or
-// a path.
+// entryPath returns the path of an entry: a URI with an escaped path, or a path.
 func entryPath(entry string) string {
 	if u, err := url.Parse(entry); err == nil && u.Scheme != "" && u.Path != "" {
 		entry = u.Path
@@ -262,7 +260,7 @@ func entryPath(entry string) string {
 	return path.Clean("/" + entry)
 }
 
-// inside returns the part of p after the version's directory.
+// inside returns the part of p below the version's directory.
 func (c *checker) inside(p string) (string, bool) {
 	dir := "/" + c.db + "/" + c.version + "/"
 	i := strings.LastIndex(p, dir)
@@ -272,7 +270,7 @@ func (c *checker) inside(p string) (string, bool) {
 	return p[i+len(dir):], true
 }
 
-// maxDepth is how deep under its directory a moved job's file is looked for.
+// maxDepth is the number of path elements that are matched in a moved version.
 const maxDepth = 4
 
 func (c *checker) endExists(ctx context.Context, p string) (bool, error) {
@@ -290,8 +288,8 @@ func (c *checker) endExists(ctx context.Context, p string) (bool, error) {
 	return false, nil
 }
 
-// exists reports whether a file is there: one of the data files, or another,
-// such as a MapFile's index.
+// exists reports whether a file exists: a data file, or another such as a
+// MapFile's index.
 func (c *checker) exists(ctx context.Context, name string) (bool, error) {
 	if c.have[name] {
 		c.note(name)
@@ -308,7 +306,7 @@ func (c *checker) exists(ctx context.Context, name string) (bool, error) {
 	return ok, err
 }
 
-// note takes note of a listed file that is there.
+// note records a listed file that exists.
 func (c *checker) note(name string) {
 	c.listed[name] = true
 	if dir, _, nested := strings.Cut(name, "/"); nested && c.under[dir] == "" {

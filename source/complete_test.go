@@ -92,8 +92,8 @@ func TestList(t *testing.T) {
 		{"JSON of another kind", marker(`{"filenames": 3}`), true, ""},
 		{"JSON that is no JSON", marker(`{done}`), true, ""},
 		{"JSON without a list", marker(`{"success": true}`), true, ""},
-		{"half a marker", marker(files[:len(files)/2]), true, "ends in the middle"},
-		{"half a marker, not required", marker(files[:len(files)/2]), false, "ends in the middle"},
+		{"half a marker", marker(files[:len(files)/2]), true, "is truncated"},
+		{"half a marker, not required", marker(files[:len(files)/2]), false, "is truncated"},
 		{"a failed job", marker(`{"success": false, "filenames": []}`), true, "job failed"},
 
 		{"all there", marker(files).with("part-r-00000", "part-r-00001", "part-r-00002"), true, ""},

@@ -6,13 +6,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Wait waits until n bytes may be fetched. A limiter that is nil lets
-// everything through.
+// Wait waits until n bytes may be fetched. A nil limiter has no limit.
 func Wait(ctx context.Context, l *rate.Limiter, n int64) error {
 	if l == nil {
 		return nil
 	}
-	for n > 0 { // those who wait at the same time take turns
+	for n > 0 { // in steps, so that concurrent callers take turns
 		some := min(n, int64(max(1, l.Burst())))
 		if err := l.WaitN(ctx, int(some)); err != nil {
 			return err
@@ -22,7 +21,7 @@ func Wait(ctx context.Context, l *rate.Limiter, n int64) error {
 	return nil
 }
 
-// Limited reports whether l limits, and to how many bytes a second.
+// Limited returns the limit of l in bytes per second, and whether there is one.
 func Limited(l *rate.Limiter) (bytesPerSecond float64, limited bool) {
 	if l == nil || l.Limit() == rate.Inf {
 		return 0, false

@@ -10,32 +10,32 @@ import (
 	"strings"
 )
 
-// ErrLayout is the class of errors about a version whose directory cannot be
-// read as a plain set of data files: a table whose snapshots say which of its
-// files count, or data in subdirectories.
+// ErrLayout is wrapped by errors for a version that is not a plain set of data
+// files: a table whose snapshots define which files are current, or data in
+// subdirectories.
 var ErrLayout = errors.New("this layout is not supported")
 
-// A Listing is what List has found out about a version.
+// Listing is the result of List.
 type Listing struct {
-	// Files are the data files in ascending order of their names. If the version
-	// is not complete, they are all the files that there are.
+	// Files are the data files in ascending order of their names; for an
+	// incomplete version, all files.
 	Files []File
-	// LeftOut are the names of files that a commit or a manifest leaves out, and
-	// of directories that are not read, which end in a slash.
+	// LeftOut are the names of files that a commit or manifest excludes, and of
+	// directories that are not read, which end in a slash.
 	LeftOut []string
-	// Incomplete is why the version does not exist yet; "" if it does.
+	// Incomplete is why the version is not complete; "" if it is.
 	Incomplete string
 	// Success reports whether there is a _SUCCESS file.
 	Success bool
 	// Committed reports whether there is a _committed_ file of a job.
 	Committed bool
-	// Fingerprint is equal for two listings with the same files: all that are in
-	// the directory, by name, size, time and ID.
+	// Fingerprint is equal for listings with the same files: all files in the
+	// directory, by name, size, time and ID.
 	Fingerprint [sha256.Size]byte
 }
 
-// Marked reports whether the job has marked the version as complete. Without a
-// marker a version may still be written although nothing says so.
+// Marked reports whether the job has marked the version as complete. An unmarked
+// version may still be being written.
 func (l *Listing) Marked() bool { return l.Success || l.Committed }
 
 // List returns the data files of a version and whether the job that writes it
@@ -87,8 +87,8 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	return l, nil
 }
 
-// temporaryDir is where Hadoop's committers keep the files of tasks that are not
-// done. They remove it before they write _SUCCESS.
+// temporaryDir is where Hadoop's committers keep the files of unfinished tasks.
+// They remove it before they write _SUCCESS.
 const temporaryDir = "_temporary"
 
 // has reports whether there is a marker of this name.
@@ -96,8 +96,8 @@ func (c *Contents) has(name string) bool {
 	return slices.ContainsFunc(c.Hidden, func(m Marker) bool { return m.Name == name })
 }
 
-// checkTable refuses tables of formats whose metadata say which files count:
-// others have been deleted, or replaced by newer ones.
+// checkTable refuses table formats whose metadata defines which files are
+// current.
 func (c *Contents) checkTable() error {
 	const why = "; its data files include deleted and replaced records, and snapshots are not supported: write the current records to a version of plain files"
 	switch {
@@ -111,23 +111,23 @@ func (c *Contents) checkTable() error {
 	return nil
 }
 
-// checkDirs refuses directories that are likely to have data.
+// checkDirs refuses directories that probably contain data.
 func (c *Contents) checkDirs() error {
 	if len(c.Files) == 0 && len(c.Dirs) > 0 {
-		return fmt.Errorf("%w: there are only directories (%s), and files in directories are not read", ErrLayout, some(c.Dirs))
+		return fmt.Errorf("%w: the version has only directories (%s), and files in directories are not read", ErrLayout, some(c.Dirs))
 	}
 	partitions := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(name) })
 	if len(partitions) > 0 {
-		return fmt.Errorf("%w: beside files there are directories of a partitioned table (%s), and files in directories are not read", ErrLayout, some(partitions))
+		return fmt.Errorf("%w: next to files, there are directories of a partitioned table (%s), and files in directories are not read", ErrLayout, some(partitions))
 	}
 	return nil
 }
 
-// IsPartition reports whether a directory has a name as in partitioned tables:
-// day=2026-01-31.
+// IsPartition reports whether a directory is named like one of a partitioned
+// table: day=2026-01-31.
 func IsPartition(name string) bool { return strings.IndexByte(name, '=') > 0 }
 
-// some names the first few of many.
+// some returns the first few names and the number of the others.
 func some(names []string) string {
 	const few = 3
 	if len(names) > few+1 {
@@ -139,13 +139,13 @@ func some(names []string) string {
 func fingerprint(files []File) (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for _, f := range files {
-		fmt.Fprintf(h, "%q %d %d %q\n", f.Name, f.Size, f.ModTime.UnixNano(), f.ID) //nolint:errcheck // a hash takes everything
+		fmt.Fprintf(h, "%q %d %d %q\n", f.Name, f.Size, f.ModTime.UnixNano(), f.ID) //nolint:errcheck // never fails
 	}
 	h.Sum(sum[:0])
 	return sum
 }
 
-// maxSiblings is how many versions FindSuccess looks at.
+// maxSiblings is the number of versions that FindSuccess checks.
 const maxSiblings = 20
 
 // FindSuccess returns the newest of some versions that has a _SUCCESS file, or

@@ -1,16 +1,15 @@
-// Package source owns the idea of where data sits: a tree of databases,
-// versions and files that jobs write and sequins only reads. Its
-// subpackages are the kinds of place: a local directory, HDFS, S3.
+// Package source owns the interface to stored data: a tree of databases, versions
+// and files that jobs write and sequins only reads. Its subpackages implement it
+// for a local directory, HDFS and S3.
 //
-// A version comes through here in three steps. The node lists databases and
-// versions; of a version that it wants it asks for the data files, and whether
-// the job that writes them is done (List); load then opens the files it needs
-// and reads each from its start to its end.
+// A version passes through in three steps. The node lists databases and versions;
+// for a version to be loaded, it lists the data files and checks that the job has
+// finished (List); package load then opens the files and reads each from start to
+// end. Requests do not reach this package.
 //
-// Names are the contract between the place and the rest of the system.
-// Databases and versions have names that fit in a URL and a file system
-// unquoted; what has another name is reported and not served. Names that
-// begin with _ or . are the job's own business everywhere.
+// Names of databases and versions are valid in URLs and file systems without
+// quoting; others are reported and not served. Names that begin with _ or . are
+// reserved for the job.
 package source
 
 import (
@@ -26,122 +25,116 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A File is one data file of a version.
+// File is a data file of a version.
 type File struct {
-	// Name is relative to the version's directory, with slashes: part-r-00000,
-	// or part-r-00000/data for a MapFile.
+	// Name is relative to the version's directory, with slashes: part-r-00000, or
+	// part-r-00000/data for a MapFile.
 	Name    string
 	Size    int64 // in bytes
 	ModTime time.Time
-	// ID tells the file from one that has taken its place, where the source has
-	// something that does: HDFS's id of it, S3's ETag. It means nothing else.
+	// ID identifies the file's content if the source has such an id: HDFS's file
+	// id or S3's ETag. It has no other meaning.
 	ID string
 }
 
-// Contents is what is in the directory of a version. The lists are in ascending
-// order of the names, byte by byte.
+// Contents is the content of a version's directory. The lists are in ascending
+// bytewise order of names.
 type Contents struct {
-	// Files are the files whose names are not hidden, and of each directory that
-	// is a MapFile its data.
+	// Files are the files that are not hidden, and the data files of MapFiles.
 	Files []File
-	// Hidden are the files and directories whose names are hidden.
+	// Hidden are the hidden files and directories.
 	Hidden []Marker
-	// Dirs are the names of the other directories that are not MapFiles. Where a
-	// source has no directories, they have files somewhere in them.
+	// Dirs are the other directories. In a source without directories, these are
+	// common prefixes of names.
 	Dirs []string
-	// Iceberg reports whether there is a directory metadata with files that
+	// Iceberg reports whether a directory named metadata contains files that
 	// IsIceberg recognizes.
 	Iceberg bool
 }
 
-// A Marker is a file or a directory whose name is hidden; see Hidden.
+// Marker is a hidden file or directory; see Hidden.
 type Marker struct {
 	Name string
 	Dir  bool
 }
 
-// Sort brings the lists into their order.
+// Sort sorts the lists.
 func (c *Contents) Sort() {
 	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(c.Hidden, func(a, b Marker) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(c.Dirs)
 }
 
-// MetadataDir is the directory in which Iceberg keeps the metadata of a table.
+// MetadataDir is the directory of an Iceberg table's metadata.
 const MetadataDir = "metadata"
 
-// IsIceberg reports whether a file of this name in a directory metadata makes
-// the directory above a table of Iceberg.
+// IsIceberg reports whether a file of this name in MetadataDir identifies an
+// Iceberg table.
 func IsIceberg(name string) bool {
 	return name == "version-hint.text" || strings.HasSuffix(name, ".metadata.json") || strings.HasSuffix(name, ".metadata.json.gz")
 }
 
-// ErrChanged is the class of errors about a file that is not the one that was
-// listed, or opened, under its name. Versions are immutable; this one is not.
-var ErrChanged = errors.New("the file is not what it was")
+// ErrChanged is wrapped by errors for a file that differs from the one listed or
+// opened. Versions must not be changed.
+var ErrChanged = errors.New("the file has changed")
 
-// ErrCorrupt is the class of errors about a file that is not what the source's
-// own checksums of it say.
-var ErrCorrupt = errors.New("the file is not what its checksums say")
+// ErrCorrupt is wrapped by errors for a file that does not match the source's
+// checksums.
+var ErrCorrupt = errors.New("the file does not match its checksums")
 
-// Check returns an error of the class ErrChanged if f was listed and is another
-// file than now.
+// Check returns an error that wraps ErrChanged if f was listed and differs from
+// now.
 func (f File) Check(now File) error {
 	if f.ModTime.IsZero() || f.Size == now.Size && f.ModTime.Equal(now.ModTime) && f.ID == now.ID {
 		return nil
 	}
-	return fmt.Errorf("%w: it had %d bytes of %v, and has %d of %v", ErrChanged,
+	return fmt.Errorf("%w: listed with %d bytes of %v, now %d of %v", ErrChanged,
 		f.Size, f.ModTime.UTC(), now.Size, now.ModTime.UTC())
 }
 
-// ReadOptions say how a file is read. The zero value is: all of it, as fast as
-// it comes.
+// ReadOptions configures Source.Open. The zero value reads the whole file without
+// a limit.
 type ReadOptions struct {
-	// Offset is that of the first byte.
+	// Offset is the offset of the first byte to read.
 	Offset int64
 
-	// Bandwidth, if it is not nil, is asked before bytes are fetched, including
-	// those that are read ahead, and those that are fetched a second time after
-	// a fault. Many readers may share one.
+	// Bandwidth limits the fetched bytes if it is not nil, including read-ahead
+	// and repeated requests. Readers may share it.
 	Bandwidth *rate.Limiter
 }
 
-// A Source is a place where data sits. Its methods may be called from several
-// goroutines at a time. Errors say so with fs.ErrNotExist and fs.ErrPermission
-// where that is what is wrong, and name the path. Cancelling ctx ends a call
-// early.
+// Source is a place where versions are stored. Its methods may be called
+// concurrently. Errors wrap fs.ErrNotExist and fs.ErrPermission where they apply,
+// and name the path. Calls end early if ctx is cancelled.
 type Source interface {
 	// Databases returns the names of the databases, sorted.
 	Databases(ctx context.Context) ([]string, error)
 
-	// Versions returns the names of a database's versions, the newest last:
-	// in ascending order, byte by byte.
+	// Versions returns the names of a database's versions in ascending bytewise
+	// order: the newest is last.
 	Versions(ctx context.Context, db string) ([]string, error)
 
-	// Contents returns what is in the directory of a version. Symbolic links are
-	// followed. Something that is neither a file nor a directory is an error,
-	// unless its name is hidden. A version that exists and is empty has no
-	// contents, and that is no error. Which of the files are data is decided by
-	// List.
+	// Contents returns the content of a version's directory. Symbolic links are
+	// followed. An entry that is neither file nor directory is an error, unless
+	// it is hidden. An empty version is not an error. List selects the data
+	// files.
 	Contents(ctx context.Context, db, version string) (Contents, error)
 
-	// Open opens a file for reading. Of one that Contents returned, what is read is
-	// the file that was listed, or an error of the class ErrChanged, however
-	// often it is opened. Any other under the version's directory, such as
-	// _SUCCESS, is given by its name alone. Reads fail soon after ctx is
-	// cancelled.
+	// Open opens a file for reading. For a file from Contents, it reads exactly
+	// the listed file or fails with an error that wraps ErrChanged. Any other
+	// file below the version's directory, such as _SUCCESS, is identified by its
+	// Name only. Reads fail soon after ctx is cancelled.
 	Open(ctx context.Context, db, version string, file File, o ReadOptions) (io.ReadCloser, error)
 
-	// Path returns where a version is, as a person would write it down.
+	// Path returns the location of a version for messages.
 	Path(db, version string) string
 }
 
-// A Reporter is a Source that can tell which directories it leaves out because
-// of their names.
+// Reporter is a Source that can list the directories with invalid names.
 type Reporter interface {
-	// Invalid returns the names of the directories that would be databases,
-	// or, if db is not empty, versions of db, if it were not for their names.
-	// Hidden names are not among them.
+	// Invalid returns the names of directories that are not databases or, if db
+	// is not empty, not versions of db, only because of their names. Hidden names
+	// are omitted.
 	Invalid(ctx context.Context, db string) ([]string, error)
 }
 
@@ -178,13 +171,12 @@ func Invalid(ctx context.Context, src Source, db string) ([]string, error) {
 	return nil, nil
 }
 
-// MaxName is the length of the longest name of a database or a version, in
-// bytes: what file systems take.
+// MaxName is the maximum length of the name of a database or version, in bytes:
+// the limit of file systems.
 const MaxName = 255
 
-// ValidName reports whether s can be the name of a database or a version:
-// letters, digits, dots, underscores and dashes, the first a letter or a
-// digit.
+// ValidName reports whether s is a valid name of a database or version: letters,
+// digits, dots, underscores and dashes, beginning with a letter or digit.
 func ValidName(s string) bool {
 	if s == "" || len(s) > MaxName {
 		return false
@@ -200,8 +192,8 @@ func ValidName(s string) bool {
 	return true
 }
 
-// ValidDatabase is ValidName, less the names that mean something else in a
-// URL.
+// ValidDatabase reports whether s is a valid name of a database: a valid name
+// without another meaning in a URL.
 func ValidDatabase(s string) bool {
 	switch s {
 	case "healthz", "livez", "readyz":
@@ -210,14 +202,14 @@ func ValidDatabase(s string) bool {
 	return ValidName(s)
 }
 
-// Hidden reports whether a file or directory of this name is the job's own:
-// _SUCCESS, _logs, .part-00000.crc.
+// Hidden reports whether a file or directory is reserved for the job: _SUCCESS,
+// _logs, .part-00000.crc.
 func Hidden(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
 }
 
-// ValidFile reports whether name can be a file under a version's directory:
-// one that does not lead out of it.
+// ValidFile reports whether name is a relative path that stays below the
+// version's directory.
 func ValidFile(name string) bool {
 	for elem := range strings.SplitSeq(name, "/") {
 		if elem == "" || elem == "." || elem == ".." {

@@ -14,17 +14,17 @@ import (
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
 )
 
-// defaultPort is that of a namenode's RPC, where no other is given.
+// defaultPort is the default port of a namenode's RPC.
 const defaultPort = "8020"
 
-// A place is what a URL means under a configuration.
+// place is a URL resolved with a configuration.
 type place struct {
 	name      string   // hdfs://host:port or hdfs://nameservice
-	root      string   // an absolute path
-	namenodes []string // host:port of each
+	root      string   // absolute path
+	namenodes []string // host:port
 }
 
-// resolve finds out what a URL means.
+// resolve resolves a URL.
 func resolve(raw string, conf hadoopconf.HadoopConf) (place, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -34,9 +34,9 @@ func resolve(raw string, conf hadoopconf.HadoopConf) (place, error) {
 	case !strings.EqualFold(u.Scheme, "hdfs") || u.Opaque != "":
 		return place{}, fmt.Errorf("%q is not of the form hdfs://host:port/path", raw)
 	case u.User != nil:
-		return place{}, fmt.Errorf("%s names a user: who reads is an option of its own", u.Redacted())
+		return place{}, fmt.Errorf("%s contains a user: use the option User instead", u.Redacted())
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return place{}, fmt.Errorf("%s has more than a path: ? is written as %%3F, and # as %%23", raw)
+		return place{}, fmt.Errorf("%s has a query or fragment: write ? as %%3F and # as %%23", raw)
 	}
 	host := u.Host
 	if host == "" {
@@ -55,7 +55,7 @@ func resolve(raw string, conf hadoopconf.HadoopConf) (place, error) {
 	return p, err
 }
 
-// defaultHost is what fs.defaultFS names.
+// defaultHost returns the host of fs.defaultFS.
 func defaultHost(conf hadoopconf.HadoopConf) (string, error) {
 	fs := cmp.Or(conf["fs.defaultFS"], conf["fs.default.name"])
 	if fs == "" {
@@ -68,7 +68,7 @@ func defaultHost(conf hadoopconf.HadoopConf) (string, error) {
 	return u.Host, nil
 }
 
-// hostPort completes the address of a namenode.
+// hostPort adds the default port to the address of a namenode.
 func hostPort(host string) (string, error) {
 	if !strings.Contains(host, ":") || strings.HasSuffix(host, "]") {
 		host = net.JoinHostPort(strings.Trim(host, "[]"), defaultPort)
@@ -86,8 +86,8 @@ func isNameservice(conf hadoopconf.HadoopConf, name string) bool {
 	return conf["dfs.ha.namenodes."+name] != "" || conf[rpcAddress+name] != "" || slices.Contains(list(conf["dfs.nameservices"]), name)
 }
 
-// nameservice returns the addresses of a nameservice's namenodes: of several
-// where it is highly available, or of its only one.
+// nameservice returns the addresses of a nameservice's namenodes: several with
+// high availability, otherwise one.
 func nameservice(conf hadoopconf.HadoopConf, name string) ([]string, error) {
 	keys := []string{rpcAddress + name}
 	if ids := list(conf["dfs.ha.namenodes."+name]); len(ids) > 0 {
@@ -114,12 +114,13 @@ func nameservice(conf hadoopconf.HadoopConf, name string) ([]string, error) {
 	return addresses, nil
 }
 
-// list splits a value of several.
+// list splits a comma-separated value.
 func list(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
 
-// namenodes are those of a source, in the order in which they are asked.
+// namenodes are the addresses of a source's namenodes, in the order in which they
+// are tried.
 type namenodes struct {
 	mu    sync.Mutex
 	order []string
@@ -131,10 +132,10 @@ func (n *namenodes) addresses() []string {
 	return slices.Clone(n.order)
 }
 
-// prefer puts one first, that has just answered.
+// prefer moves an address to the front, after it has answered.
 func (n *namenodes) prefer(address string) { n.move(address, true) }
 
-// avoid puts one last, that has just failed.
+// avoid moves an address to the end, after it has failed.
 func (n *namenodes) avoid(address string) { n.move(address, false) }
 
 func (n *namenodes) move(address string, first bool) {

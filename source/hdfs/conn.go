@@ -15,33 +15,32 @@ import (
 )
 
 const (
-	// maxFrame is the length of the longest answer of a namenode that is
-	// believed: Hadoop's own limit. The library would allocate whatever the
-	// first four bytes of the answer say, and those of a web server say 1.2 GB.
+	// maxFrame bounds the length of a namenode's response: Hadoop's own limit.
+	// The library would allocate any length in the first four bytes; those of a
+	// web server's response mean 1.2 GB.
 	maxFrame = 128 << 20
 
-	// peeked is how much of an answer is looked at for an error.
+	// peeked is how much of a response is parsed for an error.
 	peeked = 16 << 10
 
-	// maxMessage is how much of a namenode's message is shown.
+	// maxMessage bounds the part of a namenode's message that is shown.
 	maxMessage = 300
 
-	// maxDatanodeAnswer is the length of the longest first message of a
-	// datanode that is believed. Real ones are a few hundred bytes.
+	// maxDatanodeAnswer bounds the length of a datanode's first message. Real
+	// ones have a few hundred bytes.
 	maxDatanodeAnswer = 1 << 20
 
-	// dataBuffer is how much of a datanode's stream is taken at a time.
+	// dataBuffer is the size of reads from a datanode.
 	dataBuffer = 256 << 10
 )
 
-// A conn is a connection that never waits for longer than its timeout, and
-// that ends with its context. The library sets no deadlines of its own, but
-// takes away those that are there.
+// conn is a connection with a timeout for each exchange, which is closed when its
+// context ends. The library sets no deadlines, but clears existing ones.
 type conn struct {
 	net.Conn
 	ctx     context.Context
 	timeout time.Duration
-	stop    func() bool // no longer watch ctx
+	stop    func() bool // stops watching ctx
 }
 
 func newConn(ctx context.Context, raw net.Conn, timeout time.Duration) *conn {
@@ -51,7 +50,7 @@ func newConn(ctx context.Context, raw net.Conn, timeout time.Duration) *conn {
 	}
 }
 
-// moveDeadline gives the server another timeout to say something.
+// moveDeadline restarts the timeout.
 func (c *conn) moveDeadline() error {
 	return c.Conn.SetDeadline(time.Now().Add(c.timeout))
 }
@@ -69,8 +68,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, c.cause(err)
 }
 
-// cause replaces the error of a connection that was closed because of its
-// context by what ended that.
+// cause replaces the error of a connection that was closed by its context with
+// the context's cause.
 func (c *conn) cause(err error) error {
 	if err != nil && c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
@@ -83,33 +82,33 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// SetDeadline and its like do nothing: see conn.
+// SetDeadline, SetReadDeadline and SetWriteDeadline have no effect: see conn.
 func (c *conn) SetDeadline(time.Time) error      { return nil }
 func (c *conn) SetReadDeadline(time.Time) error  { return nil }
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// A namenodeConn is a connection to a namenode. The answer to a request has
-// to be there one timeout after it was written.
+// namenodeConn is a connection to a namenode. The response must arrive within one
+// timeout after the request was written.
 //
-// An answer is a frame: its length in 4 bytes, and so many bytes. They are
-// looked at before the library sees them, which believes every length, and
-// which loses what a namenode says about an error.
+// A response is a frame: its length in 4 bytes, then that many bytes. The frame
+// is checked before the library parses it, since the library trusts every length
+// and drops a namenode's error message.
 type namenodeConn struct {
 	*conn
 	r        *bufio.Reader
-	left     int           // of the frame that is being handed out
-	answered func(refusal) // is told what the namenode says in place of an answer; nothing, as it is asked
-	failed   func()        // is told that the connection is of no more use
+	left     int           // rest of the current frame
+	answered func(refusal) // called with the namenode's error, or the zero refusal before a request
+	failed   func()        // called when the connection has failed
 }
 
 func newNamenodeConn(c *conn, answered func(refusal), failed func()) *namenodeConn {
 	return &namenodeConn{conn: c, r: bufio.NewReaderSize(c, peeked), answered: answered, failed: failed}
 }
 
-// A refusal is an error that a namenode answers with.
+// refusal is an error response of a namenode.
 type refusal struct {
-	class   string // of the Java exception
-	message string // its first line
+	class   string // Java class of the exception
+	message string // first line
 }
 
 func (c *namenodeConn) Write(p []byte) (int, error) {
@@ -136,7 +135,7 @@ func (c *namenodeConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// nextFrame looks at the beginning of the next answer.
+// nextFrame checks the header of the next response.
 func (c *namenodeConn) nextFrame() error {
 	head, err := c.r.Peek(4)
 	if err != nil {
@@ -144,7 +143,7 @@ func (c *namenodeConn) nextFrame() error {
 	}
 	n := binary.BigEndian.Uint32(head)
 	if n > maxFrame {
-		return fmt.Errorf("%v is no namenode's RPC port: it answered with %q", c.RemoteAddr(), head)
+		return fmt.Errorf("%v is not a namenode's RPC port: got %q", c.RemoteAddr(), head)
 	}
 	frame, err := c.r.Peek(min(4+int(n), peeked))
 	if err != nil {
@@ -157,15 +156,15 @@ func (c *namenodeConn) nextFrame() error {
 	return nil
 }
 
-// The fields of RpcResponseHeaderProto (hadoop-common, RpcHeader.proto).
+// Fields of RpcResponseHeaderProto (hadoop-common, RpcHeader.proto).
 const (
 	fieldStatus    = 2 // 0 is success
 	fieldException = 4
 	fieldMessage   = 5
 )
 
-// parseRefusal reads the header of an answer, of which frame is the beginning
-// and which follows its own length. It reports whether that is an error.
+// parseRefusal parses the beginning of a response without its length, and reports
+// whether it is an error.
 func parseRefusal(frame []byte) (r refusal, ok bool) {
 	length, n := protowire.ConsumeVarint(frame)
 	if n < 0 {
@@ -182,7 +181,7 @@ func parseRefusal(frame []byte) (r refusal, ok bool) {
 		}
 		value := protowire.ConsumeFieldValue(num, typ, b)
 		if value < 0 {
-			return r, ok // cut off, within the message
+			return r, ok // truncated within the message
 		}
 		switch {
 		case num == fieldStatus && typ == protowire.VarintType:
@@ -197,8 +196,8 @@ func parseRefusal(frame []byte) (r refusal, ok bool) {
 	return r, ok
 }
 
-// firstLine returns the first line of a field of bytes, which may be cut off:
-// what follows is where in Java it happened.
+// firstLine returns the first line of a field of bytes, which may be truncated.
+// The other lines are a Java stack trace.
 func firstLine(field []byte) string {
 	length, n := protowire.ConsumeVarint(field)
 	if n < 0 {
@@ -219,8 +218,8 @@ func printable(b []byte) string {
 	}, strings.ToValidUTF8(string(b), ""))
 }
 
-// A datanodeConn is a connection to a datanode. It may take any time as a
-// whole, but something has to come every timeout.
+// datanodeConn is a connection to a datanode. It has no total time limit, but
+// some data must arrive within each timeout.
 type datanodeConn struct {
 	*conn
 	r       *bufio.Reader
@@ -231,7 +230,7 @@ func newDatanodeConn(c *conn) *datanodeConn {
 	return &datanodeConn{conn: c, r: bufio.NewReaderSize(patient{c}, dataBuffer)}
 }
 
-// patient moves the deadline with each read.
+// patient restarts the deadline with each read.
 type patient struct{ c *conn }
 
 func (p patient) Read(b []byte) (int, error) {
@@ -250,10 +249,9 @@ func (c *datanodeConn) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-var errNoDatanode = errors.New("it does not answer as a datanode")
+var errNoDatanode = errors.New("not a datanode's response")
 
-// start looks at the length of the first message, which the library would
-// allocate.
+// start checks the length of the first message, which the library would allocate.
 func (c *datanodeConn) start() error {
 	head, err := c.r.Peek(binary.MaxVarintLen32)
 	if err != nil {

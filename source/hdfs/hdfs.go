@@ -19,67 +19,66 @@ import (
 	"sequins/source"
 )
 
-// Defaults of Options. Of a namenode that is silent for half a minute, which
-// they are when they collect garbage, a call gives up once and then waits.
+// Defaults of Options. A namenode may be silent for half a minute during garbage
+// collection: a call times out once and then retries.
 const (
 	DefaultTimeout  = 20 * time.Second
 	DefaultRetryFor = time.Minute
 )
 
-// Options say where the data is and who reads it.
+// Options configures a Source.
 type Options struct {
-	// URL is hdfs://host:port/path, or hdfs://nameservice/path with the
-	// nameservice of the configuration. Without a port, a host's is 8020;
-	// hdfs:///path is on fs.defaultFS.
+	// URL is hdfs://host:port/path, or hdfs://nameservice/path with a nameservice
+	// of the configuration. The default port is 8020; hdfs:///path is on
+	// fs.defaultFS.
 	URL string
 
-	// ConfigDir is the directory of core-site.xml and hdfs-site.xml. Empty
-	// stands for $HADOOP_CONF_DIR, or for none where that is not set.
+	// ConfigDir is the directory of core-site.xml and hdfs-site.xml. If empty, it
+	// is $HADOOP_CONF_DIR; if that is not set, there is no configuration.
 	ConfigDir string
 
-	// User is who reads, where there is no Kerberos. Empty stands for
-	// $HADOOP_USER_NAME, or for the user of this process.
+	// User is the user without Kerberos. If empty, it is $HADOOP_USER_NAME or the
+	// user of this process.
 	User string
 
-	// Principal (name@REALM, or name/_HOST@REALM for one of each host) and
-	// Keytab, the path of its keys, turn on Kerberos. So does CredentialCache,
-	// the path of one that somebody else keeps filled, and so does the
-	// configuration, with the cache $KRB5CCNAME or /tmp/krb5cc_<uid>.
+	// Principal (name@REALM, or name/_HOST@REALM for one per host) and Keytab,
+	// the path of its keys, enable Kerberos. So does CredentialCache, the path of
+	// a cache that is kept valid externally, and so does the configuration, with
+	// the cache $KRB5CCNAME or /tmp/krb5cc_<uid>.
 	Principal, Keytab, CredentialCache string
 
-	// Krb5Conf is the path of the Kerberos configuration. Empty stands for
+	// Krb5Conf is the path of the Kerberos configuration. If empty, it is
 	// $KRB5_CONFIG or /etc/krb5.conf.
 	Krb5Conf string
 
-	// NamenodePrincipal is nn/_HOST@REALM or the like. Empty stands for
+	// NamenodePrincipal is nn/_HOST@REALM or similar. If empty, it is
 	// dfs.namenode.kerberos.principal.
 	NamenodePrincipal string
 
-	// Protection is authentication or privacy. Empty stands for
-	// dfs.data.transfer.protection; see the package's comment.
+	// Protection is authentication or privacy. If empty, it is
+	// dfs.data.transfer.protection; see the package comment.
 	Protection string
 
-	// Timeout is how long to wait for a server that says nothing. 0 is
-	// DefaultTimeout.
+	// Timeout bounds the wait for a silent server. 0 means DefaultTimeout.
 	Timeout time.Duration
 
-	// RetryFor is how long a call is tried, and how long a reader tries to go
-	// on after a failure; that it gets less than 256 KiB in this time is one. 0
-	// is DefaultRetryFor.
+	// RetryFor bounds the retries of a call, and of a reader after a failure.
+	// Reading less than 256 KiB in this time is a failure. 0 means
+	// DefaultRetryFor.
 	RetryFor time.Duration
 
-	// Dial connects to namenodes and datanodes. nil is net.Dialer's, which
-	// waits for Timeout at most.
+	// Dial connects to namenodes and datanodes. nil means a net.Dialer with
+	// Timeout.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A Source is a directory of databases in HDFS. Between calls it holds nothing
-// open.
+// Source is a directory of databases in HDFS. It keeps nothing open between
+// calls.
 type Source struct {
 	name      string            // as in the URL, without the path: hdfs://host:port
-	root      string            // the path
-	library   lib.ClientOptions // of each session, but for its namenodes
-	kerberos  *kerberos         // nil without
+	root      string            // path
+	library   lib.ClientOptions // for each session, without namenodes
+	kerberos  *kerberos         // nil without Kerberos
 	namenodes *namenodes
 	timeout   time.Duration
 	retryFor  time.Duration
@@ -92,8 +91,8 @@ var (
 	_ source.Reporter = (*Source)(nil)
 )
 
-// New returns the source that o describes. It reads the configuration and
-// connects to nobody: whether anything is there is found out by listing it.
+// New returns the source described by o. It reads the configuration but does not
+// connect.
 func New(o Options) (*Source, error) {
 	s, err := newSource(o)
 	if err != nil {
@@ -129,7 +128,7 @@ func newSource(o Options) (*Source, error) {
 	return s, s.authenticate(o)
 }
 
-// readConf reads a configuration directory; "" is none.
+// readConf reads a configuration directory; dir may be "".
 func readConf(dir string) (hadoopconf.HadoopConf, error) {
 	if dir == "" {
 		return hadoopconf.HadoopConf{}, nil
@@ -147,9 +146,9 @@ func readConf(dir string) (hadoopconf.HadoopConf, error) {
 	return conf, nil
 }
 
-// protect settles how the exchange with datanodes is protected at least: a
-// datanode may ask for more. Of several that the configuration allows, the
-// library would take the most, which the datanode need not prefer.
+// protect sets the minimum protection of data transfers: a datanode may require
+// more. If the configuration allows several, the library would use the strongest,
+// which the datanode need not prefer.
 func (s *Source) protect(wanted string, conf hadoopconf.HadoopConf) error {
 	const allowed = "dfs.data.transfer.protection"
 	p := &s.library.DataTransferProtection
@@ -164,13 +163,13 @@ func (s *Source) protect(wanted string, conf hadoopconf.HadoopConf) error {
 	return fmt.Errorf("the data transfer protection %q is not supported: %s", *p, protections)
 }
 
-// protections is what to tell those who ask for another.
+// protections lists the supported values, for errors.
 const protections = "authentication works, and privacy with the cipher suite AES/CTR/NoPadding"
 
-// authenticate settles as whom the source reads.
+// authenticate sets the user or Kerberos.
 func (s *Source) authenticate(o Options) (err error) {
 	if o.Keytab != "" || o.CredentialCache != "" || o.Principal != "" || s.library.KerberosClient != nil {
-		s.library.KerberosClient = nil // each session has what kerberos gives it
+		s.library.KerberosClient = nil // set per session by kerberos
 		s.kerberos, err = newKerberos(o, cmp.Or(o.NamenodePrincipal, s.library.KerberosServicePrincipleName))
 		if err == nil {
 			s.library.KerberosServicePrincipleName = s.kerberos.namenode
@@ -187,13 +186,13 @@ func userName(wanted string) (string, error) {
 	}
 	u, err := user.Current()
 	if err != nil {
-		return "", fmt.Errorf("who reads is not given, and who runs this process is not known: %w", err)
+		return "", fmt.Errorf("no user is configured, and the user of this process is unknown: %w", err)
 	}
 	return u.Username, nil
 }
 
-// Close ends what a source does in the background, which is to keep Kerberos
-// tickets valid. Readers that are open are not touched.
+// Close stops background work, which is keeping Kerberos tickets valid. Open
+// readers are not affected.
 func (s *Source) Close() error {
 	if s.kerberos != nil {
 		s.kerberos.close()
@@ -201,7 +200,7 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Path returns a version's directory, as a URL.
+// Path returns a version's directory as a URL.
 func (s *Source) Path(db, version string) string {
 	return s.display(path.Join(s.root, db, version))
 }

@@ -19,28 +19,28 @@ import (
 	"github.com/jcmturner/gokrb5/v8/krberror"
 )
 
-// kerberos keeps what namenodes want to see. Asking a KDC takes no context
-// and, if that is silent, many seconds, so it is done by a goroutine that
-// callers may leave, one at a time.
+// kerberos provides tickets for namenodes. A request to a KDC cannot be cancelled
+// and may take many seconds, so it runs in a goroutine of its own, one at a time,
+// which callers do not have to wait for.
 type kerberos struct {
-	principal string // empty for that of the credential cache
-	keytab    string // path; empty for the credential cache
+	principal string // empty with a credential cache
+	keytab    string // path; empty with a credential cache
 	cache     string // path
 	conf      string // path of krb5.conf
 	namenode  string // principal of the namenodes, without the realm
 
-	asking chan struct{} // holds one while somebody asks a KDC
+	asking chan struct{} // holds one element while a KDC is being asked
 
 	mu    sync.Mutex
-	login *login // nil until there is one that works
+	login *login // nil until one works
 }
 
-// A login is a client of a KDC and how many use it. The last who leaves one
-// that has been replaced destroys it, which ends its goroutine.
+// login is a client of a KDC with a reference count. The last user of a replaced
+// login destroys it, which stops its goroutine.
 type login struct {
 	client   *krb.Client
-	modified time.Time // of the keytab or cache
-	users    int       // kerberos itself counts as one
+	modified time.Time // modification time of the keytab or cache
+	users    int       // includes kerberos itself
 }
 
 func newKerberos(o Options, namenode string) (*kerberos, error) {
@@ -53,23 +53,23 @@ func newKerberos(o Options, namenode string) (*kerberos, error) {
 	k.namenode, _, _ = strings.Cut(namenode, "@")
 	switch {
 	case k.namenode == "":
-		return nil, errors.New("with Kerberos, the principal of the namenodes has to be known: " +
+		return nil, errors.New("Kerberos requires the principal of the namenodes: set " +
 			"dfs.namenode.kerberos.principal in the configuration directory, or an option")
 	case o.Keytab != "" && o.CredentialCache != "":
-		return nil, errors.New("there are both a keytab and a credential cache")
+		return nil, errors.New("both a keytab and a credential cache are configured")
 	case o.Keytab != "" && o.Principal == "":
-		return nil, fmt.Errorf("the keytab %s needs the principal that it is for", o.Keytab)
+		return nil, fmt.Errorf("the keytab %s requires a principal", o.Keytab)
 	case o.Keytab != "":
 		return k, nil
 	case o.Principal != "":
-		return nil, fmt.Errorf("the principal %s needs its keytab; a credential cache has its own principal", o.Principal)
+		return nil, fmt.Errorf("the principal %s requires a keytab; a credential cache has its own principal", o.Principal)
 	}
 	var err error
 	k.cache, err = cachePath(cmp.Or(o.CredentialCache, os.Getenv("KRB5CCNAME"), fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid())))
 	return k, err
 }
 
-// cachePath returns the path of a credential cache that may be given as
+// cachePath returns the path of a credential cache, which may be written as
 // FILE:path.
 func cachePath(name string) (string, error) {
 	kind, path, typed := strings.Cut(name, ":")
@@ -82,8 +82,8 @@ func cachePath(name string) (string, error) {
 	return path, nil
 }
 
-// tickets returns a login that has tickets for some of the namenodes, and
-// which these are. The login has to be released.
+// tickets returns a login with tickets for some of the namenodes, and their
+// addresses. The login must be released.
 func (k *kerberos) tickets(ctx context.Context, addresses []string) (*login, []string, error) {
 	select {
 	case k.asking <- struct{}{}:
@@ -116,11 +116,12 @@ func (k *kerberos) tickets(ctx context.Context, addresses []string) (*login, []s
 	}
 }
 
-// ask gets the tickets that are not there yet.
+// ask requests the missing tickets.
 func (k *kerberos) ask(addresses []string) (*login, []string, error) {
 	l, err := k.current()
 	if err != nil {
-		// Not wrapped: that there is no keytab says nothing about the source.
+		// Not wrapped: a missing keytab must not look like a missing file of the
+		// source.
 		return nil, nil, final{fmt.Errorf("Kerberos, %s: %s", k.who(), err.Error())}
 	}
 	var usable []string
@@ -144,8 +145,7 @@ func (k *kerberos) ask(addresses []string) (*login, []string, error) {
 	return l, usable, nil
 }
 
-// service is the principal of the namenode at an address, as the library
-// makes it.
+// service returns the principal of a namenode, as the library computes it.
 func (k *kerberos) service(address string) string {
 	name, instance, _ := strings.Cut(k.namenode, "/")
 	if host, _, err := net.SplitHostPort(address); err == nil && instance == "_HOST" {
@@ -154,8 +154,7 @@ func (k *kerberos) service(address string) string {
 	return k.namenode
 }
 
-// current returns the login, a new one if the keytab or the cache is not the
-// one that the last was made of.
+// current returns the login, or a new one if the keytab or cache has changed.
 func (k *kerberos) current() (*login, error) {
 	info, err := os.Stat(cmp.Or(k.keytab, k.cache))
 	if err != nil {
@@ -180,13 +179,13 @@ func (k *kerberos) current() (*login, error) {
 	return k.login, nil
 }
 
-// open reads the files. The KDC is not asked before the first ticket.
+// open reads the files. It does not contact the KDC.
 func (k *kerberos) open() (client *krb.Client, err error) {
 	conf, err := config.Load(k.conf)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.conf, err)
 	}
-	err = guard(func() error { // of a file that is being written, the parsers may want more than there is
+	err = guard(func() error { // the parsers panic on incomplete files
 		if k.keytab == "" {
 			cache, err := credentials.LoadCCache(k.cache)
 			if err != nil {
@@ -200,14 +199,14 @@ func (k *kerberos) open() (client *krb.Client, err error) {
 			return err
 		}
 		name, realm, err := k.client(conf)
-		// Active Directory cannot do what PA-FX-FAST would announce.
+		// Active Directory does not support PA-FX-FAST.
 		client = krb.NewWithKeytab(name, realm, keys, conf, krb.DisablePAFXFAST(true))
 		return err
 	})
 	return client, err
 }
 
-// client splits the principal, and puts this host in the place of _HOST.
+// client splits the principal, and replaces _HOST by this host.
 func (k *kerberos) client(conf *config.Config) (name, realm string, err error) {
 	name, realm, _ = strings.Cut(k.principal, "@")
 	if service, ok := strings.CutSuffix(name, "/_HOST"); ok {
@@ -220,8 +219,8 @@ func (k *kerberos) client(conf *config.Config) (name, realm string, err error) {
 	return name, cmp.Or(realm, conf.LibDefaults.DefaultRealm), nil
 }
 
-// refused says who was refused what. An error of the network may pass; every
-// other is about what somebody has configured.
+// refused describes a failed login. A network error may be temporary; all others
+// are caused by the configuration.
 func (k *kerberos) refused(err error) error {
 	if e := (krberror.Krberror{}); errors.As(err, &e) && e.RootCause == krberror.NetworkingError {
 		return fmt.Errorf("Kerberos, %s: %w", k.who(), err)
@@ -244,7 +243,7 @@ func (k *kerberos) release(l *login) {
 	}
 }
 
-// drop forgets a login, so that the next one is made anew.
+// drop discards a login, so that a new one is made.
 func (k *kerberos) drop(l *login) {
 	k.mu.Lock()
 	current := l != nil && k.login == l
@@ -257,8 +256,7 @@ func (k *kerberos) drop(l *login) {
 	}
 }
 
-// close ends what runs in the background, once the KDC has answered what it
-// is being asked.
+// close stops background work, after a pending request to the KDC.
 func (k *kerberos) close() {
 	k.asking <- struct{}{}
 	defer func() { <-k.asking }()

@@ -34,9 +34,9 @@ func TestKerberosOptions(t *testing.T) {
 		{"the configuration and a keytab", Options{ConfigDir: kerberised, Principal: "p", Keytab: "k"}, "k", "", ""},
 		{"a cache in the kernel", Options{CredentialCache: "KEYRING:x", NamenodePrincipal: "nn/_HOST"}, "", "", "KEYRING:x is not a file"},
 		{"no namenode", Options{Principal: "p", Keytab: "k"}, "", "", "dfs.namenode.kerberos.principal"},
-		{"no principal", Options{Keytab: "/k", NamenodePrincipal: "nn/_HOST"}, "", "", "keytab /k needs the principal"},
-		{"no keytab", Options{Principal: "p", NamenodePrincipal: "nn/_HOST"}, "", "", "principal p needs its keytab"},
-		{"no keytab, and a cache", Options{Principal: "p", CredentialCache: "c", NamenodePrincipal: "nn/_HOST"}, "", "", "principal p needs its keytab"},
+		{"no principal", Options{Keytab: "/k", NamenodePrincipal: "nn/_HOST"}, "", "", "keytab /k requires a principal"},
+		{"no keytab", Options{Principal: "p", NamenodePrincipal: "nn/_HOST"}, "", "", "principal p requires a keytab"},
+		{"no keytab, and a cache", Options{Principal: "p", CredentialCache: "c", NamenodePrincipal: "nn/_HOST"}, "", "", "principal p requires a keytab"},
 		{"both", Options{Principal: "p", Keytab: "k", CredentialCache: "c", NamenodePrincipal: "nn/_HOST"}, "", "", "both"},
 	}
 	for _, tt := range tests {

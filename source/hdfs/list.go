@@ -14,8 +14,8 @@ import (
 	"sequins/source"
 )
 
-// retry makes attempts until one succeeds or there is no point in more. The
-// error names the path.
+// retry retries attempt until it succeeds or fails permanently. The error names
+// the path.
 func (s *Source) retry(ctx context.Context, op, p string, attempt func(limit time.Duration) error) error {
 	a := attempts{limit: s.retryFor}
 	err := ctx.Err()
@@ -28,7 +28,7 @@ func (s *Source) retry(ctx context.Context, op, p string, attempt func(limit tim
 	return &fs.PathError{Op: op, Path: s.display(p), Err: err}
 }
 
-// call runs f with a client, again with another where it fails.
+// call calls f with a client, and retries with a new client after a failure.
 func (s *Source) call(ctx context.Context, op, p string, f func(*lib.Client) error) error {
 	return s.retry(ctx, op, p, func(limit time.Duration) error {
 		x, err := s.newSession(ctx, limit)
@@ -40,12 +40,12 @@ func (s *Source) call(ctx context.Context, op, p string, f func(*lib.Client) err
 	})
 }
 
-// Databases returns the directories in the root whose names are valid.
+// Databases returns the directories in the root with valid names.
 func (s *Source) Databases(ctx context.Context) ([]string, error) {
 	return s.directories(ctx, s.root, source.ValidDatabase)
 }
 
-// Versions returns the directories of a database whose names are valid.
+// Versions returns the directories of a database with valid names.
 func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
 	dir := path.Join(s.root, db)
 	if !source.ValidDatabase(db) {
@@ -54,7 +54,7 @@ func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
 	return s.directories(ctx, dir, source.ValidName)
 }
 
-// Invalid returns the directories that Databases or Versions leaves out.
+// Invalid returns the directories that Databases or Versions omits.
 func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
 	valid := source.ValidName
 	if db == "" {
@@ -65,7 +65,7 @@ func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
 	})
 }
 
-// directories returns the names of the directories in dir that are wanted.
+// directories returns the names of the directories in dir for which want is true.
 func (s *Source) directories(ctx context.Context, dir string, want func(name string) bool) (names []string, err error) {
 	err = s.call(ctx, "list", dir, func(c *lib.Client) error {
 		names = nil
@@ -81,9 +81,8 @@ func (s *Source) directories(ctx context.Context, dir string, want func(name str
 	return names, err
 }
 
-// Contents returns what is in a version's directory. A file that cannot be
-// looked at is an error, not an absence: the number of files is the number of
-// partitions.
+// Contents returns the contents of a version's directory. It fails if it cannot
+// stat a file, since the number of files is the number of partitions.
 func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
 	dir, err := s.versionDir("list", db, version)
 	if err != nil {
@@ -118,9 +117,9 @@ func contents(client *lib.Client, dir string) (c source.Contents, err error) {
 	return c, nil
 }
 
-// addDir adds a directory, which is data if it is a MapFile. That one of a
-// partitioned table is not is known by its name: there can be many, and each
-// look at one is a call.
+// addDir adds a directory, or the data of a MapFile. Directories of partitioned
+// tables are recognized by name, as there may be many and checking each is a
+// call.
 func addDir(client *lib.Client, c *source.Contents, dir, name string) error {
 	if !source.IsPartition(name) {
 		data, err := client.Stat(path.Join(dir, name, "data"))
@@ -148,13 +147,13 @@ func addFile(c *source.Contents, name string, info fs.FileInfo) error {
 	return nil
 }
 
-// isFile is HdfsFileStatusProto_IS_FILE, which the library keeps to itself.
+// isFile is HdfsFileStatusProto_IS_FILE, which the library does not export.
 const isFile = 2
 
-// status returns all that a namenode says about a file.
+// status returns a namenode's full status of a file.
 func status(info fs.FileInfo) *lib.FileStatus {
 	s, _ := info.Sys().(*lib.FileStatus)
-	return s // the getters take nil
+	return s // its getters accept nil
 }
 
 func (s *Source) versionDir(op, db, version string) (string, error) {

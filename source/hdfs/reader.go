@@ -18,32 +18,30 @@ import (
 )
 
 const (
-	// bufferSize and buffers bound what a reader reads ahead: 1 MiB, which is
-	// more than any link holds between two reads of a load.
+	// bufferSize and buffers bound the read-ahead of a reader: 1 MiB is more than
+	// a link transfers between two reads of a load.
 	bufferSize = 256 << 10
 	buffers    = 4
 
-	// readSize is how much is asked of the library at a time: less than a
-	// chunk with a checksum of its own, dfs.bytes-per-checksum, which is 512
-	// if nobody has raised it. Asked for a chunk or more, the library hands
-	// out what it has read before it has looked at the checksum, and if that
-	// is wrong or the connection breaks, hides the error as long as there is
-	// another datanode to ask.
+	// readSize is the size of reads from the library: less than the chunk of one
+	// checksum, dfs.bytes-per-checksum, by default 512. For a chunk or more, the
+	// library returns bytes before it has verified them, and if the checksum is
+	// wrong or the connection is lost, it hides the error while another datanode
+	// is available.
 	readSize = 256
 
-	// someProgress is how much has to be read before a failure counts as a new
-	// one, so that a connection that breaks after every few bytes is not tried
-	// for ever.
+	// someProgress is how much has to be read before a failure counts as the
+	// first one again, so that a connection that fails after every few bytes is
+	// not retried forever.
 	someProgress = 64 << 10
 )
 
-// describe returns what a namenode says of a file. Its id is never given to
-// another one.
+// describe converts a namenode's status of a file. Its id is never reused.
 func describe(name string, info fs.FileInfo) source.File {
 	return source.File{Name: name, Size: info.Size(), ModTime: info.ModTime(), ID: strconv.FormatUint(status(info).GetFileId(), 10)}
 }
 
-// check compares what a namenode says of a file now with what is wanted.
+// check compares a namenode's current status of a file with the expected one.
 func check(want source.File, info fs.FileInfo) error {
 	if err := want.Check(describe(want.Name, info)); err != nil {
 		return final{err}
@@ -51,7 +49,7 @@ func check(want source.File, info fs.FileInfo) error {
 	return nil
 }
 
-// readable reports what keeps a file from being read.
+// readable returns an error if a file is of an unsupported kind.
 func readable(info fs.FileInfo) error {
 	s := status(info)
 	switch {
@@ -65,38 +63,36 @@ func readable(info fs.FileInfo) error {
 	return nil
 }
 
-// A reader reads a file from some offset to its end. Its fields belong to
-// the caller of Read and Close, but for those of the goroutine, and until that
-// has started.
+// reader reads a file from an offset to its end. Its fields belong to the caller
+// of Read and Close, except those of the goroutine once it has started.
 type reader struct {
 	source *Source
 	path   string
 	ctx    context.Context
 	cancel context.CancelFunc
-	file   source.File   // as it was listed, or else opened
-	limit  *rate.Limiter // of what is fetched; may be nil
+	file   source.File   // as listed, or else as opened
+	limit  *rate.Limiter // may be nil
 
-	started bool   // the goroutine
-	current []byte // the buffer that is being handed out
-	rest    []byte // what is left of it
-	err     error  // that every Read returns from now on
+	started bool   // the goroutine was started
+	current []byte // the buffer that is being returned by Read
+	rest    []byte // its rest
+	err     error  // error of every further Read
 
-	// Between the two: buffers with something in them, and those that may be
-	// filled, nil at first. When there are no more of the former, end is why.
-	// There is one buffer at first, and another whenever one has been emptied,
-	// so that little is read for nothing of a file of which only the beginning
-	// is wanted.
+	// Shared by both: filled buffers, and free ones (at first nil). After the
+	// last filled buffer, end is the reason. The reader begins with one buffer
+	// and adds one whenever a buffer has been read, so that reading only the
+	// beginning of a file fetches little.
 	full   chan []byte
 	free   chan []byte
 	end    error
-	number int // of buffers
+	number int // number of buffers
 
-	// The goroutine's.
-	offset int64   // of what it reads next
-	stream *stream // the one to go on with; nil to open another
+	// Used by the goroutine.
+	offset int64   // offset of its next read
+	stream *stream // the current stream; nil to open another
 }
 
-// A stream is an open file of the library.
+// stream is an open file of the library.
 type stream struct {
 	*session
 	file *lib.FileReader
@@ -125,8 +121,7 @@ func (s *Source) Open(ctx context.Context, db, version string, file source.File,
 	return r, nil
 }
 
-// open makes the first stream. It stands still until there is something to
-// read into.
+// open opens the first stream. It reads nothing yet.
 func (r *reader) open(limit time.Duration) error {
 	st, info, err := r.newStream(limit)
 	if err != nil {
@@ -162,7 +157,7 @@ func (r *reader) newStream(limit time.Duration) (*stream, fs.FileInfo, error) {
 	return st, st.file.Stat(), nil
 }
 
-// run fills buffers until the file ends, or reading it fails for good.
+// run fills buffers until the file ends or reading fails permanently.
 func (r *reader) run() {
 	defer close(r.full)
 	a := attempts{limit: r.source.retryFor}
@@ -210,7 +205,7 @@ func (r *reader) fill(a *attempts) error {
 			a.succeed()
 		}
 		r.offset += int64(n)
-		r.full <- b[:n] // there is room for all
+		r.full <- b[:n] // never blocks: the capacity is the number of buffers
 		if err != nil {
 			return err
 		}
@@ -218,11 +213,11 @@ func (r *reader) fill(a *attempts) error {
 	return nil
 }
 
-// reopen opens the file again, which has to be the same.
+// reopen opens the file again and checks that it is the same.
 func (r *reader) reopen(limit time.Duration) (*stream, error) {
 	st, info, err := r.newStream(limit)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, final{fmt.Errorf("the file has gone since it was opened: %w", fs.ErrNotExist)}
+		return nil, final{fmt.Errorf("the file was deleted after it was opened: %w", fs.ErrNotExist)}
 	}
 	if err != nil {
 		return nil, err
@@ -235,7 +230,7 @@ func (r *reader) reopen(limit time.Duration) (*stream, error) {
 	return st, nil
 }
 
-// buffer waits for one to fill, no larger than what is left of the file.
+// buffer waits for a free buffer, and returns at most the rest of the file.
 func (r *reader) buffer() ([]byte, error) {
 	select {
 	case b := <-r.free:
@@ -248,10 +243,10 @@ func (r *reader) buffer() ([]byte, error) {
 	}
 }
 
-// confirm is called once a stream has asked the namenode where the blocks are,
-// which it does for the first read: they are those of this file only if it
-// still is the same. From then on the namenode is not needed, except for the
-// keys of each block where the exchange with datanodes is protected.
+// confirm is called when a stream has looked up the blocks' locations, which it
+// does at the first read: they belong to this file only if it has not changed.
+// After that the namenode is only needed for block keys, if data transfers are
+// protected.
 func (r *reader) confirm(st *stream) error {
 	var info fs.FileInfo
 	err := st.ask(func() (err error) {
@@ -267,7 +262,7 @@ func (r *reader) confirm(st *stream) error {
 	return check(r.file, info)
 }
 
-// read fills b, if nothing fails.
+// read fills b unless an error occurs.
 func (st *stream) read(b []byte) (n int, err error) {
 	err = guard(func() error {
 		for n < len(b) {
@@ -291,7 +286,7 @@ func (st *stream) read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// Read hands out what has been read ahead, or waits for it.
+// Read returns data that was read ahead, or waits for it.
 func (r *reader) Read(p []byte) (int, error) {
 	switch {
 	case r.err != nil:
@@ -308,7 +303,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fail makes every Read fail from now on.
+// fail makes all further calls of Read fail.
 func (r *reader) fail(err error) error {
 	if err != io.EOF {
 		err = &fs.PathError{Op: "read", Path: r.source.display(r.path), Err: err}
@@ -324,7 +319,7 @@ func (r *reader) addBuffer() {
 	}
 }
 
-// advance gets the next buffer with something in it.
+// advance waits for the next filled buffer.
 func (r *reader) advance() error {
 	if !r.started {
 		r.started = true
@@ -349,7 +344,7 @@ func (r *reader) advance() error {
 	return nil
 }
 
-// Close ends the reading ahead, and waits for its end.
+// Close stops reading ahead and waits for the goroutine.
 func (r *reader) Close() error {
 	if r.err == fs.ErrClosed {
 		return r.err

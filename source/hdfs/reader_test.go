@@ -123,8 +123,8 @@ func TestDatanodesThatFailForGood(t *testing.T) {
 		// Whether the end is met by the request or by the answer is a matter of luck.
 		"breaking off at once": {datanode{cut: 10}, "last from the datanode"},
 		"too short":            {datanode{short: true}, "datanode"},
-		"a negative length":    {datanode{header: func(b []byte) []byte { return append(b, 0x25, 0, 0, 0, 0x80) }}, "makes no sense"},
-		"no length":            {datanode{header: func(b []byte) []byte { return b }}, "nothing came over 3 connections"},
+		"a negative length":    {datanode{header: func(b []byte) []byte { return append(b, 0x25, 0, 0, 0, 0x80) }}, "malformed response"},
+		"no length":            {datanode{header: func(b []byte) []byte { return b }}, "no data over 3 connections"},
 		"no header":            {datanode{header: func([]byte) []byte { return nil }}, ""},
 		"chunks of nothing":    {datanode{chunk: 1 << 40}, ""},
 	} {
@@ -153,11 +153,11 @@ func TestChanges(t *testing.T) {
 		class  error
 		says   string
 	}{
-		"replaced": {func(f *file) { f.id, f.data = 2, slices.Repeat([]byte{1}, len(f.data)) }, source.ErrChanged, "it had 786432 bytes"},
-		"grown":    {func(f *file) { f.data = append(f.data, 1) }, source.ErrChanged, "and has 786433"},
+		"replaced": {func(f *file) { f.id, f.data = 2, slices.Repeat([]byte{1}, len(f.data)) }, source.ErrChanged, "listed with 786432 bytes"},
+		"grown":    {func(f *file) { f.data = append(f.data, 1) }, source.ErrChanged, "now 786433"},
 		"touched":  {func(f *file) { f.mtime += 1000 }, source.ErrChanged, "of 2023-11-14 22:13:20"},
-		"shrunk":   {func(f *file) { f.data = f.data[:10] }, source.ErrChanged, "and has 10 of"},
-		"vanished": {func(f *file) { f.gone = true }, fs.ErrNotExist, "gone since it was opened"},
+		"shrunk":   {func(f *file) { f.data = f.data[:10] }, source.ErrChanged, "now 10 of"},
+		"vanished": {func(f *file) { f.gone = true }, fs.ErrNotExist, "deleted after it was opened"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, 3*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {

@@ -16,24 +16,24 @@ const (
 	maxPause   = 5 * time.Second
 )
 
-// A final error is one that trying again would not change.
+// final is a permanent error: a retry would not help.
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// attempts are those at one thing, and end a limit after the first began.
+// attempts counts the attempts of one operation, which end limit after the first
+// one began.
 type attempts struct {
 	limit  time.Duration
-	since  time.Time // when the first began; zero before
+	since  time.Time // when the first one began; zero before
 	failed int
-	last   error // of those that failed, and were not cut off
+	last   error // error of the last attempt that was not cut off by the limit
 }
 
-// errLimit is the class of errors of attempts that were cut off because there
-// was no more time for them.
-var errLimit = fmt.Errorf("there was no end to it: %w", os.ErrDeadlineExceeded)
+// errLimit is wrapped by errors of attempts that were cut off by the time limit.
+var errLimit = fmt.Errorf("time limit reached: %w", os.ErrDeadlineExceeded)
 
-// begin is called as an attempt begins, and returns how long it may take.
+// begin starts an attempt and returns how long it may take.
 func (a *attempts) begin() time.Duration {
 	if a.since.IsZero() {
 		a.since = time.Now()
@@ -41,11 +41,11 @@ func (a *attempts) begin() time.Duration {
 	return max(0, a.limit-time.Since(a.since))
 }
 
-// succeed makes what comes next a new thing.
+// succeed resets the attempts for the next operation.
 func (a *attempts) succeed() { *a = attempts{limit: a.limit} }
 
-// fail waits until it is time for another attempt. If there is to be none, it
-// returns the error to end with.
+// fail waits until the next attempt. If there is none, it returns the final
+// error.
 func (a *attempts) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -72,8 +72,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// pause is how long to wait after the n-th failure in a row. It is not twice
-// the same, so that nodes which failed together do not come back together.
+// pause returns a random pause after the n-th consecutive failure, so that nodes
+// do not retry in step.
 func pause(n int) time.Duration {
 	d := maxPause
 	if n < 10 {

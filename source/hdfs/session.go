@@ -10,30 +10,30 @@ import (
 	lib "github.com/colinmarc/hdfs/v2"
 )
 
-// A session is one client of the library, used by one goroutine at a time: for
-// one call of a Source, or for one stream of a reader.
+// session is one client of the library, used by one goroutine at a time: for one
+// call of a Source, or one stream of a reader.
 type session struct {
 	source *Source
-	ctx    context.Context // whose end closes every connection
+	ctx    context.Context // closes all connections when it ends
 	cancel context.CancelCauseFunc
-	limit  *time.Timer // after which the session is cancelled
-	client *lib.Client // nil if it could not be made
-	login  *login      // to Kerberos; nil without
+	limit  *time.Timer // cancels the session
+	client *lib.Client // nil if it could not be created
+	login  *login      // nil without Kerberos
 
-	// How often each datanode was dialled since the last byte came.
+	// How often each datanode was dialed since the last byte was received.
 	fruitless map[string]int
 
-	// The library uses connections from a goroutine of its own, too.
+	// The library also uses connections from a goroutine of its own.
 	mu       sync.Mutex
-	address  string   // of the namenode that was dialled last
-	namenode net.Conn // the connection to it
-	datanode net.Conn // the connection to the datanode that was dialled last
-	gone     bool     // no namenode is wanted any more
-	answer   refusal  // what the namenode answered last, if not what it was asked for
+	address  string   // of the last dialed namenode
+	namenode net.Conn // its connection
+	datanode net.Conn // connection to the last dialed datanode
+	gone     bool     // the namenode is not needed any more
+	answer   refusal  // the namenode's last response, if it was an error
 }
 
-// newSession makes a session. If it is not closed or settled before, it ends
-// after limit. It ends with ctx, too.
+// newSession returns a session that ends with ctx, or after limit if it is
+// neither closed nor settled before.
 func (s *Source) newSession(ctx context.Context, limit time.Duration) (*session, error) {
 	x := &session{source: s, fruitless: map[string]int{}}
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
@@ -62,7 +62,7 @@ func (x *session) connect() (err error) {
 	})
 }
 
-// do calls the library and explains its errors.
+// do calls the library and converts its errors.
 func (x *session) do(f func() error) error {
 	if err := guard(f); err != nil {
 		return explain(err, x.refusal())
@@ -70,8 +70,8 @@ func (x *session) do(f func() error) error {
 	return nil
 }
 
-// ask is do for what a namenode has to answer. The one that did is asked first
-// from now on.
+// ask is do for calls to a namenode. A namenode that answers is tried first from
+// then on.
 func (x *session) ask(f func() error) error {
 	err := x.do(f)
 	if err == nil {
@@ -82,18 +82,17 @@ func (x *session) ask(f func() error) error {
 	return err
 }
 
-// guard makes an error of a panic: there are answers that the library cannot
-// cope with, and nobody's answer may end this process.
+// guard converts a panic into an error: some responses make the library panic.
 func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("an answer that makes no sense: %v", p)
+			err = fmt.Errorf("malformed response: %v", p)
 		}
 	}()
 	return f()
 }
 
-// dial connects, as long as the session goes on.
+// dial connects while the session lives.
 func (x *session) dial(network, address string) (*conn, error) {
 	raw, err := x.source.dial(x.ctx, network, address)
 	if err != nil && x.ctx.Err() != nil {
@@ -121,15 +120,15 @@ func (x *session) dialNamenode(_ context.Context, network, address string) (net.
 	return newNamenodeConn(c, x.answered, func() { x.failed(address) }), nil
 }
 
-// maxFruitless is how often a datanode is dialled for nothing. One whose block
-// ends before its end the library would ask for the rest for ever.
+// maxFruitless bounds how often a datanode is dialed without receiving a byte. If
+// a block is shorter than expected, the library would ask for the rest forever.
 const maxFruitless = 3
 
-// dialDatanode makes the connection to the next datanode. The session reads
-// from one at a time, and the library leaves those open that have failed.
+// dialDatanode connects to the next datanode. The session reads from one at a
+// time; the library does not close failed connections.
 func (x *session) dialDatanode(_ context.Context, network, address string) (net.Conn, error) {
 	if x.fruitless[address] == maxFruitless {
-		return nil, fmt.Errorf("nothing came over %d connections to the datanode %s", maxFruitless, address)
+		return nil, fmt.Errorf("no data over %d connections to the datanode %s", maxFruitless, address)
 	}
 	x.fruitless[address]++
 	x.mu.Lock()
@@ -137,7 +136,7 @@ func (x *session) dialDatanode(_ context.Context, network, address string) (net.
 	x.datanode = nil
 	x.mu.Unlock()
 	if last != nil {
-		last.Close() // a second time, mostly
+		last.Close() // often already closed
 	}
 	c, err := x.dial(network, address)
 	if err != nil {
@@ -149,8 +148,8 @@ func (x *session) dialDatanode(_ context.Context, network, address string) (net.
 	return newDatanodeConn(c), nil
 }
 
-// failed makes sessions ask another namenode first, unless it was this side
-// that wanted no answer any more.
+// failed makes sessions try another namenode first, unless this side has ended
+// the exchange.
 func (x *session) failed(address string) {
 	x.mu.Lock()
 	gone := x.gone
@@ -181,14 +180,14 @@ func (x *session) lastDatanode() net.Addr {
 	return x.datanode.RemoteAddr()
 }
 
-// within gives the session another limit.
+// within changes the session's limit.
 func (x *session) within(limit time.Duration) { x.limit.Reset(limit) }
 
-// settle takes the limit away.
+// settle removes the limit.
 func (x *session) settle() { x.limit.Stop() }
 
-// leaveNamenode ends the connection to the namenode, and with it the library's
-// goroutine that calls it every second, whether it has to or not.
+// leaveNamenode closes the connection to the namenode, and with it the library's
+// goroutine that calls the namenode every second.
 func (x *session) leaveNamenode() {
 	x.mu.Lock()
 	gone, c := x.gone, x.namenode
@@ -198,14 +197,14 @@ func (x *session) leaveNamenode() {
 		return
 	}
 	if c != nil {
-		c.Close() // first, so that the library waits for nobody
+		c.Close() // first, so that the library does not block
 	}
 	if x.client != nil {
 		_ = x.client.Close() // closes it again
 	}
 }
 
-// close ends the session and every connection that it made.
+// close ends the session and closes all its connections.
 func (x *session) close() {
 	x.settle()
 	x.cancel(nil)

@@ -191,7 +191,7 @@ func TestWhatNamenodesSay(t *testing.T) {
 		{"too busy", throws("org.apache.hadoop.ipc.RetriableException", "Server is too busy."), nil, []string{"too busy"}, false},
 		{"refused in an answer to nothing", always(answer{callID: 1<<32 - 1, exception: security + "AccessControlException",
 			text: "SIMPLE authentication is not enabled."}), fs.ErrPermission, []string{"SIMPLE authentication"}, true},
-		{"a web server", says("HTTP/1.1 400 Bad Request\r\n\r\n"), nil, []string{"no namenode's RPC port", `"HTTP"`}, false},
+		{"a web server", says("HTTP/1.1 400 Bad Request\r\n\r\n"), nil, []string{"not a namenode's RPC port", `"HTTP"`}, false},
 		{"half a frame", says("\x00\x00\x01\x00abc"), nil, []string{"EOF"}, false},
 		{"nonsense", says("\x00\x00\x00\x05abcde"), nil, []string{"invalid response"}, false},
 		{"nothing", says(""), nil, []string{"EOF"}, false},
@@ -221,7 +221,7 @@ func TestListing(t *testing.T) {
 			t.Errorf("invalid: %v\n%s", err, diff)
 		}
 		_, err = s.Contents(t.Context(), "b", "1")
-		wantError(t, err, errSymlink, "hdfs://a:1/data/b/1: link: a symbolic link")
+		wantError(t, err, errSymlink, "hdfs://a:1/data/b/1: link: symbolic links are not supported")
 	})
 }
 

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the kernel makes of the advice changes how fast and at whose expense a
-// file is read, never what is read, so errors do not matter.
+// Errors are ignored: the advice only affects the page cache.
 
 func adviseSequential(f *os.File) {
 	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_SEQUENTIAL)

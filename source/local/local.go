@@ -1,17 +1,17 @@
-// Package local is the source that is a directory: <root>/<db>/<version>/<files>,
-// on a disk of this machine or on whatever is mounted there.
+// Package local is the source in a directory: <root>/<db>/<version>/<files>, on a
+// local disk or a mounted file system.
 //
-// Listing follows symbolic links, so that a version can be put in place with
-// one. Reading is sequential and tells the kernel to forget what was read, so
-// that loading a version does not push the pages being served out of memory.
+// Listing a version follows symbolic links, so that a version can be published by
+// creating one. A data file is read sequentially, and its pages are dropped from
+// the page cache after reading, so that a load does not evict pages that are
+// being served. No request reads from a source.
 //
-// Where Hadoop has written a file through its own local file system, there are
-// checksums beside it, in .<name>.crc. They are checked when the file is read
-// from its start, and what differs is an error.
+// If Hadoop has written a file through its local file system, there are checksums
+// in .<name>.crc. They are verified when the file is read from its start.
 //
-// A file that is written over while it is read would be read as a mixture. So
-// its size and modification time are compared with those of the listing when it
-// is opened, at its end, and when it is closed.
+// A file that is overwritten during a read would give mixed content. So its size
+// and modification time are compared with the listing when it is opened, at its
+// end, and when it is closed.
 package local
 
 import (
@@ -32,7 +32,7 @@ import (
 	"sequins/source"
 )
 
-// A Source is a directory of databases. It holds nothing open.
+// Source is a directory of databases. It keeps no files open.
 type Source struct {
 	root string
 }
@@ -42,8 +42,8 @@ var (
 	_ source.Reporter = (*Source)(nil)
 )
 
-// New returns the source at path, which is a path or a file:// URL. Whether
-// anything is there is found out by listing it: a disk may be mounted later.
+// New returns the source at path, which is a path or a file:// URL. It does not
+// access the directory, which may be mounted later.
 func New(path string) (*Source, error) {
 	if len(path) >= 5 && strings.EqualFold(path[:5], "file:") {
 		u, err := url.Parse(path)
@@ -71,13 +71,13 @@ func (s *Source) Path(db, version string) string {
 	return filepath.Join(s.root, db, version)
 }
 
-// Databases returns the directories in the root whose names are valid.
+// Databases returns the directories in the root with valid names.
 func (s *Source) Databases(ctx context.Context) ([]string, error) {
 	names, err := directories(ctx, s.root)
 	return filter(names, source.ValidDatabase), err
 }
 
-// Versions returns the directories of a database whose names are valid.
+// Versions returns the directories of a database with valid names.
 func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
 	dir := filepath.Join(s.root, db)
 	if !source.ValidDatabase(db) {
@@ -87,7 +87,7 @@ func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
 	return filter(names, source.ValidName), err
 }
 
-// Invalid returns the directories that Databases or Versions leaves out.
+// Invalid returns the directories that Databases or Versions omits.
 func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
 	valid := source.ValidName
 	if db == "" {
@@ -103,8 +103,8 @@ func filter(names []string, keep func(string) bool) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !keep(name) })
 }
 
-// directories returns the names of the directories in dir, in order, and of
-// the links to directories.
+// directories returns the names of the directories in dir, and of links to
+// directories, in order.
 func directories(ctx context.Context, dir string) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func directories(ctx context.Context, dir string) ([]string, error) {
 		isDir := e.IsDir()
 		if e.Type()&fs.ModeSymlink != 0 {
 			info, err := os.Stat(filepath.Join(dir, e.Name()))
-			isDir = err == nil && info.IsDir() // a link to nowhere is not a directory
+			isDir = err == nil && info.IsDir() // a dangling link is not a directory
 		}
 		if isDir {
 			names = append(names, e.Name())
@@ -127,9 +127,8 @@ func directories(ctx context.Context, dir string) ([]string, error) {
 	return names, nil
 }
 
-// Contents returns what is in a version's directory. A file that cannot be
-// looked at is an error, not an absence: the number of files is the number of
-// partitions.
+// Contents returns the contents of a version's directory. It fails if it cannot
+// stat a file, since the number of files is the number of partitions.
 func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
 	dir, err := s.versionDir(db, version)
 	if err != nil {
@@ -155,8 +154,7 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	return c, nil
 }
 
-// add looks at one entry of a version's directory. A directory counts as a file
-// if it is a MapFile.
+// add adds one entry of a version's directory. A MapFile is added as a file.
 func add(c *source.Contents, dir, name string) error {
 	info, err := stat(filepath.Join(dir, name))
 	if err != nil {
@@ -215,9 +213,8 @@ func (s *Source) versionDir(db, version string) (string, error) {
 	return dir, nil
 }
 
-// Open opens a file of a version for reading. That it is the one that was
-// listed is told by its size and its time: many a mounted file system gives the
-// same file another inode now and then.
+// Open opens a file of a version for reading. The listed file is recognized by
+// size and time: many mounted file systems change inode numbers.
 func (s *Source) Open(ctx context.Context, db, version string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -234,14 +231,14 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 }
 
 func openFile(ctx context.Context, path string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	info, err := os.Stat(path) // before opening, which has an effect on some devices
+	info, err := os.Stat(path) // before opening, which has side effects on some devices
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
 	}
-	// A pipe that has just taken the place of the file must not wait for its writer.
+	// O_NONBLOCK: a pipe that has replaced the file must not block.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -257,8 +254,7 @@ func openFile(ctx context.Context, path string, listed source.File, o source.Rea
 	return &file{ctx: ctx, f: f, listed: listed, sums: s, limiter: o.Bandwidth, pos: o.Offset, forgotten: o.Offset}, nil
 }
 
-// position checks that an open file is the one that was listed, and goes to
-// where reading begins.
+// position checks that the open file is the listed one, and seeks to the offset.
 func position(f *os.File, listed source.File, offset int64) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -274,7 +270,7 @@ func position(f *os.File, listed source.File, offset int64) error {
 	return err
 }
 
-// check returns an error if info is not that of the file that was listed.
+// check returns an error if info differs from the listed file.
 func check(listed source.File, op, path string, info fs.FileInfo) error {
 	if err := listed.Check(source.File{Size: info.Size(), ModTime: info.ModTime()}); err != nil {
 		return &fs.PathError{Op: op, Path: path, Err: err}
@@ -282,19 +278,19 @@ func check(listed source.File, op, path string, info fs.FileInfo) error {
 	return nil
 }
 
-// forgetStep is how much is read between two words with the kernel.
+// forgetStep is the number of bytes read between two calls of fadvise.
 const forgetStep = 4 << 20
 
-// A file reads forward, and forgets what lies behind.
+// file reads sequentially and drops read pages from the page cache.
 type file struct {
 	ctx       context.Context
 	f         *os.File
 	listed    source.File
-	sums      *sums // nil if there are none, or the file is not read from its start
+	sums      *sums // nil if there are none, or reading starts at an offset
 	limiter   *rate.Limiter
-	failed    error // a checksum that is not right, or a change of the file
-	pos       int64 // the next byte to read
-	forgotten int64 // what lies before is no longer in the page cache
+	failed    error // a checksum error or a change of the file
+	pos       int64 // offset of the next byte
+	forgotten int64 // pages before this offset were dropped
 }
 
 func (r *file) Read(p []byte) (int, error) {
@@ -324,7 +320,7 @@ func (r *file) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// verify checks what was read, and at the end whether that was all.
+// verify verifies the checksums of p, and the length at the end of the file.
 func (r *file) verify(p []byte, end error) error {
 	if r.sums == nil {
 		return nil
@@ -338,8 +334,8 @@ func (r *file) verify(p []byte, end error) error {
 	return nil
 }
 
-// unchanged returns an error if the open file, or the one that now has its name, is
-// not what was listed. A file that was removed is what it was.
+// unchanged returns an error if the open file, or the file that now has its name,
+// differs from the listed one. A deleted file is not an error.
 func (r *file) unchanged(op string) error {
 	info, err := r.f.Stat()
 	if err != nil {
@@ -360,11 +356,11 @@ func (r *file) unchanged(op string) error {
 
 func (r *file) forget() {
 	if r.pos == r.forgotten {
-		return // to the kernel, a length of 0 means the rest of the file
+		return // a length of 0 means the rest of the file
 	}
 	adviseDontNeed(r.f, r.forgotten, r.pos-r.forgotten)
-	// The kernel forgets whole pages only, so the next step starts with the
-	// page that this one ends in.
+	// Only whole pages are dropped, so the next step starts with the page in
+	// which this one ends.
 	r.forgotten = r.pos &^ int64(os.Getpagesize()-1)
 }
 

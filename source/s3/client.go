@@ -23,20 +23,19 @@ import (
 )
 
 const (
-	// idleConnections are kept open between requests, for readers at full
-	// speed.
+	// idleConnections is the maximum number of idle connections, for readers at
+	// full speed.
 	idleConnections = 64
 
-	// maxPause is the longest one between two attempts.
+	// maxPause is the maximum pause between two attempts.
 	maxPause = 10 * time.Second
 
-	// instanceTimeout is how long the instance this runs on may take to say
-	// in which region it is.
+	// instanceTimeout bounds the request for the region of the EC2 instance.
 	instanceTimeout = 5 * time.Second
 )
 
-// newClient resolves what the options leave open as all programs that use the
-// SDK do.
+// newClient returns a client. Settings that the options leave empty are resolved
+// by the SDK.
 func newClient(ctx context.Context, o Options, conns *connections) (*sdk.Client, error) {
 	if err := checkOptions(o); err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func newClient(ctx context.Context, o Options, conns *connections) (*sdk.Client,
 			c.BaseEndpoint = &o.Endpoint
 		}
 		c.UsePathStyle = o.PathStyle
-		c.DisableLogOutputChecksumValidationSkipped = true // ranges have none
+		c.DisableLogOutputChecksumValidationSkipped = true // ranges have no checksum
 	})
 	if client.Options().Region != "" {
 		return client, nil
@@ -76,7 +75,7 @@ func newClient(ctx context.Context, o Options, conns *connections) (*sdk.Client,
 
 func checkOptions(o Options) error {
 	if (o.AccessKeyID == "") != (o.SecretAccessKey == "") {
-		return errors.New("of access_key_id and secret_access_key one is empty: set both or neither")
+		return errors.New("access_key_id and secret_access_key: set both or neither")
 	}
 	if o.Endpoint == "" {
 		return nil
@@ -91,8 +90,8 @@ func checkOptions(o Options) error {
 	return nil
 }
 
-// findRegion asks the instance that this runs on. Other servers than Amazon's
-// mostly take any region, and this one.
+// findRegion asks the EC2 instance for its region. For servers other than
+// Amazon's it falls back to a default, which most of them accept.
 func findRegion(ctx context.Context, endpoint *string, load []func(*config.LoadOptions) error) (string, error) {
 	if endpoint != nil {
 		return "us-east-1", nil
@@ -101,14 +100,14 @@ func findRegion(ctx context.Context, endpoint *string, load []func(*config.LoadO
 	defer cancel()
 	conf, err := config.LoadDefaultConfig(ctx, append(load, config.WithEC2IMDSRegion())...)
 	if err != nil || conf.Region == "" {
-		return "", errors.Join(errors.New("the bucket's region is not known: set region in [s3], or AWS_REGION"), err)
+		return "", errors.Join(errors.New("the bucket's region is unknown: set region in [s3], or AWS_REGION"), err)
 	}
 	return conf.Region, nil
 }
 
-// newHTTPClient is the SDK's own kind of client, so that what the environment
-// says of proxies and certificates holds. It speaks HTTP/1.1, for parts that
-// share one connection would be no faster than one.
+// newHTTPClient returns the SDK's HTTP client, which uses the proxies and
+// certificates of the environment. It uses HTTP/1.1, since parallel parts over
+// one connection would be no faster.
 func newHTTPClient(conns *connections) *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(func(t *http.Transport) {
 		t.DialContext = conns.dial
@@ -119,8 +118,8 @@ func newHTTPClient(conns *connections) *awshttp.BuildableClient {
 	})
 }
 
-// newRetryer tries again without the SDK's quota, which all requests share and
-// which a server that is away for a moment would use up: pauses are enough.
+// newRetryer retries without the SDK's quota, which all requests share and which
+// a short outage would use up. Pauses limit the load.
 func newRetryer(retries int) aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = retries + 1
@@ -133,8 +132,8 @@ func newRetryer(retries int) aws.Retryer {
 	})
 }
 
-// brokenAnswer recognizes answers that end before they are complete. To the
-// SDK these are answers that cannot be parsed, and final.
+// brokenAnswer makes truncated responses retryable. The SDK treats them as
+// permanent parse errors.
 func brokenAnswer(err error) aws.Ternary {
 	for _, broken := range []error{io.ErrUnexpectedEOF, syscall.ECONNRESET, os.ErrDeadlineExceeded} {
 		if errors.Is(err, broken) {
@@ -144,7 +143,7 @@ func brokenAnswer(err error) aws.Ternary {
 	return aws.UnknownTernary
 }
 
-// whoAsks says with which access key requests are signed, for errors.
+// whoAsks describes the access key that signs requests, for errors.
 func (s *Source) whoAsks(ctx context.Context) string {
 	provider := s.client.Options().Credentials
 	if provider == nil {
@@ -154,7 +153,7 @@ func (s *Source) whoAsks(ctx context.Context) string {
 	if err != nil || c.AccessKeyID == "" {
 		return "without an access key"
 	}
-	where := cmp.Or(c.Source, "nowhere known")
+	where := cmp.Or(c.Source, "an unknown provider")
 	if where == credentials.StaticCredentialsName {
 		where = "the configuration"
 	}

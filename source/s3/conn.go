@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// connections are those that a client has open, so that they can be closed:
-// the SDK does not say how to reach the ones it keeps.
+// connections tracks the open connections of a client to close them: the SDK does
+// not expose its idle ones.
 type connections struct {
-	timeout time.Duration // of silence
+	timeout time.Duration // maximum silence
 	connect func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu     sync.Mutex
 	open   map[*conn]struct{}
-	closed bool // there are to be no more
+	closed bool // no new connections
 }
 
 func newConnections(o Options) *connections {
@@ -35,7 +35,7 @@ func (cs *connections) dial(ctx context.Context, network, address string) (net.C
 	tracked := &conn{Conn: c, all: cs}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if cs.closed { // while this one was being made, perhaps for a call that has ended
+	if cs.closed { // closed during the dial, perhaps for a call that has ended
 		return nil, errors.Join(net.ErrClosed, c.Close())
 	}
 	cs.open[tracked] = struct{}{}
@@ -48,13 +48,12 @@ func (cs *connections) close() {
 	cs.open, cs.closed = map[*conn]struct{}{}, true
 	cs.mu.Unlock()
 	for c := range open {
-		_ = c.Conn.Close() // nothing is lost: what was read was read
+		_ = c.Conn.Close() // only read from
 	}
 }
 
-// A conn is given up when the other side has said nothing for too long. What
-// it says starts the time again, and so does a request: one that waits in the
-// pool is being read from all the while.
+// conn fails when the other side has been silent for too long. Each read and each
+// write restarts the timeout: an idle connection in the pool is being read from.
 type conn struct {
 	net.Conn
 	all *connections

@@ -13,8 +13,7 @@ import (
 	"sequins/source"
 )
 
-// codes says what those of servers mean, apart from what their HTTP status
-// says already.
+// codes maps error codes whose meaning differs from that of the HTTP status.
 var codes = map[string]error{
 	"NoSuchKey":             fs.ErrNotExist,
 	"NoSuchBucket":          fs.ErrNotExist,
@@ -22,21 +21,20 @@ var codes = map[string]error{
 	"AccessDenied":          fs.ErrPermission,
 	"InvalidAccessKeyId":    fs.ErrPermission,
 	"SignatureDoesNotMatch": fs.ErrPermission,
-	"ExpiredToken":          fs.ErrPermission, // with status 400, as the next one
+	"ExpiredToken":          fs.ErrPermission, // with status 400, like the next one
 	"InvalidToken":          fs.ErrPermission,
 	"XAdminUserNotFound":    fs.ErrPermission, // versitygw's InvalidAccessKeyId, with status 404
 	"PreconditionFailed":    source.ErrChanged,
 }
 
-// statuses says what those mean that come with other codes. That something is
-// not there is taken from nobody but a server of S3.
+// statuses maps the statuses of other codes. A 404 only counts from an S3 server.
 var statuses = map[int]error{
 	http.StatusUnauthorized:       fs.ErrPermission,
 	http.StatusForbidden:          fs.ErrPermission,
 	http.StatusPreconditionFailed: source.ErrChanged,
 }
 
-// fail makes an error of what went wrong with a key.
+// fail returns the error for a failed operation on a key.
 func (s *Source) fail(ctx context.Context, op, key string, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err()
@@ -46,8 +44,8 @@ func (s *Source) fail(ctx context.Context, op, key string, err error) error {
 	return &fs.PathError{Op: op, Path: s.display(key), Err: err}
 }
 
-// explain says what an error of the SDK means. The chain of the SDK's own
-// errors tells a reader of logs less than the server's words do.
+// explain converts an error of the SDK into a short one with the server's
+// message.
 func (s *Source) explain(ctx context.Context, err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -64,16 +62,16 @@ func (s *Source) explain(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(meaning, fs.ErrPermission):
-		return fmt.Errorf("%w (%s; asked %s)", meaning, said, s.whoAsks(ctx))
+		return fmt.Errorf("%w (%s; requested %s)", meaning, said, s.whoAsks(ctx))
 	case meaning != nil:
 		return fmt.Errorf("%w (%s)", meaning, said)
 	case region != "" && region != s.client.Options().Region:
-		return fmt.Errorf("the bucket is in the region %s, and %s was asked (%s)", region, s.client.Options().Region, said)
+		return fmt.Errorf("the bucket is in region %s, but the request was sent to %s (%s)", region, s.client.Options().Region, said)
 	}
 	return err
 }
 
-// response returns what the answer that an error was made of said in its head.
+// response returns the status and region in the response that caused an error.
 func response(err error) (status int, region string) {
 	var r *awshttp.ResponseError
 	if !errors.As(err, &r) || r.HTTPResponse() == nil {

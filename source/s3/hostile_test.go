@@ -23,17 +23,17 @@ func TestBadAnswers(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"more, and no token":       {page(`<IsTruncated>true</IsTruncated>`), "not how to go on"},
-		"the same token":           {page(`<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>`), "not how to go on"},
-		"a key somewhere else":     {page(`<Contents><Key>q/db/1</Key></Contents>`), `lists "q/db/1", which is not under it`},
-		"a directory elsewhere":    {page(`<CommonPrefixes><Prefix>q/db/</Prefix></CommonPrefixes>`), `lists "q/db/", which is not under it`},
-		"an encoding that is none": {page(`<EncodingType>url</EncodingType><Contents><Key>p/%zz</Key></Contents>`), `lists "p/%zz"`},
+		"more, and no token":       {page(`<IsTruncated>true</IsTruncated>`), "without a continuation token"},
+		"the same token":           {page(`<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>`), "without a continuation token"},
+		"a key somewhere else":     {page(`<Contents><Key>q/db/1</Key></Contents>`), `listed "q/db/1", which does not have the prefix`},
+		"a directory elsewhere":    {page(`<CommonPrefixes><Prefix>q/db/</Prefix></CommonPrefixes>`), `listed "q/db/", which does not have the prefix`},
+		"an encoding that is none": {page(`<EncodingType>url</EncodingType><Contents><Key>p/%zz</Key></Contents>`), `listed "p/%zz"`},
 		"no XML":                   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>Welcome") }, "s3://bucket/p/"},
 		"another region": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Amz-Bucket-Region", "eu-west-3")
 			w.WriteHeader(http.StatusMovedPermanently)
 			fmt.Fprint(w, `<Error><Code>PermanentRedirect</Code></Error>`)
-		}, "the bucket is in the region eu-west-3, and us-east-1 was asked"},
+		}, "the bucket is in region eu-west-3, but the request was sent to us-east-1"},
 		"a proxy's 404": {http.NotFound, "s3://bucket/p/"},
 	} {
 		server := httptest.NewServer(test.answer)

@@ -12,15 +12,15 @@ import (
 	"sequins/source"
 )
 
-// linkName is the object that makes a version a link to another one of its
-// database: its text, with white space around it or not, is that one's name,
-// which need not be a valid one itself. Links are not followed further.
+// linkName is the object that makes a version a link to another version of its
+// database. Its text, without surrounding white space, is the name of that
+// version, which need not be valid itself. A link to a link is an error.
 const linkName = "_SYMLINK"
 
-// maxLinks is how many links are remembered.
+// maxLinks bounds the links that are remembered.
 const maxLinks = 10_000
 
-// follow lists what a link leads to.
+// follow lists the target of a link.
 func (s *Source) follow(ctx context.Context, dir string) (target string, l *listing, err error) {
 	if target, err = s.readLink(ctx, dir); err != nil {
 		return "", nil, err
@@ -30,13 +30,13 @@ func (s *Source) follow(ctx context.Context, dir string) (target string, l *list
 	}
 	if _, linked := l.objects[linkName]; linked && target != dir {
 		return "", nil, s.fail(ctx, "list", dir+"/"+linkName,
-			fmt.Errorf("it names %s, which is such a link itself", path.Base(target)))
+			fmt.Errorf("its target %s is a link itself", path.Base(target)))
 	}
 	return target, l, nil
 }
 
-// readLink returns the directory to read in place of dir: what the link in it
-// names, or dir itself, if there is none.
+// readLink returns the directory to read in place of dir: the target of its link,
+// or dir itself.
 func (s *Source) readLink(ctx context.Context, dir string) (string, error) {
 	key := dir + "/" + linkName
 	f, err := s.openKey(ctx, key, source.File{}, source.ReadOptions{})
@@ -52,13 +52,13 @@ func (s *Source) readLink(ctx context.Context, dir string) (string, error) {
 	}
 	name := strings.TrimSpace(string(text))
 	if !source.ValidFile(name) || strings.Contains(name, "/") || len(name) > source.MaxName {
-		return "", s.fail(ctx, "read", key, fmt.Errorf("%.100q is not the name of a version", name))
+		return "", s.fail(ctx, "read", key, fmt.Errorf("%.100q is not a valid name of a version", name))
 	}
 	return path.Join(path.Dir(dir), name), nil
 }
 
-// remember keeps what Files has found about a version, so that what is opened
-// next is what was listed, and no more requests are needed for it.
+// remember stores the target found by Contents, so that Open reads what was
+// listed without further requests.
 func (s *Source) remember(dir, target string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,32 +17,30 @@ import (
 	"sequins/source"
 )
 
-// maxKeys is how many keys a listing may have, and maxPages how many pages: a
-// server may send pages with nothing on them.
+// maxKeys and maxPages bound a listing: a server may send empty pages.
 const (
 	maxKeys  = 2_000_000
 	maxPages = 100_000
 )
 
-// folderMarker is how older Hadoop file systems end the names of the empty
-// objects that they put where they mean a directory.
+// folderMarker is the suffix of empty objects that older Hadoop file systems write for directories.
 const folderMarker = "_$folder$"
 
-// A listing is what there is under a directory.
+// listing is the content of a directory.
 type listing struct {
-	objects map[string]source.File // by their names relative to the directory
-	dirs    []string               // in the order in which they came
-	empty   bool                   // there is not even an object that stands for the directory itself
+	objects map[string]source.File // by name relative to the directory
+	dirs    []string               // in the order of the listing
+	empty   bool                   // not even an object for the directory itself
 }
 
-// list lists a directory: what is in it, or, if deep, all keys that are under
-// it.
+// list lists a directory: its immediate content or, if deep, all keys below it.
 func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, error) {
 	prefix := dir
 	if prefix != "" {
 		prefix += "/"
 	}
-	// XML cannot have most control characters, and keys can: encoded, one such key does not spoil the whole listing.
+	// Keys may contain control characters, which XML cannot: without encoding, one such key would break the whole
+	// listing.
 	in := &sdk.ListObjectsV2Input{Bucket: &s.bucket, Prefix: &prefix, EncodingType: types.EncodingTypeUrl}
 	if !deep {
 		in.Delimiter = aws.String("/")
@@ -61,14 +59,14 @@ func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, err
 		}
 		next := aws.ToString(page.NextContinuationToken)
 		if next == "" || next == aws.ToString(in.ContinuationToken) {
-			return nil, s.fail(ctx, "list", prefix, errors.New("the server says that there is more, and not how to go on"))
+			return nil, s.fail(ctx, "list", prefix, errors.New("the server reports a truncated listing without a continuation token"))
 		}
 		in.ContinuationToken = &next
 	}
-	return nil, s.fail(ctx, "list", prefix, fmt.Errorf("there are more than %d pages", maxPages))
+	return nil, s.fail(ctx, "list", prefix, fmt.Errorf("more than %d pages", maxPages))
 }
 
-// add takes in one page.
+// add adds one page.
 func (l *listing) add(prefix string, page *sdk.ListObjectsV2Output) error {
 	for _, p := range page.CommonPrefixes {
 		name, err := nameOf(page, prefix, aws.ToString(p.Prefix))
@@ -84,29 +82,28 @@ func (l *listing) add(prefix string, page *sdk.ListObjectsV2Output) error {
 			return err
 		}
 		l.empty = false
-		if name != "" && !strings.HasSuffix(name, "/") { // those stand for directories
+		if name != "" && !strings.HasSuffix(name, "/") { // keys with a trailing slash are directories
 			l.objects[name] = file(name, o)
 		}
 	}
 	if len(l.objects)+len(l.dirs) > maxKeys {
-		return fmt.Errorf("there are more than %d keys", maxKeys)
+		return fmt.Errorf("more than %d keys", maxKeys)
 	}
 	return nil
 }
 
-// nameOf returns a key of a page without the prefix. Keys are encoded only where the
-// page says so: not every server does.
+// nameOf returns a key without the prefix. Keys are encoded only if the page says so: not every server supports that.
 func nameOf(page *sdk.ListObjectsV2Output, prefix, key string) (string, error) {
 	if page.EncodingType == types.EncodingTypeUrl {
 		decoded, err := url.QueryUnescape(key)
 		if err != nil {
-			return "", fmt.Errorf("the server lists %q: %w", key, err)
+			return "", fmt.Errorf("the server listed %q: %w", key, err)
 		}
 		key = decoded
 	}
 	name, under := strings.CutPrefix(key, prefix)
 	if !under {
-		return "", fmt.Errorf("the server lists %q, which is not under it", key)
+		return "", fmt.Errorf("the server listed %q, which does not have the prefix", key)
 	}
 	return name, nil
 }
@@ -132,13 +129,13 @@ func filter(names []string, keep func(string) bool) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !keep(name) })
 }
 
-// Databases returns the directories under the prefix whose names are valid.
+// Databases returns the directories under the prefix with valid names.
 func (s *Source) Databases(ctx context.Context) ([]string, error) {
 	names, err := s.directories(ctx, s.root)
 	return filter(names, source.ValidDatabase), err
 }
 
-// Versions returns the directories of a database whose names are valid.
+// Versions returns the directories of a database with valid names.
 func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
 	dir := path.Join(s.root, db)
 	if !source.ValidDatabase(db) {
@@ -148,7 +145,7 @@ func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
 	return filter(names, source.ValidName), err
 }
 
-// Invalid returns the directories that Databases or Versions leaves out.
+// Invalid returns the directories that Databases or Versions omits.
 func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
 	valid := source.ValidName
 	if db == "" {
@@ -160,7 +157,7 @@ func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
 	}), err
 }
 
-// Contents returns what is in a version, or in the one that it is a link to.
+// Contents returns the contents of a version, or of the target of its link.
 func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
 	dir, err := s.versionDir(ctx, db, version)
 	if err != nil {
@@ -194,8 +191,8 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	return c, nil
 }
 
-// contents sorts the objects of a listing. The data of a MapFile is data;
-// what else has a slash in its name is in a directory.
+// contents classifies the objects of a listing. The data of a MapFile is a file; other names with a slash are in
+// directories.
 func (l *listing) contents() (c source.Contents) {
 	mapFiles, dirs := map[string]bool{}, map[string]bool{}
 	for name, f := range l.objects {
@@ -222,8 +219,7 @@ func (l *listing) contents() (c source.Contents) {
 	return c
 }
 
-// versionDir returns the key of a version's directory, without a slash at its
-// end.
+// versionDir returns the key prefix of a version, without a trailing slash.
 func (s *Source) versionDir(ctx context.Context, db, version string) (string, error) {
 	dir := path.Join(s.root, db, version)
 	if !source.ValidDatabase(db) || !source.ValidName(version) {

@@ -22,28 +22,27 @@ import (
 	"sequins/source"
 )
 
-// An object is what one key stood for when it was listed, or else opened.
+// object is the object of a key as it was listed or opened.
 type object struct {
 	source *Source
 	key    string
-	limit  *rate.Limiter // asked before a request is made for so many bytes; may be nil
+	limit  *rate.Limiter // limits the bytes requested; may be nil
 
-	// From the listing, and then from the first answer.
-	etag     string // empty if the server gives none
+	// From the listing, then from the first response.
+	etag     string // empty if the server sends none
 	size     int64
 	modified time.Time
 }
 
-// open makes the first request, for n bytes from offset on, and learns from
-// its answer what the object is, which has to be the one that was listed, if it
-// was. The body is nil if there is nothing there.
+// open requests n bytes from offset, and checks that the object in the response
+// is the listed one. body is nil if there is nothing to read.
 func (o *object) open(ctx context.Context, listed source.File, offset, n int64) (body io.ReadCloser, err error) {
 	o.etag = listed.ID
 	out, err := o.get(ctx, offset, n)
 	if status, _ := response(err); status == http.StatusRequestedRangeNotSatisfiable {
 		o.size = offset // or less: there is nothing to read
 		if listed.Size > offset {
-			return nil, fmt.Errorf("%w: it had %d bytes, and has fewer", source.ErrChanged, listed.Size)
+			return nil, fmt.Errorf("%w: listed with %d bytes, now has fewer", source.ErrChanged, listed.Size)
 		}
 		return nil, nil
 	}
@@ -58,7 +57,7 @@ func (o *object) open(ctx context.Context, listed source.File, offset, n int64) 
 	switch {
 	case err != nil:
 	case from != offset && o.size > 0:
-		err = fmt.Errorf("asked for what is at %d, the server answers with what is at %d", offset, from)
+		err = fmt.Errorf("requested offset %d, the server sent offset %d", offset, from)
 	case offset >= o.size:
 		return nil, out.Body.Close()
 	default:
@@ -67,16 +66,16 @@ func (o *object) open(ctx context.Context, listed source.File, offset, n int64) 
 	return nil, errors.Join(err, out.Body.Close())
 }
 
-// same compares the object with the one that was listed. Of their times, one
-// may be a fraction of a second more exact than the other.
+// same compares the object with the listed one. One of the times may have a
+// higher precision.
 func (o *object) same(listed source.File) error {
 	if listed.ModTime.IsZero() || o.size == listed.Size && (listed.ID == "" || strings.Trim(o.etag, `"`) == strings.Trim(listed.ID, `"`)) {
 		return nil
 	}
-	return fmt.Errorf("%w: it was listed as %s with %d bytes, and is %s with %d", source.ErrChanged, listed.ID, listed.Size, o.etag, o.size)
+	return fmt.Errorf("%w: listed as %s with %d bytes, now %s with %d", source.ErrChanged, listed.ID, listed.Size, o.etag, o.size)
 }
 
-// get asks for n bytes from offset on.
+// get requests n bytes from offset.
 func (o *object) get(ctx context.Context, offset, n int64) (*sdk.GetObjectOutput, error) {
 	in := &sdk.GetObjectInput{
 		Bucket: &o.source.bucket,
@@ -89,13 +88,13 @@ func (o *object) get(ctx context.Context, offset, n int64) (*sdk.GetObjectOutput
 	return o.source.client.GetObject(ctx, in)
 }
 
-// extent returns which byte of the object an answer starts with, and how many
-// bytes the object has.
+// extent returns the offset of a response's first byte, and the size of the
+// object.
 func extent(out *sdk.GetObjectOutput) (from, size int64, err error) {
 	said := aws.ToString(out.ContentRange)
 	raw, ok := middleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
 	if said == "" && ok && raw.StatusCode == http.StatusOK {
-		// The whole object: it is empty, or the server knows no ranges.
+		// The whole object: it is empty, or the server does not support ranges.
 		return 0, aws.ToInt64(out.ContentLength), nil
 	}
 	// RFC 9110, 14.4: bytes 0-99/1234
@@ -105,13 +104,13 @@ func extent(out *sdk.GetObjectOutput) (from, size int64, err error) {
 	from, err1 := strconv.ParseInt(first, 10, 64)
 	size, err2 := strconv.ParseInt(whole, 10, 64)
 	if !isBytes || !hasDash || !hasSlash || err1 != nil || err2 != nil || from < 0 || size < from {
-		return 0, 0, fmt.Errorf("the server answers with the Content-Range %q", said)
+		return 0, 0, fmt.Errorf("invalid Content-Range %q", said)
 	}
 	return from, size, nil
 }
 
-// fill reads b from offset on: what is left of it from body, if there is one,
-// and again from where that broke off.
+// fill reads b from offset: the rest of body if it is not nil, then new requests
+// where the previous stream broke.
 func (o *object) fill(ctx context.Context, b []byte, offset int64, body io.ReadCloser) error {
 	for failed := 0; ; {
 		n, err := o.fillOnce(ctx, b, offset, body)
@@ -134,8 +133,8 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body io.ReadC
 	}
 }
 
-// fillOnce reads from one answer, and returns how far that went. A request
-// that fails has been tried again already, and is final.
+// fillOnce reads from one response, and returns the number of bytes. A failed
+// request was already retried and is permanent.
 func (o *object) fillOnce(ctx context.Context, b []byte, offset int64, body io.ReadCloser) (int, error) {
 	if body == nil {
 		if err := source.Wait(ctx, o.limit, int64(len(b))); err != nil {
@@ -157,45 +156,45 @@ func (o *object) fillOnce(ctx context.Context, b []byte, offset int64, body io.R
 	return n, errors.Join(err, body.Close())
 }
 
-// check compares the object of an answer with the one that was opened: a
-// server may take no notice of If-Match.
+// check compares the object of a response with the opened one: a server may
+// ignore If-Match.
 func (o *object) check(out *sdk.GetObjectOutput, offset int64) error {
 	from, size, err := extent(out)
 	if err != nil {
 		return err
 	}
 	if tag, modified := aws.ToString(out.ETag), aws.ToTime(out.LastModified); tag != o.etag || size != o.size || !modified.Equal(o.modified) {
-		return fmt.Errorf("%w: it was %s, %d bytes of %v, and is %s, %d bytes of %v",
+		return fmt.Errorf("%w: opened as %s, %d bytes of %v, now %s, %d bytes of %v",
 			source.ErrChanged, o.etag, o.size, o.modified, tag, size, modified)
 	}
 	if from != offset {
-		return fmt.Errorf("asked for what is at %d, the server answers with what is at %d", offset, from)
+		return fmt.Errorf("requested offset %d, the server sent offset %d", offset, from)
 	}
 	return nil
 }
 
-// gone says what errors mean that come after others of the same object have
-// been answered.
+// gone converts errors of later requests, after the first one for the object has
+// succeeded.
 func (o *object) gone(ctx context.Context, err error) error {
 	if status, _ := response(err); status == http.StatusRequestedRangeNotSatisfiable {
-		return fmt.Errorf("%w: it had %d bytes, and has fewer", source.ErrChanged, o.size)
+		return fmt.Errorf("%w: opened with %d bytes, now has fewer", source.ErrChanged, o.size)
 	}
 	if err = o.source.explain(ctx, err); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("the object has gone since it was opened: %w", err)
+		return fmt.Errorf("the object was deleted after it was opened: %w", err)
 	}
 	return err
 }
 
-// A final error is one that trying again would not change.
+// final is a permanent error: a retry would not help.
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// firstPause is the longest one after one failure.
+// firstPause is the maximum pause after the first failure.
 const firstPause = 200 * time.Millisecond
 
-// pause waits after the n-th failure in a row. It is never twice the same, so
-// that parts which failed together do not come back together.
+// pause waits for a random time after the n-th consecutive failure, so that parts
+// do not retry in step.
 func pause(ctx context.Context, n int) error {
 	d := min(maxPause, firstPause<<min(n-1, 10))
 	return sleep.For(ctx, d/2+rand.N(d/2))

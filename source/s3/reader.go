@@ -12,55 +12,54 @@ import (
 )
 
 const (
-	// parallel is how many parts of an object are read at the same time.
+	// parallel is the maximum number of parts of an object that are fetched
+	// concurrently.
 	parallel = 16
 
 	// minPart and maxPart are the sizes of a reader's first part and of its
-	// largest, powers of two as all between them. Servers of S3 answer a
-	// request in some 30 ms and then send some 50 MB/s: with 4 MiB, most of
-	// the time is spent sending.
+	// largest; all sizes are powers of two. S3 servers answer a request after
+	// some 30 ms and then send some 50 MB/s: with 4 MiB, most of the time is
+	// spent sending.
 	minPart = 256 << 10
 	maxPart = 4 << 20
 
-	// maxWindow is how far one reader reads ahead.
+	// maxWindow is the maximum read-ahead of one reader.
 	maxWindow = parallel * maxPart
 
-	// aheadOfLimit is how far readers whose bandwidth is limited read ahead:
-	// more than a request takes, and little enough that what is fetched at once
-	// does not show.
+	// aheadOfLimit is the read-ahead of readers with limited bandwidth: longer
+	// than a request takes, and short enough to keep bursts small.
 	aheadOfLimit = 250 * time.Millisecond
 )
 
-// A part is a range of an object, and the buffer for it.
+// part is a range of an object, and its buffer.
 type part struct {
 	offset int64
 	data   []byte
-	buffer *[]byte       // that data is cut from
+	buffer *[]byte       // data is a slice of it
 	paid   bool          // its buffer counts against the budget
-	done   chan struct{} // closed when data has been filled, or err says why not
+	done   chan struct{} // closed when data is filled or err is set
 	err    error
 }
 
-// A reader reads an object from some offset to its end. Its fields belong to
-// the caller of Read and Close; the goroutines have their part and look at
-// object alone.
+// reader reads an object from an offset to its end. Its fields belong to the
+// caller of Read and Close; the goroutines only use their part and object.
 type reader struct {
 	source *Source
 	ctx    context.Context
 	cancel context.CancelFunc
 	object object
 
-	start  int64   // of what is read
-	pos    int64   // the next byte to hand out
-	next   int64   // the first byte that is in no part yet
-	parts  []*part // in order; the first is being handed out
+	start  int64   // offset where reading began
+	pos    int64   // offset of the next byte to return
+	next   int64   // offset of the next part
+	parts  []*part // in order; the first one is being returned
 	closed bool
-	err    error // that every Read returns from now on
+	err    error // error of every further Read
 	wg     sync.WaitGroup
 }
 
-// Open opens a file of a version, or of the one that it is a link to, for
-// reading. That an object is the one that was listed is told by its ETag.
+// Open opens a file of a version, or of the target of its link, for reading. The
+// listed object is recognized by its ETag.
 func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	dir, err := s.versionDir(ctx, db, version)
 	if err != nil {
@@ -75,8 +74,8 @@ func (s *Source) Open(ctx context.Context, db, version string, file source.File,
 	return s.openKey(ctx, dir+"/"+file.Name, file, o)
 }
 
-// openKey asks for the first part of an object, whose answer says what the
-// object is.
+// openKey requests the first part of an object, whose response identifies the
+// object.
 func (s *Source) openKey(ctx context.Context, key string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	r := &reader{
 		source: s, object: object{source: s, key: key, limit: o.Bandwidth},
@@ -96,7 +95,7 @@ func (s *Source) openKey(ctx context.Context, key string, listed source.File, o 
 	return r, nil
 }
 
-// first asks for the first part.
+// first requests the first part.
 func (r *reader) first(listed source.File) (io.ReadCloser, error) {
 	n := int64(minPart)
 	if !listed.ModTime.IsZero() {
@@ -108,9 +107,8 @@ func (r *reader) first(listed source.File) (io.ReadCloser, error) {
 	return r.object.open(r.ctx, listed, r.start, n)
 }
 
-// window is how far the reader may be ahead of what has been handed out: twice
-// as much as that, as long as the budget has room for all readers to do so, and
-// the bandwidth for what that would take a moment later.
+// window returns the maximum read-ahead: twice what has been returned so far,
+// limited by this reader's share of the budget and by the bandwidth.
 func (r *reader) window() int64 {
 	readers := max(1, r.source.readers.Load())
 	window := min(2*(r.pos-r.start), maxWindow, r.source.memory/readers)
@@ -120,8 +118,8 @@ func (r *reader) window() int64 {
 	return max(minPart, window)
 }
 
-// readAhead begins as many parts as there is room for. One is always there, so
-// that a reader that gets nothing of the budget goes on, if slowly.
+// readAhead starts as many parts as fit into the window. It always starts one, so
+// that a reader without a share of the budget makes progress.
 func (r *reader) readAhead() {
 	for r.next < r.object.size {
 		window := r.window()
@@ -137,14 +135,14 @@ func (r *reader) readAhead() {
 	}
 }
 
-// partSize is how large the next part is to be: as large as leaves room for
-// all that can be read in parallel.
+// partSize returns the size of the next part: the largest that allows the maximum
+// number of parallel parts.
 func partSize(window int64) int64 {
 	n := max(minPart, min(window/parallel, maxPart))
 	return 1 << (bits.Len64(uint64(n)) - 1)
 }
 
-// begin begins the next part, with an answer to it or without one.
+// begin starts the next part, with a response for it or without one.
 func (r *reader) begin(size int64, paid bool, body io.ReadCloser) {
 	p := &part{offset: r.next, buffer: r.source.getBuffer(size), paid: paid, done: make(chan struct{})}
 	p.data = (*p.buffer)[:size]
@@ -156,7 +154,7 @@ func (r *reader) begin(size int64, paid bool, body io.ReadCloser) {
 	})
 }
 
-// end gives back what a part holds. Its goroutine has ended.
+// end releases the buffer of a part whose goroutine has ended.
 func (r *reader) end(p *part) {
 	if p.paid {
 		r.source.budget.Release(int64(len(*p.buffer)))
@@ -164,19 +162,19 @@ func (r *reader) end(p *part) {
 	r.source.putBuffer(p.buffer)
 }
 
-// classes is how many sizes buffers have: those of parts.
+// classes is the number of buffer sizes.
 const classes = 5
 
-// bufferSize is the size of the buffer for a part, which the last of an object
-// does not fill.
+// bufferSize returns the size of the buffer for a part; the last part of an
+// object may be shorter.
 func bufferSize(part int64) int64 {
 	return max(minPart, int64(1)<<bits.Len64(uint64(part-1)))
 }
 
 func class(size int64) int { return bits.Len64(uint64(size/minPart)) - 1 }
 
-// getBuffer returns a buffer for a part. They are used again: the collector
-// would let several times as much memory pile up.
+// getBuffer returns a buffer for a part. Buffers are pooled: otherwise several
+// times as much memory would be in use between garbage collections.
 func (s *Source) getBuffer(part int64) *[]byte {
 	size := bufferSize(part)
 	if b, ok := s.buffers[class(size)].Get().(*[]byte); ok {
@@ -190,7 +188,7 @@ func (s *Source) putBuffer(b *[]byte) {
 	s.buffers[class(int64(len(*b)))].Put(b)
 }
 
-// Read hands out what has been read ahead, or waits for it.
+// Read returns data that was read ahead, or waits for it.
 func (r *reader) Read(p []byte) (int, error) {
 	if r.err == nil {
 		r.err = r.wait()
@@ -210,7 +208,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// wait waits until the first part is there.
+// wait waits until the first part is complete.
 func (r *reader) wait() error {
 	if r.ctx.Err() != nil {
 		return r.source.fail(r.ctx, "read", r.object.key, r.ctx.Err())
@@ -232,7 +230,7 @@ func (r *reader) wait() error {
 	return err
 }
 
-// Close ends the reading ahead, and waits for its end.
+// Close stops reading ahead and waits for the goroutines.
 func (r *reader) Close() error {
 	if r.closed {
 		return nil

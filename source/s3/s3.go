@@ -18,66 +18,63 @@ import (
 	"sequins/source"
 )
 
-// DefaultTimeout is that of Options.
+// DefaultTimeout is the default of Options.Timeout.
 const DefaultTimeout = 20 * time.Second
 
-// DefaultMemory is that of Options: four readers at full speed.
+// DefaultMemory is the default of Options.Memory: four readers at full speed.
 const DefaultMemory = 4 * maxWindow
 
-// Options say where the data is and who reads it.
+// Options configures a Source.
 type Options struct {
 	// URL is s3://bucket/prefix. The prefix may be empty.
 	URL string
 
-	// Region is the bucket's. Empty stands for that of the environment, the
-	// SDK's shared files, or the instance this runs on.
+	// Region is the bucket's region. If empty, it is taken from the environment,
+	// the SDK's shared files, or the EC2 instance.
 	Region string
 
-	// AccessKeyID and SecretAccessKey are the key pair. If both are empty, the
-	// SDK looks for one in all the places that it knows.
+	// AccessKeyID and SecretAccessKey are the access key. If both are empty, the
+	// SDK's default credential chain is used.
 	AccessKeyID, SecretAccessKey string
 
 	// Endpoint is the http:// or https:// URL of a server other than Amazon's.
 	Endpoint string
 
-	// PathStyle puts the name of the bucket into the path of URLs, as most of
-	// these servers need it, and not into the name of the host.
+	// PathStyle puts the bucket's name into the path of URLs, as most other
+	// servers require, rather than into the host name.
 	PathStyle bool
 
-	// MaxRetries is how many times in a row a request is tried again. A
-	// negative number is 0.
+	// MaxRetries is the number of consecutive retries of a request. Negative
+	// means 0.
 	MaxRetries int
 
-	// Timeout is how long to wait for a server that says nothing. 0 is
-	// DefaultTimeout.
+	// Timeout bounds the wait for a silent server. 0 means DefaultTimeout.
 	Timeout time.Duration
 
-	// Memory bounds what all readers together have read ahead, in bytes, but
-	// for one part of at most 4 MiB each, which every reader may have. 0 is
-	// DefaultMemory.
+	// Memory bounds the read-ahead of all readers, in bytes, in addition to one
+	// part of at most 4 MiB per reader. 0 means DefaultMemory.
 	Memory int64
 
-	// Dial connects to servers. nil is net.Dialer's, which waits for Timeout at
-	// most.
+	// Dial connects to servers. nil means a net.Dialer with Timeout.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A Source is a prefix of a bucket. It keeps connections open, until Close or
-// until they have not been used for a while.
+// Source is a prefix of a bucket. Its idle connections are closed by Close or
+// after a timeout.
 type Source struct {
 	bucket string
-	root   string // the prefix, without slashes around it
+	root   string // prefix without surrounding slashes
 	client *sdk.Client
 	conns  *connections
 
 	maxRetries int
 	memory     int64               // Options.Memory
-	budget     *semaphore.Weighted // of it
-	readers    atomic.Int64        // that are open
-	buffers    [classes]sync.Pool  // of *[]byte, for parts, by size
+	budget     *semaphore.Weighted // limits memory
+	readers    atomic.Int64        // open readers
+	buffers    [classes]sync.Pool  // of *[]byte, by size of part
 
 	mu    sync.Mutex
-	links map[string]string // version's directory → the one to read, as Files found it last
+	links map[string]string // version's directory → directory to read, from the last Contents
 }
 
 var (
@@ -85,9 +82,8 @@ var (
 	_ source.Reporter = (*Source)(nil)
 )
 
-// New returns the source that o describes. It connects to nobody, unless the
-// region is not known and has to be asked for: whether anything is there is
-// found out by listing it.
+// New returns the source described by o. It does not connect, unless it has to
+// ask for the region.
 func New(ctx context.Context, o Options) (*Source, error) {
 	bucket, root, err := parseURL(o.URL)
 	if err != nil {
@@ -118,20 +114,19 @@ func parseURL(raw string) (bucket, root string, err error) {
 	case u.Scheme != "s3" || u.Host == "":
 		return "", "", fmt.Errorf("%q is not of the form s3://bucket/prefix", raw)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", "", errors.New("a source of the form s3://bucket/prefix has nothing else in it: keys belong into access_key_id and secret_access_key")
+		return "", "", errors.New("a source must be of the form s3://bucket/prefix: set keys in access_key_id and secret_access_key")
 	}
 	return u.Host, strings.Trim(path.Clean("/"+u.Path), "/"), nil
 }
 
-// Close closes the connections. Calls and readers under way fail, and so do
-// later ones.
+// Close closes the connections. Pending and later calls and reads fail.
 func (s *Source) Close() error {
 	s.conns.close()
 	return nil
 }
 
-// Path returns where a version is, as a person would write it down. A link's
-// is its own.
+// Path returns the location of a version for messages: of a link, the link
+// itself.
 func (s *Source) Path(db, version string) string {
 	return s.display(path.Join(s.root, db, version))
 }

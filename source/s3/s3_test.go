@@ -45,7 +45,7 @@ func TestLinks(t *testing.T) {
 		t.Errorf("a link to itself: %v, %v", c.Files, err)
 	}
 	for version, want := range map[string]string{
-		"chain": "which is such a link itself", "nowhere": "p/db/9/", "out": "not the name", "none": "not the name", "long": "not the name",
+		"chain": "is a link itself", "nowhere": "p/db/9/", "out": "not a valid name", "none": "not a valid name", "long": "not a valid name",
 	} {
 		if files, err := src.Contents(t.Context(), "db", version); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v; want %q", version, files, err, want)
@@ -192,11 +192,11 @@ func TestNew(t *testing.T) {
 		"not of the form":                 {URL: "s3:///x", Region: "r"},
 		"s3://bucket/prefix":              {URL: "hdfs://x/y", Region: "r"},
 		"nothing else":                    {URL: "s3://key:secret@b/x", Region: "r"},
-		"one is empty":                    {URL: "s3://b/x", Region: "r", AccessKeyID: "a"},
+		"set both or neither":                    {URL: "s3://b/x", Region: "r", AccessKeyID: "a"},
 		"set both":                        {URL: "s3://b/x", Region: "r", SecretAccessKey: "s"},
 		"is not an http":                  {URL: "s3://b/x", Region: "r", Endpoint: "localhost:9000"},
 		"endpoint":                        {URL: "s3://b/x", Region: "r", Endpoint: "ftp://h"},
-		"region is not known: set region": {URL: "s3://b/x"},
+		"region is unknown: set region": {URL: "s3://b/x"},
 	} {
 		if _, err := s3.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

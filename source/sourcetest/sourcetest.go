@@ -1,6 +1,5 @@
-// Package sourcetest is the conformance suite of source.Source: what every
-// kind of place must do alike. An implementation's test hands Run a Place for
-// each test and gets the whole suite run on it.
+// Package sourcetest is the conformance suite of source.Source. Run runs it on an
+// empty Place for each test.
 package sourcetest
 
 import (
@@ -22,18 +21,17 @@ import (
 	"sequins/source"
 )
 
-// A Place is an empty place that the suite fills, and the source that looks
-// at it.
+// Place is an empty storage that the suite fills, and the source that reads it.
 type Place interface {
-	// Source returns the source that is tested.
+	// Source returns the source under test.
 	Source(t *testing.T) source.Source
 
-	// Put writes a file, and the directories above it. Its name is
+	// Put writes a file and creates its directories. The name is
 	// <db>/<version>/<file>, or shorter or longer.
 	Put(t *testing.T, name string, data []byte)
 
-	// Mkdir makes an empty directory. Where the place has none, as in an
-	// object store, it does nothing and returns false.
+	// Mkdir creates an empty directory. It returns false if the storage has none,
+	// such as an object store.
 	Mkdir(t *testing.T, name string) bool
 
 	// Remove removes a file.
@@ -78,7 +76,7 @@ func equal[T any](t *testing.T, what string, got, want T) {
 	}
 }
 
-// files returns the data files of a version, which has no markers that say more.
+// files returns the data files of a version without markers.
 func files(t *testing.T, src source.Source, db, version string) []source.File {
 	t.Helper()
 	return must(src.Contents(t.Context(), db, version))(t).Files
@@ -133,7 +131,7 @@ func testFiles(t *testing.T, p Place) {
 		p.Put(t, "db/1/"+hidden, []byte("x"))
 	}
 	p.Put(t, "db/1/nested/part-00000", []byte("x"))
-	p.Put(t, "db/10/part-00000", []byte("x")) // a sibling with the same beginning
+	p.Put(t, "db/10/part-00000", []byte("x")) // a sibling with the same prefix
 	contents := must(p.Source(t).Contents(t.Context(), "db", "1"))(t)
 	equal(t, "hidden", contents.Hidden, []source.Marker{{Name: ".part-00010.crc"}, {Name: ".x"}, {Name: "_SUCCESS"}, {Name: "_logs", Dir: true}, {Name: "_temporary", Dir: true}})
 	equal(t, "directories", contents.Dirs, []string{"nested"})
@@ -181,7 +179,7 @@ func testNoFiles(t *testing.T, p Place) {
 	}
 }
 
-// testManyFiles needs more than one page of a listing where there are pages.
+// testManyFiles lists more files than fit on one page of a listing.
 func testManyFiles(t *testing.T, p Place) {
 	var want []string
 	for i := range 1100 {
@@ -223,7 +221,7 @@ func testNotThere(t *testing.T, p Place) {
 func open(ctx context.Context, src source.Source, db, version, name string) error {
 	f, err := src.Open(ctx, db, version, source.File{Name: name}, source.ReadOptions{})
 	if err == nil {
-		// An object store may find out only when it is asked for bytes.
+		// An object store may report it at the first read.
 		_, err = io.ReadAll(f)
 		f.Close()
 	}
@@ -274,8 +272,7 @@ func testOpenLarge(t *testing.T, p Place) {
 	}
 }
 
-// testOpenListed: what was listed is what is read, however often it is opened,
-// or nothing is.
+// testOpenListed: Open reads exactly the listed file, or fails.
 func testOpenListed(t *testing.T, p Place) {
 	const name = "db/1/part-00000"
 	p.Put(t, name, []byte("hello"))
@@ -418,7 +415,7 @@ func testComplete(t *testing.T, p Place) {
 	check(true, false, "_temporary")
 }
 
-// testLayouts: what is not a plain set of files is refused with a reason.
+// testLayouts: unsupported layouts are refused with a reason.
 func testLayouts(t *testing.T, p Place) {
 	for what, version := range map[string]struct {
 		files []string
@@ -451,7 +448,7 @@ func testLayouts(t *testing.T, p Place) {
 	}
 }
 
-// testOddMarkers: a marker that is a directory is a fault of its version alone.
+// testOddMarkers: a marker that is a directory is an error of its version only.
 func testOddMarkers(t *testing.T, p Place) {
 	p.Put(t, "db/1/part-00000", []byte("x"))
 	p.Put(t, "db/1/_SUCCESS/x", []byte("x"))

@@ -121,7 +121,7 @@ func testFileChanges(t *testing.T, c *cluster) {
 		says   string
 	}{
 		"vanished": {func(t *testing.T, d dir) { d.Remove(t, "db/1/part-00000") }, true, fs.ErrNotExist, "gone since it was opened"},
-		"replaced": {func(t *testing.T, d dir) { d.Put(t, "db/1/part-00000", random(size, 2)) }, true, source.ErrChanged, "it had 12582912 bytes"},
+		"replaced": {func(t *testing.T, d dir) { d.Put(t, "db/1/part-00000", random(size, 2)) }, true, source.ErrChanged, "listed with 12582912 bytes"},
 		"shrunk": {func(t *testing.T, d dir) {
 			if _, err := c.writer.Truncate(d.root+"/db/1/part-00000", 1<<20); err != nil {
 				t.Fatal(err)
