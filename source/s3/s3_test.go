@@ -189,13 +189,13 @@ func TestNew(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	for want, o := range map[string]s3.Options{
-		"not of the form":                 {URL: "s3:///x", Region: "r"},
-		"s3://bucket/prefix":              {URL: "hdfs://x/y", Region: "r"},
-		"nothing else":                    {URL: "s3://key:secret@b/x", Region: "r"},
-		"set both or neither":                    {URL: "s3://b/x", Region: "r", AccessKeyID: "a"},
-		"set both":                        {URL: "s3://b/x", Region: "r", SecretAccessKey: "s"},
-		"is not an http":                  {URL: "s3://b/x", Region: "r", Endpoint: "localhost:9000"},
-		"endpoint":                        {URL: "s3://b/x", Region: "r", Endpoint: "ftp://h"},
+		"not of the form":               {URL: "s3:///x", Region: "r"},
+		"s3://bucket/prefix":            {URL: "hdfs://x/y", Region: "r"},
+		"must be of the form s3:":       {URL: "s3://key:secret@b/x", Region: "r"},
+		"set both or neither":           {URL: "s3://b/x", Region: "r", AccessKeyID: "a"},
+		"set both":                      {URL: "s3://b/x", Region: "r", SecretAccessKey: "s"},
+		"is not an http":                {URL: "s3://b/x", Region: "r", Endpoint: "localhost:9000"},
+		"endpoint":                      {URL: "s3://b/x", Region: "r", Endpoint: "ftp://h"},
 		"region is unknown: set region": {URL: "s3://b/x"},
 	} {
 		if _, err := s3.New(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {

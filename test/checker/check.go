@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// Rules are what a history is checked against.
+// Rules configures the check of a history.
 type Rules struct {
-	// Nodes are all that there are; each has to have been asked.
+	// Nodes are all nodes; there must be reads of each.
 	Nodes []string
-	// Value says what a version holds for a key; false: nothing.
+	// Value returns the value of a key in a version; false if the key is absent.
 	Value func(key, version string) (string, bool)
-	// Patience is how long an answer may take from a node that is up.
+	// Patience is the maximum latency of a node that is up.
 	Patience time.Duration
-	// Convergence is how long after Calm every node that is up has to serve the
-	// newest version.
+	// Convergence is how long after Calm every node that is up may still serve an
+	// older version.
 	Convergence time.Duration
 }
 
-// A Violation is something that must not happen.
+// Violation is a read, or a lack of reads, that breaks a rule.
 type Violation struct {
 	Rule string
-	Read Read // that shows it; the zero Read where it is the absence of one
+	Read Read // the read; zero for a lack of reads
 	Why  string
 }
 
-// String renders v in one line.
+// String returns v as one line.
 func (v Violation) String() string {
 	if v.Read == (Read{}) {
 		return v.Rule + ": " + v.Why
@@ -38,7 +38,7 @@ func (v Violation) String() string {
 		v.Rule, v.Why, r.Start, r.End, r.Node, r.Client, r.Key, r.Code, r.Version, r.Peer, r.Body, r.Err)
 }
 
-// The rules' names.
+// Names of the rules.
 const (
 	wrongAnswer  = "wrong answer"
 	wentBack     = "went back"
@@ -49,8 +49,7 @@ const (
 	nothingAsked = "nothing asked"
 )
 
-// Check returns the violations of a history that is complete, in the order of
-// time.
+// Check returns the violations in a complete history, in order of time.
 func Check(h *History, rules Rules) []Violation {
 	c := &check{Rules: rules, timeline: newTimeline(h)}
 	reads := slices.Clone(h.Reads)
@@ -85,10 +84,10 @@ func byNode(reads []Read) map[string][]Read {
 	return nodes
 }
 
-// one looks at a read by itself.
+// one checks a single read.
 func (c *check) one(r Read) {
 	if r.End-r.Start > c.Patience && !c.paused(r) && !c.down(r) {
-		c.violated(lateAnswer, r, "it took %v", r.End-r.Start)
+		c.violated(lateAnswer, r, "took %v", r.End-r.Start)
 	}
 	switch {
 	case r.Code == 0:
@@ -104,10 +103,10 @@ func (c *check) one(r Read) {
 	}
 }
 
-// answer holds an answer against what the version that it names holds.
+// answer compares an answer with the content of its version.
 func (c *check) answer(r Read) {
 	if at, ok := c.published[r.Version]; !ok || at > r.End {
-		c.violated(wrongAnswer, r, "there is no version %q yet", r.Version)
+		c.violated(wrongAnswer, r, "version %q is not published yet", r.Version)
 		return
 	}
 	want, exists := c.Value(r.Key, r.Version)
@@ -121,12 +120,12 @@ func (c *check) answer(r Read) {
 	}
 }
 
-// monotonic looks for answers from an older version than an answer that had
-// arrived before the question was sent. reads are those of one node, by Start.
+// monotonic finds answers from an older version than an answer that was received
+// before the request was sent. reads are those of one node, ordered by Start.
 func (c *check) monotonic(reads []Read) {
 	ended := slices.DeleteFunc(slices.Clone(reads), func(r Read) bool { return !answered(r) })
 	slices.SortFunc(ended, func(a, b Read) int { return cmp.Compare(a.End, b.End) })
-	var newest Read // of those that ended before the one at hand began
+	var newest Read // of the reads that ended before the current one began
 	next := 0
 	for _, r := range reads {
 		for next < len(ended) && ended[next].End < r.Start {
@@ -141,13 +140,13 @@ func (c *check) monotonic(reads []Read) {
 	}
 }
 
-// answered says whether a read tells the version that a node is at.
+// answered reports whether a read shows the version of a node.
 func answered(r Read) bool {
 	return (r.Code == http.StatusOK || r.Code == http.StatusNotFound) && r.Version != ""
 }
 
-// converges looks for answers from an old version long after the faults, and
-// wants to see one from the newest before. reads are those of one node.
+// converges finds answers from an old version after Convergence, and requires an
+// answer from the newest version before that. reads are those of one node.
 func (c *check) converges(node string, reads []Read) {
 	for _, calm := range c.calm {
 		if c.downAt(node, calm.At) {

@@ -15,8 +15,8 @@ import (
 
 const ms = time.Millisecond
 
-// rules are those of a cluster of two nodes, whose versions hold the keys a and b,
-// and c where the version's name ends in an even digit.
+// rules are those of a cluster of two nodes, whose versions contain the keys a
+// and b, and c if the version's name ends in an even digit.
 var rules = Rules{
 	Nodes: []string{"m", "n"},
 	Value: func(key, version string) (string, bool) {
@@ -26,7 +26,7 @@ var rules = Rules{
 	Patience: 100 * ms, Convergence: 1000 * ms,
 }
 
-// read is one of a from node n, that took 2 ms and has the right answer.
+// read returns a correct read of a from node n that took 2 ms.
 func read(start int, version string) Read {
 	at := time.Duration(start) * ms
 	return Read{Node: "n", Start: at, End: at + 2*ms, Key: "a", Code: 200, Version: version, Body: version + "/a"}
@@ -55,7 +55,7 @@ func of(when int, kind Kind, version string) Event {
 
 var published = []Event{of(0, Publish, "v1"), of(100, Publish, "v2"), of(200, Publish, "v3")}
 
-// Each history with the rules that it breaks.
+// TestCheck checks histories that break the given rules.
 func TestCheck(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -152,8 +152,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A random history of a faultless cluster is faultless, and each way of spoiling
-// one read of it is found.
+// A random correct history has no violations, and each kind of modified read is
+// detected.
 func TestCheckFindsWhatIsSpoilt(t *testing.T) {
 	spoil := map[string]func(*Read){
 		"wrong answer": func(r *Read) { r.Body += "x" },
@@ -170,7 +170,7 @@ func TestCheckFindsWhatIsSpoilt(t *testing.T) {
 		}
 		for rule, change := range spoil {
 			i := rng.IntN(len(h.Reads))
-			for h.Reads[i].Start < 400*ms { // by then, v1 is long over
+			for h.Reads[i].Start < 400*ms { // v1 is outdated by then
 				i = rng.IntN(len(h.Reads))
 			}
 			spoilt := &History{Events: h.Events, Reads: slices.Clone(h.Reads)}
@@ -182,7 +182,8 @@ func TestCheckFindsWhatIsSpoilt(t *testing.T) {
 	}
 }
 
-// faultless makes a history of nodes that each go through versions v1 to v3.
+// faultless returns the history of nodes that each serve versions v1 to v3 in
+// turn.
 func faultless(rng *rand.Rand) *History {
 	h := &History{Events: append(slices.Clone(published), of(600, Calm, "v3"))}
 	for _, node := range rules.Nodes {
@@ -207,7 +208,7 @@ func faultless(rng *rand.Rand) *History {
 	return h
 }
 
-// What is recorded is what is saved.
+// Save writes what was recorded.
 func TestSave(t *testing.T) {
 	var h History
 	h.Note(Event{Kind: Down, Node: "n"})

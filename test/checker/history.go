@@ -1,22 +1,21 @@
-// Package checker holds what clients saw of a cluster against what a cluster may
-// show. It is to sequins what Jepsen's checkers are to databases: it knows
-// nothing of how the cluster works, only what was asked, what was answered, when,
-// and what had been done to the nodes at that time.
+// Package checker checks what clients have observed of a cluster against what a
+// cluster may show, as Jepsen's checkers do for databases: it does not know how
+// the cluster works, only requests, answers, their times, and what was done to
+// the nodes at those times.
 //
-// A test records a History: Reads by its clients, and Events by whoever publishes
-// versions and disturbs nodes. Check goes through it and returns every
-// Violation:
+// A test records a History: Reads by its clients, and Events by the code that
+// publishes versions and disturbs nodes. Check returns every Violation:
 //
-//   - an answer that is not what its version holds for the key, which includes a
-//     404 for a key that exists, or a version that had not been published;
-//   - an answer from an older version than one that the same node had given
-//     before, even if it was restarted in between;
-//   - an error status while every partition had a live, reachable replica, or one
-//     other than 503 from a node that has just started;
-//   - no answer, or a late one, from a node that nobody had touched;
-//   - a node that is still behind a while after the last fault.
+//   - an answer that differs from the content of its version, including a
+//     404 for an existing key, or a version that was not published;
+//   - an answer from an older version than an earlier answer of the same node,
+//     also across a restart;
+//   - an error status while every partition had a live, reachable replica, except
+//     503 from a node that has just started;
+//   - no answer, or a late one, from an undisturbed node;
+//   - a node that still serves an old version some time after the last fault.
 //
-// Save keeps a history in a file, one line of JSON for each event and read.
+// Save writes a history to a file, with one line of JSON for each event and read.
 package checker
 
 import (
@@ -29,55 +28,56 @@ import (
 	"time"
 )
 
-// A Read is one GET of a key and its answer. Times count from the beginning of
+// Read is a GET of a key and its answer. Times are relative to the beginning of
 // the history.
 type Read struct {
-	Node   string        `json:"node"` // that was asked
+	Node   string        `json:"node"` // the node that received it
 	Client int           `json:"client"`
 	Start  time.Duration `json:"start"` // before the request was sent
-	End    time.Duration `json:"end"`   // when the answer was there
+	End    time.Duration `json:"end"`   // when the answer was complete
 
 	Key     string `json:"key"`
-	Code    int    `json:"code,omitempty"` // 0: there was no answer
-	Err     string `json:"err,omitempty"`  // why not
+	Code    int    `json:"code,omitempty"` // 0: no answer
+	Err     string `json:"err,omitempty"`  // why there was no answer
 	Version string `json:"version,omitempty"`
 	Body    string `json:"body,omitempty"` // the value, or the line of an error
-	Peer    string `json:"peer,omitempty"` // that the node had the answer from
+	Peer    string `json:"peer,omitempty"` // the peer that the node got the answer from
 }
 
-// Kind says what an Event is.
+// Kind is the kind of an Event.
 type Kind string
 
 const (
-	// Publish: Version is about to appear in the source.
+	// Publish: Version is about to be added to the source.
 	Publish Kind = "publish"
 
 	// Start: the process of Node is about to be started. It may answer 503 until
-	// it has answered one request with something else.
+	// its first other answer.
 	Start Kind = "start"
-	// Up: it is up, and has to take requests.
+	// Up: the node is up and must accept requests.
 	Up Kind = "up"
-	// Down: it is about to be ended in any way. Requests may find nobody.
+	// Down: the process is about to be ended in any way. Requests may get no
+	// answer.
 	Down Kind = "down"
-	// Pause: it is about to be stopped in its tracks. Requests may take long, and
-	// those in flight may fail of old age.
+	// Pause: the process is about to be stopped (SIGSTOP). Requests may be slow,
+	// and those in flight may time out.
 	Pause Kind = "pause"
-	// Resume: it has been told to go on.
+	// Resume: the process was continued.
 	Resume Kind = "resume"
 
-	// Unsafe: from now on there may be partitions without a live replica that Node
-	// reaches, or any node if it is "".
+	// Unsafe: from now on there may be partitions without a live replica that
+	// Node can reach; if Node is "", no node can.
 	Unsafe Kind = "unsafe"
-	// Safe: there are none any more.
+	// Safe: the end of Unsafe.
 	Safe Kind = "safe"
 
-	// Calm: the last fault is over, and Version is the newest complete one.
+	// Calm: the last fault is over, and Version is the newest complete version.
 	Calm Kind = "calm"
-	// Fault: something else that is worth a line in the file; Check ignores it.
+	// Fault: another fault, recorded in the file and ignored by Check.
 	Fault Kind = "fault"
 )
 
-// An Event is something that was done to the cluster.
+// Event is something that was done to the cluster.
 type Event struct {
 	At      time.Duration `json:"at"`
 	Kind    Kind          `json:"kind"`
@@ -86,8 +86,8 @@ type Event struct {
 	Note    string        `json:"note,omitempty"`
 }
 
-// A History is what happened, in any order. The zero History is empty and begins
-// with its first use of Now. Its methods may be called from several goroutines.
+// History contains reads and events in any order. The zero History is empty and
+// begins with the first call of Now. It is safe for concurrent use.
 type History struct {
 	mu     sync.Mutex
 	begin  time.Time
@@ -95,7 +95,7 @@ type History struct {
 	Events []Event
 }
 
-// Now is the time since the beginning.
+// Now returns the time since the beginning.
 func (h *History) Now() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,7 +109,7 @@ func (h *History) now() time.Duration {
 	return time.Since(h.begin)
 }
 
-// Note adds an event that happens now.
+// Note adds an event with the current time.
 func (h *History) Note(e Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,15 +117,15 @@ func (h *History) Note(e Event) {
 	h.Events = append(h.Events, e)
 }
 
-// Add adds the reads of a client that has come to its end.
+// Add adds the reads of a client that has finished.
 func (h *History) Add(reads []Read) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.Reads = append(h.Reads, reads...)
 }
 
-// Save writes the history to a file, compressed by gzip: first the events, then
-// the reads. It makes the directory if there is none.
+// Save writes the history to a gzip file: events, then reads. It creates the
+// directory if necessary.
 func (h *History) Save(path string) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A timeline is what the events say, made ready for questions about a read.
+// timeline is the events of a history, indexed for queries about a read.
 type timeline struct {
 	published     map[string]time.Duration
 	calm          []Event
 	downs, pauses map[string][]span // by node
-	unsafes       map[string][]span // by node, "" for all
+	unsafes       map[string][]span // by node; "" for all nodes
 	starts        map[string][]time.Duration
-	firsts        map[string][]time.Duration // the first answers after the starts
+	firsts        map[string][]time.Duration // by node: the times of the first answers after starts
 }
 
-// A span of time, both ends included.
+// span is a time interval, including both ends.
 type span struct{ from, to time.Duration }
 
 const forever = time.Duration(math.MaxInt64)
@@ -62,7 +62,7 @@ func (t *timeline) note(e Event) {
 	}
 }
 
-// open begins a span of a node, unless one has begun already.
+// open begins a span of a node, unless one is open.
 func open(spans map[string][]span, e Event) {
 	all := spans[e.Node]
 	if len(all) == 0 || all[len(all)-1].to != forever {
@@ -70,30 +70,30 @@ func open(spans map[string][]span, e Event) {
 	}
 }
 
-// shut ends the span that has begun.
+// shut ends the open span.
 func shut(spans map[string][]span, e Event) {
 	if all := spans[e.Node]; len(all) > 0 && all[len(all)-1].to == forever {
 		all[len(all)-1].to = e.At
 	}
 }
 
-// noteFirsts finds, for each start of a node, when the first answer about a key
-// came.
+// noteFirsts finds the time of the first answer about a key after each start of a
+// node.
 func (t *timeline) noteFirsts(reads []Read) {
 	for node, starts := range t.starts {
 		t.firsts[node] = slices.Repeat([]time.Duration{forever}, len(starts))
 	}
 	for _, r := range reads {
 		starts := t.starts[r.Node]
-		i, _ := slices.BinarySearch(starts, r.End+1) // the one after the last that was before
+		i, _ := slices.BinarySearch(starts, r.End+1) // the first one after the last that was before
 		if i > 0 && answered(r) && r.Start >= starts[i-1] {
 			t.firsts[r.Node][i-1] = min(t.firsts[r.Node][i-1], r.End)
 		}
 	}
 }
 
-// starting says whether no read that was answered had ended, since the node was
-// last started, when r began.
+// starting reports whether the node had not answered any read between its last
+// start and the start of r.
 func (t *timeline) starting(r Read) bool {
 	i, _ := slices.BinarySearch(t.starts[r.Node], r.End+1)
 	return i > 0 && r.Start <= t.firsts[r.Node][i-1]

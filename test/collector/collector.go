@@ -1,5 +1,5 @@
-// Package collector is an OpenTelemetry collector for tests: it takes spans by
-// OTLP over HTTP, and says which have come.
+// Package collector is an OpenTelemetry collector for tests: it receives spans by
+// OTLP over HTTP and returns them.
 package collector
 
 import (
@@ -18,31 +18,31 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A Span is one that has come.
+// Span is a received span.
 type Span struct {
 	Name, Kind        string // Kind is "server", "client" or "internal"
-	Trace, ID, Parent string // in hexadecimal; Parent is "" for the root of a trace
+	Trace, ID, Parent string // in hexadecimal; Parent is "" for a root span
 	State             string // the tracestate
 	Failed            bool
 	Start, End        uint64            // nanoseconds since 1970
-	Attributes        map[string]string // rendered
+	Attributes        map[string]string // as strings
 	Node              string            // service.instance.id
 	Resource          map[string]string
 }
 
-// Collector is one that runs.
+// Collector is a running collector.
 type Collector struct {
 	URL string
 
 	mu     sync.Mutex
 	spans  []Span
-	raw    []byte        // everything that has come
+	raw    []byte        // all received bodies
 	header []http.Header // of each request
 	path   []string
 }
 
-// Start starts a collector on an address; "" is a free port of the loopback. It
-// ends with the test.
+// Start starts a collector on an address; "" chooses a free loopback port. It is
+// stopped with the test.
 func Start(t testing.TB, addr string) *Collector {
 	t.Helper()
 	c := new(Collector)
@@ -66,19 +66,19 @@ func Start(t testing.TB, addr string) *Collector {
 	return c
 }
 
-// take reads an ExportTraceServiceRequest. That is TracesData on the wire, which
-// comes without a package that brings gRPC with it.
+// take parses an ExportTraceServiceRequest. It has the wire format of TracesData,
+// whose package does not import gRPC.
 func (c *Collector) take(r *http.Request) error {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
 	}
 	if kind := r.Header.Get("Content-Type"); r.Method != http.MethodPost || kind != "application/x-protobuf" {
-		return fmt.Errorf("a collector gets %s with %q", r.Method, kind)
+		return fmt.Errorf("unexpected %s with content type %q", r.Method, kind)
 	}
 	var data tracepb.TracesData
 	if err := proto.Unmarshal(body, &data); err != nil {
-		return fmt.Errorf("a collector gets something else than spans: %w", err)
+		return fmt.Errorf("parsing spans: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,21 +125,21 @@ func attributes(of interface{ GetAttributes() []*commonpb.KeyValue }) map[string
 	return all
 }
 
-// Spans are those that have come so far.
+// Spans returns the spans received so far.
 func (c *Collector) Spans() []Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.spans)
 }
 
-// Raw is everything that has come, as it came.
+// Raw returns all received bodies.
 func (c *Collector) Raw() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.raw)
 }
 
-// Requests are the paths and headers of those that have brought spans.
+// Requests returns the paths and headers of the requests received so far.
 func (c *Collector) Requests() (paths []string, headers []http.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

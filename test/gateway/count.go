@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// A Counter stands before servers, and counts what they send.
+// Counter is a proxy in front of servers that counts the bytes they send.
 type Counter struct {
 	t     testing.TB
 	bytes atomic.Int64
 
 	mu      sync.Mutex
-	doors   map[string]string // by the server's address: where to connect to
+	doors   map[string]string // by the server's address: the address of the counter
 	closers []io.Closer
 	wg      sync.WaitGroup
 }
 
-// NewCounter makes a counter, which ends with its test.
+// NewCounter returns a counter that is closed with the test.
 func NewCounter(t testing.TB) *Counter {
 	c := &Counter{t: t, doors: map[string]string{}}
 	t.Cleanup(func() {
@@ -36,10 +36,10 @@ func NewCounter(t testing.TB) *Counter {
 	return c
 }
 
-// Bytes returns how many bytes servers have sent, as far as they have been passed on.
+// Bytes returns how many bytes of servers were passed on.
 func (c *Counter) Bytes() int64 { return c.bytes.Load() }
 
-// Dial connects to an address by way of the counter.
+// Dial connects to an address through the counter.
 func (c *Counter) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	door, err := c.Addr(address)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Counter) Dial(ctx context.Context, network, address string) (net.Conn, 
 	return d.DialContext(ctx, network, door)
 }
 
-// Addr returns the address by which a server is reached by way of the counter.
+// Addr returns the counter's address for a server.
 func (c *Counter) Addr(server string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *Counter) Addr(server string) (string, error) {
 	return c.doors[server], nil
 }
 
-// pass passes on both directions of a connection.
+// pass copies both directions of a connection.
 func (c *Counter) pass(client net.Conn, server string) {
 	upstream, err := net.Dial("tcp", server)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *Counter) pass(client net.Conn, server string) {
 		upstream.Close()
 		return
 	}
-	// What lies between here and the client has been sent, and not yet taken: there is to be little of it.
+	// A small buffer: bytes in it count as sent although the client has not read them.
 	_ = client.(*net.TCPConn).SetWriteBuffer(16 << 10)
 	_ = upstream.(*net.TCPConn).SetReadBuffer(16 << 10)
 	c.wg.Go(func() {

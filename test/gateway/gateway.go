@@ -1,7 +1,6 @@
-// Package gateway runs a real server of S3 for tests: versitygw, which keeps
-// objects as files and checks signatures. Build makes the program, once for
-// all test packages and all runs, outside of this module; Start runs one that
-// ends with its test; Proxy puts toxiproxy between it and whoever connects.
+// Package gateway runs a real S3 server for tests: versitygw, which stores objects as files and checks signatures.
+// Build builds the program, once for all test packages and runs, outside of this module; Start runs a server that is
+// stopped with the test; Proxy puts toxiproxy in front of it.
 package gateway
 
 import (
@@ -27,7 +26,7 @@ import (
 	"sequins/test/ports"
 )
 
-// What every gateway knows its only user by, and the bucket that it has.
+// The user and the bucket of every gateway.
 const (
 	AccessKey = "GATEWAYKEY"
 	SecretKey = "gateway-secret"
@@ -35,16 +34,16 @@ const (
 	Bucket    = "bucket"
 )
 
-// startTime is how long it may take to answer, on a busy machine.
+// startTime bounds the time until the first answer, on a busy machine.
 const startTime = 30 * time.Second
 
-// A Gateway is a running server.
+// Gateway is a running server.
 type Gateway struct {
 	Addr   string // host:port
 	client *s3.Client
 	cmd    *exec.Cmd
 	done   chan struct{}
-	log    bytes.Buffer // what it printed; to be read after done
+	log    bytes.Buffer // output of the process; read it after done
 }
 
 // Start runs a server with an empty bucket until the test ends.
@@ -86,8 +85,8 @@ func Run(ctx context.Context, dir string) (*Gateway, error) {
 	return g, nil
 }
 
-// run starts the process. Pdeathsig follows the thread that did, which therefore is kept for as long as the
-// process lives: threads of loads end with these.
+// run starts the process. Pdeathsig applies to the thread that starts it, so that thread is locked while the process
+// lives.
 func (g *Gateway) run() error {
 	started := make(chan error)
 	go func() {
@@ -96,14 +95,14 @@ func (g *Gateway) run() error {
 		err := g.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = g.cmd.Wait() // it is killed in the end
+			_ = g.cmd.Wait() // it is always killed
 			close(g.done)
 		}
 	}()
 	return <-started
 }
 
-// Client is a client of a gateway, or of what stands before one.
+// Client returns a client of a gateway or of a proxy in front of it.
 func Client(endpoint string) *s3.Client {
 	return s3.New(s3.Options{
 		BaseEndpoint: &endpoint, Region: Region, UsePathStyle: true,
@@ -124,27 +123,27 @@ func (g *Gateway) waitListening() error {
 		case <-tick.C:
 		}
 	}
-	return fmt.Errorf("the gateway has not answered for %v", startTime)
+	return fmt.Errorf("no answer from the gateway within %v", startTime)
 }
 
-// Endpoint is the server's URL.
+// Endpoint returns the server's URL.
 func (g *Gateway) Endpoint() string { return "http://" + g.Addr }
 
-// Kill ends the server, as kill -9 does.
+// Kill kills the server with SIGKILL.
 func (g *Gateway) Kill() {
 	_ = g.cmd.Process.Kill() // it may have ended already
 	<-g.done
 }
 
-// CPU is the time that the server has had on processors.
+// CPU returns the CPU time of the server.
 func (g *Gateway) CPU(t testing.TB) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.cmd.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// proc(5): utime and stime are the 14th and 15th field, in hundredths of a second; the second, a name in
-	// parentheses, may have spaces in it.
+	// proc(5): utime and stime are fields 14 and 15, in hundredths of a second; field 2, a name in parentheses, may
+	// contain spaces.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	var ticks int64
 	for _, f := range fields[11:13] {
@@ -161,7 +160,7 @@ func (g *Gateway) CPU(t testing.TB) time.Duration {
 // the kernel, and nothing answers.
 func (g *Gateway) Freeze(t testing.TB) { g.signal(t, syscall.SIGSTOP) }
 
-// Thaw lets it go on.
+// Thaw continues the process.
 func (g *Gateway) Thaw(t testing.TB) { g.signal(t, syscall.SIGCONT) }
 
 func (g *Gateway) signal(t testing.TB, s syscall.Signal) {
@@ -180,7 +179,7 @@ func (g *Gateway) Put(t testing.TB, key string, data []byte) {
 	}
 }
 
-// PutFile writes an object that is as a file is.
+// PutFile writes an object with the content of a file.
 func (g *Gateway) PutFile(ctx context.Context, key, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -191,7 +190,7 @@ func (g *Gateway) PutFile(ctx context.Context, key, path string) error {
 	return err
 }
 
-// PutAll writes many objects with the same content, several at a time.
+// PutAll writes many objects with the same content, several concurrently.
 func (g *Gateway) PutAll(t testing.TB, keys []string, data []byte) {
 	t.Helper()
 	work := make(chan string)
@@ -221,8 +220,7 @@ func (g *Gateway) Remove(t testing.TB, key string) {
 	}
 }
 
-// PutTree writes the files of a directory, each under prefix and its name, in
-// the order of their names.
+// PutTree writes the files of a directory, in order of names, under prefix.
 func (g *Gateway) PutTree(t testing.TB, prefix, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -238,7 +236,7 @@ func (g *Gateway) PutTree(t testing.TB, prefix, dir string) {
 	}
 }
 
-// Version is the release of versitygw that tests run.
+// Version is the release of versitygw that the tests use.
 const Version = "v1.8.0"
 
 var build = sync.OnceValues(func() (string, error) {
@@ -259,12 +257,10 @@ var build = sync.OnceValues(func() (string, error) {
 	return binary, install(cache, binary)
 })
 
-// Build returns the path of the program, having built it if nobody has yet,
-// which takes a minute or two.
+// Build returns the path of the program. It builds it if necessary, which takes a minute or two.
 func Build() (string, error) { return build() }
 
-// install builds into a directory of its own, so that what lies under the
-// final name is always whole.
+// install builds in a temporary directory, so that a program under the final name is complete.
 func install(cache, binary string) error {
 	dir, err := os.MkdirTemp(cache, "versitygw-")
 	if err != nil {
@@ -282,7 +278,7 @@ func install(cache, binary string) error {
 	return os.Rename(filepath.Join(dir, "versitygw"), binary)
 }
 
-// lock takes an exclusive lock on a file, waiting for whoever has it.
+// lock locks a file exclusively, and waits for other holders.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -298,5 +294,5 @@ func lock(path string) (unlock func(), err error) {
 		f.Close()
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	return func() { f.Close() }, nil // which unlocks
+	return func() { f.Close() }, nil // unlocks
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A Proxy stands between a server and its clients, and can be told to treat
-// badly what it passes on.
+// Proxy is a proxy between a server and its clients that can disturb connections.
 type Proxy struct {
 	Addr  string // host:port
 	proxy *toxiproxy.Proxy
@@ -19,7 +18,7 @@ type Proxy struct {
 // NewProxy runs a proxy to an address until the test ends.
 func NewProxy(t testing.TB, upstream string) *Proxy {
 	t.Helper()
-	zerolog.SetGlobalLevel(zerolog.Disabled) // some of it uses the global logger
+	zerolog.SetGlobalLevel(zerolog.Disabled) // toxiproxy partly uses the global logger
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
 	p := &Proxy{proxy: toxiproxy.NewProxy(server, t.Name(), "127.0.0.1:0", upstream)}
 	if err := p.proxy.Start(); err != nil {
@@ -30,11 +29,11 @@ func NewProxy(t testing.TB, upstream string) *Proxy {
 	return p
 }
 
-// Endpoint is the proxy's URL.
+// Endpoint returns the proxy's URL.
 func (p *Proxy) Endpoint() string { return "http://" + p.Addr }
 
-// Treat adds a toxic, given as toxiproxy's JSON, to all connections, those
-// that are open and those to come.
+// Treat adds a toxic, in toxiproxy's JSON format, to all existing and future
+// connections.
 func (p *Proxy) Treat(t testing.TB, toxic string) {
 	t.Helper()
 	if _, err := p.proxy.Toxics.AddToxicJson(strings.NewReader(toxic)); err != nil {
@@ -42,16 +41,16 @@ func (p *Proxy) Treat(t testing.TB, toxic string) {
 	}
 }
 
-// Heal removes all toxics. Connections that a toxic has held back end then.
+// Heal removes all toxics. Connections held back by one end.
 func (p *Proxy) Heal(t testing.TB) {
 	t.Helper()
 	p.proxy.Toxics.ResetToxics(t.Context())
 }
 
-// Cut ends all connections and refuses new ones.
+// Cut closes all connections and refuses new ones.
 func (p *Proxy) Cut() { p.proxy.Stop() }
 
-// Mend lets connections through again.
+// Mend accepts connections again.
 func (p *Proxy) Mend(t testing.TB) {
 	t.Helper()
 	if err := p.proxy.Start(); err != nil {

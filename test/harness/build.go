@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// Build makes the program, as Start does, for tests that later run where Maven has no network.
+// Build builds the program, like Start, for tests that later run where Maven has no network.
 func Build() error {
 	dir, err := findTestdata()
 	if err != nil {
@@ -23,8 +23,8 @@ func Build() error {
 	return build(filepath.Join(dir, "harness"))
 }
 
-// build compiles the Java program in dir, unless what lies in dir/target was compiled from the same sources. Test packages run side by side,
-// so it works under a lock.
+// build compiles the Java program in dir, unless dir/target was compiled from the same sources. It holds a lock, since
+// test packages run in parallel.
 func build(dir string) error {
 	target := filepath.Join(dir, "target")
 	if err := os.MkdirAll(target, 0o755); err != nil {
@@ -43,7 +43,7 @@ func build(dir string) error {
 	if got, err := os.ReadFile(stamp); err == nil && string(got) == want && classPathIsWhole(target) {
 		return nil
 	}
-	if err := os.RemoveAll(filepath.Join(target, "classes")); err != nil { // a class whose source is gone must go, too
+	if err := os.RemoveAll(filepath.Join(target, "classes")); err != nil { // also removes classes whose source was deleted
 		return err
 	}
 	if err := maven(dir); err != nil {
@@ -61,7 +61,7 @@ func maven(dir string) error {
 	return nil
 }
 
-// lock takes an exclusive lock on a file, waiting for whoever has it.
+// lock locks a file exclusively, and waits for other holders.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -75,10 +75,10 @@ func lock(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking %s: %w", path, errors.Join(err, f.Close()))
 	}
-	return func() { _ = f.Close() }, nil // which unlocks
+	return func() { _ = f.Close() }, nil // unlocks
 }
 
-// sourceHash covers all that is compiled, names and contents.
+// sourceHash returns a hash of the names and contents of all sources.
 func sourceHash(dir string) (string, error) {
 	h := sha256.New()
 	add := func(path string) error {
@@ -96,7 +96,7 @@ func sourceHash(dir string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// classPathIsWhole reports whether the jars are still where Maven left them: its repository may have been cleaned since.
+// classPathIsWhole reports whether the jars still exist: Maven's repository may have been cleaned.
 func classPathIsWhole(target string) bool {
 	b, err := os.ReadFile(filepath.Join(target, "cp.txt"))
 	if err != nil {

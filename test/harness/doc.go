@@ -1,3 +1,4 @@
-// Package harness is the way from Go tests to real Hadoop, ZooKeeper and Sparkey: it gives the fixtures under testdata/fixtures, each with
-// what it must hold, and builds and drives the Java program in testdata/harness that wrote them and that runs jobs and servers for tests.
+// Package harness connects Go tests to real Hadoop, ZooKeeper and Sparkey: it reads the fixtures in testdata/fixtures
+// with their expected content, and builds and drives the Java program in testdata/harness, which wrote them and runs
+// jobs and servers for tests.
 package harness

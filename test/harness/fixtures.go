@@ -17,45 +17,45 @@ import (
 	"testing"
 )
 
-// A Fixture is one version of one db under testdata/fixtures, written by a real job, and what it must hold.
+// Fixture is one version of one db in testdata/fixtures, written by a real job, and its expected content.
 type Fixture struct {
-	Name string // the db
-	Dir  string // the directory of its one version, absolute
+	Name string // name of the db
+	Dir  string // absolute path of its only version
 	Meta Meta
 
 	expected string // path of the .jsonl or .jsonl.gz file
 }
 
-// Meta says how a fixture was written. It comes from the program that wrote it, not from what lies in the files.
+// Meta describes how a fixture was written. It comes from the program that wrote it, not from the files.
 type Meta struct {
 	Version     string   `json:"version"`
 	Format      string   `json:"format"`      // sequencefile, mapfile, sparkey, avro, parquet
-	Partitioner string   `json:"partitioner"` // what the files were cut by: string, hadoop, spark, cascading, or none
-	Partitions  int      `json:"partitions"`  // one a file, but for Sparkey, where several logs may make one partition
-	Fits        []string `json:"fits"`        // every partitioner under which each record lies in its file, in the order of the design's table
+	Partitioner string   `json:"partitioner"` // partitioner of the files: string, hadoop, spark, cascading, or none
+	Partitions  int      `json:"partitions"`  // one per file, except for Sparkey, where several logs may form one partition
+	Fits        []string `json:"fits"`        // every partitioner that matches all records, in the order of the design's table
 	Compression string   `json:"compression"` // NONE, RECORD, BLOCK; for Sparkey NONE, SNAPPY, ZSTD; for Avro and Parquet the name of the codec
 	Codec       string   `json:"codec"`       // Java class; empty with NONE and for Sparkey
-	KeyClass    string   `json:"keyClass"`    // empty if it is not of SequenceFiles
+	KeyClass    string   `json:"keyClass"`    // empty unless SequenceFile
 	ValueClass  string   `json:"valueClass"`
-	KeyField    string   `json:"keyField"`   // Avro and Parquet: what [db.<name>] must say is the key
-	ValueField  string   `json:"valueField"` // and the value; empty is the whole record
+	KeyField    string   `json:"keyField"`   // Avro and Parquet: the key field to configure in [db.<name>]
+	ValueField  string   `json:"valueField"` // the value field; empty for the whole record
 	Files       int      `json:"files"`
-	Names       []string `json:"names"` // of the data files, in order, relative to Dir; "part-r-00000/data" in a MapFile
+	Names       []string `json:"names"` // data files in order, relative to Dir; "part-r-00000/data" for a MapFile
 	Records     int      `json:"records"`
-	Sorted      bool     `json:"sorted"`     // within each file, keys never descend bytewise
-	Duplicates  bool     `json:"duplicates"` // some key stands more than once in the version
-	Success     bool     `json:"success"`    // there is a _SUCCESS
+	Sorted      bool     `json:"sorted"`     // keys never descend bytewise within a file
+	Duplicates  bool     `json:"duplicates"` // some key occurs more than once in the version
+	Success     bool     `json:"success"`    // there is a _SUCCESS file
 }
 
-// A Record is one record as it was handed to the file's writer.
+// Record is one record as it was passed to the file's writer.
 type Record struct {
 	File    string `json:"file"`
 	Key     []byte `json:"key"`
-	Deleted bool   `json:"deleted"` // Sparkey: the key was deleted here; there is no value
+	Deleted bool   `json:"deleted"` // Sparkey: the key was deleted; there is no value
 
 	Value       []byte `json:"value"` // nil if only ValueLen and ValueSHA256 are known
 	ValueLen    int    `json:"valueLen"`
-	ValueSHA256 string `json:"valueSHA256"` // lower-case hex, of values over 1 MiB
+	ValueSHA256 string `json:"valueSHA256"` // in lower-case hex, for values over 1 MiB
 }
 
 // HasValue reports whether got is the value of r.
@@ -67,7 +67,7 @@ func (r *Record) HasValue(got []byte) bool {
 	return len(got) == r.ValueLen && hex.EncodeToString(sum[:]) == r.ValueSHA256
 }
 
-// FixturesDir is testdata/fixtures: a source whose every db is a fixture.
+// FixturesDir returns testdata/fixtures: a source whose dbs are the fixtures.
 func FixturesDir(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(testdata(t), "fixtures")
@@ -82,7 +82,7 @@ func testdata(t testing.TB) string {
 	return dir
 }
 
-// findTestdata finds the module's testdata from the working directory, which for a test is its package's.
+// findTestdata finds the module's testdata from the working directory, which is the package of the test.
 func findTestdata() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -98,7 +98,7 @@ func findTestdata() (string, error) {
 	}
 }
 
-// Fixtures lists all fixtures by name.
+// Fixtures returns all fixtures, by name.
 func Fixtures(t testing.TB) []Fixture {
 	t.Helper()
 	dir := FixturesDir(t)
@@ -118,7 +118,7 @@ func Fixtures(t testing.TB) []Fixture {
 	return all
 }
 
-// FixtureByName finds one.
+// FixtureByName returns one fixture.
 func FixtureByName(t testing.TB, name string) Fixture {
 	t.Helper()
 	all := Fixtures(t)
@@ -147,8 +147,8 @@ func open(t testing.TB, dir, name string) Fixture {
 	return f
 }
 
-// Records yields every expected record in the order of files and of records in them, and fails the test if the list cannot be read.
-// A yielded record is the caller's to keep.
+// Records yields every expected record in order, and fails the test if the list cannot be read. The caller may retain
+// yielded records.
 func (f Fixture) Records(t testing.TB) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		t.Helper()
@@ -198,7 +198,8 @@ func (f Fixture) Of(t testing.TB, file string) iter.Seq[Record] {
 	}
 }
 
-// Final gives what the version as a whole must answer, by key: the last record of the last file wins, and deleted keys are absent.
+// Final returns the expected content of the version by key: the last record of the last file wins, and deleted keys are
+// absent.
 func (f Fixture) Final(t testing.TB) map[string]Record {
 	t.Helper()
 	m := make(map[string]Record, f.Meta.Records)

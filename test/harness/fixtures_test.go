@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What the expectations say of themselves must hold, or tests that rely on them prove nothing.
+// The expectations must be consistent, or tests that use them prove nothing.
 func TestFixturesAreWhole(t *testing.T) {
 	for _, f := range Fixtures(t) {
 		t.Run(f.Name, func(t *testing.T) {

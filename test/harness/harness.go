@@ -15,23 +15,24 @@ import (
 )
 
 const (
-	// commandTimeout bounds one command. The longest that tests run, a job of a million records, takes some fifteen seconds.
+	// commandTimeout bounds one command. The longest in tests, a job of a million records, takes some 15 s.
 	commandTimeout = 3 * time.Minute
-	// quitTimeout bounds an orderly end, in which servers are shut down; then the process is killed.
+	// quitTimeout bounds the orderly shutdown of servers; then the process is killed.
 	quitTimeout = 30 * time.Second
 )
 
-// A Harness is a running Java program (testdata/harness) in which a test starts real servers and jobs. It runs one command at a time.
+// Harness is a running Java program (testdata/harness) in which a test starts real servers and jobs. It runs one
+// command at a time.
 type Harness struct {
-	// Root is the directory under which the program writes everything that it is not told where to write. It goes with the test.
+	// Root is the directory of all files that the program writes without an explicit path. It is deleted with the test.
 	Root string
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
 	stdin   io.WriteCloser
 	replies chan string // closed when the program ends
-	log     string      // file of its stderr
-	broken  error       // why nothing can be asked any more
+	log     string      // file with its stderr
+	broken  error       // why no more commands are possible
 }
 
 // Start is Open for a test, with which the program ends. Without Java or Maven the test fails.
@@ -84,7 +85,7 @@ func (h *Harness) start(dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stderr.Close()) }() // the program has its own
+	defer func() { err = errors.Join(err, stderr.Close()) }() // the program has its own copy
 	h.cmd = exec.Command(filepath.Join(dir, "run.sh"), h.Root)
 	h.cmd.Stderr = stderr
 	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
@@ -167,10 +168,10 @@ func (h *Harness) next(timeout <-chan time.Time) (string, error) {
 func (h *Harness) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_ = h.stdin.Close() // it may be gone already
+	_ = h.stdin.Close() // it may be closed already
 	kill := time.AfterFunc(quitTimeout, func() { _ = h.cmd.Process.Kill() })
 	defer kill.Stop()
-	for range h.replies { // until it is closed: what comes late is of no interest
+	for range h.replies { // late replies are ignored
 	}
 	h.broken = errors.New("the program was stopped")
 	if err := h.cmd.Wait(); err != nil {

@@ -29,7 +29,7 @@ func TestDoAndTry(t *testing.T) {
 	if _, err := h.Try("codecs\ncodecs"); err == nil {
 		t.Error("two commands in one")
 	}
-	h.Do(t, "codecs") // it goes on after an error
+	h.Do(t, "codecs") // the program continues after an error
 }
 
 func TestProgramThatDies(t *testing.T) {
@@ -50,7 +50,7 @@ func TestProgramThatDies(t *testing.T) {
 	}
 }
 
-// The end of the test is the end of the process.
+// The process has ended when the test ends.
 func TestStopWaits(t *testing.T) {
 	var pid int
 	t.Run("started", func(t *testing.T) {

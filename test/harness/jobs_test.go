@@ -19,7 +19,7 @@ import (
 	"sequins/sparkey"
 )
 
-// A real job runs, and what it writes is read back by us: every record once, as it was made, in the partition that it belongs to.
+// A real job runs, and its output is read back: every record once, unchanged, in its partition.
 func TestJobsAreRead(t *testing.T) {
 	h := Start(t)
 	const records, reducers = 20_000, 3
@@ -81,7 +81,7 @@ func readPart(t *testing.T, path string, partition, partitions int, seen []bool)
 	}
 }
 
-// jobValue is the value that the job gives to record i: see Jobs.java.
+// jobValue returns the value that the job gives to record i: see Jobs.java.
 func jobValue(i int) string {
 	b := append(strconv.AppendInt([]byte("v"), int64(i), 10), '-')
 	for len(b) < 100 {
@@ -90,7 +90,7 @@ func jobValue(i int) string {
 	return string(b)
 }
 
-// What we write, Hadoop reads.
+// Hadoop reads the files that we write.
 func TestHadoopReadsOurSequenceFiles(t *testing.T) {
 	h := Start(t)
 	dir := t.TempDir()
@@ -128,7 +128,7 @@ func TestHadoopReadsOurSequenceFiles(t *testing.T) {
 	}
 }
 
-// What we write, Sparkey reads.
+// Sparkey reads the files that we write.
 func TestSparkeyReadsOurLogs(t *testing.T) {
 	h := Start(t)
 	dir := t.TempDir()
@@ -151,7 +151,7 @@ func TestSparkeyReadsOurLogs(t *testing.T) {
 	}
 }
 
-// writeLog puts some records, and deletes half of every fifth one's key.
+// writeLog writes records, and after some of them deletes the first half of their key.
 func writeLog(t *testing.T, f *os.File, o sparkey.WriterOptions) *sum {
 	t.Helper()
 	w, err := sparkey.NewWriter(f, o)
@@ -177,7 +177,7 @@ func writeLog(t *testing.T, f *os.File, o sparkey.WriterOptions) *sum {
 	return sum
 }
 
-// someRecords yields keys of 1 to 300 bytes of every kind, and values from nothing to 200 KB.
+// someRecords yields keys of 1 to 300 bytes of all kinds, and values of 0 to 200 KB.
 func someRecords() func(yield func(key, value []byte) bool) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	bytes := func(n, of int) []byte {
@@ -200,7 +200,7 @@ func someRecords() func(yield func(key, value []byte) bool) {
 	}
 }
 
-// sum is the digest of records that the harness's command "read" makes.
+// sum is the digest of records computed by the harness's command "read".
 type sum struct {
 	n int
 	h hash.Hash

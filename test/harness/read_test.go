@@ -11,7 +11,7 @@ import (
 	"sequins/sequencefile"
 )
 
-// Every SequenceFile that Hadoop wrote is read: each codec, compression, class, header version and shape.
+// Every SequenceFile written by Hadoop is read: each codec, compression, class, header version and shape.
 func TestFixturesAreRead(t *testing.T) {
 	read := 0
 	for _, f := range Fixtures(t) {

@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write all of testdata/fixtures anew")
 
-// The program that wrote the fixtures still writes the same ones: the same records, cut alike. (The files differ in their sync markers, which
-// Hadoop takes at random.) With -update it writes them all, in place of those that are there.
+// The program that wrote the fixtures still writes the same records into the same partitions. (The files differ in
+// their random sync markers.) With -update it replaces the fixtures.
 func TestFixturesAreWrittenAgain(t *testing.T) {
 	h := Start(t)
 	committed := FixturesDir(t)

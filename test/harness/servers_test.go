@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The servers that tests of sources and of clusters need come up, answer and can be disturbed.
+// The servers for tests of sources and clusters start, answer, and can be killed and restarted.
 func TestServers(t *testing.T) {
 	t.Run("zookeeper", func(t *testing.T) {
 		h := Start(t)

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// Vectors are hash codes and partitions of many keys, computed by Java's, Hadoop's and Cascading's own classes.
+// Vectors are hash codes and partitions of many keys, computed by classes of Java, Hadoop and Cascading.
 type Vectors struct {
-	Partitions []int    `json:"partitions"` // the numbers of partitions that each key is tried with
+	Partitions []int    `json:"partitions"` // numbers of partitions
 	Keys       []Vector `json:"keys"`
 }
 
-// A Vector is one key. The fields of String and of what wraps one are nil where the key is not valid UTF-8.
+// Vector is one key. The fields of String, and of types that contain one, are nil if the key is not valid UTF-8.
 type Vector struct {
 	Key                   []byte `json:"key"`
 	ByteHash              int32  `json:"byteHash"` // String.hashCode's formula over unsigned bytes
@@ -29,7 +29,7 @@ type Vector struct {
 	Cascading []int `json:"cascading"`
 }
 
-// PartitionerVectors reads testdata/fixtures/_vectors/partitioners.json.
+// PartitionerVectors returns the content of testdata/fixtures/_vectors/partitioners.json.
 func PartitionerVectors(t testing.TB) Vectors {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(FixturesDir(t), "_vectors", "partitioners.json"))

@@ -28,7 +28,7 @@ func TestPartitionersAgreeWithJava(t *testing.T) {
 	}
 }
 
-// What the jobs cut by each function, our function cuts alike; and it fits where, and only where, the Java program found that it does.
+// Our partitioners give the same partitions as the jobs, and match exactly the fixtures that the Java program lists.
 func TestFixturesAreCutAsTheySay(t *testing.T) {
 	for _, f := range Fixtures(t) {
 		fits := map[string]bool{}

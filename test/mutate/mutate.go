@@ -1,7 +1,7 @@
-// Package mutate damages files for tests of their readers: bits are flipped, bytes replaced by extreme values, where
-// lengths may be, and ends cut off. What it does depends on a seed only.
+// Package mutate damages files for tests of their readers: it flips bits, writes extreme values where lengths may be,
+// and truncates. The damage depends only on a seed.
 //
-// How many files each test damages is set by a flag: go test ./avro -run Mutations -mutations 10000.
+// The number of damaged files per test is a flag: go test ./avro -run Mutations -mutations 10000.
 package mutate
 
 import (
@@ -13,17 +13,17 @@ import (
 	"testing"
 )
 
-var count = flag.Int("mutations", 300, "how many files each test of mutations damages")
+var count = flag.Int("mutations", 300, "number of damaged files per test")
 
-// A File is a damaged file.
+// File is a damaged file.
 type File struct {
 	Data  []byte
-	First int  // offset of the first byte that may have changed
-	Cut   bool // the end is missing, and nothing else has changed
+	First int  // offset of the first byte that may differ
+	Cut   bool // the file is truncated and otherwise unchanged
 }
 
-// Run calls check with damaged copies of the files in turn, each by a seed of its own, and fails the test if check
-// allocates more than limit returns, in bytes. check must not keep Data.
+// Run calls check with damaged copies of the files in turn, each with its own seed, and fails the test if check
+// allocates more bytes than limit returns. check must not retain Data.
 func Run(t *testing.T, files [][]byte, limit func(size int) uint64, check func(t *testing.T, original int, f File)) {
 	t.Helper()
 	for seed := range uint64(*count) {
@@ -46,8 +46,8 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// extremes are numbers that a length is not, in the encodings that formats have: fixed, big- and little-endian, and of
-// variable length, as Avro and Sparkey have them and as Hadoop has.
+// extremes are invalid lengths in the encodings of the formats: fixed, big- and little-endian, and the variable-length
+// ones of Avro, Sparkey and Hadoop.
 var extremes = func() (all [][]byte) {
 	for _, n := range []uint64{0, 1, 0x7f, 0x80, 0xff, 0xffff, 1 << 24, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 40, 1<<63 - 1, 1 << 63, 1<<64 - 1} {
 		all = append(all, binary.BigEndian.AppendUint64(nil, n), binary.LittleEndian.AppendUint64(nil, n),
@@ -58,7 +58,7 @@ var extremes = func() (all [][]byte) {
 	return all
 }()
 
-// damage returns a copy of a file with one to four pieces of damage of one kind.
+// damage returns a copy of a file with one to four changes of one kind.
 func damage(rng *rand.Rand, file []byte) File {
 	if rng.IntN(4) == 0 {
 		n := rng.IntN(len(file))
@@ -78,7 +78,7 @@ func damage(rng *rand.Rand, file []byte) File {
 	return f
 }
 
-// place is anywhere in the file, half of the time near its start or its end, where headers and footers are.
+// place returns a random offset, half of the time near the start or the end, where headers and footers are.
 func place(rng *rand.Rand, size int) int {
 	near := min(size, 256)
 	switch rng.IntN(4) {

@@ -1,7 +1,6 @@
-// Package ports finds addresses for servers that tests start as processes, which have to be told where to
-// listen. Between the moment when an address is found and the one when the process listens there, nobody has
-// it: so its port is none of those that the kernel gives to whoever asks for any, as connections that go out
-// and most listeners of tests do.
+// Package ports finds addresses for servers that tests start as processes, which need an address before they listen.
+// Until the process listens, the port is unused; so ports are taken from outside the range of the kernel's ephemeral
+// ports, which outgoing connections and most listeners of tests use.
 package ports
 
 import (
@@ -12,8 +11,8 @@ import (
 	"sync"
 )
 
-// The ports that are taken from. Those that Linux gives away by itself begin with last, unless it is
-// configured otherwise (net.ipv4.ip_local_port_range).
+// The range of the returned ports. Linux's ephemeral ports begin at last, unless configured otherwise
+// (net.ipv4.ip_local_port_range).
 const first, last = 10_000, 32_768
 
 var (
@@ -21,8 +20,7 @@ var (
 	given = map[string]bool{}
 )
 
-// Free returns an address, host:port, of the loopback on which nobody listens, and which it has not returned
-// before in this process.
+// Free returns an unused loopback address, host:port, that it has not returned before in this process.
 func Free() (string, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -33,7 +31,7 @@ func Free() (string, error) {
 		}
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
-			continue // somebody has it
+			continue // in use
 		}
 		if err := ln.Close(); err != nil {
 			return "", err
@@ -41,5 +39,5 @@ func Free() (string, error) {
 		given[addr] = true
 		return addr, nil
 	}
-	return "", errors.New("no free port of the loopback was found")
+	return "", errors.New("no free loopback port")
 }

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Response is an answer, read whole.
+// Response is a complete response.
 type Response struct {
 	Code   int
 	Header http.Header
 	Body   []byte
 }
 
-// Version is the version that answered.
+// Version returns the version that the value was read from.
 func (r *Response) Version() string { return r.Header.Get("X-Sequins-Version") }
 
-// Client sends one request after the other over one connection, their targets as they are: no
-// cleaning, no escaping, no redirects. It is for one goroutine.
+// Client sends requests over one connection with unmodified targets: no cleaning, no escaping, no redirects. It is not
+// safe for concurrent use.
 type Client struct {
 	addr string
 	conn net.Conn
@@ -33,10 +33,10 @@ type Client struct {
 // Client returns a client of the node.
 func (n *Node) Client() *Client { return &Client{addr: n.Addr} }
 
-// Get asks for a target such as /db/key, dialling anew if the connection is closed.
+// Get requests a target such as /db/key, and dials again if the connection is closed.
 func (c *Client) Get(target string) (*Response, error) { return c.Do("GET", target, "") }
 
-// Do sends a request without a body. header is lines that end in \r\n.
+// Do sends a request without a body. header consists of lines that end in \r\n.
 func (c *Client) Do(method, target, header string) (*Response, error) {
 	if c.conn == nil {
 		conn, err := net.DialTimeout("tcp", c.addr, Deadline)
@@ -82,7 +82,7 @@ func (c *Client) Close() {
 	}
 }
 
-// TryGet asks once over a connection of its own.
+// TryGet sends one request over a new connection.
 func (n *Node) TryGet(target string) (*Response, error) {
 	c := n.Client()
 	defer c.Close()
@@ -99,7 +99,7 @@ func (n *Node) Get(t testing.TB, target string) *Response {
 	return r
 }
 
-// Metrics is the exposition of the debug listener.
+// Metrics returns the metrics of the debug listener.
 func (n *Node) Metrics(t testing.TB) string {
 	t.Helper()
 	c := &Client{addr: n.Debug}
@@ -111,7 +111,7 @@ func (n *Node) Metrics(t testing.TB) string {
 	return string(r.Body)
 }
 
-// VersionState is what /healthz says of one version.
+// VersionState is the state of one version in /healthz.
 type VersionState struct {
 	State      string `json:"state"`
 	Current    bool   `json:"current"`
@@ -119,12 +119,12 @@ type VersionState struct {
 	Partitions []int  `json:"partitions"`
 }
 
-// Health is /healthz: by db and version.
+// Health returns /healthz, by db and version.
 func (n *Node) Health(t testing.TB) map[string]map[string]VersionState {
 	t.Helper()
 	r, err := n.TryGet("/healthz")
 	if err != nil {
-		return nil // not up yet, or already down: the caller polls
+		return nil // not started or already stopped: the caller polls
 	}
 	var h map[string]map[string]VersionState
 	if err := json.Unmarshal(r.Body, &h); err != nil {
@@ -133,13 +133,13 @@ func (n *Node) Health(t testing.TB) map[string]map[string]VersionState {
 	return h
 }
 
-// WaitCurrent waits until a version of a db is the current one.
+// WaitCurrent waits until a version of a db is current.
 func (n *Node) WaitCurrent(t testing.TB, db, version string) {
 	t.Helper()
 	n.WaitFor(t, db+" serves "+version, func() bool { return n.Health(t)[db][version].Current })
 }
 
-// Target is the request target of a key, every byte escaped that could be escaped.
+// Target returns the request target of a key, with every escapable byte escaped.
 func Target(db string, key []byte) string {
 	var b strings.Builder
 	b.WriteString("/" + db + "/")
@@ -149,8 +149,8 @@ func Target(db string, key []byte) string {
 	return b.String()
 }
 
-// PlainTarget is the request target of a key with as few bytes escaped as HTTP allows: the
-// percent sign, the question mark, and what may not stand in a request line.
+// PlainTarget returns the request target of a key with as few bytes escaped as HTTP allows: the percent sign, the
+// question mark, and bytes that a request line cannot contain.
 func PlainTarget(db string, key []byte) string {
 	var b strings.Builder
 	b.WriteString("/" + db + "/")

@@ -1,8 +1,8 @@
-// Package process builds the real sequins binary once a test run, and starts, asks, signals and
-// kills real processes of it. Tests of one node (test/single) and of clusters stand on it.
+// Package process builds the sequins binary once per test run, and starts, signals and kills real processes of it, for
+// tests of one node (test/single) and of clusters.
 //
-// A test describes a node with Config, starts it with Start, asks it with Get, which sends the
-// request line as given, and waits with WaitFor, which polls a condition under a deadline.
+// A test describes a node with Config, starts it with Start, sends requests with Get, which uses the target as given,
+// and waits with WaitFor, which polls a condition.
 package process
 
 import (
@@ -22,7 +22,7 @@ import (
 	"sequins/test/ports"
 )
 
-// Deadline is how long any one condition may take to come true on a slow, busy machine.
+// Deadline bounds the wait for any condition, on a slow, busy machine.
 const Deadline = 60 * time.Second
 
 var build struct {
@@ -31,19 +31,18 @@ var build struct {
 	err  error
 }
 
-// Override names the environment variable with the path of a binary to test in place of one built
-// from this tree.
+// Override is the environment variable with the path of a binary to test instead of one built from this tree.
 const Override = "SEQUINS_BINARY"
 
-// Binary builds cmd/sequins, once in a test process, and returns its path.
+// Binary builds cmd/sequins once per test process, and returns its path.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv(Override); path != "" {
-		build.once.Do(lookAtSources)
+		build.once.Do(readSources)
 		return path
 	}
 	build.once.Do(func() {
-		lookAtSources()
+		readSources()
 		dir, err := os.MkdirTemp("", "sequins-binary-")
 		if err != nil {
 			build.err = err
@@ -58,9 +57,9 @@ func Binary(t testing.TB) string {
 	return build.path
 }
 
-// lookAtSources makes the program an input of the test: go test keeps in mind which files of the
-// module a test has looked at, and answers from its cache only if they are as they were.
-func lookAtSources() {
+// readSources makes the program's sources inputs of the test: go test reuses a cached result only if the files that the
+// test has opened are unchanged.
+func readSources() {
 	filepath.WalkDir(Root(), func(path string, d os.DirEntry, err error) error {
 		switch name := filepath.Base(path); {
 		case err != nil:
@@ -74,7 +73,7 @@ func lookAtSources() {
 	})
 }
 
-// Build builds cmd/sequins into a file; args are further ones to go build.
+// Build builds cmd/sequins into a file with additional arguments of go build.
 func Build(path string, args ...string) error {
 	cmd := exec.Command("go", append(append([]string{"build", "-o", path}, args...), "./cmd/sequins")...)
 	cmd.Dir = Root()
@@ -92,7 +91,7 @@ func RemoveBinary() {
 	}
 }
 
-// Root is the directory of the module.
+// Root returns the directory of the module.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..")
@@ -101,15 +100,15 @@ func Root() string {
 // Config describes one node. Source and Store are directories.
 type Config struct {
 	Source, Store string
-	Addr, Debug   string   // of the two listeners; "" picks a free port of 127.0.0.1
-	Extra         string   // further lines of sequins.conf, before any section
-	Sections      string   // and sections
-	Header        string   // lines that end in \r\n, sent with every request but those of a Client
-	Prefix        []string // a command in front of the binary, such as taskset
-	Binary        string   // "" is that of this tree
+	Addr, Debug   string   // addresses of the listeners; "" chooses a free port of 127.0.0.1
+	Extra         string   // lines of sequins.conf before the first section
+	Sections      string   // sections of sequins.conf
+	Header        string   // lines that end in \r\n, sent with every request except those of a Client
+	Prefix        []string // command before the binary, such as taskset
+	Binary        string   // "" for that of this tree
 }
 
-// Node is one running sequins.
+// Node is a running sequins process.
 type Node struct {
 	Addr, Debug string
 	header      string // Config.Header
@@ -120,7 +119,7 @@ type Node struct {
 	err         error
 }
 
-// Output keeps what a process prints, and can be read meanwhile. The zero value is ready.
+// Output records what a process prints, and can be read meanwhile. The zero value is ready to use.
 type Output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -133,14 +132,14 @@ func (l *Output) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// String is what has been printed so far.
+// String returns the output so far.
 func (l *Output) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-// FreeAddr returns an address of the loopback on which nobody listens: see ports.Free.
+// FreeAddr returns an unused loopback address: see ports.Free.
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	addr, err := ports.Free()
@@ -150,8 +149,8 @@ func FreeAddr(t testing.TB) string {
 	return addr
 }
 
-// Start starts a node and waits until it answers /livez. The node is killed when the test ends;
-// its log is shown if the test failed.
+// Start starts a node and waits until /livez answers. The node is killed when the test ends; its log is printed if the
+// test has failed.
 func Start(t testing.TB, c Config) *Node {
 	t.Helper()
 	n := Launch(t, c)
@@ -162,7 +161,7 @@ func Start(t testing.TB, c Config) *Node {
 	return n
 }
 
-// Launch starts a node and does not wait for it.
+// Launch starts a node without waiting for it.
 func Launch(t testing.TB, c Config) *Node {
 	t.Helper()
 	n := &Node{Addr: c.Addr, Debug: c.Debug, header: c.Header, done: make(chan struct{})}
@@ -176,10 +175,10 @@ func Launch(t testing.TB, c Config) *Node {
 	}
 	n.Conf = filepath.Join(t.TempDir(), "sequins.conf")
 	if !strings.Contains(c.Extra, "settle") {
-		c.Extra = "settle = \"50ms\"\n" + c.Extra // which is enough where versions come by one rename
+		c.Extra = "settle = \"50ms\"\n" + c.Extra // enough for versions that are published by one rename
 	}
 	if !strings.Contains(c.Extra, "require_success_file") {
-		c.Extra = "require_success_file = false\n" + c.Extra // versions with bad files have none
+		c.Extra = "require_success_file = false\n" + c.Extra // the tests' damaged versions have none
 	}
 	text := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = %q\n%s\n[debug]\nbind = %q\npprof = true\n%s\n", c.Source, c.Store, n.Addr, c.Extra, n.Debug, c.Sections)
 	if err := os.WriteFile(n.Conf, []byte(text), 0o644); err != nil {
@@ -189,7 +188,7 @@ func Launch(t testing.TB, c Config) *Node {
 	n.cmd = exec.Command(args[0], args[1:]...)
 	n.cmd.Stdout, n.cmd.Stderr = &n.log, &n.log
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	runtime.LockOSThread() // Pdeathsig follows the thread that started the process
+	runtime.LockOSThread() // Pdeathsig applies to the thread that started the process
 	err := n.cmd.Start()
 	runtime.UnlockOSThread()
 	if err != nil {
@@ -211,13 +210,13 @@ func Launch(t testing.TB, c Config) *Node {
 
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
-// Log is what the process has printed so far.
+// Log returns the output of the process so far.
 func (n *Node) Log() string { return n.log.String() }
 
-// PID is the process's number.
+// PID returns the process id.
 func (n *Node) PID() int { return n.cmd.Process.Pid }
 
-// Exited says whether the process has ended.
+// Exited reports whether the process has ended.
 func (n *Node) Exited() bool {
 	select {
 	case <-n.done:
@@ -227,13 +226,13 @@ func (n *Node) Exited() bool {
 	}
 }
 
-// Kill ends the process with SIGKILL and waits for it.
+// Kill kills the process with SIGKILL and waits for it.
 func (n *Node) Kill() {
 	n.cmd.Process.Kill()
 	<-n.done
 }
 
-// Signal sends a signal.
+// Signal sends a signal to the process.
 func (n *Node) Signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	if err := n.cmd.Process.Signal(s); err != nil {
@@ -256,7 +255,7 @@ func (n *Node) WaitExit(t testing.TB) int {
 	return 0
 }
 
-// WaitFor polls a condition until it holds, the process has ended, or the deadline is over.
+// WaitFor polls a condition until it holds, the process has ended, or Deadline has passed.
 func (n *Node) WaitFor(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	Eventually(t, what, func() bool {
@@ -264,13 +263,13 @@ func (n *Node) WaitFor(t testing.TB, what string, condition func() bool) {
 			return true
 		}
 		if n.Exited() {
-			t.Fatalf("waiting for: %s; but the process ended: %v", what, n.err)
+			t.Fatalf("the process ended while waiting for: %s: %v", what, n.err)
 		}
 		return false
 	})
 }
 
-// Eventually polls a condition under the deadline.
+// Eventually polls a condition until it holds or Deadline has passed.
 func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -280,12 +279,12 @@ func Eventually(t testing.TB, what string, condition func() bool) {
 		select {
 		case <-tick.C:
 		case <-end:
-			t.Fatalf("%v have passed without: %s", Deadline, what)
+			t.Fatalf("timed out after %v waiting for: %s", Deadline, what)
 		}
 	}
 }
 
-// WaitLog waits until the log holds a text.
+// WaitLog waits until the log contains a text.
 func (n *Node) WaitLog(t testing.TB, text string) {
 	t.Helper()
 	n.WaitFor(t, "the log says "+text, func() bool { return strings.Contains(n.Log(), text) })
