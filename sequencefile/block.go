@@ -8,8 +8,8 @@ import (
 
 // block is the current block of a BLOCK-compressed file.
 type block struct {
-	left int // records that have not been read yet
-	size int // bytes that the block takes in the input's buffer; they are not used up before it is finished
+	left int // records not read yet
+	size int // bytes of the block in the input's buffer, which are consumed when it is finished
 }
 
 // The columns of a block, in their order in the file.
@@ -42,7 +42,7 @@ func (r *Reader) scanBlock() bool {
 	return r.unwrap(key, value)
 }
 
-// entry takes the next key or value from its columns.
+// entry returns the next key or value of its columns.
 func (r *Reader) entry(lengths, bytes int) ([]byte, bool) {
 	l, b := r.columns[lengths], r.columns[bytes]
 	n, size := 0, 1
@@ -65,7 +65,7 @@ func (r *Reader) entry(lengths, bytes int) ([]byte, bool) {
 	return b.buf[start:b.pos], true
 }
 
-// entrySlowly does the work of entry for large lengths, at the ends of windows and where something is damaged.
+// entrySlowly handles the cases that entry does not: large lengths, ends of windows and damage.
 func (r *Reader) entrySlowly(lengths, bytes int) ([]byte, bool) {
 	n, err := r.columns[lengths].length()
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *Reader) nextBlock() bool {
 	return r.takeSync() && r.readBlock()
 }
 
-// finishBlock checks that nothing is left over in the current block, and gives up its bytes.
+// finishBlock checks that nothing is left over in the current block, and releases its bytes.
 func (r *Reader) finishBlock() bool {
 	b := &r.block
 	for i := range r.columns {
@@ -114,7 +114,7 @@ func (r *Reader) finishBlock() bool {
 	return true
 }
 
-// endOfBlocks ends the scan where a block could have begun, but too few bytes are left.
+// endOfBlocks ends the scan if too few bytes for another block are left.
 func (r *Reader) endOfBlocks() bool {
 	if r.in.len() == 0 && r.in.err == io.EOF {
 		return r.fail(io.EOF)
@@ -122,7 +122,7 @@ func (r *Reader) endOfBlocks() bool {
 	return r.fail(r.ended(r.offset, "within the sync marker of a block"))
 }
 
-// readBlock makes the whole of a block available, of which the sync marker has been read, and starts its columns.
+// readBlock reads the block whose sync marker has just been read, and starts its columns.
 func (r *Reader) readBlock() bool {
 	b := &r.block
 	var ok bool

@@ -2,11 +2,11 @@ package sequencefile
 
 import "encoding/binary"
 
-// bitReader takes bits from bytes, the highest first. Behind the end it gives zeros, and short is true from then on.
+// bitReader reads bits from bytes, highest first. Beyond the end it returns zeros, and short is true.
 type bitReader struct {
 	src  []byte
 	bits uint64 // the next bits, from the top
-	n    int    // how many of them are to be counted as taken from src; negative if more were taken than there are
+	n    int    // number of them that are from src; negative if more were taken than exist
 }
 
 // refill makes at least 56 bits available, or all that are left.
@@ -39,7 +39,7 @@ func (r *bitReader) take(k int) uint32 {
 	return v
 }
 
-// short tells whether more bits were taken than there are.
+// short reports whether more bits were taken than exist.
 func (r *bitReader) short() bool { return r.n < 0 }
 
 // align drops what is left of the current byte.
@@ -48,5 +48,5 @@ func (r *bitReader) align() {
 	r.n &^= 7
 }
 
-// empty tells whether all whole bytes have been taken.
+// empty reports whether all whole bytes have been taken.
 func (r *bitReader) empty() bool { return r.n < 8 && len(r.src) == 0 }

@@ -44,7 +44,7 @@ func (b *bzip2Block) read(in *bitReader, size int) (first uint32, err error) {
 	return b.tt[origin] >> 8, nil
 }
 
-// bad returns err, unless the reason is that the input has ended.
+// bad returns err, or errTruncated if the input has ended.
 func (b *bzip2Block) bad(in *bitReader, err error) error {
 	if in.short() {
 		return errTruncated
@@ -157,7 +157,7 @@ func (b *bzip2Block) readData(in *bitReader, size int) bool {
 			b.tt = append(b.tt, uint32(c))
 		}
 	}
-	return false // no group is left, and the end has not come
+	return false // no group is left before the end-of-block symbol
 }
 
 func (b *bzip2Block) repeat(c byte, n int) {
@@ -208,7 +208,7 @@ type huffman struct {
 	symbols [258]uint16
 }
 
-// build makes the canonical codes of the given lengths, 1 … huffmanMax. It is false if there are too many.
+// build builds the canonical codes of the given lengths, 1 … huffmanMax. It returns false if there are too many.
 func (h *huffman) build(lengths []uint8) bool {
 	var count [huffmanMax + 1]uint32
 	for _, n := range lengths {
@@ -247,10 +247,10 @@ func (h *huffman) fill(code uint32, n int, symbol uint16) {
 	}
 }
 
-// huffmanNone is no symbol: larger than any.
+// huffmanNone is not a symbol: it is larger than any.
 const huffmanNone = 1 << 16
 
-// decode returns the next symbol, or huffmanNone if there is no such code.
+// decode returns the next symbol, or huffmanNone for an invalid code.
 func (h *huffman) decode(in *bitReader) uint32 {
 	if in.n < huffmanMax {
 		if in.n < 0 {

@@ -2,7 +2,7 @@ package sequencefile
 
 import "encoding/binary"
 
-// The classes whose wrapping is taken off (and put on) by this package.
+// The classes that this package unwraps and wraps.
 const (
 	BytesWritable = "org.apache.hadoop.io.BytesWritable"
 	Text          = "org.apache.hadoop.io.Text"
@@ -27,7 +27,7 @@ func wrappingOf(class string) wrapping {
 	return bare
 }
 
-// unwrap returns the bytes inside a serialised key or value. It is false if the length in front of them is not theirs.
+// unwrap returns the bytes inside a serialised key or value; false if their length prefix is wrong.
 func (w wrapping) unwrap(b []byte) ([]byte, bool) {
 	switch w {
 	case int32Size:
@@ -42,7 +42,7 @@ func (w wrapping) unwrap(b []byte) ([]byte, bool) {
 	return b, true
 }
 
-// hasInt32Size tells whether b begins with the length of what follows.
+// hasInt32Size reports whether b begins with the length of the rest.
 func hasInt32Size(b []byte) bool {
 	return len(b) >= 4 && binary.BigEndian.Uint32(b) == uint32(len(b)-4)
 }

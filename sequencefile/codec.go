@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// The codecs that are read and written, by the Java class names that stand in files.
+// The supported codecs, by their Java class names in files.
 const (
 	DefaultCodec   = "org.apache.hadoop.io.compress.DefaultCodec" // zlib
 	DeflateCodec   = "org.apache.hadoop.io.compress.DeflateCodec" // zlib too
@@ -21,17 +21,17 @@ func Codecs() []string {
 	return []string{DefaultCodec, DeflateCodec, GzipCodec, SnappyCodec, Lz4Codec, ZStandardCodec, BZip2Codec}
 }
 
-// decoder decompresses one buffer after the other, each in pieces.
+// decoder decompresses one buffer after another, in pieces.
 type decoder interface {
-	// reset starts on src, which must stay as it is while it is decompressed. nil lets go of what was there before.
+	// reset starts on src, which must not change while it is decompressed. reset(nil) releases the previous src.
 	reset(src []byte)
-	// more appends the next piece to dst, at least one byte. At the end of src, all of which must have been used, it
-	// returns io.EOF. It does not allocate more than a constant factor of what src really holds.
+	// more appends the next piece, at least one byte, to dst. At the end of src it returns io.EOF, or an error if bytes
+	// are left. It allocates at most a constant factor of the decompressed size.
 	more(dst []byte) ([]byte, error)
 }
 
-// grow makes room for n more bytes behind dst. What is there at least doubles, so that growing to a size costs as much
-// as two times that size.
+// grow makes room for n more bytes in dst. It at least doubles the capacity, so that growing to a size costs as much as
+// copying twice that size.
 func grow(dst []byte, n int) []byte {
 	if n <= cap(dst)-len(dst) {
 		return dst
@@ -39,20 +39,20 @@ func grow(dst []byte, n int) []byte {
 	return slices.Grow(dst, max(n, len(dst)))
 }
 
-// encoder compresses one buffer after the other.
+// encoder compresses one buffer after another.
 type encoder interface {
-	// encode appends src, compressed and framed as Hadoop does it, to dst.
+	// encode appends src to dst, compressed and framed like Hadoop.
 	encode(dst, src []byte) ([]byte, error)
 }
 
-// codec makes columns and encoders, and keeps the columns that are not in use.
+// codec creates columns and encoders, and pools unused columns.
 type codec struct {
 	newDecoder func() decoder
 	newEncoder func() (encoder, error)
 	idle       sync.Pool
 }
 
-// maxIdle is the largest window that a column keeps when it is not in use, in bytes.
+// maxIdle is the largest window, in bytes, that an unused column keeps.
 const maxIdle = 2 * prefill
 
 func (c *codec) getColumn() *column {

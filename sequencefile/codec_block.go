@@ -11,33 +11,33 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// Hadoop puts formats that have no stream of their own, snappy and lz4, into blocks of chunks (BlockCompressorStream):
+// Hadoop writes formats without a stream format, snappy and lz4, as blocks of chunks (BlockCompressorStream):
 //
 //	block length     int32: decompressed bytes in the chunks up to the next block; 0 ends the stream
 //	chunk length     int32: compressed bytes
 //	chunk            one raw snappy or lz4 block
 //	…
 //
-// Hadoop's chunks hold at most its buffer, 256 KiB unless configured; other writers put a whole value or column into one.
+// Hadoop's chunks hold at most its buffer, by default 256 KiB; other writers put a whole value or column into one.
 
-// maxChunk bounds what one chunk may decompress to, in bytes, and with it the memory that a column can take: lz4
-// expands up to 255 times.
+// maxChunk bounds the decompressed size of a chunk, in bytes, and with it the memory of a column: lz4 expands up to 255
+// times.
 const maxChunk = 64 << 20
 
-// emptyChunk is what some writers leave behind the length of an empty block, where Hadoop has nothing: a chunk of
-// length 1, holding an empty snappy or lz4 block.
+// emptyChunk is what some writers write after the length of an empty block, where Hadoop writes nothing: a chunk of
+// length 1 with an empty snappy or lz4 block.
 const emptyChunk = "\x00\x00\x00\x01\x00"
 
 var (
 	errChunkLength = errors.New("a chunk has an impossible length")
 	errChunk       = errors.New("a chunk is damaged")
-	errTrailing    = errors.New("there is something behind its end")
+	errTrailing    = errors.New("data after its end")
 )
 
 // blockDecoder is a decoder for Hadoop's blocks of chunks.
 type blockDecoder struct {
 	src  []byte
-	left int // bytes of the current block that have not come yet
+	left int // bytes of the current block that are still to come
 	// chunk appends a decompressed chunk, of not more than limit bytes, to dst.
 	chunk func(dst, src []byte, limit int) ([]byte, error)
 }
@@ -99,7 +99,7 @@ func (d *blockDecoder) int32() (int, error) {
 	return int(n), nil
 }
 
-// snappyExpansion is the most that snappy can expand by: 64 bytes for 3.
+// snappyExpansion is snappy's maximum expansion: 64 bytes for 3.
 const snappyExpansion = 64.0 / 3
 
 func snappyChunk(dst, src []byte, limit int) ([]byte, error) {
@@ -108,7 +108,7 @@ func snappyChunk(dst, src []byte, limit int) ([]byte, error) {
 		return dst, errChunk
 	}
 	if n > limit || float64(n) > snappyExpansion*float64(len(src)) {
-		return dst, fmt.Errorf("a chunk of %d bytes claims to hold %d, of at most %d", len(src), n, limit)
+		return dst, fmt.Errorf("a chunk of %d bytes has a decompressed size of %d, with at most %d left", len(src), n, limit)
 	}
 	dst = grow(dst, n)
 	if _, err := snappy.Decode(dst[len(dst):len(dst)+n], src); err != nil {
@@ -117,7 +117,7 @@ func snappyChunk(dst, src []byte, limit int) ([]byte, error) {
 	return dst[:len(dst)+n], nil
 }
 
-// lz4Guess is what a chunk is first taken to hold, since it does not say: Hadoop's buffer.
+// lz4Guess is the first guess of a chunk's decompressed size, which lz4 does not store: Hadoop's buffer.
 const lz4Guess = 256 << 10
 
 func lz4Chunk(dst, src []byte, limit int) ([]byte, error) {

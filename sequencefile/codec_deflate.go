@@ -105,7 +105,7 @@ func zlibTrailer(src []byte, sum, _ uint32) ([]byte, error) {
 	return src[4:], nil
 }
 
-// gzipHeader: magic, method, flags, time, two bytes of no use here; then what the flags say.
+// gzipHeader: magic, method, flags, time, two ignored bytes; then optional fields by flags.
 func gzipHeader(src []byte) ([]byte, error) {
 	const size = 10
 	if len(src) < size {

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	// zstdWhole is how much is decompressed at once, in bytes; what may be larger is decompressed as a stream, slower.
+	// zstdWhole is the largest size, in bytes, that is decompressed at once; larger data is decompressed as a stream,
+	// which is slower.
 	zstdWhole = 4 << 20
 	// zstdWindow is the largest window of zstd's levels (22), in bytes. Only a stream allocates its window.
 	zstdWindow = 128 << 20
-	// zstdRoom is the least room that a stream is given to decompress into, in bytes.
+	// zstdRoom is the minimum size of a stream's output buffer, in bytes.
 	zstdRoom = 4 << 10
 )
 
@@ -78,7 +79,7 @@ func (d *zstdDecoder) more(dst []byte) ([]byte, error) {
 	return out, nil
 }
 
-// startStream begins to decompress what may be too large to do at once.
+// startStream starts to decompress data that may be too large to decompress at once.
 func (d *zstdDecoder) startStream(dst []byte) ([]byte, error) {
 	d.reader.Reset(d.src)
 	if err := d.z.Reset(&d.reader); err != nil {
@@ -92,7 +93,7 @@ func (d *zstdDecoder) moreStream(dst []byte) ([]byte, error) {
 	dst = grow(dst, zstdRoom)
 	n, err := d.z.Read(dst[len(dst):cap(dst)])
 	if n > 0 {
-		return dst[:len(dst)+n], nil // an error stays until the next call
+		return dst[:len(dst)+n], nil // an error is returned by the next call
 	}
 	if err == io.EOF {
 		return dst, io.EOF
@@ -112,7 +113,7 @@ func (e zstdEncoder) encode(dst, src []byte) ([]byte, error) {
 	return e.z.EncodeAll(src, dst), nil
 }
 
-// noEOF makes the end of the input within a stream what it is here: damage.
+// noEOF returns errTruncated for an end of input within a stream, and other errors unchanged.
 func noEOF(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF || err == zstdframe.ErrTruncated {
 		return errTruncated

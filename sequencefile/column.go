@@ -6,32 +6,32 @@ import (
 	"io"
 )
 
-// prefill is how much of a column is decompressed at once, in bytes. Hadoop ends a block at a million bytes, so that
-// nearly every column comes out whole, and its checksum is verified, before the first record is given to anyone. What
-// is larger goes through the window piece by piece: the memory that a column takes is bounded by this, by the largest
-// record in it and by the largest piece that its codec can make, however far it expands.
+// prefill is how much of a column is decompressed at once, in bytes. Hadoop ends a block at a million bytes, so nearly
+// every column is decompressed completely, and its checksum verified, before its first record is returned. A larger
+// column passes through the window piece by piece: its memory is bounded by prefill, its largest record and the largest
+// piece of its codec.
 const prefill = 4 << 20
 
-// MaxExpanded bounds a key and a value that are compressed, in bytes before compression: a few KB can expand to any length.
+// MaxExpanded bounds a compressed key or value, in bytes before compression: a few KB can expand to any length.
 const MaxExpanded = 256 << 20
 
-// column is a decompressed stream: one of the four parts of a block, or the value of a record.
+// column is a decompressed stream: one of the four columns of a block, or the value of a record.
 type column struct {
 	dec  decoder
-	buf  []byte // the window: buf[pos:] is decompressed and not used yet
+	buf  []byte // the window: buf[pos:] is decompressed and unused
 	pos  int
-	done bool  // dec has come to the end
-	err  error // why nothing more comes out of dec
+	done bool  // dec has reached its end
+	err  error // error of dec
 }
 
 var (
-	errColumnShort  = errors.New("it has fewer bytes than the records need")
-	errColumnLong   = errors.New("it has bytes that belong to no record")
-	errColumnLength = errors.New("it has an impossible length in it")
-	errTooLarge     = fmt.Errorf("it decompresses to more than %d bytes", MaxExpanded)
+	errColumnShort  = errors.New("fewer bytes than its records need")
+	errColumnLong   = errors.New("bytes after its last record")
+	errColumnLength = errors.New("invalid length")
+	errTooLarge     = fmt.Errorf("decompressed size exceeds %d bytes", MaxExpanded)
 )
 
-// reset starts to decompress src, which must stay as it is until the next reset.
+// reset starts to decompress src, which must not change until the next reset.
 func (c *column) reset(src []byte) error {
 	c.dec.reset(src)
 	c.buf, c.pos, c.done, c.err = c.buf[:0], 0, false, nil
@@ -81,7 +81,7 @@ func (c *column) take(n int) ([]byte, error) {
 	return b, nil
 }
 
-// fill slides the window on until n unused bytes are in it, or all that are left.
+// fill reads until the window has n unused bytes, or all that are left.
 func (c *column) fill(n int) bool {
 	c.buf = c.buf[:copy(c.buf, c.buf[c.pos:])]
 	c.pos = 0
@@ -110,7 +110,7 @@ func (c *column) length() (int, error) {
 	return n, nil
 }
 
-// fail keeps the first error, and returns it.
+// fail records the first error, and returns it.
 func (c *column) fail(err error) error {
 	if c.err == nil {
 		c.err = err

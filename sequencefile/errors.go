@@ -6,11 +6,11 @@ import (
 )
 
 // ErrCorrupt is matched (errors.Is) by every error that means that the bytes of a file are not a SequenceFile that this
-// package can read: damaged, cut off, of another format, of a version or with a codec that is not supported. Errors of
-// the underlying io.Reader never match it.
+// package can read: damaged, truncated, or of an unsupported format, version or codec. Errors of the underlying
+// io.Reader never match it.
 var ErrCorrupt = errors.New("sequencefile: corrupt file")
 
-// CorruptError says what is wrong with a file, and where.
+// CorruptError describes what is wrong with a file, and where.
 type CorruptError struct {
 	Name   string // of the file, as given to NewReader
 	Offset int64  // in the file, of the record, block or header field that is bad, in bytes
@@ -24,5 +24,5 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) true.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// errTruncated is the reason when bytes that the format promises are not there.
-var errTruncated = errors.New("it ends too early")
+// errTruncated is the reason if expected bytes are missing.
+var errTruncated = errors.New("unexpected end of data")

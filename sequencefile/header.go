@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Compression is what is compressed in a file.
+// Compression is the compression mode of a file.
 type Compression uint8
 
 const (
@@ -28,7 +28,7 @@ func (c Compression) String() string {
 	return fmt.Sprintf("Compression(%d)", uint8(c))
 }
 
-// Format versions. Nothing but the header differs between those that are read.
+// Format versions. The supported ones differ only in the header.
 const (
 	versionMin      = 4 // Hadoop 0.5: class names as Text, block compression
 	versionCodec    = 5 // names its codec
@@ -38,15 +38,15 @@ const (
 const (
 	magic    = "SEQ"
 	syncSize = 16
-	// syncEscape stands where the length of a record would be, if a sync marker follows.
+	// syncEscape precedes a sync marker, in place of a record length.
 	syncEscape = -1
-	// maxHeader bounds the header, in bytes: metadata may carry a schema, but no data.
+	// maxHeader bounds the header, in bytes. Metadata may contain a schema.
 	maxHeader = 16 << 20
 	// maxMetadata bounds the number of pairs, which take more memory than their bytes.
 	maxMetadata = 1 << 16
 )
 
-// Header is what a file says of itself.
+// Header is the header of a file.
 type Header struct {
 	Version     int // 4, 5 or 6
 	KeyClass    string
@@ -57,10 +57,10 @@ type Header struct {
 	Sync        [syncSize]byte
 }
 
-// headerParser reads a header field by field and keeps its first error, so that parsing reads in a straight line.
+// headerParser parses a header field by field and keeps the first error.
 type headerParser struct {
 	r    *Reader
-	left int // bytes that the header may still take
+	left int // bytes that the header may still have
 	err  error
 }
 

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// The decoder of deflate (RFC 1951) is this package's own. Most SequenceFiles in the world are compressed with it, and
-// one that has all of its input in memory is faster than those that have to ask an io.Reader for each byte.
+// The package has its own decoder of deflate (RFC 1951), the most common codec of SequenceFiles: with all input in
+// memory it is faster than one that calls an io.Reader for each byte.
 
 const (
 	inflateWindow = 32 << 10 // how far back a match can lie, in bytes
@@ -19,7 +19,7 @@ const (
 )
 
 var (
-	errInflateBlock  = errors.New("deflate: block of no known kind")
+	errInflateBlock  = errors.New("deflate: unknown block type")
 	errInflateStored = errors.New("deflate: bad length of a stored block")
 	errInflateCodes  = errors.New("deflate: bad codes of a block")
 	errInflateData   = errors.New("deflate: bad data in a block")
@@ -30,14 +30,14 @@ type inflater struct {
 	src  []byte
 	pos  int    // of the next byte that is not in bits
 	bits uint64 // the next bits, from the lowest on
-	n    int    // how many they are; negative if more were used than there are
+	n    int    // number of bits; negative if more were used than exist
 
 	inBlock bool // there is more of the current block
 	final   bool // it is the last one
-	stored  int  // bytes left of it, if it is stored
+	stored  int  // remaining bytes of a stored block
 	codes   *inflateCodes
 
-	given int // buf[:given] has been given out and is kept for matches
+	given int // buf[:given] was returned and is kept for matches
 	end   int // buf[given:end] is new
 	buf   [inflateLimit + inflateMatch + inflateSlack]byte
 
@@ -135,13 +135,13 @@ func (z *inflater) copyStored() error {
 	return nil
 }
 
-// align drops what is left of the current byte, and gives back the bytes that were read ahead.
+// align drops the rest of the current byte, and returns whole bytes that were read ahead.
 func (z *inflater) align() {
 	z.pos -= z.n >> 3
 	z.bits, z.n = 0, 0
 }
 
-// take returns the next k bits, up to 16; zeros behind the end, and then z.n is negative.
+// take returns the next k bits, up to 16. Beyond the end it returns zeros, and z.n is negative.
 func (z *inflater) take(k int) uint32 {
 	if z.n < k {
 		z.refill()
@@ -175,7 +175,7 @@ func (z *inflater) decode() error {
 	src, pos, bits, n := z.src, z.pos, z.bits, z.n
 	end, buf, codes := z.end, &z.buf, z.codes
 	for end < inflateLimit {
-		if n < 48 { // what a length and a distance take at most
+		if n < 48 { // maximum for a length and a distance
 			switch {
 			case len(src)-pos >= 8:
 				bits |= binary.LittleEndian.Uint64(src[pos:]) << (n & 63)
@@ -229,7 +229,7 @@ func (z *inflater) decode() error {
 	return z.bad(n, nil)
 }
 
-// endBlock ends the block, if the code is for that.
+// endBlock ends the block if the code is the end-of-block code.
 func (z *inflater) endBlock(code uint32) error {
 	z.inBlock = false
 	if code&codeEnd == 0 {
@@ -238,7 +238,7 @@ func (z *inflater) endBlock(code uint32) error {
 	return z.bad(z.n, nil)
 }
 
-// bad returns err, unless the reason for it is that all bits have been used and more, n being what is left.
+// bad returns err, or errTruncated if more bits were used than exist (n < 0).
 func (z *inflater) bad(n int, err error) error {
 	if n < 0 {
 		return errTruncated

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// bufferSize is how much of a file is read at a time: large enough that the cost of a Read does not show, small enough
-// that the records sliced from the buffer are still in the processor's second-level cache.
+// bufferSize is the size of reads: large enough to amortize the cost of a Read, small enough that records in the buffer
+// are still in the second-level cache.
 const bufferSize = 128 << 10
 
 // maxEmptyReads is how many times a reader may return neither data nor an error, as in package bufio.
@@ -15,21 +15,21 @@ const maxEmptyReads = 100
 
 var errBadCount = errors.New("reader returned an impossible count")
 
-// input is the buffer between a file and the records in it. What fill has made available lies contiguously in
-// buf[pos:end]; whoever has used bytes advances pos. Slices into buf are valid until the next fill.
+// input is the buffer between a file and its records. fill makes bytes available in buf[pos:end]; the caller advances
+// pos. Slices of buf are valid until the next fill.
 type input struct {
 	r        io.Reader
 	buf      []byte
 	pos, end int
 	base     int64 // offset in the file of buf[0]
-	err      error // why there is nothing more to read: io.EOF, or what the reader said
+	err      error // why nothing more can be read: io.EOF, or the reader's error
 	first    *[bufferSize]byte
 }
 
-// firstBuffers are the buffers that inputs begin with. Most never need another.
+// firstBuffers are the initial buffers of inputs. Most never need another.
 var firstBuffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// close gives the buffer up. There is nothing more to be read then.
+// close releases the buffer. Nothing can be read afterwards.
 func (in *input) close() {
 	if in.first != nil {
 		firstBuffers.Put(in.first)
@@ -37,14 +37,14 @@ func (in *input) close() {
 	*in = input{base: in.offset(), err: errClosed}
 }
 
-// offset is the place in the file of the next unused byte.
+// offset returns the file offset of the next unused byte.
 func (in *input) offset() int64 { return in.base + int64(in.pos) }
 
-// len is the number of unused bytes that have been read.
+// len returns the number of unused bytes in the buffer.
 func (in *input) len() int { return in.end - in.pos }
 
-// fill makes at least n unused bytes available. If there are not so many left, it returns false; then in.err says why,
-// and what there is is available.
+// fill makes at least n unused bytes available. If fewer are left, it makes those available and returns false; in.err
+// is the reason.
 func (in *input) fill(n int) bool {
 	for in.end-in.pos < n {
 		if in.err != nil {
@@ -56,8 +56,8 @@ func (in *input) fill(n int) bool {
 	return true
 }
 
-// makeRoom moves the unused bytes to the front, and grows a buffer that is full of them. It never grows by more than
-// what really arrived, whatever length a file announces.
+// makeRoom moves the unused bytes to the front, and grows a full buffer. Growth is proportional to the bytes received,
+// not to lengths in the file.
 func (in *input) makeRoom() {
 	if in.pos > 0 {
 		in.end = copy(in.buf, in.buf[in.pos:in.end])
@@ -77,7 +77,7 @@ func (in *input) makeRoom() {
 	in.buf = buf
 }
 
-// read appends to the buffer what one Read gives.
+// read appends the result of one Read to the buffer.
 func (in *input) read() {
 	room := in.buf[in.end:]
 	for range maxEmptyReads {

@@ -63,7 +63,7 @@ func TestExpandingValues(t *testing.T) {
 			if len(got) > 0 || n > 5*MaxExpanded+zstdWindow { // in all: what grows by doubling, some of it twice with the race detector
 				t.Errorf("%s, %s: %d records, %d MiB allocated", codec, name, len(got), n>>20)
 			}
-			if c := wantCorrupt(t, err); !strings.Contains(c.Reason, "decompresses to more than") {
+			if c := wantCorrupt(t, err); !strings.Contains(c.Reason, "decompressed size exceeds") {
 				t.Errorf("%s, %s: %v", codec, name, err)
 			}
 		}

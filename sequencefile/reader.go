@@ -40,7 +40,7 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 	return sr, nil
 }
 
-// prepare sets up what follows from the header.
+// prepare sets up codec and wrappings from the header.
 func (r *Reader) prepare() {
 	r.keys, r.values = wrappingOf(r.header.KeyClass), wrappingOf(r.header.ValueClass)
 	if r.header.Compression != None {
@@ -55,12 +55,12 @@ func (r *Reader) columnCount() int {
 	return [...]int{None: 0, Record: 1, Block: len(r.columns)}[r.header.Compression]
 }
 
-// Header returns what the file says of itself. Its map belongs to the Reader.
+// Header returns the file's header. Its map must not be modified.
 func (r *Reader) Header() Header { return r.header }
 
 // Scan reads the next record, which Key and Value then return. It returns false at the end of the file and after the
-// first error; Err tells which. The records of a file can be trusted only when all have been read and Err is nil:
-// some checksums come after the records that they are for.
+// first error; see Err. Records are only verified when all have been read and Err is nil: some checksums follow the
+// records that they cover.
 func (r *Reader) Scan() bool {
 	if r.err != nil {
 		return false
@@ -90,7 +90,7 @@ func (r *Reader) Err() error {
 // Offset returns where the current record begins in the file, in bytes; with BLOCK compression, where its block does.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// Close gives up the Reader's buffers and decoders. It does not close the underlying reader. A Scan after it fails.
+// Close releases the Reader's buffers and decoders. It does not close the underlying reader. Scan then fails.
 func (r *Reader) Close() error {
 	for i, c := range r.columns {
 		if c != nil {
@@ -103,13 +103,12 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// corrupt makes the error for damage at an offset in the file.
+// corrupt returns the error for damage at a file offset.
 func (r *Reader) corrupt(offset int64, reason string) error {
 	return &CorruptError{Name: r.name, Offset: offset, Reason: reason}
 }
 
-// ended makes the error for a file that has no more bytes where it should have: it is damaged, or could not be read.
-// where says in the middle of what that is.
+// ended returns the error for a file that ends too early or could not be read. where describes the position.
 func (r *Reader) ended(offset int64, where string) error {
 	if r.in.err != io.EOF {
 		return fmt.Errorf("%s: reading SequenceFile at offset %d: %w", r.name, r.in.base+int64(r.in.end), r.in.err)

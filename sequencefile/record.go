@@ -16,8 +16,8 @@ func (r *Reader) scanRecord() bool {
 	if len(b) < recordHead {
 		return r.scanRecordSlowly()
 	}
-	// Taken as unsigned, the escape of a sync entry and negative lengths are larger than what is there: one comparison
-	// leaves all that is rare to scanRecordSlowly.
+	// As unsigned numbers, the escape of a sync entry and negative lengths are larger than the available bytes: one
+	// comparison sends all rare cases to scanRecordSlowly.
 	length, keyLength := int(binary.BigEndian.Uint32(b)), int(binary.BigEndian.Uint32(b[4:]))
 	if length > len(b)-recordHead || keyLength > length {
 		return r.scanRecordSlowly()
@@ -35,8 +35,8 @@ func (r *Reader) scanRecord() bool {
 	return r.unwrap(b[:keyLength], value)
 }
 
-// scanRecordSlowly does the work of scanRecord where more of the file has to be read, at sync entries, at the end of
-// the file and where it is damaged.
+// scanRecordSlowly handles the cases that scanRecord does not: reading more of the file, sync entries, the end of the
+// file and damage.
 func (r *Reader) scanRecordSlowly() bool {
 	in := &r.in
 	for {
@@ -91,7 +91,7 @@ func (r *Reader) unwrap(key, value []byte) bool {
 	return true
 }
 
-// takeSync uses up a sync entry and checks it.
+// takeSync consumes a sync entry and checks it.
 func (r *Reader) takeSync() bool {
 	in := &r.in
 	if !in.fill(4 + syncSize) {
@@ -104,7 +104,7 @@ func (r *Reader) takeSync() bool {
 	return true
 }
 
-// endOfRecords ends the scan where a record could have begun, but too few bytes are left.
+// endOfRecords ends the scan if too few bytes for another record are left.
 func (r *Reader) endOfRecords() bool {
 	if r.in.len() == 0 && r.in.err == io.EOF {
 		return r.fail(io.EOF)

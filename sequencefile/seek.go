@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// maxSearch is how far NewReaderAt looks for a sync marker, in bytes. Hadoop writes one every 2,000 bytes or 100 KiB,
-// and one per block of about 1 MB before compression.
+// maxSearch bounds the search of NewReaderAt for a sync marker, in bytes. Hadoop writes one every 2,000 bytes or 100
+// KiB, and one per block of about 1 MB before compression.
 const maxSearch = 4 << 20
 
 // NewReaderAt returns a Reader for the records that follow the first sync marker at or after an offset, to the end of
@@ -30,7 +30,7 @@ func NewReaderAt(r io.Reader, h Header, offset int64, name string) (*Reader, err
 	return sr, nil
 }
 
-// search moves to the escape in front of the next sync marker, and reports whether there is one.
+// search moves to the escape before the next sync marker, and reports whether there is one.
 func (r *Reader) search() (bool, error) {
 	marker := slices.Concat([]byte{0xff, 0xff, 0xff, 0xff}, r.header.Sync[:])
 	in := &r.in

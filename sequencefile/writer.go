@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// DefaultSyncInterval is how many bytes there are between sync markers, about, as in Hadoop.
+	// DefaultSyncInterval is the approximate number of bytes between sync markers, as in Hadoop.
 	DefaultSyncInterval = 100 << 10
-	// DefaultBlockSize is how many bytes of keys and values, serialised but not compressed, fill a block, as in Hadoop.
+	// DefaultBlockSize is the number of bytes of keys and values, serialised but not compressed, in a block, as in
+	// Hadoop.
 	DefaultBlockSize = 1_000_000
 )
 
@@ -22,7 +23,7 @@ var (
 	errRecordSize   = errors.New("sequencefile: record is too large")
 )
 
-// WriterOptions say what kind of file to write. The zero value gives an uncompressed file of BytesWritable.
+// WriterOptions configures a Writer. The zero value gives an uncompressed file of BytesWritable.
 type WriterOptions struct {
 	KeyClass   string // Java class name; default BytesWritable. What is neither that nor Text is to be appended serialised.
 	ValueClass string // likewise
@@ -55,7 +56,7 @@ type Writer struct {
 	value    []byte // RECORD: scratch space for a value
 	records  int    // BLOCK: in columns
 	columns  [4][]byte
-	err      error // the first; there is nothing to be done after it
+	err      error // the first error; no writes follow it
 }
 
 // flushSize is how many bytes a Writer collects before it writes them.
@@ -135,7 +136,7 @@ func (w *Writer) setSync(seed string) error {
 	return err
 }
 
-// checkHeader holds what is about to be written to the bounds of a Reader.
+// checkHeader checks the header against the limits of a Reader.
 func (w *Writer) checkHeader() error {
 	if len(w.buf) > maxHeader || len(w.header.Metadata) > maxMetadata {
 		return fmt.Errorf("sequencefile: a header of %d bytes and %d pairs of metadata is too large (%d, %d)",
@@ -185,7 +186,7 @@ func (w *Writer) appendRecord(key, value []byte) (err error) {
 	return err
 }
 
-// position is where in the file the next byte goes.
+// position returns the file offset of the next byte.
 func (w *Writer) position() int64 { return w.written + int64(len(w.buf)) }
 
 func (w *Writer) appendSync() {
@@ -228,7 +229,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// flush writes the buffer to the underlying writer if it is at least so large.
+// flush writes the buffer to the underlying writer if it has at least size bytes.
 func (w *Writer) flush(size int) error {
 	if len(w.buf) < size || len(w.buf) == 0 {
 		return nil
