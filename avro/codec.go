@@ -16,8 +16,8 @@ import (
 	"sequins/internal/zstdframe"
 )
 
-// A codec decompresses one block after another. open returns a reader of what the size bytes that body has hold; it is
-// valid until the next call. What body itself has no more of is an error.
+// codec decompresses one block after another. open returns a reader of the decompressed content of the next size bytes
+// of body, valid until the next call. It is an error if body has fewer.
 type codec interface {
 	open(body io.Reader, size int64) (io.Reader, error)
 }
@@ -52,7 +52,7 @@ type bzip2Codec struct{}
 
 func (bzip2Codec) open(body io.Reader, _ int64) (io.Reader, error) { return bzip2.NewReader(body), nil }
 
-// readAll reads a whole block into buf, which grows with what is really there.
+// readAll reads a whole block into buf, which grows with the bytes received.
 func readAll(buf *bytes.Buffer, body io.Reader, size int64) ([]byte, error) {
 	buf.Reset()
 	n, err := buf.ReadFrom(body)
@@ -62,13 +62,13 @@ func readAll(buf *bytes.Buffer, body io.Reader, size int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// snappyCodec is for raw snappy, and behind it the CRC-32 of what it holds, big-endian.
+// snappyCodec is raw snappy followed by the big-endian CRC-32 of the decompressed data.
 type snappyCodec struct {
 	packed bytes.Buffer
 	plain  []byte
 }
 
-// snappyExpansion is the most that snappy can expand by: 64 bytes for 3.
+// snappyExpansion is snappy's maximum expansion: 64 bytes for 3.
 const snappyExpansion = 64.0 / 3
 
 func (c *snappyCodec) open(body io.Reader, size int64) (io.Reader, error) {
@@ -86,7 +86,7 @@ func (c *snappyCodec) open(body io.Reader, size int64) (io.Reader, error) {
 		return nil, err
 	}
 	if n > MaxBlock || float64(n) > snappyExpansion*float64(len(src)) {
-		return nil, fmt.Errorf("a block of %d bytes claims to hold %d", len(src), n)
+		return nil, fmt.Errorf("a block of %d bytes has a decompressed size of %d", len(src), n)
 	}
 	if c.plain, err = snappy.Decode(c.plain[:cap(c.plain)], src); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (c *snappyCodec) open(body io.Reader, size int64) (io.Reader, error) {
 	return bytes.NewReader(c.plain), nil
 }
 
-// zstdCodec decompresses what is small at once, and what may be large as a stream, which allocates the frame's window.
+// zstdCodec decompresses small blocks at once, and large ones as a stream, which allocates the frame's window.
 type zstdCodec struct {
 	packed bytes.Buffer
 	plain  []byte

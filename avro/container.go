@@ -18,7 +18,7 @@ const (
 	magic    = "Obj\x01"
 	syncSize = 16
 
-	// maxHeader is how large the metadata may be, in bytes.
+	// maxHeader bounds the metadata, in bytes.
 	maxHeader = 4 << 20
 )
 
@@ -30,7 +30,7 @@ type container struct {
 	codecName string
 
 	body    io.LimitedReader // the current block, compressed
-	left    int64            // records of it that have not been read
+	left    int64            // its records not read yet
 	inBlock bool             // the current block is not finished
 	data    stream           // the current block
 }
@@ -42,7 +42,7 @@ func (c *container) header() (schema []byte, err error) {
 		return nil, cut(err)
 	}
 	if string(head) != magic {
-		return nil, fmt.Errorf("it begins with %q, not %q: not an Avro object container file", head, magic)
+		return nil, fmt.Errorf("not an Avro object container file: begins with %q, not %q", head, magic)
 	}
 	meta, err := c.metadata()
 	if err != nil {
@@ -52,14 +52,14 @@ func (c *container) header() (schema []byte, err error) {
 		return nil, cut(err)
 	}
 	if meta["avro.schema"] == nil {
-		return nil, errors.New("there is no avro.schema in its metadata")
+		return nil, errors.New("no avro.schema in the metadata")
 	}
 	c.codecName = string(meta["avro.codec"])
 	c.codec, err = newCodec(c.codecName)
 	return meta["avro.schema"], err
 }
 
-// metadata reads byte by byte, so that nothing behind it is taken.
+// metadata reads byte by byte, so that it reads nothing beyond the metadata.
 func (c *container) metadata() (map[string][]byte, error) {
 	limited := &io.LimitedReader{R: c.in, N: maxHeader}
 	s := stream{r: limited, buf: make([]byte, 1)}
@@ -72,7 +72,7 @@ func (c *container) metadata() (map[string][]byte, error) {
 		}
 	})
 	if s.err != nil && limited.N == 0 {
-		return nil, fmt.Errorf("its metadata has more than %d bytes", maxHeader)
+		return nil, fmt.Errorf("the metadata has more than %d bytes", maxHeader)
 	}
 	return meta, s.err
 }
@@ -115,13 +115,13 @@ func (c *container) startBlock() error {
 	return nil
 }
 
-// finishBlock checks that the current block has no more than its records.
+// finishBlock checks that the current block contains only its records.
 func (c *container) finishBlock() error {
 	if !c.data.ended() {
 		if c.data.err != nil {
 			return cut(c.data.err)
 		}
-		return errors.New("a block has bytes that belong to no record")
+		return errors.New("a block has bytes after its last record")
 	}
 	if _, err := io.Copy(io.Discard, &c.body); err != nil {
 		return err
@@ -134,13 +134,13 @@ func (c *container) finishBlock() error {
 		return cut(err)
 	}
 	if !bytes.Equal(sync[:], c.sync[:]) {
-		return errors.New("the sync marker behind a block is not that of the header")
+		return errors.New("the sync marker after a block differs from the header's")
 	}
 	c.inBlock = false
 	return nil
 }
 
-// cut makes the end of the file, where there must be more, an error that is not mistaken for it.
+// cut converts an io.EOF within a block into an error.
 func cut(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return errShort

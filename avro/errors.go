@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// ErrCorrupt is what every error about a damaged, truncated or alien file is, by errors.Is. The concrete
-// type is *CorruptError.
+// ErrCorrupt is matched (errors.Is) by every error about a damaged or truncated file, or one of another format. The
+// concrete type is *CorruptError.
 var ErrCorrupt = errors.New("corrupt Avro file")
 
-// CorruptError says where a file is damaged and how.
+// CorruptError describes what is wrong with a file, and where.
 type CorruptError struct {
 	Name   string // of the file, as given to NewReader
-	Offset int64  // up to which the file had been read
+	Offset int64  // how far the file had been read
 	Record int64  // number of the record, from 0; -1 in the header
 	Reason string
 }

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// MaxBlock is how large a block may be in the file, in bytes. Writers make them of 64 KiB or a little more.
+	// MaxBlock is the maximum size of a block in the file, in bytes. Writers use 64 KiB or a little more.
 	MaxBlock = 256 << 20
-	// MaxValue is how large a value may be as it is served, and a string in a record, in bytes.
+	// MaxValue is the maximum size of a value as served, and of a string in a record, in bytes.
 	MaxValue = 256 << 20
 )
 
-// A Reader reads the records of a file, one after another.
+// Reader reads the records of a file in order.
 type Reader struct {
 	name      string
 	in        *counter
@@ -28,13 +28,13 @@ type Reader struct {
 	valuePath []string // nil is the whole record
 	record    int64    // number of the current one; -1 before the first
 	row       row
-	noBytes   int // records, one after the other, that took no bytes
+	noBytes   int // number of consecutive records without any bytes
 	err       error
 	done      bool
 }
 
-// NewReader reads the header of a file, whose name is for errors, and finds the fields that paths name.
-// Errors wrap ErrCorrupt where the file is damaged, and render.ErrField where it has no such fields.
+// NewReader reads the header of a file and looks up the fields in paths. name is used in errors. Errors wrap ErrCorrupt
+// for a damaged file, and render.ErrField if the fields do not exist.
 func NewReader(r io.Reader, name string, paths render.Paths) (_ *Reader, err error) {
 	rd := &Reader{name: name, in: &counter{r: r}, record: -1}
 	defer rd.recover(&err)
@@ -52,7 +52,7 @@ func NewReader(r io.Reader, name string, paths render.Paths) (_ *Reader, err err
 	return rd, nil
 }
 
-// compile makes the schema ready for decoding.
+// compile prepares the schema for decoding.
 func (r *Reader) compile(schema []byte) error {
 	parsed, err := avro.Parse(string(schema), plain()...)
 	if err != nil {
@@ -63,7 +63,7 @@ func (r *Reader) compile(schema []byte) error {
 	return err
 }
 
-// resolve finds the fields of paths in the file's schema.
+// resolve looks up paths in the file's schema.
 func (r *Reader) resolve(paths render.Paths) error {
 	key, value, err := paths.Find(r.root, r.fieldNames)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r *Reader) resolve(paths render.Paths) error {
 	return nil
 }
 
-// fieldNames says which fields there are.
+// fieldNames describes the available fields.
 func (r *Reader) fieldNames() string {
 	t := r.root.record()
 	if t == nil {
@@ -87,10 +87,10 @@ func (r *Reader) fieldNames() string {
 	for _, f := range t.fields[:min(len(t.fields), most)] {
 		names = append(names, f.name)
 	}
-	return "there are " + strings.Join(names, ", ")
+	return "the fields are " + strings.Join(names, ", ")
 }
 
-// Scan reads the next record. It returns false at the end and at an error; see Err.
+// Scan reads the next record. It returns false at the end and after an error; see Err.
 func (r *Reader) Scan() bool {
 	if r.done {
 		return false
@@ -137,20 +137,20 @@ func (r *Reader) Key() []byte { return r.row.key }
 // Value returns the value of the current record, until the next Scan. A null value is an empty one.
 func (r *Reader) Value() []byte { return r.row.value }
 
-// Err returns why Scan ended early, and nil at the end of a whole file.
+// Err returns why Scan ended, or nil at the end of a complete file.
 func (r *Reader) Err() error { return r.err }
 
-// Offset returns up to where the file has been read, which is at or behind the current record.
+// Offset returns how far the file has been read, which is at or after the current record.
 func (r *Reader) Offset() int64 { return r.in.n }
 
-// Close gives up buffers and decoders. It does not close the underlying reader.
+// Close releases buffers and decoders. It does not close the underlying reader.
 func (r *Reader) Close() error {
 	r.done = true
 	r.row, r.file = row{}, container{}
 	return nil
 }
 
-// failed tells an error of the underlying reader from one about what was read.
+// failed returns the error of the underlying reader if there is one, otherwise a CorruptError.
 func (r *Reader) failed(err error) error {
 	if r.in.err != nil {
 		return fmt.Errorf("%s: %w", r.name, r.in.err)
@@ -162,14 +162,14 @@ func (r *Reader) corrupt(err error) error {
 	return &CorruptError{Name: r.name, Offset: r.in.n, Record: r.record, Reason: err.Error()}
 }
 
-// recover turns a panic into an error: whatever the library trips over is in the schema.
+// recover converts a panic of the schema library into an error: its cause is the file's schema.
 func (r *Reader) recover(err *error) {
 	if p := recover(); p != nil {
-		*err = r.corrupt(fmt.Errorf("the decoder gave up: %v", p))
+		*err = r.corrupt(fmt.Errorf("the decoder failed: %v", p))
 	}
 }
 
-// A counter counts what is read, and keeps the error that ended reading if it was not the end.
+// counter counts the bytes read, and keeps the reader's error unless it is io.EOF.
 type counter struct {
 	r   io.Reader
 	n   int64

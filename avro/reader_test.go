@@ -175,7 +175,7 @@ func TestErrors(t *testing.T) {
 		is    error
 		says  string
 	}{
-		{raw, render.Paths{}, render.ErrField, "there are k, left, m"},
+		{raw, render.Paths{}, render.ErrField, "the fields are k, left, m"},
 		{raw, render.Paths{Key: "nope"}, render.ErrField, `"nope"`},
 		{raw, render.Paths{Key: "m"}, render.ErrField, `"m", of type map`},
 		{raw, render.Paths{Key: "left"}, render.ErrField, `"left"`},

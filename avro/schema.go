@@ -12,16 +12,16 @@ import (
 	"sequins/internal/render"
 )
 
-// A typ is a type of the file's schema, made ready for decoding.
+// typ is a type of the file's schema, prepared for decoding.
 type typ struct {
-	kind     string  // as in the schema, but for references, which are resolved
+	kind     string  // as in the schema; references are resolved
 	read     reader  // of a scalar
 	fields   []field // of a record
 	item     *typ    // of an array, or of a map's values
 	branches []*typ  // of a union
 }
 
-// A reader reads a scalar value, as render takes it. Strings and bytes are in the scratch buffer.
+// reader reads a scalar value for render. Strings and bytes are in the scratch buffer.
 type reader func(s *stream, scratch *[]byte) any
 
 type field struct {
@@ -29,15 +29,15 @@ type field struct {
 	typ  *typ
 }
 
-// plainLogical are the logical types that are rendered here, from the plain value below them. The library
-// would turn them into Go types of its own first, decimals of a hostile scale included.
+// plainLogical are the logical types that this package renders from the underlying values. The library would convert
+// them to Go types first, including decimals of any scale.
 var plainLogical = []string{
 	"decimal", "uuid", "date", "duration", "time-millis", "time-micros",
 	"timestamp-millis", "timestamp-micros", "timestamp-nanos",
 	"local-timestamp-millis", "local-timestamp-micros", "local-timestamp-nanos",
 }
 
-// plain makes the library leave logical types alone.
+// plain makes the library ignore these logical types.
 func plain() []avro.SchemaOpt {
 	opts := make([]avro.SchemaOpt, len(plainLogical))
 	for i, name := range plainLogical {
@@ -46,8 +46,7 @@ func plain() []avro.SchemaOpt {
 	return opts
 }
 
-// A compiler makes typs of schema nodes. Types that have a name are made once, as they may refer to
-// themselves.
+// compiler converts schema nodes to typs. Named types are converted once, as they may refer to themselves.
 type compiler struct {
 	named map[string]*typ
 }
@@ -139,7 +138,7 @@ func scalarReader(n *avro.SchemaNode) (reader, error) {
 		show := octets(n)
 		return func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, int64(n.Size))) }, nil
 	}
-	return nil, fmt.Errorf("the schema has the type %q, which is not known", n.Type)
+	return nil, fmt.Errorf("unknown type %q in the schema", n.Type)
 }
 
 func readBoolean(s *stream, _ *[]byte) any {
@@ -199,7 +198,7 @@ func number(logical string) func(int64) any {
 	return func(n int64) any { return n }
 }
 
-// maxDecimal is how long a decimal may be, in bytes: the time to render one grows faster than its length.
+// maxDecimal is the maximum length of a decimal, in bytes: rendering takes more than linear time.
 const maxDecimal = 4 << 10
 
 // octets renders bytes and fixed.

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// maxSearch is how far From looks for a sync marker, in bytes. Writers make blocks of 64 KiB or a little more.
+// maxSearch bounds the search of From for a sync marker, in bytes. Writers use blocks of 64 KiB or a little more.
 const maxSearch = 4 << 20
 
 // From returns another Reader of the same file, for the records that follow the first sync marker of in, which
@@ -30,7 +30,7 @@ func (r *Reader) From(in io.Reader) (*Reader, error) {
 	return other, nil
 }
 
-// search moves behind the next sync marker, or to the end if there is none.
+// search moves past the next sync marker, or to the end if there is none.
 func (c *container) search() error {
 	for passed := 0; passed < maxSearch; {
 		peeked, err := c.in.Peek(c.in.Size())

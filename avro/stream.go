@@ -11,10 +11,10 @@ import (
 // window is how much of a block is decompressed at a time, in bytes.
 const window = 64 << 10
 
-var errShort = errors.New("it ends too early")
+var errShort = errors.New("unexpected end of data")
 
-// A stream decodes Avro's primitive values from a reader, through a window of fixed size. It keeps its first error, after
-// which it gives zeros.
+// stream decodes Avro's primitive values from a reader, through a window of fixed size. It keeps the first error, after
+// which it returns zeros.
 type stream struct {
 	r        io.Reader
 	buf      []byte // the window; buf[pos:end] is not used yet
@@ -31,7 +31,7 @@ func (s *stream) reset(r io.Reader) {
 	*s = stream{r: r, buf: s.buf}
 }
 
-// consumed is the number of bytes that have been used.
+// consumed returns the number of bytes used.
 func (s *stream) consumed() int64 { return s.used + int64(s.pos) }
 
 func (s *stream) fail(err error) {
@@ -43,7 +43,7 @@ func (s *stream) fail(err error) {
 // maxEmptyReads is how many times a reader may return neither data nor an error, as in package bufio.
 const maxEmptyReads = 100
 
-// more reads on where the window is used up. It returns false at the end and at an error.
+// more refills the window when it is used up. It returns false at the end and after an error.
 func (s *stream) more() bool {
 	if s.err != nil || s.eof {
 		return false
@@ -66,7 +66,7 @@ func (s *stream) more() bool {
 	return false
 }
 
-// ended reports whether everything has been used. That also has decompressors check their checksums.
+// ended reports whether all bytes were used. Reaching the end also makes decompressors verify checksums.
 func (s *stream) ended() bool { return s.pos == s.end && !s.more() && s.err == nil }
 
 func (s *stream) byte() byte {
@@ -121,7 +121,7 @@ func (s *stream) length() int64 {
 	return n
 }
 
-// append appends the next n bytes. It grows dst only as they come.
+// append appends the next n bytes. It grows dst as they are received.
 func (s *stream) append(dst []byte, n int64) []byte {
 	for n > 0 && s.err == nil {
 		if s.pos == s.end && !s.more() {
@@ -149,8 +149,8 @@ func (s *stream) discard(n int64) {
 	}
 }
 
-// blocks calls item for each element of an array or a map: they come in blocks, each with its count, and in front of
-// them the length of the block in bytes where the count is negative.
+// blocks calls item for each element of an array or a map. They are stored in blocks with a count; a negative count is
+// followed by the block's length in bytes.
 func (s *stream) blocks(item func()) {
 	for s.err == nil {
 		n := s.long()
@@ -159,7 +159,7 @@ func (s *stream) blocks(item func()) {
 		}
 		if n < 0 {
 			if n == math.MinInt64 {
-				s.fail(errors.New("an impossible count"))
+				s.fail(errors.New("invalid count"))
 				return
 			}
 			n = -n

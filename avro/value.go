@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// maxDepth is how deep a value may be nested. Records can contain themselves.
+	// maxDepth bounds the nesting of values. Records can contain themselves.
 	maxDepth = 500
-	// maxEmpty is how many values of a record, and how many records one after the other, may take no bytes in the file;
-	// beyond it, a byte has to come for every valuesPerByte of them. Otherwise a few bytes could stand for any number.
+	// maxEmpty bounds the values of a record, and the consecutive records, that take no bytes in the file; beyond it,
+	// each valuesPerByte of them need a byte. Otherwise a few bytes could mean any number of values.
 	maxEmpty      = 64 << 10
 	valuesPerByte = 64
 	// entryCost is at least what an entry of a map takes in memory while the map is decoded, in bytes, without its text.
 	entryCost = 128
 )
 
-// A place is where a wanted field is, from some type: below it by these names, or not at all.
+// place is the location of a wanted field relative to a type: the remaining names of its path, or not below the type.
 type place struct {
 	path []string
 	here bool
 }
 
-// below is where it is from the field of this name.
+// below returns the place relative to the field of this name.
 func (p place) below(name string) place {
 	if !p.here || len(p.path) == 0 || p.path[0] != name {
 		return place{}
@@ -33,10 +33,10 @@ func (p place) below(name string) place {
 	return place{p.path[1:], true}
 }
 
-// is reports whether the type itself is the field.
+// is reports whether the type itself is the wanted field.
 func (p place) is() bool { return p.here && len(p.path) == 0 }
 
-// A row decodes one record: it takes out key and value while it reads, and keeps nothing else.
+// row decodes one record: it extracts key and value while reading, and keeps nothing else.
 type row struct {
 	*stream
 	key, value []byte
@@ -75,10 +75,10 @@ func (r *row) enter(t *typ, depth int) *typ {
 	return t.branches[n]
 }
 
-// null stands for a value that cannot be read.
+// null stands for an unreadable value.
 var null = &typ{kind: "null", read: func(*stream, *[]byte) any { return nil }}
 
-// visit reads a value of t and takes out what is wanted.
+// visit reads a value of t and extracts what is wanted.
 func (r *row) visit(t *typ, key, value place, depth int) {
 	if value.is() {
 		r.value = r.text(t, r.value, key, depth)
@@ -104,7 +104,7 @@ func (r *row) takeKey(v any) {
 	r.key, r.hasKey = render.AppendText(r.key[:0], v), v != nil
 }
 
-// skip reads a value that is not wanted.
+// skip reads an unwanted value.
 func (r *row) skip(t *typ, depth int) { r.body(r.enter(t, depth), nil, nil, depth) }
 
 // body reads a value that is no union. Where there are functions, they are called in place of reading the fields, and
