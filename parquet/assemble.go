@@ -6,12 +6,11 @@ import (
 	"sequins/internal/render"
 )
 
-// A row is what the columns have for one row, by their number in the file; nil for those that are not
-// read.
+// row holds the columns by their number in the file; nil for columns that are not read.
 type row []*column
 
-// peek returns the next value of the first column below n; ok is false if the column has no more, which
-// the levels of another have promised.
+// peek returns the next value of the first column below n; ok is false if the column has none although the levels of
+// another column require it.
 func (r row) peek(n *node) (v value, ok bool) {
 	c := r[n.first]
 	if c.at >= len(c.row) {
@@ -31,7 +30,7 @@ func (r row) skip(n *node) error {
 	return nil
 }
 
-// field puts together a field, null and repeated ones included.
+// field assembles a field, including null and repeated ones.
 func (r row) field(n *node) (any, error) {
 	if n.repeated {
 		return r.elements(n, n, true)
@@ -53,7 +52,7 @@ func (r row) field(n *node) (any, error) {
 	return r.present(n)
 }
 
-// present puts together a column's value or a group's fields that are known to be there.
+// present assembles a column's value or a group's fields that are known not to be null.
 func (r row) present(n *node) (any, error) {
 	switch n.kind {
 	case leaf:
@@ -83,8 +82,7 @@ func (r row) present(n *node) (any, error) {
 	return out, nil
 }
 
-// elements puts together a list. repeated is the field that repeats; e is the element, which is that field
-// itself or its child.
+// elements assembles a list. repeated is the repeated field; e is the element, which is that field itself or its child.
 func (r row) elements(repeated, e *node, itself bool) (any, error) {
 	one := r.field
 	if itself {
@@ -99,8 +97,8 @@ func (r row) elements(repeated, e *node, itself bool) (any, error) {
 	return out, err
 }
 
-// entries puts together a map. Keys that are bytes are base64, as bytes are in JSON: as text, different ones
-// could become the same.
+// entries assembles a map. Binary keys are base64, like binary values in JSON: as text, different keys could become
+// equal.
 func (r row) entries(entry *node) (any, error) {
 	out := render.Record{}
 	err := r.each(entry, func() error {
@@ -118,7 +116,7 @@ func (r row) entries(entry *node) (any, error) {
 	return out, err
 }
 
-// each calls do for each of the times that a field repeats.
+// each calls do for each repetition of a field.
 func (r row) each(n *node, do func() error) error {
 	v, ok := r.peek(n)
 	if !ok {

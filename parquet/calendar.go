@@ -41,7 +41,7 @@ func (m *sparkMetadata) set(key, value string) {
 	}
 }
 
-// calendar returns how the file's times are converted. A zone that is not noted or not known is taken to be UTC.
+// calendar returns how the file's times are converted. A missing or unknown zone means UTC.
 func (m *sparkMetadata) calendar() (c calendar) {
 	if m.version == "" {
 		return c

@@ -26,10 +26,10 @@ const (
 	codecLZ4Raw = 7
 )
 
-var errSize = errors.New("it unpacks to another size than its header says")
+var errSize = errors.New("decompressed size differs from its header")
 
-// unpack decodes src, which must give exactly the bytes that dst has room for: no more are written or allocated,
-// apart from the window of a codec, whatever src is.
+// unpack decompresses src into dst, whose size it must have. It never writes or allocates more, apart from a codec's
+// window.
 func unpack(codec int64, dst, src []byte) error {
 	if len(dst) == 0 && len(src) == 0 {
 		return nil
@@ -57,7 +57,7 @@ func unpack(codec int64, dst, src []byte) error {
 	return unsupported("the codec of number %d", codec)
 }
 
-// exactly fills dst from r, which must end there. That end is read, as checksums are.
+// exactly fills dst from r, which must end there. It reads the end, so that checksums are verified.
 func exactly(dst []byte, r io.Reader) error {
 	if _, err := io.ReadFull(r, dst); err != nil {
 		return err
@@ -84,7 +84,7 @@ func unpackSnappy(dst, src []byte) error {
 	return err
 }
 
-// zstdDecoder is for all files, and for several at once.
+// zstdDecoder is shared by all files.
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(maxPage))
 })

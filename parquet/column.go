@@ -12,21 +12,21 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 )
 
-// valuesAtOnce is how many values are taken out of a page at a time.
+// valuesAtOnce is the number of values taken from a page at a time.
 const valuesAtOnce = 256
 
-// maxRow is how many bytes a row may have, in all columns together. Each value counts with its bytes and with what
-// it costs beside these: see node.cost.
+// maxRow bounds the bytes of a row in all columns together. Each value counts with its bytes and an overhead: see
+// node.cost.
 const maxRow = 256 << 20
 
-// A value is what a column has at one place.
+// value is one value of a column.
 type value struct {
 	bits     uint64 // of a number or boolean
 	bytes    []byte // of everything else
 	def, rep int16  // levels
 }
 
-// A column hands out the values of one column of the file, row by row.
+// column returns the values of one column of the file, row by row.
 type column struct {
 	leaf   *node
 	pager  *pager
@@ -41,9 +41,9 @@ type column struct {
 }
 
 var (
-	errShort  = errors.New("it ends before its row group")
-	errLong   = errors.New("it goes on after its row group")
-	errLevels = errors.New("its levels do not fit the schema")
+	errShort  = errors.New("the column ends before its row group")
+	errLong   = errors.New("the column continues after its row group")
+	errLevels = errors.New("the levels do not match the schema")
 	errRow    = fmt.Errorf("the row has more than %d bytes", maxRow)
 )
 
@@ -124,10 +124,10 @@ func (c *column) end() error {
 	return c.pager.finish()
 }
 
-// A source sets some of out to the next values of a column, and returns how many; 0 after the last.
+// source sets elements of out to the next values of a column, and returns how many; 0 after the last.
 type source func(out []value) (n int, err error)
 
-// unused are buffers that column readers ask for when they are not used as here.
+// unused is a buffer pool that column readers require but do not use here.
 var unused = &sync.Pool{New: func() any { return memory.NewResizableBuffer(memory.DefaultAllocator) }}
 
 // newSource returns the values of a column, as arrow-go decodes the pages of p.

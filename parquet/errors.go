@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// ErrCorrupt is what every error about a damaged, truncated or alien file is, by errors.Is, and every error about
-// a file that uses what this package does not read. The concrete type is *CorruptError.
+// ErrCorrupt is matched (errors.Is) by every error about a damaged or truncated file, or one of another format, and by
+// errors about unsupported features. The concrete type is *CorruptError.
 var ErrCorrupt = errors.New("corrupt Parquet file")
 
-// CorruptError says where a file is damaged and how.
+// CorruptError describes what is wrong with a file, and where.
 type CorruptError struct {
 	Name   string // of the file, as given to NewReader
 	Offset int64  // of the row group that was being read
 	Record int64  // number of the row in the file, from 0; -1 in the footer
 	Reason string
-	// Unsupported reports that nothing is damaged: the file has an encoding, a codec or encryption that is not read.
+	// Unsupported reports that the file is not damaged but uses an unsupported encoding, codec or encryption.
 	Unsupported bool
 }
 
@@ -34,7 +34,7 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) true.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
-// errUnsupported is wrapped by errors about what is not read though it is not damaged.
+// errUnsupported is wrapped by errors about unsupported features.
 var errUnsupported = errors.New("not supported")
 
 func unsupported(format string, args ...any) error {

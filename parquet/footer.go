@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What a footer may have.
+// Limits of a footer.
 const (
 	maxFields = 1 << 16 // fields of the schema, groups included
 	maxGroups = 1 << 20 // row groups
@@ -13,7 +13,7 @@ const (
 	maxNotes  = 1 << 20 // pairs of key and value
 )
 
-// A footer is what is needed of parquet.thrift's FileMetaData.
+// footer contains the fields of parquet.thrift's FileMetaData that are used.
 type footer struct {
 	fields    []schemaElement
 	rows      int64
@@ -35,7 +35,7 @@ type schemaElement struct {
 	logical    logicalType
 }
 
-// A logicalType is the one of LogicalType's members that is set.
+// logicalType is the member of LogicalType that is set.
 type logicalType struct {
 	id     int // of the field; 0 if none is set
 	scale  int64
@@ -57,7 +57,7 @@ type chunk struct {
 	dataAt, dictionary int64 // offsets of pages
 }
 
-// A rowGroup is what is needed of RowGroup.
+// rowGroup contains the fields of RowGroup that are used.
 type rowGroup struct {
 	chunks []chunk
 	rows   int64
@@ -158,7 +158,7 @@ func (r *thriftReader) schemaElement() schemaElement {
 	return e
 }
 
-// The members of LogicalType that are rendered in a way of their own.
+// The members of LogicalType with a rendering of their own.
 const (
 	logicalString    = 1
 	logicalMap       = 2

@@ -7,7 +7,7 @@ const (
 	pageDataV2     = 3
 )
 
-// A pageHeader is what is needed of parquet.thrift's PageHeader, and of the header of its kind within that.
+// pageHeader contains the fields of parquet.thrift's PageHeader that are used, and of the nested header of its kind.
 type pageHeader struct {
 	size                     int64 // of the header itself, in bytes
 	kind                     int64
@@ -37,7 +37,7 @@ const (
 	fieldDataV2       = 8
 )
 
-// parsePageHeader reads the header that b begins with; errCutOff if b does not have all of it.
+// parsePageHeader parses the header at the beginning of b; errCutOff if b does not contain all of it.
 func parsePageHeader(b []byte) (h pageHeader, err error) {
 	r := thriftReader{b: b}
 	r.fields(func(id int, kind byte) bool {

@@ -171,10 +171,10 @@ func TestHostileDictionaries(t *testing.T) {
 		{[]testPage{dictionary, indexes(8, 1<<1, 2, 1<<1, 0)}, "column v"},
 		{[]testPage{dictionary, indexes(1, 1<<1)}, "column v"},
 		{[]testPage{dictionary, indexes()}, "column v"},
-		{[]testPage{dictionary, dictionary, indexes(1, 3, 2)}, "a second dictionary"},
+		{[]testPage{dictionary, dictionary, indexes(1, 3, 2)}, "second dictionary"},
 		{[]testPage{indexes(1, 3, 2), dictionary}, "dictionary page must be before"},
 		{[]testPage{alien, indexes(1, 3, 2)}, "not supported"},
-		{[]testPage{large, indexes(1, 3, 2)}, "another size"},
+		{[]testPage{large, indexes(1, 3, 2)}, "decompressed size differs"},
 	} {
 		file := withValue(testLeaf("v", 0, physicalBytes, logicalType{}), testColumn{values: 2, pages: tt.pages})
 		got, err := scanBytes(file, render.Paths{Key: "k", Value: "v"})
@@ -199,22 +199,22 @@ func TestEmptyDictionary(t *testing.T) {
 func TestHostileColumns(t *testing.T) {
 	body := append(plainText("x"), plainText("y")...)
 	for reason, change := range map[string]func(*chunk){
-		"would have":                    func(c *chunk) { c.dataAt = -1 },
-		"it would have -1":              func(c *chunk) { c.compressed = -1 },
-		"it would have 1000":            func(c *chunk) { c.compressed = 1000 },
-		"it would have 922":             func(c *chunk) { c.compressed, c.dataAt = math.MaxInt64, math.MaxInt64 },
-		"malformed":                     func(c *chunk) { c.physical = physicalInt32 },
-		"not supported":                 func(c *chunk) { c.codec = 9 },
-		"LZO: not supported":            func(c *chunk) { c.codec = codecLZO },
-		"it is encrypted: not":          func(c *chunk) { c.encrypted = true },
-		"it is in another file":         func(c *chunk) { c.elsewhere = true },
-		"is malformed":                  func(c *chunk) { c.set = false },
-		"it ends before its row group":  func(c *chunk) { c.values, c.compressed = 0, 0 },
-		"there can be 1":                func(c *chunk) { c.values = 1 },
-		"the page at":                   func(c *chunk) { c.values = 3 },
-		"it goes on after its row":      func(c *chunk) { c.values, c.compressed = 2, c.compressed+5 },
-		"the footer is malformed":       func(c *chunk) { c.values = -1 },
-		"column v: it goes on after it": func(c *chunk) { c.compressed++ },
+		"would have":                           func(c *chunk) { c.dataAt = -1 },
+		"it would have -1":                     func(c *chunk) { c.compressed = -1 },
+		"it would have 1000":                   func(c *chunk) { c.compressed = 1000 },
+		"it would have 922":                    func(c *chunk) { c.compressed, c.dataAt = math.MaxInt64, math.MaxInt64 },
+		"malformed":                            func(c *chunk) { c.physical = physicalInt32 },
+		"not supported":                        func(c *chunk) { c.codec = 9 },
+		"LZO: not supported":                   func(c *chunk) { c.codec = codecLZO },
+		"it is encrypted: not":                 func(c *chunk) { c.encrypted = true },
+		"it is in another file":                func(c *chunk) { c.elsewhere = true },
+		"is malformed":                         func(c *chunk) { c.set = false },
+		"the column ends before its row group": func(c *chunk) { c.values, c.compressed = 0, 0 },
+		"there can be 1":                       func(c *chunk) { c.values = 1 },
+		"the page at":                          func(c *chunk) { c.values = 3 },
+		"the column continues after its row":   func(c *chunk) { c.values, c.compressed = 2, c.compressed+5 },
+		"the footer is malformed":              func(c *chunk) { c.values = -1 },
+		"column v: the column continues after": func(c *chunk) { c.compressed++ },
 	} {
 		file := withValue(testLeaf("v", 0, physicalBytes, logicalType{}), testColumn{values: 2, change: change,
 			pages: []testPage{{pageHeader{values: 2}, body}}})

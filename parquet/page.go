@@ -9,7 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 )
 
-var errLevelsCut = errors.New("its levels are cut off")
+var errLevelsCut = errors.New("the levels are truncated")
 
 // dataPage makes a page of its bytes, unpacked.
 func (p *pager) dataPage(h pageHeader, b []byte) (file.Page, error) {
@@ -88,7 +88,7 @@ func (p *pager) undelta(h pageHeader, b []byte, levels int) ([]byte, error) {
 	return out, err
 }
 
-// grow returns b with room for n bytes more.
+// grow returns b with capacity for n more bytes.
 func (p *pager) grow(b []byte, n int64) ([]byte, error) {
 	if int64(len(b))+n > maxPage {
 		return nil, errLarge

@@ -11,20 +11,18 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 )
 
-// What pages may be. Their headers are compared with these before anything is allocated.
+// Limits of pages. Headers are checked against these before anything is allocated.
 const (
-	// maxPage is how many bytes a page may have, packed or not. Writers make pages of a mebibyte, or of
-	// one value.
+	// maxPage bounds the bytes of a page, compressed or not. Writers make pages of a mebibyte, or of one value.
 	maxPage = 256 << 20
-	// maxPageValues is how many values a page may have. Writers stop at some ten thousand, or when the
-	// page is full, which a page of nulls never is.
+	// maxPageValues bounds the values of a page. Writers stop at some ten thousand, or when the page is full, which a
+	// page of nulls never is.
 	maxPageValues = 64 << 20
-	// maxPageHeader is how many bytes a page's header may have. There can be two values in it, the least
-	// and the greatest.
+	// maxPageHeader bounds the bytes of a page's header. It may contain two values, the minimum and the maximum.
 	maxPageHeader = 16 << 20
-	// firstHeader is how many bytes are looked at first for a header.
+	// firstHeader is the number of bytes read first for a header.
 	firstHeader = 1 << 10
-	// maxHeld is how many bytes the pages, dictionaries and buffers of all columns that are read may have at a time.
+	// maxHeld bounds the bytes of the pages, dictionaries and buffers of all columns of a reader.
 	maxHeld = 1 << 30
 	// missingHeader is how many bytes the size of a column chunk may lack: parquet-mr up to 1.2.8 left the header of
 	// the dictionary page out of it.
@@ -45,11 +43,11 @@ const (
 )
 
 var (
-	errLarge    = fmt.Errorf("it would unpack to more than %d bytes", maxPage)
-	errChecksum = errors.New("its checksum is wrong")
+	errLarge    = fmt.Errorf("decompressed size exceeds %d bytes", maxPage)
+	errChecksum = errors.New("wrong checksum")
 )
 
-// shared is what the columns of a file have together.
+// shared is the state shared by the columns of a file.
 type shared struct {
 	in     *tail
 	packed []byte     // a page as it is in the file
@@ -61,12 +59,12 @@ type shared struct {
 func (s *shared) hold(n int64) error {
 	s.held += n
 	if s.held > s.most {
-		return fmt.Errorf("the pages of all columns have more than %d bytes together", s.most)
+		return fmt.Errorf("the pages of all columns together exceed %d bytes", s.most)
 	}
 	return nil
 }
 
-// room returns n bytes, which are b's if it has room. Their contents are undefined.
+// room returns a slice of n bytes, which reuses b if its capacity suffices. Its content is undefined.
 func (s *shared) room(b []byte, n int64) ([]byte, error) {
 	if n <= int64(cap(b))-behindPage {
 		return b[:n], nil
@@ -110,7 +108,7 @@ func newPager(s *shared, leaf *node, buffer int) (*pager, error) {
 	return &pager{shared: s, leaf: leaf, stream: stream{r: s.in, buffer: make([]byte, buffer)}}, nil
 }
 
-// start begins with a chunk.
+// start begins a chunk.
 func (p *pager) start(c chunk) error {
 	size := p.shared.in.size
 	start := c.dataAt
@@ -264,7 +262,7 @@ func (p *pager) readDictionary(h pageHeader) (file.Page, error) {
 		return nil, unsupported("a dictionary of %s with the encoding %d", parquet.Type(p.leaf.physical), h.encoding)
 	}
 	if p.dictionary > 0 {
-		return nil, errors.New("it is a second dictionary")
+		return nil, errors.New("second dictionary of the chunk")
 	}
 	// The reader makes a table of the values, and a larger one as long as more are used.
 	p.dictionary = 1 + h.uncompressed + 3*h.values*max(24, p.leaf.plainSize())
@@ -289,13 +287,13 @@ func (p *pager) Page() file.Page { return p.page }
 
 func (p *pager) Err() error { return p.err }
 
-// Close does nothing: the memory of pages is the collector's.
+// Close does nothing: the memory of pages is garbage-collected.
 func (p *pager) Close() error { return nil }
 
-// GetDictionaryPage is asked for a dictionary when a data page needs one and none has come before.
+// GetDictionaryPage is called if a data page needs a dictionary and there was none.
 func (p *pager) GetDictionaryPage() (*file.DictionaryPage, error) { return nil, nil }
 
-// What nobody calls.
+// Unused methods of the interface.
 
 func (p *pager) SetMaxPageHeaderSize(int) {}
 

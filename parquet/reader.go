@@ -9,7 +9,7 @@ import (
 	"sequins/internal/render"
 )
 
-// A Reader reads the rows of a file, one after another.
+// Reader reads the rows of a file in order.
 type Reader struct {
 	name       string
 	shared     shared
@@ -29,16 +29,15 @@ type Reader struct {
 	done       bool
 }
 
-// How much is read at once: so much of all columns together, but not less or more than this of each.
+// The sizes of reads: a total for all columns, with a minimum and a maximum for each.
 const (
 	buffers   = 16 << 20
 	minBuffer = 16 << 10
 	maxBuffer = 1 << 20
 )
 
-// NewReader reads the footer of a file of size bytes, whose name is for errors, and finds the fields that
-// paths name. Errors wrap ErrCorrupt where the file is damaged, and render.ErrField where it has no such
-// fields.
+// NewReader reads the footer of a file of size bytes and looks up the fields in paths. name is used in errors. Errors
+// wrap ErrCorrupt for a damaged file, and render.ErrField if the fields do not exist.
 func NewReader(r io.ReaderAt, size int64, name string, paths render.Paths) (_ *Reader, err error) {
 	rd := &Reader{name: name, shared: shared{in: &tail{r: r, size: size}, most: maxHeld}, record: -1, group: -1}
 	defer rd.recover(&err)
@@ -65,7 +64,7 @@ func NewReader(r io.ReaderAt, size int64, name string, paths render.Paths) (_ *R
 	return rd, nil
 }
 
-// open makes the columns below a field.
+// open creates the columns below a field.
 func (r *Reader) open(n *node) error {
 	buffer := min(max(buffers/r.valueNode.columns, minBuffer), maxBuffer)
 	if most := (r.shared.most - r.shared.held) / pagerCost(buffer); int64(n.columns) > most {
@@ -84,7 +83,7 @@ func (r *Reader) open(n *node) error {
 	return nil
 }
 
-// resolve finds the fields of paths in the file's schema.
+// resolve looks up paths in the file's schema.
 func (r *Reader) resolve(paths render.Paths) error {
 	key, value, err := paths.Find(r.root, r.fieldNames)
 	if err != nil {
@@ -97,17 +96,17 @@ func (r *Reader) resolve(paths render.Paths) error {
 	return nil
 }
 
-// fieldNames says which fields there are.
+// fieldNames describes the available fields.
 func (r *Reader) fieldNames() string {
 	const most = 20
 	var names []string
 	for _, n := range r.root.children[:min(len(r.root.children), most)] {
 		names = append(names, n.name)
 	}
-	return "there are " + strings.Join(names, ", ")
+	return "the fields are " + strings.Join(names, ", ")
 }
 
-// Scan reads the next row. It returns false at the end and at an error; see Err.
+// Scan reads the next row. It returns false at the end and after an error; see Err.
 func (r *Reader) Scan() bool {
 	if r.done {
 		return false
@@ -158,7 +157,7 @@ func (r *Reader) each(do func(*column) error) error {
 	return nil
 }
 
-// render makes key and value of what the columns have for this row.
+// render renders key and value of the current row.
 func (r *Reader) render() error {
 	key, err := r.columns.field(r.keyNode)
 	if err != nil {
@@ -168,7 +167,7 @@ func (r *Reader) render() error {
 		return fmt.Errorf("%s: row %d: %w: %s", r.name, r.record, render.ErrNullKey, r.keyName)
 	}
 	r.key = render.AppendText(r.key[:0], key)
-	r.columns[r.keyNode.first].at = 0 // the value may have the key in it
+	r.columns[r.keyNode.first].at = 0 // the value may contain the key
 	value, err := r.columns.field(r.valueNode)
 	if err != nil {
 		return r.corrupt(err)
@@ -182,7 +181,7 @@ func (r *Reader) render() error {
 	return nil
 }
 
-// nextGroup goes to the next row group.
+// nextGroup begins the next row group.
 func (r *Reader) nextGroup() error {
 	r.group++
 	g, err := parseRowGroup(r.footer.groups[r.group], len(r.columns))
@@ -215,13 +214,13 @@ func (r *Reader) Key() []byte { return r.key }
 // Value returns the value of the current row, until the next Scan. A null value is an empty one.
 func (r *Reader) Value() []byte { return r.value }
 
-// Err returns why Scan ended early, and nil at the end of a whole file.
+// Err returns why Scan ended, or nil at the end of a complete file.
 func (r *Reader) Err() error { return r.err }
 
-// Offset returns where the row group of the current row begins; 0 if the writer did not say.
+// Offset returns the offset of the current row group; 0 if the file does not contain it.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// Rows returns how many rows have been read, and how many there are.
+// Rows returns the number of rows read, and of rows in the file.
 func (r *Reader) Rows() (read, all int64) { return r.record + 1, r.footer.rows }
 
 // Close ends reading. It does not close the underlying reader.

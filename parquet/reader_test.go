@@ -224,13 +224,13 @@ func TestErrors(t *testing.T) {
 		is    error
 		says  string
 	}{
-		{raw, render.Paths{}, render.ErrField, "there are k, plain, old"},
+		{raw, render.Paths{}, render.ErrField, "the fields are k, plain, old"},
 		{raw, render.Paths{Key: "nope"}, render.ErrField, `"nope"`},
 		{raw, render.Paths{Key: "bare"}, render.ErrField, `"bare"`},
 		{raw, render.Paths{Key: "absent"}, render.ErrField, `"absent"`},
 		{raw, render.Paths{Key: "k", Value: "lists.x"}, render.ErrField, `"lists.x"`},
 		{raw, render.Paths{Key: "absent.x"}, render.ErrNullKey, "row 0"},
-		{nil, render.Paths{Key: "k"}, ErrCorrupt, "too few"},
+		{nil, render.Paths{Key: "k"}, ErrCorrupt, "too short"},
 		{[]byte("Hello, dear reader."), render.Paths{Key: "k"}, ErrCorrupt, "PAR1"},
 		{append(bytes.Clone(raw[:len(raw)-8]), "\xff\xff\xff\xffPAR1"...), render.Paths{Key: "k"}, ErrCorrupt, "footer"},
 	}

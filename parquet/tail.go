@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// A tail is a file whose end is read once and kept, so that small files are read in one go. It keeps the
-// error that ended reading.
+// tail is a file whose end is read once and kept, so that a small file is read with one request. It keeps the first
+// read error.
 type tail struct {
 	r    io.ReaderAt
 	size int64
@@ -20,14 +20,14 @@ const (
 	magic          = "PAR1"
 	magicEncrypted = "PARE"
 	keptTail       = 64 << 10
-	// maxFooter is the size of the largest footer, in bytes: about a million column chunks.
+	// maxFooter is the maximum size of a footer, in bytes: about a million column chunks.
 	maxFooter = 64 << 20
 )
 
-// footer reads the footer's bytes. Its length is checked before anything of that length is allocated.
+// footer reads the footer. It checks the length before it allocates.
 func (t *tail) footer() ([]byte, error) {
 	if t.size < int64(2*len(magic)+4) {
-		return nil, fmt.Errorf("%d bytes are too few", t.size)
+		return nil, fmt.Errorf("a file of %d bytes is too short", t.size)
 	}
 	t.from = max(0, t.size-keptTail)
 	kept := make([]byte, t.size-t.from)
@@ -45,7 +45,7 @@ func (t *tail) footer() ([]byte, error) {
 	}
 	n := int64(binary.LittleEndian.Uint32(end))
 	if n > min(t.size-12, maxFooter) {
-		return nil, fmt.Errorf("the footer would have %d bytes", n)
+		return nil, fmt.Errorf("invalid footer length %d", n)
 	}
 	if n+8 <= int64(len(kept)) {
 		return kept[int64(len(kept))-8-n : len(kept)-8], nil
@@ -54,7 +54,7 @@ func (t *tail) footer() ([]byte, error) {
 	return b, t.readFull(b, t.size-8-n)
 }
 
-// readFull fills p, or fails.
+// readFull fills p or returns an error.
 func (t *tail) readFull(p []byte, off int64) error {
 	n, err := t.ReadAt(p, off)
 	if n == len(p) {

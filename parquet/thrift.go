@@ -22,11 +22,11 @@ const (
 	thriftStruct = 12
 )
 
-// maxThriftDepth is how deep a skipped value can be nested.
+// maxThriftDepth bounds the nesting of skipped values.
 const maxThriftDepth = 16
 
 var (
-	errCutOff = errors.New("the header is cut off or too long")
+	errCutOff = errors.New("the header is truncated or too long")
 	errThrift = errors.New("malformed Thrift")
 )
 
@@ -198,7 +198,7 @@ func (r *thriftReader) zigzag() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// number reads an integer and reports whether the field is one.
+// number reads an integer, and reports whether the field is one.
 func (r *thriftReader) number(kind byte, to *int64) bool {
 	if kind != thriftI32 && kind != thriftI64 && kind != thriftI16 {
 		return false
@@ -211,7 +211,7 @@ func (r *thriftReader) number(kind byte, to *int64) bool {
 	return true
 }
 
-// boolean sets a boolean, whose type is its value, and reports whether the field is one.
+// boolean sets a boolean, which is encoded in its type, and reports whether the field is one.
 func boolean(kind byte, to *bool) bool {
 	*to = kind == thriftTrue
 	return kind == thriftTrue || kind == thriftFalse
