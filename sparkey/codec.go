@@ -12,13 +12,13 @@ import (
 	"sequins/internal/zstdframe"
 )
 
-var errBlockTooLong = errors.New("it decompresses to more than the compression block size")
+var errBlockTooLong = errors.New("decompressed size exceeds the compression block size")
 
-// maxCompressed is the most bytes that n bytes compress to: snappy's bound, and room for zstd's headers where n is small.
+// maxCompressed returns the maximum compressed size of n bytes: snappy's bound, with a constant for zstd's headers.
 func maxCompressed(n int) int { return 64 + n + n/6 }
 
-// newDecoder returns the function that appends a decompressed block of at most limit bytes to dst, nil if nothing is compressed, and one
-// that gives back what it holds.
+// newDecoder returns the function that appends a decompressed block of at most limit bytes to dst, or nil without
+// compression, and a function that releases the decoder.
 func newDecoder(c Compression) (decode func(dst, src []byte, limit int) ([]byte, error), release func(), err error) {
 	switch c {
 	case Snappy:
@@ -42,7 +42,7 @@ func decodeSnappy(dst, src []byte, limit int) ([]byte, error) {
 	if n > limit {
 		return nil, errBlockTooLong
 	}
-	if n > 64*len(src) { // three bytes make 64 at most: this is checked before memory is claimed
+	if n > 64*len(src) { // three bytes give at most 64: checked before allocating
 		return nil, fmt.Errorf("%d bytes cannot decompress to %d", len(src), n)
 	}
 	end := len(dst)
@@ -53,7 +53,7 @@ func decodeSnappy(dst, src []byte, limit int) ([]byte, error) {
 	return dst, nil
 }
 
-// zstdDecoders are used for whole blocks only, by DecodeAll, so they have no goroutines and need no closing.
+// zstdDecoders are only used with DecodeAll, so they have no goroutines and need no Close.
 var zstdDecoders sync.Pool
 
 func zstdDecoder() (*zstd.Decoder, error) {
@@ -68,14 +68,14 @@ func decodeZstd(d *zstd.Decoder, dst, src []byte, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// DecodeAll would grow it by no more than it needs, block after block.
+	// DecodeAll itself would grow dst only by what each block needs.
 	dst = slices.Grow(dst, min(most, limit))
-	out, err := d.DecodeAll(src, dst[len(dst):]) // its limit counts what is there before, too
+	out, err := d.DecodeAll(src, dst[len(dst):]) // its limit includes the existing bytes
 	if err != nil {
 		return nil, err
 	}
 	if len(out) > limit {
 		return nil, errBlockTooLong
 	}
-	return append(dst, out...), nil // where it lies already, if there was room
+	return append(dst, out...), nil // already in place if the capacity was sufficient
 }

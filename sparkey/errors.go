@@ -6,13 +6,14 @@ import (
 )
 
 var (
-	// ErrCorrupt is what every error about a damaged, truncated or alien file is, by errors.Is. The concrete type is *CorruptError.
+	// ErrCorrupt is matched (errors.Is) by every error about a damaged or truncated file, or one of another format. The
+	// concrete type is *CorruptError.
 	ErrCorrupt = errors.New("corrupt Sparkey log")
-	// ErrUnsupported is what an error about a version or compression of a later Sparkey is, by errors.Is.
+	// ErrUnsupported is matched (errors.Is) by errors about a version or compression of a later Sparkey.
 	ErrUnsupported = errors.New("unsupported Sparkey log")
 )
 
-// CorruptError says where a file is damaged and how.
+// CorruptError describes what is wrong with a file, and where.
 type CorruptError struct {
 	Name   string // of the file, as given to NewReader
 	Offset int64  // in the file: of the entry, or of the block that the entry lies in

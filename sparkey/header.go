@@ -12,19 +12,19 @@ const (
 	minorVersion = 0
 	headerSize   = 84
 
-	// MaxBlockSize is the largest compression block that is read, in bytes before compression. Sparkey's users take 1 to 64 KiB; the limit
-	// keeps a damaged header from claiming memory.
+	// MaxBlockSize is the maximum size of a compression block, in bytes before compression. Users of Sparkey choose 1
+	// to 64 KiB; the limit keeps a damaged header from causing a large allocation.
 	MaxBlockSize = 64 << 20
-	// MaxExpanded bounds an entry, its key and value together, of a compressed log, in bytes before compression: a few KB
+	// MaxExpanded bounds an entry of a compressed log, key and value together, in bytes before compression: a few KB
 	// can expand to any length.
 	MaxExpanded = 256 << 20
-	// minBlockSize is Sparkey's own: a block must have room for the two lengths of an entry.
+	// minBlockSize is Sparkey's minimum: a block has room for the two lengths of an entry.
 	minBlockSize = 10
 	// maxLength bounds keys and values, in bytes: what Java can write and sequins can store.
 	maxLength = math.MaxInt32
 )
 
-// Compression is how the entries of a log are compressed.
+// Compression is the compression of a log's entries.
 type Compression uint32
 
 // The compressions, by their numbers in the header.
@@ -46,7 +46,7 @@ func (c Compression) String() string {
 	return fmt.Sprintf("compression %d", uint32(c))
 }
 
-// Header is what a log says of itself. Sizes are in bytes, before compression.
+// Header is the header of a log. Sizes are in bytes before compression.
 type Header struct {
 	Major, Minor       uint32
 	FileID             uint32
@@ -58,7 +58,7 @@ type Header struct {
 	Compression        Compression
 	BlockSize          uint32
 	PutSize            uint64
-	MaxEntriesPerBlock uint32 // not relied on: the writers disagree on it where nothing is compressed
+	MaxEntriesPerBlock uint32 // not used: writers disagree on it for uncompressed logs
 }
 
 func parseHeader(b *[headerSize]byte) Header {
@@ -81,7 +81,7 @@ func (h *Header) append(b []byte) []byte {
 	return u32(u64(b, h.PutSize), h.MaxEntriesPerBlock)
 }
 
-// supported reports, as an ErrUnsupported, what only a later Sparkey could read.
+// supported returns an ErrUnsupported for a log of a later Sparkey.
 func (h *Header) supported() error {
 	if h.Major != majorVersion || h.Minor > minorVersion {
 		return fmt.Errorf("%w: version %d.%d, known is %d.%d", ErrUnsupported, h.Major, h.Minor, majorVersion, minorVersion)
@@ -92,12 +92,12 @@ func (h *Header) supported() error {
 	return nil
 }
 
-// flaw names what cannot be true of any log, or returns "".
+// flaw describes an inconsistency of the header, or returns "".
 func (h *Header) flaw() string {
 	switch {
 	case h.DataEnd < headerSize || h.DataEnd > math.MaxInt64:
 		return fmt.Sprintf("the data ends at %d", h.DataEnd)
-	case h.Puts > h.PutSize/2 || h.Deletes > h.DeleteSize/2: // an entry takes two bytes at least
+	case h.Puts > h.PutSize/2 || h.Deletes > h.DeleteSize/2: // an entry takes at least two bytes
 		return fmt.Sprintf("%d puts in %d bytes, %d deletes in %d", h.Puts, h.PutSize, h.Deletes, h.DeleteSize)
 	case h.MaxKeyLen > h.PutSize || h.MaxValueLen > h.PutSize:
 		return fmt.Sprintf("keys up to %d and values up to %d bytes in puts of %d", h.MaxKeyLen, h.MaxValueLen, h.PutSize)

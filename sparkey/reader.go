@@ -25,8 +25,8 @@ type Reader struct {
 
 	buf      []byte
 	pos, end int
-	left     uint64 // bytes before the data end that were not read from in
-	block    int64  // file offset of the block that buf[end-1] is from
+	left     uint64 // bytes before the data end not read from in yet
+	block    int64  // file offset of the block that contains buf[end-1]
 
 	decode     func(dst []byte, src []byte, limit int) ([]byte, error) // appends one block to dst; nil without compression
 	release    func()
@@ -36,14 +36,14 @@ type Reader struct {
 	deleted    bool
 	offset     int64
 
-	seen Header // what was really found; compared with h at the end
+	seen Header // actual counts; compared with h at the end
 	err  error  // errEnd after the last entry
 }
 
-// errEnd is the end of the data, where the header says that it is.
+// errEnd marks the end of the data at the offset given in the header.
 var errEnd = errors.New("the end of the data")
 
-// NewReader reads and checks the header of the log that r holds. name is for errors. r is read to its end, and never seeked.
+// NewReader reads and checks the header of the log in r. name is used in errors. r is read sequentially to its end.
 func NewReader(r io.Reader, name string) (*Reader, error) {
 	rd := &Reader{name: name, in: bufio.NewReaderSize(r, inputBuffer)}
 	if err := rd.readHeader(); err != nil {
