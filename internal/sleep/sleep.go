@@ -1,8 +1,9 @@
-// Package sleep waits with a context: between retries, and in background work that is throttled.
+// Package sleep waits with a context, and computes the pauses between retries.
 package sleep
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -16,4 +17,15 @@ func For(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// Backoff returns the pause after the n-th consecutive failure, n ≥ 1: a random
+// duration from d/2 to d, where d is first, doubled with each failure, and at most
+// limit. It is random so that nodes that failed together do not retry in step.
+func Backoff(n int, first, limit time.Duration) time.Duration {
+	d := limit
+	if n <= 20 {
+		d = min(d, first<<(n-1))
+	}
+	return d/2 + rand.N(d/2)
 }

@@ -21,3 +21,13 @@ func TestFor(t *testing.T) {
 		}
 	})
 }
+
+func TestBackoff(t *testing.T) {
+	for n, want := range map[int]time.Duration{1: 100 * time.Millisecond, 3: 400 * time.Millisecond, 8: 10 * time.Second, 1000: 10 * time.Second} {
+		for range 100 {
+			if d := Backoff(n, 100*time.Millisecond, 10*time.Second); d < want/2 || d >= want {
+				t.Fatalf("after failure %d: %v, want %v to %v", n, d, want/2, want)
+			}
+		}
+	}
+}

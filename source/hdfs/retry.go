@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"time"
 
@@ -57,7 +56,7 @@ func (a *attempts) fail(ctx context.Context, err error) error {
 	if a.last == nil || !errors.Is(err, errLimit) {
 		a.last = err
 	}
-	wait := pause(a.failed)
+	wait := sleep.Backoff(a.failed, firstPause, maxPause)
 	if a.begin() <= wait {
 		err = a.last
 		return fmt.Errorf("gave up after %v and %s: %w", time.Since(a.since).Round(time.Millisecond), times(a.failed), err)
@@ -70,14 +69,4 @@ func times(n int) string {
 		return "one attempt"
 	}
 	return fmt.Sprintf("%d attempts", n)
-}
-
-// pause returns a random pause after the n-th consecutive failure, so that nodes
-// do not retry in step.
-func pause(n int) time.Duration {
-	d := maxPause
-	if n < 10 {
-		d = min(d, firstPause<<(n-1))
-	}
-	return d/2 + rand.N(d/2)
 }

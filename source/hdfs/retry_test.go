@@ -9,24 +9,6 @@ import (
 	"time"
 )
 
-func TestPause(t *testing.T) {
-	seen := map[time.Duration]bool{}
-	for n := 1; n < 1000; n++ {
-		d := pause(n)
-		most := maxPause
-		if n < 7 {
-			most = firstPause << (n - 1)
-		}
-		if d < most/2 || d >= most {
-			t.Errorf("after %d failures: %v, want %v to %v", n, d, most/2, most)
-		}
-		seen[d] = true
-	}
-	if len(seen) < 900 {
-		t.Errorf("of 1000 pauses, %d differ", len(seen))
-	}
-}
-
 func TestAttempts(t *testing.T) {
 	broken := errors.New("broken")
 	synctest.Test(t, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -127,7 +126,7 @@ func (o *object) fill(ctx context.Context, b []byte, offset int64, body io.ReadC
 		if failed++; failed > o.source.maxRetries {
 			return fmt.Errorf("at byte %d: %w", offset, err)
 		}
-		if err := pause(ctx, failed); err != nil {
+		if err := sleep.For(ctx, sleep.Backoff(failed, firstPause, maxPause)); err != nil {
 			return err
 		}
 	}
@@ -192,10 +191,3 @@ func (f final) Unwrap() error { return f.error }
 
 // firstPause is the maximum pause after the first failure.
 const firstPause = 200 * time.Millisecond
-
-// pause waits for a random time after the n-th consecutive failure, so that parts
-// do not retry in step.
-func pause(ctx context.Context, n int) error {
-	d := min(maxPause, firstPause<<min(n-1, 10))
-	return sleep.For(ctx, d/2+rand.N(d/2))
-}
