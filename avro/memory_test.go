@@ -18,7 +18,7 @@ import (
 	"sequins/internal/render"
 )
 
-// container makes a file of one block: count records in data, which is compressed already.
+// makeContainer returns a file of one block: count records in data, which is already compressed.
 func makeContainer(schema, codec string, count int64, data []byte) []byte {
 	str := func(b, s []byte) []byte { return append(binary.AppendVarint(b, int64(len(s))), s...) }
 	b := []byte(magic)
@@ -147,8 +147,8 @@ func bombs(t *testing.T, head []byte, size int) map[string][]byte {
 	}
 }
 
-// What decompresses to more than a value may have is an error, and memory is bounded by that and not by what there is.
-// Tiny elements of an array are no more than their text.
+// Data that decompresses to more than MaxValue is an error, and memory is bounded by MaxValue, not by the data. Small
+// array elements take no more memory than their text.
 func TestBombs(t *testing.T) {
 	for name, test := range map[string]struct {
 		codec  string
@@ -161,7 +161,7 @@ func TestBombs(t *testing.T) {
 		"tiny entries":  {"snappy", `{"type":"map","values":"long"}`, varints(4 << 20), 9 << 20},
 	} {
 		for codec, packed := range bombs(t, append([]byte("\x02k"), test.head...), test.size) {
-			if codec != test.codec { // what is decoded is the same whatever it was packed by, and takes its time
+			if codec != test.codec { // decoding does not depend on the codec, and takes long
 				continue
 			}
 			raw := makeContainer(fmt.Sprintf(one, test.schema), codec, 1, packed)

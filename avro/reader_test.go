@@ -45,7 +45,7 @@ func fixtures(t testing.TB) []harness.Fixture {
 	return some
 }
 
-// What Avro's own writer wrote is read, in every codec.
+// Files of Avro's own writer are read, in every codec.
 func TestFixtures(t *testing.T) {
 	for _, f := range fixtures(t) {
 		for _, name := range f.Meta.Names {
@@ -70,7 +70,7 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// Each field by itself is what it is within the whole record: what is skipped is skipped to its end.
+// Each field read alone is the same as within the whole record: skipped fields are skipped completely.
 func TestFieldsByThemselves(t *testing.T) {
 	f := harness.FixtureByName(t, "avro-deflate")
 	raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
@@ -117,7 +117,7 @@ func TestFieldsByThemselves(t *testing.T) {
 	}
 }
 
-// write makes a file of values by the library.
+// write returns a file of values written by the library.
 func write(t *testing.T, schema string, values ...any) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -199,8 +199,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A damaged file gives records or ErrCorrupt, and never a panic; one that was cut off gives no more than
-// the records of its whole blocks.
+// A damaged file gives records or ErrCorrupt, and never a panic; a truncated one gives at most the records of its
+// complete blocks.
 func TestDamage(t *testing.T) {
 	for _, f := range fixtures(t) {
 		paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}

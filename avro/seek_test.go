@@ -15,7 +15,7 @@ import (
 
 const seekSchema = `{"type":"record","name":"r","fields":[{"name":"k","type":"string"},{"name":"v","type":"long"}]}`
 
-// numbered makes a file of n records in blocks of 20.
+// numbered returns a file of n records in blocks of 20.
 func numbered(t testing.TB, n int, meta map[string][]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The instants are those that Spark 3.5.6 reads in files that it wrote with datetimeRebaseModeInWrite=LEGACY.
+// The expected instants are those that Spark 3.5.6 reads in files written with datetimeRebaseModeInWrite=LEGACY.
 func TestCalendar(t *testing.T) {
 	tests := []struct{ zone, written, want string }{
 		{"UTC", "1512-07-10T13:03:38.821008Z", "1512-06-30T13:03:38.821008Z"},
@@ -68,7 +68,7 @@ func TestSparkMetadata(t *testing.T) {
 		julian, julian96 bool
 	}{
 		{notes{}, false, false},
-		{notes{spark + "legacyDateTime": ""}, false, false}, // it is not Spark's
+		{notes{spark + "legacyDateTime": ""}, false, false}, // not written by Spark
 		{notes{spark + "version": "2.4.8"}, true, true},
 		{notes{spark + "version": "3.0.3"}, false, true},
 		{notes{spark + "version": "3.5.6"}, false, false},

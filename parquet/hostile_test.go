@@ -46,7 +46,7 @@ func refused(t *testing.T, what string, file []byte, reason string, most int64) 
 	}
 }
 
-// little is what a hostile file may cost where nothing has to be unpacked.
+// little is the memory that a hostile file may use if nothing has to be decompressed.
 const little = 8 << 20
 
 func TestHostileFooters(t *testing.T) {
@@ -113,12 +113,12 @@ func withValue(v schemaElement, column testColumn) []byte {
 	return testFile(2, fields, []testColumn{keys.column(10), column})
 }
 
-// bytesPage is a file whose column v has one page.
+// bytesPage returns a file whose column v has one page.
 func bytesPage(codec int64, p testPage) []byte {
 	return withValue(testLeaf("v", 0, physicalBytes, logicalType{}), testColumn{codec: codec, values: 2, pages: []testPage{p}})
 }
 
-// The header of a page says that it is large: this costs an error, and no memory.
+// A page header with a large size causes an error, and no allocation.
 func TestHostilePages(t *testing.T) {
 	body := append(plainText("x"), plainText("y")...)
 	for what, tt := range map[string]struct {
@@ -155,7 +155,7 @@ func TestHostilePages(t *testing.T) {
 	}
 }
 
-// What is wrong with dictionaries shows when they are read, or when a page uses them.
+// Errors in dictionaries are found when they are read, or when a page uses them.
 func TestHostileDictionaries(t *testing.T) {
 	dictionary := testPage{pageHeader{kind: pageDictionary, values: 2}, append(plainText("x"), plainText("y")...)}
 	indexes := func(b ...byte) testPage { return testPage{pageHeader{values: 2, encoding: encodingDictionary}, b} }
@@ -195,7 +195,7 @@ func TestEmptyDictionary(t *testing.T) {
 	}
 }
 
-// What a row group says of a column is compared with the file.
+// The metadata of a column in a row group is compared with the file.
 func TestHostileColumns(t *testing.T) {
 	body := append(plainText("x"), plainText("y")...)
 	for reason, change := range map[string]func(*chunk){
@@ -256,7 +256,7 @@ func pack(t testing.TB, b []byte) map[int64][]byte {
 	}
 }
 
-// A page unpacks into the size that its header says, or is an error: nothing more is allocated for it.
+// A page decompresses to exactly the size in its header, or gives an error: no more is allocated.
 func TestCodecs(t *testing.T) {
 	body := append(plainText(strings.Repeat("x", 8<<20)), plainText("y")...)
 	for codec, packed := range pack(t, body) {
@@ -369,8 +369,8 @@ func TestDeltaBombs(t *testing.T) {
 	refused(t, "prefixes", page(append(body, make([]byte, 1<<20)...)), errLarge.Error(), 16<<20)
 }
 
-// steps is DELTA_BINARY_PACKED of 1,000 numbers in one block: the first one, and differences that are the least one
-// and, as step says, 0 or 1 MiB more.
+// steps returns the DELTA_BINARY_PACKED encoding of 1,000 numbers in one block: first, and differences that are least
+// or, where step is 1, 1 MiB more.
 func steps(first, least int64, step func(i int) int) []byte {
 	b := binary.AppendUvarint(nil, 1000)
 	b = binary.AppendUvarint(b, 1)
@@ -433,7 +433,7 @@ func TestUnknownTypes(t *testing.T) {
 	}
 }
 
-// mutate returns a file that is damaged in one of several ways.
+// mutate returns a file with one of several kinds of damage.
 func mutate(r *rand.Rand, raw []byte) []byte {
 	b := bytes.Clone(raw)
 	at := r.IntN(len(b))
@@ -454,7 +454,7 @@ func mutate(r *rand.Rand, raw []byte) []byte {
 	return b
 }
 
-// A mutated file gives rows or ErrCorrupt, whatever was changed, and bounded memory.
+// A mutated file gives rows or ErrCorrupt, with bounded memory.
 func TestMutatedFiles(t *testing.T) {
 	files := [][]byte{write(3, wide{K: "x", Bare: []int64{1, 2}}, wide{K: "y"})}
 	paths := []render.Paths{{Key: "k"}}
@@ -495,7 +495,7 @@ func FuzzPageHeader(f *testing.F) {
 		if h.size <= 0 || h.size > int64(len(b)) {
 			t.Errorf("a header of %d bytes in %d", h.size, len(b))
 		}
-		for n := range h.size { // a part of it is none
+		for n := range h.size { // a part of a header is not a header
 			if _, err := parsePageHeader(b[:n]); err != errCutOff {
 				t.Errorf("cut off at %d of %d: %v", n, h.size, err)
 			}
@@ -503,7 +503,7 @@ func FuzzPageHeader(f *testing.F) {
 	})
 }
 
-// FuzzFile reads whole files. What one may allocate depends on its size, beside what a page may have.
+// FuzzFile reads whole files. The allocation limit depends on the file's size and on the maximum page size.
 func FuzzFile(f *testing.F) {
 	x := "x"
 	f.Add(write(1, wide{K: "x", Bare: []int64{1, 2}, Lists: [][]*string{{&x, nil}, {}}}, wide{K: "y"}))

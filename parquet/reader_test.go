@@ -45,7 +45,7 @@ func fixtures(t testing.TB) []harness.Fixture {
 	return some
 }
 
-// What parquet-mr wrote is read, in every codec.
+// Files of parquet-mr are read, in every codec.
 func TestFixtures(t *testing.T) {
 	for _, f := range fixtures(t) {
 		for _, name := range f.Meta.Names {
@@ -70,8 +70,8 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// A row has what the fixtures do not: types without annotation, INT96, repeated fields without a list,
-// unsigned numbers, deep nesting.
+// wide has fields that the fixtures lack: types without annotation, INT96, repeated fields without a list, unsigned
+// numbers, deep nesting.
 type wide struct {
 	K      string
 	Plain  []byte
@@ -272,7 +272,7 @@ func TestSourceErrors(t *testing.T) {
 			t.Errorf("an error of the source: %v", err)
 		}
 	}
-	// of a file most of which is in one column, the others are read
+	// If most of a file is in one column, reading the others fetches little.
 	counted := &brokenAt{ReaderAt: bytes.NewReader(raw)}
 	if got, err := scan(counted, int64(len(raw)), render.Paths{Key: "k", Value: "days"}); err != nil || len(got) != len(rows) {
 		t.Fatalf("%d rows, %v", len(got), err)
@@ -282,7 +282,7 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// A damaged file gives rows or ErrCorrupt, and never a panic; one that was cut off gives none.
+// A damaged file gives rows or ErrCorrupt, and never a panic; a truncated one gives no rows.
 func TestDamage(t *testing.T) {
 	for _, f := range fixtures(t) {
 		paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}

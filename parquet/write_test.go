@@ -9,7 +9,7 @@ import (
 // A thriftWriter writes Thrift's compact protocol.
 type thriftWriter struct {
 	b    []byte
-	last []int // the field before, of each struct that is open
+	last []int // id of the previous field, for each open struct
 }
 
 func (w *thriftWriter) field(id int, kind byte) {
@@ -62,13 +62,13 @@ func (w *thriftWriter) list(id int, kind byte, n int, element func(i int)) {
 	}
 }
 
-// A testPage is a page as it is written.
+// testPage is a page to be written.
 type testPage struct {
 	header pageHeader
 	body   []byte
 }
 
-// bytes returns the page with its header. The sizes are those of the body, unless the header has some.
+// bytes returns the page with its header. Sizes that are not set in the header are those of the body.
 func (p testPage) bytes() []byte {
 	h := p.header
 	if h.compressed == 0 {
@@ -116,7 +116,7 @@ type testColumn struct {
 	codec  int64
 	values int64
 	pages  []testPage
-	change func(*chunk) // what its metadata says, instead
+	change func(*chunk) // changes the chunk's metadata
 }
 
 // testFile returns a file. The first field is the root.
@@ -170,7 +170,7 @@ func (w *thriftWriter) element(f schemaElement) {
 	if !f.leaf {
 		w.number(5, thriftI32, f.children)
 	}
-	if f.converted > 0 { // no test has a UTF8
+	if f.converted > 0 { // no test uses UTF8
 		w.number(6, thriftI32, f.converted)
 		w.number(7, thriftI32, f.scale)
 	}
@@ -225,7 +225,7 @@ func (l *levelled) add(rep, def int, value []byte) {
 	}
 }
 
-// column returns pages of so many levels each.
+// column returns pages of at most that many levels each.
 func (l *levelled) column(most int) testColumn {
 	c := testColumn{values: int64(len(l.defs))}
 	reps, defs, values := l.reps, l.defs, l.values

@@ -232,7 +232,7 @@ func TestManyLengths(t *testing.T) {
 	}
 }
 
-// TestDisagreement makes blocks whose counts and lengths do not fit what is in them.
+// TestDisagreement creates blocks whose counts and lengths do not match their content.
 func TestDisagreement(t *testing.T) {
 	eachCodec(t, func(t *testing.T, codec string) {
 		header := writeFile(t, WriterOptions{Compression: Block, Codec: codec, KeyClass: "Key", ValueClass: "Value", SyncSeed: "test"}, nil)

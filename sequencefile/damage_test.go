@@ -38,7 +38,7 @@ func boundaries(t *testing.T, file []byte) []int64 {
 		t.Fatal(r.Err())
 	}
 	if r.header.Compression == Block {
-		// A block's offset is that of its sync marker; that is where the one before ends.
+		// A block's offset is that of its sync marker, where the previous block ends.
 		return append(ends, int64(len(file)))
 	}
 	return ends
@@ -74,7 +74,7 @@ func TestTruncated(t *testing.T) {
 	})
 }
 
-// TestReadErrors lets reading fail at every byte: that is never mistaken for damage or for the end.
+// TestReadErrors makes reading fail at every byte: the error is never treated as damage or as the end.
 func TestReadErrors(t *testing.T) {
 	broken := errors.New("connection reset")
 	eachMode(t, func(t *testing.T, opts WriterOptions) {

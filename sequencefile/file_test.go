@@ -35,7 +35,7 @@ func modeName(opts WriterOptions) string {
 	return opts.Compression.String() + "-" + path.Ext(opts.Codec)[1:]
 }
 
-// eachMode runs a subtest for each way to write a file, with a sync marker that is always the same.
+// eachMode runs a subtest for each compression mode and codec, with a constant sync marker.
 func eachMode(t *testing.T, test func(t *testing.T, opts WriterOptions)) {
 	for _, opts := range modes() {
 		opts.SyncSeed = "test"
@@ -62,7 +62,7 @@ func writeFile(tb testing.TB, opts WriterOptions, records []record) []byte {
 	return out.Bytes()
 }
 
-// scan returns copies of all records that a Reader gives.
+// scan returns copies of all records of a Reader.
 func scan(r *Reader) (records []record) {
 	for r.Scan() {
 		records = append(records, record{bytes.Clone(r.Key()), bytes.Clone(r.Value())})
@@ -105,7 +105,7 @@ func smallRecords() []record {
 	}
 }
 
-// noise returns n bytes, of which some compress and some do not.
+// noise returns n bytes, partly compressible.
 func noise(rng *rand.Rand, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

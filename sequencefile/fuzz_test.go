@@ -8,8 +8,8 @@ import (
 	"testing/iotest"
 )
 
-// FuzzReader reads anything: no panic, no memory without bounds, no error but ErrCorrupt, and the same records whatever
-// pieces the file comes in.
+// FuzzReader reads arbitrary files: no panic, bounded memory, no error except ErrCorrupt, and the same records for any
+// size of reads.
 func FuzzReader(f *testing.F) {
 	for _, opts := range modes() {
 		for i, c := range classes {
@@ -20,7 +20,7 @@ func FuzzReader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		before := allocated()
 		got, err := readFile(file)
-		// zstd's window is the largest thing that is allocated before there is anything to put into it.
+		// zstd's window is the largest allocation before any data is decompressed.
 		if n := allocated() - before; n > zstdWindow+64<<20+2048*uint64(len(file)) {
 			t.Errorf("%d bytes allocated for a file of %d", n, len(file))
 		}
@@ -63,7 +63,7 @@ func FuzzRoundTrip(f *testing.F) {
 		if diff := sameRecords(got, want); diff != "" || err != nil {
 			t.Fatalf("%s: %s, error %v", modeName(opts), diff, err)
 		}
-		for _, n := range []int{len(file) - 1, len(file) / 2} { // a part of it is never something else
+		for _, n := range []int{len(file) - 1, len(file) / 2} { // a part of a header is never valid
 			got, _ := readFile(file[:n])
 			if len(got) > len(want) || sameRecords(got, want[:len(got)]) != "" {
 				t.Fatalf("%s, cut at %d of %d: wrong records", modeName(opts), n, len(file))
@@ -72,7 +72,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// cutRecords makes records of data: a byte for the length of a key, one for a value's, and these.
+// cutRecords splits data into records: a byte for the length of a key, one for that of a value, then both.
 func cutRecords(data []byte) (records []record) {
 	take := func(n int) (b []byte) {
 		n = min(n, len(data))

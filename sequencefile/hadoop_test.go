@@ -62,7 +62,7 @@ func readFixture(t *testing.T, name string, file []byte, meta harness.Meta, want
 	}
 }
 
-// TestHadoopFeatures checks that the fixtures have what they are for, so that none of it goes unread.
+// TestHadoopFeatures checks that the fixtures contain the features that they are meant to test.
 func TestHadoopFeatures(t *testing.T) {
 	modes := map[string]bool{}
 	versions := map[int]bool{}

@@ -155,7 +155,7 @@ func TestVInt(t *testing.T) {
 			t.Errorf("%x is read as %d from %d bytes, want %d", test.encoded, v, n, test.value)
 		}
 	}
-	// What is no length: negative numbers of every size, and those that do not fit into an int32.
+	// Invalid lengths: negative numbers of every size, and those that do not fit into an int32.
 	for _, bad := range []string{"\xff", "\x90", "\x87\x01", "\x80\xff\xff\xff\xff\xff\xff\xff\xff", "\x8c\x80\x00\x00\x00",
 		"\x8b\x01\x00\x00\x00\x00", "\x88\xff\xff\xff\xff\xff\xff\xff\xff"} {
 		if v, n := decodeLength([]byte(bad)); n != -1 {

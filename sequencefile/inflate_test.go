@@ -123,7 +123,7 @@ func TestInflateRefused(t *testing.T) {
 		{"too few sizes", "1 01 00000 00000 0000 010 010 000 000", errInflateCodes},
 		{"repeat of nothing", "1 01 00000 00000 0000 100 000 000 100 1 00", errInflateCodes},
 		{"too many repeated", "1 01 00000 00000 0000 000 000 100 100 1 1111111 1 1111111 1 1111111", errInflateCodes},
-		// 18: 1 bit, 0: 2 bits, 1: 2 bits. Symbol 0 has a code, 256 has none.
+		// 18: 1 bit, 0: 2 bits, 1: 2 bits. Symbol 0 has a code, 256 does not.
 		{"no code for the end", "1 01 00000 00000 0111 000 000 100 010 " + strings.Repeat("000 ", 13) + "010 11 0 1111111 0 0110101 11", errInflateCodes},
 	} {
 		src := packBits(test.bits)
@@ -136,7 +136,7 @@ func TestInflateRefused(t *testing.T) {
 	}
 }
 
-// packBits makes bytes, the lowest bit first, and some zeros behind them.
+// packBits returns the bits as bytes, lowest bit first, followed by some zeros.
 func packBits(s string) []byte {
 	var out []byte
 	n := 0

@@ -46,8 +46,8 @@ func blockBomb(t *testing.T, codec string, n int, inKey bool) []byte {
 	return file
 }
 
-// TestExpandingValues has values of little more than MaxExpanded in each codec: they are errors, and take memory in proportion to
-// that. Values that are one MiB smaller are read.
+// TestExpandingValues checks values slightly larger than MaxExpanded in each codec: they are errors, with memory
+// proportional to MaxExpanded. Values that are 1 MiB smaller are read.
 func TestExpandingValues(t *testing.T) {
 	const over, under = MaxExpanded>>20 + 1, MaxExpanded>>20 - 1
 	for _, codec := range Codecs() {
@@ -82,7 +82,7 @@ func TestExpandingValues(t *testing.T) {
 	}
 }
 
-// TestManyTinyRecords has a block of 2 Gi records of no bytes in a few KB: they come one by one, in little memory.
+// TestManyTinyRecords reads a block of 2 Gi empty records in a few KB, one by one, with little memory.
 func TestManyTinyRecords(t *testing.T) {
 	const codec = BZip2Codec
 	file := writeFile(t, WriterOptions{Compression: Block, Codec: codec, KeyClass: "k", ValueClass: "v", SyncSeed: "test"}, nil)

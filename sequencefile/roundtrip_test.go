@@ -105,8 +105,8 @@ func TestHeaderRoundTrip(t *testing.T) {
 	})
 }
 
-// TestReuse reads files of different modes one after the other, and gives up some in the middle, so that pooled
-// decoders come back in every state.
+// TestReuse reads files of different modes in sequence, and closes some early, so that decoders are pooled in every
+// state.
 func TestReuse(t *testing.T) {
 	records := smallRecords()
 	for range 3 {

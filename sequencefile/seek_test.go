@@ -12,7 +12,7 @@ import (
 	"sequins/sequencefile"
 )
 
-// numbered makes a file of n records and returns it with its keys.
+// numbered returns a file of n records, and its keys.
 func numbered(t *testing.T, n int, o sequencefile.WriterOptions) ([]byte, []string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -77,7 +77,7 @@ func TestReaderAt(t *testing.T) {
 	}
 }
 
-// endless gives zeros.
+// endless reads as zeros.
 type endless struct{ n int }
 
 func (e *endless) Read(p []byte) (int, error) {

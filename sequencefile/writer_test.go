@@ -129,7 +129,7 @@ func TestWriteErrors(t *testing.T) {
 	})
 }
 
-// limitedWriter takes so many bytes, and then returns its error.
+// limitedWriter accepts a number of bytes, and then returns its error.
 type limitedWriter struct {
 	left int
 	err  error

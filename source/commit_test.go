@@ -104,8 +104,8 @@ func TestCommits(t *testing.T) {
 	}
 }
 
-// TestManifestLeavesOut: what a list in _SUCCESS leaves out is not data, if the
-// list is the whole one.
+// TestManifestLeavesOut: files that a complete list in _SUCCESS does not contain
+// are not data.
 func TestManifestLeavesOut(t *testing.T) {
 	version := func(files, listed int, more string) memory {
 		m, list := memory{}, []string{}
@@ -174,7 +174,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// FuzzCommits: whatever a commit says, no name outside the version is asked for.
+// FuzzCommits: no commit makes List access a name outside the version.
 func FuzzCommits(f *testing.F) {
 	f.Add(`{"added": ["part-0", "../x", "/db/1/../y"], "removed": ["a/b"]}`)
 	f.Add(`{"added": null}`)

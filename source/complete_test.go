@@ -154,8 +154,8 @@ func TestInvalidOfASourceThatDoesNotKnow(t *testing.T) {
 	}
 }
 
-// FuzzSuccess: whatever stands in a marker, the answer is a clean one,
-// and no name outside the version is asked for.
+// FuzzSuccess: no marker makes List fail uncleanly, or access a name outside the
+// version.
 func FuzzSuccess(f *testing.F) {
 	f.Add(`{"filenames": ["hdfs://nn/db/1/../../x", "%2e%2e/y", "/db/1//", "file:/a%"]}`)
 	f.Add(`{"success": false`)

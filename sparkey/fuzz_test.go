@@ -20,7 +20,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// Whatever is put and deleted comes back, in any block size.
+// All puts and deletes are read back, with any block size.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte("\x03keyvalue\x00\x01k"), uint8(0), uint16(10))
 	f.Add([]byte("\x03keyvalue\x00\x01k"), uint8(1), uint16(100))

@@ -89,7 +89,7 @@ func same(t testing.TB, got, want []entry) {
 	}
 }
 
-// entries makes n of them with values up to size bytes; every seventh is a delete, some have neither key nor value.
+// entries returns n entries with values up to size bytes; every seventh is a delete, some have neither key nor value.
 func entries(n, size int) []entry {
 	rnd := rand.New(rand.NewPCG(1, uint64(n)))
 	all := make([]entry, n)

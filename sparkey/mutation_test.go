@@ -17,7 +17,8 @@ import (
 	"sequins/test/mutate"
 )
 
-// TestMutations damages logs: reading ends in an error of the package or gives what the log says. There are no checksums.
+// TestMutations damages logs: reading ends with an error of the package, or with counts that match the header. There
+// are no checksums.
 func TestMutations(t *testing.T) {
 	want := entries(60, 200)
 	var files [][]byte
@@ -45,7 +46,7 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// TestExpandingValues has a value of little more than MaxExpanded in some KB.
+// TestExpandingValues reads a value slightly larger than MaxExpanded from some KB.
 func TestExpandingValues(t *testing.T) {
 	for _, test := range []struct {
 		size int
@@ -72,7 +73,7 @@ func TestExpandingValues(t *testing.T) {
 	}
 }
 
-// TestClaims has blocks and entries that claim what is not there.
+// TestClaims checks blocks and entries whose claimed lengths exceed their content.
 func TestClaims(t *testing.T) {
 	const most = sparkey.MaxBlockSize
 	le := binary.LittleEndian
@@ -92,7 +93,7 @@ func TestClaims(t *testing.T) {
 		h = le.AppendUint32(le.AppendUint32(le.AppendUint64(h, 0), compression), most)
 		return append(le.AppendUint32(le.AppendUint64(h, size), 1), data...)
 	}
-	frame := []byte("\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x04\x01\x00\x00") // says that it holds 64 MiB
+	frame := []byte("\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x04\x01\x00\x00") // with a content size of 64 MiB
 	z, err := zstd.NewWriter(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// What Sparkey's own writer wrote.
+// Files of Sparkey's own writer are read.
 func TestFixtures(t *testing.T) {
 	n := 0
 	for _, f := range harness.Fixtures(t) {

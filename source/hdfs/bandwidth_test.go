@@ -15,7 +15,7 @@ import (
 	"sequins/source"
 )
 
-// A counted connection adds up what comes over all those of a test.
+// counted is a connection that adds its bytes to the total of a test.
 type counted struct {
 	net.Conn
 	c *counter
@@ -27,7 +27,7 @@ type counter struct {
 
 	mu   sync.Mutex
 	n    int64
-	over string // what came before it was allowed
+	over string // received before it was allowed
 }
 
 func (c counted) Read(p []byte) (int, error) {
@@ -41,15 +41,15 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Readers that share a limiter read as fast as it allows, and of what it has not let through, no more comes
-// than what a connection's buffer holds.
+// Readers that share a limiter use its full bandwidth, and receive at most a connection's buffer more than it has
+// admitted.
 func TestBandwidth(t *testing.T) {
 	const readers, burst, size = 3, 1 << 20, 6 << 20
 	for _, limit := range []float64{1 << 20, 20 << 20} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFile(size, 1)
 			c := &cluster{nodes: map[string]func(net.Conn){"a:1": f.namenode(), "d0:1": datanode{}.serve(f)}}
-			// 1.05: checksums, headers and what namenodes say come on top.
+			// 1.05: checksums, headers and responses of namenodes are extra.
 			count := &counter{limit: 1.05 * limit, slack: 1.05 * (burst + readers*dataBuffer), begun: time.Now()}
 			s, err := New(Options{URL: "hdfs://a:1/data", User: "me", Timeout: time.Hour, RetryFor: time.Hour,
 				Dial: func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -40,7 +40,7 @@ func TestParseRefusal(t *testing.T) {
 	}
 }
 
-// Whatever a namenode says, what is shown of it is short and harmless.
+// The part of a namenode's message that is shown is short and printable.
 func FuzzParseRefusal(f *testing.F) {
 	f.Add(answer{exception: "x.Y", text: "why\n\tat Z"}.frame(7)[4:])
 	f.Add(answer{message: []byte("x")}.frame(7)[4:])
@@ -55,8 +55,8 @@ func FuzzParseRefusal(f *testing.F) {
 	})
 }
 
-// FuzzNamenodeConn: whatever comes, the library sees frames, whole and in
-// order, and none that is too long.
+// FuzzNamenodeConn: the library sees only complete frames, in order, none of them
+// too long.
 func FuzzNamenodeConn(f *testing.F) {
 	f.Add(append(answer{message: []byte("hello")}.frame(1), answer{exception: "x", text: "y"}.frame(2)...), uint8(3))
 	f.Add([]byte("HTTP/1.1 400"), uint8(100))
@@ -84,9 +84,8 @@ func FuzzNamenodeConn(f *testing.F) {
 	})
 }
 
-// frames is what may be handed out of a stream that breaks off: frames that
-// are not too long, and the last as far as it goes if its beginning, which is
-// looked at, is there.
+// frames returns what may be passed on of a truncated stream: frames of valid
+// length, including a partial last one if its header is complete.
 func frames(stream []byte) []byte {
 	var n int
 	for len(stream)-n >= 4 {
@@ -150,7 +149,7 @@ func TestNamenodeThatTricklesAnAnswer(t *testing.T) {
 		if _, err := n.Write([]byte("request")); err != nil {
 			t.Fatal(err)
 		}
-		_ = n.SetDeadline(time.Now().Add(time.Hour)) // nobody else's business
+		_ = n.SetDeadline(time.Now().Add(time.Hour)) // overridden by the connection's own deadlines
 		_, err := io.ReadFull(n, make([]byte, 100))
 		wantError(t, err, os.ErrDeadlineExceeded)
 		took(t, start, time.Minute, time.Minute)
@@ -173,7 +172,8 @@ func TestConnEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// The library allocates what the first message of a datanode says that it has.
+// The first message of a datanode is checked before the library allocates its
+// length.
 func TestWhatIsNoDatanode(t *testing.T) {
 	for name, says := range map[string]string{
 		"a long message":          "\xff\xff\xff\xff\x7f",

@@ -19,8 +19,8 @@ const (
 	packetSize = 64 << 10
 )
 
-// A file is one that tests play: what namenodes say of every path, and
-// datanodes, d0:1 and so on, have all blocks of.
+// file is a simulated file: namenodes return it for every path, and datanodes,
+// d0:1 and so on, have all its blocks.
 type file struct {
 	mu        sync.Mutex
 	data      []byte
@@ -87,12 +87,12 @@ func (f *file) locations() []byte {
 // A datanode is how one of them behaves. The zero value is as it should be.
 type datanode struct {
 	spoilt  func(offset int) bool // the byte is wrong, though its checksum is right
-	cut     int                   // if not 0, the connection ends after so many bytes of data
+	cut     int                   // if not 0, the connection ends after that many bytes of data
 	short   bool                  // blocks end before their end
 	nothing bool                  // no packet comes
 	refuses bool                  // reads
-	header  func(b []byte) []byte // of packets, instead of what it should be
-	chunk   uint64                // the size of chunks, as it says; 0 is what it is
+	header  func(b []byte) []byte // replaces the header of packets
+	chunk   uint64                // claimed size of chunks; 0 for the actual one
 }
 
 // serve plays a datanode that has the file.

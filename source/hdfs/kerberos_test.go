@@ -101,7 +101,7 @@ func writeKeytab(t *testing.T, path string) {
 	}
 }
 
-// A KDC that is silent holds nobody who does not want to wait.
+// A silent KDC does not block callers whose context ends.
 func TestSilentKDC(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -60,7 +60,7 @@ func (c *cluster) connected(address string) int {
 	return c.open[address]
 }
 
-// dialled returns what was since the last time.
+// dialled returns the addresses dialed since the last call.
 func (c *cluster) dialled() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,10 +94,10 @@ const (
 	retryFor = time.Minute
 )
 
-// silent accepts everything and says nothing.
+// silent accepts everything and sends nothing.
 func silent(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 
-// says reads the beginning of a request and answers with something else.
+// says reads the beginning of a request and sends something else.
 func says(answer string) func(net.Conn) {
 	return func(c net.Conn) {
 		_, _ = io.ReadFull(c, make([]byte, 10))
@@ -106,7 +106,7 @@ func says(answer string) func(net.Conn) {
 	}
 }
 
-// An answer is what a namenode says to a method: a message, or an exception.
+// answer is a namenode's response to a method: a message or an exception.
 type answer struct {
 	message   []byte
 	exception string
@@ -230,7 +230,7 @@ func stat(kind uint64, name string) []byte {
 	return number(b, 13, 4711)
 }
 
-// tree plays a namenode of one directory, which it says everything is.
+// tree simulates a namenode with one directory, which it returns for every path.
 func tree(entries ...[]byte) func(net.Conn) {
 	return answers(func(method string) answer {
 		switch method {

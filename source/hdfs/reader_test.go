@@ -109,8 +109,8 @@ func TestDatanodesThatFail(t *testing.T) {
 	}
 }
 
-// What cannot be read is an error in time, and what was read until then is
-// right. Nothing that a datanode says ends the process.
+// Permanent failures are reported in time, and data read before them is correct.
+// No response of a datanode crashes the process.
 func TestDatanodesThatFailForGood(t *testing.T) {
 	const wrong = blockSize + 5000
 	for name, tt := range map[string]struct {
@@ -200,7 +200,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Of a file of which only the beginning is read, little more is.
+// Reading only the beginning of a file fetches little more.
 func TestReadsLittleAhead(t *testing.T) {
 	play(t, 20*bufferSize, func(t *testing.T, c *cluster, s *Source, f *file) {
 		r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})

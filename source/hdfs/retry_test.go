@@ -37,7 +37,7 @@ func TestAttempts(t *testing.T) {
 			a.begin()
 			time.Sleep(50 * time.Second)
 			a.succeed()
-			time.Sleep(time.Hour) // whatever somebody else takes is not counted
+			time.Sleep(time.Hour) // time between attempts does not count
 			if err := a.fail(t.Context(), broken); err != nil {
 				t.Fatal(err)
 			}

@@ -89,7 +89,7 @@ func TestCancelledWhileSilent(t *testing.T) {
 	})
 }
 
-// A call that hangs is nobody else's business.
+// A call that hangs does not affect other calls.
 func TestOneHangs(t *testing.T) {
 	inTime(t, map[string]func(net.Conn){"a:1": silent}, func(t *testing.T, c *cluster, s *Source) {
 		s.namenodes.order = []string{"a:1"}
@@ -135,7 +135,7 @@ func TestStandby(t *testing.T) {
 	})
 }
 
-// Failing over takes a while, in which nobody is active; and then back.
+// Failover takes a while without an active namenode; then it fails back.
 func TestFailover(t *testing.T) {
 	nobody := map[string]func(net.Conn){"a:1": throws(standby, "not me"), "b:2": throws(standby, "nor me")}
 	inTime(t, nobody, func(t *testing.T, c *cluster, s *Source) {

@@ -41,8 +41,8 @@ func resident(t *testing.T, path string) int {
 	return n
 }
 
-// TestForgets loads a file that is in the page cache and finds it gone from
-// there. A file system that lives in memory has nowhere else to keep it.
+// TestForgets loads a file that is in the page cache and checks that it is not
+// there afterwards. On tmpfs, files exist only in the page cache and stay there.
 func TestForgets(t *testing.T) {
 	d := dir(t.TempDir())
 	const size = 16<<20 + 123

@@ -197,7 +197,7 @@ func TestFilesThatCannotBeServed(t *testing.T) {
 	}
 }
 
-// TestBrokenMarkers: whatever _SUCCESS is, looking at it ends in an error.
+// TestBrokenMarkers: a _SUCCESS that is not a regular file is an error.
 func TestBrokenMarkers(t *testing.T) {
 	tests := map[string]struct {
 		make func(path string) error
@@ -235,8 +235,7 @@ func TestOpenOfADirectory(t *testing.T) {
 	}
 }
 
-// A file that is written over while it is read is an error at its end, and when it is closed: what was read may be a
-// mixture of both.
+// A file that is overwritten during a read gives an error at its end and at Close: the content may be mixed.
 func TestOverwrittenWhileRead(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	changes := map[string]func(t *testing.T, path string){
@@ -278,7 +277,7 @@ func TestOverwrittenWhileRead(t *testing.T) {
 	}
 }
 
-// A file that is removed while it is read stays what it was.
+// A file that is removed during a read is still read completely.
 func TestRemovedWhileRead(t *testing.T) {
 	f, path := openListed(t)
 	if err := os.Remove(path); err != nil {

@@ -18,8 +18,7 @@ import (
 	"sequins/source/s3"
 )
 
-// A distant server answers every request for a range after a while, under a clock of the test's own. It adds
-// up what it was asked for.
+// distant is a server that answers range requests after a delay, on the test's clock. It adds up the requested bytes.
 type distant struct {
 	size    int64
 	latency time.Duration
@@ -31,7 +30,7 @@ type distant struct {
 	begun    time.Time
 	asked    int64
 	requests int
-	over     string // what was asked for before it was allowed
+	over     string // requested before it was allowed
 	conns    chan net.Conn
 }
 
@@ -94,8 +93,8 @@ func (d *distant) Accept() (net.Conn, error) {
 func (d *distant) Close() error   { return nil }
 func (d *distant) Addr() net.Addr { return &net.TCPAddr{} }
 
-// However many readers there are and however far they read ahead, no server is asked for a byte before the
-// limiter has let it through; and all of what it lets through is asked for.
+// No byte is requested before the limiter has admitted it, for any number of readers and read-ahead; and everything
+// that it admits is requested.
 func TestBandwidth(t *testing.T) {
 	const readers, burst = 3, 1 << 20
 	for _, tt := range []struct {
@@ -161,7 +160,7 @@ func readAtOnce(t *testing.T, d *distant, l *rate.Limiter, readers int) time.Dur
 	return time.Since(start)
 }
 
-// An object is read over many connections, each of which is slow, many times as fast as over one.
+// Reading an object over many slow connections is many times as fast as over one.
 func TestParallel(t *testing.T) {
 	const size, each, latency = 192 << 20, 20e6, 30 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

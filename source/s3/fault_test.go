@@ -124,8 +124,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestHalfOpen freezes the server's process, whose connections then stay open
-// and answer nothing, and thaws it. It goes on answering what was asked before.
+// TestHalfOpen stops the server's process, so that connections stay open without
+// answers, and continues it.
 func TestHalfOpen(t *testing.T) {
 	g := gateway.Start(t)
 	data := random(8 << 20)
@@ -167,8 +167,8 @@ func TestServerGone(t *testing.T) {
 	}
 }
 
-// TestCancelInSilence cancels what waits for a silent server, long before its
-// deadline.
+// TestCancelInSilence cancels calls that wait for a silent server, long before
+// its deadline.
 func TestCancelInSilence(t *testing.T) {
 	p, _, o := faulty(t, 8<<20)
 	o.Timeout = time.Hour

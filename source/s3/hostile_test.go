@@ -12,7 +12,7 @@ import (
 	"sequins/source"
 )
 
-// TestBadAnswers has servers that answer what no server of S3 should.
+// TestBadAnswers uses servers that send invalid responses.
 func TestBadAnswers(t *testing.T) {
 	page := func(inside string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

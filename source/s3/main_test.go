@@ -83,15 +83,14 @@ func readAll(ctx context.Context, t testing.TB, src source.Source, want []byte) 
 	}
 }
 
-// noLeaks fails the test if there are goroutines in its end that were not there
-// when it was called. Cleanups run the last first: call it before what it is
-// to look at is opened.
+// noLeaks fails the test if goroutines started after this call are left at its
+// end. Cleanups run in reverse order: call it before opening what it checks.
 func noLeaks(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }
 
-// within fails the test if f takes longer.
+// within fails the test if f takes longer than limit.
 func within(t testing.TB, limit time.Duration, what string, f func()) {
 	t.Helper()
 	start := time.Now()

@@ -51,7 +51,7 @@ func TestLinks(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %q", version, files, err, want)
 		}
 	}
-	// What was listed is what is opened, until it is listed again.
+	// Open reads what was listed until the next listing.
 	if _, err := src.Contents(t.Context(), "db", "2"); err != nil {
 		t.Fatal(err)
 	}
@@ -211,9 +211,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestChangedWhileReading changes an object of several parts after its first
-// bytes have been read: the rest may come from what has been read ahead, and
-// then there is an error.
+// TestChangedWhileReading changes an object of several parts after its first bytes have been read: after the data that
+// was read ahead, there is an error.
 func TestChangedWhileReading(t *testing.T) {
 	g := gateway.Start(t)
 	src := open(t, options(g.Endpoint(), ""))
