@@ -206,7 +206,7 @@ func (r *thriftReader) logical(t *logicalType) {
 	})
 }
 
-// parseRowGroup reads a RowGroup that must have so many columns.
+// parseRowGroup reads a RowGroup, which must have the given number of columns.
 func parseRowGroup(b []byte, columns int) (g rowGroup, err error) {
 	r := thriftReader{b: b}
 	r.fields(func(id int, kind byte) bool {

@@ -32,7 +32,7 @@ type node struct {
 	repeated bool
 	def, rep int
 	children []*node
-	// columns are those below the node: from first on, so many.
+	// first is the index of the first column below the node, columns their number.
 	first, columns int
 	parent         *node
 
@@ -207,7 +207,7 @@ func (n *node) place(parent *node, repetition int64) {
 	}
 }
 
-// groupKind says whether a group is a list or a map. One that says so but is not built like one is a
+// groupKind returns whether a group is a list or a map. One that is annotated but not built like one is a
 // record.
 func (n *node) groupKind(f *schemaElement) kind {
 	if len(n.children) != 1 || !n.children[0].repeated {
