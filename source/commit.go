@@ -94,7 +94,7 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 	case err != nil:
 		return "", Fault(fmt.Errorf("%s of %s: %w", marker.Name, m.src.Path(m.db, m.version), err))
 	case commit.Added == nil && commit.Removed == nil:
-		return "", Fault(fmt.Errorf("%s of %s says neither what was added nor what was removed", marker.Name, m.src.Path(m.db, m.version)))
+		return "", Fault(fmt.Errorf("%s of %s lists neither added nor removed files", marker.Name, m.src.Path(m.db, m.version)))
 	}
 	if !strings.HasPrefix(marker.Name, vacuumPrefix) {
 		set.ids[strings.TrimPrefix(marker.Name, committedPrefix)] = true

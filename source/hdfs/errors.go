@@ -13,7 +13,7 @@ import (
 	"sequins/source"
 )
 
-var errSymlink = source.Fault(errors.New("a symbolic link, which is not followed in HDFS"))
+var errSymlink = source.Fault(errors.New("symbolic links are not supported in HDFS"))
 
 // exceptions maps a namenode's permanent errors. All others may be temporary:
 // standby, safe mode, overload, and any other java.io.IOException.

@@ -190,10 +190,10 @@ func addDir(c *source.Contents, dir, name string) error {
 
 var (
 	errNotRegular = source.Fault(errors.New("not a regular file"))
-	errDangling   = source.Fault(errors.New("a symbolic link that leads nowhere"))
+	errDangling   = source.Fault(errors.New("dangling symbolic link"))
 )
 
-// stat is os.Stat, but a link that leads nowhere is an error of another class
+// stat is os.Stat, but a dangling link is an error of another class
 // than a file that has been removed.
 func stat(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
