@@ -34,7 +34,8 @@ const (
 	maxPartitions     = 1 << 18
 	maxSourceFileName = 4096
 	maxRefuted        = 16
-	maxWord           = 64 // length of the name of a partitioner or format
+	maxWord           = 64      // length of the name of a partitioner or format
+	maxFieldName      = 1 << 16 // bytes, with the names of the records that the field is in
 )
 
 // ErrManifestVersion is returned for a manifest of a format version that this code does not read,
@@ -58,9 +59,20 @@ type Manifest struct {
 	LastModified  time.Time      // newest modification time among the files
 	Created       time.Time      // when the version was first planned on this node
 
+	// Fields are the fields that the records were made from, where the format has fields and the
+	// manifest is not of an older release; otherwise nil. Format tells them apart in plans.
+	Fields *Fields
+
 	// Refuted are the partitioners that fitted the sample and were proven wrong by a record, by
 	// name. They are no part of the plan: see SamePlan.
 	Refuted []string
+}
+
+// Fields are the names of the fields of a source's record that were its key and its value. No Value
+// is the whole record.
+type Fields struct {
+	Key   string `json:"key"`
+	Value string `json:"value,omitempty"`
 }
 
 // ManifestFile describes a file of the source as it was when the version was planned.
@@ -137,6 +149,7 @@ type manifestJSON struct {
 	LastModified time.Time     `json:"last_modified"`
 	Created      time.Time     `json:"created"`
 	Files        manifestFiles `json:"files"`
+	Fields       *Fields       `json:"fields,omitempty"`  // absent in manifests of older releases
 	Refuted      []string      `json:"refuted,omitempty"` // absent in manifests of older releases
 }
 
@@ -183,7 +196,7 @@ func encodeManifest(m Manifest) ([]byte, error) {
 	j := manifestJSON{
 		DB: m.DB, Version: m.Version, Format: m.Format, Partitions: m.Partitions, Partitioner: m.Partitioner,
 		Aligned: m.Aligned, LastModified: m.LastModified.UTC(), Created: m.Created.UTC(),
-		Files: make(manifestFiles, len(m.Files)), Refuted: m.Refuted,
+		Files: make(manifestFiles, len(m.Files)), Fields: m.Fields, Refuted: m.Refuted,
 	}
 	for i, f := range m.Files {
 		j.Files[i] = manifestFileJSON{Name: f.Name, Size: f.Size, ModTime: f.ModTime.UTC()}
@@ -247,7 +260,7 @@ func (j *manifestJSON) manifest(formatVersion int) Manifest {
 	m := Manifest{
 		FormatVersion: formatVersion, DB: j.DB, Version: j.Version, Format: j.Format, Partitions: j.Partitions,
 		Partitioner: j.Partitioner, Aligned: j.Aligned, LastModified: j.LastModified.UTC(), Created: j.Created.UTC(),
-		Files: make([]ManifestFile, len(j.Files)), Refuted: j.Refuted,
+		Files: make([]ManifestFile, len(j.Files)), Fields: j.Fields, Refuted: j.Refuted,
 	}
 	for i, f := range j.Files {
 		m.Files[i] = ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime.UTC()}
@@ -287,6 +300,8 @@ func (m Manifest) validate() error {
 		return errors.New("the refuted partitioners are not a few names")
 	case !validWord(m.Format):
 		return fmt.Errorf("%q is not a name of a format", m.Format)
+	case m.Fields != nil && !m.Fields.valid():
+		return fmt.Errorf("the fields have names that are not UTF-8 or of more than %d bytes", maxFieldName)
 	case !validTime(m.LastModified) || !validTime(m.Created):
 		return fmt.Errorf("the files are of the year %d and the plan of the year %d: only 0 to 9999 can be written",
 			m.LastModified.Year(), m.Created.Year())
@@ -306,6 +321,10 @@ func (m Manifest) validate() error {
 
 func allValidWords(words []string) bool {
 	return !slices.ContainsFunc(words, func(s string) bool { return s == "" || !validWord(s) })
+}
+
+func (f *Fields) valid() bool {
+	return len(f.Key) <= maxFieldName && utf8.ValidString(f.Key) && len(f.Value) <= maxFieldName && utf8.ValidString(f.Value)
 }
 
 func validWord(s string) bool { return len(s) <= maxWord && utf8.ValidString(s) }

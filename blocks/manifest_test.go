@@ -34,7 +34,9 @@ func TestManifestRoundTrip(t *testing.T) {
 	empty := Manifest{FormatVersion: 1, DB: "d", Version: "v", Files: []ManifestFile{}}
 	refuted := testManifest()
 	refuted.Refuted = []string{"string", "spark"}
-	for _, want := range []Manifest{testManifest(), empty, refuted} {
+	fields := testManifest()
+	fields.Fields = &Fields{Key: "id", Value: "a.b"}
+	for _, want := range []Manifest{testManifest(), empty, refuted, fields} {
 		data, err := encodeManifest(want)
 		if err != nil {
 			t.Fatal(err)
@@ -100,6 +102,7 @@ func TestSamePlan(t *testing.T) {
 		{"zone", func(m *Manifest) { m.LastModified = m.LastModified.Local() }, true, true},
 		{"format version", func(m *Manifest) { m.FormatVersion++ }, true, true},
 		{"refuted", func(m *Manifest) { m.Refuted = []string{"string"} }, true, true},
+		{"fields", func(m *Manifest) { m.Fields = &Fields{Key: "k"} }, true, true},
 		{"db", func(m *Manifest) { m.DB += "x" }, false, true},
 		{"version", func(m *Manifest) { m.Version += "x" }, false, true},
 		{"format", func(m *Manifest) { m.Format = "sparkey" }, false, false},
@@ -174,6 +177,9 @@ func TestBadManifest(t *testing.T) {
 		{"partitioner", with(`"p"`, `"`+strings.Repeat("p", 65)+`"`), "not a name of a partitioner"},
 		{"format", with(`"f"`, `"`+strings.Repeat("f", 65)+`"`), "not a name of a format"},
 		{"refuted", with(`"p"`, `"p","refuted":["string"]`), ""},
+		{"fields", with(`"p"`, `"p","fields":{"key":"k","value":"v"}`), ""},
+		{"unknown key of the fields", with(`"p"`, `"p","fields":{"x":"k"}`), "unknown field"},
+		{"name of a field", with(`"p"`, `"p","fields":{"key":"`+strings.Repeat("k", 1<<16+1)+`"}`), "more than 65536 bytes"},
 		{"refuted without a name", with(`"p"`, `"p","refuted":[""]`), "refuted partitioners"},
 		{"too many refuted", with(`"p"`, `"p","refuted":["a"`+strings.Repeat(`,"a"`, 16)+`]`), "refuted partitioners"},
 		{"file without a name", with(`"name":"a",`, ``), "file 0 has a name of 0 bytes"},

@@ -12,6 +12,7 @@ import (
 	"sequins/blocks"
 	"sequins/internal/render"
 	"sequins/metrics"
+	"sequins/shard"
 	"sequins/source"
 )
 
@@ -62,6 +63,20 @@ type Options struct {
 	// Workers is how many partitions, or groups of files, are worked on at a
 	// time. 0 is GOMAXPROCS.
 	Workers int
+}
+
+// PlannedBy returns o with what decides the records of a version and their partitions as it was when plan m was made.
+// What m does not have, as it is of an older release, stays as it is in o.
+func (o Options) PlannedBy(m blocks.Manifest) Options {
+	if m.Fields != nil {
+		o.Fields = Fields{Key: m.Fields.Key, Value: m.Fields.Value}
+	}
+	o.AllowEmpty = o.AllowEmpty || len(m.Files) == 0
+	o.Partitioner = m.Partitioner
+	if m.Aligned && m.Partitioner == shard.String.String() {
+		o.Partitioner = "auto" // only this finds that files are cut by it
+	}
+	return o
 }
 
 func (o Options) workers() int {

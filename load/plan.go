@@ -71,6 +71,9 @@ func (p *Plan) Manifest() blocks.Manifest {
 	for _, f := range p.Files {
 		m.Files = append(m.Files, blocks.ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime})
 	}
+	if p.hasFields() {
+		m.Fields = &blocks.Fields{Key: p.fields.Key, Value: p.fields.Value}
+	}
 	for _, r := range p.Refuted {
 		m.Refuted = append(m.Refuted, r.String())
 	}
@@ -80,12 +83,14 @@ func (p *Plan) Manifest() blocks.Manifest {
 // contents is the format, and which fields of it are served where it has some:
 // blocks with other fields are other blocks.
 func (p *Plan) contents() string {
-	if p.Format != FormatAvro && p.Format != FormatParquet {
+	if !p.hasFields() {
 		return p.Format
 	}
 	sum := sha256.Sum256([]byte(p.fields.Key + "\x00" + p.fields.Value)) // names can be long, and this is short
 	return fmt.Sprintf("%s %x", p.Format, sum[:8])
 }
+
+func (p *Plan) hasFields() bool { return p.Format == FormatAvro || p.Format == FormatParquet }
 
 // Plan looks at a version in the source and decides how to load it. Errors
 // wrap ErrIncomplete where the version does not exist yet, ErrEmpty where it

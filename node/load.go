@@ -29,13 +29,27 @@ const (
 // errChanged is why a version cannot be mended that clients are answered from.
 var errChanged = errors.New("the version's files in the source are not those that it was loaded from, and a version must never change")
 
+// errFields is the same for a version whose plan does not tell its fields, as it was made by an older release.
+var errFields = errors.New("the version was loaded with another key, value or partitioner than is configured for its database now; " +
+	"configure those from before until a new version is there")
+
+// changed returns why a version of plan old cannot be mended by plan now.
+func changed(old, now blocks.Manifest) error {
+	now.Format, now.Partitioner, now.Aligned = old.Format, old.Partitioner, old.Aligned
+	if old.SamePlan(now) {
+		return errFields
+	}
+	return errChanged
+}
+
 // A loading is a load that has not ended.
 type loading struct {
 	cancel   context.CancelFunc
 	progress atomic.Pointer[load.Snapshot] // nil before the first
 	stage    atomic.Int32
 	ordered  time.Time
-	want     []int // the partitions to be loaded; written before the load's last message
+	want     []int            // the partitions to be loaded; written before the load's last message
+	pinned   *blocks.Manifest // the plan by which the version is served; nil: it is planned as configured
 
 	// The rest belongs to the db's goroutine.
 	manifest    blocks.Manifest // of its plan
@@ -53,7 +67,7 @@ func (l *loading) snapshot() load.Snapshot {
 
 func (d *db) startLoad(name string) {
 	ctx, cancel := context.WithCancel(d.ctx)
-	l := &loading{cancel: cancel, ordered: time.Now()}
+	l := &loading{cancel: cancel, ordered: time.Now(), pinned: d.pinned(name)}
 	d.loads[name] = l
 	d.work(func() message {
 		defer cancel()
@@ -106,9 +120,26 @@ func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 	}
 }
 
+// pinned returns the plan by which a version is served, or was before a restart. What is loaded of it later is made
+// from the same fields, whatever is configured meanwhile. It is nil for other versions, and for those without a plan.
+func (d *db) pinned(name string) *blocks.Manifest {
+	if name != d.state.Current && name != d.state.Served {
+		return nil
+	}
+	if l := d.live[name]; l != nil {
+		return &l.manifest
+	}
+	dir, err := d.node.o.Store.Dir(d.name, name)
+	if err != nil {
+		return nil
+	}
+	m := dir.Manifest()
+	return &m
+}
+
 // loadOnce plans a version and loads what is missing of this node's partitions.
 func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []shard.Partitioner) error {
-	process, err := d.node.startProcess(ctx, d.name, name, append(d.refuted(name), refuted...))
+	process, err := d.node.startProcess(ctx, d.name, name, l.pinned, append(d.refuted(name), refuted...))
 	if err != nil {
 		return err
 	}
@@ -194,13 +225,12 @@ func (p planned) tell(d *db) {
 	l := d.loads[p.name]
 	l.manifest, l.partitioner = p.manifest, p.partitioner
 	old := d.live[p.name]
-	changed := old != nil && !old.manifest.SamePlan(p.manifest)
-	d.handle(version.Planned{Version: p.name, Changed: changed})
+	d.handle(version.Planned{Version: p.name, Changed: old != nil && !old.manifest.SamePlan(p.manifest)})
 	switch now := d.live[p.name]; {
 	case now == nil:
 		p.answer <- goAhead{err: context.Canceled} // it was superseded meanwhile
 	case !now.manifest.SamePlan(p.manifest):
-		p.answer <- goAhead{err: errChanged}
+		p.answer <- goAhead{err: changed(now.manifest, p.manifest)}
 	default:
 		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,
 			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,

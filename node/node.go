@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/blocks"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/reads"
@@ -236,10 +237,14 @@ func (n *Node) apply(r Reloadable) {
 	n.o.Loads.SetBandwidth(r.Bandwidth)
 }
 
-// startProcess starts the process of a load that begins now.
-func (n *Node) startProcess(ctx context.Context, db, version string, refuted []shard.Partitioner) (*loadproc.Process, error) {
-	limit := n.reloadable.Load().LoadMemoryLimit
-	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: version, Options: n.loadOptions(db), Refuted: refuted, MemoryLimit: limit})
+// startProcess starts the process of a load that begins now. The version is planned as in pinned, or, without that, as
+// configured.
+func (n *Node) startProcess(ctx context.Context, db, version string, pinned *blocks.Manifest, refuted []shard.Partitioner) (*loadproc.Process, error) {
+	o, limit := n.loadOptions(db), n.reloadable.Load().LoadMemoryLimit
+	if pinned != nil {
+		o = o.PlannedBy(*pinned)
+	}
+	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: version, Options: o, Refuted: refuted, MemoryLimit: limit})
 }
 
 // loadOptions returns the options for a load that begins now.
