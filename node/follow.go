@@ -266,18 +266,22 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 	}
 	n.health.fail(db, err)
 	n.o.Metrics.Load.SourceFailed()
-	attrs := []any{"error", err}
 	if db != "" {
-		attrs = append(attrs, "db", db)
+		n.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err)
+		return
 	}
-	n.log.Error("the source cannot be listed; serving goes on", attrs...)
+	n.log.Error("the source cannot be listed; serving goes on", "error", err)
 }
 
 // sourceRead takes note that it could, and reports what is left out: also says
 // so of versions.
 func (n *Node) sourceRead(ctx context.Context, db string, also []string) {
-	if since := n.health.ok(db); !since.IsZero() {
+	switch since := n.health.ok(db); {
+	case since.IsZero():
+	case db == "":
 		n.log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
+	default:
+		n.log.Info("a database can be listed again", "db", db, "after", time.Since(since).Round(time.Millisecond))
 	}
 	names, err := source.Invalid(ctx, n.o.Source, db)
 	if err != nil {

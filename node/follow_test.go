@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,16 +126,58 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 		if n.Set([]byte("fruit")).Current() != "1" || n.Set([]byte("nuts")).Current() != "" {
 			t.Errorf("fruit %q, nuts %q", n.Set([]byte("fruit")).Current(), n.Set([]byte("nuts")).Current())
 		}
-		if ok, _ := n.Ready(""); ok || n.Status().SourceError == "" {
-			t.Errorf("ready %v, error %q", ok, n.Status().SourceError)
+		if s := n.Status(); s.SourceError != "" || !s.SourceErrorSince.IsZero() || !strings.Contains(s.DBs["nuts"].Error, errDown.Error()) || len(s.Warnings) != 1 {
+			t.Errorf("the source: %q; nuts: %q; warnings %q", s.SourceError, s.DBs["nuts"].Error, s.Warnings)
+		}
+		if ok, reason := n.Ready(""); !ok { // it was tried three times
+			t.Errorf("nuts keeps the node out: %s", reason)
 		}
 		if lists := src.counts(); lists["fruit"] != 1 || lists["nuts"] < 4 {
 			t.Errorf("listed: %v", lists)
 		}
 		src.repair()
 		time.Sleep(time.Minute)
-		if ok, reason := n.Ready(""); !ok || n.Status().SourceError != "" {
-			t.Errorf("not ready: %s, error %q", reason, n.Status().SourceError)
+		if s := n.Status(); n.Set([]byte("nuts")).Current() != "1" || s.DBs["nuts"].Error != "" || len(s.Warnings) != 0 {
+			t.Errorf("nuts: %q; warnings %q", s.DBs["nuts"].Error, s.Warnings)
+		}
+	})
+}
+
+// TestReadyWithoutPermission: a db that may not be listed keeps a node out only if it was served before.
+func TestReadyWithoutPermission(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	start := func(reason error) (*Node, func()) {
+		return f.follow(func(o *Options) { o.Source = &partly{testSource: f.source, bad: "nuts", reason: reason} })
+	}
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := start(errDown)
+		defer stop()
+		time.Sleep(minBackoff / 2)
+		if ok, reason := n.Ready(""); ok || !strings.Contains(reason, "nuts") {
+			t.Errorf("after one failure that may pass: %v, %q", ok, reason)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := start(&fs.PathError{Op: "open", Path: "nuts", Err: syscall.EACCES})
+		defer stop()
+		time.Sleep(minBackoff / 2)
+		if ok, reason := n.Ready(""); !ok {
+			t.Errorf("without a permission: %s", reason)
+		}
+	})
+	r := f.run()
+	r.serves("nuts", "1")
+	r.stop()
+	must(t, os.Truncate(filepath.Join(f.store, "data", "nuts", "1", "00000.block"), 100))
+	f.damage("nuts", "1", "part-r-00000")
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := start(fs.ErrPermission)
+		defer stop()
+		time.Sleep(time.Hour)
+		if ok, reason := n.Ready(""); ok || !strings.Contains(reason, "nuts") {
+			t.Errorf("without what was served before: %v, %q", ok, reason)
 		}
 	})
 }
@@ -141,9 +185,10 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 // A partly source cannot list the versions of one database.
 type partly struct {
 	*testSource
-	mu    sync.Mutex
-	bad   string
-	lists map[string]int
+	mu     sync.Mutex
+	bad    string
+	reason error // nil stands for errDown
+	lists  map[string]int
 }
 
 func (s *partly) Versions(ctx context.Context, db string) ([]string, error) {
@@ -153,6 +198,9 @@ func (s *partly) Versions(ctx context.Context, db string) ([]string, error) {
 		s.lists = map[string]int{}
 	}
 	s.lists[db]++
+	if db == s.bad && s.reason != nil {
+		return nil, s.reason
+	}
 	if db == s.bad {
 		return nil, errDown
 	}

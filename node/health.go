@@ -11,13 +11,19 @@ import (
 // maxWarnings bounds the list of what is left out, for each database.
 const maxWarnings = 20
 
-// health is what is known of the source: since when it cannot be listed, and
-// what in it cannot be served.
+// A failure is why the source, or a database of it, cannot be listed, and since
+// when.
+type failure struct {
+	err   error
+	since time.Time
+}
+
+// health is what is known of the source: what of it cannot be listed, and what in
+// it cannot be served.
 type health struct {
 	mu        sync.Mutex
-	errs      map[string]error // by db; of the list of databases under ""
-	since     time.Time        // of the first of them
-	refreshed time.Time        // last time that the list of databases was read
+	failures  map[string]failure // by db; of the list of databases under ""
+	refreshed time.Time          // last time that the list of databases was read
 	warnings  map[string][]string
 	absent    map[string]string // what is to be known of dbs that the source does not list
 
@@ -25,7 +31,7 @@ type health struct {
 }
 
 func (h *health) init() {
-	h.errs, h.warnings = map[string]error{}, map[string][]string{}
+	h.failures, h.warnings = map[string]failure{}, map[string][]string{}
 	h.absent = map[string]string{}
 	h.failed = make(chan struct{}, 1)
 }
@@ -33,45 +39,44 @@ func (h *health) init() {
 func (h *health) fail(db string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.errs) == 0 {
-		h.since = time.Now()
+	f, failing := h.failures[db]
+	if !failing {
+		f.since = time.Now()
 	}
-	h.errs[db] = err
+	f.err = err
+	h.failures[db] = f
 	wake(h.failed)
 }
 
-// ok takes back what fail said of db. If nothing is failing any more since
-// now, it returns since when something was.
+// ok takes back what fail said of db. It returns since when db was failing; zero
+// if it was not.
 func (h *health) ok(db string) (since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if db == "" {
 		h.refreshed = time.Now()
 	}
-	return h.clear(db)
-}
-
-// clear drops the error of db. If it was the last one, it returns since when
-// something was failing. h.mu is held.
-func (h *health) clear(db string) (since time.Time) {
-	delete(h.errs, db)
-	if len(h.errs) > 0 {
-		return time.Time{}
-	}
-	since, h.since = h.since, time.Time{}
+	since = h.failures[db].since
+	delete(h.failures, db)
 	return since
 }
 
-func (h *health) failingSince() time.Time {
+// failingSince returns since when anything is failing; zero if nothing is.
+func (h *health) failingSince() (since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.since
+	for _, f := range h.failures {
+		if since.IsZero() || f.since.Before(since) {
+			since = f.since
+		}
+	}
+	return since
 }
 
 func (h *health) isFailing(db string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.errs[db] != nil
+	return h.failures[db].err != nil
 }
 
 func (h *health) rootFailing() bool { return h.isFailing("") }
@@ -81,7 +86,7 @@ func (h *health) rootFailing() bool { return h.isFailing("") }
 func (h *health) forget(db string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.clear(db)
+	delete(h.failures, db)
 	delete(h.warnings, db)
 	delete(h.absent, db)
 }
@@ -126,18 +131,19 @@ func (h *health) leftOut(db string, names, also []string) (fresh []string) {
 
 // A report is a copy of what health knows.
 type report struct {
-	err              error
+	err              error // of the list of databases
 	since, refreshed time.Time
+	dbs              map[string]failure // that cannot be listed themselves
 	warnings         []string
 }
 
 func (h *health) report() report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := report{since: h.since, refreshed: h.refreshed}
-	for _, db := range slices.Sorted(maps.Keys(h.errs)) {
-		r.err = h.errs[db]
-		break
+	r := report{err: h.failures[""].err, since: h.failures[""].since, refreshed: h.refreshed, dbs: maps.Clone(h.failures)}
+	delete(r.dbs, "")
+	for _, db := range slices.Sorted(maps.Keys(r.dbs)) {
+		r.warnings = append(r.warnings, fmt.Sprintf("the versions of %s cannot be listed: %v", db, r.dbs[db].err))
 	}
 	for _, db := range slices.Sorted(maps.Keys(h.absent)) {
 		r.warnings = append(r.warnings, h.absent[db])

@@ -120,6 +120,7 @@ func (l listing) tell(d *db) {
 	first := d.state.Looking
 	same := slices.Equal(after(l.versions, d.state.Current), after(d.last.versions, d.state.Current)) && slices.Equal(l.unknown, d.last.unknown)
 	d.take(l)
+	d.countFailure(l.err)
 	switch {
 	case l.err == nil && (first || !l.again || !same):
 		d.handle(version.Listed{Versions: l.versions, Unknown: l.unknown, Relook: l.again && !first})
@@ -135,6 +136,19 @@ func (l listing) tell(d *db) {
 	if d.again {
 		d.again = false
 		d.startListing(false)
+	}
+}
+
+// countFailure takes note of how a listing has ended. That the source as a whole
+// cannot be listed is not the db's fault.
+func (d *db) countFailure(err error) {
+	switch {
+	case err == nil:
+		d.unlistable = 0
+	case errors.Is(err, fs.ErrPermission):
+		d.unlistable = passingAttempts
+	case !d.node.health.rootFailing():
+		d.unlistable++
 	}
 }
 

@@ -65,10 +65,14 @@ func (d *db) isWhole() bool {
 // for good, where the failures may pass.
 const passingAttempts = 3
 
-// tried reports whether all versions of a db have failed, or none exists. A first
-// failure of the source or of this node does not count, nor does a db whose
-// versions are looked at again in a moment to see whether they are complete.
+// tried reports whether all versions of a db have failed, or none exists, or they
+// cannot be listed and never were, for a reason of the db's own. A first failure of
+// the source or of this node does not count, nor does a db whose versions are looked
+// at again in a moment to see whether they are complete.
 func (d *db) tried() bool {
+	if !d.state.Read && d.unlistable >= passingAttempts {
+		return true
+	}
 	if d.relooking && d.relooks < passingAttempts {
 		return false
 	}
@@ -100,7 +104,11 @@ func (n *Node) Status() server.Status {
 		n.o.Membership(&s)
 	}
 	for name, d := range *n.catalog.Load() {
-		s.DBs[name] = d.status()
+		db := d.status()
+		if f, failing := r.dbs[name]; failing {
+			db.Error = fmt.Sprintf("its versions cannot be listed since %s: %v", f.since.UTC().Format(time.RFC3339), f.err)
+		}
+		s.DBs[name] = db
 	}
 	s.Problems = slices.Concat(s.Problems, n.divergences())
 	return s

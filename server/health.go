@@ -18,6 +18,7 @@ const (
 type census struct {
 	dbs    int
 	served int // there is a current version
+	hidden int // of those served: something is wrong with it as a whole, so that no new version is found
 	failed int // of those served: another version could not be loaded
 	thin   int // of those served: too few nodes hold some partition of the current version
 	lost   int // of those served: no node holds some partition of it
@@ -32,6 +33,9 @@ func (c *census) add(db DBStatus, node string) {
 	c.served++
 	if db.failed(node) {
 		c.failed++
+	}
+	if db.Error != "" {
+		c.hidden++
 	}
 	switch v := db.Versions[current]; {
 	case v.MissingPartitions > 0:
@@ -103,6 +107,8 @@ func (st Status) health(ready bool, reason string) (level, line string) {
 		return levelWarn, fmt.Sprintf("Serving %s, but %s did not answer.", all, count(st.silent(), "node"))
 	case st.SourceError != "":
 		return levelWarn, "Serving " + all + ", but the source cannot be read."
+	case c.hidden > 0:
+		return levelWarn, fmt.Sprintf("Serving %s; %d that cannot be listed in the source.", all, c.hidden)
 	}
 	return levelGood, "Serving " + all + "."
 }

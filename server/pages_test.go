@@ -294,6 +294,7 @@ func TestHealth(t *testing.T) {
 	missing["a"].Versions["1"] = VersionStatus{MissingPartitions: 1, Nodes: missing["a"].Versions["1"].Nodes}
 	thin["b"].Versions["1"] = VersionStatus{UnderreplicatedPartitions: 1, Nodes: thin["b"].Versions["1"].Nodes}
 	delete(thin["a"].Versions, "2")
+	hidden := map[string]DBStatus{"a": {Error: "its versions cannot be listed", Versions: dbs(StateRemoving)["a"].Versions}}
 	tests := []struct {
 		st          Status
 		reason      string
@@ -305,6 +306,7 @@ func TestHealth(t *testing.T) {
 		{Status{DBs: dbs(StateRemoving, StateBuilding)}, "", levelGood, "Serving 2 databases."},
 		{Status{DBs: dbs(StateError, StateBuilding)}, "", levelWarn, "Serving 2 databases; 1 with a version that could not be loaded."},
 		{Status{DBs: dbs(StateActive), SourceError: "no such host"}, "", levelWarn, "Serving 1 database, but the source cannot be read."},
+		{Status{DBs: hidden}, "", levelWarn, "Serving 1 database; 1 that cannot be listed in the source."},
 		{Status{DBs: map[string]DBStatus{"a": {}, "b": dbs(StateActive)["a"]}}, "", levelWarn, "Serving 1 of 2 databases."},
 		{Status{}, "", levelWarn, "Ready, but there is no database in the source."},
 		{Status{DBs: dbs(StateActive)}, "db x has no version", levelBad, "Not ready: db x has no version."},

@@ -44,9 +44,10 @@ type Status struct {
 	Draining bool `json:"draining,omitempty"`
 	// Source is what a person would type to see the source.
 	Source string `json:"source,omitempty"`
-	// SourceError is why the source could not be read, "" if it could.
+	// SourceError is why the databases of the source could not be listed, "" if
+	// they could. Of one database it is DBStatus.Error.
 	SourceError string `json:"source_error,omitempty"`
-	// SourceErrorSince is when it was first found unreadable.
+	// SourceErrorSince is when that began.
 	SourceErrorSince time.Time `json:"source_error_since,omitzero"`
 	// RefreshedAt is the last time the source was listed without an error.
 	RefreshedAt time.Time `json:"refreshed_at,omitzero"`
@@ -104,7 +105,8 @@ type ZooKeeper struct {
 type DBStatus struct {
 	Versions map[string]VersionStatus `json:"versions"`
 
-	// Error is a trouble of the db as a whole, e.g. that it has no versions.
+	// Error is a trouble of the db as a whole, e.g. that it has no
+	// versions, or that they cannot be listed.
 	Error string `json:"error,omitempty"`
 }
 
