@@ -228,18 +228,18 @@ func whole(s *stream, b []byte, size int, show func([]byte) string) any {
 	return show(b)
 }
 
-// Child implements render.Name: the field of a record, or of the only record in a union.
-func (t *typ) Child(name string) (render.Name, bool) {
+// Named implements render.Name: the fields of a record, or of the only record in a union.
+func (t *typ) Named(name string) (all []render.Name) {
 	t = t.record()
 	if t == nil {
-		return nil, false
+		return nil
 	}
 	for _, f := range t.fields {
 		if f.name == name {
-			return f.typ, true
+			all = append(all, f.typ)
 		}
 	}
-	return nil, false
+	return all
 }
 
 // record returns the record that t is, or may be; nil if there is none, or there are several.

@@ -93,6 +93,9 @@ func (r *Reader) resolve(paths render.Paths) error {
 	if !r.keyNode.scalar() {
 		return fmt.Errorf("%w: %q is a group or a list and cannot be the key", render.ErrField, paths.Key)
 	}
+	if d := r.valueNode.duplicate(); d != nil {
+		return fmt.Errorf("%w: the file has two columns named %s, which cannot both be in a value", render.ErrField, d.path())
+	}
 	return nil
 }
 

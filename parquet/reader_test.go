@@ -303,3 +303,46 @@ func TestDamage(t *testing.T) {
 		}
 	}
 }
+
+// A column that is asked for by a name that another one has too, or that can be meant by it, is an error; others are not.
+func TestDuplicateColumns(t *testing.T) {
+	var column levelled
+	column.add(0, 0, plainText("a"))
+	column.add(0, 0, plainText("b"))
+	group := func(name string, children int64) schemaElement { return testGroup(name, 0, children, 0) }
+	text := func(name string) schemaElement { return testLeaf(name, 0, physicalBytes, logicalType{}) }
+	twice := []schemaElement{group("row", 4), text("k"), text("v"), text("v"), text("w")}
+	dotted := []schemaElement{group("row", 3), text("k"), text("a.b"), group("a", 2), text("b"), text("c")}
+	nested := []schemaElement{group("row", 2), text("k"), group("g", 2), text("x"), text("x")}
+	for _, tt := range []struct {
+		fields     []schemaElement
+		key, value string
+		want       string
+	}{
+		{twice, "k", "v", "two columns named v"},
+		{twice, "v", "k", "two columns named v"},
+		{twice, "k", "", "two columns named v"},
+		{twice, "k", "w", ""},
+		{dotted, "a.b", "k", `two columns that can be meant by a.b: ["a.b"] and ["a" "b"]`},
+		{dotted, "k", "a.b", "can be meant by a.b"},
+		{dotted, "k", "a.c", ""},
+		{dotted, "k", "", ""},
+		{nested, "k", "g", "two columns named g.x"},
+		{nested, "k", "", "two columns named g.x"},
+		{nested, "k", "k", ""},
+	} {
+		var columns []testColumn
+		for _, f := range tt.fields {
+			if f.leaf {
+				columns = append(columns, column.column(10))
+			}
+		}
+		got, err := scanBytes(testFile(2, tt.fields, columns), render.Paths{Key: tt.key, Value: tt.value})
+		switch {
+		case tt.want == "" && (err != nil || len(got) != 2):
+			t.Errorf("%s and %q of %d fields: %q, %v", tt.key, tt.value, len(tt.fields), got, err)
+		case tt.want != "" && (!errors.Is(err, render.ErrField) || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%s and %q of %d fields: %v; want %s", tt.key, tt.value, len(tt.fields), err, tt.want)
+		}
+	}
+}

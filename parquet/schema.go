@@ -238,17 +238,35 @@ func (n *node) element() (e *node, itself bool) {
 	return e.children[0], false
 }
 
-// Child implements render.Name.
-func (n *node) Child(name string) (render.Name, bool) {
+// Named implements render.Name.
+func (n *node) Named(name string) (all []render.Name) {
 	if n.kind != record || n.repeated {
-		return nil, false
+		return nil
 	}
 	for _, c := range n.children {
 		if c.name == name {
-			return c, true
+			all = append(all, c)
 		}
 	}
-	return nil, false
+	return all
+}
+
+// duplicate returns a field below n that another one of the same record shares its name with; nil if there is none.
+func (n *node) duplicate() *node {
+	if n.kind == dict {
+		return n.children[0].children[1].duplicate() // the names of the entry's own fields are not served
+	}
+	named := make(map[string]bool)
+	for _, c := range n.children {
+		if named[c.name] {
+			return c
+		}
+		named[c.name] = true
+		if d := c.duplicate(); d != nil {
+			return d
+		}
+	}
+	return nil
 }
 
 func (n *node) scalar() bool { return n.kind == leaf && !n.repeated }

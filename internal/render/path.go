@@ -3,6 +3,7 @@ package render
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrNullKey is wrapped by errors for records whose key is null.
@@ -24,13 +25,13 @@ func (p Paths) Find(root Name, fields func() string) (key, value Found, err erro
 	if p.Key == "" {
 		return key, value, fmt.Errorf("%w: key is not set; %s", ErrField, fields())
 	}
-	if key.Name, key.Path, err = lookup(root, p.Key); err != nil {
+	if key, err = lookup(root, p.Key); err != nil {
 		return key, value, fmt.Errorf("%w: key: %w; %s", ErrField, err, fields())
 	}
 	if p.Value == "" {
 		return key, Found{Name: root}, nil
 	}
-	if value.Name, value.Path, err = lookup(root, p.Value); err != nil {
+	if value, err = lookup(root, p.Value); err != nil {
 		return key, value, fmt.Errorf("%w: value: %w; %s", ErrField, err, fields())
 	}
 	return key, value, nil
@@ -44,25 +45,41 @@ type Found struct {
 
 // Name is a schema element in which a path is looked up.
 type Name interface {
-	// Child returns a field; ok is false if there is none.
-	Child(name string) (child Name, ok bool)
+	// Named returns the fields of a name: more than one in a file that has several.
+	Named(name string) []Name
 }
 
-// lookup returns the field at a path, in which a dot separates a record's name from its field's, and the names on the
-// path. A field whose own name contains dots takes precedence.
-func lookup(in Name, path string) (found Name, names []string, err error) {
-	if found, ok := in.Child(path); ok {
-		return found, []string{path}, nil
+// lookup finds the field that a path names, in which dots stand between a record's name and its field's,
+// and returns the names on the way. A field's own name can have dots too. It is an error if several fields
+// can be meant: which of them is served would depend on the order in which they are looked up.
+func lookup(in Name, path string) (Found, error) {
+	all := find(nil, in, nil, path)
+	switch {
+	case len(all) == 0:
+		return Found{}, fmt.Errorf("there is no field %q", path)
+	case len(all) == 1:
+		return all[0], nil
+	case slices.Equal(all[0].Path, all[1].Path):
+		return Found{}, fmt.Errorf("the file has two columns named %s", path)
+	}
+	return Found{}, fmt.Errorf("the file has two columns that can be meant by %s: %q and %q", path, all[0].Path, all[1].Path)
+}
+
+// find appends the fields that path names in a Name, which way leads to, until there are two.
+func find(all []Found, in Name, way []string, path string) []Found {
+	for _, field := range in.Named(path) {
+		all = append(all, Found{field, append(slices.Clone(way), path)})
 	}
 	for i := range len(path) {
 		if path[i] != '.' {
 			continue
 		}
-		if child, ok := in.Child(path[:i]); ok {
-			if found, names, err := lookup(child, path[i+1:]); err == nil {
-				return found, append([]string{path[:i]}, names...), nil
+		for _, record := range in.Named(path[:i]) {
+			if len(all) > 1 {
+				return all
 			}
+			all = find(all, record, append(slices.Clone(way), path[:i]), path[i+1:])
 		}
 	}
-	return nil, nil, fmt.Errorf("no field %q", path)
+	return all
 }

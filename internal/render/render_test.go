@@ -80,19 +80,21 @@ func TestLogical(t *testing.T) {
 // names is a tree of fields.
 type names map[string]names
 
-func (n names) Child(name string) (Name, bool) {
-	c, ok := n[name]
-	return c, ok
+func (n names) Named(name string) []Name {
+	if c, ok := n[name]; ok {
+		return []Name{c}
+	}
+	return nil
 }
 
 func TestLookup(t *testing.T) {
 	in := names{"a": {"b": {"c": nil}}, "a.b": {"d": nil}, "x": nil}
 	for path, want := range map[string]string{
-		"x": "x", "a": "a", "a.b": "a.b", "a.b.c": "a|b|c", "a.b.d": "a.b|d",
+		"x": "x", "a": "a", "a.b": "", "a.b.c": "a|b|c", "a.b.d": "a.b|d",
 		"": "", "y": "", "x.y": "", "a.b.e": "", ".x": "", "x.": "",
 	} {
-		_, way, err := lookup(in, path)
-		if got := strings.Join(way, "|"); got != want || (err == nil) != (want != "") {
+		found, err := lookup(in, path)
+		if got := strings.Join(found.Path, "|"); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", path, got, err, want)
 		}
 	}
