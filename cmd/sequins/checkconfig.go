@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,12 +21,16 @@ func checkConfigCommand() *cobra.Command {
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
 		Long: `Check a configuration. Every unknown key, wrong type and invalid value is
-reported with its line. FILE defaults to sequins.conf or /etc/sequins.conf. The
-certificates of [tls] are checked as at a start, if they can be read. Nothing
-else on the disk is read, so the check works on other machines.
+reported with its line. FILE defaults to sequins.conf or /etc/sequins.conf.
 
-Exits with 1 if sequins would not start with this file. Retired keys, and more
-memory for loads than this machine has, are reported as warnings.`,
+The files of [tls], tokens_file, secret_file and the directory of
+request_log_file are checked as at a start. A file that does not exist here or
+cannot be read is a warning, so the check works on other machines. Nothing is
+written or connected to. The source, the local store and the addresses are not
+checked.
+
+Exits with 1 if sequins would not start because of what was checked. Retired
+keys, and more memory for loads than this machine has, are reported as warnings.`,
 		Example: `  sequins check-config
   sequins check-config /etc/sequins.conf`,
 		Args: cobra.MaximumNArgs(1),
@@ -49,7 +55,7 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	}
 	if err == nil {
 		var more []error
-		more, err = checkCertificates(&c)
+		more, err = checkFiles(&c)
 		warnings = append(warnings, more...)
 	}
 	for _, w := range warnings {
@@ -68,13 +74,58 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	return err
 }
 
-// checkCertificates checks the files of [tls] as a start does, if they are on this machine and can be read. A certificate
-// that has expired is no error where a start takes it, which it does without other nodes.
+// checkFiles checks the files that are named as a start does, if they are on this machine and can be read.
+func checkFiles(c *config.Config) (warnings []error, err error) {
+	var errs []error
+	for _, check := range []func(*config.Config) (warnings []error, err error){checkCertificates, checkTokens, checkSecret, checkRequestLog} {
+		more, err := check(c)
+		warnings = append(warnings, more...)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			warnings = append(warnings, fmt.Errorf("a file cannot be checked here: %w", err))
+			continue
+		}
+		errs = append(errs, err)
+	}
+	return warnings, errors.Join(errs...)
+}
+
+func checkTokens(c *config.Config) ([]error, error) {
+	_, err := openTokens(c.Auth, slog.New(slog.DiscardHandler))
+	return nil, err
+}
+
+func checkSecret(c *config.Config) ([]error, error) {
+	if !c.Sharding.Enabled {
+		return nil, nil
+	}
+	_, err := peerSecret(&c.Sharding)
+	return nil, err
+}
+
+// checkRequestLog checks that the file can be there. A start would create it.
+func checkRequestLog(c *config.Config) (warnings []error, err error) {
+	path := c.Debug.RequestLogFile
+	if !c.Debug.RequestLogEnable || path == "stdout" {
+		return nil, nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("debug.request_log_file: %s is a directory", path)
+	}
+	dir, err := os.Stat(filepath.Dir(path))
+	if err == nil && !dir.IsDir() {
+		err = fmt.Errorf("%s is not a directory", filepath.Dir(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("debug.request_log_file: %w", err)
+	}
+	return nil, nil
+}
+
+// checkCertificates checks the files of [tls]. A certificate that has expired is no error where a start takes it, which
+// it does without other nodes.
 func checkCertificates(c *config.Config) (warnings []error, err error) {
 	keys, err := openKeyring(c.TLS, slog.New(slog.DiscardHandler))
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission):
-		return []error{fmt.Errorf("the certificate was not checked: %w", err)}, nil
 	case err != nil || keys == nil:
 		return nil, err
 	case c.Sharding.Enabled:

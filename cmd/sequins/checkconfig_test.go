@@ -27,7 +27,7 @@ func TestCheckConfigLooksAtCertificates(t *testing.T) {
 		"of different pairs":     {"node", "other", "", exitFailure, "tls.certificate: tls: private key does not match"},
 		"expired":                {"old", "old", "", exitOK, "warning: tls.certificate: it has expired at "},
 		"not valid yet":          {"early", "early", "", exitOK, "warning: tls.certificate: it is valid from "},
-		"on another machine":     {"none", "none", "", exitOK, "warning: the certificate was not checked: tls.certificate: open "},
+		"on another machine":     {"none", "none", "", exitOK, "warning: a file cannot be checked here: tls.certificate: open "},
 		"good in a cluster":      {"node", "node", fmt.Sprintf(cluster, "localhost"), exitOK, ""},
 		"expired in a cluster":   {"old", "old", fmt.Sprintf(cluster, "localhost"), exitFailure, "expired"},
 		"of another host's name": {"node", "node", fmt.Sprintf(cluster, "node1.example"), exitFailure, "not node1.example"},
@@ -37,5 +37,43 @@ func TestCheckConfigLooksAtCertificates(t *testing.T) {
 		if r := sequins(t, "check-config", conf); r.code != test.code || !strings.Contains(r.stderr, test.want) || (r.stderr == "") != (test.want == "") {
 			t.Errorf("%s: exit code %d, %s", name, r.code, r.stderr)
 		}
+	}
+}
+
+// check-config refuses files with which a node would not start, and warns of those that are not here.
+func TestCheckConfigLooksAtFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		writeFile(t, path, content)
+		return path
+	}
+	tokens, none := file("tokens", "reader 0123456789abcdef *\n"), filepath.Join(dir, "none")
+	const auth, secret, log = "[auth]\ntokens_file = %q\n", "[sharding]\nenabled = true\nsecret_file = %q\n", "[debug]\nbind = \"localhost:9598\"\nrequest_log_enable = true\nrequest_log_file = %q\n"
+	for name, test := range map[string]struct {
+		keys, file string
+		code       int
+		want       string
+	}{
+		"tokens":                      {auth, tokens, exitOK, ""},
+		"malformed tokens":            {auth, file("bad", "x y z\n"), exitFailure, "bad:1: "},
+		"no tokens":                   {auth, none, exitOK, "warning: a file cannot be checked here: auth.tokens_file: "},
+		"secret":                      {secret, file("secret", "0123456789abcdef0123\n"), exitOK, ""},
+		"short secret":                {secret, file("short", "x\n"), exitFailure, "sharding.secret_file: what is in "},
+		"no secret":                   {secret, none, exitOK, "warning: a file cannot be checked here: sharding.secret_file: "},
+		"request log":                 {log, filepath.Join(dir, "requests"), exitOK, ""},
+		"request log below a file":    {log, filepath.Join(tokens, "requests"), exitFailure, "debug.request_log_file: "},
+		"request log is a directory":  {log, dir, exitFailure, "is a directory"},
+		"request log in no directory": {log, filepath.Join(none, "requests"), exitOK, "warning: a file cannot be checked here: debug.request_log_file: "},
+		"request log off":             {strings.Replace(log, "true", "false", 1), filepath.Join(tokens, "requests"), exitOK, ""},
+	} {
+		conf := file("sequins.conf", "source = \"/data\"\n"+fmt.Sprintf(test.keys, test.file))
+		r := sequins(t, "check-config", conf)
+		if r.code != test.code || !strings.Contains(r.stderr, test.want) || (r.stderr == "") != (test.want == "") {
+			t.Errorf("%s: exit code %d, %s", name, r.code, r.stderr)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "requests")); err != nil || len(left) > 0 {
+		t.Errorf("%q was made, %v", left, err)
 	}
 }
