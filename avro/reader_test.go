@@ -242,3 +242,18 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// Names of a map that are the same in JSON are one entry: what is not UTF-8 is U+FFFD there, and itself as a value by itself.
+func TestMapsAndText(t *testing.T) {
+	raw := write(t, tree, map[string]any{"k": "a\xff", "left": nil, "m": map[string]any{"\xff": nil, "\xfe": nil, "b": nil}})
+	for path, want := range map[string]string{
+		"m": "a\xff=" + `{"b":null,"` + "\ufffd" + `":null}`,
+		"k": "a\xff=a\xff",
+		"":  "a\xff=" + `{"k":"a` + "\ufffd" + `","left":null,"m":{"b":null,"` + "\ufffd" + `":null}}`,
+	} {
+		got, err := scan(bytes.NewReader(raw), render.Paths{Key: "k", Value: path})
+		if err != nil || len(got) != 1 || got[0] != want {
+			t.Errorf("%q: %q, %v; want %q", path, got, err, want)
+		}
+	}
+}

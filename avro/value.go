@@ -228,7 +228,7 @@ func (r *row) jsonMap(t *typ, dst []byte, depth int) []byte {
 	r.blocks(func() {
 		r.entries++
 		e := entry{start: len(dst), name: len(r.names)}
-		r.names = append(r.names, readString(r.stream, &r.scratch, r.length())...)
+		r.names = render.AppendUTF8(r.names, readString(r.stream, &r.scratch, r.length()))
 		e.nameEnd = len(r.names)
 		dst = append(dst, ',')
 		dst = render.AppendName(dst, render.Text(r.names[e.name:]))

@@ -97,8 +97,8 @@ func (r row) elements(repeated, e *node, itself bool) (any, error) {
 	return out, err
 }
 
-// entries assembles a map. Binary keys are base64, like binary values in JSON: as text, different keys could become
-// equal.
+// entries puts together a map. Keys that are bytes are base64, as bytes are in JSON: as text, different ones
+// could become the same. Of several entries of a name the last counts.
 func (r row) entries(entry *node) (any, error) {
 	out := render.Record{}
 	err := r.each(entry, func() error {
@@ -110,10 +110,29 @@ func (r row) entries(entry *node) (any, error) {
 		if b, ok := key.([]byte); ok {
 			key = base64.StdEncoding.EncodeToString(b)
 		}
-		out = append(out, render.Field{Name: string(render.AppendText(nil, key)), Value: value})
+		name := render.AppendUTF8(nil, render.AppendText(nil, key))
+		out = append(out, render.Field{Name: string(name), Value: value})
 		return err
 	})
-	return out, err
+	return lastOfEach(out), err
+}
+
+// lastOfEach removes the entries of a map that later ones of the same name replace.
+func lastOfEach(entries render.Record) render.Record {
+	last := make(map[string]int, len(entries))
+	for i, e := range entries {
+		last[e.Name] = i
+	}
+	if len(last) == len(entries) {
+		return entries
+	}
+	kept := entries[:0]
+	for i, e := range entries {
+		if last[e.Name] == i {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // each calls do for each repetition of a field.

@@ -11,6 +11,8 @@
 //	time of day              "10:00:00.5"
 //	uuid                     "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
 //
-// These are strings in JSON. Bytes are unchanged in text, and base64 (RFC 4648, with padding) in JSON. NaN and
-// infinities, which JSON numbers cannot represent, are the strings "NaN", "Infinity" and "-Infinity".
+// These are strings in JSON. In JSON, each byte of a string that is not UTF-8 becomes U+FFFD; text by itself is as it is.
+// Of several entries of a map whose names are equal in JSON, the last counts. Bytes are unchanged in text, and base64
+// (RFC 4648, with padding) in JSON. NaN and infinities, which JSON numbers cannot represent, are the strings "NaN",
+// "Infinity" and "-Infinity".
 package render

@@ -153,6 +153,19 @@ func appendString[S string | Text](dst []byte, s S) []byte {
 	return append(append(dst, s[start:]...), '"')
 }
 
+// AppendUTF8 appends s with U+FFFD for each byte that is not UTF-8: the text that AppendJSON makes of it.
+func AppendUTF8(dst, s []byte) []byte {
+	if utf8.Valid(s) {
+		return append(dst, s...)
+	}
+	for len(s) > 0 {
+		r, size := utf8.DecodeRune(s)
+		dst = utf8.AppendRune(dst, r)
+		s = s[size:]
+	}
+	return dst
+}
+
 func appendEscape(dst []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':
