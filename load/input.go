@@ -100,9 +100,26 @@ func (l *Loader) openRanged(ctx context.Context, plan *Plan, file source.File, i
 	return nil
 }
 
+// An emptyError is the error of a format's reader about a file without a byte. It
+// tells that rather than what the reader misses first, as the format of a version
+// is unknown if all of its files are empty.
+type emptyError struct {
+	path string
+	err  error
+}
+
+func (e *emptyError) Error() string {
+	return e.path + ": the file is empty: even without records it would have a header"
+}
+
+func (e *emptyError) Unwrap() error { return e.err }
+
 // orMixed replaces the error about a file that its version's format cannot be
-// read from, if it is of another one.
+// read from, if it is of another one, or empty.
 func (l *Loader) orMixed(ctx context.Context, plan *Plan, file source.File, err error) error {
+	if file.Size == 0 && Faulty(err) {
+		return &emptyError{l.src.Path(plan.DB, plan.Version) + "/" + file.Name, err}
+	}
 	if plan.Format == FormatSparkey || ctx.Err() != nil {
 		return err
 	}
