@@ -43,6 +43,7 @@ type db struct {
 	relooks    int      // how often that was so
 	diverged   []string // active versions that other nodes hold by another plan, which is that of the source
 	unlistable int      // how many listings in a row have failed by the db's own fault
+	alone      []string // versions that all other nodes hold by another plan
 	due        []string // versions that are tried again when the versions have been listed
 
 	// listed: the source has listed it since the process started. It belongs to

@@ -29,6 +29,9 @@ func (o *observer) compare(ctx context.Context) {
 		case err != nil || l.Incomplete != "":
 			o.d.log.Debug("version cannot be compared with its plan", "version", name, "incomplete", l.Incomplete, "error", err)
 		case load.Unchanged(plan, l.Files):
+			if !o.d.shared(name, plan.Partitions) {
+				o.found.alone = append(o.found.alone, name)
+			}
 		case o.unsettledAnew(name, &l) == "":
 			o.found.changed = append(o.found.changed, name)
 		}
@@ -42,6 +45,12 @@ func (d *db) planAnew(l listing) {
 	if l.err != nil {
 		return
 	}
+	for _, name := range l.alone {
+		if !slices.Contains(d.alone, name) {
+			d.log.Error(d.loneliness(name))
+		}
+	}
+	d.alone = l.alone
 	before := d.diverged
 	d.diverged = nil
 	for _, name := range l.changed {
@@ -60,6 +69,24 @@ func (d *db) planAnew(l listing) {
 	}
 }
 
+// shared reports whether another node holds any partition of a version by this
+// node's plan.
+func (d *db) shared(name string, partitions int) bool {
+	for p := range partitions {
+		if d.node.o.Cluster.Replicas(d.name, name, p) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// loneliness tells what is wrong with a version that all other nodes hold by
+// another plan although this node's is that of the source, and what helps.
+func (d *db) loneliness(name string) string {
+	return fmt.Sprintf("other nodes have planned version %s of %s from other files or fields than this node, so that they do not use each other's blocks; "+
+		"configure the same key, value and partitioner for it on all nodes, and write a new version", name, d.name)
+}
+
 // divergence tells what is wrong with an active version that has changed, and what
 // helps.
 func (d *db) divergence(name string) string {
@@ -71,8 +98,11 @@ func (d *db) divergence(name string) string {
 func (n *Node) divergences() (problems []string) {
 	for _, d := range *n.catalog.Load() {
 		for name, v := range d.view.Load().versions {
-			if v.diverged {
+			switch {
+			case v.diverged:
 				problems = append(problems, d.divergence(name))
+			case v.alone:
+				problems = append(problems, d.loneliness(name))
 			}
 		}
 	}

@@ -82,3 +82,31 @@ func TestActiveVersionThatDiverged(t *testing.T) {
 		}
 	})
 }
+
+// TestPlanThatNobodyShares: a node that has lost its disk plans a version by other fields than the other nodes. It says so
+// until there is a node with its plan.
+func TestPlanThatNobodyShares(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, "fig")
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
+		defer stop()
+		time.Sleep(10 * time.Second)
+		c.other("1", "another")
+		time.Sleep(5 * time.Minute)
+		s := n.Status()
+		problems, v := strings.Join(s.Problems, "\n"), s.DBs["fruit"].Versions["1"].Nodes["localhost"]
+		if !strings.Contains(problems, "other files or fields") || v.Error != problems || v.Diverged {
+			t.Errorf("problems %q, %+v", problems, v)
+		}
+		if n := f.log.count("level=ERROR", "other nodes have planned version 1 of fruit"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+		c.hold("1", 0)
+		time.Sleep(2 * time.Minute)
+		if got := n.Status().Problems; len(got) > 0 {
+			t.Errorf("another node shares the plan: %q", got)
+		}
+	})
+}

@@ -58,6 +58,7 @@ type listing struct {
 	unknown    []string // those that could not be looked at
 	changed    []string // those whose files are not those of this node's plan, which is in compared
 	compared   map[string]blocks.Manifest
+	alone      []string          // those that others hold, and nobody by this node's plan, though that is of the files in the source
 	unfinished string            // why the newest that does not exist yet does not
 	leftOut    map[string]string // a sentence for each version of which something is left out
 	looks      map[string]look   // at versions that are looked at again

@@ -30,6 +30,7 @@ type versionView struct {
 	version.Entry
 	facts
 	diverged       bool
+	alone          bool
 	live           *version.Version // nil if it is not in the set
 	records, bytes int64
 	loading        *loading // nil if it is not being loaded
@@ -44,7 +45,7 @@ func (d *db) publish() {
 		versions: make(map[string]versionView, len(s.Entries)), tried: d.tried(), whole: d.whole,
 	}
 	for _, e := range s.Entries {
-		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], diverged: e.Status == version.Active && slices.Contains(d.diverged, e.Name)}
+		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], alone: slices.Contains(d.alone, e.Name), diverged: e.Status == version.Active && slices.Contains(d.diverged, e.Name)}
 		if l := d.live[e.Name]; l != nil {
 			vv.live = l.v
 			vv.records, vv.bytes = l.size()
@@ -175,6 +176,9 @@ func (d *db) nodeStatus(v versionView, current bool) server.NodeStatus {
 	}
 	if s.Diverged = v.diverged; v.diverged {
 		s.Error = d.divergence(v.Name)
+	}
+	if v.alone && s.Error == "" {
+		s.Error = d.loneliness(v.Name)
 	}
 	if v.loading != nil {
 		s.Progress = progress(v.loading.snapshot(), time.Now())
