@@ -174,7 +174,7 @@ func (w *worker) report(done <-chan struct{}) {
 		}
 		w.tell(nil)
 		if err := w.calls.stalled(); err != nil && !end {
-			w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
+			_ = w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
 			w.exit(1)
 			return
 		}
