@@ -52,7 +52,11 @@ type answered struct {
 
 func newSurvey(peers func() []Peer, secure *tls.Config, secret string) *survey {
 	t := &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout}
-	s := &survey{peers: peers, scheme: "http", secret: secret, client: &http.Client{Transport: t, Timeout: statusTimeout}}
+	s := &survey{peers: peers, scheme: "http", secret: secret, client: &http.Client{
+		Transport: t, Timeout: statusTimeout,
+		// The credential of the cluster goes to the nodes alone.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	if secure != nil {
 		s.scheme = "https"
 	}

@@ -85,3 +85,21 @@ func TestStatusOfOthers(t *testing.T) {
 		t.Errorf("to a node it speaks of others: %+v", st)
 	}
 }
+
+// A peer that redirects does not make the node send the credential of the cluster elsewhere.
+func TestStatusFollowsNoRedirect(t *testing.T) {
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	peer := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusFound))
+	defer peer.Close()
+	addr := peer.Listener.Addr().String()
+	s := newServer(&catalog{}, testOptions{PeerSecret: "secret", Peers: func() []Peer { return []Peer{{Addr: addr}} }})
+	defer s.Shutdown(context.Background()) //nolint:errcheck // it has served nothing
+	if st, _ := s.cluster(); st.Peers[addr].Error == "" {
+		t.Error("a redirect is no status")
+	}
+	if n := elsewhere.Load(); n != 0 {
+		t.Errorf("%d requests went elsewhere", n)
+	}
+}
