@@ -137,7 +137,7 @@ func TestPlanErrors(t *testing.T) {
 		{"a listed file is missing", map[string][]byte{"a": seq, "_SUCCESS": []byte(`{"filenames":["/db/1/a","/db/1/b"]}`)}, Options{}, ErrIncomplete, []string{"/db/1/b"}},
 		{"mixed", map[string][]byte{"part-0.spl": log, "part-1": seq, "part-2": seq, "part-0.spi": nil}, Options{}, ErrMixed, []string{"part-0.spl", "part-1"}},
 		{"an alien file", map[string][]byte{"part-0": seq, "readme.txt": []byte("Hello, reader.")}, Options{}, sequencefile.ErrCorrupt, []string{"readme.txt"}},
-		{"an empty file", map[string][]byte{"part-0": seq, "part-1": nil}, Options{}, sequencefile.ErrCorrupt, []string{"part-1", "offset 0"}},
+		{"an empty file", map[string][]byte{"part-0": seq, "part-1": nil}, Options{}, sequencefile.ErrCorrupt, []string{"part-1", "the file is empty"}},
 		{"indexes without a log", map[string][]byte{"part-0": seq, "part-1.spi": []byte("an index")}, Options{}, sequencefile.ErrCorrupt, []string{"part-1.spi"}},
 		{"a log without a number", map[string][]byte{"part.spl": log}, Options{}, nil, []string{"part.spl"}},
 		{"a log with a large number", map[string][]byte{"part-65536.spl": log}, Options{}, nil, []string{"part-65536.spl", "65536"}},
