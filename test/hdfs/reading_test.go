@@ -120,13 +120,13 @@ func testFileChanges(t *testing.T, c *cluster) {
 		want   error
 		says   string
 	}{
-		"vanished": {func(t *testing.T, d dir) { d.Remove(t, "db/1/part-00000") }, true, fs.ErrNotExist, "gone since it was opened"},
+		"vanished": {func(t *testing.T, d dir) { d.Remove(t, "db/1/part-00000") }, true, fs.ErrNotExist, "the file was deleted after it was opened"},
 		"replaced": {func(t *testing.T, d dir) { d.Put(t, "db/1/part-00000", random(size, 2)) }, true, source.ErrChanged, "listed with 12582912 bytes"},
 		"shrunk": {func(t *testing.T, d dir) {
 			if _, err := c.writer.Truncate(d.root+"/db/1/part-00000", 1<<20); err != nil {
 				t.Fatal(err)
 			}
-		}, false, source.ErrChanged, "and has 1048576"},
+		}, false, source.ErrChanged, "now 1048576"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := c.newDir()
