@@ -80,16 +80,19 @@ func TestUnitAllowsWhatIsCalled(t *testing.T) {
 		return err == nil && strings.HasSuffix(table[len(table)-1], "total")
 	})
 	made := map[string]bool{}
-	for _, line := range table[2 : len(table)-2] {
+	for _, line := range table { // a head, lines, and a sum, or several of these
 		fields := strings.Fields(line)
-		made[fields[len(fields)-1]] = true
+		if len(fields) > 3 && fields[0] != "%" && !strings.HasPrefix(fields[0], "---") {
+			made[fields[len(fields)-1]] = true
+		}
 	}
+	delete(made, "total")
 	if !made["pread64"] || !made["mincore"] || !made["sched_setattr"] {
 		t.Errorf("the node did not do all that it does: it called %v", slices.Sorted(maps.Keys(made)))
 	}
 	for call := range made {
 		if !allowed[call] {
-			t.Errorf("the unit does not allow %s", call)
+			t.Errorf("the unit does not allow %s, of\n%s", call, strings.Join(table, "\n"))
 		}
 	}
 }

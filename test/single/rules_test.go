@@ -176,11 +176,11 @@ func TestDatabaseMadeAgain(t *testing.T) {
 		if err := os.Chtimes(filepath.Join(source, "db", "1", "_SUCCESS"), modified, modified); err != nil {
 			t.Fatal(err)
 		}
-		n.WaitCurrent(t, "db", "1")
-		r := n.Get(t, "/db/key-000042")
-		if string(r.Body) != value+"/42" {
-			t.Errorf("%s: %q", value, r.Body)
-		}
+		var r *process.Response
+		n.WaitFor(t, "the "+value+" value is served", func() bool {
+			r = n.Get(t, "/db/key-000042")
+			return string(r.Body) == value+"/42"
+		})
 		if i == 1 && r.Header.Get("Last-Modified") != modified.Format(http.TimeFormat) {
 			t.Errorf("%s: Last-Modified is %s", value, r.Header.Get("Last-Modified"))
 		}
