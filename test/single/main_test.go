@@ -94,7 +94,17 @@ func waitError(t testing.TB, n *process.Node, db, version string) string {
 	n.WaitFor(t, db+"/"+version+" is in ERROR", func() bool {
 		v := n.Health(t)[db][version]
 		text = v.Error
-		return v.State == "ERROR"
+		if v.State == "ERROR" {
+			return true
+		}
+		// The status is up to a second old, and what fails is tried again meanwhile: the log has it all.
+		for line := range strings.Lines(n.Log()) {
+			if strings.Contains(line, "db="+db+" version="+version+" ") && strings.Contains(line, "state=ERROR") {
+				text = line
+				return true
+			}
+		}
+		return false
 	})
 	return text
 }
