@@ -36,6 +36,14 @@ func (v Value) Len() int64 {
 // Large says that the value must be read with Section; Bytes is nil.
 func (v Value) Large() bool { return v.large != nil }
 
+// Reader is the block that Section reads a large value from; nil for other values.
+func (v Value) Reader() *Reader {
+	if v.large == nil {
+		return nil
+	}
+	return v.large.r
+}
+
 // Bytes is the value, up to LargeValue bytes, where it lies in the page. It must not be changed.
 func (v Value) Bytes() []byte { return v.small }
 

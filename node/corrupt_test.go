@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sequins/blocks"
+	"sequins/version"
 )
 
 // flip changes bits of a block's first page behind the back of everybody.
@@ -194,9 +195,13 @@ func TestReportOfAPredecessor(t *testing.T) {
 	r.serves("fruit", "1")
 	d := (*r.catalog.Load())["fruit"]
 	d.send(calling(func(d *db) {
-		old := d.set.AcquireVersion("1")
-		old.Report(0, blocks.ErrCorrupt)
-		old.Release()
+		err := d.set.EachBlock(func(h *version.Handle, p int, b version.Block) error {
+			if p == 0 {
+				h.Report(p, b, blocks.ErrCorrupt)
+			}
+			return nil
+		})
+		must(t, err)
 		fresh, err := d.openLocal("1")
 		if err != nil || fresh == nil {
 			t.Errorf("opening it again: %v", err)

@@ -66,7 +66,7 @@ func (n *Node) sweepOnce(ctx context.Context) error {
 			return ctx.Err()
 		case err == nil || errors.Is(err, errLeaving):
 		case blocks.IsDamage(err):
-			h.Report(p, err)
+			h.Report(p, b, err)
 		case first == nil:
 			first = err
 		}
@@ -119,7 +119,7 @@ func (n *Node) scrubOnce(ctx context.Context) {
 		if err != nil && !errors.Is(err, errLeaving) {
 			damaged++
 			n.log.Error("the scrub found a damaged block", "block", b.Name(), "version", h.Version(), "partition", p, "error", err)
-			h.Report(p, err)
+			h.Report(p, b, err)
 		}
 		return nil
 	})

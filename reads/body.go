@@ -95,7 +95,7 @@ func (b *Body) fail(err error) error {
 		r.reader.log.Error("reading a peer's answer", "target", r.target(), "error", err)
 	default:
 		b.Outcome = Unreadable
-		r.handle.Report(r.partition, err)
+		r.handle.Report(r.partition, b.value.Reader(), err)
 		r.logUnreadable(err)
 	}
 	return err

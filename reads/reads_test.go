@@ -205,6 +205,39 @@ func TestBodySeeks(t *testing.T) {
 	}
 }
 
+// Damage of a large value is reported, unless its block has been replaced since the lookup.
+func TestDamageOfAReplacedBlock(t *testing.T) {
+	records := [][2]string{{"large", strings.Repeat("0123456789", 30<<10)}}
+	for _, replaced := range []bool{false, true} {
+		set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Cluster: version.Solo{}}, records...)
+		rd := reads.New(catalog{"db": set}, reads.Options{Logger: slog.New(slog.DiscardHandler)})
+		r := rd.NewRead()
+		r.Begin(time.Now())
+		if got := r.Do(&reads.Query{DB: []byte("db"), Key: []byte("large")}); got != reads.Found {
+			t.Fatal(got)
+		}
+		err := set.EachBlock(func(_ *version.Handle, _ int, b version.Block) error {
+			return os.Truncate(b.(*blocks.Reader).Name(), 100)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if replaced {
+			if err := set.Version("v1").Put(0, blockOf(t, records)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := io.Copy(io.Discard, r.Body()); !errors.Is(err, blocks.ErrCorrupt) || r.Body().Outcome != reads.Unreadable {
+			t.Errorf("reading the rest: %v, %d", err, r.Body().Outcome)
+		}
+		if n := len(set.Corruptions()); n == 0 != replaced {
+			t.Errorf("replaced %v: %d reports", replaced, n)
+		}
+		r.Release()
+		rd.Stop()
+	}
+}
+
 // An explanation is made by the read itself.
 func TestExplain(t *testing.T) {
 	c := catalog{"here": setOf(t, version.Info{DB: "here", Name: "v1", Partitions: 1, Cluster: peersOnly{}}, [2]string{"k", "value"}), "none": version.NewSet("none")}

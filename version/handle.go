@@ -52,14 +52,15 @@ func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value
 	return value, found, err
 }
 
-// Report reports an error from reading a value after Get. A damaged block is
-// loaded again.
-func (h *Handle) Report(partition int, err error) {
+// Report reports an error from reading the block b of a partition after Get or in
+// EachBlock. If b is damaged, it is loaded again. If b is no longer the partition's
+// block, nothing is done: its successor may be intact.
+func (h *Handle) Report(partition int, b Block, err error) {
 	if uint(partition) >= uint(len(h.blocks)) {
 		return
 	}
-	if b := h.blocks[partition].Load(); b != nil {
-		(*Version)(h).report(b, partition, err)
+	if s := h.blocks[partition].Load(); s != nil && s.Block == b {
+		(*Version)(h).report(s, partition, err)
 	}
 }
 

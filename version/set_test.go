@@ -281,15 +281,15 @@ func TestCorruptionIsReportedOnce(t *testing.T) {
 	defer h.Release()
 	all[0].err = errors.New("some error")
 	h.Get(0, nil, nil)
-	h.Report(0, all[0].err)
-	h.Report(7, blocks.ErrCorrupt)
+	h.Report(0, all[0], all[0].err)
+	h.Report(7, all[0], blocks.ErrCorrupt)
 	all[0].err = fmt.Errorf("page 4: %w", blocks.ErrCorrupt)
 	for range 3 {
 		if _, _, err := h.Get(0, nil, nil); err != all[0].err {
 			t.Fatalf("Get = %v", err)
 		}
 	}
-	h.Report(1, syscall.EIO)
+	h.Report(1, all[1], syscall.EIO)
 	var got []string
 	for len(s.Corruptions()) > 0 {
 		c := <-s.Corruptions()
@@ -307,11 +307,11 @@ func TestCorruptionIsReportedOnce(t *testing.T) {
 }
 
 func TestReportsOfWhatWasReplaced(t *testing.T) {
-	s, _ := ready(t, "1", 2)
+	s, all := ready(t, "1", 2)
 	report := func(p int) Corruption {
 		h := s.Acquire()
 		defer h.Release()
-		h.Report(p, blocks.ErrCorrupt)
+		h.Report(p, all[p], blocks.ErrCorrupt)
 		return <-s.Corruptions()
 	}
 	first, second := report(0), report(1)
@@ -331,6 +331,24 @@ func TestReportsOfWhatWasReplaced(t *testing.T) {
 		t.Error("a report of a version that was removed")
 	}
 	must(t, old.Close(t.Context()))
+}
+
+// TestReportOfAReplacedBlock: who still reads a block after it was replaced says nothing about its successor.
+func TestReportOfAReplacedBlock(t *testing.T) {
+	s, all := ready(t, "1", 1)
+	h := s.Acquire()
+	fresh := &fakeBlock{}
+	must(t, s.Version("1").Put(0, fresh))
+	h.Report(0, all[0], blocks.ErrCorrupt)
+	if n := len(s.Corruptions()); n != 0 {
+		t.Errorf("%d reports of a block that was replaced", n)
+	}
+	h.Report(0, fresh, blocks.ErrCorrupt)
+	if n := len(s.Corruptions()); n != 1 {
+		t.Errorf("%d reports of the block that has replaced it", n)
+	}
+	h.Release()
+	must(t, s.Remove("1").Close(t.Context()))
 }
 
 func TestReportsNeverBlock(t *testing.T) {
