@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -120,9 +122,35 @@ func (f *blockFile) cached() *descriptor {
 	return d
 }
 
-// reopen opens the file again, and checks that it still ends in the footer that it had.
+// reopen opens the file again, under the name that [Dir.SetAside] may have given it. A block that has been loaded again
+// under its old name has the same footer and the same bytes.
 func (f *blockFile) reopen() (*descriptor, error) {
-	d, err := openDescriptor(f.path)
+	d, err := f.openAs(f.path)
+	if !errors.Is(err, ErrCorrupt) {
+		return d, err
+	}
+	for _, aside := range setAside(f.path) {
+		if d, err := f.openAs(aside); err == nil {
+			return d, nil
+		}
+	}
+	return nil, err
+}
+
+// setAside lists the names under which the block at path has been set aside.
+func setAside(path string) (names []string) {
+	entries, _ := os.ReadDir(filepath.Dir(path)) // without its directory the block has gone
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)+corruptSuffix) {
+			names = append(names, filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+	return names
+}
+
+// openAs opens the file at path, and checks that it ends in the footer that the block had.
+func (f *blockFile) openAs(path string) (*descriptor, error) {
+	d, err := openDescriptor(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &CorruptError{Path: f.path, Page: -1, Reason: "the file has been removed"}
 	}

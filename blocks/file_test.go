@@ -1,13 +1,17 @@
 package blocks
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
+
+	"sequins/internal/fsys"
 )
 
 // limitFiles has no more than n files of blocks open during a test.
@@ -144,5 +148,51 @@ func TestReopenedFileIsTheSame(t *testing.T) {
 		if _, ok, err := readers[1].Get(records[0].key, &s); !ok || err != nil {
 			t.Errorf("%s: another block: %v, %v", name, ok, err)
 		}
+	}
+}
+
+// TestSetAsideIsReadable: a block that is set aside for one damaged page answers from the others, although its file was
+// closed meanwhile, and after the partition has been loaded again.
+func TestSetAsideIsReadable(t *testing.T) {
+	limitFiles(t, 1)
+	for name, records := range map[string][]record{
+		"small": numbered(500),
+		"large": makeRecords(rand.New(rand.NewPCG(43, 43)), keyShapes["hex"], 2000, 100),
+	} {
+		s, err := OpenStoreFS(fsys.OS, t.TempDir())
+		check(t, err)
+		d, err := s.Create("db", "v", plan("A"))
+		check(t, err)
+		intact := buildBlock(t, records, WriterOptions{})
+		damaged := bytes.Clone(intact)
+		damaged[8] ^= 1 // in the first page
+		path := d.BlockPath(0)
+		check(t, os.WriteFile(path, damaged, 0o644))
+		r, err := Open(path)
+		check(t, err)
+		openMany(t, t.TempDir(), 2, records) // which closes the file
+		if n := descriptorsOf(t, filepath.Dir(path)); n != 0 {
+			t.Fatalf("%s: %d descriptors", name, n)
+		}
+		var scratch Scratch
+		first, last := records[0], records[len(records)-1]
+		get := func(rec record) ([]byte, error) {
+			r.Distrust()
+			check(t, r.file.drop())
+			v, _, err := r.Get(rec.key, &scratch)
+			return v.Bytes(), err
+		}
+		check(t, d.SetAside(0))
+		if _, err := get(first); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "page 0") {
+			t.Errorf("%s: the damaged page: %v", name, err)
+		}
+		if v, err := get(last); err != nil || !bytes.Equal(v, last.value) {
+			t.Errorf("%s: another page: %v", name, err)
+		}
+		check(t, os.WriteFile(path, intact, 0o644))
+		if v, err := get(last); err != nil || !bytes.Equal(v, last.value) {
+			t.Errorf("%s: after the block was loaded again: %v", name, err)
+		}
+		check(t, r.Close())
 	}
 }
