@@ -147,3 +147,21 @@ func TestExplainIsCountedApart(t *testing.T) {
 		t.Error(body)
 	}
 }
+
+// A condition or a range is of the value, and not of its explanation, whoever has the value.
+func TestExplainUnderConditions(t *testing.T) {
+	holder := start(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{})
+	asker := startAsker(t, proxy.Options{Timeout: patience}, holder.addr)
+	for _, s := range []*running{holder, asker} {
+		want := explainOf(t, s, "/db/k?explain")
+		for _, field := range []string{"If-None-Match: " + etagOf("value"), "If-None-Match: *", `If-Match: "x"`, "Range: bytes=1-2", "Range: bytes=100-", "If-Unmodified-Since: Thu, 01 Jan 1970 00:00:00 GMT"} {
+			got := s.get(t, "/db/k?explain", field)
+			var e reads.Explanation
+			if err := json.Unmarshal([]byte(got.body), &e); err != nil || got.status != 200 {
+				t.Errorf("%s: %+v, %v", field, got, err)
+			} else if diff := cmp.Diff(want, e, untimed); diff != "" {
+				t.Errorf("%s (-without +with):\n%s", field, diff)
+			}
+		}
+	}
+}

@@ -24,7 +24,7 @@ func (s *Server) newHTTP() *http.Server {
 		ReadTimeout:                  t.Read,
 		IdleTimeout:                  t.Idle,
 		MaxHeaderBytes:               maxHeader,
-		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: t.Write}, // for others conn has it
+		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: t.Write}, // of a connection; writer has that of a stream
 		ConnState:                    s.changed,
 		ConnContext:                  s.withConn,
 		DisableGeneralOptionsHandler: true,
@@ -49,7 +49,7 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 		c.unhandled = false
 	}
 	r.begin(c, req.Method)
-	out := &writer{ResponseWriter: w, r: r}
+	out := &writer{ResponseWriter: w, r: r, stream: req.ProtoMajor == 2}
 	defer out.leave()
 	r.asked = askedOf(req)
 	var err error
@@ -162,7 +162,7 @@ func (r *request) sendValue(w *writer) {
 func (r *request) serveValue(w *writer, req *http.Request) {
 	modified, _ := http.ParseTime(string(r.LastModified)) // zero where it is not known
 	h := req.Header
-	restrict(h, modified, req.Method)
+	restrict(h, modified, req.Method, r.Length)
 	body := r.Body()
 	http.ServeContent(w, req, "", modified, body)
 	switch {
@@ -179,25 +179,29 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 
 // restrict drops what http.ServeContent would believe and what does not hold here. Last-Modified is the age
 // of a version and not of a value, and a younger version may have older files: a date proves something only
-// if it is the very date that was sent before, and nothing about a part of a value. Of several ranges none
-// is sent alone, but the whole value; a range is defined for GET alone.
-func restrict(h http.Header, modified time.Time, method string) {
+// if it is the very date that was sent before, and nothing about a part of a value. A range is defined for GET
+// alone; see byteRange.
+func restrict(h http.Header, modified time.Time, method string, length int64) {
 	if since := h.Get("If-Modified-Since"); since != "" {
 		if t, err := http.ParseTime(since); err != nil || !t.Equal(modified) {
 			h.Del("If-Modified-Since")
 		}
 	}
-	ranges, tag := h["Range"], h.Get("If-Range")
-	if method != http.MethodGet || len(ranges) > 1 || strings.Contains(h.Get("Range"), ",") || tag != "" && tag[0] != '"' {
-		h.Del("Range")
+	ranges, tags := h["Range"], h["If-Range"]
+	valid := ""
+	if method == http.MethodGet && len(ranges) == 1 && length > 0 && (len(tags) == 0 || len(tags) == 1 && strings.HasPrefix(tags[0], `"`)) {
+		valid = byteRange(ranges[0])
+	}
+	if h.Del("Range"); valid != "" {
+		h.Set("Range", valid)
 	}
 }
 
-// serveExplanation answers with how the key is looked up. That is counted with the status pages: it says
-// nothing about how fast keys are.
+// serveExplanation answers with how the key is looked up, whatever condition or range the request has. That is
+// counted with the status pages: it says nothing about how fast keys are.
 func (r *request) serveExplanation(w *writer, req *http.Request) {
 	r.Record()
-	o, ok := r.read(conditions(req.Header))
+	o, ok := r.read(nil)
 	if !ok {
 		r.respond(w, req)
 		return
@@ -221,6 +225,7 @@ func (r *request) serveExplanation(w *writer, req *http.Request) {
 type writer struct {
 	http.ResponseWriter
 	r      *request
+	stream bool // of HTTP/2: other connections are conns, which give each chunk its time
 	broken bool // the body could not be sent whole
 }
 
@@ -228,14 +233,30 @@ type writer struct {
 func (w *writer) WriteHeader(code int) { w.r.code = code }
 
 // Write implements http.ResponseWriter.
-func (w *writer) Write(p []byte) (int, error) {
+func (w *writer) Write(p []byte) (written int, err error) {
 	w.begin()
-	n, err := w.ResponseWriter.Write(p)
+	for err == nil && len(p) > 0 {
+		chunk := p[:min(len(p), writeChunk)]
+		if w.stream {
+			err = w.extendWrite()
+		}
+		var n int
+		if err == nil {
+			n, err = w.ResponseWriter.Write(chunk)
+		}
+		written, p = written+n, p[n:]
+	}
 	if w.r.method != http.MethodHead {
-		w.r.bytes += int64(n)
+		w.r.bytes += int64(written)
 	}
 	w.broken = w.broken || err != nil
-	return n, err
+	return written, err
+}
+
+// extendWrite gives the next chunk its own time. A client that opens the window of its stream too late is cut
+// off, and the version that it reads from is let go.
+func (w *writer) extendWrite() error {
+	return http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.r.s.opts.Timeouts.Write))
 }
 
 // begin sends the status.

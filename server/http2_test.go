@@ -11,8 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sequins/metrics"
+	"sequins/version"
 )
 
 // startTLS serves over TLS, and returns a client that negotiates HTTP/2 if the server offers it.
@@ -135,4 +137,60 @@ func TestHTTP2MaxConns(t *testing.T) {
 	}
 	client.CloseIdleConnections()
 	eventually(t, "room", func() bool { return s.open.count() <= 1 })
+}
+
+// narrow makes a client take no more of a value than it reads, and returns a server of one that has more.
+func narrow(t *testing.T, size int, write time.Duration) (s *running, client *http.Client, set *version.Set, m *metrics.Metrics) {
+	t.Helper()
+	set = version.NewSet("db")
+	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, size)}))
+	m = metrics.New()
+	s, client = startTLS(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server, Timeouts: Timeouts{Write: write}}, "h2")
+	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10, MaxReceiveBufferPerConnection: 1 << 20}
+	return s, client, set, m
+}
+
+// A client that keeps the window of its stream closed is cut off, and the version it reads from is let go; other
+// streams of its connection are answered.
+func TestHTTP2ClosedWindow(t *testing.T) {
+	s, client, set, m := narrow(t, 8<<20, 200*time.Millisecond)
+	resp, err := client.Get("https://" + s.addr + "/db/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
+	closeVersion(t, set.Remove("v1"))
+	if other, _ := ask(t, client, "https://"+s.addr+"/livez"); other.StatusCode != 200 || s.open.count() != 1 {
+		t.Errorf("on the same connection: %s, %d connections", other.Status, s.open.count())
+	}
+	if n, err := io.Copy(io.Discard, resp.Body); err == nil || n >= 8<<20 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// A client that reads slowly, but steadily, may take longer for a value than for a chunk of it.
+func TestHTTP2SlowClient(t *testing.T) {
+	const write, size = 3 * time.Second, 4 << 20
+	s, client, _, _ := narrow(t, size, write)
+	resp, err := client.Get("https://" + s.addr + "/db/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	began, pace := time.Now(), time.NewTicker(write*5/4/(size/(64<<10)))
+	defer pace.Stop()
+	read := 0
+	for buf := make([]byte, 64<<10); ; <-pace.C {
+		n, err := io.ReadFull(resp.Body, buf)
+		if read += n; err == io.EOF || err == io.ErrUnexpectedEOF && read == size {
+			break
+		}
+		if err != nil {
+			t.Fatalf("after %d bytes and %s: %v", read, time.Since(began), err)
+		}
+	}
+	if took := time.Since(began); read != size || took < write {
+		t.Errorf("%d bytes in %s", read, took)
+	}
 }
