@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/subtle"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -31,7 +32,7 @@ const (
 
 // allowed reports whether a request may have what it asks for. If not, the refusal
 // is prepared, the same whether there is such a db or not. Probes may be asked
-// by everybody; see canViewPages.
+// by everybody, but not about one db; see canViewPages.
 func (r *request) allowed() bool {
 	if r.s.opts.PeerSecret != "" && !r.target.route.isProbe() && fromPeer(r.target.query) {
 		return r.allowedPeer()
@@ -42,12 +43,16 @@ func (r *request) allowed() bool {
 	}
 	var presented bool
 	r.grant, presented = tokens.Find(r.asked.authorization)
-	t := &r.target
+	t, db := &r.target, readyDB(&r.target)
 	switch {
-	case t.route.isProbe():
+	case t.route.isProbe() && len(db) == 0:
 		return true
 	case r.grant == nil:
 		r.unauthorised(presented)
+	case t.route.isProbe() && !r.grant.Pages && !r.grant.Reads(db):
+		r.forbidden("the token " + r.grant.Name + " may not read this database")
+	case t.route.isProbe():
+		return true
 	case t.route == routeKey && !r.grant.Reads(t.db):
 		r.forbidden("the token " + r.grant.Name + " may not read this database")
 	case (t.route != routeKey || explains(t.query)) && !r.grant.Pages:
@@ -56,6 +61,15 @@ func (r *request) allowed() bool {
 		return true
 	}
 	return false
+}
+
+// readyDB is the db that GET /readyz?db=NAME asks about, empty for another request.
+func readyDB(t *target) []byte {
+	if t.route != routeReady {
+		return nil
+	}
+	values, _ := url.ParseQuery(string(t.query)) // ready refuses a query that cannot be read
+	return []byte(values.Get("db"))
 }
 
 // canViewPages reports whether the client may see what is on the pages.

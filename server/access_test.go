@@ -104,6 +104,14 @@ func TestTokens(t *testing.T) {
 		{"/healthz", opsToken, 200, `{"db":{"v1"`},
 		{"/readyz", webToken, 503, "not ready\n"},
 		{"/readyz", opsToken, 503, "not ready: db is not there yet\n"},
+		{"/readyz?db=db", webToken, 503, "not ready\n"},
+		{"/readyz?db=none", webToken, 503, "not ready\n"},
+		{"/readyz?db=db", otherToken, 403, "the token other may not read this database\n"},
+		{"/readyz?db=unknown", otherToken, 403, "the token other may not read this database\n"},
+		{"/readyz?x=y&db=%64b", otherToken, 403, "the token other may not read this database\n"},
+		{"/readyz?db=unknown", opsToken, 503, "not ready: there is no unknown\n"},
+		{"/readyz?db=", "X: y", 503, "not ready\n"},
+		{"/readyz?db=%zz", "X: y", 400, "the query of the request cannot be read\n"},
 		{"/db/%", "X: y", 400, ""}, // nothing has been looked up
 	}
 	for _, test := range tests {
@@ -136,7 +144,7 @@ func TestWithoutToken(t *testing.T) {
 	}
 	for token, challenge := range tokens {
 		var first answer
-		for i, target := range []string{"/db/k", "/db/absent", "/none/k", "/db/k?explain", "/db/k?proxy=v1", "/none/k?proxy=v1", "/", "/db", "/none/", "/?proxy=status"} {
+		for i, target := range []string{"/db/k", "/db/absent", "/none/k", "/db/k?explain", "/db/k?proxy=v1", "/none/k?proxy=v1", "/", "/db", "/none/", "/?proxy=status", "/readyz?db=db", "/readyz?db=none"} {
 			got := s.get(t, target, token)
 			if got.status != 401 || got.header.Get("WWW-Authenticate") != challenge || !strings.HasSuffix(got.body, "\n") || strings.Count(got.body, "\n") != 1 {
 				t.Errorf("%s, %s: %+v", target, token, got)

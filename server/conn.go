@@ -106,11 +106,37 @@ func (c *conn) handshake() (isHTTP2 bool) {
 	if c.err == nil {
 		return secure.ConnectionState().NegotiatedProtocol == "h2"
 	}
+	c.refusePlainHTTP()
 	if !errors.Is(c.err, io.EOF) && !errors.Is(c.err, net.ErrClosed) && !errors.Is(c.err, os.ErrDeadlineExceeded) {
 		c.server.handshakes.Add(1)
 		c.server.limited.Error("a TLS handshake has failed", "client", c.RemoteAddr().String(), "error", c.err)
 	}
 	return false
+}
+
+// refusePlainHTTP answers a client that has not begun with a handshake, but with a request, as net/http does.
+func (c *conn) refusePlainHTTP() {
+	var first tls.RecordHeaderError
+	if !errors.As(c.err, &first) || first.Conn == nil || !isMethod(first.RecordHeader[:]) {
+		return
+	}
+	c.err = errPlainHTTP
+	const answer = "HTTP/1.0 400 Bad Request\r\nContent-Type: " + plainText + "\r\nConnection: close\r\n\r\nthis port speaks TLS: use https://\n"
+	if _, err := io.WriteString(first.Conn, answer); err == nil {
+		closeWrite(first.Conn) //nolint:errcheck // it is closed anyway
+	}
+}
+
+var errPlainHTTP = errors.New("the client has sent an HTTP request without TLS")
+
+// isMethod reports whether a request line may begin like this.
+func isMethod(b []byte) bool {
+	for _, c := range b {
+		if (c < 'A' || c > 'Z') && c != ' ' && c != '/' {
+			return false
+		}
+	}
+	return true
 }
 
 // secure reports whether the client speaks TLS.
@@ -286,8 +312,10 @@ func (c *conn) extendWrite(now time.Time) error {
 }
 
 // CloseWrite lets net/http end an answer while the client is still sending.
-func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+func (c *conn) CloseWrite() error { return closeWrite(c.Conn) }
+
+func closeWrite(nc net.Conn) error {
+	if half, ok := nc.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 func (r *request) servePage(w *writer, req *http.Request) {
 	s, m := r.s, r.s.opts.Metrics
 	if !r.allowed() {
-		if r.text == needsToken && wantsHTML(req.Header["Accept"]) {
+		if r.text == needsToken && !r.target.route.isProbe() && wantsHTML(req.Header["Accept"]) {
 			w.Header().Set("WWW-Authenticate", challenge)
 			s.askForToken(w, string(r.target.db))
 			return

@@ -239,6 +239,30 @@ func TestConnectionCloseInAnyForm(t *testing.T) {
 	}
 }
 
+// A client that speaks HTTP without TLS is told so, and the log does not grow with such clients.
+func TestPlainHTTPToTLS(t *testing.T) {
+	s, _ := startTLS(t, catalogOf(t, nil), testOptions{})
+	requests := []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD /db/k HTTP/1.0\r\n\r\n", "POST /"}
+	for i := range 300 {
+		c := s.dial(t)
+		io.WriteString(c, requests[i%len(requests)])
+		got := read(t, bufio.NewReader(c), "GET")
+		if got.status != 400 || got.body != "this port speaks TLS: use https://\n" || got.header.Get("Content-Type") != plainText {
+			t.Fatalf("%+v", got)
+		}
+		c.Close()
+	}
+	eventually(t, "all to be counted", func() bool { return s.gauges().BadHandshakes == 300 })
+	if n := strings.Count(s.logs.String(), "without TLS"); n == 0 || n > 100 {
+		t.Errorf("%d lines are logged for 300 connections", n)
+	}
+	c := s.dial(t)
+	io.WriteString(c, "\x00\x01\x02\x03\x04\x05")
+	if got, err := io.ReadAll(c); err != nil && !errors.Is(err, syscall.ECONNRESET) || len(got) > 0 {
+		t.Errorf("what is neither is answered: %q, %v", got, err)
+	}
+}
+
 // Handshakes that fail are counted and logged; clients that hang up are not.
 func TestFailedHandshakes(t *testing.T) {
 	cert := httptest.NewTLSServer(nil)
