@@ -89,6 +89,9 @@ func (s *Session) dialer(ctx context.Context, c *client) zk.Dialer {
 		timeout, cancel := context.WithTimeout(ctx, s.o.ConnectTimeout)
 		defer cancel()
 		conn, err := dial(timeout, network, address)
+		if timeout.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("no answer within %s: %w", s.o.ConnectTimeout, err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -101,6 +104,9 @@ func (s *Session) dialer(ctx context.Context, c *client) zk.Dialer {
 type logger struct{ s *Session }
 
 func (l logger) Printf(format string, args ...any) {
+	if format == "authentication failed: %s" { // whatever keeps a session from beginning
+		format = "no session: %s"
+	}
 	l.s.recordError("connection", fmt.Errorf("%s", fmt.Sprintf(format, args...)))
 }
 

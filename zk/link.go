@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"time"
 )
 
@@ -29,9 +31,10 @@ const (
 type link struct {
 	net.Conn
 	stop          func() bool
-	handshake     bytes.Reader // the unread rest of the reply to the handshake
-	handshakeRead bool         // the reply to the handshake was read
-	opened        bool         // the first packet after the handshake was read
+	timeout       time.Duration // for the reply to the handshake
+	handshake     bytes.Reader  // the unread rest of the reply to the handshake
+	handshakeRead bool          // the reply to the handshake was read
+	opened        bool          // the first packet after the handshake was read
 	header        [4]byte
 	pending       []byte // the unread rest of the current packet's header
 	left          int    // unread bytes of the current packet
@@ -40,7 +43,7 @@ type link struct {
 // newLink wraps conn, and closes it when ctx ends. The reply to the handshake must arrive within timeout.
 func newLink(ctx context.Context, conn net.Conn, timeout time.Duration) *link {
 	_ = conn.SetReadDeadline(time.Now().Add(timeout)) // if this fails, so does the read
-	return &link{Conn: conn, stop: context.AfterFunc(ctx, func() { _ = conn.Close() })}
+	return &link{Conn: conn, timeout: timeout, stop: context.AfterFunc(ctx, func() { _ = conn.Close() })}
 }
 
 func (l *link) Close() error {
@@ -58,7 +61,11 @@ func (l *link) SetReadDeadline(t time.Time) error {
 
 func (l *link) Read(p []byte) (int, error) {
 	if !l.handshakeRead {
-		if err := l.readHandshake(); err != nil {
+		err := l.readHandshake()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = fmt.Errorf("no answer within %s: %w", l.timeout, err)
+		}
+		if err != nil {
 			return 0, fmt.Errorf("%s: handshake: %w", l.RemoteAddr(), err)
 		}
 	}

@@ -4,6 +4,7 @@ package zk
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -163,5 +164,18 @@ func TestSilentHandshake(t *testing.T) {
 	_, err := l.Read(make([]byte, 4))
 	if e := net.Error(nil); !errors.As(err, &e) || !e.Timeout() {
 		t.Errorf("read: %v", err)
+	}
+}
+
+// The status says of a server that accepts connections and sends nothing that it does not answer, with TLS or without.
+func TestSilentServer(t *testing.T) {
+	for _, secure := range []*tls.Config{nil, {}} {
+		addr, _ := serveThenSilence(t, nil)
+		s := session(t, Options{Servers: []string{addr}, ConnectTimeout: 100 * time.Millisecond, SessionTimeout: time.Second, Root: "/r", TLS: secure})
+		await(t, "the reason", func() bool { return s.Status().LastError != "" })
+		if got := s.Status().LastError; !strings.Contains(got, addr) || !strings.Contains(got, "no answer within ") || strings.Contains(got, "authentication") {
+			t.Errorf("TLS %v: %s", secure != nil, got)
+		}
+		closeInTime(t, s)
 	}
 }
