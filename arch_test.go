@@ -32,7 +32,7 @@ var layers = []layer{
 	{"server", []string{"reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/human", "internal/http1", "internal/limitlog"}},
 	{"reads", []string{"version", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog"}},
 	{"auth", nil},
-	{"cluster", []string{"zk", "shard", "internal/fsys"}},
+	{"cluster", []string{"version", "zk", "shard", "internal/fsys"}},
 	{"version", []string{"shard", "blocks"}},
 	{"test/speed", []string{"load", "sequencefile", "shard", "blocks", "source"}},
 	{"loadproc", []string{"load", "shard", "blocks", "source", "metrics"}},

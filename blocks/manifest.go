@@ -288,7 +288,7 @@ func (m Manifest) validate() error {
 	switch {
 	case !validName(m.DB):
 		return fmt.Errorf("%q is not a name of a db", m.DB)
-	case !validName(m.Version):
+	case !validVersion(m.Version):
 		return fmt.Errorf("%q is not a name of a version", m.Version)
 	case m.Partitions < 0 || m.Partitions > maxPartitions:
 		return fmt.Errorf("%d partitions", m.Partitions)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 //
 //	sequins.lock                          held under flock, with the owner's pid
 //	data/<db>/<version>/MANIFEST.json     the plan; a directory without one is not a version
+//	data/<db>/<version>+00001/            a revision of the version: see version.Revise
 //	data/<db>/<version>/00042.block       a complete block
 //	data/<db>/<version>/00042.block.7.tmp a block being written
 //	data/<db>/<version>/00042.block.corrupt-1767225600  set aside at that Unix time
@@ -116,6 +118,13 @@ func validName(s string) bool {
 	return true
 }
 
+// validVersion reports whether s can be the id of a version: a name or, for a revision of a version, a
+// name, "+" and a number of digits.
+func validVersion(s string) bool {
+	name, number, revised := strings.Cut(s, "+")
+	return validName(name) && len(s) <= maxName && (!revised || number != "" && strings.Trim(number, "0123456789") == "")
+}
+
 // dbPath returns the directory of a db.
 func (s *Store) dbPath(db string) (string, error) {
 	if !validName(db) {
@@ -130,7 +139,7 @@ func (s *Store) versionPath(db, version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !validName(version) {
+	if !validVersion(version) {
 		return "", fmt.Errorf("db %s: %q is not a name of a version", db, version)
 	}
 	return filepath.Join(path, version), nil
@@ -138,7 +147,7 @@ func (s *Store) versionPath(db, version string) (string, error) {
 
 // Databases lists the dbs of which there is a version, sorted.
 func (s *Store) Databases() ([]string, error) {
-	dbs, err := s.subdirs(s.data)
+	dbs, err := s.subdirs(s.data, validName)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +171,7 @@ func (s *Store) Versions(db string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions, err := s.subdirs(path)
+	versions, err := s.subdirs(path, validVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -178,16 +187,16 @@ func (s *Store) Versions(db string) ([]string, error) {
 	return found, nil
 }
 
-// subdirs lists the directories in path that can be a db's or a version's, sorted. There are none
-// in a directory that does not exist.
-func (s *Store) subdirs(path string) ([]string, error) {
+// subdirs lists the directories in path that can be a db's or a version's by their names, sorted. There
+// are none in a directory that does not exist.
+func (s *Store) subdirs(path string, valid func(name string) bool) ([]string, error) {
 	entries, err := s.fs.ReadDir(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && validName(e.Name()) {
+		if e.IsDir() && valid(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

@@ -51,7 +51,7 @@ func (s *Store) Served(db string) (string, error) {
 		return "", err
 	}
 	version, ok := strings.CutSuffix(string(data), "\n")
-	if err != nil || !ok || !validName(version) {
+	if err != nil || !ok || !validVersion(version) {
 		return "", &CorruptError{Path: path, Page: -1, Reason: "does not hold the name of a version"}
 	}
 	return version, nil

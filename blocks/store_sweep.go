@@ -24,7 +24,7 @@ var ours = regexp.MustCompile(`^(MANIFEST\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\
 // versions that have no manifest, and corrupt blocks that were set aside long ago. Which versions
 // are of use it does not know.
 func (s *Store) sweep() error {
-	dbs, err := s.subdirs(s.data)
+	dbs, err := s.subdirs(s.data, validName)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (s *Store) Leftovers() error { return s.left }
 // sweepDB is sweep for one db. What cannot be removed does not keep it from going on.
 func (s *Store) sweepDB(path string) error {
 	err := s.sweepTrash(path)
-	versions, lerr := s.subdirs(path)
+	versions, lerr := s.subdirs(path, validVersion)
 	errs := []error{err, lerr}
 	for _, v := range versions {
 		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))

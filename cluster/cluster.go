@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/version"
 	"sequins/zk"
 )
 
@@ -63,17 +64,22 @@ type Cluster struct {
 	// read-only and replaced as a whole.
 	dbs atomic.Pointer[map[string]bool]
 
-	mu        sync.Mutex          // held while versions is replaced; guards fields of following, see there
-	ctx       context.Context     // ends with Leave; nothing is published after that
-	leave     context.CancelFunc  // called with mu held
-	refuted   map[string][]string // what this node has refuted; see nodeData
-	published []string            // the znodes of this node; empty before Join
+	mu        sync.Mutex           // held while versions is replaced; guards fields of following, see there
+	ctx       context.Context      // ends with Leave; nothing is published after that
+	leave     context.CancelFunc   // called with mu held
+	refuted   map[string][]string  // what this node has refuted; see nodeData
+	revisions map[key][]*following // of each version that is followed, by key.inSource
+	published []string             // the znodes of this node; empty before Join
 	running   sync.WaitGroup
 
 	problemsLogged map[string]bool // logged problems; used only by the goroutine of watchMembers
 }
 
+// key identifies a version, which is named by its id: see version.Revise.
 type key struct{ db, version string }
+
+// inSource returns the key of the version of which k is a revision.
+func (k key) inSource() key { return key{k.db, version.Name(k.version)} }
 
 // New returns a Cluster without members. Join connects it.
 func New(o Options) (*Cluster, error) {
@@ -85,7 +91,7 @@ func New(o Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		o: o, log: o.Logger, changes: make(chan struct{}, 1), patience: o.Session.Timeout(),
-		refuted: make(map[string][]string), problemsLogged: make(map[string]bool),
+		refuted: make(map[string][]string), revisions: make(map[key][]*following), problemsLogged: make(map[string]bool),
 	}
 	c.ctx, c.leave = context.WithCancel(context.Background())
 	if !o.Router && o.ShardID != "" {

@@ -168,6 +168,7 @@ func TestCluster(t *testing.T) {
 			"old znodes":               testOldZnodes,
 			"mismatch":                 testMismatch,
 			"plans":                    testPlans,
+			"revisions":                testRevisions,
 			"refuted":                  testRefuted,
 			"five at once":             testFiveAtOnce,
 			"shard ids":                testShardIDs,

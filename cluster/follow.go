@@ -4,10 +4,12 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"sequins/version"
 	"sequins/zk"
 )
 
@@ -27,12 +29,12 @@ type following struct {
 
 	// The fields below are guarded by Cluster.mu, which must not be locked with
 	// updating held.
-	advertised   map[int]bool
-	data         []byte    // of the znodes in advertised
-	division     *division // nil until SetPlan
-	sufficed     bool      // all partitions had enough replicas for a switch at some time
-	stable       bool      // the division has been stable for Converge
-	lackingSince time.Time // when replicas were first found missing; zero if none are
+	advertised     map[int]bool
+	advertisedPlan string    // is plan
+	division       *division // nil until SetPlan
+	sufficed       bool      // all partitions had enough replicas for a switch at some time
+	stable         bool      // the division has been stable for Converge
+	lackingSince   time.Time // when replicas were first found missing; zero if none are
 }
 
 // directory is the znodes of a version: a zk.Children.
@@ -49,7 +51,7 @@ type view struct {
 	// peers are the replicas and those that vanished recently: a node that has
 	// lost ZooKeeper may still answer.
 	peers    [][]string
-	plans    []string              // others, by which nodes hold something, sorted
+	plans    []string              // other plans, by which nodes hold something, sorted
 	vanished map[holding]time.Time // those, and when they were first missed
 }
 
@@ -66,14 +68,13 @@ const (
 	maxMissed = 8
 )
 
-// next is the view after v when replicas are advertised, and others by other
-// plans, which are the values of others.
-func (v *view) next(replicas [][]string, others map[holding]string, now time.Time) *view {
+// next is the view after v when replicas are advertised.
+func (v *view) next(r holdings, now time.Time) *view {
+	replicas := r.byPartition
 	n := &view{replicas: replicas, peers: replicas, vanished: make(map[holding]time.Time)}
-	n.plans = slices.Compact(slices.Sorted(maps.Values(others)))
+	n.plans = slices.Sorted(maps.Keys(r.plans))
 	gone := func(h holding) bool {
-		_, other := others[h]
-		return !other && !slices.Contains(at(replicas, h.partition), h.addr)
+		return !r.others[h] && !slices.Contains(at(replicas, h.partition), h.addr)
 	}
 	for h, since := range v.vanished {
 		if now.Sub(since) < missedFor && gone(h) {
@@ -136,8 +137,9 @@ func (c *Cluster) follow(k key) *following {
 	if f.ctx.Err() != nil {
 		return f
 	}
-	f.children = c.o.Session.Watch(zk.VersionDir(k.db, k.version), true)
+	f.children = c.o.Session.Watch(zk.VersionDir(k.db, version.Name(k.version)), true)
 	c.replace(func(m map[key]*following) { m[k] = f })
+	c.revisions[k.inSource()] = append(c.revisions[k.inSource()], f)
 	c.running.Go(func() { c.watch(f) })
 	return f
 }
@@ -182,32 +184,38 @@ func (c *Cluster) updateView(f *following, before *view) {
 	if f.children == nil {
 		return
 	}
-	replicas, others, malformed := parseReplicas(f.children.Entries(), c.o.Addr, f.plan)
-	if malformed != "" && !f.malformed {
+	r := parseReplicas(f.children.Entries(), c.o.Addr, f.plan)
+	if r.malformed != "" && !f.malformed {
 		f.malformed = true
-		c.log.Warn("ignoring malformed znode", "db", f.db, "version", f.version, "error", malformed)
+		c.log.Warn("ignoring malformed znode", "db", f.db, "version", f.version, "error", r.malformed)
 	}
-	f.view.Store(before.next(replicas, others, time.Now()))
+	f.view.Store(before.next(r, time.Now()))
 }
 
 // maxPartitions bounds the table that a znode's name can allocate.
 const maxPartitions = 1 << 20
 
-// parseReplicas makes the table of who holds what by a plan, without this node
-// itself, and the table of what others hold by which other plans. Of a znode
-// whose plan makes no sense that is "". It says what was wrong with the last such
-// znode.
-func parseReplicas(entries []zk.Entry, self, plan string) (replicas [][]string, others map[holding]string, malformed string) {
-	others = make(map[holding]string)
+// holdings are what other nodes advertise of a version.
+type holdings struct {
+	byPartition [][]string       // addresses of those that hold it by one plan
+	others      map[holding]bool // what is held by other plans only, or by a plan that cannot be read
+	plans       map[string]bool  // the other plans
+	malformed   string           // what is wrong with the last malformed znode
+}
+
+// parseReplicas makes the tables of who holds what by a plan, and by others,
+// without this node itself.
+func parseReplicas(entries []zk.Entry, self, plan string) holdings {
+	r := holdings{others: make(map[holding]bool), plans: make(map[string]bool)}
 	var plans planParser
 	for _, e := range entries {
 		p, addr, err := zk.ParsePartition(e.Name)
 		if err != nil {
-			malformed = err.Error()
+			r.malformed = err.Error()
 			continue
 		}
 		if p >= maxPartitions {
-			malformed = e.Name + ": no such partition"
+			r.malformed = e.Name + ": no such partition"
 			continue
 		}
 		if addr == self {
@@ -215,18 +223,36 @@ func parseReplicas(entries []zk.Entry, self, plan string) (replicas [][]string, 
 		}
 		theirs, err := plans.parse(e.Data)
 		if err != nil {
-			malformed = e.Name + ": " + err.Error()
-		}
-		if err != nil || !samePlan(theirs, plan) {
-			others[holding{p, addr}] = theirs
+			r.malformed = e.Name + ": " + err.Error()
+			r.others[holding{p, addr}] = true
 			continue
 		}
-		if p >= len(replicas) {
-			replicas = append(replicas, make([][]string, p+1-len(replicas))...)
-		}
-		replicas[p] = append(replicas[p], addr)
+		r.add(p, addr, theirs, plan)
 	}
-	return replicas, others, malformed
+	return r
+}
+
+// add adds a replica of a partition to the tables of a plan.
+func (r *holdings) add(p int, addr string, theirs partitionData, plan string) {
+	r.note(theirs.Plan, plan)
+	for _, also := range theirs.Also {
+		r.note(also, plan)
+	}
+	if !theirs.holds(plan) {
+		r.others[holding{p, addr}] = true
+		return
+	}
+	if p >= len(r.byPartition) {
+		r.byPartition = append(r.byPartition, make([][]string, p+1-len(r.byPartition))...)
+	}
+	r.byPartition[p] = append(r.byPartition[p], addr)
+}
+
+// note notes a plan if it is another one.
+func (r *holdings) note(theirs, plan string) {
+	if plan != "" && theirs != "" && theirs != plan {
+		r.plans[theirs] = true
+	}
 }
 
 // find returns the state of a followed version, or nil.
@@ -255,11 +281,10 @@ func (f *following) replicas(partition int) []string { return at(f.view.Load().r
 
 // OtherPlans implements version.Cluster.
 func (c *Cluster) OtherPlans(db, version string) []string {
-	f := c.find(db, version)
-	if f == nil {
-		return nil
+	if f := c.find(db, version); f != nil {
+		return slices.Clone(f.view.Load().plans)
 	}
-	return slices.DeleteFunc(slices.Clone(f.view.Load().plans), func(plan string) bool { return plan == "" })
+	return nil
 }
 
 // Missing implements version.Cluster.
@@ -282,19 +307,32 @@ func (c *Cluster) Missing(db, version string, held []bool, minReplication int) [
 }
 
 // Forget implements version.Cluster.
-func (c *Cluster) Forget(db, version string) {
+func (c *Cluster) Forget(db, id string) {
 	c.mu.Lock()
-	c.forgetRefuted(key{db, version})
-	f := c.find(db, version)
-	if f == nil || c.ctx.Err() != nil {
-		c.mu.Unlock()
+	f, name := c.find(db, id), key{db, version.Name(id)}
+	known := f != nil && c.ctx.Err() == nil
+	if known {
+		c.replace(func(m map[key]*following) { delete(m, f.key) })
+		c.forgetRevision(name, f)
+	}
+	if c.revisions[name] == nil {
+		c.forgetRefuted(name)
+	}
+	c.mu.Unlock()
+	if !known {
 		return
 	}
-	c.replace(func(m map[key]*following) { delete(m, f.key) })
-	c.mu.Unlock()
 	f.end()
 	c.withdraw(f)
-	c.running.Go(func() { c.prune(f.key.db, f.key.version) })
+	c.running.Go(func() { c.prune(db, name.version) })
+}
+
+// forgetRevision removes f from the revisions of a version. c.mu is held.
+func (c *Cluster) forgetRevision(name key, f *following) {
+	left := slices.DeleteFunc(c.revisions[name], func(each *following) bool { return each == f })
+	if c.revisions[name] = left; len(left) == 0 {
+		delete(c.revisions, name)
+	}
 }
 
 // pruneTimeout bounds the wait for the listing of a directory to be pruned.
@@ -313,11 +351,18 @@ func (c *Cluster) prune(db, last string) {
 		return
 	}
 	for _, e := range versions.Entries() {
-		if (last == "" || e.Name <= last) && c.find(db, e.Name) == nil {
+		if (last == "" || e.Name <= last) && !c.followed(db, e.Name) {
 			c.o.Session.Prune(zk.VersionDir(db, e.Name))
 		}
 	}
 	c.o.Session.Prune(zk.DatabaseDir(db))
+}
+
+// followed reports whether any revision of a version is followed.
+func (c *Cluster) followed(db, name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.revisions[key{db, name}] != nil
 }
 
 // Advertise implements version.Cluster.
@@ -332,7 +377,25 @@ func (c *Cluster) Advertise(db, version string, partition int) {
 		return
 	}
 	f.advertised[partition] = true
-	c.o.Session.Publish(zk.PartitionPath(db, version, partition, c.o.Addr), f.data)
+	c.publish(f, partition)
+}
+
+// publish makes the znode of a partition say by which plans this node holds it: there
+// is none if it does not. c.mu is held.
+func (c *Cluster) publish(f *following, partition int) {
+	name := f.inSource()
+	path := zk.PartitionPath(name.db, name.version, partition, c.o.Addr)
+	held := slices.DeleteFunc(slices.Clone(c.revisions[name]), func(each *following) bool { return !each.advertised[partition] })
+	if len(held) == 0 {
+		c.o.Session.Unpublish(path)
+		return
+	}
+	slices.SortFunc(held, func(a, b *following) int { return strings.Compare(b.version, a.version) })
+	d := partitionData{Plan: held[0].advertisedPlan}
+	for _, older := range held[1:] {
+		d.Also = append(d.Also, older.advertisedPlan)
+	}
+	c.o.Session.Publish(path, d.encode())
 }
 
 // Withdraw implements version.Cluster.
@@ -352,8 +415,8 @@ func (c *Cluster) withdraw(f *following, partitions ...int) {
 func (c *Cluster) unpublish(f *following, partitions ...int) {
 	for p := range f.advertised {
 		if len(partitions) == 0 || slices.Contains(partitions, p) {
-			c.o.Session.Unpublish(zk.PartitionPath(f.db, f.version, p, c.o.Addr))
 			delete(f.advertised, p)
+			c.publish(f, p)
 		}
 	}
 }

@@ -3,19 +3,22 @@ package cluster
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // partitionData is the data of a partition's znode, as JSON:
 //
-//	{"plan":"0123456789abcdef"}
+//	{"plan":"0123456789abcdef","also":["fedcba9876543210"]}
 //
 // Other fields are ignored. Without data or plan, the znode is one of an older
 // release or of the original sequins, and counts for every plan.
 type partitionData struct {
 	// Plan is the plan by which the replica was loaded: see
-	// blocks.Manifest.PlanHash.
-	Plan string `json:"plan,omitempty"`
+	// blocks.Manifest.PlanHash. Of several revisions it is that of the newest, and
+	// those of the others are in Also.
+	Plan string   `json:"plan,omitempty"`
+	Also []string `json:"also,omitempty"`
 }
 
 // maxPartitionData bounds the size of the data of a partition's znode, in bytes.
@@ -23,12 +26,12 @@ const maxPartitionData = 4 << 10
 
 // encode returns the data as JSON; nil if it is empty.
 func (d partitionData) encode() []byte {
-	if d == (partitionData{}) {
+	if d.Plan == "" {
 		return nil
 	}
 	data, err := json.Marshal(d)
 	if err != nil {
-		panic(err) // cannot fail: a struct of strings
+		panic(err) // cannot fail: it consists of strings
 	}
 	return data
 }
@@ -36,29 +39,32 @@ func (d partitionData) encode() []byte {
 // planParser parses the data of znodes. It caches the last result, since most
 // znodes of a version have the same data.
 type planParser struct {
-	last string
-	plan string
+	last   string
+	parsed partitionData
 }
 
-func (p *planParser) parse(data []byte) (plan string, err error) {
+func (p *planParser) parse(data []byte) (partitionData, error) {
 	switch {
 	case len(data) == 0:
-		return "", nil
+		return partitionData{}, nil
 	case string(data) == p.last:
-		return p.plan, nil
+		return p.parsed, nil
 	case len(data) > maxPartitionData:
-		return "", fmt.Errorf("%d bytes of data, more than the limit of %d", len(data), maxPartitionData)
+		return partitionData{}, fmt.Errorf("%d bytes of data, more than the limit of %d", len(data), maxPartitionData)
 	}
 	var d partitionData
 	if err := json.Unmarshal(data, &d); err != nil {
-		return "", fmt.Errorf("data: %w", err)
+		return partitionData{}, fmt.Errorf("data: %w", err)
 	}
-	p.last, p.plan = string(data), d.Plan
-	return d.Plan, nil
+	p.last, p.parsed = string(data), d
+	return d, nil
 }
 
-// samePlan reports whether two plans are equal or one is unknown.
-func samePlan(a, b string) bool { return a == "" || b == "" || a == b }
+// holds reports whether d is of a replica by a plan: also if the plan of either is
+// unknown.
+func (d partitionData) holds(plan string) bool {
+	return d.Plan == "" || plan == "" || d.Plan == plan || slices.Contains(d.Also, plan)
+}
 
 // SetPlan implements version.Cluster.
 func (c *Cluster) SetPlan(db, version, plan string, held []bool) {
@@ -75,7 +81,7 @@ func (c *Cluster) SetPlan(db, version, plan string, held []bool) {
 	defer c.mu.Unlock()
 	if other {
 		c.unpublish(f)
-		f.data = partitionData{Plan: plan}.encode()
+		f.advertisedPlan = plan
 		f.division, f.sufficed, f.stable, f.lackingSince = nil, false, false, time.Time{}
 	}
 	if f.division == nil || len(f.division.owners) != len(held) {

@@ -22,22 +22,24 @@ func TestReplicasByPlan(t *testing.T) {
 		{Name: "00000@new:1", Data: []byte(`{"records": 7}`)},
 		{Name: "00000@newer:1", Data: []byte(`{"records": 7, "plan": "x"}`)},
 		{Name: "00001@b:1", Data: partitionData{Plan: "y"}.encode()},
+		{Name: "00001@both:1", Data: partitionData{Plan: "w", Also: []string{"x"}}.encode()},
 		{Name: "00002@odd:1", Data: []byte("{")},
 		{Name: "00002@odd2:1", Data: []byte(`{"plan": 7}`)},
 		{Name: "00002@large:1", Data: []byte(`{"plan": "` + strings.Repeat("x", maxPartitionData) + `"}`)},
 	}
 	for plan, want := range map[string][][]string{
-		"":  {{"a:1", "b:1", "old:1", "new:1", "newer:1"}, {"b:1"}},
-		"x": {{"a:1", "old:1", "new:1", "newer:1"}},
+		"":  {{"a:1", "b:1", "old:1", "new:1", "newer:1"}, {"b:1", "both:1"}},
+		"w": {{"old:1", "new:1"}, {"both:1"}},
+		"x": {{"a:1", "old:1", "new:1", "newer:1"}, {"both:1"}},
 		"y": {{"b:1", "old:1", "new:1"}, {"b:1"}},
 		"z": {{"old:1", "new:1"}},
 	} {
-		replicas, others, malformed := parseReplicas(entries, "me:1", plan)
-		if diff := cmp.Diff(want, replicas); diff != "" {
+		r := parseReplicas(entries, "me:1", plan)
+		if diff := cmp.Diff(want, r.byPartition); diff != "" {
 			t.Errorf("plan %q: %s", plan, diff)
 		}
-		if _, other := others[holding{2, "odd:1"}]; malformed == "" || !other {
-			t.Errorf("plan %q: malformed %q, others %v", plan, malformed, others)
+		if r.malformed == "" || !r.others[holding{2, "odd:1"}] {
+			t.Errorf("plan %q: malformed %q, others %v", plan, r.malformed, r.others)
 		}
 	}
 }
@@ -203,6 +205,49 @@ func testPlans(t *testing.T, server string) {
 	})
 	if diff := cmp.Diff([]string{"old:1"}, a.Peers("db", "1", 2)); diff != "" {
 		t.Errorf("peers: %s", diff)
+	}
+}
+
+// A node that holds two revisions of a version is a replica by the plans of both, until it forgets one.
+func testRevisions(t *testing.T, server string) {
+	f := newTestCluster(t, server, nil)
+	both, _ := f.node("both")
+	early, _ := f.node("early")
+	late, _ := f.node("late")
+	f.join(both, early, late)
+	held := make([]bool, 2)
+	follow := func(c *Cluster, id, plan string) {
+		c.Follow(t.Context(), "db", id)
+		c.SetPlan("db", id, plan, held)
+	}
+	follow(both, "1", "old")
+	follow(early, "1", "old")
+	follow(late, "1", "new")
+	both.Advertise("db", "1", 0)
+	both.Advertise("db", "1", 1)
+	both.Refute("db", "1", "hadoop")
+	f.eventually("it has the old plan", func() bool { return early.Replicas("db", "1", 1) == 1 && len(late.OtherPlans("db", "1")) == 1 })
+	follow(both, "1+00001", "new")
+	both.Advertise("db", "1+00001", 0)
+	f.eventually("it has both plans of partition 0", func() bool {
+		return early.Replicas("db", "1", 0) == 1 && late.Replicas("db", "1", 0) == 1 && len(early.OtherPlans("db", "1")) == 1
+	})
+	if early.Replicas("db", "1", 1) != 1 || late.Replicas("db", "1", 1) != 0 {
+		t.Errorf("of partition 1 there are %d and %d", early.Replicas("db", "1", 1), late.Replicas("db", "1", 1))
+	}
+	late.Advertise("db", "1", 1)
+	f.eventually("a revision counts those who have no other", func() bool { return both.Replicas("db", "1+00001", 1) == 1 && both.Replicas("db", "1", 1) == 0 })
+	both.Forget("db", "1")
+	f.eventually("it has the new plan", func() bool {
+		return early.Replicas("db", "1", 0) == 0 && early.Replicas("db", "1", 1) == 0 && late.Replicas("db", "1", 0) == 1
+	})
+	if diff := cmp.Diff([]string{"hadoop"}, both.Refuted("db", "1+00001")); diff != "" {
+		t.Errorf("refuted: %s", diff)
+	}
+	both.Forget("db", "1+00001")
+	f.eventually("it has none", func() bool { return late.Replicas("db", "1", 0) == 0 })
+	if got := both.Refuted("db", "1"); len(got) > 0 || len(both.revisions) > 0 {
+		t.Errorf("refuted: %q; revisions of %d versions", got, len(both.revisions))
 	}
 }
 

@@ -17,7 +17,7 @@ func (k key) String() string { return k.db + "/" + k.version }
 func (c *Cluster) Refute(db, version, partitioner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := key{db, version}.String()
+	k := key{db, version}.inSource().String()
 	before := c.refuted[k]
 	if slices.Contains(before, partitioner) {
 		return
@@ -35,7 +35,7 @@ func (c *Cluster) Refute(db, version, partitioner string) {
 
 // Refuted implements version.Cluster.
 func (c *Cluster) Refuted(db, version string) []string {
-	k := key{db, version}.String()
+	k := key{db, version}.inSource().String()
 	c.mu.Lock()
 	all := slices.Clone(c.refuted[k])
 	c.mu.Unlock()

@@ -16,11 +16,11 @@ func TestParseReplicas(t *testing.T) {
 	for i, n := range names {
 		entries[i].Name = n
 	}
-	replicas, _, malformed := parseReplicas(entries, "me:1", "")
-	if diff := cmp.Diff([][]string{{"a:1"}, nil, {"a:1", "b:1"}}, replicas); diff != "" {
+	r := parseReplicas(entries, "me:1", "")
+	if diff := cmp.Diff([][]string{{"a:1"}, nil, {"a:1", "b:1"}}, r.byPartition); diff != "" {
 		t.Error(diff)
 	}
-	if malformed == "" {
+	if r.malformed == "" {
 		t.Error("no malformed znode reported")
 	}
 }
@@ -42,17 +42,17 @@ func TestVanished(t *testing.T) {
 		}
 	}
 	both := [][]string{{"a", "b"}, {"b"}}
-	v = v.next(both, nil, now)
+	v = v.next(holdings{byPartition: both}, now)
 	check("at first", both, [][]string{{"a", "b"}, {"b"}, nil})
-	v = v.next([][]string{{"a"}}, nil, now.Add(time.Second))
+	v = v.next(holdings{byPartition: [][]string{{"a"}}}, now.Add(time.Second))
 	check("b is gone", [][]string{{"a"}}, [][]string{{"a", "b"}, {"b"}})
-	v = v.next(nil, nil, now.Add(2*time.Second))
+	v = v.next(holdings{byPartition: nil}, now.Add(2*time.Second))
 	check("all are gone", nil, [][]string{{"a", "b"}, {"b"}})
-	v = v.next([][]string{{"c"}}, nil, now.Add(3*time.Second))
+	v = v.next(holdings{byPartition: [][]string{{"c"}}}, now.Add(3*time.Second))
 	check("another has come", [][]string{{"c"}}, [][]string{{"a", "b", "c"}, {"b"}})
-	v = v.next([][]string{{"b", "c"}}, nil, now.Add(4*time.Second))
+	v = v.next(holdings{byPartition: [][]string{{"b", "c"}}}, now.Add(4*time.Second))
 	check("b is back", [][]string{{"b", "c"}}, [][]string{{"a", "b", "c"}, {"b"}})
-	v = v.next([][]string{{"b", "c"}}, nil, now.Add(missedFor+time.Hour))
+	v = v.next(holdings{byPartition: [][]string{{"b", "c"}}}, now.Add(missedFor+time.Hour))
 	check("much later", [][]string{{"b", "c"}}, [][]string{{"b", "c"}, nil})
 }
 
@@ -60,7 +60,7 @@ func TestVanished(t *testing.T) {
 func TestVanishedAreFew(t *testing.T) {
 	v := new(view)
 	for i := range 1000 {
-		v = v.next([][]string{{"n" + string(rune('a'+i%26)) + string(rune('a'+i/26))}}, nil, time.Now())
+		v = v.next(holdings{byPartition: [][]string{{"n" + string(rune('a'+i%26)) + string(rune('a'+i/26))}}}, time.Now())
 	}
 	if n := len(at(v.peers, 0)); n > maxMissed+1 {
 		t.Errorf("%d can be asked", n)

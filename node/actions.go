@@ -53,7 +53,7 @@ func (d *db) activate(name string) {
 	f := d.facts[name]
 	f.activeAt = time.Now()
 	after := f.activeAt.Sub(f.found)
-	d.node.o.Metrics.Statsd.Active(d.name, name, after)
+	d.node.o.Metrics.Statsd.Active(d.name, version.Name(name), after)
 	attrs := []any{"version", name, "after", after.Round(time.Millisecond)}
 	if old != "" {
 		attrs = append(attrs, "instead_of", old)

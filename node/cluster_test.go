@@ -262,7 +262,7 @@ func TestOldVersionLingers(t *testing.T) {
 		defer stop()
 		set := n.Set([]byte("fruit"))
 		by := func(name string) bool {
-			h := set.AcquireVersion(name)
+			h := set.AcquireVersion(name, "")
 			if h != nil {
 				h.Release()
 			}
@@ -318,7 +318,7 @@ func TestLingerIsBounded(t *testing.T) {
 			}
 			minutes := 0
 			for ; minutes < 60; minutes++ {
-				h := set.AcquireVersion("1")
+				h := set.AcquireVersion("1", "")
 				if h == nil {
 					break
 				}
@@ -424,7 +424,7 @@ func TestSwitchDoesNotWaitForOwnLoad(t *testing.T) {
 			s.Detail != "prepared, waiting for other nodes to hold 2 partitions: 0, 2" {
 			t.Errorf("its own partition is loaded: %+v", s)
 		}
-		if h := set.AcquireVersion("1"); h == nil {
+		if h := set.AcquireVersion("1", ""); h == nil {
 			t.Error("a prepared version is not here for peers")
 		} else {
 			if _, _, err := h.Get(0, []byte("fig"), nil); err != version.ErrNotLocal {

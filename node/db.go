@@ -34,17 +34,17 @@ type db struct {
 	live  map[string]*live    // of each version in set
 	loads map[string]*loading // that have not ended
 
-	listing    bool     // the versions are being listed
-	again      bool     // and have to be once more
-	unfinished string   // the newest version that does not exist yet, and why
-	last       listing  // that did not fail
-	whole      bool     // see view
-	relooking  bool     // the versions will be listed again soon
-	relooks    int      // how often that was so
-	diverged   []string // active versions that other nodes hold by another plan, which is that of the source
-	unlistable int      // how many listings in a row have failed by the db's own fault
-	alone      []string // versions that all other nodes hold by another plan
-	due        []string // versions that are tried again when the versions have been listed
+	listing    bool              // the versions are being listed
+	again      bool              // and have to be once more
+	unfinished string            // the newest version that does not exist yet, and why
+	last       listing           // that did not fail
+	whole      bool              // see view
+	relooking  bool              // the versions will be listed again soon
+	relooks    int               // how often that was so
+	unlistable int               // how many listings in a row have failed by the db's own fault
+	alone      []string          // versions that all other nodes hold by another plan
+	others     map[string]string // those plans, when they were last compared with the source
+	due        []string          // versions that are tried again when the versions have been listed
 
 	// listed: the source has listed it since the process started. It belongs to
 	// start, and then to the follower.
@@ -163,6 +163,7 @@ func (d *db) next() {
 			d.abandonRefuted(name)
 			d.giveUp(name)
 		}
+		d.lookAtOthers()
 	case c := <-d.set.Corruptions():
 		d.node.o.Metrics.Server.ChecksumFailure(d.name)
 		d.log.Error("a block is damaged", "version", c.Version,

@@ -30,11 +30,12 @@ const (
 
 // A question is what a listing has to know.
 type question struct {
-	current string          // older versions are of no interest
-	served  string          // before a restart: it was complete then
-	known   map[string]bool // versions that exist: they are not looked at
-	failed  map[string]bool // versions that could not be loaded
-	settled map[string]bool // versions that have been taken before: one look is enough
+	current string            // older versions are of no interest
+	served  string            // before a restart: it was complete then
+	ids     map[string]string // see newest; the others of a question are ids, too
+	known   map[string]bool   // versions that exist: they are not looked at
+	failed  map[string]bool   // versions that could not be loaded
+	settled map[string]bool   // versions that have been taken before: one look is enough
 	// other are the plans by which this node holds versions of which others say that
 	// they hold them by another plan: one of the two has seen other files.
 	other map[string]blocks.Manifest
@@ -97,7 +98,7 @@ func (d *db) startListing(again bool) {
 func (d *db) question() question {
 	s := d.state
 	q := question{current: s.Current, served: s.Served, known: make(map[string]bool), settled: make(map[string]bool),
-		failed: make(map[string]bool), other: make(map[string]blocks.Manifest), last: d.last}
+		failed: make(map[string]bool), other: make(map[string]blocks.Manifest), ids: d.newest(), last: d.last}
 	for _, v := range s.Entries {
 		q.failed[v.Name] = v.Reason != ""
 		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {
@@ -106,19 +107,28 @@ func (d *db) question() question {
 		q.known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
 		q.settled[v.Name] = v.Reason == "" // what failed may have been taken while its job paused
 	}
-	for name, l := range d.live {
-		if len(d.node.o.Cluster.OtherPlans(d.name, name)) > 0 {
-			q.other[name] = l.manifest
+	for _, id := range q.ids {
+		if l := d.live[id]; l != nil && len(d.node.o.Cluster.OtherPlans(d.name, id)) > 0 {
+			q.other[id] = l.manifest
 		}
 	}
 	return q
+}
+
+// id returns the id of the newest revision of a version.
+func (q *question) id(name string) string {
+	if id, found := q.ids[name]; found {
+		return id
+	}
+	return name
 }
 
 // tell implements message. What has failed is tried again at a refresh, and not
 // whenever a version without a marker is looked at again.
 func (l listing) tell(d *db) {
 	d.listing = false
-	first := d.state.Looking
+	first, before := d.state.Looking, d.last
+	l = d.revised(l)
 	same := slices.Equal(after(l.versions, d.state.Current), after(d.last.versions, d.state.Current)) && slices.Equal(l.unknown, d.last.unknown)
 	d.take(l)
 	d.countFailure(l.err)
@@ -128,7 +138,9 @@ func (l listing) tell(d *db) {
 	case l.err != nil && first:
 		d.handle(version.Unlisted{})
 	}
-	d.planAnew(l)
+	if l.err == nil {
+		d.reportAlone(before, l)
+	}
 	retries := d.due
 	d.due = nil
 	for _, name := range retries {
@@ -229,12 +241,12 @@ func (d *db) existing(ctx context.Context, q question) listing {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}
 	for name, s := range q.last.leftOut {
-		if q.known[name] {
+		if q.known[q.id(name)] {
 			o.found.leftOut[name] = s
 		}
 	}
 	for _, name := range slices.Backward(names) {
-		if o.good == maxCandidates || name <= q.current {
+		if o.good == maxCandidates || q.id(name) <= q.current {
 			break
 		}
 		if err := o.observe(ctx, name); err != nil {
@@ -267,13 +279,14 @@ func (o *observer) observe(ctx context.Context, name string) error {
 	if l, looked := o.last.looks[name]; looked {
 		o.found.looks[name] = l // so that a version that fails and has not changed need not settle again
 	}
-	if !o.failed[name] && o.known[name] {
+	id := o.id(name)
+	if !o.failed[id] && o.known[id] {
 		o.good++
-		o.found.versions = append(o.found.versions, name)
+		o.found.versions = append(o.found.versions, id)
 		return nil
 	}
 	if !o.mayLook(ctx) {
-		o.found.unknown = append(o.found.unknown, name)
+		o.found.unknown = append(o.found.unknown, id)
 		return nil
 	}
 	reason, err := o.missing(ctx, name)
@@ -281,8 +294,8 @@ func (o *observer) observe(ctx context.Context, name string) error {
 		return o.observeFailed(ctx, name, err)
 	}
 	if reason == "" {
-		o.found.versions = append(o.found.versions, name)
-		if !o.failed[name] {
+		o.found.versions = append(o.found.versions, id)
+		if !o.failed[id] {
 			o.good++
 		}
 		return nil
@@ -299,24 +312,31 @@ func (o *observer) observe(ctx context.Context, name string) error {
 // leaves it open whether the version is complete: it is looked at again soon. Only
 // if the source cannot be read at all, that is an error of the whole listing.
 func (o *observer) observeFailed(ctx context.Context, name string, err error) error {
-	if source.Lasting(err) || name == o.served {
-		o.d.log.Warn("version cannot be looked at; it is loaded nevertheless", "version", name, "error", err)
-		o.found.versions = append(o.found.versions, name)
+	id := o.id(name)
+	if source.Lasting(err) || id == o.served {
+		o.d.log.Warn("version cannot be looked at; it is loaded nevertheless", "version", id, "error", err)
+		o.found.versions = append(o.found.versions, id)
 		return nil
 	}
 	if _, dead := o.d.node.o.Source.Versions(ctx, o.d.name); dead != nil {
 		return err
 	}
-	o.found.unknown = append(o.found.unknown, name)
+	o.found.unknown = append(o.found.unknown, id)
 	if o.found.unfinished == "" {
 		o.found.unfinished = fmt.Sprintf("%s: it cannot be looked at: %v", name, err)
 	}
 	o.found.leftOut[name] = fmt.Sprintf("version %s of %s cannot be looked at; it is loaded when it can: %v", name, o.d.name, err)
+	o.lookAfterFailure(name)
+	return nil
+}
+
+// lookAfterFailure has a version looked at again: the more looks have failed, the
+// later.
+func (o *observer) lookAfterFailure(name string) {
 	l := o.last.looks[name]
 	l.failures++
 	o.found.looks[name] = l
 	o.lookAgain(o.now.Add(backoff(l.failures, maxBackoff)))
-	return nil
 }
 
 // lookAgain has the versions listed again at a time, or earlier.
@@ -381,7 +401,7 @@ func (o *observer) list(ctx context.Context, name string) (source.Listing, error
 // it does not.
 func (o *observer) unsettled(name string, l *source.Listing) string {
 	o.promising++
-	if o.settle <= 0 || l.Marked() || o.settled[name] || name == o.served || o.d.begunWith(name, l.Files) {
+	if o.settle <= 0 || l.Marked() || o.settled[o.id(name)] || o.id(name) == o.served || o.d.begunWith(o.id(name), l.Files) {
 		return ""
 	}
 	return o.settling(name, l)
@@ -406,8 +426,8 @@ func (o *observer) settling(name string, l *source.Listing) string {
 
 // begunWith reports whether a load of a version has begun with the same files, maybe
 // before a restart: the version was complete then, and has not changed.
-func (d *db) begunWith(name string, files []source.File) bool {
-	dir, err := d.node.o.Store.Dir(d.name, name)
+func (d *db) begunWith(id string, files []source.File) bool {
+	dir, err := d.node.o.Store.Dir(d.name, id)
 	return err == nil && load.Unchanged(dir.Manifest(), files)
 }
 

@@ -215,13 +215,13 @@ func (d *db) plan(ctx context.Context, name string) (blocks.Manifest, error) {
 	case <-ctx.Done():
 		return blocks.Manifest{}, ctx.Err()
 	}
-	process, err := d.node.startProcess(ctx, d.name, name, d.pinned(name), d.refuted(name))
+	process, err := d.node.startProcess(ctx, d.name, version.Name(name), d.pinned(name), d.refuted(name))
 	if err != nil {
 		return blocks.Manifest{}, err
 	}
 	defer process.Close()
 	m, err := process.Plan()
-	m.Created = time.Time{} // the store says when it was
+	m.Version, m.Created = name, time.Time{} // the store says when it was
 	return m, err
 }
 

@@ -91,7 +91,7 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 		return ctx.Err()
 	}
 	l.stage.Store(planning)
-	span := n.o.Tracer.Load(d.name, name)
+	span := n.o.Tracer.Load(d.name, version.Name(name))
 	defer func() {
 		p := l.snapshot()
 		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
@@ -139,7 +139,7 @@ func (d *db) pinned(name string) *blocks.Manifest {
 
 // loadOnce plans a version and loads what is missing of this node's partitions.
 func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []shard.Partitioner) error {
-	process, err := d.node.startProcess(ctx, d.name, name, l.pinned, append(d.refuted(name), refuted...))
+	process, err := d.node.startProcess(ctx, d.name, version.Name(name), l.pinned, append(d.refuted(name), refuted...))
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []sh
 	if err != nil {
 		return err
 	}
-	m.Created = time.Time{} // the store says when it was
+	m.Version, m.Created = name, time.Time{} // the store says when it was
 	answer := make(chan goAhead, 1)
 	d.send(planned{name, m, partitioner, answer})
 	select {

@@ -239,12 +239,12 @@ func (n *Node) apply(r Reloadable) {
 
 // startProcess starts the process of a load that begins now. The version is planned as in pinned, or, without that, as
 // configured.
-func (n *Node) startProcess(ctx context.Context, db, version string, pinned *blocks.Manifest, refuted []shard.Partitioner) (*loadproc.Process, error) {
+func (n *Node) startProcess(ctx context.Context, db, name string, pinned *blocks.Manifest, refuted []shard.Partitioner) (*loadproc.Process, error) {
 	o, limit := n.loadOptions(db), n.reloadable.Load().LoadMemoryLimit
 	if pinned != nil {
 		o = o.PlannedBy(*pinned)
 	}
-	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: version, Options: o, Refuted: refuted, MemoryLimit: limit})
+	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: name, Options: o, Refuted: refuted, MemoryLimit: limit})
 }
 
 // loadOptions returns the options for a load that begins now.

@@ -51,7 +51,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 	before, err := os.Stat(block(0))
 	must(t, err)
 	r.eventually("it can be read by name", func() bool {
-		h := r.Set([]byte("fruit")).AcquireVersion("1")
+		h := r.Set([]byte("fruit")).AcquireVersion("1", "")
 		if h == nil {
 			return false
 		}

@@ -29,7 +29,7 @@ type view struct {
 type versionView struct {
 	version.Entry
 	facts
-	diverged       bool
+	revision       string // the newer revision of the current version, which is being loaded; "" if there is none
 	alone          bool
 	live           *version.Version // nil if it is not in the set
 	records, bytes int64
@@ -44,8 +44,12 @@ func (d *db) publish() {
 		current: s.Current, served: s.Current != "" || s.Served != "", listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
 		versions: make(map[string]versionView, len(s.Entries)), tried: d.tried(), whole: d.whole,
 	}
+	newest := d.newest()
 	for _, e := range s.Entries {
-		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], alone: slices.Contains(d.alone, e.Name), diverged: e.Status == version.Active && slices.Contains(d.diverged, e.Name)}
+		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], alone: slices.Contains(d.alone, e.Name)}
+		if revision := newest[version.Name(e.Name)]; e.Name == s.Current && revision > e.Name {
+			vv.revision = revision
+		}
 		if l := d.live[e.Name]; l != nil {
 			vv.live = l.v
 			vv.records, vv.bytes = l.size()
@@ -119,19 +123,33 @@ func (d *db) status() server.DBStatus {
 	v := d.view.Load()
 	s := server.DBStatus{Versions: make(map[string]server.VersionStatus, len(v.versions)), Error: v.trouble()}
 	n := d.node
-	for name, vv := range v.versions {
+	for name, id := range v.shown() {
+		vv := v.versions[id]
 		vs := server.VersionStatus{
 			Path:              n.o.Source.Path(d.name, name),
 			TargetReplication: n.o.Replication,
-			Nodes:             map[string]server.NodeStatus{n.o.Name: d.nodeStatus(vv, name == v.current)},
+			Nodes:             map[string]server.NodeStatus{n.o.Name: d.nodeStatus(v, vv)},
 		}
 		if vv.live != nil {
 			vs.NumPartitions = vv.live.Info().Partitions
-			vs.Replicas = d.replicas(name, vv.live.Held())
+			vs.Replicas = d.replicas(id, vv.live.Held())
 		}
 		s.Versions[name] = vs
 	}
 	return s
+}
+
+// shown returns the revision of each version that the status shows, by the version's
+// name: the current one, otherwise the newest.
+func (v *view) shown() map[string]string {
+	ids := make(map[string]string, len(v.versions))
+	for id := range v.versions {
+		name := version.Name(id)
+		if other, found := ids[name]; !found || id == v.current || other != v.current && id > other {
+			ids[name] = id
+		}
+	}
+	return ids
 }
 
 // replicas returns how many nodes hold each partition of a version.
@@ -158,11 +176,11 @@ func (v *view) trouble() string {
 	return "there are no versions in the source"
 }
 
-func (d *db) nodeStatus(v versionView, current bool) server.NodeStatus {
+func (d *db) nodeStatus(shown *view, v versionView) server.NodeStatus {
 	s := server.NodeStatus{
 		Name: d.node.o.Name, ShardID: d.node.o.ShardID(),
 		CreatedAt: seconds(v.created), ActiveAt: seconds(v.activeAt),
-		Current: current, State: states[v.Status], Error: v.Reason,
+		Current: v.Name == shown.current, State: states[v.Status], Error: v.Reason,
 		Partitions: []int{}, Records: v.records, Bytes: v.bytes,
 	}
 	if v.live != nil {
@@ -174,14 +192,16 @@ func (d *db) nodeStatus(v versionView, current bool) server.NodeStatus {
 			}
 		}
 	}
-	if s.Diverged = v.diverged; v.diverged {
-		s.Error = d.divergence(v.Name)
-	}
 	if v.alone && s.Error == "" {
 		s.Error = d.loneliness(v.Name)
 	}
-	if v.loading != nil {
-		s.Progress = progress(v.loading.snapshot(), time.Now())
+	loading := v.loading
+	if s.Diverged = v.revision != ""; s.Diverged {
+		s.Error = d.divergence(shown, v)
+		loading = shown.versions[v.revision].loading
+	}
+	if loading != nil {
+		s.Progress = progress(loading.snapshot(), time.Now())
 	}
 	s.Detail = d.detail(v)
 	return s

@@ -155,8 +155,8 @@ func (r *Read) Do(q *Query) Outcome {
 	return r.lookUp()
 }
 
-// acquire takes the version that is asked for. r.handle stays nil if it is not here, or was loaded by
-// another plan than that of the peer that asks.
+// acquire takes the version that is asked for. r.handle stays nil if it is not here by the plan of the peer
+// that asks.
 func (r *Read) acquire(set *version.Set) {
 	q := r.query
 	r.db = r.reader.database(q.DB)
@@ -164,11 +164,7 @@ func (r *Read) acquire(set *version.Set) {
 	if !q.fromPeer() || string(q.Version) == "true" {
 		r.handle = set.Acquire()
 	} else {
-		r.handle = set.AcquireVersion(string(q.Version))
-	}
-	if r.handle != nil && q.fromPeer() && len(q.Plan) > 0 && r.handle.Plan() != "" && string(q.Plan) != r.handle.Plan() {
-		r.handle.Release()
-		r.handle = nil
+		r.handle = set.AcquireVersion(string(q.Version), string(q.Plan))
 	}
 }
 

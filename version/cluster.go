@@ -5,7 +5,9 @@ import (
 	"time"
 )
 
-// Cluster is what a node knows of the other nodes, and publishes to them. All
+// Cluster is what a node knows of the other nodes, and publishes to them. Versions
+// are named by their ids on this node (see Revise); other nodes are told their names
+// and plans. All
 // methods may be called concurrently. Only Join and Follow block; the others, of
 // which Peers is called for requests, use a view that is updated in the
 // background.

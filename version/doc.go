@@ -15,6 +15,9 @@
 // nothing. A version that has left the set is closed by its owner (Version.Close)
 // after the last reference is released.
 //
+// A version whose files have changed in the source is loaded again as a revision,
+// which is another version in all of this: see Revise.
+//
 // Cluster is the interface to the other nodes. Solo implements it for a single
 // node.
 package version

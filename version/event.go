@@ -35,9 +35,6 @@ type (
 		Version string
 		Changed bool // differs from the version in the set
 	}
-	// Changed says that the files of a version in the source are not those of the
-	// plan by which this node holds it, or is loading it.
-	Changed struct{ Version string }
 	// Seen tells how much of a version is there. It answers Open, Prepare and
 	// SetAside, and comes whenever a partition has been published or the
 	// cluster has changed.
@@ -86,7 +83,6 @@ func (Unlisted) event()  {}
 func (Gone) event()      {}
 func (Absent) event()    {}
 func (Planned) event()   {}
-func (Changed) event()   {}
 func (Seen) event()      {}
 func (LoadEnded) event() {}
 func (Corrupted) event() {}

@@ -16,8 +16,8 @@ var ErrNotLocal = errors.New("the partition is not on this node")
 // and each must release it once.
 type Handle Version
 
-// Version returns the name of the version.
-func (h *Handle) Version() string { return h.info.Name }
+// Version returns the name of the version in the source.
+func (h *Handle) Version() string { return h.name }
 
 // Plan returns the plan of the version's blocks; "" if unknown.
 func (h *Handle) Plan() string { return h.info.Plan }

@@ -67,8 +67,6 @@ func (m *machine) note(e Event) {
 		}
 	case Planned:
 		m.notePlanned(e)
-	case Changed:
-		m.noteChanged(e)
 	case Seen:
 		m.noteSeen(e)
 	case LoadEnded:
@@ -173,20 +171,10 @@ func (m *machine) notePlanned(e Planned) {
 	if v == nil || v.Work != Loading || v.Exit != Staying || v.Status == Active {
 		return
 	}
-	v.Stale = false
 	if !v.Live || e.Changed {
 		v.Live, v.Status = true, Prepared
 		m.act(Prepare, v.Name)
 	}
-}
-
-// noteChanged has a version planned anew, unless clients are answered from it.
-func (m *machine) noteChanged(e Changed) {
-	v := m.entry(e.Version)
-	if v == nil || !v.Live || v.Exit != Staying || v.Name == m.Current {
-		return
-	}
-	v.Stale, v.Complete, v.Replicated, v.Failed = true, false, false, false
 }
 
 func (m *machine) noteSeen(e Seen) {
@@ -198,7 +186,7 @@ func (m *machine) noteSeen(e Seen) {
 		v.Work, v.Live, v.Status = Resting, true, Prepared
 	}
 	if v.Live {
-		v.Complete, v.Replicated, v.Readable = e.Complete && !v.Stale, e.Replicated && !v.Stale, e.Readable
+		v.Complete, v.Replicated, v.Readable = e.Complete, e.Replicated, e.Readable
 	}
 }
 

@@ -56,9 +56,15 @@ func (s *Set) Acquire() *Handle {
 }
 
 // AcquireVersion returns a handle on a version by name, whether prepared, current
-// or retired, or nil. It restarts the idle time of a retired version.
-func (s *Set) AcquireVersion(name string) *Handle {
-	v := (*s.named.Load())[name]
+// or retired, or nil. Of several revisions it is the newest of the plan, or of all
+// if plan is empty. It restarts the idle time of a retired version.
+func (s *Set) AcquireVersion(name, plan string) *Handle {
+	var v *Version
+	for id, each := range *s.named.Load() {
+		if each.name == name && samePlan(each.info.Plan, plan) && (v == nil || id > v.info.Name) {
+			v = each
+		}
+	}
 	if v == nil || !v.acquire() {
 		return nil
 	}
@@ -68,10 +74,13 @@ func (s *Set) AcquireVersion(name string) *Handle {
 	return (*Handle)(v)
 }
 
-// Version returns a version by name, or nil.
+// samePlan reports whether two plans are equal or one is unknown.
+func samePlan(a, b string) bool { return a == "" || b == "" || a == b }
+
+// Version returns a version by its id, or nil.
 func (s *Set) Version(name string) *Version { return (*s.named.Load())[name] }
 
-// Current returns the name of the current version, or "".
+// Current returns the id of the current version, or "".
 func (s *Set) Current() string {
 	if v := s.current.Load(); v != nil {
 		return v.info.Name

@@ -90,7 +90,7 @@ func must(t *testing.T, err error) {
 
 func TestHandleReads(t *testing.T) {
 	s := NewSet("db")
-	if s.Acquire() != nil || s.AcquireVersion("1") != nil || s.Current() != "" {
+	if s.Acquire() != nil || s.AcquireVersion("1", "") != nil || s.Current() != "" {
 		t.Fatal("Acquire of an empty set returned a version")
 	}
 	v := newVersion("1", 2)
@@ -100,7 +100,7 @@ func TestHandleReads(t *testing.T) {
 	}
 	key := []byte("a")
 	p := shard.String.Partition(key, 2)
-	h := s.AcquireVersion("1")
+	h := s.AcquireVersion("1", "")
 	var scratch blocks.Scratch
 	if _, _, err := h.Get(p, key, &scratch); err != ErrNotLocal {
 		t.Errorf("Get of a partition that is not here: %v", err)
@@ -173,9 +173,9 @@ func TestPrepareReplaces(t *testing.T) {
 func TestCloseWaitsForReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, all := ready(t, "1", 1)
-		h1, h2 := s.Acquire(), s.AcquireVersion("1")
+		h1, h2 := s.Acquire(), s.AcquireVersion("1", "")
 		v := s.Remove("1")
-		if s.Acquire() != nil || s.AcquireVersion("1") != nil || s.Remove("1") != nil {
+		if s.Acquire() != nil || s.AcquireVersion("1", "") != nil || s.Remove("1") != nil {
 			t.Error("a removed version can be acquired")
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -234,7 +234,7 @@ func TestIdle(t *testing.T) {
 		if v.Idle() != time.Minute {
 			t.Errorf("idle for %v", v.Idle())
 		}
-		s.AcquireVersion("1").Release()
+		s.AcquireVersion("1", "").Release()
 		time.Sleep(time.Second)
 		if v.Idle() != time.Second {
 			t.Errorf("idle for %v after a request", v.Idle())
@@ -396,7 +396,7 @@ func TestAcquireDoesNotAllocate(t *testing.T) {
 		h := s.Acquire()
 		h.Get(h.Partition(key), key, nil)
 		h.Release()
-		s.AcquireVersion("1").Release()
+		s.AcquireVersion("1", "").Release()
 	}); n != 0 {
 		t.Errorf("%v allocations a request", n)
 	}

@@ -72,7 +72,7 @@ const (
 
 // Entry is the state of one version.
 type Entry struct {
-	Name   string
+	Name   string // the version's id on this node: see Revise
 	Status Status
 	// Reason is why the last load failed. It is kept during a retry: a version
 	// that has failed once does not keep an older one from being loaded.
@@ -85,9 +85,6 @@ type Entry struct {
 	Live bool
 	// Complete: this node holds every partition that it owns.
 	Complete bool
-	// Stale: its blocks are of a plan that is not that of its files in the source. It
-	// is not complete and not replicated until a load has planned it anew.
-	Stale bool
 	// Replicated: every partition has enough replicas, in this node's view.
 	Replicated bool
 	// Readable: at least one partition can be read, here or from a peer.

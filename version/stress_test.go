@@ -21,7 +21,7 @@ func TestStress(t *testing.T) {
 	}
 	group.Go(func() { // a reader by name, also of removed versions
 		for i := 0; ctx.Err() == nil; i++ {
-			if h := s.AcquireVersion(name(i % versions)); h != nil {
+			if h := s.AcquireVersion(name(i%versions), ""); h != nil {
 				get(t, h)
 				h.Release()
 			}

@@ -20,7 +20,9 @@ type Block interface {
 
 // Info describes a version.
 type Info struct {
-	DB, Name    string
+	DB string
+	// Name is the version's id on this node: see Revise.
+	Name        string
 	Partitions  int // 0 for an empty version
 	Partitioner shard.Partitioner
 	// LastModified is the newest modification time of its files in the source.
@@ -34,6 +36,7 @@ type Info struct {
 // belong to the goroutine that owns the database; readers use Handles.
 type Version struct {
 	info    Info
+	name    string // in the source
 	blocks  []atomic.Pointer[slot]
 	reports chan<- Corruption
 
@@ -66,6 +69,7 @@ type slot struct {
 func New(info Info) *Version {
 	return &Version{
 		info:    info,
+		name:    Name(info.Name),
 		blocks:  make([]atomic.Pointer[slot], info.Partitions),
 		drained: make(chan struct{}),
 	}

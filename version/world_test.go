@@ -231,7 +231,6 @@ func (w *world) possible() []func() {
 		can(func() { w.feed(w.seen(v)) })
 		if w.rnd.IntN(10) == 0 {
 			can(func() { w.feed(Corrupted{v, w.rnd.IntN(3)}) })
-			can(func() { w.feed(Changed{v}) })
 		}
 	}
 	for _, v := range w.state.Entries {

@@ -3,7 +3,10 @@
 package alerts
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -99,6 +102,49 @@ func silent(s *scene) {
 	s.quiet("SequinsPeersFailing", at(a))
 	s.quiet("SequinsSlow", at(a))
 	s.quiet("SequinsErrors", s.of(a))
+}
+
+// changedVersion: two nodes are active by different files of a version, to which a damaged one has been added since.
+func changedVersion(s *scene) {
+	s.write("_")
+	part := func(version string, i int) string {
+		return filepath.Join(s.source(), s.name, version, fmt.Sprintf("part-r-%05d", i))
+	}
+	add := func(i int, cut int) {
+		data, err := os.ReadFile(part("_", i))
+		if err = errors.Join(err, os.MkdirAll(filepath.Dir(part("1", i)), 0o755)); err != nil {
+			s.Fatal(err)
+		}
+		if err := os.WriteFile(part("1", i), data[:len(data)-cut], 0o644); err != nil {
+			s.Fatal(err)
+		}
+	}
+	zookeeper := s.startZookeeper()
+	var configs []process.Config
+	for i := range 2 {
+		c := s.member(zookeeper, fmt.Sprint(i), "replication = 2\nmin_replication = 1\n")
+		c.Extra += "\nsettle = \"300ms\""
+		add(i, 0)
+		n := process.Start(s, c)
+		n.WaitCurrent(s, s.name, "1")
+		n.Signal(s, syscall.SIGTERM)
+		n.WaitExit(s)
+		configs = append(configs, c)
+	}
+	a := process.Start(s, configs[0])
+	s.watch(a)
+	s.quiet("SequinsVersionDiverged", s.of(a))
+	add(2, 5)
+	b := process.Start(s, configs[1])
+	s.watch(a, b)
+	s.fires("SequinsVersionDiverged", s.of(a))
+	s.fires("SequinsVersionDiverged", s.of(b))
+	s.leads("SequinsVersionDiverged", "The reason is in `problems`", string(a.Get(s, "/").Body), "part-r-00002", "offset")
+	s.leads("SequinsVersionDiverged", "in `sequins status`", s.run("status", a.Addr), "part-r-00002", "offset")
+	s.leads("SequinsVersionDiverged", "and in the log", a.Log(), "part-r-00002", "offset")
+	add(2, 0)
+	s.quiet("SequinsVersionDiverged", s.of(a))
+	s.quiet("SequinsVersionDiverged", s.of(b))
 }
 
 // zookeeperLost: its only server is killed.

@@ -4,14 +4,62 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 )
 
+// writer returns a function that puts files of a version into the source, one after the other.
+func (c *cluster) writer(t testing.TB, version string) func(files ...string) {
+	away, dir := t.TempDir(), filepath.Join(c.source, db, version)
+	c.data.publish(t, away, version)
+	return func(files ...string) {
+		t.Helper()
+		err := os.MkdirAll(dir, 0o755)
+		for _, name := range files {
+			data, rerr := os.ReadFile(filepath.Join(away, db, version, name))
+			temp := filepath.Join(dir, "."+name)
+			err = errors.Join(err, rerr, os.WriteFile(temp, data, 0o644), os.Rename(temp, filepath.Join(dir, name)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPlansOfActiveNodes: three nodes are active by different files of one version, and none by those that the source has
+// in the end. When they meet, all of them load those, and go on answering meanwhile.
+func TestPlansOfActiveNodes(t *testing.T) {
+	t.Parallel()
+	z := startZookeeper(t, 1)
+	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 4}, members: 3, replication: 2,
+		sharding: []string{"min_nodes = 0", "min_replication = 1"}})
+	version := versionName(1)
+	write := c.writer(t, version)
+	for i, m := range c.members {
+		m.config.Extra = "refresh_period = \"1h\"\nsettle = \"300ms\"\n"
+		write(fmt.Sprintf("part-r-%05d", i))
+		m.start(t)
+		m.node.WaitCurrent(t, db, version)
+		m.terminate(t)
+	}
+	write("part-r-00003")
+	c.startAll(t)
+	for _, m := range c.members {
+		m.node.WaitLog(t, "instead_of="+version)
+	}
+	c.checkWhole(t, version)
+	for _, m := range c.members {
+		m.terminate(t)
+	}
+	c.startAll(t)
+	c.checkWhole(t, version)
+}
+
 // TestPlansThatDiffer: of two nodes one has loaded a version without a marker while its job paused, and the other has
-// looked at it later. The first plans it anew, so that both switch to all of it.
+// looked at it later. The first loads it again, so that both switch to all of it.
 func TestPlansThatDiffer(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
@@ -27,20 +75,7 @@ func TestPlansThatDiffer(t *testing.T) {
 	c.startAll(t)
 	c.waitServed(t, first)
 
-	away, dir := t.TempDir(), filepath.Join(c.source, db, second)
-	c.data.publish(t, away, second)
-	write := func(files ...string) {
-		t.Helper()
-		err := os.MkdirAll(dir, 0o755)
-		for _, name := range files {
-			data, rerr := os.ReadFile(filepath.Join(away, db, second, name))
-			temp := filepath.Join(dir, "."+name)
-			err = errors.Join(err, rerr, os.WriteFile(temp, data, 0o644), os.Rename(temp, filepath.Join(dir, name)))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := c.writer(t, second)
 	write("part-r-00000", "part-r-00001")
 	early.node.WaitFor(t, "the early node has loaded two files", func() bool { return len(early.holds(t, second)) > 0 })
 	if got := early.current(t); got != first {

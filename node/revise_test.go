@@ -1,0 +1,129 @@
+package node
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestPreparedVersionIsRevised: this node has looked at a version while its job was writing, and another node later. This
+// one loads the version again at once, and only if its files have changed, whoever the other is.
+func TestPreparedVersionIsRevised(t *testing.T) {
+	f := newFixture(t)
+	f.unmarked("fruit", "1", "fig")
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		n, stop := f.follow(func(o *Options) {
+			o.Cluster, o.Settle, o.RefreshPeriod, o.AutoSuccess, o.MinReplication = c, 3*time.Second, time.Hour, always, 2
+		})
+		defer stop()
+		time.Sleep(10 * time.Second)
+		first := c.plan("1")
+		set := n.Set([]byte("fruit"))
+		if first == "" || set.Current() != "" || len(c.has("1")) != 1 {
+			t.Fatalf("planned %q, current is %q, advertised %v", first, set.Current(), c.has("1"))
+		}
+		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "1", func(string) bool { return true }, []string{"plum"})
+		time.Sleep(2 * time.Minute)
+		if f.log.count("load started") != 1 {
+			t.Fatal("nobody holds it by another plan, and it is loaded again")
+		}
+		c.other("1", "another")
+		time.Sleep(5 * time.Second) // settle
+		if second := c.plan("1+00001"); second == "" || second == first || len(c.has("1+00001")) != 2 || set.Current() != "" {
+			t.Fatalf("planned %q, at first %q; advertised %v, current is %q", second, first, c.has("1+00001"), set.Current())
+		}
+		c.hold("1+00001", 0, 1)
+		time.Sleep(time.Second)
+		if set.Current() != "1+00001" || f.log.count("load started") != 2 {
+			t.Errorf("current is %q after %d loads", set.Current(), f.log.count("load started"))
+		}
+		c.other("1+00001", "an older one") // of a node that has yet to look again
+		time.Sleep(3 * time.Hour)
+		if f.log.count("load started") != 2 || len(n.Status().Problems) > 0 {
+			t.Errorf("this node has the files of the source: %d loads, %q", f.log.count("load started"), n.Status().Problems)
+		}
+	})
+}
+
+// TestActiveVersionIsRevised: clients are answered from the files that were loaded first until those of the source now are
+// loaded, as between any two versions, also over a restart. The revision has the name of the version for them.
+func TestActiveVersionIsRevised(t *testing.T) {
+	f := newFixture(t)
+	f.unmarked("fruit", "1", "fig")
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		settings := func(o *Options) {
+			o.Cluster, o.Settle, o.RefreshPeriod, o.AutoSuccess = c, 3*time.Second, time.Hour, always
+		}
+		n, stop := f.follow(settings)
+		time.Sleep(10 * time.Second)
+		set := n.Set([]byte("fruit"))
+		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "1", func(string) bool { return true }, []string{"plum"})
+		f.damage("fruit", "1", "part-r-00001")
+		c.other("1", "another")
+		time.Sleep(20 * time.Second)
+		s := n.Status()
+		v := s.DBs["fruit"].Versions["1"].Nodes["localhost"]
+		if problems := strings.Join(s.Problems, "\n"); set.Current() != "1" || !v.Diverged || !v.Current || v.Error != problems ||
+			!strings.Contains(problems, "version 1 of fruit") || !strings.Contains(problems, "part-r-00001") || len(s.DBs["fruit"].Versions) != 1 {
+			t.Errorf("current %q, problems %q, %+v", set.Current(), problems, v)
+		}
+		if n := f.log.count("level=WARN", "revision=1+00001"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "1", func(string) bool { return true }, []string{"plum"})
+		time.Sleep(10 * time.Minute)
+		h := set.Acquire()
+		if s := n.Status(); set.Current() != "1+00001" || h.Version() != "1" || h.Partitions() != 2 || len(s.Problems) > 0 || len(s.DBs["fruit"].Versions) != 1 {
+			t.Errorf("current %q, version %q of %d, problems %q", set.Current(), h.Version(), h.Partitions(), s.Problems)
+		}
+		h.Release()
+		stop()
+		if got := f.onDisk("fruit"); got != "1+00001" {
+			t.Errorf("on disk: %s", got)
+		}
+		n, stop = f.follow(settings)
+		defer stop()
+		time.Sleep(10 * time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "1+00001" || f.log.count("load started") != 2 {
+			t.Errorf("after a restart it serves %q, %d loads", got, f.log.count("load started"))
+		}
+		f.put("fruit", "10", 1, "fig")
+		n.Refresh()
+		time.Sleep(10 * time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "10" {
+			t.Errorf("a newer version is there, and it serves %q", got)
+		}
+	})
+}
+
+// TestPlanThatNobodyShares: a node that has lost its disk plans a version by other fields than the other nodes. It says so
+// until there is a node with its plan.
+func TestPlanThatNobodyShares(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, "fig")
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
+		defer stop()
+		time.Sleep(10 * time.Second)
+		c.other("1", "another")
+		time.Sleep(5 * time.Minute)
+		s := n.Status()
+		problems, v := strings.Join(s.Problems, "\n"), s.DBs["fruit"].Versions["1"].Nodes["localhost"]
+		if !strings.Contains(problems, "other files or fields") || v.Error != problems || v.Diverged {
+			t.Errorf("problems %q, %+v", problems, v)
+		}
+		if n := f.log.count("level=ERROR", "other nodes have planned version 1 of fruit"); n != 1 {
+			t.Errorf("logged %d times", n)
+		}
+		c.hold("1", 0)
+		time.Sleep(2 * time.Minute)
+		if got := n.Status().Problems; len(got) > 0 {
+			t.Errorf("another node shares the plan: %q", got)
+		}
+	})
+}
