@@ -20,3 +20,25 @@ func TestFree(t *testing.T) {
 		seen[addr] = true
 	}
 }
+
+// TestLock: a port whose file is locked elsewhere is not given.
+func TestLock(t *testing.T) {
+	const port = last // which is never given
+	f, err := lock(port)
+	if err != nil || f == nil {
+		t.Fatalf("the first lock: %v, %v", f, err)
+	}
+	if second, err := lock(port); err != nil || second != nil {
+		t.Errorf("the second lock: %v, %v", second, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err = lock(port)
+	if err != nil || f == nil {
+		t.Fatalf("a lock after the first was released: %v, %v", f, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
