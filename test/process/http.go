@@ -2,7 +2,9 @@ package process
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,12 +40,8 @@ func (c *Client) Get(target string) (*Response, error) { return c.Do("GET", targ
 
 // Do sends a request without a body. header consists of lines that end in \r\n.
 func (c *Client) Do(method, target, header string) (*Response, error) {
-	if c.conn == nil {
-		conn, err := net.DialTimeout("tcp", c.addr, Deadline)
-		if err != nil {
-			return nil, err
-		}
-		c.conn, c.r = conn, bufio.NewReader(conn)
+	if err := c.connect(); err != nil {
+		return nil, err
 	}
 	r, err := c.exchange(method, target, header)
 	if err != nil || r.Header.Get("Connection") == "close" {
@@ -52,13 +50,37 @@ func (c *Client) Do(method, target, header string) (*Response, error) {
 	return r, err
 }
 
+// connect dials if there is no connection.
+func (c *Client) connect() error {
+	if c.conn != nil {
+		return nil
+	}
+	conn, err := net.DialTimeout("tcp", c.addr, Deadline)
+	if err != nil {
+		return err
+	}
+	c.conn, c.r = conn, bufio.NewReader(conn)
+	return nil
+}
+
 func (c *Client) exchange(method, target, header string) (*Response, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(Deadline)); err != nil {
 		return nil, err
 	}
-	if _, err := fmt.Fprintf(c.conn, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", method, target, c.addr, header); err != nil {
+	var request bytes.Buffer
+	c.format(&request, method, target, header)
+	if _, err := c.conn.Write(request.Bytes()); err != nil {
 		return nil, err
 	}
+	return c.read(method)
+}
+
+func (c *Client) format(b *bytes.Buffer, method, target, header string) {
+	fmt.Fprintf(b, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", method, target, c.addr, header)
+}
+
+// read reads the answer to a request with a method.
+func (c *Client) read(method string) (*Response, error) {
 	resp, err := http.ReadResponse(c.r, &http.Request{Method: method})
 	if err != nil {
 		return nil, err
@@ -72,6 +94,44 @@ func (c *Client) exchange(method, target, header string) (*Response, error) {
 		resp.Header.Set("Connection", "close")
 	}
 	return &Response{resp.StatusCode, resp.Header, body}, nil
+}
+
+// GetAll requests several targets without waiting for an answer before the next request is sent, and returns the
+// answers in order.
+func (c *Client) GetAll(targets []string) ([]*Response, error) {
+	all, err := c.getAll(targets)
+	if err != nil {
+		c.Close()
+	}
+	return all, err
+}
+
+func (c *Client) getAll(targets []string) ([]*Response, error) {
+	if err := c.connect(); err != nil {
+		return nil, err
+	}
+	if err := c.conn.SetDeadline(time.Now().Add(Deadline)); err != nil {
+		return nil, err
+	}
+	var requests bytes.Buffer
+	for _, target := range targets {
+		c.format(&requests, "GET", target, "")
+	}
+	sent := make(chan error, 1)
+	go func(conn net.Conn) { // answers are read meanwhile, as the node waits until they are
+		_, err := conn.Write(requests.Bytes())
+		sent <- err
+	}(c.conn)
+	var all []*Response
+	for range targets {
+		r, err := c.read("GET")
+		if err != nil {
+			c.conn.Close()
+			return nil, errors.Join(err, <-sent)
+		}
+		all = append(all, r)
+	}
+	return all, <-sent
 }
 
 // Close closes the connection.
