@@ -15,6 +15,7 @@ import (
 // TestCompleteness runs a node with the default rules. It is told once to look at its source, and looks
 // again by itself where it has to.
 func TestCompleteness(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra = "require_success_file = \"auto\"\nsettle = \"200ms\"\nrefresh_period = \"0s\""
 	write := func(name string, keys ...string) {

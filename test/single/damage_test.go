@@ -76,6 +76,7 @@ func readCut(t *testing.T, n *process.Node, keys int) (failed int) {
 // TestTruncatedBlocks cuts off blocks that are being served, and then, while the node is stopped, once more: each is loaded
 // again, and all else is answered meanwhile.
 func TestTruncatedBlocks(t *testing.T) {
+	t.Parallel()
 	const keys = 200 * 8
 	source, c := newNode(t)
 	for _, db := range []string{"cut", "whole"} {
@@ -91,10 +92,14 @@ func TestTruncatedBlocks(t *testing.T) {
 	for p, length := range cuts {
 		cut(t, c, "cut", p, length)
 	}
+	readCut(t, n, keys) // finds the damage
 	mended := func() bool {
 		aside, err := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*.corrupt-*"))
 		there, lerr := filepath.Glob(filepath.Join(c.Store, "data", "cut", "1", "*.block")) // what is set aside may be read still
-		return err == nil && lerr == nil && readCut(t, n, keys) == 0 && len(aside) == len(cuts) && len(there) == len(cuts)
+		if err != nil || lerr != nil {
+			t.Fatal(err, lerr)
+		}
+		return len(aside) == len(cuts) && len(there) == len(cuts) && readCut(t, n, keys) == 0
 	}
 	n.WaitFor(t, "all blocks are loaded again", mended)
 	n.Signal(t, syscall.SIGTERM)
@@ -147,6 +152,7 @@ func small(t *testing.T, dir string, partitions, keys int, partitioner shard.Par
 // TestManySmallPartitions serves 40,000 partitions, which were loaded before a restart, from a process that may open
 // 20,000 files.
 func TestManySmallPartitions(t *testing.T) {
+	t.Parallel()
 	const dbs, partitions, keys = 40, 1000, 5000
 	partitioner, err := shard.ParsePartitioner("string")
 	if err != nil {
@@ -205,6 +211,7 @@ func TestManySmallPartitions(t *testing.T) {
 // TestSharesOfDescriptors opens all blocks and as many connections as there may be in a process that may open few files:
 // enough is left to accept connections and to load.
 func TestSharesOfDescriptors(t *testing.T) {
+	t.Parallel()
 	const partitions, limit = 150, 400
 	source, c := newNode(t)
 	c.Prefix = []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, limit), "sh"}

@@ -49,6 +49,7 @@ func waitReplaced(t *testing.T, n *process.Node, path string, st os.FileInfo) {
 // TestDamagedBlockIsLoadedAgain damages a block between two runs: the first request that meets the
 // damage is refused, never answered wrongly, and the block is loaded again.
 func TestDamagedBlockIsLoadedAgain(t *testing.T) {
+	t.Parallel()
 	const keys = 2000
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 1, keys, numbered("1"))
@@ -80,22 +81,22 @@ func TestDamagedBlockIsLoadedAgain(t *testing.T) {
 // waitAnswered waits until every key is answered, and rightly.
 func waitAnswered(t *testing.T, n *process.Node, keys int) {
 	t.Helper()
-	n.WaitFor(t, "every key is answered again", func() bool {
-		for i := range keys {
-			r, err := n.TryGet(fmt.Sprintf("/db/key-%06d", i))
-			if err != nil || r.Code != 200 {
-				return false
-			}
-			if string(r.Body) != fmt.Sprintf("1/%d", i) {
+	client := n.Client()
+	defer client.Close()
+	for i := range keys {
+		n.WaitFor(t, fmt.Sprintf("key %d is answered", i), func() bool {
+			r, err := client.Get(fmt.Sprintf("/db/key-%06d", i))
+			if err == nil && r.Code == 200 && string(r.Body) != fmt.Sprintf("1/%d", i) {
 				t.Fatalf("key %d: %q", i, r.Body)
 			}
-		}
-		return true
-	})
+			return err == nil && r.Code == 200
+		})
+	}
 }
 
 // TestScrubFindsDamage damages a block that nobody asks for.
 func TestScrubFindsDamage(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\nscrub_period = \"200ms\""
 	writeVersion(t, source, "db", "1", 1, 2000, numbered("1"))

@@ -42,6 +42,7 @@ func startWithGood(t *testing.T) (source string, n *process.Node) {
 // TestBadFiles gives version 2 a truncated, a damaged and an alien file, an empty file and mixed
 // formats: ERROR that says what and where, version 1 stays, and 2 is served once it is mended.
 func TestBadFiles(t *testing.T) {
+	t.Parallel()
 	fixture := filepath.Join(harness.FixturesDir(t), "text-block-default")
 	good, err := filepath.Glob(filepath.Join(fixture, "*", "part-*"))
 	if err != nil || len(good) == 0 {
@@ -92,6 +93,7 @@ func TestBadFiles(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			source, n := startWithGood(t)
 			tmp := filepath.Join(source, "db", "_2")
 			tt.make(tmp)
@@ -113,6 +115,7 @@ func TestBadFiles(t *testing.T) {
 
 // TestEmptyVersionAllowed: with _SUCCESS and allow_empty, a version without files is served.
 func TestEmptyVersionAllowed(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\nallow_empty = true"
 	writeVersion(t, source, "db", "1", 0, 0, numbered("1"))
@@ -124,6 +127,7 @@ func TestEmptyVersionAllowed(t *testing.T) {
 // TestOlderVersionWhileNewestIsBad: a version in ERROR that leaves the node with nothing to serve
 // does not leave it idle.
 func TestOlderVersionWhileNewestIsBad(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 1, 100, numbered("1"))
 	copyFile(t, filepath.Join(process.Root(), "go.mod"), filepath.Join(source, "db", "2", "part-00000"), -1)
@@ -152,6 +156,7 @@ func mountTmpfs(t *testing.T, path, size string) {
 // TestDiskFull loads into a small tmpfs: ERROR with the reason, nothing of the version left on
 // disk, the old one up, and success after room is made.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	mountTmpfs(t, c.Store, "8m")
 	ballast := filepath.Join(c.Store, "ballast")
@@ -183,6 +188,7 @@ func TestDiskFull(t *testing.T) {
 // TestSourceUnreachable moves the source away: serving goes on, log and metrics say since when,
 // and new versions are seen when it is back.
 func TestSourceUnreachable(t *testing.T) {
+	t.Parallel()
 	source, n := startWithGood(t)
 	if err := os.Rename(source, source+".away"); err != nil {
 		t.Fatal(err)
@@ -206,6 +212,7 @@ func TestSourceUnreachable(t *testing.T) {
 
 // TestStartWithoutSource: what is complete on disk is served though the source cannot be read.
 func TestStartWithoutSource(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
 	n := process.Start(t, c)
@@ -223,6 +230,7 @@ func TestStartWithoutSource(t *testing.T) {
 // TestStartWithSourceThatHangs: what was served before is served at once, though the source takes connections and says
 // nothing. The first look at it ends after 15 seconds, so that a start that waits for it is told from one that does not.
 func TestStartWithSourceThatHangs(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
 	n := process.Start(t, c)
@@ -253,6 +261,7 @@ func TestStartWithSourceThatHangs(t *testing.T) {
 
 // TestSecondProcess: the store belongs to one process, an address to one listener.
 func TestSecondProcess(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
 	n := process.Start(t, c)
@@ -296,6 +305,7 @@ var rounds = flag.Int("rounds", 12, "how often TestKillDuringLoads kills the pro
 // TestKillDuringLoads kills the process at random moments of loads: each start serves a complete
 // version, what was finished is kept, and no stray file is left.
 func TestKillDuringLoads(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra = `refresh_period = "20ms"`
 	rng := rand.New(rand.NewPCG(11, 11))
@@ -344,6 +354,7 @@ func TestKillDuringLoads(t *testing.T) {
 // TestRestartKeepsFinishedPartitions kills a throttled load after some partitions are published:
 // their files are not written again.
 func TestRestartKeepsFinishedPartitions(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\nthrottle_loads = \"1ms\"\npartitioner = \"string\"\nmax_parallel_loads = 1"
 	writeAligned(t, filepath.Join(source, "db", "1"), 8, 4000)
@@ -383,6 +394,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 
 // TestBadRequests sends what no client should.
 func TestBadRequests(t *testing.T) {
+	t.Parallel()
 	_, n := startWithGood(t)
 	long := strings.Repeat("a", 65<<10)
 	huge := strings.Repeat("b", 300<<10)
@@ -425,6 +437,7 @@ func TestBadRequests(t *testing.T) {
 // TestSlowClients: one that never ends its request is told so and cut off, and so is one that never
 // reads its answer; others are served meanwhile.
 func TestSlowClients(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 1, 1, func(int) (string, string) { return "large", strings.Repeat("x", 64<<20) })
 	n := process.Start(t, c)

@@ -4,7 +4,9 @@ package single
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,8 +17,10 @@ import (
 // TestEveryFixtureOverHTTP loads everything that Hadoop and Sparkey wrote into one node and asks
 // for every key, in two spellings, and for keys that are not there.
 func TestEveryFixtureOverHTTP(t *testing.T) {
+	t.Parallel()
 	for _, compression := range []string{"none", "snappy"} {
 		t.Run(compression, func(t *testing.T) {
+			t.Parallel()
 			n := process.Start(t, process.Config{
 				Source: harness.FixturesDir(t), Store: filepath.Join(t.TempDir(), "store"),
 				Extra: `allow_empty = true`, Sections: fmt.Sprintf("[storage]\ncompression = %q\n", compression) + fieldsOf(harness.Fixtures(t)),
@@ -44,34 +48,37 @@ func checkFixture(t *testing.T, n *process.Node, f harness.Fixture) {
 	want := f.Final(t)
 	c := n.Client()
 	defer c.Close()
-	for key, r := range want {
-		if key == "" {
-			continue // /<db>/ is the status page: the empty key cannot be asked for
-		}
-		for _, target := range []string{process.Target(f.Name, []byte(key)), process.PlainTarget(f.Name, []byte(key))} {
-			resp, err := c.Get(target)
-			if err != nil {
-				t.Fatalf("GET %.200s: %v", target, err)
-			}
-			if resp.Code != 200 || resp.Version() != f.Meta.Version || !r.HasValue(resp.Body) {
-				t.Fatalf("GET %.200s: %d of version %q, %d bytes", target, resp.Code, resp.Version(), len(resp.Body))
-			}
-		}
-		checkAbsent(t, c, f, want, key)
+	checkAll(t, c, f, want, []string{"no such key"})
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(want)), 50) {
+		checkAll(t, c, f, want, keys)
 	}
-	checkAbsent(t, c, f, want, "no such key")
 }
 
-// checkAbsent asks for neighbours of a key.
-func checkAbsent(t *testing.T, c *process.Client, f harness.Fixture, want map[string]harness.Record, key string) {
+// checkAll asks for keys in two spellings, and for neighbours of them, all at once.
+func checkAll(t *testing.T, c *process.Client, f harness.Fixture, want map[string]harness.Record, keys []string) {
 	t.Helper()
-	for _, k := range []string{key + "\x00", key + "x", "/" + key, key[:len(key)-1]} {
-		if _, ok := want[k]; ok || k == "" {
-			continue
+	var targets []string
+	var present []*harness.Record // nil: the key of the target is absent
+	for _, key := range keys {
+		if r, ok := want[key]; ok && key != "" { // /<db>/ is the status page: the empty key cannot be asked for
+			targets = append(targets, process.Target(f.Name, []byte(key)), process.PlainTarget(f.Name, []byte(key)))
+			present = append(present, &r, &r)
 		}
-		resp, err := c.Get(process.Target(f.Name, []byte(k)))
-		if err != nil || resp.Code != 404 || resp.Version() != f.Meta.Version {
-			t.Fatalf("GET of absent %.100q: %+v, %v", k, resp, err)
+		for _, k := range []string{key + "\x00", key + "x", "/" + key, key[:max(0, len(key)-1)]} {
+			if _, ok := want[k]; !ok && k != "" {
+				targets = append(targets, process.Target(f.Name, []byte(k)))
+				present = append(present, nil)
+			}
+		}
+	}
+	answers, err := c.GetAll(targets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range answers {
+		r := present[i]
+		if a.Version() != f.Meta.Version || r == nil && a.Code != 404 || r != nil && (a.Code != 200 || !r.HasValue(a.Body)) {
+			t.Fatalf("GET %.200s: %d of version %q, %d bytes", targets[i], a.Code, a.Version(), len(a.Body))
 		}
 	}
 }

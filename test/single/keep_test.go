@@ -39,6 +39,7 @@ func expectFirst(t *testing.T, n *process.Node, target, version, body string) {
 // TestRestartsKeepWhatWasServed restarts a node, in order and by kill -9, while three broken versions stand above the one
 // that it serves.
 func TestRestartsKeepWhatWasServed(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
 	n := process.Start(t, c)
@@ -60,6 +61,7 @@ func TestRestartsKeepWhatWasServed(t *testing.T) {
 
 // TestBrokenNamesDoNotBlockUpgrades has names above every good version that can never be loaded.
 func TestBrokenNamesDoNotBlockUpgrades(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	makeBroken(t, source, "archive", "tmp", "w", "x", "y", "zzz")
 	writeVersion(t, source, "db", "2026-01-01", 1, 100, numbered("1"))
@@ -76,6 +78,7 @@ func TestBrokenNamesDoNotBlockUpgrades(t *testing.T) {
 
 // TestUnmountedSource takes the source away from a running and from a starting node.
 func TestUnmountedSource(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\n" + `db_remove_timeout = "1ms"`
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
@@ -108,6 +111,7 @@ func TestUnmountedSource(t *testing.T) {
 // TestNoWayBackOverARestart damages a block of the served version while the node is down, and fills its disk, so that this
 // version cannot be loaded again, but the one before could: clients never get that one.
 func TestNoWayBackOverARestart(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	mountTmpfs(t, c.Store, "24m")
 	long := strings.Repeat("2", 2000)

@@ -4,6 +4,7 @@ package single
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -16,6 +17,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Most of what they do is wait, so several run at a time, however few cores there are.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	process.RemoveBinary()
 	os.Exit(code)

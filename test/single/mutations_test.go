@@ -54,8 +54,10 @@ const lanes = 40
 // TestMutatedFiles loads files with flipped bits, cut off, or with other lengths in them: another db is answered all the
 // time, each version is right or in ERROR, and no process takes more memory than it may.
 func TestMutatedFiles(t *testing.T) {
+	t.Parallel()
 	for _, format := range slices.Sorted(maps.Keys(mutants)) {
 		t.Run(format, func(t *testing.T) {
+			t.Parallel()
 			m := newMutation(t, mutants[format])
 			stop := watchOver(t, m.node)
 			for i := 0; i < *mutations; i += lanes {

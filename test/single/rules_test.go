@@ -21,6 +21,7 @@ import (
 // TestDatabaseGoesForGood removes one of two databases from the source: it is served on, over a restart too, until its
 // time and several looks have passed, and then deleted. A database that returns in time stays.
 func TestDatabaseGoesForGood(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\ndb_remove_timeout = \"1h\""
 	for _, db := range []string{"gone", "back", "stays"} {
@@ -78,6 +79,7 @@ func TestDatabaseGoesForGood(t *testing.T) {
 // TestUnreadyIsNotAbsent asks a node for keys of databases that it knows and cannot serve yet, of a broken one and of
 // one that does not exist; and whether it is ready.
 func TestUnreadyIsNotAbsent(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	ask := func(n *process.Node, code int, retry string, targets ...string) {
 		t.Helper()
@@ -139,6 +141,7 @@ func makeBrokenDB(t *testing.T, source, db string) {
 
 // TestNamesOfTheStore has versions and databases whose names are those of files of the store, and restarts.
 func TestNamesOfTheStore(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	names := []string{"MANIFEST.json", "SERVED", "data", "sequins.lock"}
 	for _, name := range names {
@@ -163,6 +166,7 @@ func TestNamesOfTheStore(t *testing.T) {
 // TestDatabaseMadeAgain deletes a database for good and makes it again, with a version of the same name and other data:
 // values and Last-Modified are those of the new files.
 func TestDatabaseMadeAgain(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\ndb_remove_timeout = \"1ms\""
 	writeVersion(t, source, "stays", "1", 1, 100, numbered("1"))
@@ -193,6 +197,7 @@ func TestDatabaseMadeAgain(t *testing.T) {
 
 // TestDamagedTwice damages the same block twice, without refreshes: it is loaded again both times.
 func TestDamagedTwice(t *testing.T) {
+	t.Parallel()
 	const keys = 2000
 	source, c := newNode(t)
 	c.Extra = "refresh_period = \"0s\"\nscrub_period = \"200ms\""
@@ -209,6 +214,7 @@ func TestDamagedTwice(t *testing.T) {
 // TestPipelinedHeaders sends three requests at once, of which the second has a header of a length about those at which
 // buffers end: the answers come in order. A client's "Connection: Close" counts in any case.
 func TestPipelinedHeaders(t *testing.T) {
+	t.Parallel()
 	_, n := startWithGood(t)
 	for _, length := range []int{16<<10 - 1, 32<<10 - 1, 256<<10 - 2, 256<<10 - 1, 256 << 10} {
 		head := "GET /db/key-000002 HTTP/1.1\r\nHost: a\r\nX-A: "
@@ -270,6 +276,7 @@ func odd(t *testing.T, source, prefix string) (names []string) {
 // TestOddVersionsHarmNobody has odd versions below and above good ones, on a fresh node and after restarts: the greatest
 // good one is always served.
 func TestOddVersionsHarmNobody(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\nrequire_success_file = \"auto\""
 	odd(t, source, "2025")
@@ -294,6 +301,7 @@ func TestOddVersionsHarmNobody(t *testing.T) {
 // TestTooManyConnections opens more connections than a node takes: it says so, answers probes, and serves those who
 // were there before, and everybody when others have gone.
 func TestTooManyConnections(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\nmax_connections = 4"
 	writeVersion(t, source, "db", "1", 1, 100, numbered("1"))

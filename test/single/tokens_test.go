@@ -41,6 +41,7 @@ func asked(t *testing.T, n *process.Node, target, token string) int {
 
 // TestTokens has a node that wants tokens, and changes their file while it runs.
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	for _, db := range []string{"users", "words"} {
 		writeVersion(t, source, db, "1", 2, 100, numbered("1"))

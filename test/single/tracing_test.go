@@ -30,6 +30,7 @@ func inTrace(spans []collector.Span, trace string) (found []collector.Span) {
 // A node traces what its clients trace, and the loads of versions, good ones and
 // bad ones. No key and no value is ever in what it sends.
 func TestTracing(t *testing.T) {
+	t.Parallel()
 	sink := collector.Start(t, "")
 	source, c := newNode(t)
 	c.Sections = fmt.Sprintf("[tracing]\notlp_endpoint = %q\nsample = 0\n[db.bad]\npartitioner = \"hadoop\"\n", sink.URL)

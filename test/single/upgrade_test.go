@@ -18,6 +18,7 @@ import (
 // request fails, no reader sees an older version after a newer one, values belong to the version
 // that the header names, and old versions are gone from disk afterwards.
 func TestTenUpgradesUnderLoad(t *testing.T) {
+	t.Parallel()
 	const keys = 5000
 	source, c := newNode(t)
 	c.Extra = `refresh_period = "1h"` // SIGHUP alone
@@ -83,6 +84,7 @@ func read(n *process.Node, reader, keys int, stop *atomic.Bool, reads *atomic.In
 
 // TestRefreshByPeriod sees a new version, a new db and a removed db without a signal.
 func TestRefreshByPeriod(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\n" + `db_remove_timeout = "1ms"`
 	writeVersion(t, source, "a", "1", 1, 10, numbered("1"))
@@ -106,6 +108,7 @@ func TestRefreshByPeriod(t *testing.T) {
 // TestSupersededLoadIsCancelled throttles a load, so that it would take hours, and publishes a
 // newer version.
 func TestSupersededLoadIsCancelled(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\n" + `throttle_loads = "5ms"`
 	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
@@ -124,6 +127,7 @@ func TestSupersededLoadIsCancelled(t *testing.T) {
 
 // TestShutdown sends SIGTERM in the middle of a load, with a request in flight before it.
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	source, c := newNode(t)
 	c.Extra += "\n" + `throttle_loads = "5ms"`
 	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
@@ -143,5 +147,41 @@ func TestShutdown(t *testing.T) {
 		if strings.HasSuffix(f, ".tmp") {
 			t.Errorf("left behind: %s", f)
 		}
+	}
+}
+
+// TestShutdownDelay: a node with a shutdown_delay is first no longer ready, answers requests for the time of the delay,
+// also over new connections, and then ends.
+func TestShutdownDelay(t *testing.T) {
+	t.Parallel()
+	const delay = 3 * time.Second
+	source, c := newNode(t)
+	c.Extra += fmt.Sprintf("\nshutdown_delay = %q", delay)
+	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	n.WaitFor(t, "it is ready", func() bool { return n.Get(t, "/readyz").Code == 200 })
+	start := time.Now()
+	n.Signal(t, syscall.SIGTERM)
+	n.WaitFor(t, "it is no longer ready", func() bool { return n.Get(t, "/readyz").Code == 503 })
+	answered := 0
+	for time.Since(start) < delay {
+		r, err := n.TryGet("/db/key-000003")
+		if time.Since(start) >= delay {
+			break // it may have ended meanwhile
+		}
+		if err != nil || r.Code != 200 || string(r.Body) != "1/3" {
+			t.Fatalf("%v after the signal: %+v, %v", time.Since(start), r, err)
+		}
+		answered++
+	}
+	if answered == 0 {
+		t.Error("nothing was asked during the delay: this shows nothing")
+	}
+	if code := n.WaitExit(t); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if took := time.Since(start); took < delay {
+		t.Errorf("it ended %v after the signal", took)
 	}
 }
