@@ -15,6 +15,7 @@ import (
 // TestTokens has two nodes that want tokens, each with half of the data: what one has to ask the other for, it
 // is given as if the client had asked there, and is not given without its token.
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	const (
 		web   = "Authorization: Bearer the-token-of-the-web\r\n"
 		other = "Authorization: Bearer the-token-of-the-others\r\n"
@@ -38,22 +39,12 @@ func TestTokens(t *testing.T) {
 	c.waitServed(t, version)
 	c.waitWhole(t, z.look(t), version)
 
-	ask := func(m *member, target, header string) *process.Response {
-		t.Helper()
-		client := m.node.Client()
-		defer client.Close()
-		r, err := client.Do("GET", target, header)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
 	for i, m := range c.members {
 		peer, proxied := c.members[1-i], 0
 		for p, key := range c.data.ofEach(version) {
 			target := "/" + db + "/" + key
 			value, _ := c.data.value(key, version)
-			r := ask(m, target, web)
+			r := ask(t, m, target, web)
 			if r.Code != 200 || string(r.Body) != value {
 				t.Errorf("%s, partition %d: %d: %s", m.name, p, r.Code, r.Body)
 			}
@@ -63,7 +54,7 @@ func TestTokens(t *testing.T) {
 					if strings.HasPrefix(query, "?proxy=") {
 						want = 403 // for nodes alone
 					}
-					if r := ask(m, target+query, header); r.Code != want || r.Version() != "" {
+					if r := ask(t, m, target+query, header); r.Code != want || r.Version() != "" {
 						t.Errorf("%s, %s, %q: %d", m.name, target+query, header, r.Code)
 					}
 				}
@@ -76,7 +67,7 @@ func TestTokens(t *testing.T) {
 				Found      bool   `json:"found"`
 				AnsweredBy string `json:"answered_by"`
 			}
-			if r := ask(m, target+"?explain", ops); json.Unmarshal(r.Body, &e) != nil || !e.Found || e.AnsweredBy != peer.addr() {
+			if r := ask(t, m, target+"?explain", ops); json.Unmarshal(r.Body, &e) != nil || !e.Found || e.AnsweredBy != peer.addr() {
 				t.Errorf("%s, %s is explained with %d: %s", m.name, key, r.Code, r.Body)
 			}
 		}
@@ -87,7 +78,7 @@ func TestTokens(t *testing.T) {
 			p, known := m.status(t).Peers[peer.addr()]
 			return known && p.Error == ""
 		})
-		if r := ask(m, "/", ""); r.Code != 401 {
+		if r := ask(t, m, "/", ""); r.Code != 401 {
 			t.Errorf("%s shows its status to a stranger: %d", m.name, r.Code)
 		}
 	}
