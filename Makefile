@@ -53,13 +53,21 @@ lint: $(GOLANGCI)
 cross:
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) build ./cmd/...
 
-# Two at a time, each on one core: most are bound by one anyway. At times the fuzzer takes the end of its own time for
-# a failure, "context deadline exceeded", without an input that fails: that is none.
+# As many at a time as there are cores, each on one: most are bound by one anyway. The program of a package is linked once
+# for all its fuzz tests. At times the fuzzer takes the end of its own time for a failure, "context deadline exceeded",
+# without an input that fails: that is none.
 fuzz:
-	@mkdir -p .cache/fuzz; grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/func //' | sort | \
-	  xargs -P 2 -I '{}' bash -euc 'file=$${1%%:*} fuzz=$${1##*:} log=.cache/fuzz/$$(tr /: -- <<< $$1).log; \
-	    $(GO) test $(TAGS) -run "^$$" -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s -parallel 1 $$(dirname $$file) </dev/null > $$log 2>&1 \
-	      || { grep -q "^    context deadline exceeded" $$log && ! grep -q "Failing input" $$log; } || { cat $$log; exit 255; }; echo "$$fuzz ($$(dirname $$file)): $$(grep -o "execs: [0-9]*" $$log | tail -1) in $(FUZZTIME)"' _ '{}'
+	@mkdir -p .cache/fuzz; \
+	targets=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sed 's/func //' | sort); \
+	cut -d: -f1 <<< "$$targets" | xargs -n 1 dirname | sort -u | xargs -P $$(nproc) -I '{}' bash -euc ' \
+	    $(GO) test $(TAGS) -c -fuzz Fuzz -o .cache/fuzz/$$(tr / - <<< $$1).test $$1 || exit 255' _ '{}'; \
+	xargs -P $$(nproc) -I '{}' bash -euc 'file=$${1%%:*} fuzz=$${1##*:} dir=$$(dirname $$file) log=$$PWD/.cache/fuzz/$$(tr /: -- <<< $$1).log; \
+	    binary=$$PWD/.cache/fuzz/$$(tr / - <<< $$dir).test corpus=$$($(GO) env GOCACHE)/fuzz/sequins/$$dir; \
+	    (cd $$dir && $$binary -test.run "^$$" -test.fuzz "^$$fuzz\$$" -test.fuzzcachedir $$corpus -test.fuzztime $(FUZZTIME) -test.fuzzminimizetime 1s \
+	        -test.parallel 1 -test.paniconexit0) </dev/null > $$log 2>&1 \
+	      || { grep -q "^    context deadline exceeded" $$log && ! grep -q "Failing input" $$log; } || { cat $$log; exit 255; }; \
+	    grep -q "^fuzz: elapsed" $$log || { echo "$$fuzz: nothing was tried"; exit 255; }; \
+	    echo "$$fuzz ($$dir): $$(grep -o "execs: [0-9]*" $$log | tail -1) in $(FUZZTIME)"' _ '{}' <<< "$$targets"
 
 rules: .cache/promtool
 	.cache/promtool check rules contrib/prometheus/alerts.yml
