@@ -150,6 +150,7 @@ func (l listing) tell(d *db) {
 		d.again = false
 		d.startListing(false)
 	}
+	d.lookAtOthers()
 }
 
 // countFailure takes note of how a listing has ended. That the source as a whole

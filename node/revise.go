@@ -41,8 +41,10 @@ func (d *db) revised(l listing) listing {
 			continue
 		}
 		next := d.nextRevision(id)
-		d.log.Warn("the files of a version have changed in the source, and other nodes hold it by other files than this one; it is loaded again",
-			"version", id, "revision", next)
+		if !slices.Contains(d.last.versions, next) { // a newer version may be loaded first
+			d.log.Warn("the files of a version have changed in the source, and other nodes hold it by other files than this one; it is loaded again",
+				"version", id, "revision", next)
+		}
 		l.versions = slices.DeleteFunc(slices.Clone(l.versions), func(v string) bool { return v == id })
 		l.versions = append(l.versions, next)
 		slices.Sort(l.versions)
@@ -63,8 +65,11 @@ func (d *db) nextRevision(id string) string {
 }
 
 // lookAtOthers has the versions listed again if other nodes hold one by other plans
-// than they did.
+// than they did before the last listing.
 func (d *db) lookAtOthers() {
+	if d.listing {
+		return // it may have begun too early, so this is called again at its end
+	}
 	others := make(map[string]string)
 	differ := false
 	for _, id := range d.newest() {
