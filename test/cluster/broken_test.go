@@ -47,6 +47,7 @@ func TestSabotage(t *testing.T) {
 	z := startZookeeper(t, 1)
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			found := upgradeWith(t, z, s.build(t))
 			rules := map[string]bool{}
 			for _, v := range found {

@@ -141,6 +141,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 func TestColdStartWithoutSource(t *testing.T) {
 	for _, period := range []string{"300ms", "0s"} {
 		t.Run("refresh_period "+period, func(t *testing.T) {
+			t.Parallel()
 			c := newTrio(t, "", "min_nodes = 0", `time_to_converge = "100ms"`)
 			for _, m := range c.members {
 				m.terminate(t)

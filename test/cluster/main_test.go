@@ -39,6 +39,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	// Most of what the parallel tests do is wait, so several run at a time, however few cores there are.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	const toxiproxy = "github.com/Shopify/toxiproxy/v2" // what it starts does not always end with it
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"),

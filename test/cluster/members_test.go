@@ -14,6 +14,7 @@ import (
 // TestJoin adds a node to a cluster that serves a version: it answers for every
 // key before it has loaded anything, and nobody feels its load.
 func TestJoin(t *testing.T) {
+	t.Parallel()
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 20_000, partitions: 16}, members: 3, replication: 2,
@@ -33,10 +34,8 @@ func TestJoin(t *testing.T) {
 	slow.waitReady(t)
 	client := slow.node.Client()
 	defer client.Close()
-	for i := range c.data.keys {
-		if err := c.expect(client, slow, c.data.key(i), version, nil); err != nil {
-			t.Fatal(err)
-		}
+	if err := c.expectAll(client, slow, version, nil, 0, 1); err != nil {
+		t.Fatal(err)
 	}
 	if held := slow.holds(t, version); len(held) > 0 {
 		t.Errorf("it had loaded %v by then: this shows nothing", held)
@@ -78,8 +77,12 @@ const (
 func TestHealing(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
-	t.Run("short stay", func(t *testing.T) { testHealing(t, z, shortStay) })
-	t.Run("no stay", func(t *testing.T) { testHealing(t, z, noStay) })
+	for name, stay := range map[string]string{"short stay": shortStay, "no stay": noStay} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testHealing(t, z, stay)
+		})
+	}
 }
 
 func testHealing(t *testing.T, z *zookeeper, stay string) {

@@ -166,6 +166,7 @@ func (h *host) dialled(t testing.TB) int {
 
 // The network does what the tests take for granted.
 func TestNetwork(t *testing.T) {
+	t.Parallel()
 	a, b := newHost(t), newHost(t)
 	before := a.dialled(t)
 	reached := func() bool {

@@ -114,6 +114,7 @@ func (c *cluster) waitAsked(t *testing.T, asker, asked *member, keys []string) {
 // TestStatusOfTheCluster asks one node for the status of all, also while one of
 // them says nothing.
 func TestStatusOfTheCluster(t *testing.T) {
+	t.Parallel()
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 300, partitions: 12}, members: 3, replication: 2,

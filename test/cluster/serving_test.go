@@ -96,11 +96,8 @@ func testEveryKey(t *testing.T, c *cluster, version string, held map[string][]in
 			wg.Go(func() {
 				client := m.node.Client()
 				defer client.Close()
-				for i := w; i < c.data.keys; i += workers {
-					if err := c.expect(client, m, c.data.key(i), version, holders); err != nil {
-						t.Error(err)
-						return
-					}
+				if err := c.expectAll(client, m, version, holders, w, workers); err != nil {
+					t.Error(err)
 				}
 			})
 		}
@@ -154,6 +151,32 @@ func (c *cluster) expect(client *process.Client, m *member, key, version string,
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", m.name, key, err)
 	}
+	return c.check(r, m, key, version, holders)
+}
+
+// expectAll is expect for every step-th key from the first on. Several requests are sent at a time.
+func (c *cluster) expectAll(client *process.Client, m *member, version string, holders [][]string, first, step int) error {
+	for first < c.data.keys {
+		var keys, targets []string
+		for ; len(keys) < 20 && first < c.data.keys; first += step {
+			keys = append(keys, c.data.key(first))
+			targets = append(targets, "/"+db+"/"+c.data.key(first))
+		}
+		answers, err := client.GetAll(targets)
+		if err != nil {
+			return fmt.Errorf("%s: %s and further keys: %w", m.name, keys[0], err)
+		}
+		for i, r := range answers {
+			if err := c.check(r, m, keys[i], version, holders); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// check compares a member's answer.
+func (c *cluster) check(r *process.Response, m *member, key, version string, holders [][]string) error {
 	value, there := c.data.value(key, version)
 	switch {
 	case r.Version() != version, there && (r.Code != 200 || string(r.Body) != value), !there && r.Code != 404:
@@ -176,10 +199,9 @@ func testRouter(t *testing.T, c *cluster, version string) {
 	router.node.WaitCurrent(t, db, version)
 	client := router.node.Client()
 	defer client.Close()
-	for i := 0; i < c.data.keys; i += 1 + c.data.keys/5000 {
-		if err := c.expect(client, router, c.data.key(i), version, c.holders(roundRobin(c.names()[:5], c.data.partitions, c.replication))); err != nil {
-			t.Fatal(err)
-		}
+	holders := c.holders(roundRobin(c.names()[:5], c.data.partitions, c.replication))
+	if err := c.expectAll(client, router, version, holders, 0, 1+c.data.keys/5000); err != nil {
+		t.Fatal(err)
 	}
 	if p := router.holds(t, version); len(p) > 0 {
 		t.Errorf("the router holds %v", p)

@@ -18,6 +18,7 @@ const route = "/{db}/{key}"
 // TestTracing has two nodes, each with half of the data, trace what a client asks
 // them: a trace is one line from the client's span to the node that has answered.
 func TestTracing(t *testing.T) {
+	t.Parallel()
 	const client = "00f067aa0ba902b7" // its span
 	sink := collector.Start(t, net.JoinHostPort(clientIP, "0"))
 	z := startZookeeper(t, 1)
