@@ -38,7 +38,7 @@ type Config struct {
 	// Settle is the time between the two looks that a version without a marker must pass unchanged; 0 takes
 	// it at the first.
 	Settle time.Duration `toml:"settle" reload:"yes"`
-	// AllowEmpty makes a version without data files a valid, empty one, if it has a _SUCCESS file.
+	// AllowEmpty makes a version without records a valid, empty one. Without data files it needs a _SUCCESS file.
 	AllowEmpty bool `toml:"allow_empty" reload:"yes"`
 	// ContentType is sent with every value; empty stands for application/octet-stream.
 	ContentType string `toml:"content_type" reload:"yes"`

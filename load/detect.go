@@ -52,6 +52,7 @@ func (l *Loader) candidates(ctx context.Context, plan *Plan) ([]shard.Partitione
 			return nil, err
 		}
 		fit = s.fit
+		plan.sampled = plan.sampled || s.found()
 		budget -= s.read()
 	}
 	return fit, nil

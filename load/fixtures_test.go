@@ -20,7 +20,7 @@ func TestFixtures(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			for _, partitioner := range []string{"auto", "string"} {
 				w := newWorld(t)
-				opts := Options{Partitioner: partitioner, RequireSuccess: f.Meta.Success, Fields: Fields{Key: f.Meta.KeyField, Value: f.Meta.ValueField}}
+				opts := Options{Partitioner: partitioner, RequireSuccess: f.Meta.Success, AllowEmpty: f.Meta.Records == 0, Fields: Fields{Key: f.Meta.KeyField, Value: f.Meta.ValueField}}
 				l := New(src, w.store, nil, opts)
 				plan := check(l.Plan(t.Context(), f.Name, f.Meta.Version))(t)
 				checkPlan(t, f, plan, partitioner)

@@ -116,9 +116,8 @@ func TestCancelWhileWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.write(bulk(3000, 100), sequencefile.WriterOptions{})
 	for _, opts := range []Options{{Throttle: time.Hour}, {Bandwidth: rate.NewLimiter(0.001, 1000)}} {
-		opts.Partitioner = "hadoop"
+		plan := check(New(w.src, nil, nil, Options{Partitioner: "hadoop"}).Plan(t.Context(), "db", "1"))(t)
 		l := New(w.src, w.store, nil, opts)
-		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

@@ -47,9 +47,13 @@ type Options struct {
 	// yet.
 	RequireSuccess bool
 
-	// AllowEmpty makes a version without data files, but with _SUCCESS, an
-	// empty version rather than an error.
+	// AllowEmpty makes a version without records an empty version rather than an
+	// error: one whose files have none, and one without data files, but with _SUCCESS.
 	AllowEmpty bool
+
+	// Served is the hash of the plan by which the version is served already, if it is.
+	// By this plan it may be without records.
+	Served string `json:",omitempty"`
 
 	// Partitioner is "auto" or "", which finds out, or a name: "string" reads
 	// every file whatever is in it; "hadoop", "spark" or "cascading" take the
@@ -72,6 +76,7 @@ func (o Options) PlannedBy(m blocks.Manifest) Options {
 		o.Fields = Fields{Key: m.Fields.Key, Value: m.Fields.Value}
 	}
 	o.AllowEmpty = o.AllowEmpty || len(m.Files) == 0
+	o.Served = m.PlanHash()
 	o.Partitioner = m.Partitioner
 	if m.Aligned && m.Partitioner == shard.String.String() {
 		o.Partitioner = "auto" // only this finds that files are cut by it

@@ -140,7 +140,7 @@ func TestEmptyFiles(t *testing.T) {
 		w := newWorld(t)
 		files := []data{{"part-00000", nil}, {"part-00001", nil}, {"part-00002", nil}}
 		w.write(files, sequencefile.WriterOptions{})
-		plan := w.load(Options{Partitioner: partitioner})
+		plan := w.load(Options{Partitioner: partitioner, AllowEmpty: true})
 		w.compare(plan, model(files, shard.String, 3), all(plan))
 	}
 }

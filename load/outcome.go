@@ -78,7 +78,7 @@ func Outcome(err error) string {
 // disk or this node failed, and another attempt may succeed.
 func Faulty(err error) bool {
 	switch Outcome(err) {
-	case "empty", "mixed formats", "corrupt", "partitioner":
+	case "empty", "no records", "mixed formats", "corrupt", "partitioner":
 		return true
 	}
 	return false
@@ -102,6 +102,7 @@ var classes = []struct {
 	{context.Canceled, "cancelled"},
 	{ErrIncomplete, "incomplete"},
 	{ErrEmpty, "empty"},
+	{ErrNoRecords, "no records"},
 	{ErrMixed, "mixed formats"},
 	{ErrRefuted, "refuted"},
 	{source.ErrChanged, "source changed"},

@@ -27,6 +27,7 @@ func TestOutcome(t *testing.T) {
 		{ofSource(fmt.Errorf("reading: %w", context.Canceled)), "cancelled"},
 		{ErrIncomplete, "incomplete"},
 		{ErrEmpty, "empty"},
+		{ErrNoRecords, "no records"},
 		{ErrMixed, "mixed formats"},
 		{ofSource(source.ErrChanged), "source changed"},
 		{ofSource(source.ErrCorrupt), "corrupt"},

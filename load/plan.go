@@ -21,6 +21,9 @@ var ErrIncomplete = errors.New("the version is not complete yet")
 // ErrEmpty is wrapped by the error of Plan for a version without data files.
 var ErrEmpty = errors.New("there are no data files")
 
+// ErrNoRecords is wrapped by the error of Plan for a version whose files have no records.
+var ErrNoRecords = errors.New("there is no record in any of its files")
+
 // ErrMixed is wrapped by the error of Plan or Load for a version with files of
 // several formats, or with SequenceFiles of classes that are served in several forms.
 var ErrMixed = errors.New("files of several formats are mixed")
@@ -59,6 +62,7 @@ type Plan struct {
 	witness string // a file that has the format
 	fields  Fields
 	classes *recordClasses // of SequenceFiles, as they are opened
+	sampled bool           // a record was found while the partitioner was
 }
 
 // Manifest returns the plan as the store keeps it.
@@ -94,7 +98,7 @@ func (p *Plan) hasFields() bool { return p.Format == FormatAvro || p.Format == F
 
 // Plan looks at a version in the source and decides how to load it. Errors
 // wrap ErrIncomplete where the version does not exist yet, ErrEmpty where it
-// has no data files, ErrMixed where they are of several formats, ErrCorrupt
+// has no data files, ErrNoRecords where these have no records, ErrMixed where they are of several formats, ErrCorrupt
 // of the format where one is damaged or alien, and name the file.
 //
 // refuted are the partitioners that are known not to be this version's, as
@@ -144,7 +148,10 @@ func (l *Loader) plan(ctx context.Context, db, version string, refuted []shard.P
 	if err != nil {
 		return nil, err
 	}
-	return plan, l.choose(ctx, plan, fits, refuted)
+	if err := l.choose(ctx, plan, fits, refuted); err != nil {
+		return nil, err
+	}
+	return plan, l.requireRecords(ctx, plan)
 }
 
 // planEmpty plans a version without data: one partition, whose block is empty.

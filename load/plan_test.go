@@ -82,7 +82,7 @@ func TestPlanPartitioner(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.write(tt.files, sequencefile.WriterOptions{})
-			plan, err := w.plan(Options{Partitioner: tt.option})
+			plan, err := w.plan(Options{Partitioner: tt.option, AllowEmpty: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,6 +31,7 @@ type sample struct {
 	read  int  // keys, from the start
 	bytes int  // of keys and values, from the start
 	done  bool // no more is to be read from the start
+	found bool // a record that is no delete
 }
 
 // run looks at the heads of the files and then, if several functions fit and
@@ -114,6 +115,7 @@ func (s *sampler) look(ctx context.Context, f *sample, upTo int) (err error) {
 	for f.read < upTo && f.bytes < s.bytes && f.in.Scan() {
 		f.fits.Add(s.plan.parts[f.file], f.in.Key())
 		f.bytes += len(f.in.Key()) + len(f.in.Value())
+		f.found = f.found || !f.in.deleted()
 		f.read++
 	}
 	f.done = f.read < upTo || f.read == most
@@ -128,6 +130,11 @@ func (s *sampler) read() int {
 		n += min(f.read, s.limit)
 	}
 	return n
+}
+
+// found reports whether there is a record in any of the files.
+func (s *sampler) found() bool {
+	return slices.ContainsFunc(s.files, func(f *sample) bool { return f.found })
 }
 
 // close closes the files, and counts what was read of them. An error of

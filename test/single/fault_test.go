@@ -90,6 +90,10 @@ func TestBadFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, []string{"no data files"}},
+		{"no records", func(dir string) {
+			db := filepath.Dir(dir)
+			writeVersion(t, filepath.Dir(db), filepath.Base(db), filepath.Base(dir), 3, 0, numbered("2"))
+		}, []string{"no record in any of its files"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,7 +117,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestEmptyVersionAllowed: with _SUCCESS and allow_empty, a version without files is served.
+// TestEmptyVersionAllowed: with allow_empty, a version without records is served, and one without files if it has _SUCCESS.
 func TestEmptyVersionAllowed(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
@@ -122,6 +126,9 @@ func TestEmptyVersionAllowed(t *testing.T) {
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
 	expect(t, n, "/db/anything", 404, "1", "")
+	writeVersion(t, source, "db", "2", 3, 0, numbered("2"))
+	n.WaitCurrent(t, "db", "2")
+	expect(t, n, "/db/anything", 404, "2", "")
 }
 
 // TestOlderVersionWhileNewestIsBad: a version in ERROR that leaves the node with nothing to serve
