@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 )
@@ -112,15 +113,20 @@ func (m *Manifest) UnmarshalJSON(data []byte) (err error) {
 // releases must come to the same hash: nodes of a cluster compare theirs.
 func (m Manifest) PlanHash() string {
 	h := sha256.New()
-	text := func(s string) { fmt.Fprintf(h, "%d %s\n", len(s), s) }
-	text(m.Format)
-	text(m.Partitioner)
-	fmt.Fprintf(h, "%d %t %d\n", m.Partitions, m.Aligned, len(m.Files))
+	line := appendText(appendText(nil, m.Format), m.Partitioner)
+	line = fmt.Appendf(line, "%d %t %d\n", m.Partitions, m.Aligned, len(m.Files))
 	for _, f := range m.Files {
-		text(f.Name)
-		fmt.Fprintf(h, "%d\n", f.Size)
+		h.Write(line) // which never fails
+		line = append(strconv.AppendInt(appendText(line[:0], f.Name), f.Size, 10), '\n')
 	}
+	h.Write(line)
 	return hex.EncodeToString(h.Sum(nil)[:planHashBytes])
+}
+
+// appendText appends a string for PlanHash, with its length, to dst.
+func appendText(dst []byte, s string) []byte {
+	dst = strconv.AppendInt(dst, int64(len(s)), 10)
+	return append(append(append(dst, ' '), s...), '\n')
 }
 
 // planHashBytes is the length of a plan's hash. It need not withstand anybody who looks for two
@@ -224,6 +230,14 @@ func manifestCRC(body []byte) string {
 
 // decodeManifest reads the content of a manifest file; path is for its errors.
 func decodeManifest(data []byte, path string) (Manifest, error) {
+	if m, ok := writtenManifest(data); ok {
+		return m, nil
+	}
+	return parseManifest(data, path)
+}
+
+// parseManifest is decodeManifest for any JSON.
+func parseManifest(data []byte, path string) (Manifest, error) {
 	corrupt := func(reason string, err error) (Manifest, error) {
 		return Manifest{}, corruptManifest(path, reason, err)
 	}

@@ -145,15 +145,13 @@ func (s *Store) sweepTemp(path string) error {
 
 // leftover says whether a file of this name in a version's directory is of no use any more.
 func (s *Store) leftover(name string) bool {
-	if !ours.MatchString(name) {
+	_, seconds, aside := strings.Cut(name, corruptSuffix)
+	temp := strings.HasSuffix(name, tempSuffix)
+	if !aside && !temp || !ours.MatchString(name) { // the expression is slow, and most names are of blocks
 		return false
 	}
-	if strings.HasSuffix(name, tempSuffix) {
+	if temp {
 		return true
-	}
-	_, seconds, ok := strings.Cut(name, corruptSuffix)
-	if !ok {
-		return false
 	}
 	at, err := strconv.ParseInt(seconds, 10, 64)
 	return err != nil || s.now().Sub(time.Unix(at, 0)) > keepCorrupt
