@@ -38,6 +38,7 @@ func (n *Node) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)
 	}
+	defer collectLater()()
 	for _, name := range local {
 		n.add(ctx, name, false)
 	}
