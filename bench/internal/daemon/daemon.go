@@ -20,6 +20,7 @@ import (
 // Daemon is a running server.
 type Daemon struct {
 	Addr string
+	Took time.Duration // from the start of the process until it was ready
 	cmd  *exec.Cmd
 	log  *bytes.Buffer
 	done chan struct{} // closed when the process has ended
@@ -51,10 +52,12 @@ func start(cpus string, ready func(addr string) error, makeArgs func(addr, temp 
 		return nil, err
 	}
 	d := &Daemon{Addr: addr, log: new(bytes.Buffer), done: make(chan struct{}), temp: temp}
+	var begun time.Time
 	args, err := makeArgs(addr, temp)
 	if err == nil {
 		d.cmd = proc.OnCPUs(cpus, args[0], args[1:]...)
 		d.cmd.Stdout, d.cmd.Stderr = d.log, d.log
+		begun = time.Now()
 		err = d.cmd.Start()
 	}
 	if err != nil {
@@ -67,12 +70,24 @@ func start(cpus string, ready func(addr string) error, makeArgs func(addr, temp 
 	if err := d.await(ready); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", filepath.Base(args[0]), err), d.Stop())
 	}
+	d.Took = time.Since(begun)
 	return d, nil
 }
 
+// A server is asked whether it is ready every askPeriod, and after askOften, when it is loading, every askSeldom.
+const (
+	askPeriod = 2 * time.Millisecond
+	askOften  = 2 * time.Second
+	askSeldom = 20 * time.Millisecond
+)
+
 func (d *Daemon) await(ready func(addr string) error) error {
-	deadline := time.Now().Add(readyTime)
+	begun := time.Now()
 	for {
+		pause := askPeriod
+		if time.Since(begun) > askOften {
+			pause = askSeldom
+		}
 		err := ready(d.Addr)
 		if err == nil {
 			return nil
@@ -80,9 +95,9 @@ func (d *Daemon) await(ready func(addr string) error) error {
 		select {
 		case <-d.done:
 			return fmt.Errorf("ended at once: %s", bytes.TrimSpace(d.log.Bytes()))
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(pause):
 		}
-		if time.Now().After(deadline) {
+		if time.Since(begun) > readyTime {
 			return fmt.Errorf("not ready after %v: %w", readyTime, err)
 		}
 	}

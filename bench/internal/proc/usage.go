@@ -119,11 +119,9 @@ func CPUOf(pid int) (time.Duration, error) {
 		return 0, err
 	}
 	for _, child := range children {
-		d, err := CPUOf(child)
-		if err != nil {
-			return 0, err
+		if d, err := CPUOf(child); err == nil { // else it has just ended
+			sum += d
 		}
-		sum += d
 	}
 	return sum, nil
 }
