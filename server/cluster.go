@@ -1,24 +1,32 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
 	// statusTimeout bounds the wait for the status of other nodes.
 	statusTimeout = time.Second
-	// maxStatus bounds what one node may say, in bytes.
-	maxStatus = 64 << 20
+	// maxStatus and maxMembers bound what one node may say: bytes, and members of JSON objects. maxSurvey bounds the
+	// bytes of all nodes together.
+	maxStatus  = 16 << 20
+	maxMembers = 1 << 19
+	maxSurvey  = 128 << 20
+	// maxAnswer bounds the header of an answer, in bytes.
+	maxAnswer = 64 << 10
 	// statusAtOnce is how many nodes are asked at a time.
 	statusAtOnce = 64
 )
@@ -38,10 +46,13 @@ type Peer struct {
 
 // survey asks other nodes how they are.
 type survey struct {
-	peers  func() []Peer
-	client *http.Client
-	scheme string
-	secret string // shown to them; "": nothing
+	peers    func() []Peer
+	client   *http.Client
+	scheme   string
+	patience time.Duration // for all of them
+	secret   string        // shown to them; "": nothing
+
+	decoding sync.Mutex // one status at a time is decoded, which takes several times its bytes
 }
 
 // answered is what one node has said.
@@ -51,8 +62,8 @@ type answered struct {
 }
 
 func newSurvey(peers func() []Peer, secure *tls.Config, secret string) *survey {
-	t := &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout}
-	s := &survey{peers: peers, scheme: "http", secret: secret, client: &http.Client{
+	t := &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout, MaxResponseHeaderBytes: maxAnswer}
+	s := &survey{peers: peers, scheme: "http", patience: statusTimeout, secret: secret, client: &http.Client{
 		Transport: t, Timeout: statusTimeout,
 		// The credential of the cluster goes to the nodes alone.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -65,16 +76,17 @@ func newSurvey(peers func() []Peer, secure *tls.Config, secret string) *survey {
 
 // ask returns what the other nodes say.
 func (s *survey) ask(ctx context.Context) []answered {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	peers := s.peers()
+	peers, ration := s.peers(), new(atomic.Int64)
+	ration.Store(maxSurvey)
 	answers := make([]answered, len(peers))
 	slots := make(chan struct{}, statusAtOnce)
 	var all sync.WaitGroup
 	for i, p := range peers {
 		slots <- struct{}{}
 		all.Go(func() {
-			answers[i] = s.askOne(ctx, p)
+			answers[i] = s.askOne(ctx, p, ration)
 			<-slots
 		})
 	}
@@ -82,9 +94,9 @@ func (s *survey) ask(ctx context.Context) []answered {
 	return answers
 }
 
-func (s *survey) askOne(ctx context.Context, p Peer) answered {
+func (s *survey) askOne(ctx context.Context, p Peer, ration *atomic.Int64) answered {
 	a := answered{Peer: p}
-	if err := s.get(ctx, p.Addr, &a.status); err != nil {
+	if err := s.get(ctx, p.Addr, ration, &a.status); err != nil {
 		var wrapped *url.Error // says whom it has asked for what, which is known
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
@@ -97,7 +109,7 @@ func (s *survey) askOne(ctx context.Context, p Peer) answered {
 	return a
 }
 
-func (s *survey) get(ctx context.Context, addr string, st *Status) error {
+func (s *survey) get(ctx context.Context, addr string, ration *atomic.Int64, st *Status) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.scheme+"://"+addr+"/?proxy=status", nil)
 	if err != nil {
 		return err
@@ -114,11 +126,45 @@ func (s *survey) get(ctx context.Context, addr string, st *Status) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers with %s", resp.Status)
 	}
-	body := io.LimitReader(resp.Body, maxStatus)
-	if err := json.NewDecoder(body).Decode(st); err != nil {
+	body, err := io.ReadAll(&rationed{Reader: io.LimitReader(resp.Body, maxStatus+1), left: ration})
+	if err != nil {
+		return fmt.Errorf("its status cannot be read: %w", err)
+	}
+	return s.decode(ctx, body, st)
+}
+
+// decode decodes the status of a node, unless it is too much.
+func (s *survey) decode(ctx context.Context, body []byte, st *Status) error {
+	switch {
+	case len(body) > maxStatus:
+		return fmt.Errorf("its status is longer than %d MiB", maxStatus>>20)
+	case bytes.Count(body, []byte{':'}) > maxMembers: // those in strings are counted, too
+		return fmt.Errorf("its status has more than %d fields", maxMembers)
+	}
+	s.decoding.Lock()
+	defer s.decoding.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, st); err != nil {
 		return fmt.Errorf("its status cannot be read: %w", err)
 	}
 	return nil
+}
+
+// rationed is a Reader that several share bytes with.
+type rationed struct {
+	io.Reader
+	left *atomic.Int64
+}
+
+// Read implements io.Reader.
+func (r *rationed) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if r.left.Add(-int64(n)) < 0 {
+		return 0, fmt.Errorf("the nodes have said more than %d MiB together", maxSurvey>>20)
+	}
+	return n, err
 }
 
 func (s *survey) close() { s.client.CloseIdleConnections() }
@@ -126,17 +172,21 @@ func (s *survey) close() { s.client.CloseIdleConnections() }
 // merge adds what other nodes have said to what this one knows.
 func (st *Status) merge(answers []answered) {
 	st.Peers = make(map[string]Peer, len(answers))
+	own := make(map[string]map[string]VersionStatus, len(st.DBs))
+	for db, ours := range st.DBs {
+		own[db] = maps.Clone(ours.Versions)
+	}
 	for _, a := range answers {
 		st.Peers[a.Addr] = a.Peer
 		for db, theirs := range a.status.DBs {
-			st.DBs[db] = st.DBs[db].merge(theirs, a.Addr)
+			st.DBs[db] = st.DBs[db].merge(theirs, a.Addr, own[db])
 		}
 	}
 }
 
 // merge adds what the node of an address says of a db. Of what only others
-// know, this node shows what they say.
-func (d DBStatus) merge(theirs DBStatus, addr string) DBStatus {
+// know, this node shows what they say; own are the versions that it knows.
+func (d DBStatus) merge(theirs DBStatus, addr string, own map[string]VersionStatus) DBStatus {
 	if d.Versions == nil {
 		d.Versions = make(map[string]VersionStatus)
 	}
@@ -152,7 +202,9 @@ func (d DBStatus) merge(theirs DBStatus, addr string) DBStatus {
 		if ours.Nodes == nil {
 			ours.Nodes = make(map[string]NodeStatus)
 		}
-		ours.NumPartitions = max(ours.NumPartitions, min(v.NumPartitions, maxShown))
+		if own[name].NumPartitions == 0 {
+			ours.NumPartitions = max(ours.NumPartitions, min(v.NumPartitions, maxShown))
+		}
 		n.Partitions = existing(n.Partitions, ours.NumPartitions)
 		ours.Nodes[addr] = n
 		d.Versions[name] = ours
@@ -160,18 +212,22 @@ func (d DBStatus) merge(theirs DBStatus, addr string) DBStatus {
 	return d
 }
 
-// existing returns those of the partitions that a version of n partitions has. The
-// slice stays as it is: others who look at the status have it, too.
+// existing returns those of the partitions that a version of n partitions has, each
+// once. The slice stays as it is: others who look at the status have it, too.
 func existing(partitions []int, n int) []int {
-	strange := func(p int) bool { return p < 0 || p >= n }
-	if !slices.ContainsFunc(partitions, strange) {
-		return partitions
+	partitions = partitions[:min(len(partitions), n)]
+	seen := make(map[int]bool, len(partitions))
+	strange := func(p int) bool {
+		odd := p < 0 || p >= n || seen[p]
+		seen[p] = true
+		return odd
 	}
 	return slices.DeleteFunc(slices.Clone(partitions), strange)
 }
 
-// maxShown bounds the partitions of a version that only others know.
-const maxShown = 1 << 20
+// maxShown bounds the partitions of a version that only others know: no version has
+// more (load.MaxPartitions).
+const maxShown = 1 << 16
 
 // cluster is the status with what the other nodes say of themselves.
 func (s *Server) cluster() (st Status, level string) {

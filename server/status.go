@@ -176,14 +176,20 @@ type Progress struct {
 	ETA time.Time `json:"eta,omitzero"`
 }
 
-// replicas returns how many nodes hold each partition. Without Replicas a node
-// counts where it holds a partition's block, whatever the version's state there,
-// except StateError.
-func (v *VersionStatus) replicas() []int {
+// replicas returns how many nodes hold each partition that a node holds. Without
+// Replicas a node counts where it holds a partition's block, whatever the version's
+// state there, except StateError. It costs no more than what nodes have listed: the
+// number of partitions may be that of a peer which exaggerates.
+func (v *VersionStatus) replicas() map[int]int {
+	replicas := make(map[int]int)
 	if len(v.Replicas) == v.NumPartitions {
-		return v.Replicas
+		for p, n := range v.Replicas {
+			if n > 0 {
+				replicas[p] = n
+			}
+		}
+		return replicas
 	}
-	replicas := make([]int, v.NumPartitions)
 	for _, n := range v.Nodes {
 		if n.State == StateError {
 			continue
@@ -200,26 +206,24 @@ func (v *VersionStatus) replicas() []int {
 // count works out how well the partitions are replicated.
 func (v *VersionStatus) count() {
 	replicas := v.replicas()
+	v.ReplicationHistogram = make(map[int]int)
+	v.MissingPartitions, v.UnderreplicatedPartitions, v.OverreplicatedPartitions = v.NumPartitions-len(replicas), 0, 0
+	if v.MissingPartitions > 0 {
+		v.ReplicationHistogram[0] = v.MissingPartitions
+	}
 	total := 0
 	for _, n := range replicas {
 		total += n
-	}
-	v.ReplicationHistogram = make(map[int]int)
-	v.MissingPartitions, v.UnderreplicatedPartitions, v.OverreplicatedPartitions = 0, 0, 0
-	v.AverageReplication = 0
-	if v.NumPartitions > 0 {
-		v.AverageReplication = float64(total) / float64(v.NumPartitions)
-	}
-	for p := range v.NumPartitions {
-		n := replicas[p]
 		v.ReplicationHistogram[n]++
 		switch {
-		case n == 0:
-			v.MissingPartitions++
 		case n < v.TargetReplication:
 			v.UnderreplicatedPartitions++
 		case n > v.TargetReplication:
 			v.OverreplicatedPartitions++
 		}
+	}
+	v.AverageReplication = 0
+	if v.NumPartitions > 0 {
+		v.AverageReplication = float64(total) / float64(v.NumPartitions)
 	}
 }
