@@ -91,6 +91,9 @@ func sniff(path string) (string, error) {
 // openFile opens a file of records. A MapFile's directory stands for the data file in it.
 func openFile(path string) (dataFile, error) {
 	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
+		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s is a directory, and not that of a MapFile: name a file in it", path)
+		}
 		path = data
 	}
 	kind, err := sniff(path)

@@ -283,6 +283,8 @@ func TestInspectGoesOnAfterABadFile(t *testing.T) {
 	block, _, _ := makeFiles(t)
 	alien := filepath.Join(t.TempDir(), "alien")
 	writeFile(t, alien, "hello")
+	empty := t.TempDir()
+	sequins(t, "inspect", empty).wants(t, exitFailure, "sequins: "+empty+" is a directory, and not that of a MapFile: name a file in it")
 	r := sequins(t, "inspect", alien, "/nowhere", block)
 	r.wants(t, exitFailure, "sequins: "+alien+" is neither a block, nor a SequenceFile, nor a Sparkey log", "sequins: open /nowhere: ")
 	has(t, r.stdout, block+": block")

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -128,6 +129,9 @@ func addressURL(address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || port == "" {
 		return "", usageError{fmt.Errorf("%q is neither host:port nor a URL", address)}
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", usageError{fmt.Errorf("%q is neither host:port nor a URL of http or https: %q is no port", address, port)}
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
@@ -256,7 +260,7 @@ func (s *statusClient) ask(ctx context.Context) (st nodeStatus, err error) {
 	}
 	resp, err := s.http.Do(req)
 	if err != nil {
-		return st, err
+		return st, s.unreachable(err)
 	}
 	defer func() { err = errors.Join(err, resp.Body.Close()) }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxStatus+1))
@@ -266,7 +270,7 @@ func (s *statusClient) ask(ctx context.Context) (st nodeStatus, err error) {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		return st, fmt.Errorf("%s answers with %s: %w", s.base, resp.Status, errNoToken)
 	case resp.StatusCode != http.StatusOK:
-		return st, fmt.Errorf("%s answers with %s", s.base, resp.Status)
+		return st, fmt.Errorf("%s answers with %s%s", s.base, plain(resp.Status), firstLine(body))
 	case len(body) > maxStatus:
 		return st, fmt.Errorf("%s answers with more than %d bytes", s.base, maxStatus)
 	}

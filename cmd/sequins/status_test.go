@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,15 +48,15 @@ func TestStatusOfANode(t *testing.T) {
 
 	s.signal(syscall.SIGTERM)
 	s.wait()
-	sequins(t, "status", address).wants(t, exitFailure, `sequins: Get "http://`+address)
+	sequins(t, "status", address).wants(t, exitFailure, "sequins: http://"+address+": nothing listens there: ")
 }
 
 // Without an address, it is the one that the configuration of this machine has.
 func TestStatusFindsItsNode(t *testing.T) {
 	for _, test := range []struct{ conf, want string }{
-		{"source = \"/none\"\nbind = \":1\"\n", `sequins: Get "http://127.0.0.1:1/"`},
-		{"source = \"/none\"\nbind = \"0.0.0.0:1\"\n", `sequins: Get "http://127.0.0.1:1/"`},
-		{"source = \"/none\"\nbind = \"[::1]:1\"\n", `sequins: Get "http://[::1]:1/"`},
+		{"source = \"/none\"\nbind = \":1\"\n", "sequins: http://127.0.0.1:1: nothing listens there: "},
+		{"source = \"/none\"\nbind = \"0.0.0.0:1\"\n", "sequins: http://127.0.0.1:1: nothing listens there: "},
+		{"source = \"/none\"\nbind = \"[::1]:1\"\n", "sequins: http://[::1]:1: nothing listens there: "},
 		{"bind = 1\n", "sequins: finding the node of this machine: "},
 	} {
 		cmd := command(t, "status")
@@ -65,9 +66,26 @@ func TestStatusFindsItsNode(t *testing.T) {
 			t.Errorf("%q: exit code %d, %s", test.conf, r.code, r.stderr)
 		}
 	}
-	for _, addr := range []string{"", "host", "host:", "a:b:c"} {
+	for _, addr := range []string{"", "host", "host:", "a:b:c", "ftp://x", "host:x", "host:65536"} {
 		sequins(t, "status", addr).wants(t, exitUsage, "sequins: ")
 	}
+}
+
+// A node that does not answer is told apart from one that does not run.
+func TestStatusUnreachable(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	for _, base := range []string{"http://" + addr, "https://" + addr} { // it accepts, and is silent
+		s := statusClient{base: base, http: &http.Client{Timeout: 10 * time.Millisecond}}
+		if _, err := s.ask(t.Context()); err == nil || !strings.HasPrefix(err.Error(), base+": no answer within ") || strings.Contains(err.Error(), "TLS") != (base[4] == 's') {
+			t.Errorf("%s: %v", base, err)
+		}
+	}
+	ln.Close()
+	sequins(t, "status", addr).wants(t, exitFailure, "sequins: http://"+addr+": nothing listens there: ")
 }
 
 // Something answers, and it is not sequins.

@@ -164,7 +164,8 @@ func TestTLS(t *testing.T) {
 		t.Error("it answers without TLS")
 	}
 	sequins(t, "status", "--ca", a.file("ca.pem"), base).wants(t, exitOK)
-	sequins(t, "status", base).wants(t, exitFailure, "sequins: Get ")
+	sequins(t, "status", base).wants(t, exitFailure, "sequins: "+base+": tls: failed to verify certificate")
+	sequins(t, "status", strings.TrimPrefix(base, "https://")).wants(t, exitFailure, "sequins: http"+strings.TrimPrefix(base, "https")+" answers with 400 Bad Request: this port speaks TLS: use https://")
 
 	serial := a.issue("node", nil)
 	changed := time.Now().Add(time.Minute) // so that it differs whatever the file system's clock
