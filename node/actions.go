@@ -100,10 +100,7 @@ func (d *db) retire(name string) {
 	d.work(func() message {
 		idle := outcome{version.Idle{Version: name}}
 		for {
-			wait := d.linger() - v.Idle()
-			if d.node.o.Server.PeerSecret == "" { // anybody can ask for it
-				wait = min(wait, maxLinger*d.linger()-time.Since(began))
-			}
+			wait := min(d.linger()-v.Idle(), d.maxLinger()-time.Since(began))
 			if wait <= 0 || !d.pause(wait) {
 				return idle
 			}
@@ -111,9 +108,20 @@ func (d *db) retire(name string) {
 	})
 }
 
-// maxLinger bounds, as a multiple of linger, how long requests keep a version that
-// has been replaced where they need not come from other nodes.
-const maxLinger = 2
+// Requests keep a version that has been replaced for at most so many times linger:
+// a peer that is stuck with it must not keep it for good. Where there is no peer
+// secret the requests may come from anybody, and the bound is lower.
+const (
+	maxLingers         = 2
+	maxLingersOfSecret = 24
+)
+
+func (d *db) maxLinger() time.Duration {
+	if d.node.o.Server.PeerSecret == "" {
+		return maxLingers * d.linger()
+	}
+	return maxLingersOfSecret * d.linger()
+}
 
 func (d *db) linger() time.Duration {
 	return d.node.o.Cluster.Linger(d.node.reloadable.Load().VersionRemoveTimeout)
