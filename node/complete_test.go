@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
+	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/source"
 )
@@ -122,6 +123,95 @@ func TestSettle(t *testing.T) {
 	check("touched", false, true)
 	q.settled = known([]string{"1"})
 	check("taken before", true, false)
+}
+
+// A lateSource fails the looks at version 3, each after a while, and counts them.
+type lateSource struct {
+	*testSource
+	takes atomic.Int64
+	looks atomic.Int32
+}
+
+func (s *lateSource) Contents(ctx context.Context, db, version string) (source.Contents, error) {
+	if version != "3" {
+		return s.testSource.Contents(ctx, db, version)
+	}
+	s.looks.Add(1)
+	return source.Contents{}, errors.Join(errDown, sleep.For(ctx, time.Duration(s.takes.Load())))
+}
+
+// TestSettledBesideAFault: a version is taken after settle, whatever is wrong with a newer one: neither do the pauses
+// after failed looks at that one delay it, nor the time that they take.
+func TestSettledBesideAFault(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, "fig")
+	synctest.Test(t, func(t *testing.T) {
+		src := &lateSource{testSource: f.source}
+		src.takes.Store(int64(15 * time.Second))
+		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = src, 30*time.Second })
+		defer stop()
+		time.Sleep(time.Minute)
+		set := n.Set([]byte("fruit"))
+		must(t, os.Mkdir(filepath.Join(f.root, "fruit", "3"), 0o755))
+		n.Refresh()
+		time.Sleep(time.Hour) // the looks at 3 are far apart now
+		f.unmarked("fruit", "2", "fig")
+		n.Refresh()
+		time.Sleep(time.Second)
+		before := src.looks.Load()
+		time.Sleep(46 * time.Second)
+		if set.Current() != "2" {
+			t.Errorf("current is %q: %s", set.Current(), (*n.catalog.Load())["fruit"].view.Load().unfinished)
+		}
+		if got := src.looks.Load(); got != before {
+			t.Errorf("%d more looks at the version that fails", got-before)
+		}
+		time.Sleep(2 * maxBackoff)
+		if src.looks.Load() == before {
+			t.Error("the version that fails is not looked at any more")
+		}
+		if w := strings.Join(n.Status().Warnings, "\n"); !strings.Contains(w, "version 3 of fruit cannot be looked at") {
+			t.Errorf("warnings: %s", w)
+		}
+	})
+}
+
+// TestSettleBeginsWithTheLook: what a listing does before it looks at a version is no time for which that has stayed
+// the same.
+func TestSettleBeginsWithTheLook(t *testing.T) {
+	f := newFixture(t)
+	must(t, os.MkdirAll(filepath.Join(f.root, "fruit", "3"), 0o755))
+	synctest.Test(t, func(t *testing.T) {
+		src := &lateSource{testSource: f.source}
+		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = src, 10*time.Second })
+		defer stop()
+		src.takes.Store(int64(15 * time.Second))
+		f.unmarked("fruit", "2", "fig")
+		n.Refresh()
+		synctest.Wait()
+		src.takes.Store(0)
+		time.Sleep(16 * time.Second)
+		set := n.Set([]byte("fruit"))
+		if set.Current() != "" {
+			t.Error("it was served at once after the first look")
+		}
+		time.Sleep(10 * time.Second)
+		if set.Current() != "2" {
+			t.Errorf("current is %q", set.Current())
+		}
+	})
+}
+
+// TestServedIsListed: however many versions are newer than the one that was served before a restart, it is listed.
+func TestServedIsListed(t *testing.T) {
+	f := newFixture(t)
+	for i := range 7 {
+		f.put("fruit", fmt.Sprint(i), 1, "fig")
+	}
+	l := f.lister("fruit", Reloadable{}).existing(t.Context(), question{served: "1"})
+	if diff := cmp.Diff([]string{"1", "4", "5", "6"}, l.versions); diff != "" {
+		t.Errorf("%v: %s", l.err, diff)
+	}
 }
 
 // TestSettledWithoutRefresh: a node that lists its source only when told to

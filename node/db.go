@@ -39,12 +39,14 @@ type db struct {
 	unfinished string            // the newest version that does not exist yet, and why
 	last       listing           // that did not fail
 	whole      bool              // see view
-	relooking  bool              // the versions will be listed again soon
-	relooks    int               // how often that was so
+	relooks    int               // how often the versions had to be listed again soon
 	unlistable int               // how many listings in a row have failed by the db's own fault
 	alone      []string          // versions that all other nodes hold by another plan
 	others     map[string]string // those plans, when they were last compared with the source
 	due        []string          // versions that are tried again when the versions have been listed
+
+	relookAt     time.Time // when the versions will be listed again; zero: at the next refresh
+	cancelRelook context.CancelFunc
 
 	// listed: the source has listed it since the process started. It belongs to
 	// start, and then to the follower.

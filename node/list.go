@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/source"
 	"sequins/version"
@@ -48,8 +49,10 @@ type question struct {
 // that did not.
 type look struct {
 	fingerprint [sha256.Size]byte
-	at          time.Time
+	at          time.Time // when it had ended
 	failures    int
+	failure     string    // of the last one
+	retry       time.Time // when to look again after that
 }
 
 // A listing is what was found out about the versions in the source. It is never
@@ -182,23 +185,35 @@ func (d *db) take(l listing) {
 		return
 	}
 	d.unfinished, d.last = l.unfinished, l
-	if l.next.IsZero() || d.relooking {
+	if l.next.IsZero() || d.relooking() && !l.next.Before(d.relookAt) {
 		return
 	}
-	d.relooking = true
-	d.relooks++
+	if d.relooking() {
+		d.cancelRelook() // it would come too late
+	} else {
+		d.relooks++
+	}
+	ctx, cancel := context.WithCancel(d.ctx)
+	d.relookAt, d.cancelRelook = l.next, cancel
 	d.work(func() message {
-		d.pause(time.Until(l.next))
-		return relook{}
+		sleep.For(ctx, time.Until(l.next)) //nolint:errcheck // a relook that was cancelled is not due
+		return relook{l.next}
 	})
 }
 
+// relooking reports whether the versions will be listed again soon.
+func (d *db) relooking() bool { return !d.relookAt.IsZero() }
+
 // A relook is due at versions that are not known to be complete.
-type relook struct{}
+type relook struct{ at time.Time }
 
 // tell implements message.
-func (relook) tell(d *db) {
-	d.relooking = false
+func (r relook) tell(d *db) {
+	if !r.at.Equal(d.relookAt) {
+		return // an earlier one has taken its place
+	}
+	d.cancelRelook()
+	d.relookAt = time.Time{}
 	if !d.state.Gone {
 		d.startListing(true)
 	}
@@ -247,8 +262,11 @@ func (d *db) existing(ctx context.Context, q question) listing {
 		}
 	}
 	for _, name := range slices.Backward(names) {
-		if o.good == maxCandidates || q.id(name) <= q.current {
+		if q.id(name) <= q.current {
 			break
+		}
+		if o.good >= maxCandidates && q.id(name) != q.served {
+			continue
 		}
 		if err := o.observe(ctx, name); err != nil {
 			return listing{err: err}
@@ -277,13 +295,18 @@ type observer struct {
 
 // observe adds a version to the listing if it exists.
 func (o *observer) observe(ctx context.Context, name string) error {
-	if l, looked := o.last.looks[name]; looked {
+	l, looked := o.last.looks[name]
+	if looked {
 		o.found.looks[name] = l // so that a version that fails and has not changed need not settle again
 	}
 	id := o.id(name)
 	if !o.failed[id] && o.known[id] {
 		o.good++
 		o.found.versions = append(o.found.versions, id)
+		return nil
+	}
+	if o.again && o.now.Before(l.retry) {
+		o.leaveUnknown(name, l)
 		return nil
 	}
 	if !o.mayLook(ctx) {
@@ -293,6 +316,9 @@ func (o *observer) observe(ctx context.Context, name string) error {
 	reason, err := o.missing(ctx, name)
 	if err != nil {
 		return o.observeFailed(ctx, name, err)
+	}
+	if l, looked := o.found.looks[name]; looked {
+		o.found.looks[name] = look{fingerprint: l.fingerprint, at: l.at}
 	}
 	if reason == "" {
 		o.found.versions = append(o.found.versions, id)
@@ -322,22 +348,33 @@ func (o *observer) observeFailed(ctx context.Context, name string, err error) er
 	if _, dead := o.d.node.o.Source.Versions(ctx, o.d.name); dead != nil {
 		return err
 	}
-	o.found.unknown = append(o.found.unknown, id)
-	if o.found.unfinished == "" {
-		o.found.unfinished = fmt.Sprintf("%s: it cannot be looked at: %v", name, err)
-	}
-	o.found.leftOut[name] = fmt.Sprintf("version %s of %s cannot be looked at; it is loaded when it can: %v", name, o.d.name, err)
-	o.lookAfterFailure(name)
+	o.leaveUnknown(name, o.failLook(name, err.Error()))
 	return nil
 }
 
-// lookAfterFailure has a version looked at again: the more looks have failed, the
-// later.
-func (o *observer) lookAfterFailure(name string) {
+// failLook takes note of a look that has failed. The next one is due after a pause that grows.
+func (o *observer) failLook(name, failure string) look {
 	l := o.last.looks[name]
 	l.failures++
+	l.failure, l.retry = failure, time.Now().Add(backoff(l.failures, maxBackoff))
+	return l
+}
+
+// leaveUnknown has a version looked at again whose last look has failed. A look that
+// fails may take long, so the looks at other versions do not bring the next one forward.
+func (o *observer) leaveUnknown(name string, l look) {
+	o.found.unknown = append(o.found.unknown, o.id(name))
+	if o.found.unfinished == "" {
+		o.found.unfinished = fmt.Sprintf("%s: it cannot be looked at: %s", name, l.failure)
+	}
+	o.found.leftOut[name] = fmt.Sprintf("version %s of %s cannot be looked at; it is loaded when it can: %s", name, o.d.name, l.failure)
+	o.lookAfterFailure(name, l)
+}
+
+// lookAfterFailure has a version looked at again.
+func (o *observer) lookAfterFailure(name string, l look) {
 	o.found.looks[name] = l
-	o.lookAgain(o.now.Add(backoff(l.failures, maxBackoff)))
+	o.lookAgain(l.retry)
 }
 
 // lookAgain has the versions listed again at a time, or earlier.
@@ -359,6 +396,7 @@ func (o *observer) mayLook(ctx context.Context) bool {
 func (o *observer) missing(ctx context.Context, name string) (reason string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
+	began := time.Now()
 	l, err := o.list(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -368,7 +406,7 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 	case l.Incomplete != "":
 		return l.Incomplete, nil
 	}
-	if reason := o.unsettled(name, &l); reason != "" {
+	if reason := o.unsettled(name, &l, began); reason != "" {
 		return reason, nil
 	}
 	if len(l.LeftOut) > 0 {
@@ -398,27 +436,27 @@ func (o *observer) list(ctx context.Context, name string) (source.Listing, error
 	return source.List(ctx, src, o.d.name, name, true)
 }
 
-// unsettled returns why a version without a marker needs another look, or "" if
-// it does not.
-func (o *observer) unsettled(name string, l *source.Listing) string {
+// unsettled returns why a version without a marker needs another look than the one
+// that has just ended, or "" if it does not.
+func (o *observer) unsettled(name string, l *source.Listing, began time.Time) string {
 	o.promising++
 	if o.settle <= 0 || l.Marked() || o.settled[o.id(name)] || o.id(name) == o.served || o.d.begunWith(o.id(name), l.Files) {
 		return ""
 	}
-	return o.settling(name, l)
+	return o.settling(name, l, began)
 }
 
 // settling returns why a version has to be looked at again, or "" if it has stayed
-// the same for long enough.
-func (o *observer) settling(name string, l *source.Listing) string {
+// the same from the end of the first look to the beginning of this one for long
+// enough.
+func (o *observer) settling(name string, l *source.Listing, began time.Time) string {
 	first, before := o.last.looks[name]
 	if !before || first.fingerprint != l.Fingerprint {
-		first = look{fingerprint: l.Fingerprint, at: o.now}
+		first = look{fingerprint: l.Fingerprint, at: time.Now()}
 	}
-	first.failures = 0
 	o.found.looks[name] = first
 	due := first.at.Add(o.settle)
-	if !o.now.Before(due) {
+	if !began.Before(due) {
 		return ""
 	}
 	o.lookAgain(due)

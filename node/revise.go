@@ -96,7 +96,12 @@ const aloneAfter = time.Minute
 func (o *observer) compare(ctx context.Context) {
 	for id, plan := range o.other {
 		name := version.Name(id)
+		if failed := o.last.looks[name]; o.again && o.now.Before(failed.retry) {
+			o.lookAfterFailure(name, failed)
+			continue
+		}
 		ctx, cancel := context.WithTimeout(ctx, o.limit)
+		began := time.Now()
 		l, err := o.list(ctx, name)
 		cancel()
 		switch {
@@ -104,10 +109,10 @@ func (o *observer) compare(ctx context.Context) {
 			o.d.log.Debug("version cannot be compared with its plan: it is not in the source any more", "version", id)
 		case err != nil || l.Incomplete != "":
 			o.d.log.Debug("version cannot be compared with its plan", "version", id, "incomplete", l.Incomplete, "error", err)
-			o.lookAfterFailure(name)
+			o.lookAfterFailure(name, o.failLook(name, fmt.Sprint(l.Incomplete, err)))
 		case load.Unchanged(plan, l.Files):
 			o.noteAlone(id, plan.Partitions)
-		case o.unsettledAnew(name, &l) == "":
+		case o.unsettledAnew(name, &l, began) == "":
 			o.found.changed = append(o.found.changed, id)
 		}
 	}
@@ -186,9 +191,9 @@ func (n *Node) divergences() (problems []string) {
 }
 
 // unsettledAnew is unsettled for a version that was taken before and has changed.
-func (o *observer) unsettledAnew(name string, l *source.Listing) string {
+func (o *observer) unsettledAnew(name string, l *source.Listing, began time.Time) string {
 	if o.settle <= 0 || l.Marked() {
 		return ""
 	}
-	return o.settling(name, l)
+	return o.settling(name, l, began)
 }
