@@ -24,7 +24,7 @@ func (d *db) retryLater(before version.State) {
 	for _, v := range d.state.Entries {
 		old, _ := before.Entry(v.Name)
 		if v.Failed && !old.Failed && v.Exit == version.Staying {
-			d.planRetry(v)
+			d.planRetry(old, v)
 			d.lookFurther()
 		}
 	}
@@ -41,14 +41,16 @@ func (d *db) lookFurther() {
 	d.startListing(true)
 }
 
-func (d *db) planRetry(v version.Entry) {
+// planRetry plans another attempt at v, which was old before it failed. The pauses begin anew after it was well for long,
+// not after an attempt that took long.
+func (d *db) planRetry(old, v version.Entry) {
 	r := &d.facts[v.Name].retries
 	limit := maxBackoff
 	if v.Faulty {
 		limit = maxFaultyBackoff
 	}
-	if time.Since(r.last) > 2*limit {
-		r.failed = 0 // it was well for a long time
+	if old.Reason == "" && time.Since(r.last) > 2*limit {
+		r.failed = 0
 	}
 	r.failed++
 	r.last = time.Now()

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/version"
 )
 
 var logTime = regexp.MustCompile(`^time=(\S+)`)
@@ -77,4 +79,25 @@ func TestRetriesOfDamage(t *testing.T) {
 			t.Errorf("it was tried %d times after a refresh", got)
 		}
 	})
+}
+
+// TestLongAttemptsAreRetriedSeldom: the pauses grow although each attempt takes longer than they do. They begin anew
+// when the version was well.
+func TestLongAttemptsAreRetriedSeldom(t *testing.T) {
+	d := newFixture(t).lister("fruit", Reloadable{})
+	defer d.stop()
+	failed := version.Entry{Name: "1", Status: version.Error, Reason: "connection refused", Failed: true}
+	for _, test := range []struct {
+		before version.Entry
+		want   int
+	}{
+		{version.Entry{Name: "1", Status: version.Building, Reason: failed.Reason}, 8},
+		{version.Entry{Name: "1", Status: version.Active}, 1},
+	} {
+		d.facts["1"] = &facts{retries: retries{failed: 7, last: time.Now().Add(-time.Hour)}}
+		d.planRetry(test.before, failed)
+		if got := d.facts["1"].retries.failed; got != test.want {
+			t.Errorf("after %v it has failed %d times in a row, want %d", test.before.Status, got, test.want)
+		}
+	}
 }
