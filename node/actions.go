@@ -1,10 +1,12 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"time"
 
+	"sequins/internal/sleep"
 	"sequins/version"
 )
 
@@ -26,6 +28,8 @@ func (d *db) carryOut(a version.Action) version.Event {
 		d.loads[a.Version].cancel()
 	case version.Retire:
 		d.retire(a.Version)
+	case version.Revive:
+		d.revive(a.Version)
 	case version.Close:
 		d.startClosing(a.Version)
 	case version.Delete:
@@ -93,19 +97,43 @@ func (d *db) setAside(name string, partition int) version.Event {
 	return d.seen(l)
 }
 
+// A retirement is the wait for the end of requests for a version that was retired.
+type retirement struct {
+	name   string
+	cancel context.CancelFunc
+}
+
+// tell implements message. The wait is over.
+func (r *retirement) tell(d *db) {
+	if l := d.live[r.name]; l != nil && l.retirement == r {
+		d.handle(version.Idle{Version: r.name})
+	}
+}
+
 // retire waits until nobody has asked for a version for long enough.
 func (d *db) retire(name string) {
 	d.set.Retire(name)
-	v, began := d.live[name].v, time.Now()
+	l, began := d.live[name], time.Now()
+	ctx, cancel := context.WithCancel(d.ctx)
+	l.retirement = &retirement{name, cancel}
+	r, v := l.retirement, l.v
 	d.work(func() message {
-		idle := outcome{version.Idle{Version: name}}
+		defer cancel()
 		for {
 			wait := min(d.linger()-v.Idle(), d.maxLinger()-time.Since(began))
-			if wait <= 0 || !d.pause(wait) {
-				return idle
+			if wait <= 0 || sleep.For(ctx, wait) != nil {
+				return r
 			}
 		}
 	})
+}
+
+// revive ends that.
+func (d *db) revive(name string) {
+	d.set.Revive(name)
+	l := d.live[name]
+	l.retirement.cancel()
+	l.retirement = nil
 }
 
 // Requests keep a version that has been replaced for at most so many times linger:

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
+	"sequins/load"
+	"sequins/shard"
 	"sequins/version"
 )
 
@@ -467,6 +470,97 @@ func TestJoiningNodeServesAtOnce(t *testing.T) {
 		}
 		if active := f.log.with("version active"); len(active) != 2 || !strings.Contains(active[0], "version=1") {
 			t.Errorf("became active: %q", active)
+		}
+	})
+}
+
+// TestSupersededByABrokenVersion: a version that was superseded while it loaded is loaded and served when the newer one
+// turns out to be broken, although it is kept for an hour otherwise.
+func TestSupersededByABrokenVersion(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run(func(o *Options) { o.Cluster, o.VersionRemoveTimeout = newCluster(), time.Hour })
+	r.serves("fruit", "1")
+	r.Apply(Reloadable{VersionRemoveTimeout: time.Hour, Load: func(string) load.Options { return load.Options{Throttle: time.Minute} }})
+	f.put("fruit", "2", 2, fruit...)
+	r.Refresh()
+	r.eventually("2 is prepared", func() bool { return r.Set([]byte("fruit")).Version("2") != nil })
+	r.Apply(Reloadable{VersionRemoveTimeout: time.Hour})
+	f.put("fruit", "3", 2, fruit...)
+	f.damage("fruit", "3", "part-r-00001")
+	r.Refresh()
+	r.serves("fruit", "2")
+	r.eventually("its load has ended", func() bool { return r.node("fruit", "2").Error == "" && len(r.node("fruit", "2").Partitions) == 2 })
+	for _, key := range fruit {
+		if got := r.get("/fruit/" + key); got.body != key+" of 2" {
+			t.Errorf("%s: %+v", key, got)
+		}
+	}
+}
+
+// TestVersionIsBackAtOnce: a version that has left the source is loaded when it is there again, from the files that it
+// has then. Its linger begins anew when it leaves the source again.
+func TestVersionIsBackAtOnce(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.owned = []int{0}
+		n, stop := f.follow(func(o *Options) { o.Cluster, o.VersionRemoveTimeout = c, time.Hour })
+		defer stop()
+		time.Sleep(time.Second)
+		set := n.Set([]byte("fruit"))
+		for files := range 2 {
+			f.put("fruit", "2", 2+files, fruit...) // another node has to have the other partitions
+			n.Refresh()
+			time.Sleep(time.Second)
+			f.remove("fruit", "2")
+			n.Refresh()
+			time.Sleep(40 * time.Minute)
+			if set.Version("2") == nil {
+				t.Fatal("it does not linger")
+			}
+		}
+		c.hold("2", 1, 2)
+		f.put("fruit", "2", 3, fruit[1:]...)
+		n.Refresh()
+		time.Sleep(time.Second)
+		if set.Current() != "2" || f.log.count("load started", "version=2") != 3 {
+			t.Errorf("current is %q after %d loads", set.Current(), f.log.count("load started", "version=2"))
+		}
+	})
+}
+
+// TestRepairThatSettles: a version that failed is neither removed nor loaded while files are being put into it.
+func TestRepairThatSettles(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = 10*time.Second, 4*time.Second })
+		defer stop()
+		time.Sleep(time.Second)
+		f.unmarked("fruit", "2", fruit...)
+		f.damage("fruit", "2", "part-r-00000")
+		time.Sleep(20 * time.Second)
+		if s := n.Status().DBs["fruit"].Versions["2"].Nodes["localhost"]; s.State != "ERROR" {
+			t.Fatalf("it has not failed: %+v", s)
+		}
+		f.remove("fruit", "2", "part-r-00000")
+		for i := range 5 {
+			f.putFile(filepath.Join(f.root, fmt.Sprintf("fruit/2/part-r-%05d", i)), "2", func(key string) bool {
+				return shard.String.Partition([]byte(key), 5) == i
+			}, fruit)
+			time.Sleep(5 * time.Second)
+			if s := n.Status().DBs["fruit"].Versions["2"].Nodes["localhost"]; s.State != "ERROR" || s.Error == "" {
+				t.Errorf("with %d files it is %+v", i+1, s)
+			}
+		}
+		time.Sleep(15 * time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+			t.Errorf("current is %q", got)
+		}
+		if f.log.count("version superseded or withdrawn", "version=2") != 0 {
+			t.Error("it was removed")
 		}
 	})
 }

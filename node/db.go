@@ -210,6 +210,9 @@ func (d *db) note(before version.State) {
 		if v.Status == version.Removing && old.Status != version.Removing {
 			log.Info("version superseded or withdrawn", "was", old.Status)
 		}
+		if found && old.Status == version.Removing && v.Status != version.Removing {
+			log.Info("version is not removed, as it is needed after all")
+		}
 	}
 	d.retryLater(before)
 	d.noteServed(before)

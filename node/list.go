@@ -407,6 +407,9 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 		return l.Incomplete, nil
 	}
 	if reason := o.unsettled(name, &l, began); reason != "" {
+		if o.failed[name] { // it is being repaired, and stays until that is over
+			o.found.unknown = append(o.found.unknown, name)
+		}
 		return reason, nil
 	}
 	if len(l.LeftOut) > 0 {

@@ -23,6 +23,8 @@ type live struct {
 	records  []int64         // of each partition
 	bytes    []int64
 
+	retirement *retirement // nil unless it is retired
+
 	released map[int]time.Time // partitions that others have taken over, and since when: see giveUp
 	waiting  bool              // for the first of them to be due
 }

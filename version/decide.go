@@ -14,7 +14,9 @@ func (m *machine) decide() {
 	}
 	wanted := m.wanted()
 	for _, name := range wanted {
-		m.load(m.add(name))
+		v := m.add(name)
+		m.revive(v)
+		m.load(v)
 	}
 	for _, name := range []string{m.Current, m.Served} {
 		// The current version may lack partitions: the switch only waited for the cluster, or a block is corrupt.
@@ -86,6 +88,22 @@ func (m *machine) wanted() []string {
 		}
 	}
 	return names
+}
+
+// revive ends the removal of v, which is wanted again, unless it is being closed or deleted: then it is loaded after
+// that. Its files may have changed meanwhile, so that it is stale if its blocks are still open.
+func (m *machine) revive(v *Entry) {
+	switch {
+	case v.Exit == Lingering:
+		v.Status, v.Stale = Prepared, true
+		m.act(Revive, v.Name)
+	case v.Exit == Waiting, v.Exit == Deleting && v.Failed:
+		v.Status, v.Stale, v.Readable = Available, false, false
+	default:
+		return
+	}
+	v.Complete, v.Replicated = false, false
+	v.Exit, v.Failed, v.Retried, v.Reloaded = Staying, false, false, nil
 }
 
 // load orders a load of the missing partitions of v, unless other work on v is under way or it has failed since the

@@ -113,6 +113,8 @@ const (
 	Cancel
 	// Retire waits until a version is idle. Answered by Idle.
 	Retire
+	// Revive takes Retire back. No Idle follows.
+	Revive
 	// Close removes a version from the set and closes it after the last reference
 	// is released. Answered by Closed.
 	Close
@@ -120,7 +122,7 @@ const (
 	Delete
 )
 
-var opNames = [...]string{"open", "load", "prepare", "activate", "set aside", "cancel", "retire", "close", "delete"}
+var opNames = [...]string{"open", "load", "prepare", "activate", "set aside", "cancel", "retire", "revive", "close", "delete"}
 
 // String returns the name of o.
 func (o Op) String() string {

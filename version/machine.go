@@ -171,6 +171,7 @@ func (m *machine) notePlanned(e Planned) {
 	if v == nil || v.Work != Loading || v.Exit != Staying || v.Status == Active {
 		return
 	}
+	v.Stale = false
 	if !v.Live || e.Changed {
 		v.Live, v.Status = true, Prepared
 		m.act(Prepare, v.Name)
@@ -186,7 +187,7 @@ func (m *machine) noteSeen(e Seen) {
 		v.Work, v.Live, v.Status = Resting, true, Prepared
 	}
 	if v.Live {
-		v.Complete, v.Replicated, v.Readable = e.Complete, e.Replicated, e.Readable
+		v.Complete, v.Replicated, v.Readable = e.Complete && !v.Stale, e.Replicated && !v.Stale, e.Readable
 	}
 }
 
@@ -195,9 +196,10 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 	if v == nil || (v.Work != Loading && v.Work != Cancelling) {
 		return
 	}
+	cancelled := v.Work == Cancelling
 	v.Work = Resting
 	switch {
-	case v.Exit != Staying:
+	case v.Exit != Staying, cancelled:
 	case e.Err != "":
 		fail(v, e.Err, e.Faulty)
 		v.Passing = e.Passing

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"sync/atomic"
-	"time"
 )
 
 // Set holds the readable versions of one database. Acquire and AcquireVersion may
@@ -68,8 +67,8 @@ func (s *Set) AcquireVersion(name, plan string) *Handle {
 	if v == nil || !v.acquire() {
 		return nil
 	}
-	if v.retired.Load() {
-		v.used.Store(int64(time.Since(v.retiredAt)))
+	if v.retired.Load() != 0 {
+		v.used.Store(v.age())
 	}
 	return (*Handle)(v)
 }
@@ -132,6 +131,13 @@ func (s *Set) Activate(name string) error {
 func (s *Set) Retire(name string) {
 	if v := s.Version(name); v != nil {
 		v.retire()
+	}
+}
+
+// Revive takes Retire back.
+func (s *Set) Revive(name string) {
+	if v := s.Version(name); v != nil {
+		v.retired.Store(0)
 	}
 }
 

@@ -25,7 +25,9 @@ const (
 	Active
 	// Removing: superseded or not in the source any more. It stays readable by
 	// name until it has been idle for long enough; then it is closed, deleted and
-	// forgotten. Final.
+	// forgotten. Next, only if it becomes the newest good version of the source
+	// again: Prepared if it is still readable; otherwise Available or at once
+	// Building.
 	Removing
 	// Error: loading failed; Entry.Reason is why. It is retried at each refresh
 	// and each Retry. Next: Building, Prepared, Removing, or Active if other
@@ -61,7 +63,8 @@ const (
 type Exit uint8
 
 // The steps of a removal, in order. A version that is not readable goes from
-// Staying to Waiting if it is still loading, otherwise to Deleting.
+// Staying to Waiting if it is still loading, otherwise to Deleting. Lingering and
+// Waiting, and Deleting that has failed, can go back to Staying.
 const (
 	Staying   Exit = iota
 	Lingering      // readable by name until idle for long enough
@@ -85,6 +88,9 @@ type Entry struct {
 	Live bool
 	// Complete: this node holds every partition that it owns.
 	Complete bool
+	// Stale: it was being removed, and its files in the source may have changed since.
+	// It is not complete and not replicated until a load has planned it again.
+	Stale bool
 	// Replicated: every partition has enough replicas, in this node's view.
 	Replicated bool
 	// Readable: at least one partition can be read, here or from a peer.

@@ -46,9 +46,9 @@ type Version struct {
 	shutOnce sync.Once
 	drained  chan struct{}
 
-	retired   atomic.Bool
-	retiredAt time.Time    // set before retired
-	used      atomic.Int64 // last use by name, in ns after retiredAt
+	made    time.Time
+	retired atomic.Int64 // when, as an age; 0: it is not
+	used    atomic.Int64 // age at the last use by name since then
 
 	replaced []Block // removed from their slots, but perhaps being read
 }
@@ -72,6 +72,7 @@ func New(info Info) *Version {
 		name:    Name(info.Name),
 		blocks:  make([]atomic.Pointer[slot], info.Partitions),
 		drained: make(chan struct{}),
+		made:    time.Now(),
 	}
 }
 
@@ -124,18 +125,17 @@ func (v *Version) Held() []bool {
 
 // Idle returns the time since a retired version was last acquired by name; 0 if it is not retired.
 func (v *Version) Idle() time.Duration {
-	if !v.retired.Load() {
+	retired := v.retired.Load()
+	if retired == 0 {
 		return 0
 	}
-	return time.Since(v.retiredAt) - time.Duration(v.used.Load())
+	return time.Duration(v.age() - max(retired, v.used.Load()))
 }
 
-func (v *Version) retire() {
-	if !v.retired.Load() {
-		v.retiredAt = time.Now()
-		v.retired.Store(true)
-	}
-}
+func (v *Version) retire() { v.retired.CompareAndSwap(0, v.age()) }
+
+// age returns the time since New, in ns, at least 1.
+func (v *Version) age() int64 { return max(1, int64(time.Since(v.made))) }
 
 // acquire adds a reference, and reports whether it could: not after shut.
 func (v *Version) acquire() bool {

@@ -113,6 +113,9 @@ func (w *world) carryOut(a Action) {
 	case Retire:
 		w.must(a, w.live[v] && !w.lingers[v] && !w.closing[v] && v != w.current)
 		w.lingers[v] = true
+	case Revive:
+		w.must(a, w.lingers[v] && v > w.current && slices.Contains(w.state.Listed, v))
+		delete(w.lingers, v)
 	case Close:
 		w.must(a, w.live[v] && !w.closing[v] && (v != w.current || w.state.Gone))
 		delete(w.lingers, v)
@@ -143,6 +146,7 @@ var successors = map[Status][]Status{
 	Building:  {Prepared, Error, Removing},
 	Prepared:  {Active, Error, Removing},
 	Active:    {Removing},
+	Removing:  {Available, Building, Prepared},
 	Error:     {Building, Prepared, Active, Removing},
 }
 
