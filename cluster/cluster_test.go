@@ -293,7 +293,10 @@ func testNoHealing(t *testing.T, server string) {
 	for _, x := range []*holder{ha, hb, hc} {
 		x.load()
 	}
-	f.eventually("it is complete", func() bool { return len(a.Missing("db", "1", ha.held, 2)) == 0 })
+	for _, x := range []*holder{ha, hb} {
+		f.eventually("it is complete", func() bool { return len(x.Missing("db", "1", x.held, 2)) == 0 })
+		x.Switched("db", "1")
+	}
 	before := slices.Clone(ha.has())
 	loseC()
 	f.eventually("c is gone", func() bool { return len(a.Members()) == 2 })

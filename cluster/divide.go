@@ -12,6 +12,7 @@ type division struct {
 	owners  [][]string // shard ids by partition
 	owned   []int      // by this node, ascending
 	members uint64     // signature of the membership that it was made for
+	holders [][]string // shard ids that held each partition then
 	made    time.Time
 }
 
@@ -52,7 +53,7 @@ func (c *Cluster) holders(f *following, held []bool) [][]string {
 // divide assigns the partitions to members.
 func (c *Cluster) divide(f *following, ms *membership, partitions int, holders [][]string) *division {
 	s := c.o.Settings
-	d := &division{members: ms.signature, made: time.Now(),
+	d := &division{members: ms.signature, made: time.Now(), holders: holders,
 		owners: shard.Assign(s.Assignment, ms.shards(), partitions, s.Replication, f.db, holders)}
 	if c.o.Router {
 		return d
@@ -113,14 +114,12 @@ func (c *Cluster) divideAgain(now time.Time) {
 			continue
 		}
 		old := f.division
-		held := make([]bool, len(old.owners))
-		for p := range f.advertised {
-			if p < len(held) {
-				held[p] = true
-			}
+		f.division = c.divide(f, ms, len(old.owners), c.holders(f, f.heldHere()))
+		if f.division.members == old.members && slices.EqualFunc(f.division.owners, old.owners, slices.Equal) {
+			f.division.made = old.made // Surplus need not wait again
+		} else {
+			f.lackingSince, f.stable = time.Time{}, false
 		}
-		f.division = c.divide(f, ms, len(held), c.holders(f, held))
-		f.lackingSince, f.stable = time.Time{}, false
 		if !slices.Equal(old.owned, f.division.owned) {
 			c.log.Info("version divided again", "db", f.db, "version", f.version, "nodes", len(ms.all),
 				"partitions", len(f.division.owned), "before", len(old.owned))
@@ -129,23 +128,37 @@ func (c *Cluster) divideAgain(now time.Time) {
 	}
 }
 
+// heldHere reports for each partition of a divided version whether this node holds it. c.mu is held.
+func (f *following) heldHere() []bool {
+	held := make([]bool, len(f.division.owners))
+	for p := range held {
+		held[p] = f.held[p]
+	}
+	return held
+}
+
 // outdated reports whether a version should be divided again: because too few
 // replicas can be reached to switch to it, or because members have differed, or
 // replicas been missing, for HealAfter.
+//
+// Without enough replicas, who holds them matters, too: nodes that start together
+// with blocks of a division among other members learn only later what the others
+// hold. When all know the same, they divide the version alike, and each partition
+// has an owner.
 func (c *Cluster) outdated(f *following, ms *membership, now time.Time) bool {
 	others := f.division.members != ms.signature
+	if !f.sufficed && c.short(f, f.view.Load()) {
+		return others || !slices.EqualFunc(f.division.holders, c.holders(f, f.heldHere()), slices.Equal)
+	}
 	if c.o.HealAfter <= 0 {
-		return others && !f.sufficed
+		return false
 	}
 	if lacking := c.lacking(f); !lacking {
 		f.lackingSince = time.Time{}
 	} else if f.lackingSince.IsZero() {
 		f.lackingSince = now
 	}
-	switch {
-	case !f.sufficed:
-		return others
-	case others:
+	if others {
 		return now.Sub(ms.since) >= c.o.HealAfter
 	}
 	return !f.lackingSince.IsZero() && now.Sub(f.lackingSince) >= c.o.HealAfter

@@ -15,10 +15,10 @@
 // version. Forget ends it.
 //
 // Queries (Owned, Peers, Replicas, Missing, Surplus, Refuted) change nothing. State changes with SetPlan, Advertise,
-// Withdraw, Refute and Forget, with changes of znodes, and with time (keepDivided).
+// Withdraw, Switched, Refute and Forget, with changes of znodes, and with time (keepDivided).
 //
-// A version is divided again in two cases: when the members have changed and the version lacks replicas needed for a
-// switch, so that a node lost during an upgrade does not block the others; and, with HealAfter, when the members have
+// A version is divided again in two cases: when the members, or who holds what, have changed and the version lacks replicas
+// needed for a switch, so that a node lost before the switch does not block the others; and, with HealAfter, when the members have
 // differed for that long, so that lost replicas are replaced and new nodes take their share. A node keeps partitions
 // that it no longer owns until their new owners hold them.
 package cluster

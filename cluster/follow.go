@@ -30,11 +30,13 @@ type following struct {
 	// The fields below are guarded by Cluster.mu, which must not be locked with
 	// updating held.
 	advertised     map[int]bool
-	advertisedPlan string    // is plan
-	division       *division // nil until SetPlan
-	sufficed       bool      // all partitions had enough replicas for a switch at some time
-	stable         bool      // the division has been stable for Converge
-	lackingSince   time.Time // when replicas were first found missing; zero if none are
+	advertisedPlan string       // is plan
+	held           map[int]bool // partitions that this node holds, advertised or not yet
+	division       *division    // nil until SetPlan
+	switched       bool         // this node has switched to the version
+	sufficed       bool         // all partitions had enough replicas at some time since then
+	stable         bool         // the division has been stable for Converge
+	lackingSince   time.Time    // when replicas were first found missing; zero if none are
 }
 
 // directory is the znodes of a version: a zk.Children.
@@ -145,7 +147,7 @@ func (c *Cluster) follow(k key) *following {
 }
 
 func newFollowing(k key) *following {
-	f := &following{key: k, advertised: make(map[int]bool)}
+	f := &following{key: k, advertised: make(map[int]bool), held: make(map[int]bool)}
 	f.view.Store(new(view))
 	return f
 }
@@ -376,7 +378,7 @@ func (c *Cluster) Advertise(db, version string, partition int) {
 	if c.ctx.Err() != nil {
 		return
 	}
-	f.advertised[partition] = true
+	f.advertised[partition], f.held[partition] = true, true
 	c.publish(f, partition)
 }
 
@@ -419,4 +421,5 @@ func (c *Cluster) unpublish(f *following, partitions ...int) {
 			c.publish(f, p)
 		}
 	}
+	maps.DeleteFunc(f.held, func(p int, _ bool) bool { return len(partitions) == 0 || slices.Contains(partitions, p) })
 }

@@ -82,7 +82,12 @@ func (c *Cluster) SetPlan(db, version, plan string, held []bool) {
 	if other {
 		c.unpublish(f)
 		f.advertisedPlan = plan
-		f.division, f.sufficed, f.stable, f.lackingSince = nil, false, false, time.Time{}
+		f.division, f.switched, f.sufficed, f.stable, f.lackingSince = nil, false, false, false, time.Time{}
+	}
+	for p, here := range held {
+		if here {
+			f.held[p] = true
+		}
 	}
 	if f.division == nil || len(f.division.owners) != len(held) {
 		f.division = c.divide(f, c.members.Load(), len(held), c.holders(f, held))
@@ -93,20 +98,36 @@ func (c *Cluster) SetPlan(db, version, plan string, held []bool) {
 	}
 }
 
-// assess records that all partitions have enough replicas for a switch. That is
-// never reset. c.mu is held.
-func (c *Cluster) assess(f *following, v *view) {
-	if f.division == nil || f.sufficed {
+// Switched implements version.Cluster.
+func (c *Cluster) Switched(db, version string) {
+	f := c.find(db, version)
+	if f == nil {
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.switched = true
+	c.assess(f, f.view.Load())
+}
+
+// assess records that all partitions of a version that this node has switched to
+// have enough replicas. That is never reset. c.mu is held.
+func (c *Cluster) assess(f *following, v *view) {
+	if f.division != nil && f.switched && !f.sufficed {
+		f.sufficed = !c.short(f, v)
+	}
+}
+
+// short reports whether a partition has too few replicas for a switch. c.mu is held.
+func (c *Cluster) short(f *following, v *view) bool {
 	for p := range f.division.owners {
 		n := len(at(v.replicas, p))
 		if f.advertised[p] {
 			n++
 		}
 		if n < c.o.MinReplication {
-			return
+			return true
 		}
 	}
-	f.sufficed = true
+	return false
 }

@@ -146,7 +146,7 @@ func TestQueriesChangeNothing(t *testing.T) {
 	}
 	c.Advertise("db", "1", 0)
 	c.Advertise("db", "1", 1)
-	c.update(f)
+	c.Switched("db", "1")
 	if !f.sufficed {
 		t.Error("the advertised replicas are not recorded")
 	}

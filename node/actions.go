@@ -53,6 +53,7 @@ func (d *db) activate(name string) {
 		d.log.Error("bug: version cannot be activated", "version", name, "error", err)
 		return
 	}
+	d.node.o.Cluster.Switched(d.name, name)
 	d.keepManifest(name)
 	f := d.facts[name]
 	f.activeAt = time.Now()

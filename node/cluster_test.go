@@ -52,6 +52,8 @@ func (c *testCluster) SetPlan(db, v, plan string, held []bool) {
 	c.plans[v] = plan
 }
 
+func (c *testCluster) Switched(db, v string) {}
+
 func (c *testCluster) Knows(string) bool { return false }
 
 func (c *testCluster) Refute(db, v, partitioner string) {}

@@ -73,6 +73,11 @@ type Cluster interface {
 	// that all their owners hold.
 	Surplus(db, version string, held []bool) []int
 
+	// Switched tells that this node has switched to a version. Until then, and until
+	// each partition has enough replicas, the version is divided again whenever the
+	// members change; after that, only to replace what is missing for long.
+	Switched(db, version string)
+
 	// Knows reports whether any node holds partitions of a db.
 	Knows(db string) bool
 
@@ -151,6 +156,9 @@ func (Solo) Missing(db, version string, held []bool, minReplication int) []int {
 
 // Surplus returns nil.
 func (Solo) Surplus(db, version string, held []bool) []int { return nil }
+
+// Switched does nothing.
+func (Solo) Switched(db, version string) {}
 
 // Knows returns false.
 func (Solo) Knows(string) bool { return false }
