@@ -25,7 +25,7 @@ func (s *Store) SetServed(db, version string) error {
 		return err
 	}
 	if known, err := s.Served(db); err == nil && known == version {
-		return nil
+		return s.fs.SyncDir(filepath.Join(s.data, db)) // an earlier attempt may have failed to
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

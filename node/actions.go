@@ -46,9 +46,6 @@ func (o outcome) tell(d *db) { d.handle(o.event) }
 
 func (d *db) activate(name string) {
 	old := d.set.Current()
-	if err := d.node.o.Store.SetServed(d.name, name); err != nil {
-		d.log.Error("it cannot be remembered which version is served; a restart may go back from it", "version", name, "error", err)
-	}
 	if err := d.set.Activate(name); err != nil {
 		d.log.Error("bug: version cannot be activated", "version", name, "error", err)
 		return

@@ -45,6 +45,8 @@ type db struct {
 	others     map[string]string // those plans, when they were last compared with the source
 	due        []string          // versions that are tried again when the versions have been listed
 
+	unrecorded int // how many attempts in a row to record the version to switch to have failed
+
 	relookAt     time.Time // when the versions will be listed again; zero: at the next refresh
 	cancelRelook context.CancelFunc
 
@@ -183,7 +185,7 @@ func (d *db) handle(events ...version.Event) {
 	for len(events) > 0 {
 		before := d.state
 		var actions []version.Action
-		d.state, actions = version.Next(before, events[0])
+		d.state, actions = d.apply(events[0])
 		events = events[1:]
 		d.note(before)
 		for _, a := range actions {

@@ -1,14 +1,19 @@
 package node
 
 import (
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/fsys"
 	"sequins/load"
 )
 
@@ -226,6 +231,71 @@ func TestDiskFull(t *testing.T) {
 	must(t, os.Remove(obstacle))
 	r.Refresh()
 	r.serves("fruit", "2")
+}
+
+// A fullDisk has no space for notes of which version is served.
+type fullDisk struct {
+	fsys.FS
+	full  atomic.Bool
+	tried atomic.Int32
+}
+
+func (f *fullDisk) Create(name string) (fsys.File, error) {
+	if strings.Contains(name, "_SERVED") && f.full.Load() {
+		f.tried.Add(1)
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOSPC}
+	}
+	return f.FS.Create(name)
+}
+
+// TestSwitchIsRecordedFirst: nobody is answered from a version before it is recorded that it is served, so that no
+// restart goes back from it.
+func TestSwitchIsRecordedFirst(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	disk := &fullDisk{FS: fsys.OS}
+	synctest.Test(t, func(t *testing.T) {
+		run := func() (*Node, func()) {
+			return f.follow(func(o *Options) {
+				store, err := blocks.OpenStoreFS(disk, f.store)
+				must(t, err)
+				o.Store, o.Cluster, o.VersionRemoveTimeout = store, newCluster(), time.Hour
+			})
+		}
+		current := func(n *Node) string { return n.Set([]byte("fruit")).Current() }
+		n, stop := run()
+		time.Sleep(time.Second)
+		disk.full.Store(true)
+		f.put("fruit", "2", 1, fruit...)
+		n.Refresh()
+		time.Sleep(time.Hour)
+		s := n.Status().DBs["fruit"].Versions["2"].Nodes["localhost"]
+		if got := disk.tried.Load(); current(n) != "1" || got < 15 || got > 40 || !strings.Contains(s.Error, "cannot be recorded") {
+			t.Errorf("current is %q after %d attempts: %+v", current(n), got, s)
+		}
+		if got := f.log.count("level=ERROR", "no space left"); got != 1 {
+			t.Errorf("logged %d times", got)
+		}
+		stop()
+
+		n, stop = run()
+		time.Sleep(time.Second)
+		if got := current(n); got != "1" {
+			t.Errorf("after a restart, current is %q", got)
+		}
+		disk.full.Store(false)
+		time.Sleep(maxBackoff)
+		if s := n.Status().DBs["fruit"].Versions["2"].Nodes["localhost"]; current(n) != "2" || s.Error != "" {
+			t.Errorf("with space on the disk, current is %q: %+v", current(n), s)
+		}
+		stop()
+		disk.full.Store(true)
+		n, stop = run()
+		if got := current(n); got != "2" {
+			t.Errorf("after another restart, current is %q", got)
+		}
+		stop()
+	})
 }
 
 func TestOptionsAreRequired(t *testing.T) {

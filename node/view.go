@@ -31,6 +31,7 @@ type versionView struct {
 	facts
 	revision       string // the newer revision of the current version, which is being loaded; "" if there is none
 	alone          bool
+	unrecorded     bool             // it is ready, and cannot be recorded as the one that is served
 	live           *version.Version // nil if it is not in the set
 	records, bytes int64
 	loading        *loading // nil if it is not being loaded
@@ -46,7 +47,8 @@ func (d *db) publish() {
 	}
 	newest := d.newest()
 	for _, e := range s.Entries {
-		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], alone: slices.Contains(d.alone, e.Name)}
+		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], alone: slices.Contains(d.alone, e.Name),
+			unrecorded: s.Unrecorded && e.Replicated && e.Name > s.Current}
 		if revision := newest[version.Name(e.Name)]; e.Name == s.Current && revision > e.Name {
 			vv.revision = revision
 		}
@@ -191,6 +193,9 @@ func (d *db) nodeStatus(shown *view, v versionView) server.NodeStatus {
 				s.Partitions = append(s.Partitions, p)
 			}
 		}
+	}
+	if v.unrecorded && s.Error == "" {
+		s.Error = "it is ready, and cannot be recorded in the local store as the version that is served: see the log"
 	}
 	if v.alone && s.Error == "" {
 		s.Error = d.loneliness(v.Name)

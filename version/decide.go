@@ -35,6 +35,9 @@ func (m *machine) activate() {
 		if v.Name <= m.Current || v.Name < m.Served {
 			return
 		}
+		if m.Unrecorded && v.Name != m.Served {
+			continue
+		}
 		if v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v)) {
 			old := m.entry(m.Current)
 			m.Current, m.Served, v.Status = v.Name, "", Active

@@ -104,7 +104,8 @@ const (
 	// Prepare adds a planned version to the set, to be read by name. It replaces
 	// a version of that name whose files have changed. Answered by Seen.
 	Prepare
-	// Activate makes a version the current one.
+	// Activate makes a version the current one, which is recorded first: see
+	// State.Unrecorded.
 	Activate
 	// SetAside marks a corrupt block for replacement by a Load. It is read until
 	// then. Answered by Seen, with Complete false.

@@ -134,6 +134,10 @@ type State struct {
 	// Unknown are versions of the source that could not be looked at then: nothing
 	// follows from their absence in Listed.
 	Unknown []string
+	// Unrecorded: the node cannot record which version it serves, so that none but
+	// Served becomes active: after a restart an older one would be. The node sets it
+	// when it has failed to carry out an Activate, and applies the event anew.
+	Unrecorded bool
 	// Read: the source has been read since the node started.
 	Read bool
 	// Gone: the database is not in the source any more.

@@ -48,6 +48,7 @@ func (w *world) start() {
 	if all := append(slices.Clone(w.source), local...); len(all) > 0 && w.rnd.IntN(2) == 0 {
 		w.served = all[w.rnd.IntN(len(all))]
 	}
+	w.recorded = w.served
 	w.feed(Start{Local: local, Served: w.served})
 	switch w.rnd.IntN(4) {
 	case 0: // the source is being listed for a while
@@ -61,6 +62,8 @@ func (w *world) start() {
 // settle refreshes a few times and finishes all work. Every load that can succeed
 // does, with every partition.
 func (w *world) settle() {
+	w.full = true
+	w.toggleFull()
 	w.solo = true
 	for range 8 {
 		for _, v := range sorted(w.live) {

@@ -29,6 +29,8 @@ type world struct {
 	answered []string // every version that was ever activated
 	queue    []Event  // answers, delivered before other events
 	gone     bool
+	full     bool   // the disk: no other version can be recorded than that which is
+	recorded string // version that a restart would serve
 	served   string // version that was active before the restart at the start of the walk
 }
 
@@ -62,6 +64,10 @@ func (w *world) feed(e Event) {
 		w.queue = w.queue[1:]
 		before := w.state
 		next, actions := Next(w.state, e)
+		if v := activated(actions); v != "" && w.full && v != w.recorded {
+			w.state.Unrecorded = true
+			next, actions = Next(w.state, e)
+		}
 		w.state = next
 		w.trace = append(w.trace, fmt.Sprintf("%T%v → %s | %v", e, e, describe(actions), next))
 		w.checkStates(before, next, e)
@@ -70,6 +76,23 @@ func (w *world) feed(e Event) {
 		}
 		w.check()
 	}
+}
+
+// toggleFull fills or frees the disk, and tries again to record a version.
+func (w *world) toggleFull() {
+	w.full, w.state.Unrecorded = !w.full, false
+	for _, v := range sorted(w.live) {
+		w.feed(w.seen(v))
+	}
+}
+
+func activated(actions []Action) string {
+	for _, a := range actions {
+		if a.Op == Activate {
+			return a.Version
+		}
+	}
+	return ""
 }
 
 func (w *world) answer(e Event) { w.queue = append(w.queue, e) }
@@ -100,7 +123,8 @@ func (w *world) carryOut(a Action) {
 		first := len(w.answered) == 0
 		w.must(a, w.live[v] && v > w.current && (!w.solo || w.held[v] || first && v == w.served))
 		w.must(a, !w.state.Looking || v == w.served)
-		w.current = v
+		w.must(a, !w.full || v == w.recorded)
+		w.current, w.recorded = v, v
 		w.answered = append(w.answered, v)
 	case SetAside:
 		w.must(a, w.live[v])
@@ -241,6 +265,9 @@ func (w *world) possible() []func() {
 		if v.Failed {
 			can(func() { w.feed(Retry{v.Name}) })
 		}
+	}
+	if w.rnd.IntN(10) == 0 {
+		can(w.toggleFull)
 	}
 	for _, v := range sorted(w.lingers) {
 		can(func() { delete(w.lingers, v); w.feed(Idle{v}) })
