@@ -171,6 +171,7 @@ func TestCluster(t *testing.T) {
 			"revisions":                testRevisions,
 			"refuted":                  testRefuted,
 			"five at once":             testFiveAtOnce,
+			"five that choose":         testFiveChoosing,
 			"shard ids":                testShardIDs,
 			"shard id of another":      testShardIDTaken,
 			"a disk that was copied":   testCopiedDisk,

@@ -55,6 +55,27 @@ func testFiveAtOnce(t *testing.T, server string) {
 	f.joinAtOnce(cs, func() {})
 }
 
+// Nodes that choose their shard ids find each other, too, although each of them waits anew when another has chosen.
+func testFiveChoosing(t *testing.T, server string) {
+	f := newTestCluster(t, server, nil)
+	stores := f.stores(5)
+	joined := make(chan string)
+	for i, store := range stores {
+		c, _ := f.choosing(store, fmt.Sprint("n", i))
+		c.o.Converge = 100 * time.Millisecond
+		f.eventually("there is a session", func() bool { return c.Status().Connected })
+		time.AfterFunc(time.Duration(i)*c.o.Converge*3/4, func() {
+			err := c.Join(t.Context())
+			joined <- fmt.Sprintf("%d members, %v", len(c.Members()), err)
+		})
+	}
+	for range stores {
+		if got := <-joined; got != "5 members, <nil>" {
+			t.Errorf("a node has joined with %s", got)
+		}
+	}
+}
+
 // Nodes that start long before ZooKeeper find each other, too.
 func testLate(t *testing.T, h *harness.Harness) {
 	server := h.Do(t, "zk start id=late n=1 tick=2000")["connect"]

@@ -47,6 +47,8 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	if err := j.until(ctx, j.quietly(max(min(j.o.Converge, maxChoiceQuiet), j.straggle()), j.nodes, claims)); err != nil {
 		return "", err
 	}
+	// Others that choose now wait anew, because of this node: it has to wait longer, or it joins without them.
+	j.quiet += max(maxChoiceQuiet, maxStraggle)
 	id, err := j.claimSmallest(ctx, claims)
 	if err != nil {
 		return "", err
