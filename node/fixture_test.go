@@ -89,8 +89,8 @@ type testSource struct {
 	down flag // nothing can be read
 	bad  flag // the data of versions 2 cannot be read
 	gate flag // data files wait
-	// planned: data files wait that are opened after the first two, which are those that a plan looks at if the
-	// version has two.
+	// planned: data files wait that are opened after the first three: a plan of two files looks at each, and at the
+	// larger one for a record.
 	planned flag
 	opened  atomic.Int64 // data files, by this process
 }
@@ -171,7 +171,7 @@ func (s *testSource) Open(ctx context.Context, db, version string, file source.F
 			}
 		}
 	}
-	for file.Name != source.SuccessFile && s.opened.Add(1) > 2 && s.planned.Load() {
+	for file.Name != source.SuccessFile && s.opened.Add(1) > 3 && s.planned.Load() {
 		if err := sleep.For(ctx, time.Millisecond); err != nil {
 			return nil, err
 		}
