@@ -167,6 +167,28 @@ func TestUnionsAndReferences(t *testing.T) {
 	}
 }
 
+// Named types may be called like kinds of types: only the names of primitive types are reserved.
+func TestNamesOfKinds(t *testing.T) {
+	const schema = `{"type":"record","name":"top","namespace":"NS","fields":[{"name":"k","type":"string"},
+		{"name":"e","type":{"type":"enum","name":"KIND","symbols":["A","B"]}},
+		{"name":"f","type":{"type":"enum","name":"other","symbols":["C","D"]}},
+		{"name":"g","type":{"type":"fixed","name":"two","size":2}},
+		{"name":"in","type":{"type":"record","name":"inner","fields":[{"name":"a","type":"string"}]}},
+		{"name":"l","type":{"type":"array","items":"long"}},
+		{"name":"m","type":{"type":"map","values":"string"}},
+		{"name":"again","type":"REF"}]}`
+	value := map[string]any{"k": "x", "e": "B", "f": "D", "g": []byte("\x00\xff"), "in": map[string]any{"a": "y"},
+		"l": []any{int64(1)}, "m": map[string]any{"n": "z"}, "again": "A"}
+	const want = `x={"k":"x","e":"B","f":"D","g":"AP8=","in":{"a":"y"},"l":[1],"m":{"n":"z"},"again":"A"}`
+	for _, kind := range []string{"enum", "fixed", "array", "map", "record", "error"} {
+		file := write(t, strings.NewReplacer("NS", "a.b", "KIND", kind, "REF", "a.b."+kind).Replace(schema), value)
+		got, err := scan(bytes.NewReader(file), render.Paths{Key: "k"})
+		if err != nil || strings.Join(got, "") != want {
+			t.Errorf("%s: %q, %v; want %q", kind, got, err, want)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	raw := write(t, tree, map[string]any{"k": "x", "left": nil, "m": map[string]any{}}, map[string]any{"k": nil, "left": nil, "m": map[string]any{}})
 	tests := []struct {

@@ -53,7 +53,7 @@ type compiler struct {
 
 // compile makes the typ of a node in a namespace.
 func (c *compiler) compile(n *avro.SchemaNode, namespace string) (*typ, error) {
-	if t, ok := c.named[c.reference(n, namespace)]; ok {
+	if t, ok := c.named[c.reference(n, namespace)]; ok && !isDefinition(n) {
 		return t, nil
 	}
 	t := &typ{kind: n.Type}
@@ -88,6 +88,12 @@ func (c *compiler) compile(n *avro.SchemaNode, namespace string) (*typ, error) {
 		t.read, err = scalarReader(n)
 	}
 	return t, err
+}
+
+// isDefinition reports whether a node defines a type. A named type can be called "record" or "map", and a node of that
+// type is a reference then only if it has nothing else.
+func isDefinition(n *avro.SchemaNode) bool {
+	return n.Name != "" || n.Items != nil || n.Values != nil || n.Branches != nil
 }
 
 // reference returns the full name of the type that a node refers to, if it does: one in the same namespace

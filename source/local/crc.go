@@ -38,7 +38,7 @@ type sums struct {
 func openSums(file string) (*sums, error) {
 	path := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".crc")
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG) || err == nil && !info.Mode().IsRegular() {
 		return nil, nil
 	}
 	if err != nil {

@@ -84,6 +84,26 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
+// The name of a file of checksums may be longer than the file system allows: then there is none.
+func TestChecksumsOfALongName(t *testing.T) {
+	root, name := t.TempDir(), strings.Repeat("p", 255)
+	put(t, root, "db/1/"+name, "content")
+	src, err := New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := src.Open(t.Context(), "db", "1", source.File{Name: name}, source.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(f); string(got) != "content" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func put(t *testing.T, root, name, content string) {
 	t.Helper()
 	path := filepath.Join(root, filepath.FromSlash(name))
