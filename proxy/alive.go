@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket looks whether anything has come on a connection. There is
-// one for each connection, so that looking allocates nothing.
+// socket checks whether a connection has unread input. It is part of each conn, so that a check
+// allocates nothing.
 type socket struct {
-	raw  syscall.RawConn // nil where there is no socket
+	raw  syscall.RawConn // nil if the connection has no socket
 	tls  bool
 	look func(fd uintptr)
 	poll [1]unix.PollFd
@@ -19,11 +19,11 @@ type socket struct {
 }
 
 func (s *socket) init(nc net.Conn) {
-	if t, ok := nc.(interface{ NetConn() net.Conn }); ok { // of TLS
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok { // a TLS connection
 		nc, s.tls = t.NetConn(), true
 	}
 	if c, ok := nc.(syscall.Conn); ok {
-		s.raw, _ = c.SyscallConn() // an error comes again with the first use
+		s.raw, _ = c.SyscallConn() // a later use returns the error again
 	}
 	s.look = func(fd uintptr) {
 		s.poll[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
@@ -31,8 +31,7 @@ func (s *socket) init(nc net.Conn) {
 	}
 }
 
-// silent says that nothing has come on the connection that has not been read,
-// not even its end.
+// silent reports whether the connection has no unread input; an end of file counts as input.
 func (s *socket) silent() bool {
 	if s.raw == nil {
 		return true

@@ -10,20 +10,20 @@ import (
 	"sequins/tracing"
 )
 
-// attempt is one peer being asked.
+// attempt is one request to one peer.
 type attempt struct {
 	*race
 	peer  *peer
-	stage int // 1 for the first of a race
+	stage int // 1 for the first attempt of a race
 	began time.Time
-	conn  *conn // on which it has been asked, nil before
-	fresh bool  // take no old connection any more: one has failed
+	conn  *conn // nil until connected
+	fresh bool  // do not use an idle connection: one was stale
 
-	status int // of the peer's answer, 0 before
+	status int // of the peer's answer, 0 if there is none
 	trace  *tracing.Attempt
 }
 
-// What answers there are, beside those that can be used.
+// Reasons why an attempt has no usable answer.
 var (
 	errAbsent   = errors.New("it does not have the version or the partition")
 	errRefused  = errors.New("it answers with an error")
@@ -32,7 +32,7 @@ var (
 	errLost     = errors.New("the race was over before it could be asked")
 )
 
-// judge says whether the answer can be used.
+// judge returns an error if the answer is not usable.
 func (a *attempt) judge() error {
 	h := &a.conn.header
 	a.status = h.status
@@ -43,7 +43,7 @@ func (a *attempt) judge() error {
 		}
 	case http.StatusNotFound, http.StatusNotModified, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
 		if len(h.Version) == 0 {
-			return errAbsent // it knows no such db
+			return errAbsent // the peer does not know the database
 		}
 	case http.StatusNotImplemented:
 		return errAbsent
@@ -62,13 +62,12 @@ func (a *attempt) judge() error {
 	return nil
 }
 
-// beside is an attempt on a goroutine of its own. It ends when it has told the race, or when
-// that is over.
-func (a attempt) beside() {
+// runAsync performs the attempt on its own goroutine. It returns after the race has received the
+// result or has ended.
+func (a attempt) runAsync() {
 	err := a.ask()
 	if errors.Is(err, errLate) || errors.Is(err, errLost) {
-		// There is nothing to tell: when an answer is late the time of the race
-		// is over, too, or will be in a moment.
+		// There is no result to report: the race ends at the same deadline.
 		a.drop()
 		<-a.over
 		a.ended(a.lost, nil)
@@ -86,7 +85,7 @@ func (a attempt) beside() {
 	}
 }
 
-// ask waits for the answer, which has to be asked for first if it was not yet.
+// ask sends the request, unless it was sent before, and waits for the answer.
 func (a *attempt) ask() error {
 	err := a.await()
 	if a.stale(err) {
@@ -113,8 +112,8 @@ func (a *attempt) await() error {
 	return a.conn.ask(a.head, a.deadline, 0)
 }
 
-// stale says that an attempt has failed because the connection was an old one,
-// which the peer had closed meanwhile. The next one is new.
+// stale reports whether the attempt failed because the peer had closed the idle connection. The
+// next try uses a new connection.
 func (a *attempt) stale(err error) bool {
 	if a.conn == nil || !a.conn.pooled || a.fresh || !errors.Is(err, errUnanswered) {
 		return false
@@ -123,7 +122,7 @@ func (a *attempt) stale(err error) bool {
 	return true
 }
 
-// connect gets a connection, and waits for one while the race lasts.
+// connect takes an idle connection or opens one. It waits for a slot until the race ends.
 func (a *attempt) connect() (err error) {
 	select {
 	case a.peer.slots <- struct{}{}:
@@ -140,7 +139,7 @@ func (a *attempt) connect() (err error) {
 		}
 	}
 	select {
-	case <-a.over: // the next race may have the connection
+	case <-a.over: // a later race may use the connection
 		a.peer.release(a.conn, true)
 		a.conn = nil
 		return errLost
@@ -149,9 +148,8 @@ func (a *attempt) connect() (err error) {
 	}
 }
 
-// conclude takes up how the attempt has ended: well, with the answer on its
-// connection, or with an error. The connection is then given back, and the
-// peer's name added to the error.
+// conclude records the outcome of the attempt. If err is not nil, conclude releases the connection
+// and adds the peer's address to the error.
 func (a *attempt) conclude(err error) (metrics.Outcome, error) {
 	outcome := metrics.ProxyError
 	switch {
@@ -169,15 +167,14 @@ func (a *attempt) conclude(err error) (metrics.Outcome, error) {
 		a.conn.done()
 	default:
 		a.drop()
-		if a.c.ctx.Err() == nil { // or it is Close that has done it
+		if a.c.ctx.Err() == nil { // otherwise Close caused the error
 			a.peer.failed(err)
 		}
 	}
 	return outcome, fmt.Errorf("peer %s: %w", a.peer.addr, err)
 }
 
-// drop gives the connection up, if there is one, on which no answer is whole: it
-// is closed.
+// drop closes the connection, if there is one. It must not hold a complete answer.
 func (a *attempt) drop() {
 	if a.conn != nil {
 		a.conn.done()
@@ -185,8 +182,7 @@ func (a *attempt) drop() {
 	}
 }
 
-// ended counts the attempt, and ends its span. err is why there is no answer that
-// could be used.
+// ended counts the attempt and ends its span. err is the reason why it has no usable answer.
 func (a *attempt) ended(o metrics.Outcome, err error) {
 	a.c.metrics.Done(a.stage, o)
 	a.trace.End(o.String(), a.status, err)

@@ -5,10 +5,10 @@ import (
 	"net"
 )
 
-// body is an answer's body, on the connection that it comes from.
+// body is the body of an answer, read from its connection.
 type body struct {
-	conn *conn // nil when it is closed
-	off  int   // what has been read of one that is here whole
+	conn *conn // nil after Close
+	off  int   // bytes read of a body that is complete in memory
 }
 
 // Read implements io.Reader.
@@ -26,8 +26,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close gives the connection back. One from which a large body has not been
-// read to its end is closed.
+// Close releases the connection. If a streamed body was not read to its end, the connection is
+// closed.
 func (b *body) Close() error {
 	if c := b.conn; c != nil {
 		b.conn = nil

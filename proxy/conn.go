@@ -13,31 +13,28 @@ import (
 )
 
 const (
-	// readBuffer takes an answer's header, whose limit it is, and with it most
-	// values.
+	// readBuffer is the size of the read buffer, which limits the header. It holds most values,
+	// too.
 	readBuffer = 8 << 10
-	// maxWhole is the largest body, in bytes, that is read whole before the
-	// answer counts. Larger ones are streamed.
+	// maxWhole is the largest body, in bytes, that is read completely before the answer is usable.
+	// Larger ones are streamed.
 	maxWhole = 64 << 10
-	// prefixSize is how much of a streamed body is read before the answer
-	// counts. It fills the first write to the client, so that a peer that fails
-	// before the client has got a byte loses to another peer.
+	// prefixSize is how much of a streamed body is read before the answer is usable. It fills the
+	// first write to the client, so that another peer can still answer if this one fails before the
+	// client has received a byte.
 	prefixSize = 68 << 10
-	// pieceTime is how long a peer may take for the next piece of a streamed body.
+	// pieceTime is how long a peer may take to send the next part of a streamed body.
 	pieceTime = 10 * time.Second
-	// minRate is the least average rate, in bytes a second, at which a streamed
-	// body has to be read, after the first rateGrace. It bounds how long a slow
-	// client occupies a connection.
+	// minRate is the lowest average rate, in bytes per second, at which a streamed body must be
+	// read after rateGrace. It bounds how long a slow client occupies a connection.
 	minRate   = 32 << 10
 	rateGrace = 10 * time.Second
 )
 
 var (
-	// errLate says that the deadline has passed while an answer was waited for;
-	// it may still come.
+	// errLate means that the deadline expired while waiting for an answer, which may still arrive.
 	errLate = errors.New("no answer in time")
-	// errUnanswered says that the connection ended before the first byte of an
-	// answer.
+	// errUnanswered means that the connection ended before the first byte of an answer.
 	errUnanswered = errors.New("the connection ended without an answer")
 	errSlow       = fmt.Errorf("the value is read at less than %d bytes a second", minRate)
 	errTooLarge   = fmt.Errorf("a header of more than %d bytes", readBuffer)
@@ -48,26 +45,26 @@ type conn struct {
 	net.Conn
 	peer *peer
 	socket
-	deadline time.Time // that is set
-	since    time.Time // when the last answer came
-	pooled   bool      // it has been idle
-	asked    bool      // it has had a request
+	deadline time.Time // the deadline set on Conn
+	since    time.Time // time of the last answer
+	pooled   bool      // it was idle before
+	asked    bool      // a request was sent before
 
 	out            []byte // the request
-	buf            []byte // the answer is buf[:w]; its body begins at start, 0 until the header is there
+	buf            []byte // buf[:w] is the answer; its body begins at start, which is 0 until the header is complete
 	w              int
 	start          int
-	searched       int // so much of buf holds no end of the header
+	searched       int // buf[:searched] does not contain the end of the header
 	header         header
-	head           bool   // it is one to HEAD
-	body           []byte // the whole body, or the prefix of one that is streamed
+	head           bool   // the request was HEAD
+	body           []byte // the whole body, or the prefix of a streamed one
 	have           int    // bytes of body that have arrived
 	large          *[]byte
-	streamed       int64     // bytes of a streamed body that have been read
-	streamingSince time.Time // when streaming began; zero: the connection has an ordinary slot
+	streamed       int64     // bytes of a streamed body returned to the reader
+	streamingSince time.Time // when streaming began; zero if the connection holds an ordinary slot
 }
 
-// largeBodies are buffers for bodies that do not fit into a connection's own.
+// largeBodies holds buffers for bodies that do not fit into buf.
 var largeBodies = sync.Pool{New: func() any { b := make([]byte, prefixSize); return &b }}
 
 func newConn(nc net.Conn, p *peer) *conn {
@@ -76,10 +73,9 @@ func newConn(nc net.Conn, p *peer) *conn {
 	return c
 }
 
-// ask sends the request in out, to which it adds the peer's name, and waits for
-// the answer until the deadline. What ends before the first byte of an answer is
-// errUnanswered. After errLate await may be called again; after any other error
-// the connection is of no use.
+// ask appends Host to the request in out, sends it, and waits for the answer until the deadline. A
+// connection that ends before the first byte of an answer is errUnanswered. After errLate the
+// caller may call await; after any other error the connection cannot be used.
 func (c *conn) ask(head bool, deadline time.Time, slack time.Duration) error {
 	c.head, c.w, c.start, c.searched, c.have, c.streamed = head, 0, 0, 0, 0, 0
 	c.header, c.body, c.asked = header{}, nil, true
@@ -89,15 +85,15 @@ func (c *conn) ask(head bool, deadline time.Time, slack time.Duration) error {
 	}
 	if _, err := c.Write(c.out); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return errLate // and will stay so: the request has not been sent
+			return errLate // await will return it, too: the request was not sent
 		}
 		return fmt.Errorf("%w: %w", errUnanswered, err)
 	}
 	return c.await()
 }
 
-// until sets the deadline of what follows. One that is set already and at most
-// slack too early is kept: the runtime takes a lock and moves a timer for each.
+// until sets the deadline. A deadline that is at most slack too early is kept, because setting one
+// takes a lock and moves a timer in the runtime.
 func (c *conn) until(deadline time.Time, slack time.Duration) error {
 	if d := deadline.Sub(c.deadline); d >= 0 && d <= slack {
 		return nil
@@ -106,14 +102,14 @@ func (c *conn) until(deadline time.Time, slack time.Duration) error {
 	return c.SetDeadline(deadline)
 }
 
-// usable says of an idle connection that it can be asked: nothing has come on
-// it. What has was not asked for, and would be taken for the next answer.
+// usable reports whether an idle connection can be used. Unsolicited input would be taken for the
+// next answer.
 func (c *conn) usable() bool {
 	if !c.tls {
 		return c.silent()
 	}
-	// TLS may have read more than it has given out. On a connection that was
-	// never asked, what has come is the end of the handshake.
+	// TLS may have buffered input. On a connection without a request so far, input of the socket is
+	// the end of the handshake.
 	if c.until(longAgo, 0) != nil {
 		return false
 	}
@@ -121,14 +117,14 @@ func (c *conn) usable() bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) && (!c.asked || c.silent())
 }
 
-// longAgo is a deadline with which nothing is read from a socket.
+// longAgo is a deadline in the past: Read returns only what TLS has buffered.
 var longAgo = time.Unix(1, 0)
 
-// patience is what an answer gets that has begun to arrive when its time is over.
+// patience is the extra time for an answer that has begun to arrive when its time is over.
 const patience = time.Millisecond
 
-// awaitRest is for an answer that is late. Where this node is short of processor
-// time it may have arrived all the same, and nobody else needs to be asked.
+// awaitRest waits a little longer for an answer that is late but has begun to arrive, as happens
+// when this node is short of CPU time. No other peer needs to be asked then.
 func (c *conn) awaitRest() error {
 	if c.silent() {
 		return errLate
@@ -139,7 +135,7 @@ func (c *conn) awaitRest() error {
 	return c.await()
 }
 
-// await waits for an answer's header, and for its body or the prefix of a large one.
+// await reads the header and the body, or the prefix of a large body.
 func (c *conn) await() error {
 	for c.start == 0 {
 		if n := http1.HeaderEnd(c.buf[:c.w], c.searched); n > 0 {
@@ -168,7 +164,7 @@ func (c *conn) await() error {
 	return nil
 }
 
-// begin takes up a header of n bytes, and what of the body came with it.
+// begin parses a header of n bytes and copies the part of the body that arrived with it.
 func (c *conn) begin(n int) (err error) {
 	if c.header, err = parseHeader(c.buf[:n]); err != nil {
 		return err
@@ -189,7 +185,7 @@ func (c *conn) begin(n int) (err error) {
 	return nil
 }
 
-// size is how long the body is, -1 if that is not known.
+// size returns the length of the body, -1 if it is unknown.
 func (c *conn) size() int64 {
 	if c.head || c.header.status == 204 || c.header.status == 304 {
 		return 0
@@ -197,21 +193,20 @@ func (c *conn) size() int64 {
 	return c.header.length
 }
 
-// whole reports whether the answer has been read to its end by await.
+// whole reports whether await has read the complete answer.
 func (c *conn) whole() bool {
 	return c.start > 0 && c.body != nil && c.have == len(c.body) && !c.streams()
 }
 
-// streams reports whether the answer has a body that the caller reads from the
-// connection.
+// streams reports whether the caller reads the body from the connection.
 func (c *conn) streams() bool { return c.size() > maxWhole }
 
-// receive reads into p. It does not return both nothing and no error.
+// receive reads into p. It never returns 0, nil.
 func (c *conn) receive(p []byte) (int, error) {
 	n, err := c.Read(p)
 	switch {
 	case n > 0:
-		return n, nil // an error comes again
+		return n, nil // the next call returns the error again
 	case err == nil:
 		return 0, io.ErrNoProgress
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -246,7 +241,7 @@ func (c *conn) stream(p []byte) (int, error) {
 	return n, nil
 }
 
-// nextPiece reads what follows the prefix of a streamed body.
+// nextPiece reads the part of a streamed body after the prefix.
 func (c *conn) nextPiece(p []byte) (int, error) {
 	now := time.Now()
 	if late := now.Sub(c.streamingSince) - rateGrace; late > 0 && float64(c.streamed) < late.Seconds()*minRate {
@@ -258,9 +253,9 @@ func (c *conn) nextPiece(p []byte) (int, error) {
 	return c.receive(p)
 }
 
-// reusable reports whether another request may be sent: the answer has been read
-// to its end, and nothing followed it. A body is never read beyond its end, so
-// only bytes that came with the header can be too many.
+// reusable reports whether another request may be sent: the answer has been read to its end, and
+// nothing followed it. A body is never read beyond its end, so surplus bytes can only have come
+// with the header.
 func (c *conn) reusable() bool {
 	switch {
 	case c.start == 0 || c.header.closing:
@@ -271,8 +266,7 @@ func (c *conn) reusable() bool {
 	return c.whole() && c.w <= c.start+len(c.body)
 }
 
-// done ends the use of the connection. It is kept for the next one if it can
-// be, and closed otherwise.
+// done ends the use of the connection. It is kept if it is reusable, and closed otherwise.
 func (c *conn) done() {
 	keep := c.reusable()
 	if c.large != nil {

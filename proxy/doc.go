@@ -1,25 +1,22 @@
-// Package proxy owns the asking of peers: for a key whose partition is on other
-// nodes, it gets the answer of one of them. It knows no versions and no
-// cluster: who may be asked, and for what, is in the Query.
+// Package proxy fetches keys of partitions that this node does not hold from other nodes, with
+// hedged requests. It knows neither versions nor the cluster: a Query names the peers and the
+// version.
 //
-// Client.Fetch draws a peer (race.next: at random among those that are well,
-// then those that are failing) and asks it on the caller's own goroutine, over a
-// connection that is open already, until the stage's time is over. That is all
-// for nearly every request: no goroutine, no timer, one allocation. Where it is
-// not enough, race.run goes on: each attempt is a goroutine then, a further one
-// begins when a stage's time is over or when one has failed, and the first
-// usable answer wins. A small answer is usable when it is here whole, so a peer
-// that breaks off in its middle is one that failed; a large one when its header
-// is, and the rest is streamed by the Answer's body.
+// Client.Fetch picks a peer (race.next: healthy peers in random order, then failing ones) and sends
+// it the request on the caller's goroutine, over an open idle connection, and waits for one stage
+// timeout. Nearly every request ends there: no goroutine, no timer, one allocation. Otherwise
+// race.run takes over: each attempt runs on its own goroutine, another attempt starts when the
+// stage timeout expires or an attempt fails, and the first usable answer wins. An answer of up to
+// 64 KiB is usable when it has arrived completely, so a peer that breaks off in the middle counts
+// as failed. A larger answer is usable when its header and a prefix of its body have arrived; the
+// Answer's Body streams the rest.
 //
-// Losers clean up after themselves. They stay until the time of their race is
-// over: a small answer that comes until then leaves a connection that can be
-// used again, anything else ends with the connection being closed. A connection
-// that is still being opened is kept for later.
+// A losing attempt releases its own connection. It stops when the race ends: a complete small
+// answer leaves the connection reusable, otherwise the connection is closed. A connection that is
+// still being opened is kept as idle.
 //
-// Every peer (peer.go) has a bounded number of connections, those that are idle
-// kept for idleTime, and a record of how it has done. What a peer sends
-// (header.go, conn.go) is taken to be hostile: a header has at most 8 KiB, an
-// answer without a length is refused, and a connection on which anything is left
-// over, or comes unasked, is closed.
+// Each peer (peer.go) has a bounded number of connections, closes those that are idle for idleTime,
+// and keeps a moving average of the cost of its attempts. Data from a peer (header.go, conn.go) is
+// treated as hostile: a header is limited to 8 KiB, an answer without a length is refused, and a
+// connection with surplus or unsolicited bytes is closed.
 package proxy

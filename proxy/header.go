@@ -9,7 +9,7 @@ import (
 	"sequins/internal/http1"
 )
 
-// Header is what matters of an answer's header. What was not sent is empty. The
+// Header holds the header fields of an answer that are used. A field that was not sent is nil. The
 // slices are valid until the answer's body is read or closed.
 type Header struct {
 	Version      []byte // X-Sequins-Version
@@ -20,11 +20,11 @@ type Header struct {
 	AcceptRanges []byte
 }
 
-// header is an answer's header, taken apart.
+// header is a parsed answer header.
 type header struct {
 	Header
 	status  int
-	length  int64 // of the body, as it was announced; -1 if it was not
+	length  int64 // Content-Length, -1 if there is none
 	closing bool  // the connection ends with this answer
 }
 
@@ -36,9 +36,9 @@ var (
 	errEncoding   = errors.New("a Transfer-Encoding that is not chunked, or repeated")
 )
 
-// parseHeader takes a whole header apart, with the empty line at its end. It is
-// stricter than it would have to be: peers are sequins, and what is odd is
-// broken. The result points into b.
+// parseHeader parses a complete header, including the empty line at its end. It is stricter than
+// HTTP requires, because peers are sequins and deviations indicate errors. The result points into
+// b.
 func parseHeader(b []byte) (header, error) {
 	h := header{length: -1}
 	line, rest := cutLine(b)
@@ -62,13 +62,13 @@ func parseHeader(b []byte) (header, error) {
 			return h, err
 		}
 	}
-	if chunked { // whatever else it says of its length
+	if chunked { // overrides any Content-Length
 		h.length, h.closing = -1, true
 	}
 	return h, nil
 }
 
-// cutLine cuts the first line off, which ends with LF or CR LF.
+// cutLine splits off the first line, which ends with LF or CR LF.
 func cutLine(b []byte) (line, rest []byte) {
 	n := bytes.IndexByte(b, '\n')
 	if n < 0 {
@@ -81,7 +81,7 @@ func cutLine(b []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// statusLine reads "HTTP/1.1 200 OK".
+// statusLine parses "HTTP/1.1 200 OK".
 func (h *header) statusLine(line []byte) error {
 	const proto = "HTTP/1."
 	if len(line) < len(proto)+5 || string(line[:len(proto)]) != proto || line[len(proto)+1] != ' ' {
@@ -104,7 +104,7 @@ func (h *header) statusLine(line []byte) error {
 	return nil
 }
 
-// field takes one field up. Of those that are repeated the first counts.
+// field stores a header field. Of a repeated field the first one counts.
 func (h *header) field(name, value []byte, chunked *bool) error {
 	var keep *[]byte
 	switch len(name) {
@@ -143,7 +143,7 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 	return nil
 }
 
-// named returns to if name is that of its field.
+// named returns to if name is field, ignoring case, and nil otherwise.
 func (h *header) named(name []byte, field string, to *[]byte) *[]byte {
 	if bytes.EqualFold(name, []byte(field)) {
 		return to
@@ -151,7 +151,7 @@ func (h *header) named(name []byte, field string, to *[]byte) *[]byte {
 	return nil
 }
 
-// contentLength reads a Content-Length, of which there may be one.
+// contentLength parses a Content-Length. A second one is an error.
 func (h *header) contentLength(value []byte) error {
 	if h.length >= 0 || len(value) == 0 {
 		return errLength

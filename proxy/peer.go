@@ -10,39 +10,38 @@ import (
 	"time"
 )
 
-// peer is what is kept of one node between requests: its connections, and how
-// it has done.
+// peer is the state of one node: its connections and its recent performance.
 type peer struct {
 	addr string
 	c    *Client
 
-	// slots has one entry for each connection that an attempt uses, streams one
-	// for each that a body is streamed from. As a connection is opened only if
-	// none is idle, no more than their capacities together are ever open.
+	// slots has one entry per connection used by an attempt, streams one per connection that
+	// streams a body. A connection is opened only if none is idle, so their capacities together
+	// bound the open connections.
 	slots, streams chan struct{}
 
 	mu   sync.Mutex
-	idle []*conn            // the one used last is the last
-	open map[*conn]struct{} // all, in use or not; nil when the client is closed
-	gone bool               // forgotten: nothing is kept any more
-	used time.Time          // last
+	idle []*conn            // least recently used first
+	open map[*conn]struct{} // all connections, idle or in use; nil after close
+	gone bool               // removed: connections are no longer kept
+	used time.Time          // time of the last use
 
-	// cost is about what an attempt takes lately, in nanoseconds, where one that
-	// fails counts as a stage's time: see observe. From a limit on the peer
-	// counts as failing, and is tried first once after retryAt only.
+	// cost is a moving average of the duration of attempts, in nanoseconds; a failed attempt counts
+	// as one stage timeout, see observe. Above Client.tolerated the peer is failing, and is asked
+	// first only once after retryAt.
 	cost    atomic.Int64
 	retryAt atomic.Int64 // nanoseconds since Client.began
 }
 
 const (
-	// idleTime is less than the two minutes after which a node closes its side.
+	// idleTime is shorter than the two minutes after which a node closes idle connections.
 	idleTime = time.Minute
-	// forgetTime is how long a peer is remembered that nobody asks.
+	// forgetTime is how long an unused peer is remembered.
 	forgetTime = 10 * time.Minute
-	// retryTime is how often a failing peer is tried before those that are well.
+	// retryTime is the interval at which a failing peer is asked before healthy ones.
 	retryTime = time.Second
-	// dialTime bounds the opening of a connection. It is not the time of a
-	// request, so that a slow handshake is not begun again and again.
+	// dialTime bounds opening a connection. It is independent of the request's timeout, so that a
+	// slow handshake is not repeated for every request.
 	dialTime = 5 * time.Second
 )
 
@@ -55,7 +54,7 @@ func newPeer(c *Client, addr string) *peer {
 	}
 }
 
-// tryTake takes a slot and an idle connection, if there are both at once.
+// tryTake takes a slot and an idle connection, if both are available immediately.
 func (p *peer) tryTake(now time.Time) *conn {
 	select {
 	case p.slots <- struct{}{}:
@@ -71,7 +70,7 @@ func (p *peer) tryTake(now time.Time) *conn {
 
 func (p *peer) leave() { <-p.slots }
 
-// take returns an idle connection, nil if there is none. The caller has a slot.
+// take returns an idle connection, nil if there is none. The caller holds a slot.
 func (p *peer) take(now time.Time) *conn {
 	for {
 		p.mu.Lock()
@@ -93,7 +92,7 @@ func (p *peer) take(now time.Time) *conn {
 	}
 }
 
-// dial opens a connection. The caller has a slot.
+// dial opens a connection. The caller holds a slot.
 func (p *peer) dial() (*conn, error) {
 	ctx, cancel := context.WithTimeout(p.c.ctx, dialTime)
 	defer cancel()
@@ -114,9 +113,8 @@ func (p *peer) dial() (*conn, error) {
 	return c, nil
 }
 
-// beginStream exchanges a connection's slot for one of those for streamed bodies,
-// so that clients who read slowly keep nobody else from asking. It returns false
-// if there is none.
+// beginStream exchanges the slot of a connection for a stream slot, so that slow readers do not
+// block other requests. It returns false if no stream slot is free.
 func (p *peer) beginStream(c *conn) bool {
 	select {
 	case p.streams <- struct{}{}:
@@ -128,7 +126,7 @@ func (p *peer) beginStream(c *conn) bool {
 	return true
 }
 
-// release takes a connection back, and its slot.
+// release returns a connection and its slot. If keep is false the connection is closed.
 func (p *peer) release(c *conn, keep bool) {
 	slots := p.slots
 	if !c.streamingSince.IsZero() {
@@ -148,7 +146,7 @@ func (p *peer) release(c *conn, keep bool) {
 	<-slots
 }
 
-// discard closes a connection that is in nobody's hands but the caller's.
+// discard closes a connection that only the caller uses.
 func (p *peer) discard(c *conn) {
 	p.mu.Lock()
 	_, open := p.open[c]
@@ -160,8 +158,8 @@ func (p *peer) discard(c *conn) {
 	}
 }
 
-// evict takes those out that have been idle since before a time; they are to be
-// closed. If nobody has used the peer since another, it is gone.
+// evict removes and returns the connections that have been idle since before. It sets gone if the
+// peer was not used since forget.
 func (p *peer) evict(before, forget time.Time) (old []*conn, gone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,7 +173,7 @@ func (p *peer) evict(before, forget time.Time) (old []*conn, gone bool) {
 	return old, p.gone
 }
 
-// close cuts every connection, also those in use.
+// close closes every connection, including those in use.
 func (p *peer) close() {
 	p.mu.Lock()
 	p.gone = true
@@ -188,7 +186,7 @@ func (p *peer) close() {
 	}
 }
 
-// dialer opens connections, with TLS if there is a configuration for it.
+// dialer returns a dial function, with TLS if config is not nil.
 func dialer(config *tls.Config) func(ctx context.Context, addr string) (net.Conn, error) {
 	plain := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
 	if config == nil {
@@ -198,8 +196,8 @@ func dialer(config *tls.Config) func(ctx context.Context, addr string) (net.Conn
 	return func(ctx context.Context, addr string) (net.Conn, error) { return secure.DialContext(ctx, "tcp", addr) }
 }
 
-// failing says whether others are to be asked first. Of a peer that is, it says
-// once in retryTime that it is not, to find out.
+// failing reports whether the peer is to be asked last. For a failing peer it returns false once
+// per retryTime, as a probe.
 func (p *peer) failing(now time.Time) bool {
 	if time.Duration(p.cost.Load()) <= p.c.tolerated {
 		return false
@@ -208,13 +206,13 @@ func (p *peer) failing(now time.Time) bool {
 	return t < at || !p.retryAt.CompareAndSwap(at, t+int64(retryTime))
 }
 
-// observe takes up what one attempt has cost. Several at a time may lose one:
-// that does not matter.
+// observe adds the cost of an attempt to the moving average. Concurrent calls may lose an update,
+// which does not matter.
 func (p *peer) observe(cost time.Duration, reason error) {
 	limit := p.c.tolerated
 	old := time.Duration(p.cost.Load())
 	if cost < limit/8 && old < limit/8 {
-		return // as nearly always: not worth a write to memory that others read
+		return // the common case: avoid writing to shared memory
 	}
 	now := old + (cost-old)/4
 	if old > limit && cost <= limit {
@@ -223,7 +221,7 @@ func (p *peer) observe(cost time.Duration, reason error) {
 	p.set(old, now, reason)
 }
 
-// failed takes up that there is no talking to the peer.
+// failed records a connection or protocol error.
 func (p *peer) failed(reason error) {
 	p.set(time.Duration(p.cost.Load()), 4*p.c.tolerated, reason)
 }

@@ -15,34 +15,30 @@ import (
 	"sequins/metrics"
 )
 
-// ErrNoPeers says that no peer has given a usable answer, and none is left that
-// could be asked.
+// ErrNoPeers means that no peer gave a usable answer and none is left to try.
 var ErrNoPeers = errors.New("no peer could answer")
 
 var errClosed = errors.New("the proxy is closed")
 
 // Options are the settings of a Client. The zero value works.
 type Options struct {
-	// Timeout bounds a Fetch, up to the first 68 KiB of a large answer and to the
-	// end of a small one. 0: 100ms.
+	// Timeout bounds a Fetch: until a small answer is complete, or until the first 68 KiB of a
+	// large one have arrived. 0 means 100ms.
 	Timeout time.Duration
-	// StageTimeout is the time after which another peer is asked, too. 0: half
-	// of Timeout.
+	// StageTimeout is the time after which Fetch also asks another peer. 0 means half of Timeout.
 	StageTimeout time.Duration
-	// TLS is spoken to peers; nil: not. Without a ServerName, certificates have
-	// to be for the host of the peer's address.
+	// TLS enables TLS to peers. Without a ServerName, a certificate must be valid for the host of
+	// the peer's address.
 	TLS *tls.Config
-	// MaxConnsPerPeer bounds the connections to one peer that attempts use; an
-	// attempt waits for one while its race lasts. 0: 512.
+	// MaxConnsPerPeer limits the connections to one peer that attempts use; further attempts wait
+	// for one until their race ends. 0 means 512.
 	MaxConnsPerPeer int
-	// MaxStreamsPerPeer bounds the connections to one peer that values of more
-	// than 64 KiB are being read from. Beyond it such a value is asked of another
-	// peer. 0: 512.
+	// MaxStreamsPerPeer limits the connections to one peer that stream values of more than 64 KiB.
+	// Beyond it, such a value is fetched from another peer. 0 means 512.
 	MaxStreamsPerPeer int
-	// Metrics counts; nil: for nobody.
+	// Metrics counts attempts and connections; it may be nil.
 	Metrics *metrics.Proxy
-	// Logger is told when a peer begins to fail, and when it is well again; nil:
-	// slog.Default().
+	// Logger logs when a peer starts failing and when it recovers. nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -68,30 +64,30 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Client asks peers. It is safe for concurrent use.
+// Client fetches keys from peers. It is safe for concurrent use.
 type Client struct {
 	opts      Options
 	metrics   *metrics.Proxy
 	logger    *slog.Logger
 	dial      func(ctx context.Context, addr string) (net.Conn, error)
-	stage     time.Duration // the time of one
-	slack     time.Duration // of a stage's time
-	tolerated time.Duration // the cost from which on a peer is failing
+	stage     time.Duration // min(StageTimeout, Timeout)
+	slack     time.Duration // by which a stage may end early
+	tolerated time.Duration // a peer whose cost is higher is failing
 	began     time.Time
 
-	ctx    context.Context // ended by Close
+	ctx    context.Context // canceled by Close
 	cancel context.CancelFunc
 
 	peers   atomic.Pointer[map[string]*peer]
-	mu      sync.Mutex // of changes to peers, and of what follows
+	mu      sync.Mutex // guards changes to peers, and closed
 	closed  bool
 	running sync.WaitGroup // the goroutines of this client
 }
 
-// New returns a client that is to be closed.
+// New returns a client, which the caller must close.
 func New(o Options) *Client { return newClient(o, nil) }
 
-// newClient is New with another way to open connections.
+// newClient is New with a custom dial function; nil dials TCP or TLS.
 func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn, error)) *Client {
 	o = o.withDefaults()
 	c := &Client{opts: o, metrics: o.Metrics, logger: o.Logger, dial: dial, began: time.Now()}
@@ -102,12 +98,12 @@ func newClient(o Options, dial func(ctx context.Context, addr string) (net.Conn,
 	c.slack, c.tolerated = c.stage/10, c.stage/2
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.peers.Store(&map[string]*peer{})
-	c.running.Go(c.keepHouse)
+	c.running.Go(c.evictLoop)
 	return c
 }
 
-// Close cuts all connections, also those that an answer is still read from, and
-// waits for what runs. Every Fetch from now on fails.
+// Close closes all connections, including those of answers being read, and waits for all
+// goroutines. Every later Fetch fails.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -121,7 +117,7 @@ func (c *Client) Close() {
 	c.running.Wait()
 }
 
-// start runs f beside the caller. It returns false if the client is closed.
+// start runs f on its own goroutine. It returns false if the client is closed.
 func (c *Client) start(f func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +127,7 @@ func (c *Client) start(f func()) bool {
 	return !c.closed
 }
 
-// peer finds what is known of an address, nil if the client is closed.
+// peer returns the peer with an address, creating it if necessary, or nil if the client is closed.
 func (c *Client) peer(addr string) *peer {
 	if p := (*c.peers.Load())[addr]; p != nil {
 		return p
@@ -149,9 +145,9 @@ func (c *Client) peer(addr string) *peer {
 	return p
 }
 
-// keepHouse closes what has been idle for too long, and forgets peers that are
-// not asked any more: those that have left the cluster.
-func (c *Client) keepHouse() {
+// evictLoop periodically closes connections that have been idle for too long and removes unused
+// peers, which have usually left the cluster.
+func (c *Client) evictLoop() {
 	tick := time.NewTicker(idleTime / 4)
 	defer tick.Stop()
 	for {
@@ -170,8 +166,7 @@ func (c *Client) evict(now time.Time) {
 	}
 }
 
-// evicted takes peers out that are forgotten, and returns the connections that
-// are to be closed.
+// evicted removes unused peers and returns the connections to close.
 func (c *Client) evicted(now time.Time) (all []*conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,14 +182,12 @@ func (c *Client) evicted(now time.Time) (all []*conn) {
 	return all
 }
 
-// Fetch asks the peers of a query until one has given a usable answer: one with
-// status 200, 206, 304, 404, 412 or 416, from the version that was asked for.
-// It does not use q any more once it has returned.
+// Fetch asks the peers of q until one gives a usable answer: status 200, 206, 304, 404, 412 or 416,
+// from the requested version. It does not use q after it returns.
 //
-// An error is context.DeadlineExceeded (errors.Is) where Options.Timeout has
-// passed, that of ctx where ctx has ended, and otherwise ErrNoPeers; they name
-// the peers. ctx is looked at between stages only, and ends no answer that
-// Fetch has returned.
+// The error wraps context.DeadlineExceeded if Options.Timeout expired, the error of ctx if ctx
+// ended, and otherwise ErrNoPeers; it lists the failed attempts. ctx is not checked while the first
+// attempt runs on the caller's goroutine, and does not end an answer that Fetch has returned.
 func (c *Client) Fetch(ctx context.Context, q *Query) (*Answer, error) {
 	if err := q.check(); err != nil {
 		return nil, err

@@ -8,50 +8,49 @@ import (
 	"sequins/tracing"
 )
 
-// Query is what peers are asked.
+// Query is a request to peers.
 type Query struct {
-	// Peers are the nodes (host:port) that may be asked, in any order. Fetch
-	// does not change them.
+	// Peers are the nodes (host:port) to ask, in any order. Fetch does not modify it.
 	Peers []string
-	// Head asks with HEAD instead of GET.
+	// Head sends HEAD instead of GET.
 	Head bool
-	// Path is sent as it is: it begins with '/', and is escaped where it has to be.
+	// Path is sent unchanged: it must begin with '/' and be escaped.
 	Path []byte
-	// Version is what they are asked for, and what an answer has to be from.
+	// Version is the requested version; answers from other versions are rejected.
 	Version string
-	// Fields go with the request.
+	// Fields are header fields of the request.
 	Fields []Field
-	// Trace is the span that those of the attempts belong to; nil: there are none.
+	// Trace is the parent of the spans of attempts; it may be nil.
 	Trace *tracing.Request
 }
 
-// Field is one line of a request's header.
+// Field is a header field of a request.
 type Field struct {
 	Name  string
 	Value []byte
 }
 
-// Answer is what a peer has said: 200, 206, 304, 404, 412 or 416.
+// Answer is the answer of a peer. Its status is 200, 206, 304, 404, 412 or 416.
 type Answer struct {
 	Peer   string
 	Status int
-	// Length is that of the body; for HEAD, of the one that GET would get. It is
-	// -1 where the peer did not say it, which it always does with 200 and 206.
+	// Length is the length of the body, or for HEAD the length that GET would return. It is -1 if
+	// unknown, which is never the case for 200 and 206.
 	Length int64
 	// Header is valid until Body is read or closed.
 	Header Header
-	// Value is the body if that is here whole, as one of up to 64 KiB is; nil
-	// otherwise. It is valid until Body is closed.
+	// Value is the complete body if it has at most 64 KiB, nil otherwise. It is valid until Body is
+	// closed.
 	Value []byte
-	// Body has Length bytes, none for HEAD and 304. It has to be closed, which
-	// is safe to do twice; nothing of the answer is to be used after that. A
-	// Read fails if the peer sends nothing for ten seconds.
+	// Body has Length bytes, or none for HEAD and 304. The caller must close it and must not use
+	// the answer afterwards; a second Close does nothing. Read fails if the peer sends nothing for
+	// ten seconds.
 	Body io.ReadCloser
 }
 
 var errQuery = errors.New("a path or header field with bytes that cannot be sent")
 
-// check refuses what would make another request, or two, of a query.
+// check rejects queries that would be sent as a different request, or as two.
 func (q *Query) check() error {
 	if len(q.Path) == 0 || q.Path[0] != '/' {
 		return errQuery
@@ -76,8 +75,8 @@ func (q *Query) method() string {
 	return "GET"
 }
 
-// appendTo renders the query as far as it is the same for all peers: what is
-// missing is the span of the attempt, Host, and the end.
+// appendTo appends the part of the request that is the same for all peers. The attempt's span, Host
+// and the final empty line are missing.
 func (q *Query) appendTo(b []byte) []byte {
 	b = append(b, q.method()...)
 	b = append(b, ' ')
@@ -94,8 +93,7 @@ func (q *Query) appendTo(b []byte) []byte {
 	return b
 }
 
-// appendEscaped escapes what is none of the characters that names of versions
-// are made of.
+// appendEscaped percent-escapes all characters that names of versions do not normally contain.
 func appendEscaped(b []byte, s string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := range len(s) {

@@ -11,42 +11,41 @@ import (
 	"sequins/metrics"
 )
 
-// race is one Fetch.
+// race is the state of one Fetch.
 type race struct {
 	c        *Client
-	q        *Query // until Fetch returns: not for goroutines, which may outlive it
+	q        *Query // not for goroutines: they may outlive Fetch
 	version  string
 	head     bool
 	began    time.Time
 	deadline time.Time
 
-	rest    []string // who has not been thought of
+	rest    []string // addresses not picked yet
 	few     [3]string
-	failing []*peer // who is to be asked last
-	stages  int     // attempts that have begun
+	failing []*peer // picked, to be asked last
+	stages  int     // attempts started
 
-	// What follows is for attempts beside the caller: see run.
+	// The following fields are used only when attempts run on their own goroutines, see run.
 	request []byte
 	results chan result
 	over    chan struct{}   // closed when Fetch returns
-	lost    metrics.Outcome // of the attempts that have not ended by then
+	lost    metrics.Outcome // outcome of attempts still running when Fetch returns
 	pending int
-	newest  *peer // the one that the stage's time runs for
+	newest  *peer // the peer that the stage timer measures
 	errs    []error
 
 	answer Answer
 	body   body
 }
 
-// result is what has come of an attempt: a connection with a usable answer, or
-// an error.
+// result is the result of an attempt: a connection with a usable answer, or an error.
 type result struct {
 	conn *conn
 	err  error
 }
 
-// next draws the next peer to ask: at random among those that are well, after
-// them those that are failing. It returns nil when all have been asked.
+// next picks the next peer: healthy peers in random order, then failing ones. It returns nil when
+// all have been picked.
 func (r *race) next() *peer {
 	for n := len(r.rest); n > 0; n = len(r.rest) {
 		i := 0
@@ -74,7 +73,7 @@ func (r *race) next() *peer {
 	return p
 }
 
-// draw makes an attempt of the next peer. It has to be ended once.
+// draw creates an attempt for the next peer. The attempt must be ended once.
 func (r *race) draw() (a attempt, ok bool) {
 	p := r.next()
 	if p == nil {
@@ -86,12 +85,12 @@ func (r *race) draw() (a attempt, ok bool) {
 	return attempt{race: r, peer: p, stage: r.stages, began: r.began, trace: r.q.Trace.Attempt(r.q.method(), p.addr, r.stages)}, true
 }
 
-// begin makes the first attempt on the caller's goroutine, if that needs to wait
-// for nothing but the answer, and for no longer than one stage.
+// begin makes the first attempt on the caller's goroutine if an idle connection is available, for
+// at most one stage.
 func (r *race) begin(ctx context.Context) (*Answer, error) {
 	a, ok := r.draw()
 	if !ok {
-		return nil, r.nobody()
+		return nil, r.noPeers()
 	}
 	if a.conn = a.peer.tryTake(r.began); a.conn == nil {
 		r.launch(a)
@@ -123,8 +122,8 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 	return r.run(ctx)
 }
 
-// run goes on where the first attempt alone is not enough, until one wins, none
-// is left, or the time is over.
+// run continues when the first attempt did not succeed, until an attempt wins, no peer is left, or
+// the time is over.
 func (r *race) run(ctx context.Context) (*Answer, error) {
 	r.prepare()
 	defer close(r.over)
@@ -133,7 +132,7 @@ func (r *race) run(ctx context.Context) (*Answer, error) {
 	defer end.Stop()
 	for {
 		if r.pending == 0 && !r.another() {
-			return nil, r.nobody()
+			return nil, r.noPeers()
 		}
 		select {
 		case res := <-r.results:
@@ -152,14 +151,14 @@ func (r *race) run(ctx context.Context) (*Answer, error) {
 			}
 		case <-end.C:
 			r.lost = metrics.ProxyTimeout
-			return nil, r.complain(context.DeadlineExceeded)
+			return nil, r.failure(context.DeadlineExceeded)
 		case <-ctx.Done():
-			return nil, r.complain(ctx.Err())
+			return nil, r.failure(ctx.Err())
 		}
 	}
 }
 
-// prepare makes what attempts beside the caller need.
+// prepare creates what attempts on their own goroutines need.
 func (r *race) prepare() {
 	if r.over == nil {
 		r.request = r.q.appendTo(nil)
@@ -169,7 +168,7 @@ func (r *race) prepare() {
 	}
 }
 
-// another begins an attempt at the next peer, if there is one.
+// another starts an attempt with the next peer, if there is one.
 func (r *race) another() bool {
 	a, ok := r.draw()
 	if ok {
@@ -179,17 +178,17 @@ func (r *race) another() bool {
 	return ok
 }
 
-// launch has an attempt go on beside the caller.
+// launch runs an attempt on its own goroutine.
 func (r *race) launch(a attempt) {
 	r.prepare()
-	if !r.c.start(a.beside) {
+	if !r.c.start(a.runAsync) {
 		r.conclude(a, errClosed)
 		return
 	}
 	r.pending++
 }
 
-// conclude takes up an attempt that has ended on the caller's goroutine.
+// conclude records an attempt that ended on the caller's goroutine.
 func (r *race) conclude(a attempt, err error) (won bool) {
 	outcome, err := a.conclude(err)
 	a.ended(outcome, err)
@@ -199,7 +198,7 @@ func (r *race) conclude(a attempt, err error) (won bool) {
 	return err == nil
 }
 
-// win makes the answer on a connection that of the race.
+// win returns the answer on a connection as the answer of the race.
 func (r *race) win(c *conn) *Answer {
 	h := &c.header
 	r.body = body{conn: c}
@@ -210,10 +209,10 @@ func (r *race) win(c *conn) *Answer {
 	return &r.answer
 }
 
-func (r *race) nobody() error { return r.complain(ErrNoPeers) }
+func (r *race) noPeers() error { return r.failure(ErrNoPeers) }
 
-// complain says what has become of the attempts, in one line.
-func (r *race) complain(err error) error {
+// failure wraps err with the errors of all attempts, in one line.
+func (r *race) failure(err error) error {
 	var all strings.Builder
 	for _, e := range r.errs {
 		fmt.Fprintf(&all, "; %v", e)
