@@ -8,23 +8,23 @@ import (
 	"sequins/blocks"
 )
 
-// Body reads a value, that of a peer once and from its beginning to its end. A local one can be read at any
-// place, with Seek. After an error of Read, Outcome is why.
+// Body reads a value. A local value can be read at any offset, with Seek; the answer of a peer only once,
+// from beginning to end. After an error of Read, Outcome is the reason.
 type Body struct {
-	// Outcome is why Read has failed: Unreadable, Unreachable or TooSlow. It is Found if it has not.
+	// Outcome is Found, or why Read failed: Unreadable, Unreachable or TooSlow.
 	Outcome Outcome
 
 	r       *Read
-	value   blocks.Value  // of this node
-	section io.ReadCloser // of the value, from off on; nil until it is read
+	value   blocks.Value  // of a local value
+	section io.ReadCloser // reads value from off; nil until the first Read
 	off     int64
 	sent    int64
 	began   time.Time
 	err     error
 }
 
-// A client that is still reading from a version that is being removed has to read leavingRate bytes a second
-// on average after the first leavingGrace, because the version's files cannot be deleted before.
+// After leavingGrace, a client of a version that is being removed must have read leavingRate bytes per second
+// on average. The version's files cannot be deleted before the client is done.
 const (
 	leavingRate  = 32 << 10
 	leavingGrace = 10 * time.Second
@@ -32,10 +32,11 @@ const (
 
 var errTooSlow = errors.New("the version has been replaced, and the client reads too slowly")
 
-// Body returns the value of a read that has ended with Found.
+// Body returns the value after Do returned Found.
 func (r *Read) Body() *Body { return &r.body }
 
-// Read implements io.Reader. Damage is blocks.ErrCorrupt; it is reported to the version's owner, and logged.
+// Read implements io.Reader. An error of a local block is logged and reported to the version's owner; damage
+// wraps blocks.ErrCorrupt.
 func (b *Body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -58,7 +59,7 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek implements io.Seeker for a value of this node.
+// Seek implements io.Seeker for a local value.
 func (b *Body) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -76,13 +77,13 @@ func (b *Body) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// tooSlow reports whether the client has had its time.
+// tooSlow reports whether the client delays the removal of the version for too long.
 func (b *Body) tooSlow() bool {
 	late := time.Since(b.began) - leavingGrace
 	return late > 0 && b.r.answered == nil && float64(b.sent) < late.Seconds()*leavingRate && b.r.handle.Leaving()
 }
 
-// fail keeps and logs the error that ends the body.
+// fail stores and logs the error that ends the body.
 func (b *Body) fail(err error) error {
 	r := b.r
 	b.err = err
@@ -101,7 +102,7 @@ func (b *Body) fail(err error) error {
 	return err
 }
 
-// close gives the buffers of the section back.
+// close returns the buffers of the section.
 func (b *Body) close() {
 	if b.section != nil {
 		b.section.Close() //nolint:errcheck // it was only read from

@@ -11,24 +11,24 @@ import (
 	"sequins/version"
 )
 
-// database is what a Reader keeps of a db between requests.
+// database is the state that a Reader keeps for a db between requests.
 type database struct {
 	name   string
 	counts *metrics.Keys
 	labels atomic.Pointer[labels]
 }
 
-// labels are what all values of one version have in common, rendered once.
+// labels are the header values that all values of one version share, rendered once.
 type labels struct {
 	version      []byte
-	plan         []byte               // what its blocks were loaded by
-	configured   *func(string) string // what contentType is from
+	plan         []byte               // names the plan that its blocks were loaded by
+	configured   *func(string) string // the function that returned contentType
 	listed       time.Time            // the modification time of the version in the source
-	lastModified []byte               // the same as in an HTTP header; nil if it is not known
+	lastModified []byte               // listed as an HTTP date; nil if unknown
 	contentType  []byte
 }
 
-// database finds a db that the catalog has.
+// database returns the state of a db that is in the catalog.
 func (rd *Reader) database(name []byte) *database {
 	if d := (*rd.databases.Load())[string(name)]; d != nil {
 		return d
@@ -36,7 +36,7 @@ func (rd *Reader) database(name []byte) *database {
 	return rd.addDatabase(string(name))
 }
 
-// addDatabase replaces the table by one with one more db, and without those that are gone from the catalog.
+// addDatabase adds a db to the table, and removes those that have left the catalog.
 func (rd *Reader) addDatabase(name string) *database {
 	rd.mu.Lock()
 	defer rd.mu.Unlock()
@@ -57,8 +57,8 @@ func (rd *Reader) addDatabase(name string) *database {
 	return d
 }
 
-// labelsOf returns the labels of a version. Only those of the version that was asked for last are kept:
-// that is the current one, except for the moments after a switch and for peers that are behind.
+// labelsOf returns the labels of a version. Only the labels last used are kept: nearly always those of the
+// current version, except right after a switch and for peers that still use the previous one.
 func (d *database) labelsOf(rd *Reader, h *version.Handle) *labels {
 	configured := rd.contentType.Load()
 	if known := d.labels.Load(); known != nil && string(known.version) == h.Version() && string(known.plan) == h.Plan() &&
@@ -69,7 +69,7 @@ func (d *database) labelsOf(rd *Reader, h *version.Handle) *labels {
 		version:     []byte(h.Version()),
 		plan:        []byte(h.Plan()),
 		configured:  configured,
-		listed:      h.LastModified(), // a db that was removed and made again may have the same versions
+		listed:      h.LastModified(), // a db that was removed and created again may have the same version names
 		contentType: []byte((*configured)(d.name)),
 	}
 	if len(fresh.contentType) == 0 || http1.HasControl(fresh.contentType) {

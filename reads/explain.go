@@ -7,61 +7,60 @@ import (
 	"unicode/utf8"
 )
 
-// An Explanation is how a key was looked up, step by step. It holds nothing of the value but its size and
-// hash.
+// An Explanation describes step by step how a key was looked up. It contains only the size and hash of the
+// value.
 type Explanation struct {
 	DB string `json:"db"`
-	// Key is the key if it is UTF-8; if not it is in KeyBase64.
+	// Key is the key if it is valid UTF-8; otherwise KeyBase64 is.
 	Key       string `json:"key,omitempty"`
 	KeyBase64 string `json:"key_base64,omitempty"`
 	Version   string `json:"version"`
-	// Hash is what Partitioner makes of the key, before it is divided by Partitions: the remainder is the
-	// Partition.
+	// Hash is the key's hash by Partitioner. Partition is its remainder modulo Partitions.
 	Partitioner string `json:"partitioner"`
 	Hash        int32  `json:"hash"`
 	Partition   int    `json:"partition"`
 	Partitions  int    `json:"partitions"`
-	// Replicas are the nodes that hold the partition, as far as this one knows: itself if it does, and the
-	// others in order.
+	// Replicas are the known nodes that hold the partition: this node first, if it does, and the others
+	// sorted.
 	Replicas []string `json:"replicas"`
 
-	// Found reports whether the key is in the version. Status is what a GET is answered with now, and Error,
-	// where it is not 200, why. The front end fills them in.
+	// Found reports whether the key is in the version. Status is the status that a GET would have, and Error
+	// the reason if it is not 200. The front end sets both.
 	Found  bool   `json:"found"`
 	Status int    `json:"status"`
 	Error  string `json:"error,omitempty"`
-	// AnsweredBy is "local", or the address of the peer; "" if nobody has.
+	// AnsweredBy is "local", the address of the peer, or "" if there was no answer.
 	AnsweredBy string `json:"answered_by"`
-	// Block is where the key is, or would be, in the block of this node; nil if it has none, or if no page
-	// of that can hold the key.
+	// Block is the place of the key in the block of this node, also if the key is absent; nil if this node
+	// has no block or no page can hold the key.
 	Block *BlockPlace `json:"block,omitempty"`
-	// Size of the value in bytes, and its ETag, which is a hash of it.
+	// Size is the size of the value in bytes; ETag is a hash of it.
 	Size int64  `json:"size,omitempty"`
 	ETag string `json:"etag,omitempty"`
 
 	Microseconds Steps `json:"microseconds"`
 }
 
-// BlockPlace is a page of a block.
+// BlockPlace locates a page in a block.
 type BlockPlace struct {
 	File       string `json:"file"`
-	Page       int    `json:"page"` // counted from 0
+	Page       int    `json:"page"` // from 0
 	Pages      int    `json:"pages"`
 	Offset     int64  `json:"offset"`
 	Length     int    `json:"length"`
 	Compressed bool   `json:"compressed"`
 }
 
-// Steps are how long each step of a lookup has taken, in microseconds.
+// Steps are the durations of the steps of a lookup, in microseconds.
 type Steps struct {
-	Version   float64 `json:"version"`   // reading the request, finding the version
+	Version   float64 `json:"version"`   // parsing the request and acquiring the version
 	Partition float64 `json:"partition"` // hashing the key
-	Block     float64 `json:"block"`     // looking into the block here, or finding that there is none
-	Peers     float64 `json:"peers"`     // asking other nodes; 0 if none was asked
+	Block     float64 `json:"block"`     // searching the local block, or finding that there is none
+	Peers     float64 `json:"peers"`     // requests to other nodes; 0 if there were none
 	Total     float64 `json:"total"`
 }
 
-// laps records the end of each step.
+// laps records the duration of each step.
 type laps struct {
 	last  time.Time
 	taken [4]float64 // microseconds
@@ -75,7 +74,7 @@ const (
 	lapPeers
 )
 
-// Record makes Do note how long its steps take, for Explain.
+// Record makes Do record the durations of its steps for Explain.
 func (r *Read) Record() { r.laps = &laps{last: r.start} }
 
 // lap ends a step.
@@ -90,7 +89,8 @@ func (r *Read) lap(step int) {
 
 func micros(d time.Duration) float64 { return float64(d.Nanoseconds()/100) / 10 }
 
-// Explain returns how the key was looked up by Do, after Record; nil if there was no version to ask.
+// Explain returns how Do looked the key up. Record must have been called before Do. The result is nil if no
+// version was acquired.
 func (r *Read) Explain(outcome Outcome) *Explanation {
 	if r.handle == nil {
 		return nil
@@ -121,7 +121,7 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 	return e
 }
 
-// explainPlace adds which nodes hold the partition, and where the key is in the block of this one.
+// explainPlace adds the nodes that hold the partition and the place of the key in the local block.
 func (r *Read) explainPlace(e *Explanation) {
 	h := r.handle
 	if r.local {

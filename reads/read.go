@@ -13,106 +13,106 @@ import (
 	"sequins/version"
 )
 
-// Query is what is asked for. Its slices have to stay as they are until Release.
+// Query is a request for a key. Its slices must not change until Release.
 type Query struct {
 	DB, Key []byte
-	// Version is the version that another node asks for by its name, "true" if it asks for the current one.
-	// It is empty where a client asks.
+	// Version is the version that another node requests by name, or "true" for the current one. It is empty
+	// for a client's request.
 	Version []byte
-	// Plan names the plan by which that node has loaded the version; empty if it does not say.
+	// Plan names the plan by which the requesting node loaded the version; it may be empty.
 	Plan []byte
-	// Path is what other nodes are asked for: "/", the db, "/" and the key, escaped.
+	// Path is the path of requests to other nodes: "/", the db, "/" and the key, escaped.
 	Path []byte
-	// Head asks for what is known of the value, and not for the value.
+	// Head requests the metadata without the value.
 	Head bool
-	// Fields go with a request to other nodes.
+	// Fields are sent with requests to other nodes.
 	Fields []proxy.Field
 }
 
-// fromPeer reports whether another node asks.
+// fromPeer reports whether another node sent the request.
 func (q *Query) fromPeer() bool { return len(q.Version) > 0 }
 
-// Outcome is how a read has ended.
+// Outcome is the result of a read.
 type Outcome uint8
 
-// Found and Absent are answers; the others say why there is none.
+// Found, Absent and Conditional are answers; the others are reasons why there is none.
 const (
 	Found       Outcome = iota
 	Absent              // the version does not have the key
-	Conditional         // a peer has answered the conditions among Query.Fields with Result.Status: there is no value
+	Conditional         // a peer evaluated the conditions among Query.Fields; Result.Status is its answer, without a value
 	NoDB                // there is no such db
-	NotHere             // a peer asks for a db or a version that this node does not have
-	NotLocal            // a peer asks for a partition that this node does not hold
-	Unready             // no version of the db can be read yet
-	Unreadable          // the block cannot be read or, in a node without others, is lost; no peer could answer
+	NotHere             // a peer requests a db or a version that this node does not have
+	NotLocal            // a peer requests a partition that this node does not hold
+	Unready             // no version of the db is readable yet
+	Unreadable          // the local block cannot be read, or is lost on a single node, and no peer answered
 	Unreachable         // no peer could answer
-	Late                // the peers took too long
+	Late                // the peers timed out
 	GivenUp             // the node is shutting down
 	TooSlow             // the client reads too slowly from a version that has been replaced; see Body
 )
 
-// Result is what Do has found. Its slices are valid until Release.
+// Result is the result of Do. Its slices are valid until Release.
 type Result struct {
-	// Version is the name of the version that was asked; empty if none was.
+	// Version is the name of the version that was read; empty if there is none.
 	Version []byte
-	// Peer is the address of the node that has answered; empty if this one did.
+	// Peer is the address of the node that answered; empty for this node.
 	Peer string
 	// Status is the HTTP status of a peer's answer.
 	Status int
-	// Length is that of the value in bytes, or of the part that a peer has sent.
+	// Length is the length of the value in bytes, or of the part that a peer sent; -1 if unknown.
 	Length int64
-	// Bytes is the value; nil where it has to be read with Body.
+	// Bytes is the value; nil if it must be read with Body.
 	Bytes []byte
-	// The rest is as it is in the header of a response; empty if it is not known.
+	// The rest are response headers; empty if unknown.
 	ETag, LastModified, ContentType, AcceptRanges, ContentRange []byte
 }
 
-// A Read is the state of one request at a time. It is reused, and keeps its buffers.
+// A Read is the state of one request at a time. It is reused, and its buffers keep their capacity.
 type Read struct {
 	Result
-	// Timed asks for the two durations: from the start until the local block has answered, and from there
-	// until a peer has answered or all have failed; 0 if that was not asked.
+	// Timed enables Lookup and Asking. Lookup is the time from the start to the result of the local block.
+	// Asking is the time from there to the result of the peers, 0 if none was asked.
 	Timed          bool
 	Lookup, Asking time.Duration
 
 	reader    *Reader
-	stripe    uint32 // of the metrics: a pool gives a Read to the core that had it last
+	stripe    uint32 // of the metrics; sync.Pool tends to return a Read to the same core
 	start     time.Time
 	counts    *metrics.Requests
-	trace     *tracing.Request // nil: it is not traced
+	trace     *tracing.Request // nil if the request is not traced
 	query     *Query
-	db        *database       // nil until it is known
-	handle    *version.Handle // to be released; nil until the version is known
+	db        *database       // nil until found
+	handle    *version.Handle // nil until acquired
 	labels    *labels
 	partition int
 	local     bool // this node holds the partition
 	body      Body
-	answered  io.ReadCloser // a peer's answer, to be closed
-	laps      *laps         // nil: nothing is recorded
+	answered  io.ReadCloser // body of a peer's answer
+	laps      *laps         // nil unless Record was called
 
-	traceparent, tracestate []byte // of the request, for peers
+	traceparent, tracestate []byte // of the request, forwarded to peers
 
 	scratch blocks.Scratch
-	pages   uint64 // read with scratch, that have been counted
+	pages   uint64 // pages read with scratch that were counted
 	asked   proxy.Query
 	etag    [18]byte
 }
 
-// Begin begins a request. It is counted as invalid unless Do or CountAs says something else.
+// Begin begins a request. It counts as invalid unless Do or CountAs changes that.
 func (r *Read) Begin(start time.Time) {
 	r.start, r.partition = start, -1
 	r.counts = r.reader.opts.Metrics.Invalid
 	r.reader.opts.Metrics.Begin(r.stripe)
 }
 
-// Start is when the request began.
+// Start returns the time when the request began.
 func (r *Read) Start() time.Time { return r.start }
 
-// CountAs sets what the request is counted as.
+// CountAs sets the counters of the request.
 func (r *Read) CountAs(c *metrics.Requests) { r.counts = c }
 
-// Trace starts the span of the request if it is one of those that are traced. The two headers go to the
-// nodes that are asked for the key. Only what does not come from another node can begin a trace.
+// Trace starts a span for the request if it is sampled. Both headers are forwarded to the nodes that are
+// asked for the key. A request from another node never starts a new trace.
 func (r *Read) Trace(traceparent, tracestate []byte, fromPeer bool) {
 	r.traceparent, r.tracestate = traceparent, tracestate
 	t := r.reader.opts.Tracer
@@ -155,8 +155,8 @@ func (r *Read) Do(q *Query) Outcome {
 	return r.lookUp()
 }
 
-// acquire takes the version that is asked for. r.handle stays nil if it is not here by the plan of the peer
-// that asks.
+// acquire acquires the requested version. r.handle stays nil if this node does not have the version by the
+// plan of the requesting peer.
 func (r *Read) acquire(set *version.Set) {
 	q := r.query
 	r.db = r.reader.database(q.DB)
@@ -168,7 +168,7 @@ func (r *Read) acquire(set *version.Set) {
 	}
 }
 
-// lookUp asks the local block, and the peers where there is none or it cannot be read.
+// lookUp searches the local block. If there is none or it cannot be read, lookUp asks the peers.
 func (r *Read) lookUp() Outcome {
 	value, found, err := r.handle.Get(r.partition, r.query.Key, &r.scratch)
 	if r.Timed {
@@ -197,7 +197,7 @@ func (r *Read) lookUp() Outcome {
 
 var bytesUnit = []byte("bytes")
 
-// elsewhere asks the peers that hold the partition, which is not here or cannot be read here.
+// elsewhere asks the peers that hold the partition, because this node does not or cannot read it.
 func (r *Read) elsewhere(unreadable bool) Outcome {
 	outcome := Unreachable
 	if r.query.fromPeer() {
@@ -209,13 +209,13 @@ func (r *Read) elsewhere(unreadable bool) Outcome {
 			return outcome
 		}
 	}
-	if unreadable || r.reader.opts.Proxy == nil && !r.query.fromPeer() { // alone, this node has lost the partition
+	if unreadable || r.reader.opts.Proxy == nil && !r.query.fromPeer() { // a single node has lost the partition
 		return Unreadable
 	}
 	return outcome
 }
 
-// ask asks peers for the key in this very version.
+// ask asks peers for the key in the acquired version.
 func (r *Read) ask(peers []string) Outcome {
 	q, fields := r.query, r.fields()
 	r.asked = proxy.Query{Peers: peers, Head: q.Head, Path: q.Path, Version: r.handle.Version(), Fields: fields, Trace: r.trace}
@@ -235,7 +235,7 @@ func (r *Read) ask(peers []string) Outcome {
 	}
 	r.answered = a.Body
 	if a.Status != 200 && a.Status != 404 && len(q.Fields) == 0 {
-		return Unreachable // there was no condition to answer
+		return Unreachable // the request was unconditional
 	}
 	r.Peer, r.Status, r.Length, r.Bytes = a.Peer, a.Status, a.Length, a.Value
 	r.ETag, r.LastModified, r.ContentType = a.Header.ETag, a.Header.LastModified, a.Header.ContentType
@@ -250,17 +250,18 @@ func (r *Read) ask(peers []string) Outcome {
 	return Conditional
 }
 
-// Names of the headers that nodes of a cluster add to what they ask each other.
+// Headers of requests between nodes of a cluster.
 const (
-	// SecretHeader is the credential of the cluster.
+	// SecretHeader carries the credential of the cluster.
 	SecretHeader = "X-Sequins-Cluster"
-	// PlanHeader names the plan by which the version was loaded. A peer that has loaded it by another one
-	// does not have it. A request without it comes from an older release.
+	// PlanHeader names the plan by which the version was loaded. A peer that loaded the version by another
+	// plan does not have it. Requests of older releases lack it.
 	PlanHeader = "X-Sequins-Plan"
 )
 
-// fields returns the header of a request to peers: the credential of the cluster, never that of the client,
-// since a peer's address is from ZooKeeper. Where the request has a span here, proxy adds that of the attempt.
+// fields returns the header of a request to peers: the credential of the cluster, and never that of the
+// client, because the peers' addresses come from ZooKeeper. If the request is traced here, proxy adds the
+// span of each attempt.
 func (r *Read) fields() []proxy.Field {
 	to := r.asked.Fields[:0]
 	add := func(name string, value []byte) {
@@ -278,7 +279,7 @@ func (r *Read) fields() []proxy.Field {
 	return to
 }
 
-// Retry asks the peers for a local value of which Body could not read the first byte.
+// Retry asks the peers for a local value if Body failed to read its first byte.
 func (r *Read) Retry() Outcome {
 	r.body.close()
 	r.body = Body{}
@@ -286,8 +287,8 @@ func (r *Read) Retry() Outcome {
 	return r.elsewhere(true)
 }
 
-// Done counts the request and ends its span, which is described by a together with what Do has found. It
-// returns the duration of the request.
+// Done counts the request, ends its span with the attributes in a and of the result, and returns its
+// duration.
 func (r *Read) Done(a tracing.Answer) time.Duration {
 	d := time.Since(r.start)
 	m := r.reader.opts.Metrics
@@ -303,7 +304,7 @@ func (r *Read) Done(a tracing.Answer) time.Duration {
 	return d
 }
 
-// endTrace ends the span. It has nothing of the request but names of what exists: no part of a key.
+// endTrace ends the span. It names db and version only if they exist, and contains no part of the key.
 func (r *Read) endTrace(a tracing.Answer) {
 	a.Version, a.Partition = string(r.Version), r.partition
 	if r.db != nil {
@@ -312,8 +313,7 @@ func (r *Read) endTrace(a tracing.Answer) {
 	r.trace.End(a)
 }
 
-// LetGo gives back what the value is in, the version or the connection to a peer. What has been copied can
-// be sent after that.
+// LetGo releases the version and the connection to a peer. Copied values can still be sent.
 func (r *Read) LetGo() {
 	r.body.close()
 	if r.answered != nil {
@@ -326,7 +326,7 @@ func (r *Read) LetGo() {
 	}
 }
 
-// Release gives back everything that the request holds.
+// Release releases everything that the request holds.
 func (r *Read) Release() {
 	r.LetGo()
 	r.Result, r.body = Result{}, Body{}
@@ -340,5 +340,5 @@ func (r *Read) logUnreadable(err error) {
 	r.reader.log.Error("reading a block", "target", r.target(), "version", r.handle.Version(), "partition", r.partition, "error", err)
 }
 
-// target is the db and the key as a log shows them.
+// target returns the db and the key as logged.
 func (r *Read) target() string { return string(AppendTarget(nil, r.query.DB, r.query.Key)) }

@@ -13,44 +13,44 @@ import (
 	"sequins/version"
 )
 
-// Catalog is what a Reader needs of a node.
+// Catalog is the part of a node that a Reader uses.
 type Catalog interface {
-	// Set returns the versions of a db, nil if there is no such db. It is called for every request: one
-	// atomic load and a lookup, no allocation. It must not keep db.
+	// Set returns the versions of a db, nil if there is no such db. It is called for every request, so it
+	// must not allocate or lock. It must not keep db.
 	Set(db []byte) *version.Set
-	// MayExist reports whether a db that Set does not know may exist all the same: the source was never
-	// read, or another node serves it.
+	// MayExist reports whether a db that is unknown to Set may still exist: the source has not been read yet,
+	// or another node serves the db.
 	MayExist(db []byte) bool
 }
 
-// Proxy asks other nodes for what is not here. A single node has none.
+// Proxy fetches keys from other nodes. A single node has none.
 type Proxy interface {
-	// Fetch asks the peers of q and returns the first usable answer, whose body is to be closed. It bounds
-	// its time itself and does not keep q. An error is context.DeadlineExceeded (errors.Is) where the peers
-	// took too long, context.Canceled where ctx ended; any other one means that no peer could answer.
+	// Fetch asks the peers of q and returns the first usable answer, whose body the caller must close. It
+	// limits its own duration and does not keep q. The error wraps context.DeadlineExceeded if the peers took
+	// too long and context.Canceled if ctx ended; any other error means that no peer could answer.
 	Fetch(ctx context.Context, q *proxy.Query) (*proxy.Answer, error)
 }
 
 // Options are the settings of a Reader. The zero value reads local blocks.
 type Options struct {
-	// ContentType returns the media type of a db's values. If it is nil or returns "", or what cannot be in
-	// a header, the type is application/octet-stream.
+	// ContentType returns the media type of a db's values. The default, also for "" and for strings with
+	// control characters, is application/octet-stream.
 	ContentType func(db string) string
-	// Proxy is asked for partitions of other nodes; nil on a single node.
+	// Proxy fetches keys of partitions on other nodes; nil on a single node.
 	Proxy Proxy
-	// PeerSecret is the credential that this node shows to others of its cluster; "": none.
+	// PeerSecret is the credential that this node sends to other nodes of its cluster; "" sends none.
 	PeerSecret string
-	// Name is what this node is called in explanations; "" stands for localhost.
+	// Name is the name of this node in explanations; "" means localhost.
 	Name string
-	// Metrics counts requests; nil counts them nowhere.
+	// Metrics counts requests; it may be nil.
 	Metrics *metrics.Server
-	// Tracer makes spans of requests; nil makes none.
+	// Tracer creates spans of requests; it may be nil.
 	Tracer *tracing.Tracer
-	// Logger gets errors, at most one a second; nil stands for slog.Default().
+	// Logger logs errors, at most one per second; nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Reader is what the Reads of a node share. It is safe for concurrent use.
+// Reader is the state that the Reads of a node share. It is safe for concurrent use.
 type Reader struct {
 	catalog Catalog
 	opts    Options
@@ -59,7 +59,7 @@ type Reader struct {
 
 	contentType atomic.Pointer[func(db string) string]
 	databases   atomic.Pointer[map[string]*database]
-	mu          sync.Mutex // of changes to databases
+	mu          sync.Mutex // guards changes to databases
 	stripes     atomic.Uint32
 
 	// ending is canceled by Stop; requests to other nodes end with it.
@@ -67,7 +67,7 @@ type Reader struct {
 	stop   context.CancelFunc
 }
 
-// New returns a Reader of what the catalog has. It is to be stopped.
+// New returns a Reader for a catalog. The caller must call Stop.
 func New(c Catalog, o Options) *Reader {
 	if o.Metrics == nil {
 		o.Metrics = metrics.New().Server
@@ -85,10 +85,10 @@ func New(c Catalog, o Options) *Reader {
 	return rd
 }
 
-// Stop ends the requests to other nodes that are waited for.
+// Stop cancels the pending requests to other nodes.
 func (rd *Reader) Stop() { rd.stop() }
 
-// SetContentType replaces Options.ContentType for the reads from now on.
+// SetContentType replaces Options.ContentType for later reads.
 func (rd *Reader) SetContentType(f func(db string) string) {
 	if f == nil {
 		f = func(string) string { return "" }
@@ -96,5 +96,5 @@ func (rd *Reader) SetContentType(f func(db string) string) {
 	rd.contentType.Store(&f)
 }
 
-// NewRead returns a Read to be used for one request after the other.
+// NewRead returns a Read, which serves one request at a time.
 func (rd *Reader) NewRead() Read { return Read{reader: rd, stripe: rd.stripes.Add(1)} }

@@ -2,10 +2,10 @@ package reads
 
 const hexDigits = "0123456789ABCDEF"
 
-// maxShown bounds the part of a key that is shown, in bytes.
+// maxShown is the number of bytes of a key that are shown.
 const maxShown = 1 << 10
 
-// AppendTarget appends /<db>/<key>, escaped, as logs show it. A long key is cut.
+// AppendTarget appends /<db>/<key>, escaped for logs. A key of more than 1 KiB is truncated.
 func AppendTarget(b, db, key []byte) []byte {
 	b = AppendEscaped(append(b, '/'), db)
 	b = AppendEscaped(append(b, '/'), key[:min(len(key), maxShown)])
@@ -15,7 +15,7 @@ func AppendTarget(b, db, key []byte) []byte {
 	return b
 }
 
-// AppendEscaped appends s and percent-escapes what is no letter, digit or one of -._~/:@
+// AppendEscaped appends s and percent-escapes all bytes except letters, digits and -._~/:@
 func AppendEscaped(b, s []byte) []byte {
 	for _, c := range s {
 		switch {
