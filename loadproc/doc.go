@@ -1,25 +1,25 @@
-// Package loadproc runs loads in processes of their own, so that a file that makes its reader take too much
-// memory, or crash, ends that process and not the node; and so that requests share no memory, garbage
-// collector or scheduler with loads.
+// Package loadproc runs each load in a separate process. A file that makes its reader crash or use too much
+// memory ends that process and not the node, and loads do not share memory, garbage collector or scheduler
+// with requests.
 //
-// A [Launcher] in the node starts a process for each load: the program of the node again, which calls [Main].
-// The two speak in lines of JSON:
+// A [Launcher] in the node starts a process for each load: the same program, which calls [Main]. The two
+// exchange lines of JSON:
 //
 //	node                             load process
 //	stdin:  Job              ──▶     lowers its priority, limits its memory, opens the source
 //	                         ◀──     stdout: {"planned": manifest}
-//	makes the directory, or closes stdin
-//	{"load": where and what} ──▶     reads files, writes blocks under temporary names
-//	                         ◀──     {"progress": …}, several times a second from the start on
-//	                         ◀──     the same with {"publish": partitions}: finished, and verified
-//	gives the blocks their names
+//	creates the directory, or closes stdin
+//	{"load": staging, want}  ──▶     reads files, writes blocks under temporary names
+//	                         ◀──     {"progress": …}, several times a second from the start
+//	                         ◀──     the same with {"publish": partitions}: finished and verified
+//	renames the blocks
 //	{"bandwidth": share}     ──▶     at any time
 //	                         ◀──     {"ended": …}
 //
-// The process ends when its standard input does, and is killed by the kernel when the node dies. It holds the
-// lock of the store, which it inherits, until then: a node that is started meanwhile waits for it.
+// The process exits when its standard input is closed, and the kernel kills it when the node dies. It
+// inherits the lock of the store and holds it until it exits; a node that starts meanwhile waits for it.
 //
-// The node believes nothing that a process says beyond what it can check: a line that is too long, is not
-// JSON or comes at the wrong time ends the process and the load, and so does silence. What the process prints
-// on its standard error, which is the last words of the Go runtime, is part of the load's error.
+// The node does not trust the process: a line that is too long, is not JSON or comes at the wrong time ends
+// the process and fails the load, and so does silence. The load's error includes the standard error of the
+// process, where the Go runtime reports a crash.
 package loadproc

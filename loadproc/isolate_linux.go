@@ -13,17 +13,17 @@ import (
 const (
 	// lowestPriority is the nice value of load processes.
 	lowestPriority = 19
-	// slice is for how long the kernel lets a thread of a load go on when another has woken. It is the
-	// shortest that Linux takes; by default it is some milliseconds, whatever the priorities. Kernels before
-	// 6.12 ignore it.
+	// slice is how long a thread of a load keeps the CPU when another thread wakes up. It is the shortest
+	// that Linux accepts; the default is some milliseconds, regardless of priority. Kernels before 6.12
+	// ignore it.
 	slice = 100 * time.Microsecond
-	// idleIO is the I/O priority of those who get what nobody else wants, as ioprio_set has it.
+	// idleIO is the idle class of ioprio_set: only I/O time that no other process uses.
 	idleIO = 3 << 13
-	// oomScore makes the kernel take load processes first when the machine is out of memory.
+	// oomScore makes the OOM killer choose load processes first.
 	oomScore = 500
 )
 
-// program is the path of this program: also after its file has been replaced, where /proc is mounted.
+// program returns the path of this program. With /proc mounted, it is valid even after the file was replaced.
 func program() string {
 	const self = "/proc/self/exe"
 	if _, err := os.Stat(self); err == nil {
@@ -35,8 +35,8 @@ func program() string {
 	return os.Args[0]
 }
 
-// isolate gives the process the lowest priorities and has the kernel kill it when the node dies. Where
-// something fails the load is done all the same.
+// isolate sets the lowest priorities and makes the kernel kill the process when the node dies. Errors are
+// ignored: the load works without.
 func isolate() {
 	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(oomScore)), 0o644)
@@ -45,13 +45,13 @@ func isolate() {
 	}
 }
 
-// lowerThreads gives the lowest priorities to the threads of this process that are not in lowered, enters
-// them, and reports whether there were any. To Linux, a priority is a thread's, and Go has several before main
-// runs. A thread inherits the priorities of the one that starts it: once a look finds no new thread, none is
-// left, and none comes, that has others.
+// lowerThreads sets the lowest priorities of the threads of this process that are not in lowered, adds them
+// to it, and reports whether there were any. On Linux priorities belong to threads, and Go starts several
+// before main runs. A new thread inherits the priorities of its creator, so no thread with other priorities
+// is left after a pass that finds none.
 func lowerThreads(lowered map[int]bool) bool {
 	tasks, err := os.ReadDir("/proc/self/task")
-	if err != nil { // without /proc, this thread and those that it starts
+	if err != nil { // without /proc: this thread, and those that it starts
 		lower(0)
 		return false
 	}
@@ -67,24 +67,24 @@ func lowerThreads(lowered map[int]bool) bool {
 	return found
 }
 
-// lower gives a thread, 0 for the calling one, the lowest priorities.
+// lower sets the lowest priorities of a thread; tid 0 is the calling thread.
 func lower(tid int) {
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Flags: unix.SCHED_FLAG_KEEP_POLICY, Nice: lowestPriority, Runtime: uint64(slice)}
-	if err := unix.SchedSetAttr(tid, &attr, 0); err != nil { // kernels and sandboxes may know only what is older
+	if err := unix.SchedSetAttr(tid, &attr, 0); err != nil { // older kernels and some sandboxes lack the call or the flags
 		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, lowestPriority)
 	}
 	const thread = 1 // IOPRIO_WHO_PROCESS, which means a thread
 	_, _, _ = unix.Syscall(unix.SYS_IOPRIO_SET, thread, uintptr(tid), idleIO)
 }
 
-// limitMemory bounds the private memory of this process, of which sorting takes some outside of Go's heap.
-// What Go reserves and does not use is not counted by the kernel.
+// limitMemory limits the private memory of this process, and Go's heap to a part of what sorting leaves. The
+// kernel does not count memory that Go has reserved and does not use.
 func limitMemory(limit, sorting int64) error {
 	if limit <= 0 {
 		return nil
 	}
 	debug.SetMemoryLimit(max(0, limit-sorting) / 4 * 3)
-	if raceDetector { // which takes terabytes
+	if raceDetector { // it reserves terabytes
 		return nil
 	}
 	return unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: uint64(limit), Max: uint64(limit)})

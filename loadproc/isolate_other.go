@@ -15,10 +15,10 @@ func program() string {
 	return path
 }
 
-// isolate does nothing where priorities are not Linux's.
+// isolate does nothing on systems other than Linux.
 func isolate() {}
 
-// limitMemory makes Go try to stay below the limit.
+// limitMemory sets a soft limit of the Go runtime.
 func limitMemory(limit, sorting int64) error {
 	if limit > 0 {
 		debug.SetMemoryLimit(max(0, limit-sorting) / 4 * 3)

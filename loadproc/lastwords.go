@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// How much of what a process prints is kept, in bytes: the beginning of it, where a Go program says why it
-// crashes, and its end.
+// keptHead and keptTail are the sizes, in bytes, of the kept beginning and end of the output. A Go program
+// reports the reason of a crash at the beginning.
 const (
 	keptHead = 3 << 10
 	keptTail = 1 << 10
@@ -15,7 +15,7 @@ const (
 // lastWords keeps the beginning and the end of what is written to it.
 type lastWords struct {
 	head, tail []byte
-	cut        bool // there was more between them
+	cut        bool // output between head and tail was dropped
 }
 
 // Write implements io.Writer.
@@ -34,7 +34,7 @@ func (w *lastWords) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// quote returns what was printed as the end of an error, "" if there was nothing.
+// quote returns the output as the end of an error, "" if there was none.
 func (w *lastWords) quote() string {
 	between := ""
 	if w.cut {

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// grace is how long a process may take to end when it is told to. Then it is killed.
+	// grace is how long a process may take to exit before it is killed.
 	grace = 5 * time.Second
-	// silence is how long a process may say nothing. It speaks several times a second.
+	// silence is how long a process may send nothing. It normally sends several lines a second.
 	silence = 5 * time.Minute
-	// deaf is how long a process may leave an order unread when there is no room for another.
-	deaf = 10 * time.Second
+	// orderTimeout is how long a write of an order may block.
+	orderTimeout = 10 * time.Second
 )
 
 // Command is the argument with which the program calls Main.
 const Command = "load-worker"
 
-// A Launcher starts load processes. Its methods may be called by several goroutines.
+// A Launcher starts load processes. It is safe for concurrent use.
 type Launcher struct {
-	// Source is what Open gets in the process, as JSON.
+	// Source is passed to Open in the process, as JSON.
 	Source any
-	// Lock is a file that the processes inherit, or nil: see blocks.Store.LockFile.
+	// Lock is a file that the processes inherit, see blocks.Store.LockFile. It may be nil.
 	Lock *os.File
-	// Metrics counts what is read. It may be nil.
+	// Metrics counts bytes, records and files read. It may be nil.
 	Metrics *metrics.Load
-	// Program returns the command that calls Main; nil stands for this program with the argument Command.
+	// Program returns the command that calls Main; nil means this program with the argument Command.
 	Program func(context.Context) *exec.Cmd
 
 	mu        sync.Mutex
@@ -41,8 +41,8 @@ type Launcher struct {
 	bandwidth float64
 }
 
-// SetBandwidth bounds how many bytes a second all processes together read from the source; 0 does not. Each
-// gets the same share.
+// SetBandwidth limits how many bytes per second all processes together read from the source; 0 is unlimited.
+// Each process gets an equal share.
 func (l *Launcher) SetBandwidth(bytesPerSecond float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *Launcher) SetBandwidth(bytesPerSecond float64) {
 	l.divide()
 }
 
-// divide tells all processes their share of the bandwidth. l.mu is held.
+// divide sends all processes their share of the bandwidth. l.mu is held.
 func (l *Launcher) divide() {
 	for p := range l.running {
 		if share := l.share(len(l.running)); share != p.share {
@@ -62,8 +62,8 @@ func (l *Launcher) divide() {
 
 func (l *Launcher) share(processes int) float64 { return l.bandwidth / float64(max(1, processes)) }
 
-// Start starts a process that plans a load. The process is told to end when ctx does. It has to be closed. An
-// error wraps load.ErrDied, or is that of ctx.
+// Start starts a process that plans a load. The process is told to exit when ctx ends. The caller must close
+// it. An error wraps load.ErrDied or is that of ctx.
 func (l *Launcher) Start(ctx context.Context, job Job) (*Process, error) {
 	var err error
 	if job.Source, err = json.Marshal(l.Source); err != nil {
@@ -129,7 +129,7 @@ func (l *Launcher) command(ctx context.Context) *exec.Cmd {
 	return cmd
 }
 
-// ended takes a process that has ended out of those that share the bandwidth.
+// ended removes a process from those that share the bandwidth.
 func (l *Launcher) ended(p *Process) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,41 +14,41 @@ import (
 	"sequins/load"
 )
 
-// A Process plans a version, and then loads it. Its methods, of which Plan, Load and Close are called one
-// after another, are for one goroutine.
+// A Process plans a version and then loads it. Plan, Load and Close must be called one after another, by one
+// goroutine.
 type Process struct {
 	launcher *Launcher
 	db, name string          // of the version
-	parent   context.Context // of Start
+	parent   context.Context // the context of Start
 	cancel   context.CancelFunc
 	cmd      *exec.Cmd
 	in, out  *os.File
 	lines    lineReader
-	words    lastWords // what the process prints; complete after wait
+	words    lastWords // standard error of the process; complete after wait
 	silence  time.Duration
-	share    float64 // of the bandwidth; under launcher.mu
+	share    float64 // of the bandwidth; guarded by launcher.mu
 
-	writing sync.Mutex // of lines to in
+	writing sync.Mutex // guards writes to in
 	wait    sync.Once
-	status  error // of the process; after wait
+	status  error // exit status; set after wait
 }
 
-// order sends a line to the process, which is killed if it does not read.
+// order sends a line to the process and kills the process if that fails.
 func (p *Process) order(v any) {
 	line, err := appendLine(v)
 	if err == nil {
 		p.writing.Lock()
 		defer p.writing.Unlock()
-		if err = p.in.SetWriteDeadline(time.Now().Add(deaf)); err == nil {
+		if err = p.in.SetWriteDeadline(time.Now().Add(orderTimeout)); err == nil {
 			_, err = p.in.Write(line)
 		}
 	}
-	if err != nil { // it has ended, has been told to, or does not read
+	if err != nil { // the process exited, was told to, or does not read
 		_ = p.cmd.Process.Kill()
 	}
 }
 
-// next returns what the process says next.
+// next returns the next event.
 func (p *Process) next() (e event, err error) {
 	if err := p.out.SetReadDeadline(time.Now().Add(p.silence)); err != nil {
 		return e, p.died(err)
@@ -63,7 +63,8 @@ func (p *Process) next() (e event, err error) {
 	return e, nil
 }
 
-// died ends the process and returns why it is of no use, which is io.EOF if it has ended by itself.
+// died ends the process and returns the error for why, which is io.EOF if the process exited or closed its
+// output.
 func (p *Process) died(why error) error {
 	if err := p.parent.Err(); err != nil {
 		p.Close()
@@ -74,7 +75,7 @@ func (p *Process) died(why error) error {
 		p.Close()
 		return fmt.Errorf("%w: %w%s", load.ErrDied, why, p.words.quote())
 	}
-	defer time.AfterFunc(grace, func() { _ = p.cmd.Process.Kill() }).Stop() // it may only have closed its output
+	defer time.AfterFunc(grace, func() { _ = p.cmd.Process.Kill() }).Stop() // it may have closed only its output
 	p.reap()
 	status := "exit status 0"
 	if p.status != nil {
@@ -84,8 +85,8 @@ func (p *Process) died(why error) error {
 	return fmt.Errorf("%w: %s%s", load.ErrDied, status, p.words.quote())
 }
 
-// Plan waits for the plan and returns its manifest. Errors are those of load.Loader.Plan, as a *load.Failure,
-// or wrap load.ErrDied; or the error of Start's context.
+// Plan waits for the plan and returns its manifest. An error is one of load.Loader.Plan, as a *load.Failure,
+// or wraps load.ErrDied, or is that of Start's context.
 func (p *Process) Plan() (blocks.Manifest, error) {
 	for {
 		e, err := p.next()
@@ -108,15 +109,15 @@ func (p *Process) Plan() (blocks.Manifest, error) {
 	}
 }
 
-// News are what has become of a load since the last.
+// News is the progress of a load since the previous News.
 type News struct {
 	Snapshot  load.Snapshot
 	Published []int // partitions
 }
 
-// Load has the process load the missing ones of some ascending partitions by its plan, of which dir is. It
-// calls news for what is published and, several times a second, how far the load is. What the process has left
-// when it ends in an error is removed. Errors are as those of Plan, with load.Loader.LoadInto's.
+// Load makes the process load the missing ones of some ascending partitions by its plan, into dir. It calls
+// news after each publication and, several times a second, with the progress. If the process fails, Load
+// removes its unpublished files. Errors are those of Plan and of load.Loader.LoadInto.
 func (p *Process) Load(dir *blocks.Dir, want []int, news func(News)) error {
 	missing, err := dir.Missing(want)
 	if err != nil || len(missing) == 0 {
@@ -126,7 +127,7 @@ func (p *Process) Load(dir *blocks.Dir, want []int, news func(News)) error {
 	p.order(order{Load: &goAhead{Staging: to, Want: missing, Have: len(want) - len(missing)}})
 	if err := p.follow(dir, to, news); err != nil {
 		p.Close()
-		_ = dir.Clear(to) // or else the next start does
+		_ = dir.Clear(to) // if that fails, the next start removes them
 		return err
 	}
 	return nil
@@ -162,7 +163,7 @@ func publish(dir *blocks.Dir, from blocks.Staging, partitions []int) error {
 	return dir.Publish(from, partitions...)
 }
 
-// count passes on what was read.
+// count adds what was read to the metrics.
 func (p *Process) count(n *progress) {
 	m := p.launcher.Metrics
 	m.Read(p.db, n.Bytes, n.Records)
@@ -175,7 +176,7 @@ func (p *Process) count(n *progress) {
 	}
 }
 
-// reap waits for the process to end.
+// reap waits for the process to exit.
 func (p *Process) reap() {
 	p.wait.Do(func() {
 		p.status = p.cmd.Wait()
@@ -185,7 +186,7 @@ func (p *Process) reap() {
 	})
 }
 
-// Close tells the process to end, kills it if it does not do so soon, and waits for that. It may be called
+// Close tells the process to exit, kills it after grace, and waits until it has exited. It may be called
 // again.
 func (p *Process) Close() {
 	p.cancel()

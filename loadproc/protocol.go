@@ -14,25 +14,25 @@ import (
 	"sequins/shard"
 )
 
-// maxLine is the length of the longest line, in bytes: that of a manifest, and what stands around it.
+// maxLine is the largest size of a line, in bytes: the largest manifest and its envelope.
 const maxLine = 65 << 20
 
-// A Job is what a load process is told first.
+// A Job is the first line that a load process receives.
 type Job struct {
 	DB      string       `json:"db"`
 	Version string       `json:"version"`
 	Options load.Options `json:"options"`
-	// Refuted are the partitioners that the plan is not to choose.
+	// Refuted are partitioners that the plan must not choose.
 	Refuted []shard.Partitioner `json:"refuted,omitempty"`
-	// MemoryLimit bounds the private memory of the process, in bytes; 0 does not. The kernel enforces it.
+	// MemoryLimit limits the private memory of the process, in bytes, enforced by the kernel; 0 is unlimited.
 	MemoryLimit int64 `json:"memory_limit"`
 
-	// These are filled in by the Launcher.
+	// The Launcher sets the following fields.
 	Source    json.RawMessage `json:"source"`    // for Open
-	Bandwidth float64         `json:"bandwidth"` // in bytes a second; 0 is not limited
+	Bandwidth float64         `json:"bandwidth"` // in bytes per second; 0 is unlimited
 }
 
-// An order is what a load process is told later.
+// An order is a later line that a load process receives.
 type order struct {
 	Bandwidth *float64 `json:"bandwidth,omitempty"`
 	Load      *goAhead `json:"load,omitempty"`
@@ -45,7 +45,7 @@ type goAhead struct {
 	Have    int            `json:"have"` // partitions that need not be loaded, for the progress
 }
 
-// An event is what a load process tells the node. One of Planned, Progress and Ended is set.
+// An event is a line that a load process sends to the node. One of Planned, Progress and Ended is set.
 type event struct {
 	Planned  *blocks.Manifest `json:"planned,omitempty"`
 	Progress *progress        `json:"progress,omitempty"`
@@ -53,18 +53,18 @@ type event struct {
 	Ended    *ended           `json:"ended,omitempty"`
 }
 
-// progress is how far a load is, and what was read since the last one.
+// progress is the state of a load, and what was read since the previous event.
 type progress struct {
 	Snapshot  load.Snapshot   `json:"snapshot"`
 	Bytes     int64           `json:"bytes"`
 	Records   int64           `json:"records"`
-	Files     []time.Duration `json:"files,omitempty"` // how long each took that was read
+	Files     []time.Duration `json:"files,omitempty"` // the time to read each file
 	FilesLeft *int64          `json:"files_left,omitempty"`
 }
 
-// ended is how a load has ended.
+// ended reports the end of a load.
 type ended struct {
-	Failure *load.Failure `json:"failure,omitempty"` // nil if it has not failed
+	Failure *load.Failure `json:"failure,omitempty"` // nil if the load succeeded
 }
 
 var (
@@ -81,7 +81,7 @@ func newLineReader(r io.Reader) lineReader {
 	return lineReader{lines}
 }
 
-// next decodes the next line into v. At the end it returns io.EOF.
+// next decodes the next line into v. It returns io.EOF at the end.
 func (r lineReader) next(v any) error {
 	if !r.lines.Scan() {
 		switch err := r.lines.Err(); {

@@ -11,15 +11,15 @@ import (
 	"sequins/source"
 )
 
-// maxStall is how long calls of the source may be under way without one of them returning. A file system or a server
-// that hangs would otherwise keep the load, and its slot, for ever.
+// maxStall is how long calls of the source may run without one of them returning. Otherwise a hanging file
+// system or server would block the load, and its slot, forever.
 const maxStall = 10 * time.Minute
 
-// calls are those of a source that are under way. The zero value is ready.
+// calls tracks running calls of a source. The zero value is ready.
 type calls struct {
 	mu    sync.Mutex
 	n     int
-	since time.Time // the last of them returned, or the first of them began
+	since time.Time // when a call last returned, or the first one began
 }
 
 func (c *calls) begin() {
@@ -38,7 +38,7 @@ func (c *calls) end() {
 	c.since = time.Now()
 }
 
-// stalled returns an error if calls have been under way for too long.
+// stalled returns an error if the running calls have made no progress for maxStall.
 func (c *calls) stalled() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *calls) stalled() error {
 	return fmt.Errorf("%w: it has not answered for %v", load.ErrSource, maxStall)
 }
 
-// A watchedSource counts the calls of a source, and of its files.
+// A watchedSource tracks the calls of a source and of its files.
 type watchedSource struct {
 	source.Source
 	calls *calls

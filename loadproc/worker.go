@@ -21,21 +21,21 @@ import (
 // Open opens the source that a Launcher's Source describes.
 type Open func(ctx context.Context, source json.RawMessage) (source.Source, error)
 
-// reportPeriod is the time between two reports of the progress.
+// reportPeriod is the time between two progress events.
 const reportPeriod = 250 * time.Millisecond
 
-// burst is how many bytes may be read from the source at once, whatever the limit, as loads read in pieces of
+// burst is how many bytes may be read from the source at once, whatever the limit. Loads read in pieces of
 // this size.
 const burst = 1 << 20
 
-// Main is the program of a load process. It speaks with the node on the standard input and output, and
-// returns the exit code.
+// Main is the main function of a load process. It communicates with the node over standard input and output,
+// and returns the exit code.
 func Main(open Open) int {
-	// The node decides when a load ends. Who stops a service or types ^C sends signals to its children too.
+	// The node decides when a load ends. Service managers and ^C signal the children, too.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	isolate()
 	stdout := os.Stdout
-	os.Stdout = os.Stderr // nothing else is to come between the lines
+	os.Stdout = os.Stderr // only events may be written to stdout
 	w := &worker{out: stdout, ahead: make(chan goAhead, 1), open: open, exit: os.Exit}
 	if err := w.run(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -44,7 +44,7 @@ func Main(open Open) int {
 	return 0
 }
 
-// A worker carries out a job. It is the load.Meter of it.
+// A worker executes a job. It is the load.Meter of the job.
 type worker struct {
 	open  Open
 	exit  func(code int)
@@ -57,8 +57,8 @@ type worker struct {
 
 	mu   sync.Mutex
 	out  io.Writer
-	read progress // since the last report; its Snapshot is not used
-	err  error    // of writing
+	read progress // since the last event; its Snapshot is unused
+	err  error    // of the first failed write
 }
 
 func (w *worker) run(in io.Reader) error {
@@ -99,7 +99,7 @@ func (w *worker) load(ctx context.Context) error {
 	}
 	m := plan.Manifest()
 	if err := w.send(event{Planned: &m}); err != nil {
-		return fmt.Errorf("%s: %w", src.Path(w.job.DB, w.job.Version), err) // no answer would come
+		return fmt.Errorf("%s: %w", src.Path(w.job.DB, w.job.Version), err) // there would be no order to load
 	}
 	ahead := <-w.ahead
 	return loader.LoadInto(ctx, plan, load.Target{
@@ -111,8 +111,8 @@ func (w *worker) load(ctx context.Context) error {
 	}, &w.progress)
 }
 
-// listen carries out orders. At their end the node has died or wants the load to end, and at one that is not
-// understood there is nothing better to do.
+// listen executes orders. It exits the process at the end of the input, when the node has died or wants the
+// load to end, and at an invalid line.
 func (w *worker) listen(orders lineReader) {
 	for {
 		var o order
@@ -129,7 +129,7 @@ func (w *worker) listen(orders lineReader) {
 		if o.Load != nil {
 			select {
 			case w.ahead <- *o.Load:
-			default: // a second one
+			default: // a repeated order
 			}
 		}
 	}
@@ -143,7 +143,7 @@ func (w *worker) setBandwidth(bytesPerSecond float64) {
 	w.limit.SetLimit(limit)
 }
 
-// send tells the node something. Errors are of an event that cannot be written down, or of the first write that failed.
+// send sends an event. It returns an error if the event cannot be encoded or a write has failed.
 func (w *worker) send(e event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,8 +161,8 @@ func (w *worker) sendLocked(e event) error {
 	return w.err
 }
 
-// report tells the node of the progress, and that this process is alive, until done is closed. It ends a process whose
-// source hangs: a call that never returns cannot be cancelled.
+// report sends the progress periodically until done is closed, which also shows that the process is alive. It
+// exits the process if the source hangs, because a call that never returns cannot be canceled.
 func (w *worker) report(done <-chan struct{}) {
 	tick := time.NewTicker(reportPeriod)
 	defer tick.Stop()
@@ -181,7 +181,7 @@ func (w *worker) report(done <-chan struct{}) {
 	}
 }
 
-// tell tells the node of the progress, and of partitions that are to be published.
+// tell sends the progress and the partitions to publish.
 func (w *worker) tell(publish []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
