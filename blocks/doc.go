@@ -1,10 +1,9 @@
 // Package blocks owns the files that sequins serves from: the block format with its writer and
-// reader, the external sort that puts records in order for a block, and the store directory in
-// which the blocks of each version lie beside their manifest.
+// reader, and the store directory in which the blocks of each version lie beside their manifest.
 //
-// A version passes through it once. The loader asks [Store] for the version's directory, sorts
-// what is not sorted with [Sorter], gives ascending records to [Writer], and publishes each
-// finished block under its final name, where it never changes again.
+// A version passes through it once. The loader asks [Store] for the version's directory, gives
+// ascending records to [Writer], and publishes each finished block under its final name, where it
+// never changes again.
 //
 // A request passes through [Reader.Get]: the index in memory names the one page that can hold the key. A
 // page that is known to be in memory is searched in the map, by the one-byte fingerprints of its

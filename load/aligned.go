@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"sequins/blocks"
+	"sequins/extsort"
 )
 
 // loadAligned makes each partition from its own files.
@@ -91,7 +92,7 @@ func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 
 // sorted writes the records into the block by way of an external sort.
 func (a *aligned) sorted(ctx context.Context) error {
-	sorter := blocks.NewSorter(blocks.SorterOptions{Memory: a.memory, Dir: a.target.Staging.Temp()})
+	sorter := extsort.New(extsort.Options{Memory: a.memory, Dir: a.target.Staging.Temp()})
 	defer sorter.Close()
 	err := a.scanner().run(ctx, a.files, a.piped, func(_ slot, key, value []byte, deleted bool) error {
 		return sorter.Add(key, value, deleted)

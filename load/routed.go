@@ -5,13 +5,17 @@ import (
 	"encoding/binary"
 
 	"sequins/blocks"
+	"sequins/extsort"
 )
 
 // rankSize is the length of the rank in front of a key in a sorter, which has
 // to take the longest key with it.
 const rankSize = 2
 
-var _ [blocks.MaxSortKey - blocks.MaxKey - rankSize]struct{}
+var (
+	_ [extsort.MaxKey - blocks.MaxKey - rankSize]struct{}
+	_ [extsort.MaxValue - blocks.MaxValue]struct{}
+)
 
 // minSorter is the memory that a sorter should have, in bytes, before there
 // are more of them.
@@ -45,12 +49,12 @@ func (j *job) loadRouted(ctx context.Context, todo []int) error {
 // routed is one load of files that are not aligned.
 type routed struct {
 	*job
-	todo    []int              // the partitions, by slot
-	places  []place            // of each slot
-	slots   []slot             // of each partition of the version
-	lanes   [][]int            // the files of each lane
-	shards  [][]int            // the partitions of each shard, by rank
-	sorters [][]*blocks.Sorter // by lane and shard
+	todo    []int               // the partitions, by slot
+	places  []place             // of each slot
+	slots   []slot              // of each partition of the version
+	lanes   [][]int             // the files of each lane
+	shards  [][]int             // the partitions of each shard, by rank
+	sorters [][]*extsort.Sorter // by lane and shard
 }
 
 // A place is where a slot's records are sorted: in which shard, and behind how
@@ -119,9 +123,9 @@ func (r *routed) deal(shards int) {
 func (r *routed) openSorters() {
 	memory := r.opts.Memory / int64(len(r.lanes)*len(r.shards))
 	for range r.lanes {
-		var lane []*blocks.Sorter
+		var lane []*extsort.Sorter
 		for range r.shards {
-			lane = append(lane, blocks.NewSorter(blocks.SorterOptions{Memory: memory, Dir: r.target.Staging.Temp()}))
+			lane = append(lane, extsort.New(extsort.Options{Memory: memory, Dir: r.target.Staging.Temp()}))
 		}
 		r.sorters = append(r.sorters, lane)
 	}

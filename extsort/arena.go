@@ -1,4 +1,4 @@
-package blocks
+package extsort
 
 import (
 	"bytes"
@@ -63,7 +63,7 @@ func parseHead(b []byte) (r recordHead, ok bool) {
 	}
 	keyLen, n := uint64(b[0]), 1
 	if keyLen >= 0x80 {
-		if keyLen, n = binary.Uvarint(b); n <= 0 || keyLen > MaxSortKey || n == len(b) {
+		if keyLen, n = binary.Uvarint(b); n <= 0 || keyLen > MaxKey || n == len(b) {
 			return r, false
 		}
 	}

@@ -1,9 +1,10 @@
-package blocks
+package extsort
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"path/filepath"
 	"strconv"
@@ -16,7 +17,7 @@ import (
 // key twice. Its numbers are little-endian.
 //
 //	run     = frame*
-//	frame   = length:u32 crc:u32 payload:u8[length]    crc of the payload, as that of a page
+//	frame   = length:u32 crc:u32 payload:u8[length]    crc of the payload and its ordinal: see checksum
 //	payload = record* | part of a value
 //
 // Records are those of the arena, and lie in one frame each. One that would not fit into a frame
@@ -30,7 +31,15 @@ const (
 )
 
 // runSuffix makes the sweep at start-up know the runs of a process that was killed.
-const runSuffix = tempSuffix
+const runSuffix = ".tmp"
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum is the CRC-32C of the payload of a frame. The ordinal of the frame in the run makes one that lies where another
+// belongs damage too.
+func checksum(payload []byte, ordinal uint32) uint32 {
+	return crc32.Checksum(payload, castagnoli) ^ ordinal*0x9e3779b1
+}
 
 // runNames counts the runs of this process, as sorters may share a directory.
 var runNames atomic.Uint64

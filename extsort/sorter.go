@@ -1,4 +1,4 @@
-package blocks
+package extsort
 
 import (
 	"context"
@@ -9,17 +9,22 @@ import (
 	"sequins/internal/fsys"
 )
 
-// MaxSortKey is the longest key that a [Sorter] takes, in bytes: that of a block, and a little in
-// front of it by which the records of several blocks are kept apart.
-const MaxSortKey = MaxKey + 8
+const (
+	// MaxKey is the longest key that a [Sorter] takes, in bytes: the 64 KiB of a database's longest key, and a little in
+	// front of it by which the records of several partitions are kept apart.
+	MaxKey = 64<<10 + 8
 
-// MinSortMemory is the least memory that a [Sorter] works with, in bytes.
-const MinSortMemory = 1 << 20
+	// MaxValue is the longest value in bytes.
+	MaxValue = 1<<31 - 1
+)
+
+// MinMemory is the least memory that a [Sorter] works with, in bytes.
+const MinMemory = 1 << 20
 
 const (
 	// minRunBuffer is the least room in which a run can be read: one frame, whose payload is
 	// that of a full one, or one key.
-	minRunBuffer = frameHead + maxRecordHead + max(frameSize, MaxSortKey)
+	minRunBuffer = frameHead + maxRecordHead + max(frameSize, MaxKey)
 
 	// maxRunBuffer is the most, in bytes: longer reads are no faster.
 	maxRunBuffer = 1 << 20
@@ -36,15 +41,15 @@ const (
 	recordsBetweenChecks = 1024
 )
 
-// SorterOptions are the options of [NewSorter].
-type SorterOptions struct {
-	// Memory bounds the memory of the sorter, in bytes; less than [MinSortMemory] counts as
+// Options are the options of [New].
+type Options struct {
+	// Memory bounds the memory of the sorter, in bytes; less than [MinMemory] counts as
 	// that. Beyond it goes the one value that is being yielded, where it is longer than 64 KiB
 	// and comes from the disk.
 	Memory int64
 
 	// Dir is where runs are written, if the records do not fit into Memory. It must exist, and
-	// should be one whose *.tmp files are removed after a crash, as that of [Dir.Temp].
+	// should be one whose *.tmp files are removed after a crash.
 	Dir string
 
 	// FS is the file system that Dir is in; nil for that of the operating system.
@@ -71,13 +76,13 @@ type Sorter struct {
 	err    error  // which ends everything
 }
 
-// NewSorter returns a sorter, which must be closed. It takes memory when the first record is added.
-func NewSorter(o SorterOptions) *Sorter {
+// New returns a sorter, which must be closed. It takes memory when the first record is added.
+func New(o Options) *Sorter {
 	s := &Sorter{fs: o.FS, dir: o.Dir, frameSize: frameSize, minBuffer: minRunBuffer, maxRuns: maxRuns}
 	if s.fs == nil {
 		s.fs = fsys.OS
 	}
-	s.memory = int(max(o.Memory, MinSortMemory)) - minRunBuffer // for the writer
+	s.memory = int(max(o.Memory, MinMemory)) - minRunBuffer // for the writer
 	return s
 }
 
@@ -85,7 +90,7 @@ func NewSorter(o SorterOptions) *Sorter {
 func (s *Sorter) maxFanIn() int { return min(s.maxRuns, len(s.arena.mem)/s.minBuffer) }
 
 // Add adds a record, or the deletion of all records with this key that were added before. It keeps
-// neither key nor value. [ErrTooLarge], for a key longer than [MaxSortKey] or a value longer than
+// neither key nor value. [ErrTooLarge], for a key longer than [MaxKey] or a value longer than
 // [MaxValue], is for this record alone; any other error ends the sorter, and its runs are removed.
 func (s *Sorter) Add(key, value []byte, deleted bool) error {
 	switch {
@@ -93,7 +98,7 @@ func (s *Sorter) Add(key, value []byte, deleted bool) error {
 		return s.err
 	case s.merged:
 		return fmt.Errorf("adding to a sorter: %w", ErrStage)
-	case len(key) > MaxSortKey:
+	case len(key) > MaxKey:
 		return fmt.Errorf("key of %d bytes: %w", len(key), ErrTooLarge)
 	case len(value) > MaxValue:
 		return fmt.Errorf("value of %d bytes: %w", len(value), ErrTooLarge)

@@ -1,12 +1,8 @@
 //go:build !linux
 
-package blocks
+package extsort
 
 import "sequins/internal/fsys"
-
-func mapArena(size int) ([]byte, error) { return make([]byte, size), nil }
-
-func unmapArena([]byte) error { return nil }
 
 // cacheWindow gives advice where there is somebody to take it.
 type cacheWindow struct{}

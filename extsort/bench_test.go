@@ -1,4 +1,4 @@
-package blocks
+package extsort
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func BenchmarkSorter(b *testing.B) {
 func benchmarkSort(b *testing.B, keys []byte, n int, memory int64) {
 	value := make([]byte, 100)
 	length := len(keys) / n
-	s := NewSorter(SorterOptions{Memory: memory, Dir: b.TempDir()})
+	s := New(Options{Memory: memory, Dir: b.TempDir()})
 	start := time.Now()
 	for i := range n {
 		if err := s.Add(keys[i*length:(i+1)*length], value, false); err != nil {

@@ -1,4 +1,4 @@
-package blocks
+package extsort
 
 import (
 	"bytes"
@@ -113,7 +113,7 @@ func TestSorterFailures(t *testing.T) {
 			return
 		}
 		wantErr(t, fmt.Sprintf("call %d", n), errors.Join(err, cerr), injected)
-		left := tree(t, f, "/sort")
+		left := list(t, f, "/sort")
 		removal := len(left) == 1 && strings.Contains(errors.Join(err, cerr).Error(), "remove /sort/run")
 		if len(left) > 0 && !removal || f.OpenFiles() > 0 {
 			t.Errorf("call %d failed: left over: %v, %d open", n, left, f.OpenFiles())

@@ -1,4 +1,4 @@
-package blocks
+package extsort
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package blocks
+package extsort
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func (c smallSorter) open(t testing.TB, f fsys.FS) *Sorter {
 	if err := f.MkdirAll("/sort"); err != nil {
 		t.Fatal(err)
 	}
-	s := NewSorter(SorterOptions{Dir: "/sort", FS: f})
+	s := New(Options{Dir: "/sort", FS: f})
 	s.memory, s.frameSize, s.maxRuns = c.memory, c.frame, c.maxRuns
 	s.minBuffer = frameHead + maxRecordHead + max(c.frame, c.maxKey)
 	return s
@@ -125,7 +125,7 @@ func TestSorterModel(t *testing.T) {
 // checkNoRuns fails the test if the sorter has left files, open or not.
 func checkNoRuns(t *testing.T, f *fsys.Faulty) {
 	t.Helper()
-	if files := tree(t, f, "/sort"); len(files) > 0 {
+	if files := list(t, f, "/sort"); len(files) > 0 {
 		t.Errorf("left over: %v", files)
 	}
 	if n := f.OpenFiles(); n != 0 {
@@ -161,13 +161,13 @@ func TestSorterDeletions(t *testing.T) {
 }
 
 func TestSorterEmpty(t *testing.T) {
-	s := NewSorter(SorterOptions{Dir: "/does/not/exist"})
+	s := New(Options{Dir: "/does/not/exist"})
 	if got := sortedList(t, s); len(got) != 0 {
 		t.Errorf("an empty sorter yields %q", got)
 	}
 	check(t, s.Close())
 
-	s = NewSorter(SorterOptions{Dir: "/does/not/exist"})
+	s = New(Options{Dir: "/does/not/exist"})
 	check(t, s.Add(nil, nil, false))
 	check(t, s.Add(nil, nil, true))
 	check(t, s.Add([]byte("\x00"), nil, false))
@@ -180,7 +180,7 @@ func TestSorterEmpty(t *testing.T) {
 // TestSorterWritesNothing: what fits into memory does not touch the disk.
 func TestSorterWritesNothing(t *testing.T) {
 	f := fsys.NewFaulty()
-	s := NewSorter(SorterOptions{Memory: 4 << 20, Dir: "/", FS: f})
+	s := New(Options{Memory: 4 << 20, Dir: "/", FS: f})
 	for i := range 20_000 { // of about 140 bytes, in 4 MiB less what is for the writer
 		check(t, s.Add(fmt.Appendf(nil, "%016d", i*7919%20_000), make([]byte, 100), false))
 	}
@@ -207,12 +207,12 @@ func TestSorterStages(t *testing.T) {
 }
 
 func TestSorterTooLarge(t *testing.T) {
-	s := NewSorter(SorterOptions{})
+	s := New(Options{})
 	defer s.Close()
-	wantErr(t, "key", s.Add(make([]byte, MaxSortKey+1), nil, false), ErrTooLarge)
-	key := bytes.Repeat([]byte("k"), MaxSortKey)
+	wantErr(t, "key", s.Add(make([]byte, MaxKey+1), nil, false), ErrTooLarge)
+	key := bytes.Repeat([]byte("k"), MaxKey)
 	check(t, s.Add(key, nil, false)) // the sorter goes on
-	if got := sortedList(t, s); len(got) != 1 || len(got[0]) != MaxSortKey+1 {
+	if got := sortedList(t, s); len(got) != 1 || len(got[0]) != MaxKey+1 {
 		t.Errorf("%d records", len(got))
 	}
 }
@@ -220,7 +220,7 @@ func TestSorterTooLarge(t *testing.T) {
 // TestSorterLetsLargeValuesGo: a value of many MiB is not kept after it was yielded.
 func TestSorterLetsLargeValuesGo(t *testing.T) {
 	const large = 64 << 20
-	s := NewSorter(SorterOptions{Memory: 2 << 20, Dir: t.TempDir()})
+	s := New(Options{Memory: 2 << 20, Dir: t.TempDir()})
 	defer s.Close()
 	check(t, s.Add([]byte("a"), make([]byte, large), false))
 	check(t, s.Add([]byte("b"), nil, false))
@@ -286,7 +286,7 @@ func TestSorterPasses(t *testing.T) {
 
 // TestSorterNoAllocations: neither adding nor merging allocates for each record.
 func TestSorterNoAllocations(t *testing.T) {
-	s := NewSorter(SorterOptions{Memory: 2 << 20, Dir: t.TempDir()})
+	s := New(Options{Memory: 2 << 20, Dir: t.TempDir()})
 	defer s.Close()
 	key, value := []byte("user:000000000000"), make([]byte, 100)
 	const n = 100_000
@@ -320,10 +320,10 @@ func allocations(do func()) uint64 {
 
 // TestSorterLongestKeys: the longest keys there may be pass through runs.
 func TestSorterLongestKeys(t *testing.T) {
-	s := NewSorter(SorterOptions{Dir: t.TempDir()})
+	s := New(Options{Dir: t.TempDir()})
 	defer s.Close()
 	want := []string{}
-	key := bytes.Repeat([]byte("k"), MaxSortKey)
+	key := bytes.Repeat([]byte("k"), MaxKey)
 	for i := range 60 {
 		key[len(key)-1] = byte(60 - i)
 		check(t, s.Add(key, []byte("v"), false))

@@ -1,4 +1,4 @@
-package blocks
+package extsort
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func openRun(ctx context.Context, fs fsys.FS, r run, limit int, buf []byte) (*ru
 func (r *runReader) close() error { return r.file.Close() }
 
 func (r *runReader) corrupt(reason string) error {
-	return &CorruptError{Path: r.run.name, Page: int(r.ordinal), Offset: r.offset(), Reason: reason}
+	return fmt.Errorf("%s: frame %d at offset %d: %s: %w", r.run.name, r.ordinal, r.offset(), reason, ErrCorrupt)
 }
 
 // offset is the position in the file of what is used next.

@@ -1,4 +1,4 @@
-package blocks
+package extsort
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ func TestSorterMemory(t *testing.T) {
 		}
 	}
 
-	s := NewSorter(SorterOptions{Memory: memory, Dir: t.TempDir()})
+	s := New(Options{Memory: memory, Dir: t.TempDir()})
 	const n = 300_000
 	value, largeValue := make([]byte, 500), make([]byte, large)
 	for i := range uint64(n) {
@@ -111,7 +111,7 @@ func TestSorterLeavesThePageCache(t *testing.T) {
 	check(t, control.Close())
 	want := cached(t, dir+"/control") + 1<<20 // in a tmpfs that is all
 
-	s := NewSorter(SorterOptions{Memory: 24 << 20, Dir: dir})
+	s := New(Options{Memory: 24 << 20, Dir: dir})
 	n := 0
 	for ; len(s.runs) < 1; n++ {
 		check(t, s.Add(fmt.Appendf(nil, "%08d", n), make([]byte, 1000), false))
