@@ -73,6 +73,7 @@ var layers = []layer{
 	{"metrics", nil},
 	{"tracing", nil},
 	{"tracing/otlp", nil},
+	{"internal/fsys/faultfs", []string{"internal/fsys"}},
 	{"internal/fsys", nil},
 	{"internal/render", nil},
 	{"internal/zstdframe", nil},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 )
 
 // storeOp is something done to a store like that of filled, and the states of the store, as
@@ -147,7 +148,7 @@ func TestStorePowerLoss(t *testing.T) {
 					check(t, op.do(s))
 					checkState(t, s, last)
 					if after != f || !op.undoable() {
-						checkState(t, memStore(t, after.Crash(fsys.Lose)), last)
+						checkState(t, memStore(t, after.Crash(faultfs.Lose)), last)
 					}
 				}
 				if t.Failed() {
@@ -162,10 +163,10 @@ func TestStorePowerLoss(t *testing.T) {
 }
 
 // interruptOpen turns the power off after each system call of opening the store, too.
-func interruptOpen(t *testing.T, f *fsys.Faulty, states []string) {
+func interruptOpen(t *testing.T, f *faultfs.FS, states []string) {
 	t.Helper()
 	for n := 0; ; n++ {
-		f := f.Crash(fsys.Keep)
+		f := f.Crash(faultfs.Keep)
 		f.PowerOffAfter(n)
 		_, err := openStore(f, "/s", time.Now)
 		f.PowerOn()
@@ -176,7 +177,7 @@ func interruptOpen(t *testing.T, f *fsys.Faulty, states []string) {
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, fsys.ErrPowerOff) {
+		if !errors.Is(err, faultfs.ErrPowerOff) {
 			t.Fatal(err)
 		}
 	}
@@ -208,14 +209,14 @@ func TestStoreFailures(t *testing.T) {
 				if open := f.OpenFiles(); open != 0 {
 					t.Errorf("%d files are open", open)
 				}
-				checkState(t, memStore(t, f.Crash(fsys.Keep)), state(t, s))
+				checkState(t, memStore(t, f.Crash(faultfs.Keep)), state(t, s))
 				check(t, op.do(s))
 				checkState(t, s, last)
 				states := []string{last}
 				if err != nil && op.undoable() {
 					states = op.states
 				}
-				checkState(t, memStore(t, f.Crash(fsys.Lose)), states...)
+				checkState(t, memStore(t, f.Crash(faultfs.Lose)), states...)
 				if t.Failed() {
 					t.Fatalf("call %d failed with %v", n, injected)
 				}
@@ -259,7 +260,7 @@ func TestOpenStoreFailures(t *testing.T) {
 func TestStoreWalk(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		f := fsys.NewFaulty()
+		f := faultfs.New()
 		s := memStore(t, f)
 		settled := true // nothing was interrupted since the last power loss
 		for range 30 {
@@ -269,7 +270,7 @@ func TestStoreWalk(t *testing.T) {
 			settled = settled && err == nil
 			before, crash := state(t, s), r.IntN(3) == 0
 			if crash {
-				f = f.Crash(fsys.Seeded(r.Uint64()))
+				f = f.Crash(faultfs.Seeded(r.Uint64()))
 			}
 			if crash || err != nil || r.IntN(2) == 0 { // the last two: the process was killed
 				s = memStore(t, f)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 )
 
 // TestGone: a load that has not heard that its version was removed or planned anew cannot put a
@@ -146,5 +146,5 @@ func TestSetAside(t *testing.T) {
 	wantErr(t, "the first one set aside", err, fs.ErrNotExist)
 	_, err = f.Stat(aside(testTime.Add(time.Hour).Unix()))
 	check(t, err)
-	wantStore(t, memStore(t, f.Crash(fsys.Lose)), "db/v A [1]")
+	wantStore(t, memStore(t, f.Crash(faultfs.Lose)), "db/v A [1]")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 )
 
 // tree lists the files, and the empty directories, below dir.
@@ -33,7 +34,7 @@ func tree(t *testing.T, fs fsys.FS, dir string) []string {
 }
 
 // plant makes files, and their directories; a name that ends in a slash is a directory.
-func plant(t *testing.T, f *fsys.Faulty, names ...string) {
+func plant(t *testing.T, f *faultfs.FS, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if strings.HasSuffix(name, "/") {

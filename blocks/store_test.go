@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 )
 
 // check fails the test on an error.
@@ -155,7 +156,7 @@ func TestStore(t *testing.T) {
 }
 
 // memStore opens a store on f.
-func memStore(t *testing.T, f *fsys.Faulty) *Store {
+func memStore(t *testing.T, f *faultfs.FS) *Store {
 	t.Helper()
 	s, err := openStore(f, "/s", func() time.Time { return testTime })
 	check(t, err)
@@ -163,9 +164,9 @@ func memStore(t *testing.T, f *fsys.Faulty) *Store {
 }
 
 // filled is a store with a version of plan A that has its blocks 0 and 1.
-func filled(t *testing.T) (*fsys.Faulty, *Store, *Dir) {
+func filled(t *testing.T) (*faultfs.FS, *Store, *Dir) {
 	t.Helper()
-	f := fsys.NewFaulty()
+	f := faultfs.New()
 	s := memStore(t, f)
 	d, err := s.Create("db", "v", plan("A"))
 	check(t, err)
@@ -220,7 +221,7 @@ func TestCreateAgain(t *testing.T) {
 	_, err = s.Create("db", "v", plan("B"))
 	check(t, err)
 	wantStore(t, s, "db/v B []")
-	wantStore(t, memStore(t, f.Crash(fsys.Lose)), "db/v B []")
+	wantStore(t, memStore(t, f.Crash(faultfs.Lose)), "db/v B []")
 }
 
 // write makes a file.

@@ -9,14 +9,14 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 )
 
 // TestSorterYieldError: Merge ends with the very error of yield, wherever the records come from.
 func TestSorterYieldError(t *testing.T) {
 	stop := errors.New("stop")
 	for name, config := range smallSorters {
-		f := fsys.NewFaulty()
+		f := faultfs.New()
 		s := config.open(t, f)
 		for i := range 300 {
 			check(t, s.Add(fmt.Appendf(nil, "%04d", i), []byte("some value"), false))
@@ -54,7 +54,7 @@ func TestSorterCancel(t *testing.T) {
 	for name, config := range smallSorters {
 		t.Run(name, func(t *testing.T) {
 			for n := 0; ; n++ {
-				f := fsys.NewFaulty()
+				f := faultfs.New()
 				s := config.open(t, f)
 				for i := range 100 {
 					check(t, s.Add(fmt.Appendf(nil, "%04d", i%60), []byte("some value"), i%7 == 0))
@@ -98,7 +98,7 @@ func sortSome(s *Sorter) (list []string, err error) {
 func TestSorterFailures(t *testing.T) {
 	config := smallSorters["three, tiny"]
 	for n := 1; ; n++ {
-		f := fsys.NewFaulty()
+		f := faultfs.New()
 		s := config.open(t, f)
 		before := f.Calls()
 		injected := []error{syscall.EIO, syscall.ENOSPC}[n%2]
@@ -123,7 +123,7 @@ func TestSorterFailures(t *testing.T) {
 
 // TestSorterDiskFull: at the first write that does not fit, all runs are removed.
 func TestSorterDiskFull(t *testing.T) {
-	f := fsys.NewFaulty()
+	f := faultfs.New()
 	s := smallSorters["many runs"].open(t, f)
 	f.SetFree(20_000)
 	var err error

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 )
 
 // damageRuns sorts like sortSome, and alters the one run that is made first, before it is read.
 // It says whether the sorter noticed.
 func damageRuns(t *testing.T, config smallSorter, want []string, alter func(run []byte) []byte) (noticed bool) {
 	t.Helper()
-	f := fsys.NewFaulty()
+	f := faultfs.New()
 	s := config.open(t, f)
 	for _, kv := range want {
 		k, v, _ := bytes.Cut([]byte(kv), []byte("="))
@@ -116,7 +116,7 @@ func rawRun(payloads ...[]byte) []byte {
 // readRun reads all of a run, every second value of the large ones included.
 func readRun(t *testing.T, content []byte, records int64, limit int) error {
 	t.Helper()
-	mem := fsys.NewFaulty()
+	mem := faultfs.New()
 	write(t, mem, "/run", string(content))
 	r := run{name: "/run", size: int64(len(content)), records: records}
 	rr, err := openRun(context.Background(), mem, r, limit, make([]byte, frameHead+300))

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 )
 
 // smallSorter is a sorter with so little memory that few records make it write runs and merge them
@@ -105,7 +106,7 @@ func TestSorterModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(30) {
 				r := rand.New(rand.NewPCG(seed, 3))
-				f := fsys.NewFaulty()
+				f := faultfs.New()
 				s, want := config.open(t, f), model{}
 				for range r.IntN(3000) {
 					k, v, deleted := randomRecord(r)
@@ -123,7 +124,7 @@ func TestSorterModel(t *testing.T) {
 }
 
 // checkNoRuns fails the test if the sorter has left files, open or not.
-func checkNoRuns(t *testing.T, f *fsys.Faulty) {
+func checkNoRuns(t *testing.T, f *faultfs.FS) {
 	t.Helper()
 	if files := list(t, f, "/sort"); len(files) > 0 {
 		t.Errorf("left over: %v", files)
@@ -136,7 +137,7 @@ func checkNoRuns(t *testing.T, f *fsys.Faulty) {
 // TestSorterDeletions: a deletion hides older records in whatever run they are, and no newer one.
 func TestSorterDeletions(t *testing.T) {
 	for name, config := range smallSorters {
-		f := fsys.NewFaulty()
+		f := faultfs.New()
 		s := config.open(t, f)
 		filler := func() {
 			for i := range 200 {
@@ -179,7 +180,7 @@ func TestSorterEmpty(t *testing.T) {
 
 // TestSorterWritesNothing: what fits into memory does not touch the disk.
 func TestSorterWritesNothing(t *testing.T) {
-	f := fsys.NewFaulty()
+	f := faultfs.New()
 	s := New(Options{Memory: 4 << 20, Dir: "/", FS: f})
 	for i := range 20_000 { // of about 140 bytes, in 4 MiB less what is for the writer
 		check(t, s.Add(fmt.Appendf(nil, "%016d", i*7919%20_000), make([]byte, 100), false))
@@ -194,7 +195,7 @@ func TestSorterWritesNothing(t *testing.T) {
 }
 
 func TestSorterStages(t *testing.T) {
-	f := fsys.NewFaulty()
+	f := faultfs.New()
 	s := smallSorters["many runs"].open(t, f)
 	check(t, s.Add([]byte("k"), []byte("v"), false))
 	sortedList(t, s)
@@ -267,7 +268,7 @@ func TestSmallestWindow(t *testing.T) {
 
 // TestSorterPasses: a sorter writes no more than it must where runs have to be merged twice.
 func TestSorterPasses(t *testing.T) {
-	f := fsys.NewFaulty()
+	f := faultfs.New()
 	s := smallSorter{memory: 1000, frame: 100, maxKey: 10, maxRuns: 4}.open(t, f)
 	for i := 0; len(s.runs) < 6; i++ {
 		check(t, s.Add(fmt.Appendf(nil, "%05d", i), []byte("some value"), false))

@@ -11,6 +11,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 	"sequins/sequencefile"
 	"sequins/shard"
 )
@@ -25,7 +26,7 @@ func TestDiskFull(t *testing.T) {
 	want := model(files, shard.Hadoop, 4)
 	kept := 0
 	for free := int64(2000); ; free += 20_000 {
-		disk := fsys.NewFaulty()
+		disk := faultfs.New()
 		store := check(blocks.OpenStoreFS(disk, "/store"))(t)
 		l := New(w.src, store, nil, Options{Workers: 2, Memory: 64 << 10})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
@@ -62,7 +63,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// faultyBlock reads a block that lies on a Faulty.
+// faultyBlock reads a block that lies in a faultfs.
 func faultyBlock(t *testing.T, disk fsys.FS, dir *blocks.Dir, p int) map[string]bool {
 	t.Helper()
 	f := check(disk.Open(dir.BlockPath(p)))(t)
@@ -89,7 +90,7 @@ func TestDiskFails(t *testing.T) {
 	w.write(files, sequencefile.WriterOptions{})
 	broken := errors.New("broken")
 	for n := 1; ; n++ {
-		disk := fsys.NewFaulty()
+		disk := faultfs.New()
 		store := check(blocks.OpenStoreFS(disk, "/store"))(t)
 		l := New(w.src, store, nil, Options{Workers: 1})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)

@@ -1,5 +1,5 @@
-// Package fsys owns access to the file system: [OS] is the real one, and [Faulty] an in-memory one that simulates
-// failures and power loss in tests.
+// Package fsys owns access to the file system. [OS] is the real one; package faultfs simulates one in memory, with failures
+// and power loss, for tests.
 //
 // [Publish] is the only way to create a file: it is written under a temporary name, fsynced, renamed, and the rename is
 // made durable by an fsync of the directory. A file under its final name is complete, whatever failed or lost power

@@ -1,4 +1,4 @@
-package fsys
+package fsys_test
 
 import (
 	"bytes"
@@ -12,13 +12,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 )
 
 // forEach runs a test on the real and on the in-memory file system, which must behave alike.
-func forEach(t *testing.T, test func(t *testing.T, fsys FS, dir string)) {
-	t.Run("OS", func(t *testing.T) { test(t, OS, t.TempDir()) })
-	t.Run("Faulty", func(t *testing.T) {
-		f := NewFaulty()
+func forEach(t *testing.T, test func(t *testing.T, disk fsys.FS, dir string)) {
+	t.Run("OS", func(t *testing.T) { test(t, fsys.OS, t.TempDir()) })
+	t.Run("faultfs", func(t *testing.T) {
+		f := faultfs.New()
 		must(t, f.MkdirAll("/test"))
 		test(t, f, "/test")
 		if n := f.OpenFiles(); n != 0 {
@@ -42,25 +45,25 @@ func wantErr(t *testing.T, what string, err, want error) {
 }
 
 // write creates and closes a file without an fsync.
-func write(t *testing.T, fsys FS, name, content string) {
+func write(t *testing.T, disk fsys.FS, name, content string) {
 	t.Helper()
-	f, err := fsys.Create(name)
+	f, err := disk.Create(name)
 	must(t, err)
 	_, err = io.WriteString(f, content)
 	must(t, err)
 	must(t, f.Close())
 }
 
-func read(t *testing.T, fsys FS, name string) string {
+func read(t *testing.T, disk fsys.FS, name string) string {
 	t.Helper()
-	data, err := ReadFile(fsys, name, 1<<20)
+	data, err := fsys.ReadFile(disk, name, 1<<20)
 	must(t, err)
 	return string(data)
 }
 
-func names(t *testing.T, fsys FS, dir string) []string {
+func names(t *testing.T, disk fsys.FS, dir string) []string {
 	t.Helper()
-	entries, err := fsys.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	must(t, err)
 	list := []string{}
 	for _, e := range entries {
@@ -70,9 +73,9 @@ func names(t *testing.T, fsys FS, dir string) []string {
 }
 
 func TestFile(t *testing.T) {
-	forEach(t, func(t *testing.T, fsys FS, dir string) {
+	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		name := filepath.Join(dir, "a")
-		f, err := fsys.Create(name)
+		f, err := disk.Create(name)
 		must(t, err)
 		if f.Name() != name {
 			t.Errorf("Name is %q, want %q", f.Name(), name)
@@ -109,19 +112,19 @@ func TestFile(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	forEach(t, func(t *testing.T, fsys FS, dir string) {
+	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		name := filepath.Join(dir, "a")
-		_, err := fsys.Open(name)
+		_, err := disk.Open(name)
 		wantErr(t, "Open of nothing", err, fs.ErrNotExist)
-		write(t, fsys, name, "content")
-		_, err = fsys.Create(name)
+		write(t, disk, name, "content")
+		_, err = disk.Create(name)
 		wantErr(t, "Create of what exists", err, fs.ErrExist)
 
-		f, err := fsys.Open(name)
+		f, err := disk.Open(name)
 		must(t, err)
 		_, err = f.Write([]byte("x"))
 		wantErr(t, "Write to a file opened for reading", err, syscall.EBADF)
-		must(t, fsys.Remove(name))
+		must(t, disk.Remove(name))
 		data, err := io.ReadAll(f)
 		must(t, err)
 		if string(data) != "content" {
@@ -129,71 +132,71 @@ func TestOpen(t *testing.T) {
 		}
 		must(t, f.Close())
 
-		_, err = fsys.Create(filepath.Join(dir, "none", "a"))
+		_, err = disk.Create(filepath.Join(dir, "none", "a"))
 		wantErr(t, "Create in no directory", err, fs.ErrNotExist)
 	})
 }
 
 func TestRename(t *testing.T) {
-	forEach(t, func(t *testing.T, fsys FS, dir string) {
+	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
-		must(t, fsys.MkdirAll(at("d/e")))
-		must(t, fsys.MkdirAll(at("other")))
-		write(t, fsys, at("a"), "new")
-		write(t, fsys, at("b"), "old")
-		must(t, fsys.Rename(at("a"), at("b")))
-		if got := read(t, fsys, at("b")); got != "new" {
+		must(t, disk.MkdirAll(at("d/e")))
+		must(t, disk.MkdirAll(at("other")))
+		write(t, disk, at("a"), "new")
+		write(t, disk, at("b"), "old")
+		must(t, disk.Rename(at("a"), at("b")))
+		if got := read(t, disk, at("b")); got != "new" {
 			t.Errorf("after the rename: %q", got)
 		}
-		wantErr(t, "Rename of nothing", fsys.Rename(at("a"), at("c")), fs.ErrNotExist)
-		wantErr(t, "Rename into no directory", fsys.Rename(at("b"), at("none/c")), fs.ErrNotExist)
-		wantErr(t, "Rename onto a directory", fsys.Rename(at("b"), at("d")), fs.ErrExist)
-		wantErr(t, "Rename of a directory onto a file", fsys.Rename(at("d"), at("b")), syscall.ENOTDIR)
-		must(t, fsys.Rename(at("b"), at("d/e/moved")))
-		must(t, fsys.Rename(at("d"), at("other/d")))
-		if got := read(t, fsys, at("other/d/e/moved")); got != "new" {
+		wantErr(t, "Rename of nothing", disk.Rename(at("a"), at("c")), fs.ErrNotExist)
+		wantErr(t, "Rename into no directory", disk.Rename(at("b"), at("none/c")), fs.ErrNotExist)
+		wantErr(t, "Rename onto a directory", disk.Rename(at("b"), at("d")), fs.ErrExist)
+		wantErr(t, "Rename of a directory onto a file", disk.Rename(at("d"), at("b")), syscall.ENOTDIR)
+		must(t, disk.Rename(at("b"), at("d/e/moved")))
+		must(t, disk.Rename(at("d"), at("other/d")))
+		if got := read(t, disk, at("other/d/e/moved")); got != "new" {
 			t.Errorf("after moving file and directory: %q", got)
 		}
-		if diff := cmp.Diff([]string{"other"}, names(t, fsys, dir)); diff != "" {
+		if diff := cmp.Diff([]string{"other"}, names(t, disk, dir)); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
 func TestDirectories(t *testing.T) {
-	forEach(t, func(t *testing.T, fsys FS, dir string) {
+	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
-		must(t, fsys.MkdirAll(at("x/y/z")))
-		must(t, fsys.MkdirAll(at("x/y/z")))
-		write(t, fsys, at("x/y/b"), "12345")
-		write(t, fsys, at("x/y/a"), "")
-		if diff := cmp.Diff([]string{"a", "b", "z"}, names(t, fsys, at("x/y"))); diff != "" {
+		must(t, disk.MkdirAll(at("x/y/z")))
+		must(t, disk.MkdirAll(at("x/y/z")))
+		write(t, disk, at("x/y/b"), "12345")
+		write(t, disk, at("x/y/a"), "")
+		if diff := cmp.Diff([]string{"a", "b", "z"}, names(t, disk, at("x/y"))); diff != "" {
 			t.Error(diff)
 		}
-		info, err := fsys.Stat(at("x/y/b"))
+		info, err := disk.Stat(at("x/y/b"))
 		must(t, err)
 		if info.Name() != "b" || info.Size() != 5 || info.IsDir() || !info.Mode().IsRegular() {
 			t.Errorf("Stat says %s, %d bytes, %v", info.Name(), info.Size(), info.Mode())
 		}
-		info, err = fsys.Stat(at("x/y"))
+		info, err = disk.Stat(at("x/y"))
 		must(t, err)
 		if info.Name() != "y" || !info.IsDir() || !info.Mode().IsDir() {
 			t.Errorf("Stat says %s, %v", info.Name(), info.Mode())
 		}
-		must(t, fsys.SyncDir(at("x")))
-		wantErr(t, "SyncDir of nothing", fsys.SyncDir(at("none")), fs.ErrNotExist)
-		_, err = fsys.ReadDir(at("none"))
+		must(t, disk.SyncDir(at("x")))
+		wantErr(t, "SyncDir of nothing", disk.SyncDir(at("none")), fs.ErrNotExist)
+		_, err = disk.ReadDir(at("none"))
 		wantErr(t, "ReadDir of nothing", err, fs.ErrNotExist)
-		_, err = fsys.Stat(at("none"))
+		_, err = disk.Stat(at("none"))
 		wantErr(t, "Stat of nothing", err, fs.ErrNotExist)
-		wantErr(t, "MkdirAll over a file", fsys.MkdirAll(at("x/y/b")), syscall.ENOTDIR)
-		wantErr(t, "MkdirAll below a file", fsys.MkdirAll(at("x/y/b/c")), syscall.ENOTDIR)
-		wantErr(t, "Remove of a full directory", fsys.Remove(at("x/y")), syscall.ENOTEMPTY)
-		wantErr(t, "Remove of nothing", fsys.Remove(at("none")), fs.ErrNotExist)
-		must(t, fsys.Remove(at("x/y/z")))
-		must(t, fsys.RemoveAll(at("x")))
-		must(t, fsys.RemoveAll(at("x")))
-		if got := names(t, fsys, dir); len(got) != 0 {
+		wantErr(t, "MkdirAll over a file", disk.MkdirAll(at("x/y/b")), syscall.ENOTDIR)
+		wantErr(t, "MkdirAll below a file", disk.MkdirAll(at("x/y/b/c")), syscall.ENOTDIR)
+		wantErr(t, "Remove of a full directory", disk.Remove(at("x/y")), syscall.ENOTEMPTY)
+		wantErr(t, "Remove of nothing", disk.Remove(at("none")), fs.ErrNotExist)
+		must(t, disk.Remove(at("x/y/z")))
+		must(t, disk.RemoveAll(at("x")))
+		must(t, disk.RemoveAll(at("x")))
+		if got := names(t, disk, dir); len(got) != 0 {
 			t.Errorf("left over: %v", got)
 		}
 	})
@@ -202,49 +205,49 @@ func TestDirectories(t *testing.T) {
 func TestMkdirAllOverDanglingLink(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	must(t, os.Symlink("nowhere", link))
-	if err := OS.MkdirAll(link); err == nil {
+	if err := fsys.OS.MkdirAll(link); err == nil {
 		t.Error("a symbolic link to nowhere counts as a directory")
 	}
 }
 
 func TestReadFile(t *testing.T) {
-	forEach(t, func(t *testing.T, fsys FS, dir string) {
+	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		name := filepath.Join(dir, "a")
-		write(t, fsys, name, "12345")
-		data, err := ReadFile(fsys, name, 5)
+		write(t, disk, name, "12345")
+		data, err := fsys.ReadFile(disk, name, 5)
 		must(t, err)
 		if string(data) != "12345" {
 			t.Errorf("read %q", data)
 		}
-		_, err = ReadFile(fsys, name, 4)
-		wantErr(t, "ReadFile of a file that is too long", err, ErrTooLong)
-		_, err = ReadFile(fsys, name+"x", 4)
+		_, err = fsys.ReadFile(disk, name, 4)
+		wantErr(t, "ReadFile of a file that is too long", err, fsys.ErrTooLong)
+		_, err = fsys.ReadFile(disk, name+"x", 4)
 		wantErr(t, "ReadFile of nothing", err, fs.ErrNotExist)
 	})
 }
 
 func TestPublish(t *testing.T) {
-	forEach(t, func(t *testing.T, fsys FS, dir string) {
+	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		final := filepath.Join(dir, "final")
 		for _, content := range []string{"first", "second"} {
-			f, err := fsys.Create(filepath.Join(dir, "a.tmp"))
+			f, err := disk.Create(filepath.Join(dir, "a.tmp"))
 			must(t, err)
 			_, err = io.WriteString(f, content)
 			must(t, err)
-			must(t, Publish(fsys, f, final))
+			must(t, fsys.Publish(disk, f, final))
 			wantErr(t, "Close after Publish", f.Close(), fs.ErrClosed)
-			if got := read(t, fsys, final); got != content {
+			if got := read(t, disk, final); got != content {
 				t.Errorf("published %q, want %q", got, content)
 			}
 		}
-		if diff := cmp.Diff([]string{"final"}, names(t, fsys, dir)); diff != "" {
+		if diff := cmp.Diff([]string{"final"}, names(t, disk, dir)); diff != "" {
 			t.Error(diff)
 		}
 	})
 }
 
 // republish replaces the content "old" of /d/final by "new!".
-func republish(f *Faulty) error {
+func republish(f *faultfs.FS) error {
 	w, err := f.Create("/d/a.tmp")
 	if err != nil {
 		return err
@@ -252,18 +255,18 @@ func republish(f *Faulty) error {
 	if _, err := io.WriteString(w, "new!"); err != nil {
 		return errors.Join(err, w.Close(), f.Remove("/d/a.tmp"))
 	}
-	return Publish(f, w, "/d/final")
+	return fsys.Publish(f, w, "/d/final")
 }
 
 // withOld returns a file system in which /d/final has the content "old".
-func withOld(t *testing.T) *Faulty {
+func withOld(t *testing.T) *faultfs.FS {
 	t.Helper()
-	f := NewFaulty()
+	f := faultfs.New()
 	must(t, f.MkdirAll("/d"))
 	write(t, f, "/d/final.tmp", "old")
 	w, err := f.Open("/d/final.tmp")
 	must(t, err)
-	must(t, Publish(f, w, "/d/final"))
+	must(t, fsys.Publish(f, w, "/d/final"))
 	return f
 }
 
@@ -299,8 +302,8 @@ func TestPublishReportsLeftover(t *testing.T) {
 	w, err := f.Create("/d/a.tmp")
 	must(t, err)
 	f.PowerOffAfter(0)
-	err = Publish(f, w, "/d/final")
-	wantErr(t, "Publish", err, ErrPowerOff)
+	err = fsys.Publish(f, w, "/d/final")
+	wantErr(t, "Publish", err, faultfs.ErrPowerOff)
 	for _, part := range []string{"fsync", "remove"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%v: does not mention %s", err, part)

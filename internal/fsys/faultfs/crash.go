@@ -1,4 +1,4 @@
-package fsys
+package faultfs
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 
 // Crash returns the file system after a power loss at this moment. What was fsynced is kept. The rest is decided by
 // pick, which is called with the number of possibilities n and returns one of them: 0 is the loss and n-1 the survival
-// of everything that was not fsynced. Use [Lose], [Keep] or [Seeded]; [Faulty.Outcomes] iterates over all results.
+// of everything that was not fsynced. Use [Lose], [Keep] or [Seeded]; [FS.Outcomes] iterates over all results.
 //
 // File content that was not fsynced is lost, truncated to half, replaced by zeros (the length was written, the blocks
 // were not), or kept. Each creation, rename or removal whose directory was not fsynced is lost or kept independently,
@@ -18,7 +18,7 @@ import (
 // may exist in both.
 //
 // Crash does not modify f. Files open in f are not open in the result.
-func (f *Faulty) Crash(pick func(n int) int) *Faulty {
+func (f *FS) Crash(pick func(n int) int) *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := crash{pick: pick, kept: map[*dirOp]bool{}, copies: map[*node]*node{}}
@@ -27,7 +27,7 @@ func (f *Faulty) Crash(pick func(n int) int) *Faulty {
 			c.kept[op] = pick(2) == 1
 		}
 	}
-	return &Faulty{root: c.copy(f.root)}
+	return &FS{root: c.copy(f.root)}
 }
 
 // Lose is a pick for Crash: everything that was not fsynced is lost.
@@ -41,8 +41,8 @@ func Seeded(seed uint64) func(n int) int { return rand.New(rand.NewPCG(seed, 0))
 
 // Outcomes yields every file system that a power loss at this moment may leave, if there are at most limit; otherwise
 // [Lose], [Keep] and random ones, limit in total.
-func (f *Faulty) Outcomes(limit int) iter.Seq[*Faulty] {
-	return func(yield func(*Faulty) bool) {
+func (f *FS) Outcomes(limit int) iter.Seq[*FS] {
+	return func(yield func(*FS) bool) {
 		picks, all := f.picks(limit)
 		if !all {
 			picks = [][]int{}
@@ -65,7 +65,7 @@ func (f *Faulty) Outcomes(limit int) iter.Seq[*Faulty] {
 
 // picks returns the sequences of answers of pick that lead to different outcomes, up to limit, and reports whether
 // these are all.
-func (f *Faulty) picks(limit int) (picks [][]int, all bool) {
+func (f *FS) picks(limit int) (picks [][]int, all bool) {
 	next := []int{}
 	for range limit {
 		var got, of []int

@@ -1,6 +1,7 @@
-package fsys
+package faultfs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,10 +12,33 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/internal/fsys"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErr(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got %v, want %v", what, err, want)
+	}
+}
+
+func read(t *testing.T, f *FS, name string) string {
+	t.Helper()
+	data, err := fsys.ReadFile(f, name, 1<<20)
+	must(t, err)
+	return string(data)
+}
+
 // show formats a file system as "a=content d/ d/b=content".
-func show(t *testing.T, f *Faulty) string {
+func show(t *testing.T, f *FS) string {
 	t.Helper()
 	var parts []string
 	var walk func(dir string)
@@ -36,7 +60,7 @@ func show(t *testing.T, f *Faulty) string {
 }
 
 // outcomes returns the distinct states that a power loss may leave.
-func outcomes(t *testing.T, f *Faulty) []string {
+func outcomes(t *testing.T, f *FS) []string {
 	t.Helper()
 	set := map[string]bool{}
 	for left := range f.Outcomes(100000) {
@@ -46,7 +70,7 @@ func outcomes(t *testing.T, f *Faulty) []string {
 }
 
 // do runs a script of file system calls.
-func do(t *testing.T, f *Faulty, script string) {
+func do(t *testing.T, f *FS, script string) {
 	t.Helper()
 	for step := range strings.SplitSeq(script, ";") {
 		args := append(strings.Fields(step), "", "")
@@ -102,7 +126,7 @@ func TestCrashOutcomes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f := NewFaulty()
+			f := New()
 			do(t, f, tt.script)
 			now := show(t, f)
 			if diff := cmp.Diff(tt.want, outcomes(t, f)); diff != "" {
@@ -120,7 +144,7 @@ func TestCrashOutcomes(t *testing.T) {
 
 // TestCrashIsDurable: what a crash has kept, a second crash keeps.
 func TestCrashIsDurable(t *testing.T) {
-	f := NewFaulty()
+	f := New()
 	do(t, f, "mkdir d; write d/a abcd; write b x; rename b d/c")
 	for seed := range uint64(50) {
 		left := f.Crash(Seeded(seed))
@@ -132,7 +156,7 @@ func TestCrashIsDurable(t *testing.T) {
 
 // TestOutcomesLimited: if there are too many outcomes, the worst, the best and some others are returned.
 func TestOutcomesLimited(t *testing.T) {
-	f := NewFaulty()
+	f := New()
 	for i := range 12 {
 		do(t, f, fmt.Sprintf("write file%d x", i))
 	}
@@ -154,7 +178,7 @@ func TestOutcomesLimited(t *testing.T) {
 
 // TestFailedSync: a successful fsync after a failed one makes nothing durable.
 func TestFailedSync(t *testing.T) {
-	f := NewFaulty()
+	f := New()
 	w, err := f.Create("a")
 	must(t, err)
 	must(t, f.SyncDir("/"))
@@ -173,7 +197,7 @@ func TestFailedSync(t *testing.T) {
 }
 
 func TestFailedWrite(t *testing.T) {
-	f := NewFaulty()
+	f := New()
 	w, err := f.Create("a")
 	must(t, err)
 	f.FailAt(2, syscall.EIO)
@@ -191,7 +215,7 @@ func TestFailedWrite(t *testing.T) {
 }
 
 func TestDiskFull(t *testing.T) {
-	f := NewFaulty()
+	f := New()
 	f.SetFree(6)
 	do(t, f, "write a 0123")
 	w, err := f.Create("b")
@@ -212,7 +236,7 @@ func TestDiskFull(t *testing.T) {
 }
 
 func TestPowerOff(t *testing.T) {
-	f := NewFaulty()
+	f := New()
 	w, err := f.Create("a")
 	must(t, err)
 	f.PowerOffAfter(1)
@@ -249,7 +273,7 @@ func TestPowerOff(t *testing.T) {
 }
 
 func TestAlter(t *testing.T) {
-	f := NewFaulty()
+	f := New()
 	do(t, f, "writesync a abc; syncdir /")
 	must(t, f.Alter("a", func(b []byte) []byte { b[1] ^= 3; return b[:2] }))
 	if got := show(t, f.Crash(Lose)); got != "a=aa" {

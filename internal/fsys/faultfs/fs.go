@@ -1,4 +1,5 @@
-package fsys
+// Package faultfs simulates a file system in memory, with failures and power loss, for tests.
+package faultfs
 
 import (
 	"errors"
@@ -6,17 +7,19 @@ import (
 	"os"
 	"sync"
 	"syscall"
+
+	"sequins/internal/fsys"
 )
 
-// Faulty is an in-memory file system for tests of failures. It counts system calls, so that a test can fail each of
-// them in turn ([Faulty.FailAt]), cut the power after each of them ([Faulty.PowerOffAfter]), or fill the disk
-// ([Faulty.SetFree]); and it tracks fsyncs, so that [Faulty.Crash] can return what a power loss leaves.
+// FS is an in-memory file system for tests of failures. It counts system calls, so that a test can fail each of
+// them in turn ([FS.FailAt]), cut the power after each of them ([FS.PowerOffAfter]), or fill the disk
+// ([FS.SetFree]); and it tracks fsyncs, so that [FS.Crash] can return what a power loss leaves.
 //
-// Each method of File and FS counts as one system call, except MkdirAll and RemoveAll, which count one for each
+// Each method of fsys.File and fsys.FS counts as one system call, except MkdirAll and RemoveAll, which count one for each
 // directory that they look up, create, fsync or remove, like a real file system.
 //
-// A Faulty is safe for concurrent use.
-type Faulty struct {
+// An FS is safe for concurrent use.
+type FS struct {
 	mu       sync.Mutex
 	root     *node
 	calls    int   // system calls made so far
@@ -32,20 +35,20 @@ type Faulty struct {
 // ErrPowerOff is the error of every system call after PowerOffAfter.
 var ErrPowerOff = errors.New("the power is off")
 
-var _ FS = (*Faulty)(nil)
+var _ fsys.FS = (*FS)(nil)
 
-// NewFaulty returns an empty file system, with a root directory, whose calls succeed.
-func NewFaulty() *Faulty { return &Faulty{root: newDir()} }
+// New returns an empty file system, with a root directory, whose calls succeed.
+func New() *FS { return &FS{root: newDir()} }
 
 // Calls returns the number of system calls so far.
-func (f *Faulty) Calls() int {
+func (f *FS) Calls() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls
 }
 
 // OpenFiles returns the number of open files.
-func (f *Faulty) OpenFiles() int {
+func (f *FS) OpenFiles() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.open
@@ -54,14 +57,14 @@ func (f *Faulty) OpenFiles() int {
 // FailAt makes the nth system call from now (1 is the next) fail with err. A failed write has written half of its
 // bytes; after a failed fsync neither it nor a later one makes anything durable; a failed Close closes; any other
 // failed call has no effect.
-func (f *Faulty) FailAt(n int, err error) {
+func (f *FS) FailAt(n int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failAt, f.failErr = f.calls+n, err
 }
 
 // PowerOffAfter cuts the power after n more system calls: later calls fail with [ErrPowerOff] and have no effect.
-func (f *Faulty) PowerOffAfter(n int) {
+func (f *FS) PowerOffAfter(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.offAfter = f.calls + n
@@ -72,7 +75,7 @@ func (f *Faulty) PowerOffAfter(n int) {
 
 // PowerOn undoes PowerOffAfter and keeps what was not fsynced, as after a restart of the process rather than the
 // machine.
-func (f *Faulty) PowerOn() {
+func (f *FS) PowerOn() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.offAfter = 0
@@ -80,7 +83,7 @@ func (f *Faulty) PowerOn() {
 
 // SetFree limits the disk to n more bytes of file content; writes beyond fail with ENOSPC. Removing files frees their
 // bytes.
-func (f *Faulty) SetFree(n int64) {
+func (f *FS) SetFree(n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.limited, f.free = true, n
@@ -88,7 +91,7 @@ func (f *Faulty) SetFree(n int64) {
 
 // Alter replaces a file's content by the result of change, like silent corruption. It is not counted as a call and is
 // durable.
-func (f *Faulty) Alter(name string, change func(content []byte) []byte) error {
+func (f *FS) Alter(name string, change func(content []byte) []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n, errno := f.find(name)
@@ -101,7 +104,7 @@ func (f *Faulty) Alter(name string, change func(content []byte) []byte) error {
 }
 
 // call counts a system call and returns the error that it must fail with, if any.
-func (f *Faulty) call() error {
+func (f *FS) call() error {
 	if f.offAfter != 0 && f.calls >= f.offAfter {
 		return ErrPowerOff
 	}
@@ -113,7 +116,7 @@ func (f *Faulty) call() error {
 }
 
 // begin locks the file system for one system call; op and name are for the error.
-func (f *Faulty) begin(op, name string) error {
+func (f *FS) begin(op, name string) error {
 	f.mu.Lock()
 	if err := f.call(); err != nil {
 		return &fs.PathError{Op: op, Path: name, Err: err}
@@ -129,8 +132,8 @@ func pathError(op, name string, errno syscall.Errno) error {
 	return &fs.PathError{Op: op, Path: name, Err: errno}
 }
 
-// Create implements [FS].
-func (f *Faulty) Create(name string) (File, error) {
+// Create implements [fsys.FS].
+func (f *FS) Create(name string) (fsys.File, error) {
 	defer f.mu.Unlock()
 	if err := f.begin("open", name); err != nil {
 		return nil, err
@@ -147,8 +150,8 @@ func (f *Faulty) Create(name string) (File, error) {
 	return f.handle(n, name, true), nil
 }
 
-// Open implements [FS].
-func (f *Faulty) Open(name string) (File, error) {
+// Open implements [fsys.FS].
+func (f *FS) Open(name string) (fsys.File, error) {
 	defer f.mu.Unlock()
 	if err := f.begin("open", name); err != nil {
 		return nil, err
@@ -163,8 +166,8 @@ func (f *Faulty) Open(name string) (File, error) {
 	return f.handle(n, name, false), nil
 }
 
-// Rename implements [FS].
-func (f *Faulty) Rename(oldname, newname string) error {
+// Rename implements [fsys.FS].
+func (f *FS) Rename(oldname, newname string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.call(); err != nil {
@@ -176,8 +179,8 @@ func (f *Faulty) Rename(oldname, newname string) error {
 	return nil
 }
 
-// Remove implements [FS].
-func (f *Faulty) Remove(name string) error {
+// Remove implements [fsys.FS].
+func (f *FS) Remove(name string) error {
 	defer f.mu.Unlock()
 	if err := f.begin("remove", name); err != nil {
 		return err
@@ -185,8 +188,8 @@ func (f *Faulty) Remove(name string) error {
 	return pathError("remove", name, f.unlink(name))
 }
 
-// RemoveAll implements [FS].
-func (f *Faulty) RemoveAll(name string) error {
+// RemoveAll implements [fsys.FS].
+func (f *FS) RemoveAll(name string) error {
 	err := f.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -206,8 +209,8 @@ func (f *Faulty) RemoveAll(name string) error {
 	return f.Remove(name)
 }
 
-// MkdirAll implements [FS].
-func (f *Faulty) MkdirAll(dir string) error {
+// MkdirAll implements [fsys.FS].
+func (f *FS) MkdirAll(dir string) error {
 	info, err := f.Stat(dir)
 	if err == nil && !info.IsDir() {
 		return pathError("mkdir", dir, syscall.ENOTDIR)
@@ -226,7 +229,7 @@ func (f *Faulty) MkdirAll(dir string) error {
 }
 
 // mkdir creates one directory.
-func (f *Faulty) mkdir(name string) error {
+func (f *FS) mkdir(name string) error {
 	defer f.mu.Unlock()
 	if err := f.begin("mkdir", name); err != nil {
 		return err
@@ -241,8 +244,8 @@ func (f *Faulty) mkdir(name string) error {
 	return pathError("mkdir", name, errno)
 }
 
-// ReadDir implements [FS].
-func (f *Faulty) ReadDir(dir string) ([]fs.DirEntry, error) {
+// ReadDir implements [fsys.FS].
+func (f *FS) ReadDir(dir string) ([]fs.DirEntry, error) {
 	defer f.mu.Unlock()
 	if err := f.begin("readdir", dir); err != nil {
 		return nil, err
@@ -258,8 +261,8 @@ func (f *Faulty) ReadDir(dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Stat implements [FS].
-func (f *Faulty) Stat(name string) (fs.FileInfo, error) {
+// Stat implements [fsys.FS].
+func (f *FS) Stat(name string) (fs.FileInfo, error) {
 	defer f.mu.Unlock()
 	if err := f.begin("stat", name); err != nil {
 		return nil, err
@@ -271,8 +274,8 @@ func (f *Faulty) Stat(name string) (fs.FileInfo, error) {
 	return n.info(baseName(name)), nil
 }
 
-// SyncDir implements [FS].
-func (f *Faulty) SyncDir(dir string) error {
+// SyncDir implements [fsys.FS].
+func (f *FS) SyncDir(dir string) error {
 	defer f.mu.Unlock()
 	if err := f.begin("fsync", dir); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package fsys
+package faultfs
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// node is a file or a directory of a [Faulty], apart from its name.
+// node is a file or a directory of an [FS], apart from its name.
 type node struct {
 	data    []byte // a file's content as processes see it
 	synced  int    // durable length; files only grow
@@ -43,7 +43,7 @@ func newDir() *node {
 func (n *node) names() []string { return slices.Sorted(maps.Keys(n.entries)) }
 
 // record applies an operation to directory n, as processes see it, and records it as pending.
-func (f *Faulty) record(n *node, op *dirOp) *dirOp {
+func (f *FS) record(n *node, op *dirOp) *dirOp {
 	f.seq++
 	op.seq, op.dir = f.seq, n
 	n.pending = append(n.pending, op)
@@ -76,20 +76,20 @@ func (n *node) syncDir() {
 	n.pending = nil
 }
 
-func (f *Faulty) link(dir *node, name string, n *node) {
+func (f *FS) link(dir *node, name string, n *node) {
 	n.links++
 	f.record(dir, &dirOp{node: n, add: name})
 }
 
 // release frees the bytes of n when nothing refers to it any more.
-func (f *Faulty) release(n *node) {
+func (f *FS) release(n *node) {
 	n.links--
 	if n.links == 0 && f.limited {
 		f.free += int64(len(n.data))
 	}
 }
 
-func (f *Faulty) unlink(name string) syscall.Errno {
+func (f *FS) unlink(name string) syscall.Errno {
 	dir, base, errno := f.parent(name)
 	if errno != 0 {
 		return errno
@@ -106,7 +106,7 @@ func (f *Faulty) unlink(name string) syscall.Errno {
 	return 0
 }
 
-func (f *Faulty) rename(oldname, newname string) syscall.Errno {
+func (f *FS) rename(oldname, newname string) syscall.Errno {
 	from, oldbase, errno := f.parent(oldname)
 	if errno != 0 {
 		return errno
@@ -145,7 +145,7 @@ func parentPath(name string) string { return path.Dir(clean(name)) }
 
 func baseName(name string) string { return path.Base(clean(name)) }
 
-func (f *Faulty) find(name string) (*node, syscall.Errno) {
+func (f *FS) find(name string) (*node, syscall.Errno) {
 	n := f.root
 	for part := range strings.SplitSeq(clean(name), "/") {
 		if part == "" {
@@ -161,7 +161,7 @@ func (f *Faulty) find(name string) (*node, syscall.Errno) {
 	return n, 0
 }
 
-func (f *Faulty) findDir(name string) (*node, syscall.Errno) {
+func (f *FS) findDir(name string) (*node, syscall.Errno) {
 	n, errno := f.find(name)
 	if errno == 0 && !n.dir {
 		errno = syscall.ENOTDIR
@@ -170,7 +170,7 @@ func (f *Faulty) findDir(name string) (*node, syscall.Errno) {
 }
 
 // parent returns the directory of name, and its last element.
-func (f *Faulty) parent(name string) (*node, string, syscall.Errno) {
+func (f *FS) parent(name string) (*node, string, syscall.Errno) {
 	if clean(name) == "/" {
 		return nil, "", syscall.EBUSY
 	}
@@ -178,9 +178,9 @@ func (f *Faulty) parent(name string) (*node, string, syscall.Errno) {
 	return dir, baseName(name), errno
 }
 
-// file is an open file of a [Faulty].
+// file is an open file of an [FS].
 type file struct {
-	fs       *Faulty
+	fs       *FS
 	node     *node
 	name     string
 	off      int
@@ -189,7 +189,7 @@ type file struct {
 }
 
 // handle opens a file.
-func (f *Faulty) handle(n *node, name string, writable bool) *file {
+func (f *FS) handle(n *node, name string, writable bool) *file {
 	f.open++
 	n.links++
 	return &file{fs: f, node: n, name: name, writable: writable}
