@@ -62,7 +62,7 @@ func (l *Loader) anyRecord(ctx context.Context, plan *Plan) (bool, error) {
 
 // hasRecord reports whether a file has a record, other than deletes. It is true for a damaged file, as Load says more about it.
 func (l *Loader) hasRecord(ctx context.Context, plan *Plan, file int) (found bool, err error) {
-	in, err := l.open(ctx, plan, plan.Files[file])
+	in, err := l.openKeys(ctx, plan, plan.Files[file])
 	if err == nil {
 		for !found && in.Scan() {
 			found = !in.deleted()

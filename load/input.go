@@ -46,9 +46,22 @@ type input struct {
 
 // open opens a file of the plan and reads its header.
 func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*input, error) {
+	return l.openFields(ctx, plan, file, l.opts.Fields)
+}
+
+// openKeys is open for readers that need the keys alone: values are the keys. A
+// Parquet reader holds a page of each column that it reads, and a version can have
+// many columns.
+func (l *Loader) openKeys(ctx context.Context, plan *Plan, file source.File) (*input, error) {
+	fields := l.opts.Fields
+	fields.Value = fields.Key
+	return l.openFields(ctx, plan, file, fields)
+}
+
+func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, fields Fields) (*input, error) {
 	in := &input{size: file.Size, path: l.src.Path(plan.DB, plan.Version) + "/" + file.Name}
 	if plan.Format == FormatParquet {
-		if err := l.openRanged(ctx, plan, file, in); err != nil {
+		if err := l.openRanged(ctx, plan, file, fields, in); err != nil {
 			return nil, err
 		}
 		return in, nil
@@ -59,21 +72,21 @@ func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*input
 	}
 	in.body = body
 	in.meter = &meter{r: body, size: file.Size, path: in.path}
-	if err := l.decode(plan, in); err != nil {
+	if err := l.decode(plan, fields, in); err != nil {
 		return nil, errors.Join(l.orMixed(ctx, plan, file, err), body.Close())
 	}
 	return in, nil
 }
 
 // decode gives a file to the reader of the plan's format.
-func (l *Loader) decode(plan *Plan, in *input) (err error) {
+func (l *Loader) decode(plan *Plan, fields Fields, in *input) (err error) {
 	switch plan.Format {
 	case FormatSparkey:
 		var r *sparkey.Reader
 		r, err = sparkey.NewReader(in.meter, in.path)
 		in.records, in.deletes = r, r
 	case FormatAvro:
-		in.records, err = avro.NewReader(in.meter, in.path, l.opts.Fields)
+		in.records, err = avro.NewReader(in.meter, in.path, fields)
 	default:
 		var r *sequencefile.Reader
 		if r, err = sequencefile.NewReader(in.meter, in.path); err == nil {
@@ -85,14 +98,14 @@ func (l *Loader) decode(plan *Plan, in *input) (err error) {
 
 // openRanged opens a Parquet file, whose footer is read first, and then the
 // columns that are asked for.
-func (l *Loader) openRanged(ctx context.Context, plan *Plan, file source.File, in *input) error {
+func (l *Loader) openRanged(ctx context.Context, plan *Plan, file source.File, fields Fields, in *input) error {
 	in.ranged = &ranged{
 		size: file.Size, path: in.path,
 		open: func(offset int64) (io.ReadCloser, error) {
 			return l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Offset: offset, Bandwidth: l.opts.Bandwidth})
 		},
 	}
-	r, err := parquet.NewReader(in.ranged, file.Size, in.path, l.opts.Fields)
+	r, err := parquet.NewReader(in.ranged, file.Size, in.path, fields)
 	if err != nil {
 		return errors.Join(l.orMixed(ctx, plan, file, err), in.ranged.Close())
 	}

@@ -3,10 +3,12 @@ package load
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -282,5 +284,32 @@ func TestShape(t *testing.T) {
 		if lanes, shards := r.shape(); lanes != tt.lanes || shards != tt.shards {
 			t.Errorf("%+v: %d lanes and %d shards", tt, lanes, shards)
 		}
+	}
+}
+
+// A plan reads the keys of a Parquet file alone, however many columns the values are of: all that are read are in
+// memory.
+func TestPlanReadsKeys(t *testing.T) {
+	w := newWorld(t)
+	content := parquetFile(t)
+	for i := range 3 {
+		w.put(fmt.Sprintf("part-%05d", i), content)
+	}
+	read := func(value string) (n int) {
+		var mu sync.Mutex
+		src := meddler{w.src, func(_ string, f io.ReadCloser) io.ReadCloser {
+			return body{ReadCloser: f, read: func(p []byte) (int, error) {
+				n1, err := f.Read(p)
+				mu.Lock()
+				defer mu.Unlock()
+				n += n1
+				return n1, err
+			}}
+		}}
+		check(New(src, w.store, nil, Options{Fields: Fields{Key: "ID", Value: value}}).Plan(t.Context(), "db", "1"))(t)
+		return n
+	}
+	if keys, records := read("ID"), read(""); records > keys+keys/10 {
+		t.Errorf("%d bytes are read of the records, and %d of the keys", records, keys)
 	}
 }

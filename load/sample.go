@@ -106,7 +106,7 @@ func (s *sampler) look(ctx context.Context, f *sample, upTo int) (err error) {
 		return nil
 	}
 	if f.in == nil {
-		if f.in, err = s.l.open(ctx, s.plan, s.plan.Files[f.file]); err != nil {
+		if f.in, err = s.l.openKeys(ctx, s.plan, s.plan.Files[f.file]); err != nil {
 			return err
 		}
 	}

@@ -76,6 +76,7 @@ type facts struct {
 	found    time.Time // first seen by this process
 	activeAt time.Time
 	retries  retries
+	died     bool // the process of its last load has died
 }
 
 func newDB(ctx context.Context, n *Node, name string) *db {

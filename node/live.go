@@ -217,7 +217,7 @@ func (d *db) plan(ctx context.Context, name string) (blocks.Manifest, error) {
 	case <-ctx.Done():
 		return blocks.Manifest{}, ctx.Err()
 	}
-	process, err := d.node.startProcess(ctx, d.name, version.Name(name), d.pinned(name), d.refuted(name))
+	process, err := d.node.startProcess(ctx, d.name, version.Name(name), 0, d.pinned(name), d.refuted(name))
 	if err != nil {
 		return blocks.Manifest{}, err
 	}

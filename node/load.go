@@ -49,6 +49,7 @@ type loading struct {
 	stage    atomic.Int32
 	ordered  time.Time
 	want     []int            // the partitions to be loaded; written before the load's last message
+	workers  int              // files that are read at a time; 0: as many as there are processors
 	pinned   *blocks.Manifest // the plan by which the version is served; nil: it is planned as configured
 
 	// The rest belongs to the db's goroutine.
@@ -68,6 +69,9 @@ func (l *loading) snapshot() load.Snapshot {
 func (d *db) startLoad(name string) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	l := &loading{cancel: cancel, ordered: time.Now(), pinned: d.pinned(name)}
+	if d.facts[name].died {
+		l.workers = 1 // each worker needs memory for the files that it reads
+	}
 	d.loads[name] = l
 	d.work(func() message {
 		defer cancel()
@@ -139,7 +143,7 @@ func (d *db) pinned(name string) *blocks.Manifest {
 
 // loadOnce plans a version and loads what is missing of this node's partitions.
 func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []shard.Partitioner) error {
-	process, err := d.node.startProcess(ctx, d.name, version.Name(name), l.pinned, append(d.refuted(name), refuted...))
+	process, err := d.node.startProcess(ctx, d.name, version.Name(name), l.workers, l.pinned, append(d.refuted(name), refuted...))
 	if err != nil {
 		return err
 	}
@@ -294,6 +298,7 @@ func (m loaded) tell(d *db) {
 		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, d.owned(live))
 	}
 	delete(d.loads, m.name)
+	d.facts[m.name].died = errors.Is(m.err, load.ErrDied)
 	d.handle(ended)
 	d.giveUp(m.name) // which waits for loads
 }

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"sequins/load"
+	"sequins/loadproc"
 )
 
 // children returns the processes that this one has started and not waited for.
@@ -80,6 +83,29 @@ func TestLoadIsKilled(t *testing.T) {
 	r.serves("fruit", "1") // without a refresh
 	stop()
 	r.eventually("no process is left", func() bool { return len(children(t)) == 0 })
+}
+
+// TestLoadAfterADeath: a load whose process has died, maybe for want of memory, is tried again with one worker.
+func TestLoadAfterADeath(t *testing.T) {
+	f := newFixture(t)
+	dir := t.TempDir()
+	self, err := os.Executable()
+	must(t, err)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run(func(o *Options) {
+		o.Loads = &loadproc.Launcher{Source: f.root, Program: func(ctx context.Context) *exec.Cmd {
+			cmd := exec.CommandContext(ctx, "sh", "-c", `cd "$0" && if [ ! -e first ]; then head -n 1 > first; exit 3; fi; tee second | "$1"`, dir, self)
+			cmd.Env = append(os.Environ(), beLoader+"=1", "GORACE=atexit_sleep_ms=0")
+			return cmd
+		}}
+	})
+	r.serves("fruit", "1")
+	for name, want := range map[string]string{"first": `"Workers":0`, "second": `"Workers":1`} {
+		job, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(job), want) {
+			t.Errorf("%s job: %s, %v; want %s", name, job, err, want)
+		}
+	}
 }
 
 // bomb is a Parquet file of 21 bytes whose footer asks for 200 GB.

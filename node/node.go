@@ -238,9 +238,12 @@ func (n *Node) apply(r Reloadable) {
 }
 
 // startProcess starts the process of a load that begins now. The version is planned as in pinned, or, without that, as
-// configured.
-func (n *Node) startProcess(ctx context.Context, db, name string, pinned *blocks.Manifest, refuted []shard.Partitioner) (*loadproc.Process, error) {
+// configured. workers bounds how many files are read at a time; 0 does not.
+func (n *Node) startProcess(ctx context.Context, db, name string, workers int, pinned *blocks.Manifest, refuted []shard.Partitioner) (*loadproc.Process, error) {
 	o, limit := n.loadOptions(db), n.reloadable.Load().LoadMemoryLimit
+	if workers > 0 {
+		o.Workers = workers
+	}
 	if pinned != nil {
 		o = o.PlannedBy(*pinned)
 	}
