@@ -27,8 +27,8 @@ func (j *job) loadAligned(ctx context.Context, todo []int) error {
 	})
 }
 
-// filesOf returns the files of each of the partitions, in the order of their
-// names. There can be none, and several if they are Sparkey's.
+// filesOf returns the files of each partition, ordered by name. A partition of Sparkey logs may have
+// none or several.
 func (j *job) filesOf(partitions []int) map[int][]int {
 	files := make(map[int][]int, len(partitions))
 	for _, p := range partitions {
@@ -42,23 +42,23 @@ func (j *job) filesOf(partitions []int) map[int][]int {
 	return files
 }
 
-// aligned makes one partition from its own files.
+// aligned loads one partition from its own files.
 type aligned struct {
 	*job
 	partition int
 	files     []int
 	memory    int64 // for sorting
-	piped     bool  // there are cores without a partition of their own
+	piped     bool  // reading gets its own goroutine, because there are spare cores
 }
 
-// errDeletes ends a first pass over files in which records are deleted.
+// errDeletes ends the first pass over files that contain deletes.
 var errDeletes = errors.New("records are deleted")
 
 func (a *aligned) load(ctx context.Context) error {
 	s := a.scanner()
 	err := a.onePass(ctx, s)
 	if errors.Is(err, blocks.ErrOrder) || errors.Is(err, errDeletes) {
-		a.progress.undo(s.told)
+		a.progress.undo(s.reported)
 		err = a.sorted(ctx)
 	}
 	return err
@@ -70,8 +70,8 @@ func (a *aligned) scanner() *scanner {
 	}}
 }
 
-// onePass writes the records into the block as they come. That ends with blocks.ErrOrder where they
-// are not sorted. Of several with one key, one behind the other, the last counts.
+// onePass writes the records into the block in the order of the file. It fails with blocks.ErrOrder if
+// they are not sorted. Of adjacent records with the same key the last one counts.
 func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 	b, err := a.newBuilder(a.partition)
 	if err != nil {
@@ -90,7 +90,7 @@ func (a *aligned) onePass(ctx context.Context, s *scanner) error {
 	return b.publish()
 }
 
-// sorted writes the records into the block by way of an external sort.
+// sorted writes the records into the block through an external sort.
 func (a *aligned) sorted(ctx context.Context) error {
 	sorter := extsort.New(extsort.Options{Memory: a.memory, Dir: a.target.Staging.Temp()})
 	defer sorter.Close()

@@ -2,24 +2,23 @@ package load
 
 import "sync"
 
-// Batches are large enough that passing one from thread to thread costs
-// nothing per record, and small enough to stay in the CPU's cache meanwhile.
+// Batches are large enough that the cost of passing one to another thread is negligible per record, and
+// small enough to stay in the CPU's cache.
 const (
 	batchBytes   = 128 << 10
 	batchRecords = 8 << 10
 
-	// maxKept is the size above which a batch, grown for a large value, is not
-	// kept for another use.
+	// maxKept is the capacity above which a batch, grown for a large value, is not reused.
 	maxKept = 1 << 20
 )
 
-// A batch is a number of records, copied out of a reader's buffers.
+// A batch is a sequence of records, copied out of a reader's buffers.
 type batch struct {
 	buf     []byte
 	records []record
 }
 
-// A record says where in the batch's buf its key lies, with its value behind.
+// A record locates its key in the buf of its batch. The value follows the key.
 type record struct {
 	at         int
 	key, value int32 // lengths
@@ -33,7 +32,7 @@ var batches = sync.Pool{New: func() any {
 
 func newBatch() *batch { return batches.Get().(*batch) }
 
-// release gives a batch back once nobody looks at it any more.
+// release returns a batch for reuse.
 func (b *batch) release() {
 	if cap(b.buf) > maxKept {
 		return

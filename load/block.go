@@ -12,7 +12,7 @@ import (
 type builder struct {
 	job       *job
 	partition int
-	file      fsys.File // nil once it is finished or discarded
+	file      fsys.File // nil once finished or discarded
 	w         *blocks.Writer
 }
 
@@ -32,7 +32,7 @@ func (j *job) newBuilder(partition int) (*builder, error) {
 	return b, nil
 }
 
-// add appends a record, whose key is greater than the last.
+// add appends a record. Its key must be greater than the previous one.
 func (b *builder) add(key, value []byte) error {
 	if err := b.w.Add(key, value); err != nil {
 		return fmt.Errorf("block %d: %w", b.partition, err)
@@ -40,7 +40,7 @@ func (b *builder) add(key, value []byte) error {
 	return nil
 }
 
-// put is add, but a record with the last one's key takes its place.
+// put is like add, but a record with the previous key replaces the previous record.
 func (b *builder) put(key, value []byte) error {
 	if err := b.w.Put(key, value); err != nil {
 		return fmt.Errorf("block %d: %w", b.partition, err)
@@ -48,7 +48,7 @@ func (b *builder) put(key, value []byte) error {
 	return nil
 }
 
-// publish finishes the block, and gives it to the publisher.
+// publish finishes the block and passes it to the publisher.
 func (b *builder) publish() error {
 	if _, err := b.w.Finish(); err != nil {
 		return fmt.Errorf("block %d: %w", b.partition, err)
@@ -58,9 +58,8 @@ func (b *builder) publish() error {
 	return nil
 }
 
-// discard removes what is written of a block, unless it is finished. An error
-// of that is of no use to anybody: what could not be removed now, the store
-// removes at its next start.
+// discard removes an unfinished block. Errors are ignored: the store removes leftover files at its next
+// start.
 func (b *builder) discard() {
 	if b.file == nil {
 		return

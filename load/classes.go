@@ -7,16 +7,18 @@ import (
 	"sequins/sequencefile"
 )
 
-// recordClasses are those of the keys and values in the SequenceFiles of a version, which must agree. What is of a class that
-// is not known is served as it was serialised. So a file with another one than its neighbours would be served in
-// another form: it is of another job, or its header, which no checksum protects, is damaged.
+// recordClasses are the classes of keys and values in the SequenceFiles of a version. They must agree:
+// values of unknown classes are served in serialized form, so a file with other classes would be served
+// in a different form. Such a file comes from another job, or its header, which has no checksum, is
+// damaged.
 type recordClasses struct {
 	mu         sync.Mutex
-	path       string // of the file they come from, "" if none has been opened yet
+	path       string // of the file that they come from, "" if none was opened yet
 	key, value string
 }
 
-// agree returns an error that wraps ErrMixed if the classes of a file are not those of the files before it.
+// agree returns an error that wraps ErrMixed if the classes of a file differ from those of earlier
+// files.
 func (c *recordClasses) agree(path string, h sequencefile.Header) error {
 	key, value := served(h.KeyClass), served(h.ValueClass)
 	c.mu.Lock()
@@ -32,7 +34,8 @@ func (c *recordClasses) agree(path string, h sequencefile.Header) error {
 	return nil
 }
 
-// served returns in which form a class is served: Text and BytesWritable as the bytes in them.
+// served describes the form in which a class is served: the contents of Text and BytesWritable, or the
+// serialized form.
 func served(class string) string {
 	if class == sequencefile.Text || class == sequencefile.BytesWritable {
 		return "bytes"

@@ -10,11 +10,11 @@ import (
 	"sequins/source"
 )
 
-// classify says by the files' names whether a version has Sparkey's logs, and
-// returns the files with data. Beside Sparkey's logs lie their indexes, which are not
-// needed. Of which format other files are, their first bytes will tell: see sniff.
+// classify reports by the files' names whether a version consists of Sparkey logs, and returns the data
+// files. Index files of Sparkey logs are skipped, because loads do not need them. The format of other
+// files is detected from their first bytes, see sniff.
 func classify(files []source.File) (format string, data []source.File, err error) {
-	var log, other string // one of each, for the error
+	var log, other string // an example of each, for the error
 	for _, f := range files {
 		if IsLog(f.Name) {
 			log = f.Name
@@ -38,18 +38,17 @@ func classify(files []source.File) (format string, data []source.File, err error
 	return FormatSequenceFile, data, nil
 }
 
-// IsLog reports whether a load takes a file of this name for a Sparkey log.
+// IsLog reports whether a file of this name is a Sparkey log.
 func IsLog(name string) bool { return strings.HasSuffix(name, ".spl") }
 
-// IsLogIndex reports whether a file of this name is the index of a Sparkey log, which a load does
-// not read.
+// IsLogIndex reports whether a file of this name is the index of a Sparkey log. Loads do not read
+// indexes.
 func IsLogIndex(name string) bool {
 	return strings.HasSuffix(name, ".spi") || strings.HasSuffix(name, ".spi.sz")
 }
 
-// place decides how many partitions there are and, by the files' names, which
-// of them each file would hold if the files are cut by a partitioner. fits is
-// false if they cannot be.
+// place sets the number of partitions and, from the files' names, the partition that each file would
+// hold if a partitioner cut them. fits reports whether that is possible.
 func (p *Plan) place() (fits bool, err error) {
 	if p.Format == FormatSparkey {
 		return true, p.placeLogs()
@@ -61,7 +60,7 @@ func (p *Plan) place() (fits bool, err error) {
 	p.Partitions = n
 	p.parts = make([]int, n)
 	if n == 1 {
-		return true, nil // its only file is partition 0, whatever its name
+		return true, nil // partition 0, whatever its name
 	}
 	taken := make([]bool, n)
 	for i, f := range p.Files {
@@ -75,9 +74,8 @@ func (p *Plan) place() (fits bool, err error) {
 	return true, nil
 }
 
-// placeLogs takes the partition of each log from its name: see LogPartition.
-// A partition can have several logs, and, where a job writes none for an empty
-// one, none.
+// placeLogs sets the partition of each log from its name, see LogPartition. A partition can have
+// several logs, or none if it is empty.
 func (p *Plan) placeLogs() error {
 	p.parts = make([]int, len(p.Files))
 	for i, f := range p.Files {
@@ -91,16 +89,15 @@ func (p *Plan) placeLogs() error {
 	return nil
 }
 
-// partNumber is where a job's number stands in the name of a file: at the start
-// of it or of a word in it, as in part-00003, part-r-00003, part3 and 20260131-part-3.
+// partNumber matches the partition number in a file name: after "part" at the start of the name or of a
+// word, as in part-00003, part-r-00003, part3 and 20260131-part-3.
 var partNumber = regexp.MustCompile(`(?:^|[^A-Za-z0-9])part[-_]?(?:[A-Za-z]+[-_])?([0-9]+)`)
 
-// firstDigits is the first run of digits.
+// firstDigits matches the first run of digits.
 var firstDigits = regexp.MustCompile(`([0-9]+)`)
 
-// LogPartition returns the partition of a Sparkey log: the number behind
-// "part" in its name, wherever that is, and else the first run of digits. A
-// name without one, and a number of MaxPartitions or more, is an error.
+// LogPartition returns the partition of a Sparkey log: the number after "part" in its name, or else the
+// first run of digits. A name without digits and a number of MaxPartitions or more are errors.
 func LogPartition(name string) (int, error) {
 	match := partNumber.FindStringSubmatch(name)
 	if match == nil {

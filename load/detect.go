@@ -11,32 +11,32 @@ import (
 // are part of the contract between nodes: with other ones, a node could come
 // to another answer.
 const (
-	sampleFiles   = 32       // spread evenly
-	sampleFirst   = 64       // keys of each file at first
-	sampleGrowth  = 4        // times as many at each further look
-	sampleRecords = 100_000  // in all
-	sampleBytes   = 64 << 20 // of keys and values, in all
-	sampleMost    = 1024     // files that are opened, where they have few records
+	sampleFiles   = 32       // opened at once, spread evenly
+	sampleFirst   = 64       // keys read from each file at first
+	sampleGrowth  = 4        // factor for each further round
+	sampleRecords = 100_000  // in total
+	sampleBytes   = 64 << 20 // of keys and values, in total
+	sampleMost    = 1024     // files opened if they have few records
 
-	// Of files of at least sampleProbed bytes with sync markers, the end and
-	// three places between are looked at too. The end begins at most sampleTail
-	// bytes before the file's: behind more than one of Hadoop's sync markers.
+	// In files of at least sampleProbed bytes with sync markers, the end and three places in between
+	// are sampled, too. The end is the last sampleTail bytes at most, which is more than the distance
+	// of Hadoop's sync markers.
 	sampleProbed = 64 << 10
 	sampleTail   = 256 << 10
-	probeKeys    = 1024    // at each place
+	probeKeys    = 1024    // per place
 	probeTail    = 1 << 16 // keys at the end, and in files of less than sampleSmall bytes
 	sampleSmall  = 1 << 20
-	probeBytes   = 8 << 20 // of keys and values, at each place
+	probeBytes   = 8 << 20 // of keys and values, per place
 
-	// Files of less than sampleShort bytes are read from their start up to
-	// sampleWhole keys, if nothing else tells.
+	// Files of less than sampleShort bytes are read from their start up to sampleWhole keys, if several
+	// functions still fit.
 	sampleShort = 512 << 10
 	sampleWhole = 1 << 14
 )
 
-// candidates returns the functions that the files can have been cut with, in
-// order of preference. It depends on the files alone. Where several fit, it
-// reads on until one is left or enough is read.
+// candidates returns the functions that fit the sampled keys, in order of preference. The result
+// depends only on the files. If several functions fit, it reads more until one is left or the budget is
+// used up.
 func (l *Loader) candidates(ctx context.Context, plan *Plan) ([]shard.Partitioner, error) {
 	fit := shard.Partitioners()
 	budget := sampleRecords
@@ -58,8 +58,8 @@ func (l *Loader) candidates(ctx context.Context, plan *Plan) ([]shard.Partitione
 	return fit, nil
 }
 
-// detect chooses the first candidate that is not refuted. Where there is none,
-// the answer is String, not aligned.
+// detect chooses the first candidate that is not refuted. If there is none, it returns String, not
+// aligned.
 func (l *Loader) detect(ctx context.Context, plan *Plan) (_ shard.Partitioner, aligned bool, err error) {
 	if plan.Partitions == 1 {
 		return shard.String, true, nil // everything fits
@@ -76,8 +76,8 @@ func (l *Loader) detect(ctx context.Context, plan *Plan) (_ shard.Partitioner, a
 	return shard.String, false, nil
 }
 
-// sampleGroups returns which of n files are looked at together: first those
-// spread evenly, then, in case these have too few records, the others.
+// sampleGroups returns the indices of n files in groups that are sampled together: first files spread
+// evenly, then the others, in case the first ones have too few records.
 func sampleGroups(n int) [][]int {
 	if n <= sampleFiles {
 		all := make([]int, n)

@@ -1,54 +1,44 @@
-// Package load turns the files of a version into its blocks.
+// Package load turns the files of a version into blocks.
 //
-// A version passes through here in two calls. Plan looks: which files there
-// are, whether the job is done with them, what format they have, how many
-// partitions that makes, and which function the job cut the files with. Every
-// node comes to the same plan without asking another. LoadInto then does the
-// work for the partitions that its node wants, and publishes blocks as they are
-// finished.
+// A version is loaded in two calls. Plan lists the files, checks that the job that writes them is done,
+// and decides on the format, the number of partitions and the partitioner. All nodes make the same plan
+// without communicating. LoadInto then builds the blocks of the partitions that the node wants, and
+// publishes them as they are finished.
 //
-// A record is read, decoded and given to a sink by one goroutine, without a lock
-// or an allocation:
+// One goroutine reads a record, decodes it and passes it to a sink, without a lock or an allocation:
 //
-//	aligned    file ─▶ block                            one worker a partition
-//	           file ─▶ Sorter ─▶ block                  once a key descends
-//	routed     files ─▶ Sorters ┐                       one lane a group of files
-//	           Sorters ─ merge ─▶ block ─▶ block …      one shard a group of partitions
+//	aligned    file ─▶ block                            one worker per partition
+//	           file ─▶ Sorter ─▶ block                  if the keys are not sorted
+//	routed     files ─▶ Sorters ┐                       one lane per group of files
+//	           Sorters ─ merge ─▶ block ─▶ block …      one shard per group of partitions
 //
-// Where there are fewer partitions or lanes than cores, reading and what comes
-// after it go on in two goroutines, between which records pass in batches;
-// likewise the lanes of a merge.
+// If there are fewer partitions or lanes than cores, reading and the sink run in two goroutines, and
+// records pass between them in batches; likewise the lanes of a merge.
 //
-// A version is aligned where file i holds partition i: then only the files of
-// the wanted partitions are opened, and every record in them is proven to
-// belong. It is tried in one pass, as jobs mostly sort what they write; at the
-// first key that is smaller than the one before, the block is given up and the
-// file read again, into an external sort. A file that is not sorted shows it
-// within its first few records, so that little is read twice, and a file that
-// is sorted never pays for the possibility.
+// A version is aligned if file i holds partition i. Then only the files of the wanted partitions are
+// opened, and every record in them is checked to belong there. The first attempt is a single pass,
+// because jobs mostly write sorted files; at the first key that is smaller than its predecessor, the
+// block is discarded and the file is read again, into an external sort. An unsorted file shows this
+// within its first few records, so little is read twice, and a sorted file costs nothing extra.
 //
-// Which function cut the files is configured or found in a sample: candidates
-// are the functions that fit each sampled key, and the first is tried. A record
-// that is not where it should be refutes it, for good: Load fails with
-// ErrRefuted, and its caller plans again with what Refutes returns. After at most
-// four such rounds no function is left, and every file is read. Candidates depend
-// on the files alone, so nodes that share their refuted functions end with the
-// same plan.
+// The partitioner is configured or detected from a sample. Candidates are the functions that fit each
+// sampled key, and the first one is chosen. A record in the wrong file refutes it permanently: LoadInto
+// fails with ErrRefuted, and its caller plans again with what Refutes returns. After at most four such
+// rounds no function is left, and every file is read. Candidates depend only on the files, so nodes
+// that share their refuted functions arrive at the same plan.
 //
-// Otherwise every file is read, and the records of wanted partitions are
-// routed to them through an external sort.
+// If the version is not aligned, every file is read, and an external sort routes the records of wanted
+// partitions to them.
 //
-// Where a key stands several times, the last record of the last file wins.
-// Nothing depends on which goroutine was faster: files are split into lanes in
-// the order of their names, within a lane they are read one after another, and
-// where lanes meet the later one wins. Hence the same files make the same
-// bytes on every node, whatever its cores and memory.
+// If a key occurs several times, the last record of the last file wins. The result does not depend on
+// timing: files are split into lanes in the order of their names, a lane reads its files one after
+// another, and in a merge of lanes the later one wins. The same files therefore make the same bytes on
+// every node, regardless of its cores and memory.
 //
-// A finished block gets the name under which it counts only after the source
-// has been listed again and has the files of the plan, with their sizes, times
-// and identities: what was read is then one version and no mixture.
+// A finished block is published only after the source has been listed again and still has the files of
+// the plan, with the same sizes, times and identities. The blocks are therefore of one version, not of
+// a mixture.
 //
-// A node loads in processes of their own, which package loadproc keeps out of
-// the way of requests. Bandwidth and Throttle in Options bound what a load takes
-// further.
+// A node runs loads in separate processes, see package loadproc. Bandwidth and Throttle in Options
+// limit them further.
 package load

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// errFound ends the search for a record.
+// errFound stops the search for a record.
 var errFound = errors.New("a record was found")
 
-// requireRecords returns ErrNoRecords for a version whose files have no record at all, unless it may be empty. It looks at
-// all files, whichever this node loads, so that all nodes come to the same answer.
+// requireRecords returns ErrNoRecords if none of the version's files has a record, unless the version
+// may be empty. It checks all files, whichever this node loads, so that all nodes get the same result.
 func (l *Loader) requireRecords(ctx context.Context, plan *Plan) error {
 	if plan.sampled || l.opts.AllowEmpty || l.opts.Served != "" && l.opts.Served == plan.Manifest().PlanHash() {
 		return nil
@@ -27,7 +27,8 @@ func (l *Loader) requireRecords(ctx context.Context, plan *Plan) error {
 	return err
 }
 
-// anyRecord reports whether there is a record. The largest file almost always has one, so it is read before the others.
+// anyRecord reports whether there is a record. It reads the largest file before the others, because
+// that one almost always has a record.
 func (l *Loader) anyRecord(ctx context.Context, plan *Plan) (bool, error) {
 	order := make([]int, len(plan.Files))
 	for i := range order {
@@ -49,7 +50,7 @@ func (l *Loader) anyRecord(ctx context.Context, plan *Plan) (bool, error) {
 			found, err := l.hasRecord(ctx, plan, file)
 			if found {
 				any.Store(true)
-				return errFound // ends the others
+				return errFound // stops the others
 			}
 			return err
 		})
@@ -60,7 +61,8 @@ func (l *Loader) anyRecord(ctx context.Context, plan *Plan) (bool, error) {
 	return true, nil
 }
 
-// hasRecord reports whether a file has a record, other than deletes. It is true for a damaged file, as Load says more about it.
+// hasRecord reports whether a file has a record other than deletes. It returns true for a damaged file,
+// because LoadInto reports a better error.
 func (l *Loader) hasRecord(ctx context.Context, plan *Plan, file int) (found bool, err error) {
 	in, err := l.openKeys(ctx, plan, plan.Files[file])
 	if err == nil {
@@ -69,7 +71,7 @@ func (l *Loader) hasRecord(ctx context.Context, plan *Plan, file int) (found boo
 		}
 		err = in.Err()
 		l.metrics.Read(plan.DB, in.fetched(), 0)
-		_ = in.close() // an error of closing does not change what was read
+		_ = in.close() // an error of closing does not change the result
 	}
 	if found || Faulty(err) {
 		return true, nil

@@ -13,7 +13,7 @@ import (
 	"sequins/sparkey"
 )
 
-// records is what all input formats offer.
+// records is the interface of all input formats.
 type records interface {
 	Scan() bool
 	Key() []byte
@@ -33,13 +33,13 @@ var (
 // An input is an open data file.
 type input struct {
 	records
-	deletes interface{ Deleted() bool } // nil where the format knows no deletes
+	deletes interface{ Deleted() bool } // nil if the format has no deletes
 	path    string
 	body    io.Closer
 	size    int64
 
-	meter *meter // of a file that is read from start to end
-	// Of one that is read from several places:
+	meter *meter // of a file that is read sequentially
+	// Of a file that is read at several offsets:
 	ranged *ranged
 	rows   interface{ Rows() (read, all int64) }
 }
@@ -78,7 +78,7 @@ func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, f
 	return in, nil
 }
 
-// decode gives a file to the reader of the plan's format.
+// decode creates the reader of the plan's format.
 func (l *Loader) decode(plan *Plan, fields Fields, in *input) (err error) {
 	switch plan.Format {
 	case FormatSparkey:
@@ -96,8 +96,7 @@ func (l *Loader) decode(plan *Plan, fields Fields, in *input) (err error) {
 	return err
 }
 
-// openRanged opens a Parquet file, whose footer is read first, and then the
-// columns that are asked for.
+// openRanged opens a Parquet file. Its footer is read first, and then the requested columns.
 func (l *Loader) openRanged(ctx context.Context, plan *Plan, file source.File, fields Fields, in *input) error {
 	in.ranged = &ranged{
 		size: file.Size, path: in.path,
@@ -113,9 +112,8 @@ func (l *Loader) openRanged(ctx context.Context, plan *Plan, file source.File, f
 	return nil
 }
 
-// An emptyError is the error of a format's reader about a file without a byte. It
-// tells that rather than what the reader misses first, as the format of a version
-// is unknown if all of its files are empty.
+// An emptyError replaces the error of a format's reader for an empty file. If all files are empty the
+// format is a guess, and the reader's error would mislead.
 type emptyError struct {
 	path string
 	err  error
@@ -127,8 +125,8 @@ func (e *emptyError) Error() string {
 
 func (e *emptyError) Unwrap() error { return e.err }
 
-// orMixed replaces the error about a file that its version's format cannot be
-// read from, if it is of another one, or empty.
+// orMixed replaces the error for a file that the reader of the version's format rejects, if the file is
+// empty or of another format.
 func (l *Loader) orMixed(ctx context.Context, plan *Plan, file source.File, err error) error {
 	if file.Size == 0 && Faulty(err) {
 		return &emptyError{l.src.Path(plan.DB, plan.Version) + "/" + file.Name, err}
@@ -142,8 +140,8 @@ func (l *Loader) orMixed(ctx context.Context, plan *Plan, file source.File, err 
 	return err
 }
 
-// done returns how many of the file's bytes are behind the current record.
-// Where they are not read one after another, it is their share by records.
+// done returns how many bytes of the file have been processed. If the file is not read sequentially,
+// they are estimated from the share of its records.
 func (in *input) done() int64 {
 	if in.ranged == nil {
 		return in.meter.n
@@ -155,7 +153,7 @@ func (in *input) done() int64 {
 	return int64(float64(in.size) * float64(max(0, read)) / float64(all))
 }
 
-// fetched returns how many bytes have been read from the source.
+// fetched returns how many bytes were read from the source.
 func (in *input) fetched() int64 {
 	if in.ranged == nil {
 		return in.meter.n
@@ -169,9 +167,8 @@ func (in *input) close() error {
 	return errors.Join(in.records.Close(), in.body.Close())
 }
 
-// A meter counts what is read of a file, and compares its length with the one
-// it was listed with. The formats themselves cannot tell a file that was cut off
-// between two records from a whole one.
+// A meter counts the bytes read of a file and compares them with its listed size. The formats cannot
+// detect a file that was truncated between two records.
 type meter struct {
 	r       io.Reader
 	n, size int64

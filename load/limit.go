@@ -7,22 +7,18 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// NewBandwidth returns a limiter for Options.Bandwidth, of bytesPerSecond for
-// all the loads that share it. What it lets through at once is a twentieth of
-// a second's worth, between 4 KiB and 1 MiB.
+// NewBandwidth returns a limiter for Options.Bandwidth, of bytesPerSecond for all loads that share it.
+// Its burst is 50 ms worth of bytes, between 4 KiB and 1 MiB.
 func NewBandwidth(bytesPerSecond float64) *rate.Limiter {
 	burst := min(max(int(min(bytesPerSecond/20, 1<<20)), 4<<10), 1<<20)
 	return rate.NewLimiter(rate.Limit(bytesPerSecond), burst)
 }
 
-// pacePeriod is how long a throttled load may sleep at once.
+// pacePeriod is the longest sleep of a throttled load.
 const pacePeriod = 50 * time.Millisecond
 
-// A pacer lets through one record per throttle on average, over all the
-// goroutines of a load. A nil pacer lets everything through.
-//
-// The system before this one slept before each record. This gives the same
-// rate with a timer for many records.
+// A pacer admits one record per throttle on average, for all goroutines of a load together. It waits
+// once for many records. A nil pacer admits every record immediately.
 type pacer struct {
 	limiter *rate.Limiter
 }
@@ -33,11 +29,11 @@ func newPacer(throttle time.Duration) *pacer {
 	}
 	burst := max(1, int(pacePeriod/throttle))
 	l := rate.NewLimiter(rate.Every(throttle), burst)
-	l.AllowN(time.Now(), burst) // it begins with nothing saved up
+	l.AllowN(time.Now(), burst) // start with an empty bucket
 	return &pacer{l}
 }
 
-// step returns how many records are to be read before the next wait.
+// step returns how many records to read before the next wait.
 func (p *pacer) step() int64 {
 	if p == nil {
 		return 1 << 62
@@ -45,7 +41,7 @@ func (p *pacer) step() int64 {
 	return int64(p.limiter.Burst())
 }
 
-// wait waits for n records, no more than step.
+// wait waits until n records, at most step, are admitted.
 func (p *pacer) wait(ctx context.Context, n int64) error {
 	if p == nil {
 		return nil

@@ -16,61 +16,56 @@ import (
 	"sequins/source"
 )
 
-// DefaultMemory bounds the external sorts of a load where Options do not.
+// DefaultMemory is the default of Options.Memory, in bytes.
 const DefaultMemory = 256 << 20
 
-// Fields are the names of the fields of a record that are its key and its
-// value, with dots between a record and its field. No value is the whole
-// record, as JSON.
+// Fields are the names of the record fields that hold the key and the value. Dots separate the names of
+// nested fields. An empty value name selects the whole record, as JSON.
 type Fields = render.Paths
 
-// Options say how versions are loaded.
+// Options are the settings of a Loader.
 type Options struct {
-	// Memory bounds what the external sorts of one load hold, in bytes,
-	// together. 0 is DefaultMemory. Batches on their way, and the filter of each
-	// block being finished, come on top: about 25 MiB a worker.
+	// Memory limits the memory of all external sorts of a load, in bytes. 0 means DefaultMemory.
+	// Batches in transit and the filter of each unfinished block come on top: about 25 MiB per worker.
 	Memory int64
 
 	Compression blocks.Compression // of blocks
-	BlockSize   int                // in bytes; 0 is the default of package blocks
+	BlockSize   int                // in bytes; 0 means the default of package blocks
 
-	// Throttle slows loads down: each load reads one record per Throttle on
-	// average. 0 does not.
+	// Throttle slows loads down: each load reads one record per Throttle on average. 0 disables it.
 	Throttle time.Duration
 
-	// Bandwidth bounds how many bytes a second are fetched from the source. It is
-	// shared by all who are given the same one. nil does not bound. See
-	// NewBandwidth.
+	// Bandwidth limits the bytes per second that are read from the source. Loads may share a limiter.
+	// nil means no limit. See NewBandwidth.
 	Bandwidth *rate.Limiter `json:"-"`
 
-	// RequireSuccess makes a version without _SUCCESS one that does not exist
-	// yet.
+	// RequireSuccess makes Plan treat a version without _SUCCESS as incomplete.
 	RequireSuccess bool
 
-	// AllowEmpty makes a version without records an empty version rather than an
-	// error: one whose files have none, and one without data files, but with _SUCCESS.
+	// AllowEmpty allows versions without records: those whose files have none, and those with _SUCCESS
+	// but without data files.
 	AllowEmpty bool
 
-	// Served is the hash of the plan by which the version is served already, if it is.
-	// By this plan it may be without records.
+	// Served is the hash of the plan by which the version is already served, if it is. A version with
+	// this plan may be without records.
 	Served string `json:",omitempty"`
 
-	// Partitioner is "auto" or "", which finds out, or a name: "string" reads
-	// every file whatever is in it; "hadoop", "spark" or "cascading" take the
-	// files as cut by that function, which is proven on every record.
+	// Partitioner is "auto" or "", which detects it, or a name: "string" reads every file and works
+	// with any files; "hadoop", "spark" or "cascading" assume that the files are cut by that function,
+	// and check it for every record.
 	Partitioner string
 
-	// Fields says which fields of an Avro or Parquet record are its key and its
-	// value.
+	// Fields selects the key and the value in Avro and Parquet records.
 	Fields Fields
 
-	// Workers is how many partitions, or groups of files, are worked on at a
-	// time. 0 is GOMAXPROCS.
+	// Workers is how many partitions, or groups of files, are processed in parallel. 0 means
+	// GOMAXPROCS.
 	Workers int
 }
 
-// PlannedBy returns o with what decides the records of a version and their partitions as it was when plan m was made.
-// What m does not have, as it is of an older release, stays as it is in o.
+// PlannedBy returns o with the settings that determine the records and partitions of a version set as
+// they were when plan m was made. Settings that m lacks, because an older release wrote it, keep their
+// value in o.
 func (o Options) PlannedBy(m blocks.Manifest) Options {
 	if m.Fields != nil {
 		o.Fields = Fields{Key: m.Fields.Key, Value: m.Fields.Value}
@@ -79,7 +74,7 @@ func (o Options) PlannedBy(m blocks.Manifest) Options {
 	o.Served = m.PlanHash()
 	o.Partitioner = m.Partitioner
 	if m.Aligned && m.Partitioner == shard.String.String() {
-		o.Partitioner = "auto" // only this finds that files are cut by it
+		o.Partitioner = "auto" // only "auto" detects that it cut the files
 	}
 	return o
 }
@@ -91,7 +86,8 @@ func (o Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// A Meter is told of what is read, several times a second and by several goroutines: see metrics.Load.
+// A Meter receives counts of what is read, several times a second, from several goroutines. See
+// metrics.Load.
 type Meter interface {
 	Read(db string, bytes, records int64)
 	Files(db string, left int64)
@@ -99,8 +95,7 @@ type Meter interface {
 	Begin(db string) (end func(error))
 }
 
-// A Loader plans and loads versions. Its methods may be called by several
-// goroutines at a time.
+// A Loader plans and loads versions. It is safe for concurrent use.
 type Loader struct {
 	src     source.Source
 	store   *blocks.Store
@@ -108,24 +103,24 @@ type Loader struct {
 	opts    Options
 }
 
-// New returns a Loader from src into store, which may be nil if Load is not called. m may be nil.
+// New returns a Loader from src into store. store may be nil if Load is not called, and m may be nil.
 func New(src source.Source, store *blocks.Store, m Meter, opts Options) *Loader {
 	if opts.Memory <= 0 {
 		opts.Memory = DefaultMemory
 	}
 	if m == nil {
-		m = (*metrics.Load)(nil) // which counts nothing
+		m = (*metrics.Load)(nil) // counts nothing
 	}
 	return &Loader{src: marked{src}, store: store, metrics: m, opts: opts}
 }
 
-// A Target is where a load writes, and what.
+// A Target is the destination of a load.
 type Target struct {
 	Staging blocks.Staging
 	Want    []int // partitions
-	Have    int   // how many partitions more need not be loaded, for the progress
-	// Publish publishes blocks that are finished in Staging, some at a time. It is called by one goroutine at
-	// a time. Its error ends the load.
+	Have    int   // number of other partitions, already present, for the progress
+	// Publish publishes blocks that are finished in Staging. It is not called concurrently. An error
+	// ends the load.
 	Publish func(partitions []int) error
 }
 
@@ -139,8 +134,8 @@ type job struct {
 	publisher *publisher
 }
 
-// Load is LoadInto for the Loader's store, for programs that load without a node. Wanted partitions that are
-// there already, made by the same plan, are kept.
+// Load calls LoadInto with the Loader's store, for programs that load without a node. Wanted partitions
+// that are present and made by the same plan are kept.
 func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) error {
 	want, err := plan.wanted(want)
 	if err != nil {
@@ -163,13 +158,14 @@ func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) 
 	}}, p)
 }
 
-// LoadInto makes the blocks of the wanted partitions, and publishes them as they are finished and the files
-// of the version have been seen to be those of the plan. p, which may be nil, says meanwhile how far it is.
+// LoadInto builds the blocks of the wanted partitions. It publishes finished blocks after it has
+// checked that the files of the version are still those of the plan. p, which may be nil, is updated
+// with the progress.
 //
-// Where it fails or ctx is cancelled, published blocks stay and everything else
-// is removed; all goroutines have ended when LoadInto returns. Errors name the
-// file and the offset, and wrap what they were caused by: ErrCorrupt of the
-// input format, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, ctx's own.
+// If the load fails or ctx is canceled, published blocks stay and everything else is removed. All
+// goroutines have ended when LoadInto returns. Errors name the file and the offset, and wrap their
+// cause: ErrCorrupt of the input format, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, or that
+// of ctx.
 func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target, p *Progress) (err error) {
 	ended := l.metrics.Begin(plan.DB)
 	defer func() {
@@ -198,7 +194,7 @@ func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target, p *Progres
 	})
 }
 
-// wanted returns the partitions in order, each once.
+// wanted returns the partitions sorted and without duplicates.
 func (p *Plan) wanted(want []int) ([]int, error) {
 	want = slices.Clone(want)
 	slices.Sort(want)
@@ -209,7 +205,7 @@ func (p *Plan) wanted(want []int) ([]int, error) {
 	return want, nil
 }
 
-// expect tells the progress which files will be read.
+// expect sets the files to read in the progress and the metrics.
 func (j *job) expect(files []int) {
 	var bytes int64
 	for _, i := range files {

@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// mergeStreams merges streams whose keys ascend strictly. Where several have a
-// key, the record of the last stream counts. There are no more streams than
-// cores that work on a load, so few that the least of their keys is found by
-// looking at each.
+// mergeStreams merges streams with strictly ascending keys. If several have the same key, the record of
+// the last stream counts. There are at most as many streams as workers, so a linear search for the
+// least key is fast enough.
 func mergeStreams(ctx context.Context, fill []func(context.Context, sink) error, add func(key, value []byte) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -38,8 +37,8 @@ func mergeStreams(ctx context.Context, fill []func(context.Context, sink) error,
 	}
 }
 
-// leastOf returns the head with the least key, the last of several; nil when
-// all streams have ended.
+// leastOf returns the head with the least key, the last one of equal keys; nil at the end of all
+// streams.
 func leastOf(heads []head) (least *head) {
 	for i := range heads {
 		h := &heads[i]
@@ -50,7 +49,7 @@ func leastOf(heads []head) (least *head) {
 	return least
 }
 
-// pass moves all streams past the least key.
+// pass advances all streams that are at the least key.
 func pass(ctx context.Context, heads []head, least *head) error {
 	for i := range heads {
 		h := &heads[i]
@@ -63,11 +62,11 @@ func pass(ctx context.Context, heads []head, least *head) error {
 	return least.next(ctx)
 }
 
-// A head is the next record of a stream.
+// A head is the current record of a stream.
 type head struct {
 	s   *stream
 	b   *batch // nil at the end
-	i   int    // of the record in b
+	i   int    // index of the record in b
 	key []byte
 }
 

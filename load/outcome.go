@@ -12,18 +12,19 @@ import (
 	"sequins/sparkey"
 )
 
-// ErrDied is the class of errors of loads whose process has ended before them: see package loadproc.
+// ErrDied is the class of errors of loads whose process exited early, see package loadproc.
 var ErrDied = errors.New("the load process has ended too early")
 
-// A Failure is an error of Plan or LoadInto that can be passed to another process, as JSON. It keeps the text
-// and what errors.Is and errors.As find in it: the classes that have an Outcome, and a PartitionError.
+// A Failure is an error of Plan or LoadInto that can be sent to another process as JSON. It keeps the
+// text and the results of errors.Is and errors.As for classes that have an Outcome and for
+// PartitionError.
 type Failure struct {
 	Text      string          `json:"text"`
 	Outcome   string          `json:"outcome"`
 	Partition *PartitionError `json:"partition,omitempty"`
 }
 
-// NewFailure returns err as a Failure, nil for nil.
+// NewFailure returns err as a Failure, or nil for nil.
 func NewFailure(err error) *Failure {
 	if err == nil {
 		return nil
@@ -36,7 +37,7 @@ func NewFailure(err error) *Failure {
 // Error implements error.
 func (f *Failure) Error() string { return f.Text }
 
-// Is reports whether target is of the failure's class.
+// Is reports whether target is the class of the failure.
 func (f *Failure) Is(target error) bool {
 	for _, class := range classes {
 		if class.name == f.Outcome && class.err == target { //nolint:errorlint // classes are compared as they are
@@ -54,9 +55,8 @@ func (f *Failure) Unwrap() error {
 	return f.Partition
 }
 
-// Outcome is how Plan or Load has ended, by their error, in a word or two: "ok",
-// "cancelled", or the class of the error. Unlike its text, it never holds
-// anything of the data.
+// Outcome returns the result of Plan or Load, from their error, in one or two words: "ok", "cancelled",
+// or the class of the error. Unlike the error's text, it never contains data of the version.
 func Outcome(err error) string {
 	if err == nil {
 		return "ok"
@@ -73,9 +73,9 @@ func Outcome(err error) string {
 	return "other"
 }
 
-// Faulty reports whether the version itself is at fault for an error of Plan or
-// Load: its files are damaged, or not what can be loaded. Otherwise the source, the
-// disk or this node failed, and another attempt may succeed.
+// Faulty reports whether the version itself is the cause of an error of Plan or Load: its files are
+// damaged or cannot be loaded. Otherwise the source, the disk or this node failed, and another attempt
+// may succeed.
 func Faulty(err error) bool {
 	switch Outcome(err) {
 	case "empty", "no records", "mixed formats", "corrupt", "partitioner":
@@ -84,8 +84,8 @@ func Faulty(err error) bool {
 	return false
 }
 
-// Passing reports whether an error of Plan or Load may pass by itself: the source,
-// the disk or the load process has failed.
+// Passing reports whether an error of Plan or Load may be temporary: the source, the disk or the load
+// process failed.
 func Passing(err error) bool {
 	switch Outcome(err) {
 	case "cancelled", "incomplete", "source changed", "source", "died", "disk full":
@@ -94,7 +94,7 @@ func Passing(err error) bool {
 	return false
 }
 
-// classes are in the order in which an error that has several is of one.
+// classes are in order of precedence, for errors that are of several classes.
 var classes = []struct {
 	err  error
 	name string

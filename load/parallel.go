@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// parallel calls f for 0 … n-1, in order, on several workers at a time, and
-// waits for all. The first error cancels the others.
+// parallel calls f for 0 … n-1, in order, with the given number of workers, and waits for all. The
+// first error cancels the others.
 func parallel(ctx context.Context, workers, n int, f func(context.Context, int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64

@@ -14,8 +14,8 @@ import (
 	"sequins/source"
 )
 
-// ErrIncomplete is wrapped by the error of Plan for a version that does not
-// exist yet: the job that writes it is not done.
+// ErrIncomplete is wrapped by the error of Plan for a version that is not complete: the job that writes
+// it is not done.
 var ErrIncomplete = errors.New("the version is not complete yet")
 
 // ErrEmpty is wrapped by the error of Plan for a version without data files.
@@ -24,11 +24,11 @@ var ErrEmpty = errors.New("there are no data files")
 // ErrNoRecords is wrapped by the error of Plan for a version whose files have no records.
 var ErrNoRecords = errors.New("there is no record in any of its files")
 
-// ErrMixed is wrapped by the error of Plan or Load for a version with files of
-// several formats, or with SequenceFiles of classes that are served in several forms.
+// ErrMixed is wrapped by the error of Plan or Load for a version with files of several formats, or with
+// SequenceFiles whose classes are served in different forms.
 var ErrMixed = errors.New("files of several formats are mixed")
 
-// The names of the input formats, as in Plan.Format.
+// The names of the input formats in Plan.Format.
 const (
 	FormatSequenceFile = "sequencefile"
 	FormatSparkey      = "sparkey"
@@ -36,36 +36,35 @@ const (
 	FormatParquet      = "parquet"
 )
 
-// MaxPartitions is how many partitions a version can have. ZooKeeper and every
-// file system are in trouble long before.
+// MaxPartitions is the maximum number of partitions of a version. It is more than ZooKeeper and file
+// systems handle well.
 const MaxPartitions = 1 << 16
 
-// A Plan says how a version is loaded. All nodes that know of the same refuted
-// partitioners make the same plan of a version. It is immutable, and made by
-// Loader.Plan only.
+// A Plan describes how to load a version. All nodes that know the same refuted partitioners make the
+// same plan. It is immutable and made only by Loader.Plan.
 type Plan struct {
 	DB, Version  string
 	Format       string
-	Files        []source.File // those with data, in the order of their names
-	Partitions   int           // 1 or more, also if there are no files
+	Files        []source.File // data files, ordered by name
+	Partitions   int           // at least 1, even without files
 	Partitioner  shard.Partitioner
-	Aligned      bool      // each file holds the keys of one partition and no others
+	Aligned      bool      // each file holds the keys of exactly one partition
 	LastModified time.Time // of the newest file; zero without files
 
-	// Auto is set where the partitioner was found in a sample: a record can prove
-	// it wrong, see Refutes.
+	// Auto reports whether the partitioner was detected from a sample. Then a record can refute it, see
+	// Refutes.
 	Auto bool
-	// Refuted are the partitioners that were not to be chosen, in order.
+	// Refuted are the partitioners that were excluded, sorted.
 	Refuted []shard.Partitioner
 
 	parts   []int  // the partition of each file if Aligned
-	witness string // a file that has the format
+	witness string // a file of the format
 	fields  Fields
-	classes *recordClasses // of SequenceFiles, as they are opened
-	sampled bool           // a record was found while the partitioner was
+	classes *recordClasses // of the SequenceFiles opened so far
+	sampled bool           // the sample contained a record
 }
 
-// Manifest returns the plan as the store keeps it.
+// Manifest returns the plan in the form that the store keeps.
 func (p *Plan) Manifest() blocks.Manifest {
 	m := blocks.Manifest{
 		DB: p.DB, Version: p.Version, Format: p.contents(), Partitions: p.Partitions,
@@ -84,27 +83,26 @@ func (p *Plan) Manifest() blocks.Manifest {
 	return m
 }
 
-// contents is the format, and which fields of it are served where it has some:
-// blocks with other fields are other blocks.
+// contents returns the format, with a hash of the selected fields if the format has fields, because
+// blocks with other fields differ.
 func (p *Plan) contents() string {
 	if !p.hasFields() {
 		return p.Format
 	}
-	sum := sha256.Sum256([]byte(p.fields.Key + "\x00" + p.fields.Value)) // names can be long, and this is short
+	sum := sha256.Sum256([]byte(p.fields.Key + "\x00" + p.fields.Value)) // names can be long
 	return fmt.Sprintf("%s %x", p.Format, sum[:8])
 }
 
 func (p *Plan) hasFields() bool { return p.Format == FormatAvro || p.Format == FormatParquet }
 
-// Plan looks at a version in the source and decides how to load it. Errors
-// wrap ErrIncomplete where the version does not exist yet, ErrEmpty where it
-// has no data files, ErrNoRecords where these have no records, ErrMixed where they are of several formats, ErrCorrupt
-// of the format where one is damaged or alien, and name the file.
+// Plan inspects a version in the source and decides how to load it. Errors name the file and wrap
+// ErrIncomplete if the version is not complete, ErrEmpty if it has no data files, ErrNoRecords if these
+// have no records, ErrMixed if their formats differ, or ErrCorrupt of the format if a file is damaged
+// or of an unknown format.
 //
-// refuted are the partitioners that are known not to be this version's, as
-// Refutes returns them, from this node's loads or another's, or as Refuted does,
-// so that a restart comes to the plan from before. Where the configuration names
-// a partitioner, they have no effect.
+// refuted are partitioners that are known not to be this version's: returned by Refutes, for loads of
+// this node or others, or by Refuted, so that the plan is the same after a restart. They have no effect
+// if the configuration names a partitioner.
 func (l *Loader) Plan(ctx context.Context, db, version string, refuted ...shard.Partitioner) (*Plan, error) {
 	plan, err := l.plan(ctx, db, version, refuted)
 	if err != nil {
@@ -113,8 +111,8 @@ func (l *Loader) Plan(ctx context.Context, db, version string, refuted ...shard.
 	return plan, nil
 }
 
-// list returns the data files of a version, and their format as far as their names tell it. A plan is made
-// from it, and what is loaded by the plan is published only if it has stayed the same: see publisher.
+// list returns the data files of a version, and their format as far as the names tell it. A plan is
+// made from this list, and its blocks are published only if the list has not changed, see publisher.
 func (l *Loader) list(ctx context.Context, db, version string) (format string, data []source.File, err error) {
 	listing, err := source.List(ctx, l.src, db, version, l.opts.RequireSuccess)
 	if err != nil {
@@ -154,7 +152,7 @@ func (l *Loader) plan(ctx context.Context, db, version string, refuted []shard.P
 	return plan, l.requireRecords(ctx, plan)
 }
 
-// planEmpty plans a version without data: one partition, whose block is empty.
+// planEmpty plans a version without data files: one partition with an empty block.
 func (l *Loader) planEmpty(ctx context.Context, plan *Plan) error {
 	if !l.opts.AllowEmpty {
 		return fmt.Errorf("%s: %w", l.src.Path(plan.DB, plan.Version), ErrEmpty)
@@ -170,14 +168,14 @@ func (l *Loader) planEmpty(ctx context.Context, plan *Plan) error {
 	return f.Close()
 }
 
-// choose decides by which function keys belong to partitions, and whether the
-// files are cut by it. fits reports whether they can be, by their names.
+// choose decides which partitioner to use and whether the files are cut by it. fits reports whether
+// their names allow that.
 func (l *Loader) choose(ctx context.Context, plan *Plan, fits bool, refuted []shard.Partitioner) (err error) {
 	switch name := l.opts.Partitioner; name {
 	case "", "auto":
 		plan.Auto = true
 		if !fits {
-			return nil // string, every file
+			return nil // String, not aligned
 		}
 		plan.Refuted = unique(slices.Clone(refuted))
 		plan.Partitioner, plan.Aligned, err = l.detect(ctx, plan)
@@ -190,11 +188,12 @@ func (l *Loader) choose(ctx context.Context, plan *Plan, fits bool, refuted []sh
 	return err
 }
 
-// Refuted returns the partitioners that are refuted by the plan of a manifest, for another plan of its version.
+// Refuted returns the partitioners that the plan in a manifest excludes, for another plan of the
+// version.
 func Refuted(m blocks.Manifest) []shard.Partitioner {
 	var all []shard.Partitioner
 	for _, name := range m.Refuted {
-		if p, err := shard.ParsePartitioner(name); err == nil { // else it is of a later release
+		if p, err := shard.ParsePartitioner(name); err == nil { // a later release may know others
 			all = append(all, p)
 		}
 	}

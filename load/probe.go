@@ -11,13 +11,12 @@ import (
 	"sequins/source"
 )
 
-// samplePlaces is how many places of a file are looked at beside its head.
+// samplePlaces is the number of places that are sampled in a file besides its head.
 const samplePlaces = 4
 
-// placeOf returns the offset of a place in a file, and how many keys are read
-// there: first the end, where the keys of sorted files differ most from those of
-// the head, then places between. A small file is read on from each, as it can be
-// of two or three blocks.
+// placeOf returns the offset of a place in a file and how many keys to read there. The first place is
+// the end, where the keys of sorted files differ most from those of the head. In a small file, which
+// may have only two or three blocks, more keys are read at each place.
 func placeOf(place int, size int64) (offset int64, keys int) {
 	if place == 0 {
 		return size - min(sampleTail, size/4), probeTail
@@ -29,13 +28,12 @@ func placeOf(place int, size int64) (offset int64, keys int) {
 	return offset, probeKeys
 }
 
-// probe looks at the keys from a place of a file on. It does nothing for files
-// that are short or of a format without sync markers.
+// probe samples keys from a place of a file. It does nothing for files that are short or of a format
+// without sync markers.
 //
-// A sync marker can stand in a record by chance or by malice, and what follows
-// it is then nonsense, so an error of the format does not end the plan, and
-// what was read before it does not count. A file that is damaged at this place
-// is for Load to find.
+// Data that looks like a sync marker can occur inside a record, by accident or on purpose, and cause a
+// format error. Such an error therefore does not fail the plan, and the keys read before it are
+// ignored. LoadInto reports real damage.
 func (s *sampler) probe(ctx context.Context, f *sample, place int) (err error) {
 	file := s.plan.Files[f.file]
 	if f.done || file.Size < sampleProbed || !s.plan.hasSyncMarkers() {
@@ -59,7 +57,7 @@ func (s *sampler) probe(ctx context.Context, f *sample, place int) (err error) {
 	return err
 }
 
-// keysAt shows the keys behind the next sync marker of r to a Detector.
+// keysAt passes the keys after the next sync marker of r to a Detector.
 func (s *sampler) keysAt(f *sample, r io.Reader, offset int64, keys int) (_ *shard.Detector, read int, err error) {
 	var in records
 	switch head := f.in.records.(type) {
@@ -79,8 +77,7 @@ func (s *sampler) keysAt(f *sample, r io.Reader, offset int64, keys int) (_ *sha
 	return fits, read, errors.Join(in.Err(), in.Close())
 }
 
-// hasSyncMarkers reports whether files of the plan's format can be read from
-// any place on.
+// hasSyncMarkers reports whether files of the plan's format can be read from any offset.
 func (p *Plan) hasSyncMarkers() bool {
 	return p.Format == FormatSequenceFile || p.Format == FormatAvro
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Progress says how far a load is. The zero value is ready; it is filled by
-// Load and may be read by any goroutine meanwhile, with Snapshot.
+// Progress is the progress of a load. The zero value is ready to use. LoadInto updates it, and any
+// goroutine may call Snapshot.
 type Progress struct {
 	files, filesDone           atomic.Int64
 	bytes, bytesDone           atomic.Int64
@@ -15,18 +15,17 @@ type Progress struct {
 	started                    atomic.Int64 // Unix time in nanoseconds; 0 before the start
 }
 
-// Snapshot is a Progress at one moment.
+// Snapshot is the state of a Progress at one moment.
 type Snapshot struct {
-	Files, FilesDone           int64 // those this node has to read
-	Bytes, BytesDone           int64 // of these files, as they lie in the source
+	Files, FilesDone           int64 // that this node reads
+	Bytes, BytesDone           int64 // of these files, in the source
 	Records                    int64 // read, wanted or not
-	Partitions, PartitionsDone int64 // those this node wants; done: with a block
+	Partitions, PartitionsDone int64 // that this node wants; done: with a block
 	Started                    time.Time
 }
 
-// Snapshot returns the numbers as they are now. Those of the past can be
-// larger: a file that is read a second time, because it is not sorted, counts
-// as not yet read.
+// Snapshot returns the current numbers. They can decrease: a file that is read again because it is not
+// sorted counts as unread.
 func (p *Progress) Snapshot() Snapshot {
 	s := Snapshot{
 		Files: p.files.Load(), FilesDone: p.filesDone.Load(),
@@ -50,11 +49,11 @@ func (p *Progress) begin(partitions, done int) {
 	p.started.Store(time.Now().UnixNano())
 }
 
-// tally is what one scan has read. It belongs to the scanning goroutine, which
-// passes it on now and then.
+// tally counts what one scan has read. It belongs to the scanning goroutine, which adds it to the
+// Progress periodically.
 type tally struct {
 	files, bytes, records int64
-	fetched               int64 // bytes read from the source, where not all are
+	fetched               int64 // bytes read from the source
 }
 
 func (p *Progress) add(t tally) {
@@ -63,10 +62,10 @@ func (p *Progress) add(t tally) {
 	p.records.Add(t.records)
 }
 
-// filesLeft is how many files have yet to be read.
+// filesLeft returns the number of files to read.
 func (p *Progress) filesLeft() int64 { return p.files.Load() - p.filesDone.Load() }
 
-// undo takes back what a scan has counted that has to be done again.
+// undo subtracts the counts of a scan that is repeated.
 func (p *Progress) undo(t tally) {
 	p.add(tally{files: -t.files, bytes: -t.bytes, records: -t.records})
 }

@@ -13,21 +13,21 @@ import (
 	"sequins/source"
 )
 
-// verifyPeriod is the time between two looks at the source while a load has blocks to publish.
+// verifyPeriod is the interval of checks of the source while a load has blocks to publish.
 const verifyPeriod = time.Second
 
-// A publisher publishes finished blocks once the source has been seen to hold the files that the load was
-// planned with, after they were read. A job that changes its files in place would otherwise make a block of
-// half the old and half the new ones.
+// A publisher publishes finished blocks after it has checked that the source still holds the files of
+// the plan. A job that changes its files in place would otherwise produce blocks that mix old and new
+// files.
 type publisher struct {
 	*job
-	syncs    errgroup.Group // make blocks durable
+	syncs    errgroup.Group // running syncs of blocks
 	mu       sync.Mutex
-	finished []int // partitions that are durable under their temporary names
+	finished []int // partitions that are durable under temporary names
 }
 
-// finish has a written block made durable while others are made. It waits while that goes on for as many blocks as
-// there are workers.
+// finish syncs a written block in the background. It blocks while as many syncs run as there are
+// workers.
 func (p *publisher) finish(file fsys.File, partition int) {
 	p.syncs.Go(func() error {
 		if err := p.target.Staging.FinishBlock(file); err != nil {
@@ -52,7 +52,7 @@ func (p *publisher) take() []int {
 	return taken
 }
 
-// run publishes what is finished once a period, until done is closed.
+// run publishes finished blocks once per period, until done is closed.
 func (p *publisher) run(ctx context.Context, done <-chan struct{}) error {
 	tick := time.NewTicker(verifyPeriod)
 	defer tick.Stop()
@@ -68,7 +68,7 @@ func (p *publisher) run(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// publish publishes what is finished, or removes it if that may not be or fails.
+// publish verifies the source and publishes finished blocks. If that fails, it removes them.
 func (p *publisher) publish(ctx context.Context) error {
 	partitions := p.take()
 	if len(partitions) == 0 {
@@ -76,7 +76,7 @@ func (p *publisher) publish(ctx context.Context) error {
 	}
 	err := p.verify(ctx)
 	if err == nil {
-		p.progress.partitionsDone.Add(int64(len(partitions))) // so that whoever hears of them finds them counted
+		p.progress.partitionsDone.Add(int64(len(partitions))) // before Publish, so that a reader of the new partitions sees them counted
 		err = p.target.Publish(partitions)
 	}
 	if err != nil {
@@ -85,14 +85,15 @@ func (p *publisher) publish(ctx context.Context) error {
 	return err
 }
 
-// remove removes finished blocks. What cannot be removed now, the store removes at its next start.
+// remove removes finished blocks. Errors are ignored: the store removes leftover files at its next
+// start.
 func (p *publisher) remove(partitions []int) {
 	for _, partition := range partitions {
 		_ = p.target.Staging.RemoveBlock(partition)
 	}
 }
 
-// verify returns an error of the class source.ErrChanged if the version's files are not those of the plan.
+// verify returns an error of class source.ErrChanged if the version's files are not those of the plan.
 func (p *publisher) verify(ctx context.Context) error {
 	_, files, err := p.list(ctx, p.plan.DB, p.plan.Version)
 	path := p.src.Path(p.plan.DB, p.plan.Version)
@@ -118,7 +119,7 @@ func (p *publisher) verify(ctx context.Context) error {
 	return nil
 }
 
-// loadAndPublish loads partitions and publishes those that are finished, also where others fail.
+// loadAndPublish runs load and publishes finished partitions, even if others fail.
 func (j *job) loadAndPublish(ctx context.Context, load func(context.Context) error) error {
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -138,7 +139,7 @@ func (j *job) loadAndPublish(ctx context.Context, load func(context.Context) err
 	<-stopped
 	switch cause := context.Cause(working); {
 	case ctx.Err() != nil:
-	case cause != nil: // the load has ended because a publication has failed
+	case cause != nil: // a failed publication ended the load
 		err = cause
 	default:
 		if perr := j.publisher.publish(ctx); perr != nil {

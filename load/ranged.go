@@ -8,15 +8,15 @@ import (
 	"sequins/source"
 )
 
-// A ranged reads a file of a source from several places in turn, as the columns
-// of a Parquet file lie: each of them is read forward by a stream of its own.
-// It is a meter of all of them, and made for one goroutine.
+// A ranged reads a file of a source at several alternating offsets, as needed for the columns of a
+// Parquet file. A stream of its own reads each column forward. A ranged counts the bytes of all
+// streams, and must be used by one goroutine.
 type ranged struct {
 	open    func(offset int64) (io.ReadCloser, error)
-	size    int64 // with which the file was listed
+	size    int64 // as listed
 	path    string
-	n       int64           // bytes that were read
-	streams []*rangedStream // the one used last is last
+	n       int64           // bytes read
+	streams []*rangedStream // least recently used first
 }
 
 type rangedStream struct {
@@ -25,11 +25,9 @@ type rangedStream struct {
 }
 
 const (
-	// maxStreams is how many places are read from without opening the file
-	// anew.
+	// maxStreams is the maximum number of open streams.
 	maxStreams = 16
-	// maxGap is how many bytes a stream passes over before another is opened
-	// behind them.
+	// maxGap is how many bytes a stream skips by reading; for larger gaps a new stream is opened.
 	maxGap = 64 << 10
 )
 
@@ -58,16 +56,16 @@ func (r *ranged) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// probe looks whether the file goes on after its end.
+// probe checks that the file ends where it should.
 func (r *ranged) probe(s *rangedStream) error {
-	_, err := s.Read(make([]byte, 1)) // a byte more is an error of the meter
+	_, err := s.Read(make([]byte, 1)) // the meter returns an error for an extra byte
 	if err == io.EOF {
 		return nil
 	}
 	return err
 }
 
-// at returns a stream that is at off.
+// at returns a stream positioned at off.
 func (r *ranged) at(off int64) (*rangedStream, error) {
 	for i, s := range r.streams {
 		if gap := off - s.n; 0 <= gap && gap <= maxGap {
@@ -83,7 +81,7 @@ func (r *ranged) at(off int64) (*rangedStream, error) {
 		return nil, err
 	}
 	if len(r.streams) == maxStreams {
-		_ = r.streams[0].body.Close() // what was wanted of it has been read
+		_ = r.streams[0].body.Close() // everything needed was read from it
 		r.streams = r.streams[1:]
 	}
 	s := &rangedStream{body: body, meter: meter{r: body, n: off, size: r.size, path: r.path}}

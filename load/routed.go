@@ -8,8 +8,8 @@ import (
 	"sequins/extsort"
 )
 
-// rankSize is the length of the rank in front of a key in a sorter, which has
-// to take the longest key with it.
+// rankSize is the length of the rank that precedes a key in a sorter. A sorter must accept the longest
+// key with it.
 const rankSize = 2
 
 var (
@@ -17,17 +17,14 @@ var (
 	_ [extsort.MaxValue - blocks.MaxValue]struct{}
 )
 
-// minSorter is the memory that a sorter should have, in bytes, before there
-// are more of them.
+// minSorter is the minimum memory of a sorter, in bytes, if there are several.
 const minSorter = 16 << 20
 
-// loadRouted makes partitions from files that can each hold keys of all.
+// loadRouted builds partitions from files that can each hold keys of all partitions.
 //
-// The files are split into lanes, in the order of their names, and the
-// partitions into shards. In the first half, every lane reads its files one
-// after another and sorts the records, into a sorter for each shard. In the
-// second, every shard merges what the lanes have for it, and its partitions
-// come out one after another.
+// The files are split into lanes, in the order of their names, and the partitions into shards. First,
+// each lane reads its files one after another into one sorter per shard. Then each shard merges its
+// sorters of all lanes, and builds its partitions one after another.
 func (j *job) loadRouted(ctx context.Context, todo []int) error {
 	files := make([]int, len(j.plan.Files))
 	for i := range files {
@@ -37,7 +34,7 @@ func (j *job) loadRouted(ctx context.Context, todo []int) error {
 	r := routed{job: j, todo: todo}
 	lanes, shards := r.shape()
 	r.lanes = j.plan.split(lanes)
-	r.deal(shards)
+	r.assignPlaces(shards)
 	r.openSorters()
 	defer r.close()
 	if err := parallel(ctx, len(r.lanes), len(r.lanes), r.sort); err != nil {
@@ -57,20 +54,19 @@ type routed struct {
 	sorters [][]*extsort.Sorter // by lane and shard
 }
 
-// A place is where a slot's records are sorted: in which shard, and behind how
-// many other partitions of it.
+// A place locates a slot: its shard, and its position in the shard.
 type place struct {
 	shard int
-	rank  uint16 // there are no more than MaxPartitions
+	rank  uint16 // less than MaxPartitions
 }
 
-// shape says how many lanes and shards there are: as many as are worked on at
-// a time, unless their sorters would then have too little memory each.
+// shape returns the number of lanes and shards: the number of workers, unless the sorters would then
+// have less than minSorter memory each.
 func (r *routed) shape() (lanes, shards int) {
 	lanes, shards = min(r.opts.workers(), len(r.plan.Files)), min(r.opts.workers(), len(r.todo))
 	if r.plan.Format == FormatSparkey {
-		// A sorter drops what was deleted, so a delete has to meet what it
-		// deletes in one.
+		// A sorter drops deleted records, so a delete must be in the same sorter as the record that it
+		// deletes.
 		lanes = 1
 	}
 	for most := max(1, int(r.opts.Memory/minSorter)); lanes*shards > most; {
@@ -83,8 +79,7 @@ func (r *routed) shape() (lanes, shards int) {
 	return lanes, shards
 }
 
-// split cuts the files into n runs of about the same size in bytes, none
-// empty.
+// split cuts the files into n non-empty runs of about the same size in bytes.
 func (p *Plan) split(n int) [][]int {
 	var left int64
 	for _, f := range p.Files {
@@ -104,8 +99,8 @@ func (p *Plan) split(n int) [][]int {
 	return lanes
 }
 
-// deal gives each partition its place.
-func (r *routed) deal(shards int) {
+// assignPlaces assigns each partition a place.
+func (r *routed) assignPlaces(shards int) {
 	r.shards = make([][]int, shards)
 	r.places = make([]place, len(r.todo))
 	r.slots = make([]slot, r.plan.Partitions)
@@ -131,8 +126,8 @@ func (r *routed) openSorters() {
 	}
 }
 
-// close removes what the sorters have on disk; what cannot be removed now, the
-// store removes at its next start.
+// close removes the files of the sorters. Errors are ignored: the store removes leftover files at its
+// next start.
 func (r *routed) close() {
 	for _, lane := range r.sorters {
 		for _, s := range lane {
@@ -141,8 +136,8 @@ func (r *routed) close() {
 	}
 }
 
-// sort reads the files of one lane. Records are sorted by the rank of their
-// partition in its shard, and then by their key.
+// sort reads the files of one lane. Records are sorted by the rank of their partition in its shard, and
+// then by key.
 func (r *routed) sort(ctx context.Context, lane int) error {
 	s := &scanner{job: r.job, router: router{
 		by: r.plan.Partitioner, partitions: r.plan.Partitions, slots: r.slots,
@@ -156,7 +151,7 @@ func (r *routed) sort(ctx context.Context, lane int) error {
 	})
 }
 
-// merge makes the partitions of one shard.
+// merge builds the partitions of one shard.
 func (r *routed) merge(ctx context.Context, shard int) (err error) {
 	out := &ranks{job: r.job, partitions: r.shards[shard]}
 	defer out.discard()
@@ -171,8 +166,7 @@ func (r *routed) merge(ctx context.Context, shard int) (err error) {
 	return out.finish()
 }
 
-// mergeLanes merges what the sorters of all lanes have for a shard, each of
-// which goes on in a goroutine of its own.
+// mergeLanes merges the sorters of all lanes for a shard. Each sorter runs on its own goroutine.
 func (r *routed) mergeLanes(ctx context.Context, shard int, add func(key, value []byte) error) error {
 	lanes := make([]func(context.Context, sink) error, len(r.lanes))
 	for i := range lanes {
@@ -185,13 +179,13 @@ func (r *routed) mergeLanes(ctx context.Context, shard int, add func(key, value 
 	return mergeStreams(ctx, lanes, add)
 }
 
-// ranks cuts records, sorted by rank and key, into the blocks of their
-// partitions. A partition without a record gets a block, too.
+// ranks splits records, sorted by rank and key, into the blocks of their partitions. A partition
+// without records gets an empty block.
 type ranks struct {
 	*job
 	partitions []int // by rank
 	b          *builder
-	done       int // how many are published
+	done       int // number of published partitions
 }
 
 func (r *ranks) add(ranked, value []byte) error {
@@ -204,7 +198,7 @@ func (r *ranks) add(ranked, value []byte) error {
 	return r.b.add(ranked[rankSize:], value)
 }
 
-// advance publishes all partitions before rank and begins that one.
+// advance publishes all partitions before rank and begins the block of rank.
 func (r *ranks) advance(rank int) (err error) {
 	for {
 		if r.b == nil {
@@ -230,7 +224,7 @@ func (r *ranks) publish() error {
 	return nil
 }
 
-// finish publishes what is left.
+// finish publishes the remaining partitions.
 func (r *ranks) finish() error {
 	if err := r.advance(len(r.partitions) - 1); err != nil {
 		return err

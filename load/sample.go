@@ -9,36 +9,33 @@ import (
 	"sequins/shard"
 )
 
-// sampleParallel is how many files are opened at a time, for sources whose
-// opening takes its time.
+// sampleParallel is how many files are opened in parallel, for sources with a high latency.
 const sampleParallel = 8
 
-// A sampler looks at a group of files.
+// A sampler samples a group of files.
 type sampler struct {
 	l     *Loader
 	plan  *Plan
 	files []*sample
-	fit   []shard.Partitioner // those that fit every key so far
+	fit   []shard.Partitioner // functions that fit every key so far
 	limit int                 // keys to read from the start of each file
-	bytes int                 // of keys and values, likewise
+	bytes int                 // bytes of keys and values, likewise
 }
 
-// A sample is what is read of one file.
+// A sample is the sampled part of one file.
 type sample struct {
-	file  int    // index into the plan's
-	in    *input // nil before it is opened
+	file  int    // index in the plan
+	in    *input // nil until opened
 	fits  *shard.Detector
-	read  int  // keys, from the start
-	bytes int  // of keys and values, from the start
-	done  bool // no more is to be read from the start
-	found bool // a record that is no delete
+	read  int  // keys read from the start
+	bytes int  // bytes of keys and values read from the start
+	done  bool // read far enough from the start
+	found bool // there was a record that is not a delete
 }
 
-// run looks at the heads of the files and then, if several functions fit and
-// places are asked for, at their ends and middles, and at last reads on from
-// their starts. It decides only between two rounds, in each of which a fixed
-// number of keys is read, so that the answer does not depend on which file was
-// read faster.
+// run samples the heads of the files and then, while several functions fit, their ends and middles if
+// places is set, and finally more from their starts. It decides only between rounds, each of which
+// reads a fixed number of keys, so that the result does not depend on timing.
 func (s *sampler) run(ctx context.Context, places bool) error {
 	defer s.close()
 	if err := s.start(ctx, sampleFirst); err != nil {
@@ -59,8 +56,8 @@ func (s *sampler) run(ctx context.Context, places bool) error {
 	return nil
 }
 
-// round works on every file, and strikes out what does not fit any more. It
-// does nothing if there is nothing left to find out.
+// round runs work on every file in parallel, and removes the functions that no longer fit. It does
+// nothing if at most one is left.
 func (s *sampler) round(work func(*sample) error) error {
 	if len(s.fit) <= 1 {
 		return nil
@@ -82,17 +79,17 @@ func (s *sampler) round(work func(*sample) error) error {
 	return nil
 }
 
-// start reads each file from its start until upTo of its keys are read.
+// start reads each file from its start until upTo keys are read.
 func (s *sampler) start(ctx context.Context, upTo int) error {
-	return s.round(func(f *sample) error { return s.look(ctx, f, upTo) })
+	return s.round(func(f *sample) error { return s.readKeys(ctx, f, upTo) })
 }
 
-// finished reports whether there is nothing left to read or to find out.
+// finished reports whether no file has more to read or at most one function is left.
 func (s *sampler) finished() bool {
 	return len(s.fit) <= 1 || !slices.ContainsFunc(s.files, func(f *sample) bool { return !f.done })
 }
 
-// most is how many keys are read from the start of a file.
+// most returns the maximum number of keys to read from the start of a file.
 func (s *sampler) most(f *sample) int {
 	if s.plan.Files[f.file].Size < sampleShort {
 		return max(s.limit, sampleWhole)
@@ -100,8 +97,8 @@ func (s *sampler) most(f *sample) int {
 	return s.limit
 }
 
-// look reads on in a file until upTo of its keys are read.
-func (s *sampler) look(ctx context.Context, f *sample, upTo int) (err error) {
+// readKeys continues reading a file until upTo keys are read.
+func (s *sampler) readKeys(ctx context.Context, f *sample, upTo int) (err error) {
 	if f.done {
 		return nil
 	}
@@ -122,8 +119,7 @@ func (s *sampler) look(ctx context.Context, f *sample, upTo int) (err error) {
 	return f.in.Err()
 }
 
-// read returns how many keys were read from the starts of the files, of those
-// that the limit allows for.
+// read returns how many keys were read from the starts of the files, counting at most limit per file.
 func (s *sampler) read() int {
 	n := 0
 	for _, f := range s.files {
@@ -132,13 +128,12 @@ func (s *sampler) read() int {
 	return n
 }
 
-// found reports whether there is a record in any of the files.
+// found reports whether any of the files has a record.
 func (s *sampler) found() bool {
 	return slices.ContainsFunc(s.files, func(f *sample) bool { return f.found })
 }
 
-// close closes the files, and counts what was read of them. An error of
-// closing one does not change what its keys have shown.
+// close closes the files and counts what was read of them. Errors of closing do not change the result.
 func (s *sampler) close() {
 	for _, f := range s.files {
 		if f.in != nil {

@@ -11,39 +11,38 @@ import (
 	"sequins/source"
 )
 
-// The progress is updated after so many records, or so many bytes of them.
+// The progress is updated after this many records or bytes of records.
 const (
 	reportEvery = 4096
 	reportBytes = 1 << 20
 )
 
-// slot is the place of a partition among those that a load has to make.
+// slot is the index of a partition among those that a load builds.
 type slot uint32
 
-// A router decides what becomes of a record.
+// A router decides where a record goes.
 type router struct {
 	by         shard.Partitioner
 	partitions int
 
-	// slots has the slot of each partition, or unwanted. It is nil for an
-	// aligned file, all of whose records must be of one partition.
+	// slots maps each partition to its slot, or to unwanted. It is nil for an aligned file, whose
+	// records must all be of partition only.
 	slots []slot
 	only  int
 }
 
 const unwanted = ^slot(0)
 
-// A scanner reads files one after another and gives the records that are
-// wanted to a sink.
+// A scanner reads files one after another and passes the wanted records to a sink.
 type scanner struct {
-	job    *job
-	router router
-	total  tally // of this scan
-	told   tally // what of it the progress knows
+	job      *job
+	router   router
+	total    tally // of this scan
+	reported tally // the part of total that was added to the progress
 }
 
-// run reads the files, which are indices into the plan's. piped makes reading
-// and what the sink does go on at the same time.
+// run reads the files with these indices in the plan. If piped is true, reading and the sink run in
+// parallel.
 func (s *scanner) run(ctx context.Context, files []int, piped bool, to sink) error {
 	read := func(ctx context.Context, to sink) error {
 		for _, i := range files {
@@ -69,26 +68,26 @@ func (s *scanner) file(ctx context.Context, i int, to sink) error {
 	}
 	before := s.total
 	err = s.records(ctx, in, before, to)
-	if cerr := in.close(); err == nil || errors.Is(cerr, source.ErrChanged) { // damage is a consequence of the change
+	if cerr := in.close(); err == nil || errors.Is(cerr, source.ErrChanged) { // then damage is a consequence of the change
 		err = cerr
 	}
 	if err == nil {
 		s.total.files++
 	}
-	s.reach(before, in)
-	if perr := s.tell(ctx); err == nil {
+	s.countBytes(before, in)
+	if perr := s.report(ctx); err == nil {
 		err = perr
 	}
 	return err
 }
 
-// reach notes how far a file has been read. before is what was read before it.
-func (s *scanner) reach(before tally, in *input) {
+// countBytes updates the byte counts of the total. before is the total before this file.
+func (s *scanner) countBytes(before tally, in *input) {
 	s.total.bytes = before.bytes + in.done()
 	s.total.fetched = before.fetched + in.fetched()
 }
 
-// records reads the records of a file. before is what was read before it.
+// records reads the records of a file. before is the total before this file.
 func (s *scanner) records(ctx context.Context, in *input, before tally, give sink) error {
 	step := min(reportEvery, s.job.pacer.step())
 	next, size := s.total.records+step, 0
@@ -112,8 +111,8 @@ func (s *scanner) records(ctx context.Context, in *input, before tally, give sin
 		size += len(key) + len(value)
 		if s.total.records++; s.total.records == next || size >= reportBytes {
 			next, size = s.total.records+step, 0
-			s.reach(before, in)
-			if err := s.tell(ctx); err != nil {
+			s.countBytes(before, in)
+			if err := s.report(ctx); err != nil {
 				return err
 			}
 		}
@@ -121,16 +120,16 @@ func (s *scanner) records(ctx context.Context, in *input, before tally, give sin
 	return in.Err()
 }
 
-// tell updates the progress and the metrics, and then waits for as long as the
-// records that it tells of are to take.
-func (s *scanner) tell(ctx context.Context) error {
+// report updates the progress and the metrics, and then waits for the time that the reported records
+// may take.
+func (s *scanner) report(ctx context.Context) error {
 	news := tally{
-		files:   s.total.files - s.told.files,
-		bytes:   s.total.bytes - s.told.bytes,
-		records: s.total.records - s.told.records,
-		fetched: s.total.fetched - s.told.fetched,
+		files:   s.total.files - s.reported.files,
+		bytes:   s.total.bytes - s.reported.bytes,
+		records: s.total.records - s.reported.records,
+		fetched: s.total.fetched - s.reported.fetched,
 	}
-	s.told = s.total
+	s.reported = s.total
 	s.job.progress.add(news)
 	s.job.metrics.Read(s.job.plan.DB, news.fetched, news.records)
 	return s.job.pacer.wait(ctx, news.records)
@@ -152,28 +151,27 @@ func (s *scanner) misplaced(in *input, partition int) error {
 	return e
 }
 
-// maxShownKey is how much of a key an error shows, in bytes.
+// maxShownKey is the number of bytes of a key that an error shows.
 const maxShownKey = 64
 
-// ErrRefuted is the class of errors about a record that refutes the partitioner
-// of an automatic plan: it was found in a sample, and the version is to be
-// planned anew without it. See Refutes.
+// ErrRefuted is the class of errors of a record that refutes a detected partitioner. The version must
+// be planned again without it, see Refutes.
 var ErrRefuted = errors.New("the partitioner that was found is not that of the files")
 
-// A PartitionError is about a record that is not in the file it should be in.
-// It is an ErrRefuted where the partitioner was found in a sample.
+// A PartitionError reports a record that is in the wrong file. It is an ErrRefuted if the partitioner
+// was detected from a sample.
 type PartitionError struct {
 	File        string            `json:"file"`
 	Offset      int64             `json:"offset"`      // of the record in File, or of its block
-	Key         []byte            `json:"key"`         // its beginning
-	Clipped     bool              `json:"clipped"`     // the key goes on
+	Key         []byte            `json:"key"`         // its first bytes
+	Clipped     bool              `json:"clipped"`     // Key is truncated
 	Partitioner shard.Partitioner `json:"partitioner"` // by name
 	Want        int               `json:"want"`        // the partition of the file
 	Got         int               `json:"got"`         // the partition of the key
-	Auto        bool              `json:"auto"`        // the partitioner was found, not configured
+	Auto        bool              `json:"auto"`        // the partitioner was detected, not configured
 }
 
-// Error names the file, the key and both partitions, and what helps.
+// Error names the file, the key and both partitions, and suggests a remedy.
 func (e *PartitionError) Error() string {
 	more := ""
 	if e.Clipped {
@@ -187,14 +185,13 @@ func (e *PartitionError) Error() string {
 		e.File, e.Offset, e.Key, more, e.Got, e.Partitioner, e.Want, help)
 }
 
-// Is makes errors.Is(err, ErrRefuted) true where the partitioner was found.
+// Is reports whether target is ErrRefuted and the partitioner was detected.
 func (e *PartitionError) Is(target error) bool { return target == ErrRefuted && e.Auto }
 
-// Refutes returns the partitioner that an error of Load proves wrong, and
-// whether it does: then the version has to be planned again, with this
-// partitioner among the refuted ones. That happens at most once for each
-// partitioner there is, as a plan never has a refuted one, and the last plan,
-// by String with every file read, cannot be refuted.
+// Refutes returns the partitioner that an error of Load refutes, if it refutes one. The version must
+// then be planned again, with this partitioner among the refuted ones. That happens at most once per
+// partitioner, because a plan never uses a refuted one, and the last plan, String with every file read,
+// cannot be refuted.
 func Refutes(err error) (shard.Partitioner, bool) {
 	var e *PartitionError
 	if errors.As(err, &e) && e.Auto {

@@ -11,8 +11,7 @@ import (
 	"sequins/source"
 )
 
-// magics are what files of the formats begin with, apart from Sparkey's, which
-// are known by their names.
+// magics are the first bytes of files of each format, except Sparkey's, which are recognized by name.
 var magics = map[string]string{
 	"SEQ\x04": FormatSequenceFile, "SEQ\x05": FormatSequenceFile, "SEQ\x06": FormatSequenceFile,
 	"Obj\x01": FormatAvro,
@@ -21,10 +20,9 @@ var magics = map[string]string{
 
 const magicSize = 4
 
-// sniff finds the format of a version without Sparkey's logs from the first
-// bytes of its files, up to 32 of them, spread evenly. A file of no known
-// format is damaged or alien: the reader of the version's format, which is
-// that of SequenceFiles if none is known, will say so.
+// sniff detects the format of a version without Sparkey logs from the first bytes of up to 32 files,
+// spread evenly. It ignores files of an unknown format, because the reader of the version's format
+// reports them. The default format is SequenceFile.
 func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
 	group := sampleGroups(len(plan.Files))[0]
 	formats := make([]string, len(group))
@@ -52,7 +50,7 @@ func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
 	return nil
 }
 
-// mixed is the error about a file of another format than the version's.
+// mixed returns the error for a file of another format than the version's.
 func (p *Plan) mixed(name, format string) error {
 	if p.witness == "" {
 		return fmt.Errorf("%w: %s is of format %s", ErrMixed, name, format)
@@ -60,7 +58,7 @@ func (p *Plan) mixed(name, format string) error {
 	return fmt.Errorf("%w: %s (%s) and %s (%s)", ErrMixed, p.witness, p.Format, name, format)
 }
 
-// formatOf returns the format that a file begins like, "" if that is none.
+// formatOf returns the format that the first bytes of a file indicate, "" if unknown.
 func (l *Loader) formatOf(ctx context.Context, plan *Plan, file source.File) (string, error) {
 	body, err := l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Bandwidth: l.opts.Bandwidth})
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"sequins/source"
 )
 
-// ErrSource is the class of errors that are the source's: it was away, broke
-// off or refused. What is in it need not be wrong, and trying again may help. A
-// file that is gone, has changed or is damaged is none of them.
+// ErrSource is the class of errors of the source itself: it is unreachable, broke off or refused. A
+// later attempt may succeed. A file that is missing, has changed or is damaged is not in this class.
 var ErrSource = errors.New("the source cannot be read")
 
 type sourceError struct{ error }
@@ -20,7 +19,7 @@ func (e sourceError) Unwrap() error { return e.error }
 
 func (e sourceError) Is(target error) bool { return target == ErrSource }
 
-// ofSource gives an error of the source its class.
+// ofSource wraps an error of the source as ErrSource.
 func ofSource(err error) error {
 	for _, other := range []error{io.EOF, context.Canceled, fs.ErrNotExist, source.ErrChanged, source.ErrCorrupt} {
 		if err == nil || errors.Is(err, other) {
@@ -30,7 +29,7 @@ func ofSource(err error) error {
 	return sourceError{err}
 }
 
-// A marked source is one whose errors have their class.
+// A marked source wraps its errors as ErrSource.
 type marked struct{ source.Source }
 
 func (m marked) Contents(ctx context.Context, db, version string) (source.Contents, error) {

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// streamDepth is how many batches wait between two goroutines.
+// streamDepth is the number of batches buffered between two goroutines.
 const streamDepth = 4
 
 // A stream passes batches from one goroutine, its producer, to another.
 type stream struct {
 	batches chan *batch
-	err     error // why the stream ended early; read after batches is closed
+	err     error // why the stream ended early; read it after batches is closed
 }
 
-// produce starts a goroutine whose sink is the stream. The stream ends when
-// fill returns, with the error that it returns; wg waits for that.
+// produce starts a goroutine that runs fill with the stream as its sink. The stream ends when fill
+// returns, with its error. wg waits for the goroutine.
 func produce(ctx context.Context, wg *sync.WaitGroup, fill func(context.Context, sink) error) *stream {
 	s := &stream{batches: make(chan *batch, streamDepth)}
 	wg.Go(func() {
@@ -25,7 +25,7 @@ func produce(ctx context.Context, wg *sync.WaitGroup, fill func(context.Context,
 	return s
 }
 
-// fill collects the records into batches.
+// fill collects records into batches.
 func (s *stream) fill(ctx context.Context, fill func(context.Context, sink) error) error {
 	b := newBatch()
 	err := fill(ctx, func(to slot, key, value []byte, deleted bool) error {
@@ -43,7 +43,7 @@ func (s *stream) fill(ctx context.Context, fill func(context.Context, sink) erro
 	return s.send(ctx, b)
 }
 
-// send passes a batch on, which belongs to the receiver from then on.
+// send passes a batch to the receiver, which then owns it.
 func (s *stream) send(ctx context.Context, b *batch) error {
 	select {
 	case s.batches <- b:
@@ -53,8 +53,7 @@ func (s *stream) send(ctx context.Context, b *batch) error {
 	}
 }
 
-// receive returns the next batch, to be released by the caller; nil at the
-// end.
+// receive returns the next batch, which the caller must release; nil at the end.
 func (s *stream) receive(ctx context.Context) (*batch, error) {
 	select {
 	case b, ok := <-s.batches:
@@ -67,12 +66,11 @@ func (s *stream) receive(ctx context.Context) (*batch, error) {
 	}
 }
 
-// A sink takes records, one after another. It keeps neither key nor value.
+// A sink receives records one after another. It must not keep key or value.
 type sink func(to slot, key, value []byte, deleted bool) error
 
-// pipe gives to the sink what fill gives to another, in a goroutine of its
-// own, and returns when both have ended, with the error of the first that
-// failed.
+// pipe runs fill on its own goroutine and passes its records to the sink. It returns when both are
+// done, with the error of the first that failed.
 func pipe(ctx context.Context, fill func(context.Context, sink) error, to sink) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -81,7 +79,7 @@ func pipe(ctx context.Context, fill func(context.Context, sink) error, to sink) 
 	return produce(ctx, &wg, fill).drain(ctx, to)
 }
 
-// drain gives all records of the stream to a sink.
+// drain passes all records of the stream to a sink.
 func (s *stream) drain(ctx context.Context, to sink) error {
 	for {
 		b, err := s.receive(ctx)

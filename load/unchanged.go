@@ -7,8 +7,8 @@ import (
 	"sequins/source"
 )
 
-// Unchanged reports whether the files of a version are those that a plan was made of:
-// by names, sizes and times.
+// Unchanged reports whether the files of a version are still those of a plan, by names, sizes and
+// times.
 func Unchanged(plan blocks.Manifest, files []source.File) bool {
 	_, data, err := classify(files)
 	return err == nil && slices.EqualFunc(plan.Files, data, func(was blocks.ManifestFile, f source.File) bool {

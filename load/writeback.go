@@ -2,13 +2,12 @@ package load
 
 import "sequins/internal/fsys"
 
-// writebackStep is how much of a block is written before the disk begins with
-// it. Large enough for the file system to keep it in one place.
+// writebackStep is how many bytes of a block are written before their writeback starts. It is large
+// enough for the file system to allocate them contiguously.
 const writebackStep = 8 << 20
 
-// writeback is a block that the disk writes while the next records are read.
-// Left to Sync, all of it would be written at the end, with nothing else to do
-// for the load meanwhile, and everything to do at once for the disk.
+// writeback starts writing a block to disk while it is being built. Otherwise Sync would write all of
+// it at the end.
 type writeback struct {
 	fsys.File
 	written, begun int64
