@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// isPeer reports whether a request that shows this secret is of another node.
+// isPeer reports whether secret is the secret of the cluster.
 func (s *Server) isPeer(secret []byte) bool {
 	return subtle.ConstantTimeCompare(secret, s.peerSecret) == 1
 }
 
-// allowedPeer is allowed for a request with ?proxy= where there is a secret. Nodes
-// have checked the tokens of their clients, and show none.
+// allowedPeer is allowed for requests with ?proxy= if a secret is configured. Such requests carry no token:
+// the other node has checked its client's.
 func (r *request) allowedPeer() bool {
 	if r.s.isPeer(r.asked.secret) {
 		return true
@@ -23,16 +23,16 @@ func (r *request) allowedPeer() bool {
 	return false
 }
 
-// What a refused request is answered with.
+// Texts of refusals.
 const (
 	challenge  = `Bearer realm="sequins"`
 	needsToken = "a token is needed: send the header Authorization: Bearer <token>"
 	noToken    = "this token is not known to this node: ask those who run it for one"
 )
 
-// allowed reports whether a request may have what it asks for. If not, the refusal
-// is prepared, the same whether there is such a db or not. Probes may be asked
-// by everybody, but not about one db; see canViewPages.
+// allowed reports whether the client may have what it requests. If not, it prepares the refusal, which does
+// not depend on whether the db exists. Probes are allowed for everybody, unless they name a db; see
+// canViewPages.
 func (r *request) allowed() bool {
 	if r.s.opts.PeerSecret != "" && !r.target.route.isProbe() && fromPeer(r.target.query) {
 		return r.allowedPeer()
@@ -63,21 +63,21 @@ func (r *request) allowed() bool {
 	return false
 }
 
-// readyDB is the db that GET /readyz?db=NAME asks about, empty for another request.
+// readyDB returns the db of GET /readyz?db=NAME, empty for other requests.
 func readyDB(t *target) []byte {
 	if t.route != routeReady {
 		return nil
 	}
-	values, _ := url.ParseQuery(string(t.query)) // ready refuses a query that cannot be read
+	values, _ := url.ParseQuery(string(t.query)) // ready refuses a malformed query
 	return []byte(values.Get("db"))
 }
 
-// canViewPages reports whether the client may see what is on the pages.
+// canViewPages reports whether the client may see status pages.
 func (r *request) canViewPages() bool {
 	return r.s.opts.Tokens == nil || r.grant != nil && r.grant.Pages
 }
 
-// unauthorised refuses a request with no token, or with one that is not known.
+// unauthorised refuses a request without a token or with an unknown one.
 func (r *request) unauthorised(presented bool) {
 	r.countRefused()
 	reason, message := challenge, needsToken
@@ -88,7 +88,7 @@ func (r *request) unauthorised(presented bool) {
 	r.fail(http.StatusUnauthorized, message)
 }
 
-// forbidden refuses a request whose token is known and does not suffice.
+// forbidden refuses a request whose token is known but insufficient.
 func (r *request) forbidden(message string) {
 	r.countRefused()
 	r.add("WWW-Authenticate", []byte(challenge+`, error="insufficient_scope"`))
@@ -98,14 +98,14 @@ func (r *request) forbidden(message string) {
 func (r *request) countRefused() {
 	counts := r.s.opts.Metrics.Status
 	if r.target.route == routeKey {
-		asked, _ := proxyOf(r.target.query) // strangers are not told of a bad escape
+		asked, _ := proxyOf(r.target.query) // an invalid escape is not reported to unauthorized clients
 		counts = r.s.opts.Metrics.Unknown.Of(len(asked) > 0)
 	}
 	r.CountAs(counts)
 }
 
-// askForToken is the page of a node, or of a db whether there is one or not, for a
-// browser that has shown no token: there is nothing on it, and it asks for one.
+// askForToken sends an empty page that asks the browser's user for a token. It does not reveal whether a db
+// exists.
 func (s *Server) askForToken(w http.ResponseWriter, only string) {
 	s.render(w, http.StatusUnauthorized, page{Level: levelWarn, Headline: "This node wants a token.", Only: only, Shut: true, Now: clock(time.Now())})
 }

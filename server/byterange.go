@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// byteRange returns a Range field as http.ServeContent is to read it, "" if it is to be ignored: that of another
-// unit than bytes, one that is malformed, or several ranges, of which none is sent alone, but the whole value.
-// http.ServeContent answers some of these with 416, which is for valid ranges that lie behind the value's end.
+// byteRange returns a Range field in a form for http.ServeContent, or "" if it is to be ignored: if its unit
+// is not bytes, if it is malformed, or if it has several ranges. http.ServeContent would answer some of these
+// with 416, which is meant for valid ranges beyond the end of the value.
 func byteRange(field string) string {
 	unit, set, ok := strings.Cut(field, "=")
 	first, last, isRange := strings.Cut(strings.Trim(set, " \t"), "-")
@@ -19,7 +19,7 @@ func byteRange(field string) string {
 	switch {
 	case !ok1 || !ok2 || !hasFirst && !hasLast || hasFirst && hasLast && less(last, first):
 		return ""
-	case !hasFirst && to == 0: // the last 0 bytes cannot be sent
+	case !hasFirst && to == 0: // the last 0 bytes: not satisfiable
 		return "bytes=" + strconv.FormatInt(maxPosition, 10) + "-"
 	case !hasFirst:
 		return "bytes=-" + strconv.FormatInt(to, 10)
@@ -29,16 +29,16 @@ func byteRange(field string) string {
 	return "bytes=" + strconv.FormatInt(from, 10) + "-" + strconv.FormatInt(to, 10)
 }
 
-// less compares numbers of any length.
+// less compares decimal numbers of any length.
 func less(a, b string) bool {
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return len(a) < len(b) || len(a) == len(b) && a < b
 }
 
-// maxPosition is behind the end of every value.
+// maxPosition is beyond the end of every value.
 const maxPosition = 1 << 62
 
-// position parses a position in a range, which may be missing. One beyond maxPosition is taken for that.
+// position parses a position of a range, which may be empty. Larger positions become maxPosition.
 func position(digits string) (n int64, there, ok bool) {
 	for _, c := range []byte(digits) {
 		if c < '0' || c > '9' {

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// statusTimeout bounds the wait for the status of other nodes.
+	// statusTimeout limits the wait for the status of other nodes.
 	statusTimeout = time.Second
-	// maxStatus and maxMembers bound what one node may say: bytes, and members of JSON objects. maxSurvey bounds the
-	// bytes of all nodes together.
-	maxStatus  = 16 << 20
-	maxMembers = 1 << 19
-	maxSurvey  = 128 << 20
-	// maxAnswer bounds the header of an answer, in bytes.
+	// maxStatus and maxMembers limit the status of one node, in bytes and in members of JSON objects.
+	// maxAllStatus limits the bytes of all nodes together.
+	maxStatus    = 16 << 20
+	maxMembers   = 1 << 19
+	maxAllStatus = 128 << 20
+	// maxAnswer limits the header of an answer, in bytes.
 	maxAnswer = 64 << 10
-	// statusAtOnce is how many nodes are asked at a time.
+	// statusAtOnce is the number of nodes asked in parallel.
 	statusAtOnce = 64
 )
 
@@ -36,36 +36,36 @@ type Peer struct {
 	Addr    string `json:"-"` // host:port
 	ShardID string `json:"shard_id"`
 	Zone    string `json:"zone,omitempty"`
-	// Error is why it has not said how it is.
+	// Error is the reason why its status is unknown.
 	Error string `json:"error,omitempty"`
-	// Build, StartedAt and Disk are what it says of itself.
+	// Build, StartedAt and Disk are from its status.
 	Build     string    `json:"build,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	Disk      Disk      `json:"disk,omitzero"`
 }
 
-// survey asks other nodes how they are.
-type survey struct {
-	peers    func() []Peer
-	client   *http.Client
-	scheme   string
-	patience time.Duration // for all of them
-	secret   string        // shown to them; "": nothing
+// peerStatus fetches the status of the other nodes.
+type peerStatus struct {
+	peers   func() []Peer
+	client  *http.Client
+	scheme  string
+	timeout time.Duration // for all nodes together
+	secret  string        // sent to the nodes; may be ""
 
-	decoding sync.Mutex // one status at a time is decoded, which takes several times its bytes
+	decoding sync.Mutex // held while a status is decoded, which takes several times its size in memory
 }
 
-// answered is what one node has said.
+// answered is the status of one other node.
 type answered struct {
 	Peer
 	status Status
 }
 
-func newSurvey(peers func() []Peer, secure *tls.Config, secret string) *survey {
+func newPeerStatus(peers func() []Peer, secure *tls.Config, secret string) *peerStatus {
 	t := &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout, MaxResponseHeaderBytes: maxAnswer}
-	s := &survey{peers: peers, scheme: "http", patience: statusTimeout, secret: secret, client: &http.Client{
+	s := &peerStatus{peers: peers, scheme: "http", timeout: statusTimeout, secret: secret, client: &http.Client{
 		Transport: t, Timeout: statusTimeout,
-		// The credential of the cluster goes to the nodes alone.
+		// Do not send the credential of the cluster elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	if secure != nil {
@@ -74,12 +74,12 @@ func newSurvey(peers func() []Peer, secure *tls.Config, secret string) *survey {
 	return s
 }
 
-// ask returns what the other nodes say.
-func (s *survey) ask(ctx context.Context) []answered {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+// ask returns the status of the other nodes.
+func (s *peerStatus) ask(ctx context.Context) []answered {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	peers, ration := s.peers(), new(atomic.Int64)
-	ration.Store(maxSurvey)
+	ration.Store(maxAllStatus)
 	answers := make([]answered, len(peers))
 	slots := make(chan struct{}, statusAtOnce)
 	var all sync.WaitGroup
@@ -94,10 +94,10 @@ func (s *survey) ask(ctx context.Context) []answered {
 	return answers
 }
 
-func (s *survey) askOne(ctx context.Context, p Peer, ration *atomic.Int64) answered {
+func (s *peerStatus) askOne(ctx context.Context, p Peer, ration *atomic.Int64) answered {
 	a := answered{Peer: p}
 	if err := s.get(ctx, p.Addr, ration, &a.status); err != nil {
-		var wrapped *url.Error // says whom it has asked for what, which is known
+		var wrapped *url.Error // adds method and URL, which are known
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
@@ -109,7 +109,7 @@ func (s *survey) askOne(ctx context.Context, p Peer, ration *atomic.Int64) answe
 	return a
 }
 
-func (s *survey) get(ctx context.Context, addr string, ration *atomic.Int64, st *Status) error {
+func (s *peerStatus) get(ctx context.Context, addr string, ration *atomic.Int64, st *Status) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.scheme+"://"+addr+"/?proxy=status", nil)
 	if err != nil {
 		return err
@@ -133,12 +133,12 @@ func (s *survey) get(ctx context.Context, addr string, ration *atomic.Int64, st 
 	return s.decode(ctx, body, st)
 }
 
-// decode decodes the status of a node, unless it is too much.
-func (s *survey) decode(ctx context.Context, body []byte, st *Status) error {
+// decode decodes the status of a node, unless it is too large.
+func (s *peerStatus) decode(ctx context.Context, body []byte, st *Status) error {
 	switch {
 	case len(body) > maxStatus:
 		return fmt.Errorf("its status is longer than %d MiB", maxStatus>>20)
-	case bytes.Count(body, []byte{':'}) > maxMembers: // those in strings are counted, too
+	case bytes.Count(body, []byte{':'}) > maxMembers: // also counts colons in strings
 		return fmt.Errorf("its status has more than %d fields", maxMembers)
 	}
 	s.decoding.Lock()
@@ -152,7 +152,7 @@ func (s *survey) decode(ctx context.Context, body []byte, st *Status) error {
 	return nil
 }
 
-// rationed is a Reader that several share bytes with.
+// rationed is a Reader whose bytes count against a shared budget.
 type rationed struct {
 	io.Reader
 	left *atomic.Int64
@@ -162,14 +162,14 @@ type rationed struct {
 func (r *rationed) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if r.left.Add(-int64(n)) < 0 {
-		return 0, fmt.Errorf("the nodes have said more than %d MiB together", maxSurvey>>20)
+		return 0, fmt.Errorf("the nodes have said more than %d MiB together", maxAllStatus>>20)
 	}
 	return n, err
 }
 
-func (s *survey) close() { s.client.CloseIdleConnections() }
+func (s *peerStatus) close() { s.client.CloseIdleConnections() }
 
-// merge adds what other nodes have said to what this one knows.
+// merge adds the status of other nodes to that of this one.
 func (st *Status) merge(answers []answered) {
 	st.Peers = make(map[string]Peer, len(answers))
 	own := make(map[string]map[string]VersionStatus, len(st.DBs))
@@ -184,8 +184,8 @@ func (st *Status) merge(answers []answered) {
 	}
 }
 
-// merge adds what the node of an address says of a db. Of what only others
-// know, this node shows what they say; own are the versions that it knows.
+// merge adds the status of a db on the node at addr. For versions that this node does not know, the other
+// node's description is used; own are the versions that this node knows.
 func (d DBStatus) merge(theirs DBStatus, addr string, own map[string]VersionStatus) DBStatus {
 	if d.Versions == nil {
 		d.Versions = make(map[string]VersionStatus)
@@ -212,8 +212,8 @@ func (d DBStatus) merge(theirs DBStatus, addr string, own map[string]VersionStat
 	return d
 }
 
-// existing returns those of the partitions that a version of n partitions has, each
-// once. The slice stays as it is: others who look at the status have it, too.
+// existing returns the partitions that a version of n partitions has, without duplicates. It does not modify
+// the slice, which other readers of the status share.
 func existing(partitions []int, n int) []int {
 	partitions = partitions[:min(len(partitions), n)]
 	seen := make(map[int]bool, len(partitions))
@@ -225,21 +225,21 @@ func existing(partitions []int, n int) []int {
 	return slices.DeleteFunc(slices.Clone(partitions), strange)
 }
 
-// maxShown bounds the partitions of a version that only others know: no version has
-// more (load.MaxPartitions).
+// maxShown limits the number of partitions of a version that only other nodes know. No version has more
+// (load.MaxPartitions).
 const maxShown = 1 << 16
 
-// cluster is the status with what the other nodes say of themselves.
+// cluster returns the status of this node merged with that of the other nodes.
 func (s *Server) cluster() (st Status, level string) {
 	st = s.own()
-	st.merge(s.survey.ask(s.ending))
+	st.merge(s.peerStatus.ask(s.ending))
 	return st, s.complete(&st)
 }
 
-// statusFor returns the status that a request is answered from: of the cluster,
-// or of this node alone if it is the only one or another node asks.
+// statusFor returns the status to answer a request from: that of the cluster, or of this node alone on a
+// single node and for requests of other nodes.
 func (s *Server) statusFor(r *http.Request) *snapshot {
-	if s.survey == nil || fromPeer([]byte(r.URL.RawQuery)) {
+	if s.peerStatus == nil || fromPeer([]byte(r.URL.RawQuery)) {
 		return s.ownStatus
 	}
 	return s.clusterStatus

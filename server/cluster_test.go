@@ -136,9 +136,9 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	s := newServer(&catalog{state: Status{Node: "me:1", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
 		"1": {NumPartitions: 2, TargetReplication: 1, Nodes: map[string]NodeStatus{"me:1": {Partitions: []int{0}, Current: true, State: StateActive}}},
 	}}}}}, testOptions{Peers: func() []Peer { return peers }})
-	defer s.Shutdown(context.Background())                                      //nolint:errcheck // it has served nothing
-	s.survey.patience, s.survey.client.Timeout = 10*time.Second, 10*time.Second // the machine may be slow
-	s.survey.client.Transport.(*http.Transport).ResponseHeaderTimeout = 0
+	defer s.Shutdown(context.Background())                                             //nolint:errcheck // it has served nothing
+	s.peerStatus.timeout, s.peerStatus.client.Timeout = 10*time.Second, 10*time.Second // the machine may be slow
+	s.peerStatus.client.Transport.(*http.Transport).ResponseHeaderTimeout = 0
 	done := make(chan Status, 1)
 	go func() {
 		st, _ := s.cluster()

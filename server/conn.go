@@ -16,38 +16,38 @@ import (
 	"sequins/internal/http1"
 )
 
-// conn is a client's connection. serve answers plain requests on it; at the first request that is not
-// plain, net/http takes the connection over for good, and reads what has arrived from conn.
+// conn is a client's connection. serve answers plain requests on it. At the first request that is not plain,
+// net/http takes the connection over permanently, and reads what has arrived from conn.
 //
-// Deadlines: setting one costs the runtime a lock and a timer. conn does it only when the deadline has
-// moved by more than slack.
+// Deadlines: setting one takes a lock and a timer in the runtime, so conn sets one only if it moves by more
+// than slack.
 //
-// Progress: each write of up to writeChunk bytes has a timeout of its own, so that a large value may take
-// long, but a client that stops reading may not.
+// Progress: each write of up to writeChunk bytes has its own timeout, so that sending a large value may take
+// long, but a client that stops reading is cut off.
 type conn struct {
 	net.Conn
 	server   *Server
 	timeouts Timeouts
 	slack    time.Duration
-	crowded  bool        // it is beyond Options.MaxConns: see admit
+	crowded  bool        // beyond Options.MaxConns, see admit
 	waiting  atomic.Bool // nothing of a request has arrived
 
 	took      sync.Once // see taken
-	unhandled bool      // net/http has read something, and has not called the handler for it
+	unhandled bool      // net/http has read data and not called the handler for it yet
 
-	since     time.Time // when the last answer was written, or the connection accepted
-	fresh     bool      // there was no request
-	haveRead  time.Time // the deadlines that are set
+	since     time.Time // when the last answer was written or the connection was accepted
+	fresh     bool      // no request so far
+	haveRead  time.Time // the deadlines that were set
 	haveWrite time.Time
 
-	// buf[r:w] has arrived and was not answered. buf is nil after net/http has read all of it. err is why
-	// nothing more will arrive, sendErr why the last answer was not sent whole.
+	// buf[r:w] has arrived and was not answered yet. buf is nil after net/http has read all of it. err is the
+	// read error, sendErr the reason why the last answer was not sent completely.
 	buf     []byte
 	r, w    int
 	err     error
 	sendErr error
 
-	parts  [2][]byte // what send writes; here, so that nothing is allocated for it
+	parts  [2][]byte // the buffers of send, to avoid an allocation
 	vector net.Buffers
 }
 
@@ -67,7 +67,7 @@ func newConn(nc net.Conn, s *Server) *conn {
 // serve answers plain requests until the connection ends or is handed over.
 func (c *conn) serve() {
 	defer func() {
-		if p := recover(); p != nil { // a bug, and the end of this connection alone
+		if p := recover(); p != nil { // a bug, which ends only this connection
 			c.server.limited.Error("panic while reading a request", "panic", p, "stack", string(debug.Stack()))
 			c.Close() //nolint:errcheck // nothing can be done about it
 		}
@@ -91,8 +91,9 @@ func (c *conn) serve() {
 	c.Close() //nolint:errcheck // nothing can be done about it
 }
 
-// handshake does that of TLS, where the connection has one, and reports whether HTTP/2 was agreed on. A
-// handshake that is refused is counted and logged. Clients that say nothing or hang up are not of interest.
+// handshake performs the TLS handshake, if the connection uses TLS, and reports whether HTTP/2 was
+// negotiated. It counts and logs failed handshakes, except those of clients that send nothing or close the
+// connection.
 func (c *conn) handshake() (isHTTP2 bool) {
 	secure, ok := c.Conn.(*tls.Conn)
 	if !ok {
@@ -114,7 +115,7 @@ func (c *conn) handshake() (isHTTP2 bool) {
 	return false
 }
 
-// refusePlainHTTP answers a client that has not begun with a handshake, but with a request, as net/http does.
+// refusePlainHTTP answers a client that sent an HTTP request instead of a handshake, as net/http does.
 func (c *conn) refusePlainHTTP() {
 	var first tls.RecordHeaderError
 	if !errors.As(c.err, &first) || first.Conn == nil || !isMethod(first.RecordHeader[:]) {
@@ -129,7 +130,7 @@ func (c *conn) refusePlainHTTP() {
 
 var errPlainHTTP = errors.New("the client has sent an HTTP request without TLS")
 
-// isMethod reports whether a request line may begin like this.
+// isMethod reports whether a request line may begin with b.
 func isMethod(b []byte) bool {
 	for _, c := range b {
 		if (c < 'A' || c > 'Z') && c != ' ' && c != '/' {
@@ -139,15 +140,15 @@ func isMethod(b []byte) bool {
 	return true
 }
 
-// secure reports whether the client speaks TLS.
+// secure reports whether the connection uses TLS.
 func (c *conn) secure() bool {
 	_, ok := c.Conn.(*tls.Conn)
 	return ok
 }
 
-// fetch waits for a header and returns it. If it stays incomplete, because of an error or because it is
-// too long, what there is of it is returned. It may begin late, but what has begun has to come to its end
-// soon.
+// fetch waits for a header and returns it. If the header stays incomplete, because of an error or its length,
+// fetch returns the part that has arrived. The idle timeout applies until the first byte, the read timeout
+// from then on.
 func (c *conn) fetch() (header []byte) {
 	c.w = copy(c.buf, c.buf[c.r:c.w])
 	c.r = 0
@@ -175,7 +176,7 @@ func (c *conn) fetch() (header []byte) {
 	}
 }
 
-// skipEmptyLines drops line ends before a request line, as RFC 9112, section 2.2, asks for.
+// skipEmptyLines drops line ends before a request line (RFC 9112, section 2.2).
 func (c *conn) skipEmptyLines() {
 	for c.r < c.w && (c.buf[c.r] == '\r' || c.buf[c.r] == '\n') {
 		c.r++
@@ -185,7 +186,7 @@ func (c *conn) skipEmptyLines() {
 	}
 }
 
-// receive waits for more of a header.
+// receive reads more of a header.
 func (c *conn) receive(deadline time.Time) {
 	if d := deadline.Sub(c.haveRead); d < 0 || d > c.slack {
 		if c.err = c.Conn.SetReadDeadline(deadline); c.err != nil {
@@ -207,8 +208,8 @@ func (c *conn) receive(deadline time.Time) {
 	}
 }
 
-// isOver reports whether the connection ends because the client has sent nothing, or less than a header in
-// its time. In the latter case it is told.
+// isOver reports whether the connection ends because of a read error or a timeout. If part of a header has
+// arrived when the time is over, the client gets an answer.
 func (c *conn) isOver() bool {
 	if c.err == nil || c.w > c.r && !errors.Is(c.err, os.ErrDeadlineExceeded) {
 		return false
@@ -224,10 +225,10 @@ func (c *conn) isOver() bool {
 	return true
 }
 
-// waitingGrace is what a connection that waits for a request has left at shutdown.
+// waitingGrace is how long an idle connection stays open at shutdown.
 const waitingGrace = 50 * time.Millisecond
 
-// hurry ends the connection soon if it waits for a request.
+// hurry shortens the deadline of a connection that waits for a request.
 func (c *conn) hurry() error {
 	if !c.waiting.Load() {
 		return nil
@@ -235,7 +236,7 @@ func (c *conn) hurry() error {
 	return c.Conn.SetReadDeadline(time.Now().Add(waitingGrace))
 }
 
-// hurryIfClosing is hurry for connections that begin to wait when the shutdown has begun.
+// hurryIfClosing calls hurry for a connection that becomes idle during the shutdown.
 func (c *conn) hurryIfClosing() error {
 	if !c.server.closing.Load() {
 		return nil
@@ -243,7 +244,7 @@ func (c *conn) hurryIfClosing() error {
 	return c.hurry()
 }
 
-// Read implements net.Conn for net/http: what has arrived comes first.
+// Read implements net.Conn for net/http. It returns buffered data first.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.r < c.w {
 		n := copy(p, c.buf[c.r:c.w])
@@ -257,10 +258,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Write gives every chunk of p its own time.
+// Write writes p. Each chunk has its own timeout.
 func (c *conn) Write(p []byte) (written int, err error) {
 	if c.unhandled {
-		c.noteRefusal(p)
+		c.recordRefusal(p)
 	}
 	for {
 		if err := c.extendWrite(time.Now()); err != nil {
@@ -274,19 +275,20 @@ func (c *conn) Write(p []byte) (written int, err error) {
 	}
 }
 
-// noteRefusal counts and logs what net/http answers without the handler: to what it cannot read as a request.
-func (c *conn) noteRefusal(answer []byte) {
+// recordRefusal counts and logs an answer that net/http sends without calling the handler, because it cannot
+// parse the request.
+func (c *conn) recordRefusal(answer []byte) {
 	c.unhandled = false
 	r := c.server.requests.Get().(*request)
 	defer r.end()
 	r.begin(c, http.MethodGet)
 	if status := len("HTTP/1.1 "); len(answer) > status+3 {
-		r.code, _ = strconv.Atoi(string(answer[status : status+3])) // always a number
+		r.code, _ = strconv.Atoi(string(answer[status : status+3])) // net/http always writes a number
 	}
 	r.finish()
 }
 
-// send writes an answer that is one chunk or two, in one write. If it cannot, the connection ends.
+// send writes an answer of one or two chunks in one write. After an error the connection ends.
 func (c *conn) send(head, value []byte, now time.Time) {
 	if c.sendErr = c.extendWrite(now); c.sendErr != nil {
 		return

@@ -10,15 +10,15 @@ import (
 	"sequins/metrics"
 )
 
-// DebugOptions are what the debug listener shows.
+// DebugOptions are the settings of the debug listener.
 type DebugOptions struct {
 	Metrics *metrics.Metrics
 	Pprof   bool // /debug/pprof/
 	Expvars bool // /debug/vars
 }
 
-// DebugHandler is the handler of the debug listener: /metrics for Prometheus,
-// and what else is enabled. It is not for the public: profiles show memory.
+// DebugHandler returns the handler of the debug listener: /metrics for Prometheus, and the enabled pages. It
+// must not be public: profiles show memory contents.
 func DebugHandler(o DebugOptions) http.Handler {
 	mux := http.NewServeMux()
 	pages := []string{"/metrics"}
@@ -44,8 +44,8 @@ func DebugHandler(o DebugOptions) http.Handler {
 	return mux
 }
 
-// vars writes what expvar has published, and beside it our own, which are not
-// published, because that can be done once a process only.
+// vars writes the published expvars and our own. Ours are not published, because expvar allows that only once
+// per process.
 func vars(w http.ResponseWriter, m *metrics.Metrics) {
 	all := make(map[string]json.RawMessage)
 	expvar.Do(func(kv expvar.KeyValue) { all[kv.Key] = json.RawMessage(kv.Value.String()) })

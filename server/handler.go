@@ -15,7 +15,7 @@ import (
 	"sequins/reads"
 )
 
-// newHTTP returns the server of every request that is not plain.
+// newHTTP returns the http.Server for requests that are not plain.
 func (s *Server) newHTTP() *http.Server {
 	t := s.opts.Timeouts
 	return &http.Server{
@@ -24,7 +24,7 @@ func (s *Server) newHTTP() *http.Server {
 		ReadTimeout:                  t.Read,
 		IdleTimeout:                  t.Idle,
 		MaxHeaderBytes:               maxHeader,
-		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: t.Write}, // of a connection; writer has that of a stream
+		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: t.Write}, // of a connection; writer sets that of a stream
 		ConnState:                    s.changed,
 		ConnContext:                  s.withConn,
 		DisableGeneralOptionsHandler: true,
@@ -55,7 +55,7 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	var err error
 	r.target, r.buf, err = parseTarget(r.asked.uri, r.buf)
 	r.Trace(r.asked.traceparent, r.asked.tracestate, fromPeer(r.target.query))
-	if r.closing || req.ContentLength != 0 { // no request here has a body; it is not read
+	if r.closing || req.ContentLength != 0 { // requests have no body here; it is not read
 		w.Header().Set("Connection", "close")
 	}
 	switch {
@@ -83,7 +83,7 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	r.respond(out, req)
 }
 
-// askedOf returns what matters of a request. Of a field that may be there once, several count as none.
+// askedOf returns the header fields that are used. A traceparent that occurs several times is ignored.
 func askedOf(req *http.Request) asked {
 	field := func(name string) []byte {
 		if lines := req.Header[name]; len(lines) == 1 {
@@ -101,7 +101,7 @@ func askedOf(req *http.Request) asked {
 	}
 }
 
-// headerSize is about the length of a header in bytes, without the request line.
+// headerSize returns the approximate length of a header in bytes, without the request line.
 func headerSize(h http.Header) (n int) {
 	for name, lines := range h {
 		for _, line := range lines {
@@ -111,8 +111,7 @@ func headerSize(h http.Header) (n int) {
 	return n
 }
 
-// conditions are the fields of a request by which a value is not sent, or not all of it. A peer that has the
-// value is told them.
+// conditions returns the conditional fields and ranges of a request. They are forwarded to peers.
 func conditions(h http.Header) (all []proxy.Field) {
 	for _, name := range []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"} {
 		for _, line := range h[name] {
@@ -125,7 +124,7 @@ func conditions(h http.Header) (all []proxy.Field) {
 // respond sends the prepared answer.
 func (r *request) respond(w *writer, req *http.Request) {
 	h, values := w.Header(), make([]string, len(r.fields))
-	for i, f := range r.fields { // as Header.Set, with one allocation for all
+	for i, f := range r.fields { // like Header.Set, with one allocation for all
 		values[i] = string(f.value)
 		h[http.CanonicalHeaderKey(f.name)] = values[i : i+1 : i+1]
 	}
@@ -140,27 +139,27 @@ func (r *request) respond(w *writer, req *http.Request) {
 	}
 }
 
-// sendValue sends a peer's value, or one that is wanted whole and unconditionally.
+// sendValue sends a peer's value, or a whole value unconditionally.
 func (r *request) sendValue(w *writer) {
 	h := w.Header()
 	if len(r.ContentType) == 0 {
-		h["Content-Type"] = nil // net/http guesses no type
+		h["Content-Type"] = nil // keep net/http from guessing a type
 	}
 	h.Set("Content-Length", strconv.FormatInt(r.Length, 10))
 	switch {
 	case r.method == http.MethodHead:
 	case r.Bytes != nil:
-		w.Write(r.Bytes) //nolint:errcheck // w knows
+		w.Write(r.Bytes) //nolint:errcheck // w records the error
 	default:
 		_, err := io.Copy(w, io.LimitReader(r.Body(), r.Length))
 		w.broken = w.broken || err != nil
 	}
 }
 
-// serveValue sends a value of this node, or what the conditions and the range of the request leave of it.
-// If the block turns out to be unreadable before anything is sent, other nodes are asked.
+// serveValue sends a local value, subject to the conditions and the range of the request. If the block turns
+// out to be unreadable before anything was sent, it asks other nodes.
 func (r *request) serveValue(w *writer, req *http.Request) {
-	modified, _ := http.ParseTime(string(r.LastModified)) // zero where it is not known
+	modified, _ := http.ParseTime(string(r.LastModified)) // zero if unknown
 	h := req.Header
 	restrict(h, modified, req.Method, r.Length)
 	body := r.Body()
@@ -177,10 +176,10 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 	}
 }
 
-// restrict drops what http.ServeContent would believe and what does not hold here. Last-Modified is the age
-// of a version and not of a value, and a younger version may have older files: a date proves something only
-// if it is the very date that was sent before, and nothing about a part of a value. A range is defined for GET
-// alone; see byteRange.
+// restrict removes conditions that http.ServeContent would evaluate but that are not reliable here.
+// Last-Modified is the time of a version and not of a value, and a newer version may have older files. A date
+// therefore counts only if it is exactly the date that was sent, and never for ranges. Ranges are valid only
+// for GET; see byteRange.
 func restrict(h http.Header, modified time.Time, method string, length int64) {
 	if since := h.Get("If-Modified-Since"); since != "" {
 		if t, err := http.ParseTime(since); err != nil || !t.Equal(modified) {
@@ -197,8 +196,8 @@ func restrict(h http.Header, modified time.Time, method string, length int64) {
 	}
 }
 
-// serveExplanation answers with how the key is looked up, whatever condition or range the request has. That is
-// counted with the status pages: it says nothing about how fast keys are.
+// serveExplanation answers with an explanation of how the key is looked up, and ignores conditions and
+// ranges. It is counted as a status page, because its duration is not typical for keys.
 func (r *request) serveExplanation(w *writer, req *http.Request) {
 	r.Record()
 	o, ok := r.read(nil)
@@ -207,7 +206,7 @@ func (r *request) serveExplanation(w *writer, req *http.Request) {
 		return
 	}
 	e := r.Explain(o)
-	if e == nil { // there was no version to ask
+	if e == nil { // no version was acquired
 		r.prepare(o)
 		r.respond(w, req)
 		return
@@ -220,13 +219,13 @@ func (r *request) serveExplanation(w *writer, req *http.Request) {
 	r.s.json(w, http.StatusOK, e)
 }
 
-// writer is the http.ResponseWriter of a request. It sends the status with the first byte of the body, so
-// that the answer can change until then.
+// writer is the http.ResponseWriter of a request. It sends the status together with the first byte of the
+// body, so that the answer can change until then.
 type writer struct {
 	http.ResponseWriter
 	r      *request
-	stream bool // of HTTP/2: other connections are conns, which give each chunk its time
-	broken bool // the body could not be sent whole
+	stream bool // HTTP/2: only a conn sets a timeout for each chunk
+	broken bool // the body was not sent completely
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -253,24 +252,23 @@ func (w *writer) Write(p []byte) (written int, err error) {
 	return written, err
 }
 
-// extendWrite gives the next chunk its own time. A client that opens the window of its stream too late is cut
-// off, and the version that it reads from is let go.
+// extendWrite sets the deadline of the next chunk. A client that opens the window of its stream too late is
+// cut off, which releases the version that it reads.
 func (w *writer) extendWrite() error {
 	return http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.r.s.opts.Timeouts.Write))
 }
 
-// begin sends the status.
+// begin sends the status, unless it was sent.
 func (w *writer) begin() {
 	if !w.r.sent {
 		w.r.sent = true
-		if w.r.code != http.StatusOK { // which Write sends without copying the header
+		if w.r.code != http.StatusOK { // Write sends 200 without copying the header
 			w.ResponseWriter.WriteHeader(w.r.code)
 		}
 	}
 }
 
-// leave ends the request. An answer that is not whole ends with its connection. A panic is a bug, and this
-// request's 500.
+// leave ends the request. An incomplete answer closes its connection. A panic is a bug and causes status 500.
 func (w *writer) leave() {
 	r := w.r
 	defer r.end()

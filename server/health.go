@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// How well something is, and the class that the page paints it with.
+// Levels of health, which are also CSS classes of the page.
 const (
 	levelGood = "good"
 	levelBusy = "busy"
@@ -14,14 +14,14 @@ const (
 	levelBad  = "bad"
 )
 
-// census counts the dbs of a node by how they do.
+// census counts the dbs of a node by their health.
 type census struct {
-	dbs    int
-	served int // there is a current version
-	hidden int // of those served: something is wrong with it as a whole, so that no new version is found
-	failed int // of those served: another version could not be loaded
-	thin   int // of those served: too few nodes hold some partition of the current version
-	lost   int // of those served: no node holds some partition of it
+	dbs             int
+	served          int // with a current version
+	unlisted        int // of those served: the db has an error as a whole, so that new versions are not found
+	failed          int // of those served: another version failed to load
+	underreplicated int // of those served: too few nodes hold some partition of the current version
+	lost            int // of those served: no node holds some partition of the current version
 }
 
 func (c *census) add(db DBStatus, node string) {
@@ -35,17 +35,17 @@ func (c *census) add(db DBStatus, node string) {
 		c.failed++
 	}
 	if db.Error != "" {
-		c.hidden++
+		c.unlisted++
 	}
 	switch v := db.Versions[current]; {
 	case v.MissingPartitions > 0:
 		c.lost++
 	case v.UnderreplicatedPartitions > 0:
-		c.thin++
+		c.underreplicated++
 	}
 }
 
-// current is the version of a db that a node answers from, "" if there is none.
+// current returns the version of a db that a node serves, "" if there is none.
 func (d DBStatus) current(node string) string {
 	for _, name := range slices.Sorted(maps.Keys(d.Versions)) {
 		if d.Versions[name].Nodes[node].Current {
@@ -55,7 +55,7 @@ func (d DBStatus) current(node string) string {
 	return ""
 }
 
-// failed reports whether there is a version of a db that a node could not load.
+// failed reports whether a version of a db failed to load on a node.
 func (d DBStatus) failed(node string) bool {
 	for _, v := range d.Versions {
 		if v.Nodes[node].State == StateError {
@@ -65,7 +65,7 @@ func (d DBStatus) failed(node string) bool {
 	return false
 }
 
-// silent is how many other nodes have not said how they are.
+// silent returns the number of other nodes whose status is unknown.
 func (st Status) silent() int {
 	n := 0
 	for _, p := range st.Peers {
@@ -76,8 +76,7 @@ func (st Status) silent() int {
 	return n
 }
 
-// health is how a node does: a level, and one line for people that says why.
-// What the node says of itself (ready, and if not, the reason) comes first.
+// health returns a level and one line of text with the reason. A node that is not ready (with reason) is bad.
 func (st Status) health(ready bool, reason string) (level, line string) {
 	var c census
 	for _, db := range st.DBs {
@@ -97,8 +96,8 @@ func (st Status) health(ready bool, reason string) (level, line string) {
 		return levelWarn, fmt.Sprintf("Serving %d of %s.", c.served, all)
 	case c.failed > 0:
 		return levelWarn, fmt.Sprintf("Serving %s; %d with a version that could not be loaded.", all, c.failed)
-	case c.thin > 0:
-		return levelWarn, fmt.Sprintf("Serving %s; %d with partitions that too few nodes hold.", all, c.thin)
+	case c.underreplicated > 0:
+		return levelWarn, fmt.Sprintf("Serving %s; %d with partitions that too few nodes hold.", all, c.underreplicated)
 	case len(st.Problems) > 0:
 		return levelBad, "The nodes are not one cluster: " + st.Problems[0] + "."
 	case st.ZooKeeper != nil && !st.ZooKeeper.Connected:
@@ -107,8 +106,8 @@ func (st Status) health(ready bool, reason string) (level, line string) {
 		return levelWarn, fmt.Sprintf("Serving %s, but %s did not answer.", all, count(st.silent(), "node"))
 	case st.SourceError != "":
 		return levelWarn, "Serving " + all + ", but the source cannot be read."
-	case c.hidden > 0:
-		return levelWarn, fmt.Sprintf("Serving %s; %d that cannot be listed in the source.", all, c.hidden)
+	case c.unlisted > 0:
+		return levelWarn, fmt.Sprintf("Serving %s; %d that cannot be listed in the source.", all, c.unlisted)
 	}
 	return levelGood, "Serving " + all + "."
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// maxAcceptDelay is how long Serve waits, at most, before it accepts again after an error.
+// maxAcceptDelay is the longest pause of Serve after an error of Accept.
 const maxAcceptDelay = time.Second
 
-// accept serves the connections of a listener until it fails for good. Being out of file descriptors for a
-// while does not end a node.
+// accept serves the connections of a listener until it fails permanently. Temporary errors, such as a lack of
+// file descriptors, are retried.
 func (s *Server) accept(ln net.Listener) error {
 	for delay := 5 * time.Millisecond; ; {
 		nc, err := ln.Accept()
@@ -31,13 +31,13 @@ func (s *Server) accept(ln net.Listener) error {
 	}
 }
 
-// reservedConns are the connections beyond Options.MaxConns that probes are answered on.
+// reservedConns is the number of connections beyond Options.MaxConns, on which only probes are answered.
 const reservedConns = 64
 
-// crowdedTime is what a connection beyond Options.MaxConns has for its request.
+// crowdedTime is the read timeout of connections beyond Options.MaxConns.
 const crowdedTime = 2 * time.Second
 
-// admit serves a connection. One that is too many is closed.
+// admit serves a connection, or closes it if there are too many.
 func (s *Server) admit(nc net.Conn) {
 	n := s.open.count()
 	if n >= s.opts.MaxConns {
@@ -54,11 +54,11 @@ func (s *Server) admit(nc net.Conn) {
 		c.timeouts.Read = min(c.timeouts.Read, crowdedTime)
 	}
 	s.open.add(c, c)
-	s.lanes.Go(c.serve)
+	s.loops.Go(c.serve)
 }
 
-// handOver gives a connection to net/http, for good. nc is c, or for HTTP/2 the *tls.Conn that c wraps, of
-// which nothing has been read.
+// handOver hands a connection over to net/http permanently. nc is c, or for HTTP/2 the *tls.Conn that c
+// wraps, from which nothing has been read.
 func (s *Server) handOver(c *conn, nc net.Conn) {
 	c.waiting.Store(false)
 	s.handing.Add(1)
@@ -73,11 +73,11 @@ func (s *Server) handOver(c *conn, nc net.Conn) {
 	}
 }
 
-// taken is called when net/http is answering the first request of the connection, or will not: a shutdown
-// that it learned of before would drop the request.
+// taken is called when net/http answers the first request of the connection, or never will. Until then a
+// shutdown of the http.Server would drop the request.
 func (c *conn) taken() { c.took.Do(c.server.handing.Done) }
 
-// handedConns is the listener of net/http: what it accepts has been handed over.
+// handedConns is the listener of net/http. It accepts connections that are handed over.
 type handedConns struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -117,10 +117,10 @@ func (h *handedConns) Close() error {
 // Addr implements net.Listener.
 func (h *handedConns) Addr() net.Addr { return &net.TCPAddr{} }
 
-// connections are the open connections of a server.
+// connections is the set of open connections of a server.
 type connections struct {
 	mu  sync.Mutex
-	all map[net.Conn]*conn // by what is closed at the end
+	all map[net.Conn]*conn // by the connection to close
 }
 
 func (o *connections) add(nc net.Conn, c *conn) {
@@ -138,14 +138,14 @@ func (o *connections) remove(nc net.Conn) {
 	delete(o.all, nc)
 }
 
-// find returns the conn of what was handed over.
+// find returns the conn of a connection that was handed over.
 func (o *connections) find(nc net.Conn) *conn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.all[nc]
 }
 
-// changed follows what net/http does with a connection.
+// changed is the ConnState hook of the http.Server.
 func (s *Server) changed(nc net.Conn, state http.ConnState) {
 	c, isHTTP1 := nc.(*conn)
 	if !isHTTP1 {
@@ -167,7 +167,7 @@ func (o *connections) count() int {
 	return len(o.all)
 }
 
-// hurry ends the connections that wait for a plain request.
+// hurry closes the connections that wait for a plain request, after a short time.
 func (o *connections) hurry() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -176,7 +176,7 @@ func (o *connections) hurry() {
 	}
 }
 
-// closeAll cuts every connection, whatever it is doing.
+// closeAll closes every connection.
 func (o *connections) closeAll() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,54 +10,50 @@ import (
 	"sequins/metrics"
 )
 
-// Catalog is what the server needs of a node.
+// Catalog is the part of a node that the server uses.
 type Catalog interface {
-	// Status describes everything that the node knows; the caller may change
-	// the result. It must not wait for anything but memory.
+	// Status returns the state of the node; the caller may modify the result. It must not do I/O or wait.
 	Status() Status
-	// Ready reports whether the node should get requests, and if not, the reason
-	// in one line: it serves every db that it served before a restart, and has
-	// tried every other one that was in the source at the start. If db is not
-	// empty, it reports whether that db is being served.
+	// Ready reports whether the node should receive requests, and if not, the reason in one line. A node is
+	// ready when it serves every db that it served before a restart and has tried every other db that was in
+	// the source at the start. If db is not empty, Ready reports whether that db is served.
 	Ready(db string) (ok bool, reason string)
 }
 
-// Timeouts are how long a client may take.
+// Timeouts limit how long a client may take.
 type Timeouts struct {
-	Read  time.Duration // for the whole request, from its first byte
+	Read  time.Duration // for a whole request, from its first byte
 	Idle  time.Duration // between two requests
-	Write time.Duration // for taking each 68 KiB of an answer
+	Write time.Duration // to receive each 68 KiB of an answer
 }
 
-// Options are the settings of a Server. The zero value serves.
+// Options are the settings of a Server. The zero value is valid.
 type Options struct {
-	// RequestLog is where a line for each request goes; nil: nowhere.
+	// RequestLog receives the lines of the request log; nil disables it.
 	RequestLog io.Writer
-	// RequestLogSample is how many requests that has one line of, chosen by
-	// chance; 0 and 1 are every one.
+	// RequestLogSample logs a random 1-in-N sample of requests; 0 and 1 log all.
 	RequestLogSample int
-	// Timeouts that are zero are 10s, 2m and 30s.
+	// Timeouts are the timeouts of clients. The defaults are 10s, 2m and 30s.
 	Timeouts Timeouts
-	// MaxConns bounds the open connections. Another 64 are accepted for one
-	// request each, which gets 503 unless it is a probe; more are closed at once.
-	// 0: 262144.
+	// MaxConns limits the open connections. Another 64 are accepted for one request each, which gets 503
+	// unless it is a probe; further ones are closed immediately. 0 means 262144.
 	MaxConns int
-	// Peers returns the other nodes of the cluster, for the status; nil where
-	// there are none. PeerTLS is spoken to them; nil: not.
+	// Peers returns the other nodes of the cluster, for the status; nil on a single node. PeerTLS enables TLS
+	// to them.
 	Peers   func() []Peer
 	PeerTLS *tls.Config
-	// PeerSecret is what nodes of the cluster show to each other; "" where none is
-	// configured. With it, ?proxy= is answered only to who shows it.
+	// PeerSecret is the secret of the cluster; "" if none is configured. With a secret, ?proxy= is answered
+	// only for requests that carry it.
 	PeerSecret string
-	// Tokens are who may read what; nil: everybody may read everything.
+	// Tokens are the access rights; nil allows everything.
 	Tokens *auth.Tokens
-	// Metrics counts requests; nil: counted for nobody.
+	// Metrics counts requests; it may be nil.
 	Metrics *metrics.Server
-	// Logger gets what goes wrong; nil: slog.Default().
+	// Logger logs errors; nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// withDefaults fills in what is zero.
+// withDefaults replaces zero values by their defaults.
 func (o Options) withDefaults() Options {
 	setDefault(&o.Timeouts.Read, 10*time.Second)
 	setDefault(&o.Timeouts.Idle, 2*time.Minute)

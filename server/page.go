@@ -23,12 +23,11 @@ var pageStyle string
 //go:embed page.js
 var pageScript string
 
-// pagePolicy lets the page use nothing but its own style and script, and ask
-// nobody but this node.
+// pagePolicy allows only the page's own style and script, and connections only to this node.
 var pagePolicy = "default-src 'none'; style-src " + digest(pageStyle) + "; script-src " + digest(pageScript) +
 	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// digest names an inline style or script in a Content-Security-Policy.
+// digest returns the source expression of an inline style or script in a Content-Security-Policy.
 func digest(source string) string {
 	sum := sha256.Sum256([]byte(source))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -36,8 +35,8 @@ func digest(source string) string {
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// page is what page.html shows: everything is text already. page.js takes over
-// where there are scripts, shows more, and keeps it up to date.
+// page is the data of page.html, already formatted as text. With scripts enabled, page.js shows more and
+// keeps it up to date.
 type page struct {
 	Style  template.CSS
 	Script template.JS
@@ -45,15 +44,15 @@ type page struct {
 	Level, Headline string
 	Notes           []string
 	DBs             []dbView
-	Only            string // the only db that is shown, "" for all
-	Refresh         bool   // something is moving
-	Shut            bool   // nothing is shown to who has no token
+	Only            string // the only db to show, "" for all
+	Refresh         bool   // something is in progress
+	Shut            bool   // shown without a token: has no content
 	Node, Build     string
 	Source, Up, Now string
-	Disk, DiskLevel string // Disk: "" if nothing is known of it
+	Disk, DiskLevel string // Disk is "" if unknown
 }
 
-// clock is a time as the page shows it.
+// clock formats a time for the page.
 func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
 type dbView struct {
@@ -70,15 +69,15 @@ type versionView struct {
 	Current            bool
 	Summary            string
 	Error              string
-	Percent            string // of a load; "" without one
+	Percent            string // of a load; "" if there is none
 	Progress           string
 	Path               string
-	Nodes              []nodeView // where there are several
+	Nodes              []nodeView // if there are several
 }
 
 type nodeView struct{ Name, State, Level, Summary string }
 
-// newPage lays out a status: of the whole node, or of one db.
+// newPage formats the status of the whole node, or of one db.
 func newPage(st Status, level, only string, now time.Time) page {
 	p := page{Level: level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only, Now: clock(now)}
 	if !st.StartedAt.IsZero() {
@@ -122,12 +121,12 @@ func newDBView(name string, db DBStatus, node string, now time.Time) dbView {
 	return v
 }
 
-// moving reports whether a look in a few seconds will show something else.
+// moving reports whether the view is likely to change within seconds.
 func (v dbView) moving() bool {
 	return slices.ContainsFunc(v.Versions, func(v versionView) bool { return v.Level == levelBusy })
 }
 
-// facts are about the current version.
+// facts describe the current version.
 func facts(v VersionStatus, n NodeStatus, now time.Time) []fact {
 	var f []fact
 	if !n.LastModified.IsZero() {
@@ -179,7 +178,7 @@ func stateLevel(s State) string {
 	return ""
 }
 
-// summary is what there is to say about a version on a node in one line.
+// summary describes a version on a node in one line.
 func summary(v VersionStatus, n NodeStatus, now time.Time) string {
 	s := fmt.Sprintf("%d of %s", len(n.Partitions), count(v.NumPartitions, "partition"))
 	if n.State == StateActive && v.MissingPartitions > 0 {
@@ -201,7 +200,7 @@ func percent(p *Progress) string {
 	return strconv.FormatInt(min(100, max(0, int64(100*float64(p.BytesDone)/float64(p.Bytes)))), 10)
 }
 
-// progress is how far a load has come, in words.
+// progress describes the progress of a load.
 func progress(p *Progress, now time.Time) string {
 	s := fmt.Sprintf("%s of %s read, %d of %s, %s records", human.Size(p.BytesDone), human.Size(p.Bytes),
 		p.FilesDone, count(p.Files, "file"), human.Count(p.Records))

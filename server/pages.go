@@ -13,7 +13,7 @@ import (
 	"sequins/metrics"
 )
 
-// servePage answers everything that is not a key.
+// servePage answers requests for anything but a key.
 func (r *request) servePage(w *writer, req *http.Request) {
 	s, m := r.s, r.s.opts.Metrics
 	if !r.allowed() {
@@ -31,7 +31,7 @@ func (r *request) servePage(w *writer, req *http.Request) {
 	switch r.target.route {
 	case routeHealth:
 		s.health(w, r.canViewPages())
-	case routeLive: // the process works
+	case routeLive: // the process responds
 		text(w, http.StatusOK, "ok")
 	case routeReady:
 		s.ready(w, r.canViewPages(), r.target.query)
@@ -42,8 +42,8 @@ func (r *request) servePage(w *writer, req *http.Request) {
 	}
 }
 
-// ready answers GET /readyz, and /readyz?db=NAME about one db. The reason names
-// dbs, and so is not for strangers.
+// ready answers GET /readyz, and /readyz?db=NAME for one db. The reason names dbs, so clients that may not
+// view pages do not get it.
 func (s *Server) ready(w http.ResponseWriter, canView bool, query []byte) {
 	values, err := url.ParseQuery(string(query))
 	if err != nil {
@@ -63,8 +63,7 @@ func (s *Server) ready(w http.ResponseWriter, canView bool, query []byte) {
 	}
 }
 
-// health is GET /healthz: what this node has of every version that it knows, or
-// only the status code.
+// health answers GET /healthz with the versions on this node, or with only the status code.
 func (s *Server) health(w http.ResponseWriter, canView bool) {
 	s.ownStatus.serve(w, pageKey{route: routeHealth, code: !canView}, func(w http.ResponseWriter, st Status, _ string) {
 		dbs, code := st.onThisNode()
@@ -79,8 +78,7 @@ func (s *Server) health(w http.ResponseWriter, canView bool) {
 	})
 }
 
-// onThisNode returns what this node has of each version of each db, and the
-// status code of GET /healthz.
+// onThisNode returns the versions of each db on this node, and the status code of GET /healthz.
 func (st *Status) onThisNode() (dbs map[string]map[string]NodeStatus, code int) {
 	code = http.StatusNotFound
 	dbs = make(map[string]map[string]NodeStatus)
@@ -102,18 +100,17 @@ func (st *Status) onThisNode() (dbs map[string]map[string]NodeStatus, code int) 
 	return dbs, code
 }
 
-// nodePage is GET /.
+// nodePage answers GET /.
 func (s *Server) nodePage(w http.ResponseWriter, r *http.Request) {
 	s.statusPage(w, r, pageKey{route: routeNode})
 }
 
-// dbPage is GET /<db> and GET /<db>/.
+// dbPage answers GET /<db> and GET /<db>/.
 func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
 	s.statusPage(w, r, pageKey{route: routeDB, db: name})
 }
 
-// statusPage answers with the status of the node or of one db, for people or as
-// JSON.
+// statusPage answers with the status of the node or of one db, as HTML or JSON.
 func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey) {
 	key.html = wantsHTML(r.Header["Accept"])
 	s.statusFor(r).serve(w, key, func(w http.ResponseWriter, st Status, level string) {
@@ -128,14 +125,14 @@ func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey)
 	})
 }
 
-// status is the catalog's with what the server knows, and no null where a
-// reader expects a list or an object; and the level of the node's health.
+// status returns the complete status of this node, without null for lists and objects, and the level of its
+// health.
 func (s *Server) status() (st Status, level string) {
 	st = s.own()
 	return st, s.complete(&st)
 }
 
-// own is what this node knows by itself, to be completed.
+// own returns the catalog's status with the fields that the server knows. complete must be called next.
 func (s *Server) own() Status {
 	st := s.catalog.Status()
 	st.Draining = s.draining.Load()
@@ -148,7 +145,7 @@ func (s *Server) own() Status {
 	return st
 }
 
-// complete works out what follows of the rest of a status.
+// complete computes the derived fields of a status.
 func (s *Server) complete(st *Status) (level string) {
 	for name, db := range st.DBs {
 		if db.Versions == nil {
@@ -166,7 +163,7 @@ func (s *Server) complete(st *Status) (level string) {
 	return level
 }
 
-// complete fills in what the catalog leaves to the server.
+// complete sets the fields that the catalog leaves to the server.
 func (v *VersionStatus) complete() {
 	if v.Nodes == nil {
 		v.Nodes = map[string]NodeStatus{}
@@ -183,7 +180,7 @@ func (v *VersionStatus) complete() {
 func (s *Server) json(w http.ResponseWriter, code int, v any) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // it is read by people, too, and sniffed by nobody
+	e.SetEscapeHTML(false) // for readability; nosniff makes escapes unnecessary
 	if err := e.Encode(v); err != nil {
 		s.limited.Error("rendering the status", "error", err)
 		text(w, http.StatusInternalServerError, "the status cannot be rendered")
@@ -196,24 +193,23 @@ func (s *Server) json(w http.ResponseWriter, code int, v any) {
 	send(w, code, b.Bytes())
 }
 
-// send sends a whole body.
+// send sends a complete body.
 func send(w http.ResponseWriter, code int, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
 	w.Write(body) //nolint:errcheck // the client has gone
 }
 
-// text answers with one line that is not to be kept.
+// text answers with one line that must not be cached.
 func text(w http.ResponseWriter, code int, line string) {
 	w.Header().Set("Cache-Control", "no-store")
 	sendText(w, code, line)
 }
 
-// oneLine keeps a reason from being taken for several.
+// oneLine joins the lines of a string.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// wantsHTML reports whether an Accept header names text/html. "*/*" does not:
-// that is what programs send.
+// wantsHTML reports whether an Accept header names text/html. "*/*" does not count, because programs send it.
 func wantsHTML(accept []string) bool {
 	for _, line := range accept {
 		for item := range strings.SplitSeq(line, ",") {
@@ -226,7 +222,7 @@ func wantsHTML(accept []string) bool {
 	return false
 }
 
-// refused reports whether the parameters of a media range hold q=0.
+// refused reports whether the parameters of a media range contain q=0.
 func refused(params string) bool {
 	for p := range strings.SplitSeq(params, ";") {
 		if name, value, _ := strings.Cut(strings.TrimSpace(p), "="); strings.EqualFold(name, "q") {
@@ -237,7 +233,7 @@ func refused(params string) bool {
 	return false
 }
 
-// gauges is what a scrape of the metrics asks for.
+// gauges returns the gauges for a scrape of the metrics.
 func (s *Server) gauges() metrics.State {
 	st, _ := s.status()
 	g := metrics.State{
@@ -255,7 +251,7 @@ func (s *Server) gauges() metrics.State {
 	return g
 }
 
-// gauges sums up what a node has of a db.
+// gauges returns the gauges of a db on a node.
 func (d DBStatus) gauges(name, node string) metrics.DB {
 	g := metrics.DB{Name: name, Versions: make(map[string]int)}
 	for version, v := range d.Versions {
@@ -275,7 +271,7 @@ func (d DBStatus) gauges(name, node string) metrics.DB {
 	return g
 }
 
-// render answers with the page for people.
+// render answers with the HTML page.
 func (s *Server) render(w http.ResponseWriter, code int, p page) {
 	var b bytes.Buffer
 	p.Style, p.Script = template.CSS(pageStyle), template.JS(pageScript) //nolint:gosec // they are our own

@@ -6,9 +6,9 @@ import (
 	"sequins/internal/http1"
 )
 
-// asked is what matters of a request's header, whoever has parsed it.
+// asked holds the header fields of a request that are used, independent of the front end.
 type asked struct {
-	uri           []byte // as it came
+	uri           []byte // as received
 	authorization []byte
 	traceparent   []byte
 	tracestate    []byte
@@ -16,16 +16,16 @@ type asked struct {
 	secret        []byte // reads.SecretHeader
 }
 
-// plainParser parses the header of a plain request: a GET of HTTP/1.1 for one key, with no parameter but
-// proxy, no condition, no range, no body and no wish about the connection. Most requests are. A request that
-// is wrong in any way is not plain.
+// plainParser parses the header of a plain request: a GET of HTTP/1.1 for one key, without parameters other
+// than proxy, without condition, range, body or Connection field other than keep-alive. Most requests are
+// plain. An invalid request is not plain.
 type plainParser struct {
 	asked
 	hosts int
 }
 
-// parsePlain parses a whole header if it is that of a plain request. It accepts neither folded lines nor
-// line ends without CR.
+// parsePlain parses a complete header and reports whether it is that of a plain request. It accepts neither
+// folded lines nor line ends without CR.
 func parsePlain(b []byte) (a asked, ok bool) {
 	line, b, ok := cutLine(b)
 	const method, proto = "GET /", " HTTP/1.1"
@@ -52,13 +52,13 @@ func parsePlain(b []byte) (a asked, ok bool) {
 	}
 }
 
-// isPlain reports whether a target is for a key and has no parameter but proxy, without escapes.
+// isPlain reports whether the target is a key, without parameters or with only proxy, unescaped.
 func (t *target) isPlain() bool {
 	peer, ok := bytes.CutPrefix(t.query, []byte("proxy="))
 	return t.route == routeKey && (len(t.query) == 0 || ok && !bytes.ContainsAny(peer, "&%"))
 }
 
-// cutLine cuts the first line off, which ends with CR LF.
+// cutLine splits off the first line, which ends with CR LF.
 func cutLine(b []byte) (line, rest []byte, ok bool) {
 	n := bytes.IndexByte(b, '\n')
 	if n < 1 || b[n-1] != '\r' {
@@ -67,7 +67,7 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return b[:n-1], b[n+1:], true
 }
 
-// line parses a field, and reports whether the request can still be plain.
+// line parses a field and reports whether the request may still be plain.
 func (p *plainParser) line(line []byte) bool {
 	name, value, ok := bytes.Cut(line, []byte{':'})
 	if value = http1.Trim(value); !ok || !http1.IsToken(name) || http1.HasControl(value) {
@@ -76,8 +76,8 @@ func (p *plainParser) line(line []byte) bool {
 	return p.field(name, value)
 }
 
-// field keeps the value of a field that matters. Fields that change the answer or the framing of the
-// request, and are not known here, make it one that is not plain.
+// field stores the fields that are used. Other fields that affect the answer or the framing make the request
+// not plain.
 func (p *plainParser) field(name, value []byte) bool {
 	if len(name) > 3 && is(name[:3], "If-") {
 		return false
@@ -125,7 +125,7 @@ func is(name []byte, other string) bool {
 	return len(name) == len(other) && bytes.EqualFold(name, []byte(other))
 }
 
-// once keeps the value of a field that may be there once, and is not empty.
+// once stores the value of a field that must not be repeated or empty.
 func once(to *[]byte, value []byte) bool {
 	if *to != nil || len(value) == 0 {
 		return false
@@ -134,7 +134,7 @@ func once(to *[]byte, value []byte) bool {
 	return true
 }
 
-// isPlainHost reports whether a host is a name or an IPv4 address, with a port or not.
+// isPlainHost reports whether a host is a name or an IPv4 address, with or without a port.
 func isPlainHost(host []byte) bool {
 	name, port, hasPort := bytes.Cut(host, []byte{':'})
 	for _, c := range name {

@@ -292,11 +292,11 @@ func TestPlainRelayIsGivenUp(t *testing.T) {
 	})
 }
 
-// differs finds what the lane answers and net/http does in another way on purpose: empty lines before a
+// differs finds what the fast path and net/http answer differently on purpose: empty lines before a
 // request are skipped, and a bad escape has an error of its own.
 var differs = regexp.MustCompile(`^[\r\n]|\n\r?\n[\r\n]|%([^0-9a-fA-F]|.[^0-9a-fA-F]|.?$)`)
 
-// FuzzPlain holds the lane against net/http for any requests.
+// FuzzPlain compares the fast path with net/http for arbitrary requests.
 func FuzzPlain(f *testing.F) {
 	for _, requests := range comparedRequests {
 		f.Add(requests, byte(0))

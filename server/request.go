@@ -10,8 +10,8 @@ import (
 	"sequins/tracing"
 )
 
-// request is the pooled state of one request, whichever front end answers it; its slices keep their
-// capacity. The answer is prepared in it, and rendered by the lane or by net/http.
+// request is the pooled state of one request of either front end; its slices keep their capacity. The answer
+// is prepared in it, and rendered by the fast path or by net/http.
 type request struct {
 	reads.Read
 	s       *Server
@@ -20,29 +20,29 @@ type request struct {
 	asked   asked
 	target  target
 	query   reads.Query
-	grant   *auth.Grant // what the token allows; nil if none is known
-	logged  bool        // the request log gets a line
-	closing bool        // the connection ends with the answer
+	grant   *auth.Grant // the rights of the token; nil if there is no known token
+	logged  bool        // write a line to the request log
+	closing bool        // close the connection after the answer
 
 	code   int
 	fields []field
-	text   string // the body where there is no value: one line, without its end
-	bytes  int64  // of the body, that are sent
-	sent   bool   // some of the answer is on its way
+	text   string // the body if it is not a value: one line, without its end
+	bytes  int64  // sent bytes of the body
+	sent   bool   // part of the answer was sent
 
-	buf  []byte // holds what of the target had to be decoded
-	peer []byte // Result.Peer
-	out  []byte // the rendered answer of the lane
+	buf  []byte // holds the decoded parts of the target
+	peer []byte // copy of Result.Peer
+	out  []byte // the rendered answer of the fast path
 }
 
-// field is one line of an answer's header.
+// field is a header field of an answer.
 type field struct {
 	name  string
 	value []byte
 }
 
-// The headers of requests and answers that have a meaning here. X-Sequins-Version is there wherever a
-// version was asked, so that its absence tells a missing db from a missing key.
+// Header fields of requests and answers. X-Sequins-Version is present whenever a version was read, so that
+// its absence distinguishes a missing db from a missing key.
 const (
 	keyVersion     = "X-Sequins-Version"
 	keyProxiedTo   = "X-Sequins-Proxied-To"
@@ -63,20 +63,20 @@ var (
 func (r *request) begin(c *conn, method string) {
 	r.conn, r.method = c, method
 	r.Begin(time.Now())
-	r.logged = r.s.log != nil && r.s.log.chosen()
+	r.logged = r.s.log != nil && r.s.log.sampled()
 	r.Timed = r.logged
 	r.closing = r.s.draining.Load() || c != nil && c.crowded
 }
 
-// serveKey looks the key up if the request may read it, and prepares the answer. The fields are the
-// conditions of the request, which peers are told.
+// serveKey looks the key up if the client may read it, and prepares the answer. conditions are the
+// conditional fields of the request, which are forwarded to peers.
 func (r *request) serveKey(conditions []proxy.Field) {
 	if o, ok := r.read(conditions); ok {
 		r.prepare(o)
 	}
 }
 
-// read looks the key up if the request may read it. If it may not, the refusal is prepared.
+// read looks the key up if the client may read it. Otherwise it prepares the refusal.
 func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
 	if !r.allowed() {
 		return o, false
@@ -97,7 +97,7 @@ func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
 	return r.Do(&r.query), true
 }
 
-// failures are what outcomes without a value are answered with.
+// failures are the answers for outcomes without a value.
 var failures = [...]struct {
 	code int
 	text string
@@ -114,11 +114,11 @@ var failures = [...]struct {
 	reads.TooSlow:     {statusClientGone, ""},
 }
 
-// statusClientGone is nginx's code for a client that went away. It is seen in the log and the metrics, and
-// by clients whose request the shutdown has ended.
+// statusClientGone is nginx's code for a client that closed the connection. It appears in the log, in the
+// metrics, and in answers to requests that the shutdown aborted.
 const statusClientGone = 499
 
-// prepare prepares the answer for an outcome: everything but the value.
+// prepare prepares the answer for an outcome, except the value.
 func (r *request) prepare(o reads.Outcome) {
 	r.fields = r.fields[:0]
 	r.peer = append(r.peer[:0], r.Peer...)
@@ -145,7 +145,7 @@ func (r *request) prepare(o reads.Outcome) {
 	}
 }
 
-// addValidators adds what is known of the value to the header.
+// addValidators adds the validators and ranges of the value to the header.
 func (r *request) addValidators() {
 	r.add("ETag", r.ETag)
 	r.add("Last-Modified", r.LastModified)
@@ -153,20 +153,20 @@ func (r *request) addValidators() {
 	r.add("Content-Range", r.ContentRange)
 }
 
-// add adds a line to the header of the answer, unless it is empty.
+// add adds a header field, unless it is empty.
 func (r *request) add(name string, value []byte) {
 	if len(value) > 0 {
 		r.fields = append(r.fields, field{name, value})
 	}
 }
 
-// fail prepares an error: a status and one line of text that says what is wrong.
+// fail prepares an error answer: a status and one line of text.
 func (r *request) fail(code int, text string) {
 	r.code, r.text = code, text
 	r.add("Content-Type", plainTextValue)
 }
 
-// brokeOff sets the status of a request whose answer could not be sent whole.
+// brokeOff sets the status of a request whose answer was not sent completely.
 func (r *request) brokeOff(o reads.Outcome) {
 	r.code = statusClientGone
 	if o != reads.Found {
@@ -174,7 +174,7 @@ func (r *request) brokeOff(o reads.Outcome) {
 	}
 }
 
-// finish counts and logs the request, and returns how long it has taken.
+// finish counts and logs the request, and returns its duration.
 func (r *request) finish() time.Duration {
 	a := tracing.Answer{Method: r.method, TLS: r.conn != nil && r.conn.secure(), Status: r.code, Bytes: r.bytes, Proxied: fromPeer(r.target.query)}
 	if r.target.path != nil {
@@ -187,7 +187,7 @@ func (r *request) finish() time.Duration {
 	return d
 }
 
-// end gives back everything that the request holds, and the request.
+// end releases everything that the request holds, and returns it to the pool.
 func (r *request) end() {
 	r.Release()
 	r.conn, r.grant, r.asked, r.target, r.query = nil, nil, asked{}, target{}, reads.Query{}
@@ -201,13 +201,13 @@ func (r *request) end() {
 	r.s.requests.Put(r)
 }
 
-// escaped is the target as a log shows it.
+// escaped returns the target as logged.
 func (r *request) escaped() string { return string(r.appendEscaped(nil)) }
 
 func (r *request) appendEscaped(b []byte) []byte {
 	t := &r.target
 	switch {
-	case t.path == nil: // it could not be read
+	case t.path == nil: // malformed
 		return append(b, '-')
 	case t.route != routeKey:
 		return reads.AppendEscaped(b, t.path)

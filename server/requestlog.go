@@ -12,16 +12,15 @@ import (
 	"sequins/reads"
 )
 
-// requestLog writes a line for each request, or for some, at its end:
+// requestLog writes a line at the end of each request, or of a sample of requests:
 //
 //	2026-01-31T10:00:00.000000Z 200 GET /baby-names/Ada 104 0.000012 version=2026-01-30 lookup=0.000004
 //
-// when it had been read, the status, the method, what was asked for (db and
-// key, escaped as in a URL), the bytes of the body and the seconds it took;
-// then, as far as it came to that, the version that it was answered from, the
-// seconds until the block had answered, and peers=, those from there until a
-// peer had; token= is the name of the token that was shown. What is left of the whole went into the answer. Every line goes out
-// by itself, so that they can be followed.
+// The fields are the time when the request had been read, the status, the method, the target (db and key,
+// escaped as in a URL), the bytes of the body and the total seconds; then, if applicable, the version, the
+// seconds until the block had answered (lookup=), the seconds from there until a peer had answered (peers=),
+// and the name of the token (token=). The rest of the total is the time to send the answer. Lines are not
+// buffered, so that the log can be followed.
 type requestLog struct {
 	logger *slog.Logger
 	sample atomic.Uint32 // 1-in-N requests have a line
@@ -29,11 +28,11 @@ type requestLog struct {
 	mu     sync.Mutex
 	w      io.Writer
 	line   []byte
-	failed bool // the last time
+	failed bool // the last write failed
 }
 
-// chosen reports whether a request is one of those that have a line.
-func (l *requestLog) chosen() bool {
+// sampled reports whether a request is logged.
+func (l *requestLog) sampled() bool {
 	n := l.sample.Load()
 	return n <= 1 || rand.Uint32N(n) == 0
 }

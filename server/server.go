@@ -13,56 +13,55 @@ import (
 	"sequins/reads"
 )
 
-// Limits of a request.
+// Limits of requests.
 const (
-	// maxHeader is what the request line and the headers may have together: a
-	// key of 64 KiB in which every byte is escaped, and the rest of them.
+	// maxHeader limits the request line and the header together, in bytes: a key of 64 KiB with all bytes
+	// escaped, and other fields.
 	maxHeader = 256 << 10
-	// maxFields is what the headers may have without the request line.
+	// maxFields limits the header without the request line, in bytes.
 	maxFields = 32 << 10
-	// responseBuffer takes a header and the largest value that is not
-	// streamed, so that they go out in one write.
+	// responseBuffer holds a header and the largest value that is not streamed, so that one write sends both.
 	responseBuffer = 68 << 10
 )
 
-// Server answers HTTP. It is safe for concurrent use.
+// Server is an HTTP server for keys and status pages. It is safe for concurrent use.
 type Server struct {
-	catalog Catalog
-	reads   *reads.Reader
-	opts    Options
-	limited *limitlog.Logger
-	http    *http.Server
-	handed  *handedConns   // to http
-	lanes   sync.WaitGroup // the goroutines that accept connections, and those of connections that http does not have
-	handing sync.WaitGroup // connections on their way to http
-	running sync.WaitGroup // http
-	open    connections
-	log     *requestLog // nil: off
-	survey  *survey     // nil: there are no other nodes
+	catalog    Catalog
+	reads      *reads.Reader
+	opts       Options
+	limited    *limitlog.Logger
+	http       *http.Server
+	handed     *handedConns   // the connections handed over to http
+	loops      sync.WaitGroup // goroutines that accept connections, and goroutines of connections not handed over
+	handing    sync.WaitGroup // connections being handed over to http
+	running    sync.WaitGroup // the goroutine of http
+	open       connections
+	log        *requestLog // nil if disabled
+	peerStatus *peerStatus // status of other nodes; nil on a single node
 
 	ownStatus     *snapshot // of this node
-	clusterStatus *snapshot // of all nodes; only where there is a survey
+	clusterStatus *snapshot // of all nodes; used only with peerStatus
 
 	peerSecret []byte // Options.PeerSecret
 	draining   atomic.Bool
 	holding    atomic.Bool
-	closing    atomic.Bool // Shutdown has been called; it is changed under mu
+	closing    atomic.Bool // Shutdown was called; changed under mu
 	date       dateCache
 
-	mu        sync.Mutex // of what follows
+	mu        sync.Mutex // guards listeners
 	listeners []net.Listener
 
 	requests sync.Pool // of *request
 
 	refused    atomic.Int64 // connections beyond Options.MaxConns
-	handshakes atomic.Int64 // of TLS that have failed
+	handshakes atomic.Int64 // failed TLS handshakes
 
-	// ending is canceled when Shutdown gives up on the requests in flight.
+	// ending is canceled when Shutdown aborts the remaining requests.
 	ending context.Context
 	cancel context.CancelFunc
 }
 
-// New returns a server of what the catalog has and the reader reads.
+// New returns a server for a catalog and a reader.
 func New(c Catalog, rd *reads.Reader, o Options) *Server {
 	s := &Server{catalog: c, reads: rd, opts: o.withDefaults(), handed: newHandedConns()}
 	s.limited = limitlog.New(s.opts.Logger)
@@ -74,7 +73,7 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 	}
 	s.requests.New = func() any { return &request{Read: rd.NewRead(), s: s} }
 	if o.Peers != nil {
-		s.survey = newSurvey(o.Peers, o.PeerTLS, o.PeerSecret)
+		s.peerStatus = newPeerStatus(o.Peers, o.PeerTLS, o.PeerSecret)
 	}
 	s.ownStatus, s.clusterStatus = &snapshot{take: s.status}, &snapshot{take: s.cluster}
 	s.opts.Metrics.SetState(s.gauges)
@@ -82,56 +81,55 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 	return s
 }
 
-// Serve answers the connections of ln until Shutdown, and then returns nil; any other end is an error. It
-// closes ln.
+// Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting
+// fails. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	defer ln.Close() //nolint:errcheck // Shutdown closes it, too
 	if !s.listen(ln) {
 		return nil
 	}
-	defer s.lanes.Done()
+	defer s.loops.Done()
 	if err := s.accept(ln); !s.closing.Load() {
 		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
 	}
 	return nil
 }
 
-// listen takes a listener that Shutdown is to close. It returns false if that has been called.
+// listen registers a listener that Shutdown closes. It returns false if Shutdown was called.
 func (s *Server) listen(ln net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing.Load() {
 		return false
 	}
-	s.lanes.Add(1)
+	s.loops.Add(1)
 	if s.listeners = append(s.listeners, ln); len(s.listeners) == 1 {
 		s.running.Go(func() { s.http.Serve(s.handed) }) //nolint:errcheck // it ends with Shutdown
 	}
 	return true
 }
 
-// Hold answers requests for keys with 503 until Admit, so that nobody takes a db
-// for missing that is only not open yet. Status and health are answered.
+// Hold answers requests for keys with 503 until Admit is called, so that a db that is not open yet does not
+// appear missing. Status and health are served.
 func (s *Server) Hold() { s.holding.Store(true) }
 
 // Admit ends Hold.
 func (s *Server) Admit() { s.holding.Store(false) }
 
-// Drain makes /readyz fail and tells every client that its connection ends
-// with the next answer. Requests are answered as before.
+// Drain makes /readyz fail and closes each connection after its next answer. Requests are still answered.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Shutdown drains, closes the listeners and the idle connections and waits for the requests in flight. When
-// ctx ends first, it cuts them off and returns an error that wraps ctx's.
+// Shutdown drains, closes the listeners and idle connections, and waits for the requests in flight. If ctx
+// ends first, it aborts them and returns an error that wraps that of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	defer s.cancel()
-	if s.survey != nil {
-		defer s.survey.close()
+	if s.peerStatus != nil {
+		defer s.peerStatus.close()
 	}
 	s.closeListeners()
 	s.open.hurry()
-	s.http.SetKeepAlivesEnabled(false) // closes those of http that are idle
+	s.http.SetKeepAlivesEnabled(false) // closes idle connections of http
 	err := s.finish(ctx)
 	if err != nil {
 		err = fmt.Errorf("finishing the requests of %d connections: %w", s.open.count(), err)
@@ -144,13 +142,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// finish waits for the requests in flight: at first for those in the lane, and for connections that it
-// hands over.
+// finish waits for the requests in flight: first for the connections of the fast path and those being handed
+// over.
 func (s *Server) finish(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.lanes.Wait()
+		s.loops.Wait()
 		s.handing.Wait()
 	}()
 	select {
@@ -170,8 +168,7 @@ func (s *Server) closeListeners() {
 	}
 }
 
-// SetRequestLogSample replaces Options.RequestLogSample, for the requests from
-// now on.
+// SetRequestLogSample replaces Options.RequestLogSample for later requests.
 func (s *Server) SetRequestLogSample(n int) {
 	if s.log != nil {
 		s.log.sample.Store(uint32(min(max(n, 1), math.MaxUint32)))

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// statusAge is for how long a status, and a page rendered from it, is shown again: however many clients ask, each page
-// costs the node, and its peers, at most one rendering in that time.
+// statusAge is how long a status and the pages rendered from it are reused. However many clients ask, each
+// page costs the node and its peers at most one rendering in that time.
 const statusAge = time.Second
 
-// A snapshot is the status as it was at one moment, with the answers that have been rendered from it. All of it is
-// shown to everybody who may see pages; rights are checked before.
+// A snapshot caches the status and the answers rendered from it. The answers depend on rights only through
+// their pageKey; callers check rights first.
 type snapshot struct {
 	take func() (st Status, level string)
 
 	mu      sync.Mutex // held while the status is taken and while an answer is rendered
-	at      time.Time  // when status had been taken
-	status  Status     // not to be changed
+	at      time.Time  // when status was taken
+	status  Status     // must not be modified
 	level   string
 	answers map[pageKey]*rendered
 }
 
-// pageKey names an answer that is rendered from a snapshot.
+// pageKey identifies an answer rendered from a snapshot.
 type pageKey struct {
-	route route  // routeHealth, routeDB, or another for the whole node
+	route route  // routeHealth, routeDB, or another one for the whole node
 	db    string // of routeDB
-	html  bool   // the page for people
+	html  bool   // the HTML page
 	code  bool   // only the status code
 }
 
-// rendered is a finished answer; it keeps what is written to it as an http.ResponseWriter.
+// rendered is a rendered answer. As an http.ResponseWriter it collects what is written to it.
 type rendered struct {
 	code   int
 	header http.Header
@@ -50,8 +50,8 @@ func (r *rendered) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// serve writes the answer of a key, which render makes from the status if there is none that is young enough. Of a db
-// that is not in the status there is none: the answer is 404.
+// serve writes the answer for a key, and calls render unless there is a recent one. The answer for a db that
+// is not in the status is 404.
 func (s *snapshot) serve(w http.ResponseWriter, key pageKey, render func(w http.ResponseWriter, st Status, level string)) {
 	answer := s.answer(key, render)
 	if answer == nil {

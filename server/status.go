@@ -4,83 +4,80 @@ import (
 	"time"
 )
 
-// State is what the status JSON says of a version on one node. The four values
-// are those of the first sequins, because monitoring reads them.
+// State is the state of a version on one node in the status JSON. The values are those of the original
+// sequins, which monitoring systems read.
 type State string
 
 const (
-	// StateBuilding: being loaded, or loaded and waiting for enough replicas.
+	// StateBuilding: loading, or loaded and waiting for enough replicas.
 	StateBuilding State = "BUILDING"
-	// StateActive: clients are (or were until the next one took over) answered from it.
+	// StateActive: served to clients, or was until the next version replaced it.
 	StateActive State = "ACTIVE"
-	// StateRemoving: superseded; it goes when its last request and its time are over.
+	// StateRemoving: superseded; it is removed after its last request and version_remove_timeout.
 	StateRemoving State = "REMOVING"
-	// StateError: could not be loaded; NodeStatus.Error says why.
+	// StateError: failed to load; NodeStatus.Error is the reason.
 	StateError State = "ERROR"
 )
 
-// Status is the answer to GET /: everything this node knows. The fields up to
-// ShardID have the names and the shape of the first sequins; the others are new.
+// Status is the answer to GET /. The names and types of DBs and ShardID are those of the original sequins.
 type Status struct {
 	DBs     map[string]DBStatus `json:"dbs"`
 	ShardID string              `json:"shard_id"`
 
-	// Node is the key of this node in VersionStatus.Nodes ("localhost" on a
-	// single one); GET /healthz takes its entries from there.
+	// Node is the key of this node in VersionStatus.Nodes ("localhost" on a single node). GET /healthz takes
+	// its entries from there.
 	Node string `json:"node,omitempty"`
-	// Build names the running program's version.
+	// Build is the version of the program.
 	Build string `json:"build,omitempty"`
 	// StartedAt is when this node started.
 	StartedAt time.Time `json:"started_at,omitzero"`
-	// Healthy: every db is served from a current version that enough nodes hold
-	// every partition of, no version has failed, and the source can be read.
-	// The server fills it in.
+	// Healthy reports whether every db is served from a current version with enough replicas of every
+	// partition, no version has failed, and the source is readable. The server sets it.
 	Healthy bool `json:"healthy"`
-	// Health says the same in a line for people, and if not, what is wrong.
+	// Health is a line of text that describes the health, with the reason if it is not good.
 	Health string `json:"health"`
-	// Level sums it up for a colour: good, warn or bad. The server fills it in.
+	// Level is the health as good, warn or bad. The server sets it.
 	Level string `json:"level"`
-	// Draining: the node is shutting down. The server fills it in.
+	// Draining reports whether the node is shutting down. The server sets it.
 	Draining bool `json:"draining,omitempty"`
-	// Source is what a person would type to see the source.
+	// Source is the URL or path of the source.
 	Source string `json:"source,omitempty"`
-	// SourceError is why the databases of the source could not be listed, "" if
-	// they could. Of one database it is DBStatus.Error.
+	// SourceError is the reason why the databases of the source could not be listed, or "". Errors of a
+	// single database are in DBStatus.Error.
 	SourceError string `json:"source_error,omitempty"`
-	// SourceErrorSince is when that began.
+	// SourceErrorSince is when SourceError first occurred.
 	SourceErrorSince time.Time `json:"source_error_since,omitzero"`
-	// RefreshedAt is the last time the source was listed without an error.
+	// RefreshedAt is when the source was last listed without an error.
 	RefreshedAt time.Time `json:"refreshed_at,omitzero"`
-	// Warnings are things in the source that are left out, one sentence each.
+	// Warnings describe ignored entries of the source, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Disk is where this node's blocks are; zero where it cannot be looked at.
+	// Disk is the file system of the local store; zero if unknown.
 	Disk Disk `json:"disk,omitzero"`
 
-	// Role is node, or router for one that holds nothing; "" on a single one.
+	// Role is node, or router for a node that holds no partitions; "" on a single node.
 	Role string `json:"role,omitempty"`
-	// Zone is where this node stands.
+	// Zone is the zone of this node.
 	Zone string `json:"zone,omitempty"`
-	// ZooKeeper is how the connection to it is; nil where there is none.
+	// ZooKeeper is the state of the connection to ZooKeeper; nil on a single node.
 	ZooKeeper *ZooKeeper `json:"zookeeper,omitempty"`
-	// Problems keep the nodes from being one cluster, one sentence each.
+	// Problems are reasons why the nodes do not form one cluster, one sentence each.
 	Problems []string `json:"problems,omitempty"`
-	// Peers are the other nodes, by address. The server fills it in.
+	// Peers are the other nodes by address. The server sets them.
 	Peers map[string]Peer `json:"peers,omitempty"`
 }
 
 // Disk is the file system of a node's local store, in bytes.
 type Disk struct {
-	Bytes int64 `json:"bytes"`      // all of it
-	Free  int64 `json:"bytes_free"` // that sequins could still write
-	// Blocks are those of the blocks in use, of all versions. The server fills
-	// it in.
+	Bytes int64 `json:"bytes"`      // capacity
+	Free  int64 `json:"bytes_free"` // available to sequins
+	// Blocks is the size of the blocks in use, of all versions. The server sets it.
 	Blocks int64 `json:"bytes_blocks"`
-	// Low: less than a tenth is free. The server fills it in.
+	// Low reports whether less than a tenth is free. The server sets it.
 	Low bool `json:"low,omitempty"`
 }
 
-// stored is how much of the disk the blocks of a node take.
+// stored returns the size of all blocks of the node, in bytes.
 func (st *Status) stored() (bytes int64) {
 	for _, db := range st.DBs {
 		for _, v := range db.Versions {
@@ -90,13 +87,12 @@ func (st *Status) stored() (bytes int64) {
 	return bytes
 }
 
-// ZooKeeper is how a node's connection to ZooKeeper is.
+// ZooKeeper is the state of a node's connection to ZooKeeper.
 type ZooKeeper struct {
 	Connected bool      `json:"connected"`
-	Since     time.Time `json:"since,omitzero"` // of Connected's value
+	Since     time.Time `json:"since,omitzero"` // when Connected changed last
 	Error     string    `json:"error,omitempty"`
-	// Published are the znodes that stand as they should, Pending those that
-	// do not yet.
+	// Published is the number of up-to-date znodes, Pending the number of znodes still to write.
 	Published int `json:"published"`
 	Pending   int `json:"pending"`
 }
@@ -105,14 +101,12 @@ type ZooKeeper struct {
 type DBStatus struct {
 	Versions map[string]VersionStatus `json:"versions"`
 
-	// Error is a trouble of the db as a whole, e.g. that it has no
-	// versions, or that they cannot be listed.
+	// Error is an error of the db as a whole, e.g. that it has no versions or that they cannot be listed.
 	Error string `json:"error,omitempty"`
 }
 
-// VersionStatus is one version of a db over all the nodes that are known to
-// have it. The catalog fills in Path, NumPartitions, TargetReplication and
-// Nodes; the counts are the server's (see count).
+// VersionStatus is the status of one version on all nodes known to have it. The catalog sets Path,
+// NumPartitions, TargetReplication and Nodes; the server computes the counts (see count).
 type VersionStatus struct {
 	Path                      string                `json:"path"`
 	NumPartitions             int                   `json:"num_partitions"`
@@ -124,13 +118,12 @@ type VersionStatus struct {
 	OverreplicatedPartitions  int                   `json:"overreplicated_partitions"`
 	Nodes                     map[string]NodeStatus `json:"nodes"`
 
-	// Replicas is how many nodes hold each partition, where the catalog knows
-	// that better than from Nodes.
+	// Replicas is the number of nodes that hold each partition, if the catalog knows more than Nodes.
 	Replicas []int `json:"-"`
 }
 
-// NodeStatus is one version on one node. ActiveAt is there even when it is
-// zero (year 1), as it always was.
+// NodeStatus is the status of one version on one node. ActiveAt is present even if zero (year 1), for
+// compatibility with the original sequins.
 type NodeStatus struct {
 	Name       string    `json:"name"`
 	CreatedAt  time.Time `json:"created_at"`
@@ -140,27 +133,26 @@ type NodeStatus struct {
 	Partitions []int     `json:"partitions"`
 	ShardID    string    `json:"shard_id"`
 
-	// Error is why the version is in StateError, or what is wrong with it where
-	// Diverged is set.
+	// Error is the reason for StateError, or, if Diverged is set, what is wrong with the version.
 	Error string `json:"error,omitempty"`
-	// Diverged: the version is active, and its files in the source are not those it
-	// was loaded from, while other nodes hold it by what they are now.
+	// Diverged reports that the version is active but its files in the source are no longer those it was
+	// loaded from, while other nodes hold it as loaded from the present files.
 	Diverged bool `json:"diverged,omitempty"`
-	// Detail says in a few words what State leaves out, e.g. "prepared,
-	// waiting for other nodes to hold 2 partitions: 4, 7".
+	// Detail adds to State in a few words, e.g. "prepared, waiting for other nodes to hold 2 partitions: 4,
+	// 7".
 	Detail string `json:"detail,omitempty"`
 	// LastModified is the newest modification time of the version's files.
 	LastModified time.Time `json:"last_modified,omitzero"`
-	// Partitioner is the function that the version's files are cut along.
+	// Partitioner is the function by which the version's files are partitioned.
 	Partitioner string `json:"partitioner,omitempty"`
-	// Records and Bytes are those of the local blocks: records, bytes on disk.
+	// Records and Bytes are the number of records and the size on disk of the local blocks.
 	Records int64 `json:"records,omitempty"`
 	Bytes   int64 `json:"bytes,omitempty"`
-	// Progress is that of a load, while there is one.
+	// Progress is the progress of a running load; nil if there is none.
 	Progress *Progress `json:"progress,omitempty"`
 }
 
-// Progress is how far a load has come.
+// Progress is the progress of a load.
 type Progress struct {
 	Files            int       `json:"files"`
 	FilesDone        int       `json:"files_done"`
@@ -172,14 +164,13 @@ type Progress struct {
 	Partitions       int       `json:"partitions"`
 	PartitionsDone   int       `json:"partitions_done"`
 	StartedAt        time.Time `json:"started_at,omitzero"`
-	// ETA is when the load will be done at the speed so far; absent until there is one.
+	// ETA is the estimated end of the load at the average speed so far; zero if unknown.
 	ETA time.Time `json:"eta,omitzero"`
 }
 
-// replicas returns how many nodes hold each partition that a node holds. Without
-// Replicas a node counts where it holds a partition's block, whatever the version's
-// state there, except StateError. It costs no more than what nodes have listed: the
-// number of partitions may be that of a peer which exaggerates.
+// replicas returns the number of nodes that hold each partition. Without Replicas, a node counts for the
+// partitions whose blocks it holds in any state except StateError. Its cost depends on the listed partitions
+// and not on NumPartitions, which a faulty peer may exaggerate.
 func (v *VersionStatus) replicas() map[int]int {
 	replicas := make(map[int]int)
 	if len(v.Replicas) == v.NumPartitions {
@@ -203,7 +194,7 @@ func (v *VersionStatus) replicas() map[int]int {
 	return replicas
 }
 
-// count works out how well the partitions are replicated.
+// count computes the replication counts.
 func (v *VersionStatus) count() {
 	replicas := v.replicas()
 	v.ReplicationHistogram = make(map[int]int)

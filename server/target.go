@@ -7,7 +7,7 @@ import (
 	"sequins/blocks"
 )
 
-// route is what a request asks for.
+// route is the kind of resource that a request asks for.
 type route uint8
 
 const (
@@ -19,23 +19,22 @@ const (
 	routeReady               // /readyz
 )
 
-// routes are what the routes are called in traces.
+// routes are the names of routes in traces.
 var routes = [...]string{
 	routeKey: "/{db}/{key}", routeNode: "/", routeDB: "/{db}",
 	routeHealth: "/healthz", routeLive: "/livez", routeReady: "/readyz",
 }
 
-// isProbe reports whether it is what balancers and monitoring ask.
+// isProbe reports whether load balancers and monitoring request the route.
 func (r route) isProbe() bool { return r == routeHealth || r == routeLive || r == routeReady }
 
-// target is a request target, taken apart. The slices point into the URI or
-// into the buffer given to parseTarget.
+// target is a parsed request target. The slices point into the URI or into the buffer given to parseTarget.
 type target struct {
 	route route
-	path  []byte // as it came
+	path  []byte // as received
 	db    []byte // decoded
-	key   []byte // as bytes, decoded
-	query []byte // what follows the first '?', as it came
+	key   []byte // decoded bytes
+	query []byte // as received, without the '?'
 }
 
 var (
@@ -44,11 +43,9 @@ var (
 	errKeyTooLong = errors.New("the key is longer than 65536 bytes")
 )
 
-// parseTarget takes a request target apart, as it stands in the request line:
-// nothing has been cleaned, joined or decoded before. The key is everything
-// between "/<db>/" and the first '?', percent-decoded once: "//", "..", "+",
-// '#' and bytes above 127 are bytes of the key like others. What had to be
-// decoded is appended to buf, which is returned for the next request.
+// parseTarget parses a request target as received, not cleaned or decoded. The key is everything between
+// "/<db>/" and the first '?', percent-decoded once: "//", "..", "+", '#' and bytes above 127 are ordinary
+// bytes of the key. Decoded parts are appended to buf, which is returned for the next request.
 func parseTarget(uri, buf []byte) (target, []byte, error) {
 	path, query, err := splitTarget(uri)
 	if err != nil {
@@ -75,8 +72,8 @@ func parseTarget(uri, buf []byte) (target, []byte, error) {
 
 var slash = []byte{'/'}
 
-// splitTarget gives the path, which begins with '/', and the query of a target
-// in origin form (/path?query) or in absolute form (http://host/path?query).
+// splitTarget returns the path, which begins with '/', and the query of a target in origin form (/path?query)
+// or in absolute form (http://host/path?query).
 func splitTarget(uri []byte) (path, query []byte, err error) {
 	if len(uri) == 0 {
 		return nil, nil, errTarget
@@ -99,7 +96,7 @@ func splitTarget(uri []byte) (path, query []byte, err error) {
 	return path, query, nil
 }
 
-// bareRoute is the route of a path without a key.
+// bareRoute returns the route of a path without a key.
 func bareRoute(db []byte, trailingSlash bool) route {
 	switch {
 	case trailingSlash:
@@ -116,8 +113,8 @@ func bareRoute(db []byte, trailingSlash bool) route {
 	return routeDB
 }
 
-// unescape decodes %xx once. What holds no escape is returned as it is,
-// anything else is decoded to the end of buf.
+// unescape decodes %xx once. A string without escapes is returned unchanged; otherwise the result is appended
+// to buf.
 func unescape(s, buf []byte) (decoded, newBuf []byte, err error) {
 	i := bytes.IndexByte(s, '%')
 	if i < 0 {
@@ -137,7 +134,7 @@ func unescape(s, buf []byte) (decoded, newBuf []byte, err error) {
 	return buf[start:], buf, nil
 }
 
-// unhex is the value of a hexadecimal digit, 255 for any other byte.
+// unhex maps hexadecimal digits to their value, and other bytes to 255.
 var unhex = func() (t [256]byte) {
 	for i := range t {
 		t[i] = 255
@@ -151,9 +148,8 @@ var unhex = func() (t [256]byte) {
 	return t
 }()
 
-// proxyOf finds the value of the proxy parameter in a query: the version that
-// another node asks for, or "true". Empty means that the request comes from a
-// client. Any other parameter is ignored.
+// proxyOf returns the value of the proxy parameter of a query: the version that another node requests, or
+// "true". It is empty for requests of clients. Other parameters are ignored.
 func proxyOf(query []byte) ([]byte, error) {
 	for len(query) > 0 {
 		var pair []byte
@@ -168,15 +164,14 @@ func proxyOf(query []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// fromPeer reports whether a request with this query comes from another node. One
-// that cannot be read does not come from a client, either.
+// fromPeer reports whether a request with this query comes from another node. A malformed proxy parameter
+// counts as one from another node.
 func fromPeer(query []byte) bool {
 	asked, err := proxyOf(query)
 	return err != nil || len(asked) > 0
 }
 
-// explains reports whether a query asks for an explanation: "explain" is one of its
-// parameters, whatever its value.
+// explains reports whether a query has the parameter explain, with any value.
 func explains(query []byte) bool {
 	for len(query) > 0 {
 		var pair []byte

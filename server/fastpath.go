@@ -12,8 +12,8 @@ import (
 	"sequins/reads"
 )
 
-// answerPlain answers the request with this header on its connection, if it is plain. If it is not, nothing
-// has been looked up. open reports whether another request can follow.
+// answerPlain answers the request with this header if it is plain; otherwise nothing has been looked up. open
+// reports whether another request may follow.
 func (c *conn) answerPlain(header []byte) (done, open bool) {
 	a, ok := parsePlain(header)
 	if !ok || c.crowded {
@@ -32,8 +32,8 @@ func (c *conn) answerPlain(header []byte) (done, open bool) {
 	return true, !r.closing && c.sendErr == nil
 }
 
-// answer looks the key of a plain request up, unless its target could not be read, and sends the answer. A
-// panic is a bug, and this request's 500.
+// answer looks up the key of a plain request, unless its target is malformed, and sends the answer. A panic
+// is a bug and causes status 500.
 func (r *request) answer(malformed error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -58,8 +58,8 @@ func (r *request) logPanic(p any) {
 	r.s.limited.Error("panic while answering a request", "target", r.escaped(), "panic", p, "stack", string(debug.Stack()))
 }
 
-// copied is the length in bytes up to which copying a value behind the header costs less than a second
-// buffer in the same write.
+// copied is the length in bytes up to which it is cheaper to copy a value after the header than to write two
+// buffers.
 const copied = 4 << 10
 
 // send sends the prepared answer.
@@ -80,13 +80,13 @@ func (r *request) send() {
 	}
 	r.bytes, r.sent = n, true
 	now := r.Start().Add(r.finish())
-	if value == nil { // it has been copied: the version and the peer need not wait for the client
+	if value == nil { // copied: release the version and the peer before the client has received it
 		r.LetGo()
 	}
 	r.conn.send(r.out, value, now)
 }
 
-// stream sends a value that is read while it is sent. If none of it can be read, other nodes are asked.
+// stream sends a value while it is read. If none of it can be read, it asks other nodes.
 func (r *request) stream() {
 	buffer := streamBuffers.Get().(*[]byte)
 	defer streamBuffers.Put(buffer)
@@ -101,7 +101,7 @@ func (r *request) stream() {
 		}
 		r.bytes += int64(n)
 		if r.conn.sendErr = err; err == nil {
-			if r.bytes == r.Length { // the peer's connection is free before the client can ask again
+			if r.bytes == r.Length { // so that the peer's connection is free before the client's next request
 				r.LetGo()
 			}
 			r.sent = true
@@ -119,14 +119,14 @@ func (r *request) stream() {
 
 var streamBuffers = sync.Pool{New: func() any { b := make([]byte, 0, responseBuffer); return &b }}
 
-// appendHeader renders the header of the prepared answer, with a body of n bytes.
+// appendHeader appends the header of the prepared answer, with a body of n bytes.
 func (r *request) appendHeader(b []byte, n int64) []byte {
 	b = append(b, "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(r.code), 10)
 	b = append(b, ' ')
 	if text := http.StatusText(r.code); text != "" {
 		b = append(b, text...)
-	} else { // as net/http does
+	} else { // like net/http
 		b = strconv.AppendInt(append(b, "status code "...), int64(r.code), 10)
 	}
 	b = r.s.date.appendTo(append(b, "\r\nDate: "...), r.Start())
@@ -140,7 +140,7 @@ func (r *request) appendHeader(b []byte, n int64) []byte {
 	return append(b, "\r\n\r\n"...)
 }
 
-// dateCache renders the Date of an answer, once a second.
+// dateCache renders the Date field once a second.
 type dateCache struct{ now atomic.Pointer[second] }
 
 type second struct {
