@@ -32,15 +32,15 @@ func (c *Cluster) SetState(f func() ClusterState) { c.state.Store(&f) }
 
 var (
 	descZooKeeperConnected = prometheus.NewDesc("sequins_zookeeper_connected",
-		"Whether this node has a session with ZooKeeper.", nil, nil)
+		"1 if the node has a session with ZooKeeper, else 0.", nil, nil)
 	descZooKeeperSessions = prometheus.NewDesc("sequins_zookeeper_sessions_total",
-		"Sessions with ZooKeeper that have begun; each one but the first followed one that expired.", nil, nil)
+		"Sessions with ZooKeeper since the start. Each one but the first replaced an expired one.", nil, nil)
 	descZooKeeperZnodes = prometheus.NewDesc("sequins_zookeeper_znodes",
-		"Znodes of this node: published, or pending where ZooKeeper does not have them as they should be.", []string{"state"}, nil)
+		"Znodes of this node: published, or pending if ZooKeeper does not have their current form yet.", []string{"state"}, nil)
 	descClusterNodes = prometheus.NewDesc("sequins_cluster_nodes",
-		"Nodes that divide the data, as this one sees them; routers are not among them.", nil, nil)
+		"Nodes that hold data, including this one and without routers, as seen by this node.", nil, nil)
 	descClusterProblems = prometheus.NewDesc("sequins_cluster_problems",
-		"Nodes whose settings do not fit this one's, so that they do not divide the data alike.", nil, nil)
+		"Nodes whose settings differ from those of this node, so that they divide the data differently.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -22,26 +22,26 @@ func newLoad() *Load {
 	db := []string{"db"}
 	return &Load{
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sequins_load_bytes_total", Help: "Bytes read from the source.",
+			Name: "sequins_load_bytes_total", Help: "Bytes read from the source by loads.",
 		}, db),
 		records: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sequins_load_records_total", Help: "Records read from the source.",
+			Name: "sequins_load_records_total", Help: "Records read from the source by loads.",
 		}, db),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sequins_load_failures_total", Help: "Loads of a version that ended in an error.",
+			Name: "sequins_load_failures_total", Help: "Failed loads.",
 		}, db),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "sequins_load_duration_seconds",
-			Help:    "How long it took to load a version, those that failed left out.",
+			Help:    "Duration of successful loads.",
 			Buckets: []float64{.1, .5, 1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600},
 
 			NativeHistogramBucketFactor: 1.2,
 		}, db),
 		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "sequins_loads_running", Help: "Loads of a version that run now.",
+			Name: "sequins_loads_running", Help: "Loads in progress.",
 		}, db),
 		source: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "sequins_source_errors_total", Help: "Times that the source, or a db in it, could not be listed.",
+			Name: "sequins_source_errors_total", Help: "Failures to list the source or a database in it.",
 		}),
 	}
 }

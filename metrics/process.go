@@ -79,23 +79,23 @@ func (p *Process) Configured(good bool) {
 
 var (
 	descBuild = prometheus.NewDesc("sequins_build_info",
-		"1, with the version of sequins and of the Go that built it.", []string{"version", "goversion"}, nil)
+		"1, with the versions of sequins and of Go.", []string{"version", "goversion"}, nil)
 	descConfigGood = prometheus.NewDesc("sequins_config_last_reload_successful",
-		"1 if the configuration was good when it was last read, else 0, and the one before it is in use.", nil, nil)
+		"1 if the last read of the configuration, at the start or at SIGHUP, succeeded; else 0, and the previous one is in use.", nil, nil)
 	descConfigApplied = prometheus.NewDesc("sequins_config_last_reload_success_timestamp_seconds",
-		"When the configuration that is in use was read, in Unix time.", nil, nil)
+		"When the configuration in use was read, in Unix time.", nil, nil)
 	descExpiry = prometheus.NewDesc("sequins_certificate_expiry_timestamp_seconds",
-		"Until when the certificate of [tls] is good, in Unix time.", nil, nil)
+		"When the certificate of the node expires, in Unix time.", nil, nil)
 	descStoreSize = prometheus.NewDesc("sequins_store_size_bytes",
-		"Size of the file system that the local store is on.", nil, nil)
+		"Size of the file system of the local store.", nil, nil)
 	descStoreFree = prometheus.NewDesc("sequins_store_free_bytes",
-		"Bytes of that file system that sequins could still write.", nil, nil)
+		"Free bytes of that file system that sequins may use.", nil, nil)
 	descBlockFiles = prometheus.NewDesc("sequins_block_open_files",
-		"Files of blocks that are open.", nil, nil)
+		"Open block files.", nil, nil)
 	descBlockMaps = prometheus.NewDesc("sequins_block_maps",
-		"Blocks that are mapped into memory.", nil, nil)
+		"Blocks mapped into memory.", nil, nil)
 	descBlockHeld = prometheus.NewDesc("sequins_block_held_bytes",
-		"Bytes of pages of small blocks on the heap.", nil, nil)
+		"Bytes of pages of small blocks kept on the heap.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

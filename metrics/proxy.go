@@ -56,14 +56,14 @@ func (p *Proxy) Closed() { p.open.Add(-1) }
 
 var (
 	descAttempts = prometheus.NewDesc("sequins_proxy_attempts_total",
-		"Attempts to get an answer from a peer, by their place among those for one request and by outcome.",
+		"Attempts to get an answer from another node, by stage and outcome.",
 		[]string{"stage", "outcome"}, nil)
 	descAttemptsInFlight = prometheus.NewDesc("sequins_proxy_attempts_in_flight",
-		"Attempts that wait for a peer now.", nil, nil)
+		"Attempts at other nodes in progress.", nil, nil)
 	descPeerConnsOpened = prometheus.NewDesc("sequins_proxy_connections_opened_total",
-		"Connections that were opened to peers.", nil, nil)
+		"Connections opened to other nodes.", nil, nil)
 	descPeerConns = prometheus.NewDesc("sequins_proxy_connections",
-		"Connections to peers that are open now.", nil, nil)
+		"Open connections to other nodes.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

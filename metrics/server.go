@@ -84,7 +84,7 @@ func newServer() *Server {
 		dbs:      make(map[string]*Keys),
 		checksums: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sequins_checksum_failures_total",
-			Help: "Blocks in which damage was found, by requests, by the scrub, or when they were opened.",
+			Help: "Blocks found damaged by a request, by the scrub, or when they were opened.",
 		}, []string{"db"}),
 	}
 }
@@ -135,51 +135,51 @@ func (s *Server) keys() map[string]*Keys {
 
 var (
 	descRequests = prometheus.NewDesc("sequins_requests_total",
-		"Requests answered, by route, db (empty where there is no such db) and status code.",
+		"Requests answered, by route, db (empty if unknown) and status code.",
 		[]string{"route", "db", "code"}, nil)
 	descDuration = prometheus.NewDesc("sequins_request_duration_seconds",
-		"Time from a request's header being read to its answer being ready, or sent where it is streamed.",
+		"Time from the end of the request header until the answer is ready; for large values, until the last byte is sent.",
 		[]string{"route", "db"}, nil)
 	descBytes = prometheus.NewDesc("sequins_response_bytes_total",
-		"Bytes of response bodies, by route and db.", []string{"route", "db"}, nil)
+		"Bytes in the bodies of answers, by route and db.", []string{"route", "db"}, nil)
 	descReads = prometheus.NewDesc("sequins_block_reads_total",
-		"Pages of the db's blocks that were read from their files to answer requests.", []string{"db"}, nil)
+		"Pages read from block files to answer requests.", []string{"db"}, nil)
 	descInFlight = prometheus.NewDesc("sequins_requests_in_flight",
-		"Requests being answered now.", nil, nil)
+		"Requests in progress.", nil, nil)
 	descConns = prometheus.NewDesc("sequins_connections",
-		"Client connections that are open now.", nil, nil)
+		"Open connections from clients.", nil, nil)
 	descRefused = prometheus.NewDesc("sequins_refused_connections_total",
-		"Client connections that were refused because there were too many.", nil, nil)
+		"Connections refused because max_connections were open.", nil, nil)
 	descHandshakes = prometheus.NewDesc("sequins_tls_handshakes_failed_total",
-		"TLS handshakes of clients and other nodes that have failed.", nil, nil)
+		"Failed TLS handshakes with clients and other nodes.", nil, nil)
 	descDraining = prometheus.NewDesc("sequins_draining",
-		"1 while the node is being shut down.", nil, nil)
+		"1 during shutdown, else 0.", nil, nil)
 	descSourceError = prometheus.NewDesc("sequins_source_unreachable_since_timestamp_seconds",
-		"When the source became unreadable, in Unix time; 0 while it can be read.", nil, nil)
+		"Since when the databases of the source cannot be listed, in Unix time; 0 while they can.", nil, nil)
 	descRefreshed = prometheus.NewDesc("sequins_last_refresh_timestamp_seconds",
-		"When the source was last listed, in Unix time.", nil, nil)
+		"When the source was last listed, in Unix time; 0 if never.", nil, nil)
 	descStored = prometheus.NewDesc("sequins_store_blocks_bytes",
-		"Bytes on disk of all blocks in the local store that are in use.", nil, nil)
+		"Bytes of the blocks in use in the local store, of all versions.", nil, nil)
 	descVersions = prometheus.NewDesc("sequins_versions",
-		"Versions on this node, by db and state.", []string{"db", "state"}, nil)
+		"Versions known to the node, by state.", []string{"db", "state"}, nil)
 	descVersion = prometheus.NewDesc("sequins_version_info",
-		"1, with the db's current version.", []string{"db", "version"}, nil)
+		"1, with the name of the current version.", []string{"db", "version"}, nil)
 	descPartitions = prometheus.NewDesc("sequins_version_partitions",
-		"Partitions of the db's current version.", []string{"db"}, nil)
+		"Partitions of the current version.", []string{"db"}, nil)
 	descMissing = prometheus.NewDesc("sequins_version_partitions_missing",
-		"Partitions of the db's current version that no node holds.", []string{"db"}, nil)
+		"Partitions of the current version that no node holds, as far as this node knows.", []string{"db"}, nil)
 	descDiverged = prometheus.NewDesc("sequins_version_diverged",
-		"1 if other nodes hold the db's current version by other files, which are those of the source.", []string{"db"}, nil)
+		"1 if other nodes hold the current version by other files, which are those of the source.", []string{"db"}, nil)
 	descUnderreplicated = prometheus.NewDesc("sequins_version_partitions_underreplicated",
-		"Partitions of the db's current version that nodes hold, but too few.", []string{"db"}, nil)
+		"Partitions of the current version that some nodes hold, but fewer than replication.", []string{"db"}, nil)
 	descActive = prometheus.NewDesc("sequins_version_active_timestamp_seconds",
-		"When the db's current version became so, in Unix time.", []string{"db"}, nil)
+		"When the current version became active, in Unix time.", []string{"db"}, nil)
 	descModified = prometheus.NewDesc("sequins_version_last_modified_timestamp_seconds",
-		"Last modification of the db's current version in the source, in Unix time.", []string{"db"}, nil)
+		"When the newest file of the current version was written in the source, in Unix time.", []string{"db"}, nil)
 	descRecords = prometheus.NewDesc("sequins_version_records",
-		"Records of the db's current version on this node.", []string{"db"}, nil)
+		"Records of the current version on this node.", []string{"db"}, nil)
 	descDisk = prometheus.NewDesc("sequins_version_bytes",
-		"Bytes on disk of the db's current version on this node.", []string{"db"}, nil)
+		"Bytes on disk of the current version on this node.", []string{"db"}, nil)
 )
 
 // Describe implements prometheus.Collector.
