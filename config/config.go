@@ -1,13 +1,12 @@
-// Package config owns sequins.conf: which keys there are, what they mean, what they are when nothing is
-// said, and which values are refused.
+// Package config defines sequins.conf: its keys, their defaults, and which values are valid.
 //
-// The struct Config is the list of keys: a field with a toml tag is a key, the tag reload marks the keys
-// that a running node takes over on SIGHUP, and retired.go names the keys that are accepted for the sake
-// of old files and do nothing. Load reads a file in four steps: go-toml parses it into a tree, a second
-// look at the syntax finds the line of each key (position.go), decode.go walks tree and struct together
-// and reports every key that is unknown or of a wrong type, and validate.go checks the values. Problems
-// are gathered, each with its line, and reported together. Nothing here looks at the disk apart from the
-// file itself, so that a configuration can be checked on another machine than the one it is for.
+// The struct Config is the list of keys: a field with a toml tag is a key, the tag reload marks keys
+// that SIGHUP changes in a running node, and retired.go lists keys of older files that are accepted and
+// ignored. Load reads a file in four steps: go-toml parses it into a tree, a second parser finds the
+// line of each key (position.go), decode.go walks tree and struct together and reports every key that
+// is unknown or has a wrong type, and validate.go checks the values. All problems are collected, each
+// with its line, and reported together. The package reads no other file, so that a configuration can be
+// checked on a different machine.
 package config
 
 import (
@@ -15,46 +14,48 @@ import (
 	"time"
 )
 
-// Config is everything that sequins.conf can say, with durations and sizes parsed. Its zero value is not
-// usable: start from Default.
+// Config is a parsed sequins.conf. Its zero value is not valid: start from Default.
 type Config struct {
-	// Source is where the data is: an absolute path, or a file://, hdfs:// or s3:// URL. It has no default.
+	// Source is the location of the data: an absolute path, or a file://, hdfs:// or s3:// URL. It is
+	// required.
 	Source string `toml:"source"`
-	// Bind is the address (host:port) that requests are answered on.
+	// Bind is the address (host:port) to listen on.
 	Bind string `toml:"bind"`
-	// MaxConnections bounds the open connections of clients and other nodes; 0 stands for half of the
+	// MaxConnections limits the open connections of clients and other nodes; 0 means half of the
 	// process's limit of open files, but at most 262144.
 	MaxConnections int `toml:"max_connections"`
-	// LocalStore is the absolute path of the directory that blocks are kept in.
+	// LocalStore is the absolute path of the directory for blocks.
 	LocalStore string `toml:"local_store"`
-	// MaxParallelLoads limits how many databases load at the same time; 0 stands for ten.
+	// MaxParallelLoads limits how many databases load at the same time; 0 means ten.
 	MaxParallelLoads int `toml:"max_parallel_loads"`
-	// ThrottleLoads is slept after every record that is loaded; 0 is off.
+	// ThrottleLoads is the pause per loaded record; 0 disables it.
 	ThrottleLoads time.Duration `toml:"throttle_loads" reload:"yes"`
-	// RefreshPeriod is the time between two looks at the source; 0 leaves it to SIGHUP.
+	// RefreshPeriod is the interval of listing the source; with 0 only SIGHUP does.
 	RefreshPeriod time.Duration `toml:"refresh_period" reload:"yes"`
-	// RequireSuccessFile makes a version without a _SUCCESS file not exist yet: true, false or auto.
+	// RequireSuccessFile makes versions without a _SUCCESS file incomplete: true, false or auto.
 	RequireSuccessFile Require `toml:"require_success_file" reload:"yes"`
-	// Settle is the time between the two looks that a version without a marker must pass unchanged; 0 takes
-	// it at the first.
+	// Settle is the time for which a version without a marker must be unchanged between two listings;
+	// with 0 one listing is enough.
 	Settle time.Duration `toml:"settle" reload:"yes"`
-	// AllowEmpty makes a version without records a valid, empty one. Without data files it needs a _SUCCESS file.
+	// AllowEmpty allows versions without records. A version without data files also needs a _SUCCESS
+	// file.
 	AllowEmpty bool `toml:"allow_empty" reload:"yes"`
-	// ContentType is sent with every value; empty stands for application/octet-stream.
+	// ContentType is the media type of values; empty means application/octet-stream.
 	ContentType string `toml:"content_type" reload:"yes"`
-	// Partitioner is the function that data files are cut by: auto, string, hadoop, spark or cascading.
+	// Partitioner is the function that partitions data files: auto, string, hadoop, spark or cascading.
 	Partitioner string `toml:"partitioner" reload:"yes"`
-	// MaxDownloadBandwidth limits reading from the source, in MiB a second for the whole node; 0 is off.
+	// MaxDownloadBandwidth limits reads of the node from the source, in MiB/s; 0 is unlimited.
 	MaxDownloadBandwidth int `toml:"max_download_bandwidth_mb_per_second" reload:"yes"`
-	// VersionRemoveTimeout is how long a version that has been replaced stays after the last request for it.
+	// VersionRemoveTimeout is how long a replaced version is kept after its last request.
 	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes"`
-	// DBRemoveTimeout is how long a database is served on that the source does not list any more.
+	// DBRemoveTimeout is how long a database is served after it has disappeared from the source.
 	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" reload:"yes"`
-	// ShutdownDelay is how long requests are served after SIGTERM, while /readyz fails; 0 ends at once.
+	// ShutdownDelay is how long requests are served after SIGTERM while /readyz fails; with 0 the node
+	// stops immediately.
 	ShutdownDelay time.Duration `toml:"shutdown_delay"`
-	// ScrubPeriod is the time between two readings of every block that look for damage; 0 is off.
+	// ScrubPeriod is the interval of reading every block to find damage; 0 disables it.
 	ScrubPeriod time.Duration `toml:"scrub_period"`
-	// ScrubMBPerSecond bounds those readings, in MiB a second; 0 does not.
+	// ScrubMBPerSecond limits these reads, in MiB/s; 0 is unlimited.
 	ScrubMBPerSecond int `toml:"scrub_mb_per_second"`
 
 	Storage  Storage  `toml:"storage"`
@@ -70,15 +71,14 @@ type Config struct {
 	Debug    Debug    `toml:"debug"`
 	Datadog  Datadog  `toml:"datadog"`
 
-	// DB holds the databases that differ from the rest of the file, each complete: what [db.<name>]
-	// leaves out has been filled in. Use ForDB to read it.
+	// DB holds the databases with a table [db.<name>]. Each is complete, with defaults from the rest of
+	// the file. Use ForDB to read it.
 	DB map[string]DB `toml:"db" reload:"yes"`
 }
 
-// Storage is [storage]: the shape of the blocks that are written from now on. Blocks that are there keep
-// theirs.
+// Storage is [storage]: the format of new blocks. Existing blocks are not changed.
 type Storage struct {
-	// Compression of pages: none, snappy, lz4 or zstd.
+	// Compression is the compression of pages: none, snappy, lz4 or zstd.
 	Compression string `toml:"compression" reload:"yes"`
 	// BlockSize is the size of a page before compression, in bytes.
 	BlockSize int `toml:"block_size" reload:"yes"`
@@ -86,28 +86,29 @@ type Storage struct {
 
 // LoadKeys is [load].
 type LoadKeys struct {
-	// Memory is what the sort of one load may use, however large the files are.
+	// Memory limits the memory of the sorts of one load.
 	Memory Size `toml:"memory" reload:"yes"`
-	// MemoryLimit is what the process of one load may use in all; 0 stands for LoadMemoryLimit's own choice.
+	// MemoryLimit limits the memory of the process of one load; 0 means a computed limit, see
+	// LoadMemoryLimit.
 	MemoryLimit Size `toml:"memory_limit" reload:"yes"`
 }
 
-// A load process needs memory beside that for sorting: some, some for each processor, on each of which it has a
-// worker, and room for what the garbage collector has not freed yet. In bytes.
+// The memory that a load process needs in addition to sorting, in bytes: a base, an amount for each
+// processor, which has a worker, and a reserve for uncollected garbage.
 const (
 	loadProcessNeeds = 128 << 20
 	loadWorkerNeeds  = 64 << 20
 	loadProcessSpare = 384 << 20
-	leastMemoryLimit = 2 << 30 // of those that are not configured: a value of 256 MiB is there in several forms at a time
+	leastMemoryLimit = 2 << 30 // minimum of the computed limit: a value of 256 MiB is in memory in several forms at once
 )
 
-// minMemoryLimit is the least load.memory_limit.
+// minMemoryLimit returns the smallest valid load.memory_limit.
 func (c *Config) minMemoryLimit() Size {
 	return c.Load.Memory + loadProcessNeeds + Size(runtime.GOMAXPROCS(0))*loadWorkerNeeds
 }
 
-// LoadMemoryLimit is load.memory_limit, or if that is 0, what load.memory and the processors of this machine
-// make of it, and at least 2 GiB.
+// LoadMemoryLimit returns load.memory_limit, or if that is 0, a limit computed from load.memory and the
+// number of processors, at least 2 GiB.
 func (c *Config) LoadMemoryLimit() Size {
 	if c.Load.MemoryLimit > 0 {
 		return c.Load.MemoryLimit
@@ -120,35 +121,34 @@ type S3 struct {
 	Region          string `toml:"region"`
 	AccessKeyID     string `toml:"access_key_id"`
 	SecretAccessKey string `toml:"secret_access_key"`
-	// MaxRetries is how often a request is tried again before a load fails.
+	// MaxRetries is how often a request is retried before a load fails.
 	MaxRetries int `toml:"max_retries"`
-	// Endpoint is the URL of a server that speaks S3's protocol; empty stands for Amazon's.
+	// Endpoint is the URL of an S3-compatible server; empty means Amazon S3.
 	Endpoint string `toml:"endpoint"`
-	// PathStyle puts the bucket's name into the path of URLs instead of the name of the host.
+	// PathStyle puts the bucket's name into the path of URLs instead of the host name.
 	PathStyle bool `toml:"path_style"`
 }
 
 // HDFS is [hdfs].
 type HDFS struct {
-	// ConfigDir is the directory of core-site.xml and hdfs-site.xml; empty stands for HADOOP_CONF_DIR.
+	// ConfigDir is the directory of core-site.xml and hdfs-site.xml; empty means HADOOP_CONF_DIR.
 	ConfigDir string `toml:"config_dir"`
-	// User is who reads, where Kerberos does not say so; empty stands for HADOOP_USER_NAME, or for the
-	// user of the process.
+	// User is the user name without Kerberos; empty means HADOOP_USER_NAME, or the user of the process.
 	User string `toml:"user"`
-	// Principal and Keytab are what to log in to Kerberos with.
+	// Principal and Keytab are the credentials for Kerberos.
 	Principal string `toml:"principal"`
 	Keytab    string `toml:"keytab"`
-	// CredentialCache is used in their place; empty stands for KRB5CCNAME, or for that of kinit.
+	// CredentialCache is used instead of a keytab; empty means KRB5CCNAME, or the default of kinit.
 	CredentialCache string `toml:"credential_cache"`
-	// Krb5Conf is the configuration of Kerberos; empty stands for KRB5_CONFIG, or for /etc/krb5.conf.
+	// Krb5Conf is the configuration file of Kerberos; empty means KRB5_CONFIG, or /etc/krb5.conf.
 	Krb5Conf string `toml:"krb5_conf"`
-	// NamenodePrincipal is that of the namenodes; empty stands for dfs.namenode.kerberos.principal.
+	// NamenodePrincipal is the principal of the namenodes; empty means dfs.namenode.kerberos.principal.
 	NamenodePrincipal string `toml:"namenode_principal"`
-	// DataTransferProtection is authentication or privacy; empty stands for dfs.data.transfer.protection.
+	// DataTransferProtection is authentication or privacy; empty means dfs.data.transfer.protection.
 	DataTransferProtection string `toml:"data_transfer_protection"`
-	// Timeout is how long to wait for a server that says nothing.
+	// Timeout is how long to wait for a server that sends nothing.
 	Timeout time.Duration `toml:"timeout"`
-	// RetryFor is how long what has failed is tried again.
+	// RetryFor is how long a failed operation is retried.
 	RetryFor time.Duration `toml:"retry_for"`
 }
 
@@ -157,43 +157,45 @@ type Sharding struct {
 	Enabled bool `toml:"enabled"`
 	// Replication is the number of nodes that hold each partition.
 	Replication int `toml:"replication"`
-	// MinReplication is the number of replicas of every partition that a switch to a version waits for.
+	// MinReplication is the number of replicas of every partition that a switch to a version requires.
 	MinReplication int `toml:"min_replication"`
-	// MaxReplication keeps a node from taking a partition that has so many replicas; below Replication
-	// it is off.
+	// MaxReplication makes a node skip partitions that already have this number of replicas; below
+	// Replication it has no effect.
 	MaxReplication int `toml:"max_replication"`
-	// TimeToConverge is how long the set of nodes has to be stable before a starting node trusts it.
+	// TimeToConverge is how long the set of nodes must be stable before a starting node uses it.
 	TimeToConverge time.Duration `toml:"time_to_converge"`
-	// ProxyTimeout is the time that a request may spend on asking other nodes.
+	// ProxyTimeout is the timeout of requests to other nodes for one key.
 	ProxyTimeout time.Duration `toml:"proxy_timeout"`
-	// ProxyStageTimeout is the time after which another node is asked too; 0 stands for ProxyTimeout
+	// ProxyStageTimeout is the time after which another node is asked, too; 0 means ProxyTimeout
 	// divided by Replication.
 	ProxyStageTimeout time.Duration `toml:"proxy_stage_timeout"`
 	ClusterName       string        `toml:"cluster_name"`
-	// AdvertisedHostname is the name that other nodes reach this one by; empty stands for its host name.
+	// AdvertisedHostname is the host name by which other nodes reach this one; empty means its own host
+	// name.
 	AdvertisedHostname string `toml:"advertised_hostname"`
-	// ShardID decides which partitions are this node's; empty has the node choose a number, and ShardIDHost
-	// stands for the advertised host name.
+	// ShardID determines the partitions of this node; if empty, the node chooses a number, and
+	// ShardIDHost means the advertised host name.
 	ShardID string `toml:"shard_id"`
-	// MinNodes is how many nodes a starting node waits for before it divides the data among them.
+	// MinNodes is how many nodes a starting node waits for before it divides the data.
 	MinNodes int `toml:"min_nodes"`
-	// Assignment is the rule by which partitions are divided: round_robin or balanced.
+	// Assignment is how partitions are assigned to nodes: round_robin or balanced.
 	Assignment string `toml:"assignment"`
-	// Weight is this node's share, relative to the weights of the others; for balanced only.
+	// Weight is this node's share of the data relative to others; only for balanced.
 	Weight float64 `toml:"weight"`
-	// Zone is where this node stands; balanced puts the replicas of a partition into different ones.
+	// Zone is the zone of this node; balanced puts the replicas of a partition into different zones.
 	Zone string `toml:"zone"`
-	// HealAfter is how long the set of nodes may differ from the one that the current version was divided
-	// among before it is divided again; 0 is never.
+	// HealAfter is how long the set of nodes may differ from the one for which the current version was
+	// divided, before it is divided again; 0 means never.
 	HealAfter time.Duration `toml:"heal_after"`
-	// Secret is what nodes show each other, and SecretFile a file with it; empty: nothing.
+	// Secret authenticates nodes to each other; SecretFile is a file that contains it. Empty disables
+	// it.
 	Secret     string `toml:"secret"`
 	SecretFile string `toml:"secret_file"`
-	// Role is node, or router for one that holds nothing and answers by asking others.
+	// Role is node, or router for a node that holds no partitions and forwards all requests.
 	Role string `toml:"role"`
 }
 
-// ShardIDHost is the shard id that stands for the advertised host name.
+// ShardIDHost is the value of shard_id for the advertised host name.
 const ShardIDHost = "host"
 
 // ZK is [zk].
@@ -201,92 +203,93 @@ type ZK struct {
 	Servers        []string      `toml:"servers"`
 	ConnectTimeout time.Duration `toml:"connect_timeout"`
 	SessionTimeout time.Duration `toml:"session_timeout"`
-	// Auth is "user:password" for ZooKeeper's digest scheme; what is written then is for that user alone.
+	// Auth is "user:password" for ZooKeeper's digest scheme; znodes are then accessible only to that
+	// user.
 	Auth string `toml:"auth"`
-	// TLS encrypts the connections to ZooKeeper.
+	// TLS enables TLS to ZooKeeper.
 	TLS bool `toml:"tls"`
-	// TLSCA is a file of PEM certificates to check the servers' against; empty stands for the system's.
+	// TLSCA is a PEM file with the certificates of accepted issuers; empty means the system's.
 	TLSCA string `toml:"tls_ca"`
-	// TLSCertificate and TLSKey are PEM files for servers that ask who is there.
+	// TLSCertificate and TLSKey are PEM files with a client certificate.
 	TLSCertificate string `toml:"tls_certificate"`
 	TLSKey         string `toml:"tls_key"`
 }
 
-// Log is [log]: what is said on standard error, and how.
+// Log is [log]: the log on standard error.
 type Log struct {
-	// Level is the least that is said: debug, info, warn or error.
+	// Level is the lowest level that is logged: debug, info, warn or error.
 	Level string `toml:"level" reload:"yes"`
-	// Format is text (name=value) or json, one line for each event.
+	// Format is text (name=value) or json, one line per event.
 	Format string `toml:"format"`
 }
 
-// TLS is [tls]: how the connections of clients, and those to other nodes, are encrypted. The files but CA
-// are read again when they change.
+// TLS is [tls]: encryption of connections with clients and other nodes. All files except CA are
+// reloaded when they change.
 type TLS struct {
-	// Certificate is a PEM file with this node's certificate and those of its issuers, and Key one with its
+	// Certificate is a PEM file with the certificate chain of this node, Key the file of its private
 	// key. Without them nothing is encrypted.
 	Certificate string `toml:"certificate"`
 	Key         string `toml:"key"`
-	// CA is a PEM file with the certificates that other nodes' are checked against; empty stands for the
-	// system's.
+	// CA is a PEM file with the issuers of other nodes' certificates; empty means the system's.
 	CA string `toml:"ca"`
-	// ClientCA is a PEM file with the certificates that those of clients, and of other nodes that ask, are
-	// checked against; empty lets in those who have none.
+	// ClientCA is a PEM file with the issuers of certificates of clients and of nodes that connect; if
+	// empty, no certificate is required.
 	ClientCA string `toml:"client_ca"`
-	// HTTP2 offers HTTP/2 to clients.
+	// HTTP2 enables HTTP/2 for clients.
 	HTTP2 bool `toml:"http2"`
 }
 
-// Auth is [auth]: who may read what.
+// Auth is [auth]: access rights.
 type Auth struct {
-	// TokensFile is a file of bearer tokens, each with what it may read; empty lets everybody read everything.
-	// The file is read again when it changes.
+	// TokensFile is a file of bearer tokens and their rights; empty allows everything. The file is
+	// reloaded when it changes.
 	TokensFile string `toml:"tokens_file"`
 }
 
-// Tracing is [tracing]: what is told to an OpenTelemetry collector.
+// Tracing is [tracing]: export of traces to an OpenTelemetry collector.
 type Tracing struct {
-	// OTLPEndpoint is the URL of the collector, without /v1/traces; empty is off.
+	// OTLPEndpoint is the URL of the collector, without /v1/traces; empty disables tracing.
 	OTLPEndpoint string `toml:"otlp_endpoint"`
-	// Sample is which fraction of the requests that begin here is traced, from 0 to 1.
+	// Sample is the fraction of requests to trace, from 0 to 1, among those without a parent.
 	Sample float64 `toml:"sample" reload:"yes"`
 }
 
 // Debug is [debug]: the second listener and the request log.
 type Debug struct {
-	// Bind is the address of the debug listener, which always serves /metrics; empty is off.
+	// Bind is the address of the debug listener, which always serves /metrics; empty disables it.
 	Bind string `toml:"bind"`
-	// Expvars adds /debug/vars to it.
+	// Expvars enables /debug/vars.
 	Expvars bool `toml:"expvars"`
-	// Pprof adds /debug/pprof to it.
+	// Pprof enables /debug/pprof.
 	Pprof bool `toml:"pprof"`
-	// RequestLogEnable turns the log of requests on.
+	// RequestLogEnable enables the request log.
 	RequestLogEnable bool `toml:"request_log_enable"`
-	// RequestLogFile is where that log is appended: a path, or "stdout".
+	// RequestLogFile is the file that the request log is appended to, or "stdout".
 	RequestLogFile string `toml:"request_log_file"`
-	// RequestLogSample is how many requests that log has one of, chosen by chance; 1 is every one.
+	// RequestLogSample logs a random 1-in-N sample of requests.
 	RequestLogSample int `toml:"request_log_sample" reload:"yes"`
 }
 
 // Datadog is [datadog].
 type Datadog struct {
-	// URL is the address of a DogStatsD agent: host:port, or unix:///path of a socket; empty is none.
+	// URL is the address of a DogStatsD agent: host:port, or unix:///path of a socket; empty disables
+	// it.
 	URL string `toml:"url"`
 }
 
-// Require is the value of require_success_file: true, false or "auto".
+// Require is the type of require_success_file: true, false or "auto".
 type Require string
 
-// The values of Require. With RequireAuto, _SUCCESS is required of all versions of a database if one of them
-// has it.
+// The values of Require. RequireAuto requires _SUCCESS in all versions of a database if one of them has
+// it.
 const (
 	RequireTrue  Require = "true"
 	RequireFalse Require = "false"
 	RequireAuto  Require = "auto"
 )
 
-// DB is what can differ from one database to another. The keys mean what they mean for all of them; Key
-// and Value, which no two need have alike, are here alone.
+// DB holds the settings of one database. Key and Value exist only here; the others default to those of
+// the whole file.
 type DB struct {
 	RequireSuccessFile Require `toml:"require_success_file" reload:"yes"`
 	AllowEmpty         bool    `toml:"allow_empty" reload:"yes"`
@@ -294,7 +297,8 @@ type DB struct {
 	Partitioner        string  `toml:"partitioner" reload:"yes"`
 	Compression        string  `toml:"compression" reload:"yes"`
 	BlockSize          int     `toml:"block_size" reload:"yes"`
-	// Key and Value are fields of Avro and Parquet records; no Value is the whole record.
+	// Key and Value are the names of fields of Avro and Parquet records; an empty Value means the whole
+	// record.
 	Key   string `toml:"key" reload:"yes"`
 	Value string `toml:"value" reload:"yes"`
 }
@@ -335,7 +339,7 @@ func Default() Config {
 	}
 }
 
-// ForDB returns what holds for one database: its [db.<name>], or what the file says for all.
+// ForDB returns the settings of a database: its [db.<name>], or the defaults of the file.
 func (c *Config) ForDB(name string) DB {
 	if db, ok := c.DB[name]; ok {
 		return db
@@ -343,7 +347,8 @@ func (c *Config) ForDB(name string) DB {
 	return c.allDBs()
 }
 
-// allDBs is what a database that the file does not mention gets, and what [db.<name>] starts from.
+// allDBs returns the settings of databases without a table [db.<name>], which are also the defaults of
+// such a table.
 func (c *Config) allDBs() DB {
 	return DB{
 		RequireSuccessFile: c.RequireSuccessFile,

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// decoder walks the tree of a parsed file and a struct together. It sets what fits and reports what does
-// not, so that one look at a file finds every mistake in it.
+// decoder walks the tree of a parsed file and a struct together. It sets the valid fields and collects
+// all problems.
 type decoder struct {
 	file     string
 	lines    map[string]int
 	flags    map[string]string // key → the flag that set it
 	problems []*Problem
 	warnings []*Warning
-	dbs      any    // what the [db.<name>] tables are; nil if there are none
-	dbsKey   string // as it is written
+	dbs      any    // the [db.<name>] tables; nil if there are none
+	dbsKey   string // as spelled in the file
 }
 
 func (d *decoder) problem(key, format string, args ...any) {
@@ -29,7 +29,7 @@ func (d *decoder) warn(key, reason string) {
 	d.warnings = append(d.warnings, d.at(key, reason))
 }
 
-// at says where a key was set.
+// at returns a problem at the place where a key was set.
 func (d *decoder) at(key, reason string) *Problem {
 	if flag, ok := d.flags[key]; ok {
 		return &Problem{File: flag, Reason: reason}
@@ -37,8 +37,8 @@ func (d *decoder) at(key, reason string) *Problem {
 	return &Problem{File: d.file, Line: d.lines[key], Key: key, Reason: reason}
 }
 
-// check adds what is wrong with the values. A key that could not be read has its default by now, and has
-// been reported.
+// check adds problems of values. A key that could not be decoded has its default value here, and was
+// reported.
 func (d *decoder) check(c *Config) {
 	reported := map[string]bool{}
 	for _, p := range d.problems {
@@ -57,7 +57,7 @@ func (d *decoder) check(c *Config) {
 
 // table sets the fields of a struct from a table.
 func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
-	spelled := map[string]string{} // how each known key is written here
+	spelled := map[string]string{} // known key → its spelling in the file
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		key := join(path, name)
 		if reason, ok := retired[strings.ToLower(key)]; ok {
@@ -85,8 +85,8 @@ func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
 	}
 }
 
-// unknown reports a key that there is not. The search for a near one is slow, so it ends where it cannot
-// be of use to anybody.
+// unknown reports an unknown key. It looks for a similar key, which is slow, only while problems are
+// still reported.
 func (d *decoder) unknown(key string) {
 	const enough = 20 * maxReported
 	if len(d.problems) > enough {
@@ -96,8 +96,8 @@ func (d *decoder) unknown(key string) {
 	d.problem(key, "unknown key; the nearest known key is %s", nearest(key))
 }
 
-// fieldOf finds the field of a struct for a key, and how the key is really written. Older files were read
-// without regard to case.
+// fieldOf returns the field of a struct for a key, and the canonical name of the key. Keys are
+// case-insensitive, for older files.
 func fieldOf(out reflect.Value, name string) (reflect.Value, string) {
 	var field reflect.Value
 	known := ""
@@ -133,7 +133,7 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 	case *Size:
 		d.size(key, in, out)
 	case *map[string]DB:
-		d.dbs, d.dbsKey = in, key // for databases, which starts from what the rest of the file says
+		d.dbs, d.dbsKey = in, key // decoded by databases, which needs the rest of the file
 	default:
 		if table, ok := d.asTable(key, in); ok {
 			d.table(key, table, reflect.ValueOf(out).Elem())
@@ -141,7 +141,7 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 	}
 }
 
-// databases sets [db.<name>] for each name; what a table leaves out is as for all databases.
+// databases sets [db.<name>] for each name. Missing keys have the values for all databases.
 func (d *decoder) databases(c *Config) {
 	if d.dbs == nil {
 		return
@@ -206,7 +206,7 @@ func (d *decoder) integer(key string, in any, out *int) {
 	*out = int(n)
 }
 
-// float takes an integer too, as people write them.
+// float also accepts an integer.
 func (d *decoder) float(key string, in any, out *float64) {
 	switch in := in.(type) {
 	case float64:
@@ -237,7 +237,7 @@ func (d *decoder) strings(key string, in any, out *[]string) {
 
 func (d *decoder) duration(key string, in any, out *time.Duration) {
 	const want = `a duration such as "10m" or "800us"`
-	// The integer 0 needs no unit, in Go's durations and in older files.
+	// The integer 0 needs no unit, as in Go's durations and in older files.
 	if in == int64(0) {
 		*out = 0
 		return
@@ -275,7 +275,7 @@ func (d *decoder) mismatch(key string, in any, want string) {
 	d.problem(key, "must be %s, not %s", want, typeName(in))
 }
 
-// typeName names a value of the tree as a person would, with the value where it is short for certain.
+// typeName describes the type of a value, with the value itself if it is short.
 func typeName(in any) string {
 	switch in := in.(type) {
 	case string:

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// A Key is one key that a file may have.
+// A Key is a key of the configuration file.
 type Key struct {
-	// Name is dotted. The keys of one database stand as db.<name>.content_type and so on.
+	// Name is dotted. Keys of a database are named db.<name>.content_type and so on.
 	Name string
-	// Reloadable says whether SIGHUP changes it.
+	// Reloadable reports whether SIGHUP changes the key.
 	Reloadable bool
 }
 
-// Keys lists every key in the order of the struct. Those that do nothing any more are not among them.
+// Keys returns every key in the order of the struct, without retired ones.
 func Keys() []Key {
 	return keysOf("", reflect.TypeFor[Config]())
 }
@@ -38,10 +38,10 @@ func keysOf(path string, t reflect.Type) []Key {
 	return keys
 }
 
-// nearest returns the known key or table with the smallest edit distance to an unknown one. A key that
-// exists in another table is nearer than one that is only spelt alike: it stands below the wrong header.
+// nearest returns the known key or table with the smallest edit distance to an unknown one. A key of
+// the same name in another table has distance 1 at most, because misplaced keys are common.
 func nearest(key string) string {
-	const longest = 80 // no known key is near one that is longer, and the distance costs length²
+	const longest = 80 // longer than any known key; the distance takes quadratic time
 	key = key[:min(len(key), longest)]
 	if parts := strings.SplitN(key, ".", 3); parts[0] == "db" && len(parts) == 3 {
 		key = "db.<name>." + parts[2]
@@ -72,7 +72,7 @@ func keysAndTables() []string {
 
 func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
 
-// editDistance is Levenshtein's, over bytes.
+// editDistance returns the Levenshtein distance in bytes.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -14,22 +14,22 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// SearchPath is where a configuration is looked for when no file is named.
+// SearchPath lists the files to try if no configuration file is named.
 var SearchPath = []string{"sequins.conf", "/etc/sequins.conf"}
 
-// maxFile limits the size of a configuration file, in bytes: parsing takes a time that grows with the
-// square of the number of keys.
+// maxFile limits the size of a configuration file, in bytes. Parsing takes time quadratic in the number
+// of keys.
 const maxFile = 256 << 10
 
-// A Flag is a key that the command line sets in place of the file.
+// A Flag is a key that the command line overrides.
 type Flag struct {
-	Name  string // as problems name it: "--bind"
+	Name  string // as shown in problems: "--bind"
 	Key   string // dotted: "debug.bind"
 	Value string
 }
 
-// Find returns the first file of the search path that exists, or "" when there is none. A file that is
-// there and cannot be read is for Load to complain about.
+// Find returns the first file of the search path that exists, or "" if there is none. An unreadable
+// file counts as existing; Load reports it.
 func Find(searchPath []string) string {
 	for _, path := range searchPath {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -39,9 +39,9 @@ func Find(searchPath []string) string {
 	return ""
 }
 
-// Load reads a configuration file over the defaults, and flags over the file. An empty path stands for
-// an empty file. The error is a Problems with everything that is wrong, or says why the file cannot be
-// read; the warnings are valid either way.
+// Load reads a configuration file. The file overrides the defaults, and flags override the file. An
+// empty path means an empty file. The error is a Problems, or the reason why the file cannot be read;
+// the warnings are valid in both cases.
 func Load(path string, flags ...Flag) (Config, []*Warning, error) {
 	var doc []byte
 	if path != "" {
@@ -91,7 +91,7 @@ func parse(path string, doc []byte, flags []Flag) (Config, []*Warning, error) {
 	return c, d.warnings, nil
 }
 
-// syntaxProblem is what go-toml could not parse; it stops at the first.
+// syntaxProblem returns the first syntax error of go-toml as a Problems.
 func syntaxProblem(path string, err error) error {
 	p := &Problem{File: path, Reason: strings.TrimPrefix(err.Error(), "toml: ")}
 	var syntax *toml.DecodeError
@@ -101,8 +101,8 @@ func syntaxProblem(path string, err error) error {
 	return Problems{p}
 }
 
-// override puts a flag into the tree in place of what the file says. Where the file has something else
-// than the table that the key is in, that is reported soon enough.
+// override sets a flag in the tree. If the file has a value where the flag needs a table, decoding
+// reports that.
 func override(tree map[string]any, flag Flag) {
 	table, key, nested := strings.Cut(flag.Key, ".")
 	if !nested {
@@ -118,13 +118,13 @@ func override(tree map[string]any, flag Flag) {
 	}
 }
 
-// put sets a key in place of the same key in another case.
+// put sets a key, replacing any spelling of it in another case.
 func put(table map[string]any, key, value string) {
 	delete(table, spelling(table, key))
 	table[key] = value
 }
 
-// spelling returns how a table has a key, whose case does not matter; key itself if it is not there.
+// spelling returns the spelling of a key in a table, ignoring case; key itself if it is absent.
 func spelling(table map[string]any, key string) string {
 	if _, ok := table[key]; ok {
 		return key

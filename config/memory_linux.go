@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// machineMemory returns how much memory this process can have: that of the machine, or of the container that it runs
-// in, in whole MiB. 0 is unknown.
+// machineMemory returns the memory limit of the process: that of the machine or of its container,
+// rounded down to MiB; 0 if unknown.
 func machineMemory() Size {
 	var info syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&info); err != nil {
@@ -19,7 +19,7 @@ func machineMemory() Size {
 	if err != nil {
 		return memory &^ (1<<20 - 1)
 	}
-	if n, err := strconv.ParseInt(strings.TrimSpace(string(limit)), 10, 64); err == nil { // it is "max" without a limit
+	if n, err := strconv.ParseInt(strings.TrimSpace(string(limit)), 10, 64); err == nil { // it is "max" if there is no limit
 		memory = min(memory, Size(n))
 	}
 	return memory &^ (1<<20 - 1)

@@ -2,5 +2,5 @@
 
 package config
 
-// machineMemory returns 0: it is not known.
+// machineMemory returns 0: unknown.
 func machineMemory() Size { return 0 }

@@ -10,7 +10,7 @@ import (
 
 var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// join appends a part to a dotted key, in quotes where TOML needs them.
+// join appends a part to a dotted key, quoted if TOML requires it.
 func join(path, part string) string {
 	if !bareKey.MatchString(part) {
 		part = strconv.Quote(part)
@@ -21,8 +21,8 @@ func join(path, part string) string {
 	return path + "." + part
 }
 
-// positions finds the line that each key and each table of a document first stands on. The document has
-// been parsed before, so errors cannot happen here and would only leave lines out.
+// positions returns the line of the first occurrence of each key and table. The document must be valid
+// TOML; otherwise lines are missing.
 func positions(doc []byte) map[string]int {
 	f := lineFinder{lines: map[string]int{}, doc: doc, line: 1}
 	var p unstable.Parser
@@ -39,11 +39,11 @@ func positions(doc []byte) map[string]int {
 	return f.lines
 }
 
-// lineFinder counts lines as it goes: keys come in the order of the document.
+// lineFinder counts lines incrementally, because keys come in the order of the document.
 type lineFinder struct {
 	lines  map[string]int
 	doc    []byte
-	offset int // line is the number of the line that offset is on
+	offset int // line is the line number of offset
 	line   int
 }
 
@@ -60,8 +60,8 @@ func (f *lineFinder) keyValue(table string, node *unstable.Node) {
 	}
 }
 
-// key notes the line of a dotted key and of each table on the way, and returns it. Parts below the depth
-// of any known key are left out: what they belong to is unknown already.
+// key records the lines of a dotted key and of the tables it names, and returns the key. Parts deeper
+// than any known key are omitted, because their parent is already unknown.
 func (f *lineFinder) key(table string, parts unstable.Iterator) string {
 	const deepest = 3 // db.<name>.content_type
 	path := table

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// A Problem is one thing that is wrong with one key.
+// A Problem is an error of one key.
 type Problem struct {
-	File   string // the file, or the flag, that said it; empty if nobody did
+	File   string // the file or flag that set the key; empty if none did
 	Line   int    // in File, from 1; 0 if unknown
 	Key    string // dotted: sharding.replication; empty if the problem is the file itself
 	Reason string
 }
 
-// Error is the problem on one line: "sequins.conf:3: bind: no port in "localhost"".
+// Error returns the problem as one line, such as "sequins.conf:3: bind: no port in "localhost"".
 func (p *Problem) Error() string {
 	var parts []string
 	switch {
@@ -35,10 +35,10 @@ func (p *Problem) Error() string {
 	return line
 }
 
-// maxLine limits what is said of one problem, in bytes: a file may quote a book.
+// maxLine limits the description of a problem, in bytes.
 const maxLine = 1000
 
-// oneLine keeps what a file says from breaking the line it is reported on, or the terminal.
+// oneLine escapes line ends and control characters in text of the file.
 func oneLine(s string) string {
 	clean := func(r rune) bool { return !strconv.IsPrint(r) }
 	if strings.IndexFunc(s, clean) < 0 {
@@ -48,16 +48,16 @@ func oneLine(s string) string {
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// A Warning is a Problem that sequins starts in spite of.
+// A Warning is a Problem that does not keep sequins from starting.
 type Warning = Problem
 
-// Problems is everything that is wrong with a configuration, in the order of the file.
+// Problems are all problems of a configuration, in the order of the file.
 type Problems []*Problem
 
-// maxReported limits how much is said about one file: nobody reads the hundredth line.
+// maxReported limits the number of reported problems.
 const maxReported = 50
 
-// Error has one line for each problem, up to fifty.
+// Error returns one line per problem, up to fifty.
 func (ps Problems) Error() string {
 	lines := make([]string, 0, len(ps))
 	for _, p := range ps[:min(len(ps), maxReported)] {

@@ -2,15 +2,15 @@ package config
 
 import "reflect"
 
-// A Change is a key that two configurations differ in.
+// A Change is a key whose value differs between two configurations.
 type Change struct {
 	Key string
-	// Reloadable says whether a running node can take the new value over.
+	// Reloadable reports whether a running node can apply the new value.
 	Reloadable bool
 }
 
-// Changes lists the keys that differ from one configuration to another, in the order of the struct. A
-// change of a database's own keys is one change of db, which is reloadable.
+// Changes returns the keys that differ between two configurations, in the order of the struct. Changes
+// of databases' own keys are reported as one change of db, which is reloadable.
 func Changes(from, to Config) []Change {
 	return changes("", reflect.ValueOf(from), reflect.ValueOf(to))
 }
@@ -29,8 +29,8 @@ func changes(path string, from, to reflect.Value) []Change {
 	return found
 }
 
-// Reloaded returns the running configuration with every reloadable key as the new one has it: what a
-// node runs with after SIGHUP.
+// Reloaded returns the running configuration with all reloadable keys set to the values of fresh.
+// SIGHUP applies it.
 func Reloaded(running, fresh Config) Config {
 	takeOver(reflect.ValueOf(&running).Elem(), reflect.ValueOf(fresh))
 	return running

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// Size is a number of bytes. A file writes it as an integer or as a string with a unit: B, KB, MB, GB, TB
-// count in thousands and KiB, MiB, GiB, TiB in 1024s, as the standards have it.
+// Size is a number of bytes. A file specifies it as an integer or as a string with a unit: powers of
+// 1000 (B, KB, MB, GB, TB) or of 1024 (KiB, MiB, GiB, TiB).
 type Size int64
 
 var sizeUnits = []struct {
 	name  string
 	bytes int64
 }{
-	// Largest first, for String; the longer of two names that end alike comes first, for ParseSize.
+	// In descending order, for String; a unit precedes its suffixes, for ParseSize.
 	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
 	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1},
 }
 
-// ParseSize reads a whole number with or without a unit, in any case: "256MiB", "64 mb", "4096".
+// ParseSize parses an integer with an optional unit, ignoring case: "256MiB", "64 mb", "4096".
 func ParseSize(s string) (Size, error) {
 	number, unit := strings.TrimSpace(s), int64(1)
 	for _, u := range sizeUnits {
@@ -39,7 +39,7 @@ func ParseSize(s string) (Size, error) {
 	return Size(n * unit), nil
 }
 
-// String writes the size with the largest 1024-based unit that divides it.
+// String formats the size with the largest 1024-based unit that divides it.
 func (s Size) String() string {
 	for _, u := range sizeUnits[:4] {
 		if s != 0 && int64(s)%u.bytes == 0 {

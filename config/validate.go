@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The words that keys of their kind may have. What they stand for is defined where they are used: the
-// packages blocks, shard and source/hdfs.
+// The valid words of keys. Their meaning is defined in the packages blocks, shard, cluster and
+// source/hdfs.
 var (
 	Compressions = []string{"none", "snappy", "lz4", "zstd"}
 	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading"}
@@ -29,18 +29,18 @@ var (
 )
 
 const (
-	// MinBlockSize is the least block_size, in bytes.
+	// MinBlockSize is the smallest block_size, in bytes.
 	MinBlockSize = 256
-	// MaxBlockSize is the largest page that blocks are written with; more is cut down to it.
+	// MaxBlockSize is the largest page size, in bytes; larger values are reduced to it.
 	MaxBlockSize = 60 << 10
-	// MinLoadMemory is the least load.memory, in bytes.
+	// MinLoadMemory is the smallest load.memory, in bytes.
 	MinLoadMemory = 1 << 20
 
-	// maxBandwidth is the largest max_download_bandwidth_mb_per_second: 1 TiB/s, so that it can be
-	// counted in bytes.
+	// maxBandwidth is the largest max_download_bandwidth_mb_per_second: 1 TiB/s, which fits an integer
+	// in bytes.
 	maxBandwidth = 1 << 20
 
-	// A weight is one machine beside another; beyond this it is a mistake.
+	// Weights outside this range are considered mistakes.
 	minWeight, maxWeight = 0.01, 1000.0
 
 	maxDBName = 255 // bytes
@@ -48,11 +48,12 @@ const (
 
 var clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 
-// Lengths are compared apart: a counted repetition makes a pattern of as many copies at each start of the program.
+// The length is checked separately: a counted repetition would compile to a large pattern at each
+// start.
 var dbName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// Validate checks the values and how they fit together. The error is a Problems without lines; Load
-// calls this itself and knows them.
+// Validate checks the values and their combinations. The error is a Problems without lines. Load calls
+// Validate and adds lines.
 func (c *Config) Validate() error {
 	found, _ := c.check()
 	if len(found) == 0 {
@@ -67,7 +68,7 @@ func (c *Config) Validate() error {
 
 type finding struct{ key, reason string }
 
-// checker gathers what is wrong.
+// checker collects problems and warnings.
 type checker struct{ problems, warnings []finding }
 
 func (c *Config) check() (problems, warnings []finding) {
@@ -127,7 +128,8 @@ func (k *checker) atLeast(key string, v, least int64) {
 	}
 }
 
-// fits warns of more memory than the machine has. It is no problem: a configuration can be checked on another machine.
+// fits warns if a size exceeds the memory of the machine. This is not a problem, because a
+// configuration can be checked on another machine.
 func (k *checker) fits(key string, v, memory Size) {
 	if memory > 0 && v > memory {
 		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("%s is more than the %s of memory of this machine", v, memory)})
@@ -159,7 +161,7 @@ func (k *checker) oneOf(key, v string, words []string) {
 	}
 }
 
-// address checks a host:port to listen on. The port may be 0 or the name of a service.
+// address checks a host:port to listen on. The port may be 0 or a service name.
 func (k *checker) address(key, v string) {
 	_, port, err := net.SplitHostPort(v)
 	if err != nil {
@@ -171,7 +173,7 @@ func (k *checker) address(key, v string) {
 	}
 }
 
-// header checks a value that becomes part of a response's head.
+// header checks a value for a response header.
 func (k *checker) header(key, v string) {
 	for _, b := range []byte(v) {
 		if b < ' ' || b > '~' {
@@ -188,7 +190,7 @@ func (k *checker) blockSize(key string, v int) {
 	}
 }
 
-// source checks where the data is said to be; whether it is there is for the node to find out.
+// source checks the form of the source; the node checks whether it exists.
 func (k *checker) source(key, v string) {
 	if v == "" {
 		k.problem(key, "is not set: name the directory or URL where the data is, here or with --source")
@@ -218,7 +220,7 @@ func (k *checker) source(key, v string) {
 	}
 }
 
-// localSource returns the path of a source on this machine's file system, and whether it is one.
+// localSource returns the path of a source in the local file system, and whether it is one.
 func (c *Config) localSource() (string, bool) {
 	if !strings.Contains(c.Source, "://") {
 		return c.Source, true
@@ -230,11 +232,11 @@ func (c *Config) localSource() (string, bool) {
 	return u.Path, true
 }
 
-// storeData is the part of the local store that the node owns, and deletes in.
+// storeData is the subdirectory of the local store in which the node deletes files.
 const storeData = "data"
 
-// store checks the local store. It may not lie within the source, which would list it, nor may the source
-// lie in what the node deletes in. A source elsewhere in the local store, as older files have it, is safe.
+// store checks the local store. It must not be inside the source, which would list it, and the source
+// must not be inside storeData. A source elsewhere in the local store, as in older files, is safe.
 func (k *checker) store(c *Config) {
 	const key = "local_store"
 	if !filepath.IsAbs(c.LocalStore) {
@@ -311,7 +313,7 @@ func (k *checker) sharding(s *Sharding) {
 	if !clusterName.MatchString(s.ClusterName) {
 		k.problem("sharding.cluster_name", "%q is not the name of a cluster: letters, digits, and . _ - / between them", s.ClusterName)
 	}
-	// They are written between separators into names in ZooKeeper.
+	// They become part of names in ZooKeeper, between separators.
 	for key, v := range map[string]string{"advertised_hostname": s.AdvertisedHostname, "shard_id": s.ShardID} {
 		if strings.ContainsAny(v, "/@\x00") {
 			k.problem("sharding."+key, "%q must not have a / or @ in it", v)
@@ -319,8 +321,8 @@ func (k *checker) sharding(s *Sharding) {
 	}
 }
 
-// CheckSecret reports what keeps a string from being a secret of a cluster: it is sent in a header, and
-// must not be guessed.
+// CheckSecret returns an error if a string cannot be the secret of a cluster: it is sent in a header,
+// and must be hard to guess.
 func CheckSecret(s string) error {
 	if len(s) < 16 || len(s) > 512 || !secret.MatchString(s) {
 		return errors.New("is not 16 to 512 letters, digits and -._~+/=")
@@ -330,11 +332,12 @@ func CheckSecret(s string) error {
 
 var secret = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]+$`)
 
-// secret checks what nodes show each other. Tokens of clients are not passed on.
+// secret checks the secret of the cluster. It is required with tokens, because clients' tokens are not
+// forwarded.
 func (k *checker) secret(s *Sharding, tokens string) {
 	if s.Secret != "" {
 		if err := CheckSecret(s.Secret); err != nil {
-			k.problem("sharding.secret", "%v", err) // and is not shown
+			k.problem("sharding.secret", "%v", err) // the error does not contain the secret
 		}
 	}
 	switch {
@@ -410,7 +413,7 @@ func (k *checker) debug(c *Config) {
 	k.atLeast("debug.request_log_sample", int64(c.Debug.RequestLogSample), 1)
 }
 
-// agent checks where a DogStatsD agent is.
+// agent checks the address of a DogStatsD agent.
 func (k *checker) agent(key, v string) {
 	path, socket := strings.CutPrefix(v, "unix://")
 	switch {
@@ -421,7 +424,7 @@ func (k *checker) agent(key, v string) {
 	}
 }
 
-// db checks [db.<name>] where it differs from what has been checked for all.
+// db checks the values of [db.<name>] that differ from those for all databases.
 func (k *checker) db(key, name string, db, all DB) {
 	if len(name) > maxDBName || !dbName.MatchString(name) || slices.Contains([]string{"healthz", "livez", "readyz"}, name) {
 		k.problem(key, "%q cannot be the name of a database", name)
