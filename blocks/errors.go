@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ErrCorrupt is the class of every damage found in a block or a manifest:
+// ErrCorrupt is the class of every damage found in a block, and in what the store keeps beside them:
 // errors.Is(err, ErrCorrupt) decides whether a file must be set aside and loaded again.
 var ErrCorrupt = errors.New("corrupt")
 

@@ -137,11 +137,15 @@ func (f *blockFile) reopen() (*descriptor, error) {
 	return nil, err
 }
 
+// CorruptSuffix follows the name of a block's file that was set aside as damaged; the Unix time of that follows it. A
+// [Reader] of the block finds the file under this name too.
+const CorruptSuffix = ".corrupt-"
+
 // setAside lists the names under which the block at path has been set aside.
 func setAside(path string) (names []string) {
 	entries, _ := os.ReadDir(filepath.Dir(path)) // without its directory the block has gone
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filepath.Base(path)+corruptSuffix) {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)+CorruptSuffix) {
 			names = append(names, filepath.Join(filepath.Dir(path), e.Name()))
 		}
 	}

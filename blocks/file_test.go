@@ -10,9 +10,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"sequins/internal/fsys"
 )
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 // limitFiles has no more than n files of blocks open during a test.
 func limitFiles(t *testing.T, n int) {
@@ -159,14 +164,10 @@ func TestSetAsideIsReadable(t *testing.T) {
 		"small": numbered(500),
 		"large": makeRecords(rand.New(rand.NewPCG(43, 43)), keyShapes["hex"], 2000, 100),
 	} {
-		s, err := OpenStoreFS(fsys.OS, t.TempDir())
-		check(t, err)
-		d, err := s.Create("db", "v", plan("A"))
-		check(t, err)
 		intact := buildBlock(t, records, WriterOptions{})
 		damaged := bytes.Clone(intact)
 		damaged[8] ^= 1 // in the first page
-		path := d.BlockPath(0)
+		path := filepath.Join(t.TempDir(), "00000.block")
 		check(t, os.WriteFile(path, damaged, 0o644))
 		r, err := Open(path)
 		check(t, err)
@@ -182,7 +183,7 @@ func TestSetAsideIsReadable(t *testing.T) {
 			v, _, err := r.Get(rec.key, &scratch)
 			return v.Bytes(), err
 		}
-		check(t, d.SetAside(0))
+		check(t, os.Rename(path, path+CorruptSuffix+"1767225600"))
 		if _, err := get(first); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "page 0") {
 			t.Errorf("%s: the damaged page: %v", name, err)
 		}

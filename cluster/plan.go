@@ -15,7 +15,7 @@ import (
 // release or of the original sequins, and counts for every plan.
 type partitionData struct {
 	// Plan is the plan by which the replica was loaded: see
-	// blocks.Manifest.PlanHash. Of several revisions it is that of the newest, and
+	// store.Manifest.PlanHash. Of several revisions it is that of the newest, and
 	// those of the others are in Also.
 	Plan string   `json:"plan,omitempty"`
 	Also []string `json:"also,omitempty"`

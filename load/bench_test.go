@@ -17,6 +17,7 @@ import (
 	"sequins/blocks"
 	"sequins/sequencefile"
 	"sequins/shard"
+	"sequins/store"
 )
 
 // generate writes n records of 16 + 100 bytes, cut by string into files, each
@@ -106,8 +107,8 @@ func BenchmarkLoad(b *testing.B) {
 			b.ResetTimer()
 			for b.Loop() {
 				b.StopTimer()
-				store := check(blocks.OpenStore(b.TempDir()))(b)
-				l := New(w.src, store, nil, bb.opts)
+				local := check(store.Open(b.TempDir()))(b)
+				l := New(w.src, local, nil, bb.opts)
 				before := cpu(b)
 				b.StartTimer()
 				if err := l.Load(b.Context(), plan, all(plan), nil); err != nil {
@@ -115,10 +116,10 @@ func BenchmarkLoad(b *testing.B) {
 				}
 				b.StopTimer()
 				used += cpu(b) - before
-				if err := store.Remove("db", "1"); err != nil {
+				if err := local.Remove("db", "1"); err != nil {
 					b.Fatal(err)
 				}
-				store.Close()
+				local.Close()
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(used)/float64(b.N)/n, "cpu-ns/record")

@@ -14,6 +14,7 @@ import (
 	"sequins/internal/fsys/faultfs"
 	"sequins/sequencefile"
 	"sequins/shard"
+	"sequins/store"
 )
 
 // The disk fills up: the load fails with ENOSPC, its temporary files go, what
@@ -27,8 +28,8 @@ func TestDiskFull(t *testing.T) {
 	kept := 0
 	for free := int64(2000); ; free += 20_000 {
 		disk := faultfs.New()
-		store := check(blocks.OpenStoreFS(disk, "/store"))(t)
-		l := New(w.src, store, nil, Options{Workers: 2, Memory: 64 << 10})
+		local := check(store.OpenFS(disk, "/store"))(t)
+		l := New(w.src, local, nil, Options{Workers: 2, Memory: 64 << 10})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		disk.SetFree(free)
 		err := l.Load(t.Context(), plan, all(plan), nil)
@@ -38,7 +39,7 @@ func TestDiskFull(t *testing.T) {
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatalf("with %d bytes free: %v", free, err)
 		}
-		dir := check(store.Dir("db", "1"))(t)
+		dir := check(local.Dir("db", "1"))(t)
 		complete := check(dir.Complete())(t)
 		kept += len(complete)
 		entries := check(disk.ReadDir(filepath.Dir(dir.BlockPath(0))))(t)
@@ -64,7 +65,7 @@ func TestDiskFull(t *testing.T) {
 }
 
 // faultyBlock reads a block that lies in a faultfs.
-func faultyBlock(t *testing.T, disk fsys.FS, dir *blocks.Dir, p int) map[string]bool {
+func faultyBlock(t *testing.T, disk fsys.FS, dir *store.Dir, p int) map[string]bool {
 	t.Helper()
 	f := check(disk.Open(dir.BlockPath(p)))(t)
 	defer f.Close()
@@ -91,8 +92,8 @@ func TestDiskFails(t *testing.T) {
 	broken := errors.New("broken")
 	for n := 1; ; n++ {
 		disk := faultfs.New()
-		store := check(blocks.OpenStoreFS(disk, "/store"))(t)
-		l := New(w.src, store, nil, Options{Workers: 1})
+		local := check(store.OpenFS(disk, "/store"))(t)
+		l := New(w.src, local, nil, Options{Workers: 1})
 		plan := check(l.Plan(t.Context(), "db", "1"))(t)
 		before := disk.Calls()
 		disk.FailAt(n, broken)
@@ -112,7 +113,7 @@ func TestDiskFails(t *testing.T) {
 		if err := l.Load(t.Context(), plan, all(plan), nil); err != nil {
 			t.Fatalf("after call %d failed: %v", n, err)
 		}
-		dir := check(store.Dir("db", "1"))(t)
+		dir := check(local.Dir("db", "1"))(t)
 		for p, want := range model(files, shard.Hadoop, 3) {
 			if got := faultyBlock(t, disk, dir, p); len(got) != len(want) {
 				t.Errorf("after call %d failed: partition %d has %d records, want %d", n, p, len(got), len(want))

@@ -9,6 +9,7 @@ import (
 	"sequins/blocks"
 	"sequins/shard"
 	"sequins/source/local"
+	"sequins/store"
 	"sequins/test/harness"
 )
 
@@ -55,7 +56,7 @@ func checkPlan(t *testing.T, f harness.Fixture, plan *Plan, partitioner string) 
 	}
 }
 
-func compareFixture(t *testing.T, f harness.Fixture, plan *Plan, dir *blocks.Dir) {
+func compareFixture(t *testing.T, f harness.Fixture, plan *Plan, dir *store.Dir) {
 	t.Helper()
 	want := f.Final(t)
 	for p := range plan.Partitions {

@@ -14,6 +14,7 @@ import (
 	"sequins/metrics"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/store"
 )
 
 // DefaultMemory is the default of Options.Memory, in bytes.
@@ -66,7 +67,7 @@ type Options struct {
 // PlannedBy returns o with the settings that determine the records and partitions of a version set as
 // they were when plan m was made. Settings that m lacks, because an older release wrote it, keep their
 // value in o.
-func (o Options) PlannedBy(m blocks.Manifest) Options {
+func (o Options) PlannedBy(m store.Manifest) Options {
 	if m.Fields != nil {
 		o.Fields = Fields{Key: m.Fields.Key, Value: m.Fields.Value}
 	}
@@ -98,25 +99,25 @@ type Meter interface {
 // A Loader plans and loads versions. It is safe for concurrent use.
 type Loader struct {
 	src     source.Source
-	store   *blocks.Store
+	store   *store.Store
 	metrics Meter
 	opts    Options
 }
 
 // New returns a Loader from src into store. store may be nil if Load is not called, and m may be nil.
-func New(src source.Source, store *blocks.Store, m Meter, opts Options) *Loader {
+func New(src source.Source, local *store.Store, m Meter, opts Options) *Loader {
 	if opts.Memory <= 0 {
 		opts.Memory = DefaultMemory
 	}
 	if m == nil {
 		m = (*metrics.Load)(nil) // counts nothing
 	}
-	return &Loader{src: marked{src}, store: store, metrics: m, opts: opts}
+	return &Loader{src: marked{src}, store: local, metrics: m, opts: opts}
 }
 
 // A Target is the destination of a load.
 type Target struct {
-	Staging blocks.Staging
+	Staging store.Staging
 	Want    []int // partitions
 	Have    int   // number of other partitions, already present, for the progress
 	// Publish publishes blocks that are finished in Staging. It is not called concurrently. An error

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"sequins/blocks"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/store"
 )
 
 // ErrIncomplete is wrapped by the error of Plan for a version that is not complete: the job that writes
@@ -65,17 +65,17 @@ type Plan struct {
 }
 
 // Manifest returns the plan in the form that the store keeps.
-func (p *Plan) Manifest() blocks.Manifest {
-	m := blocks.Manifest{
+func (p *Plan) Manifest() store.Manifest {
+	m := store.Manifest{
 		DB: p.DB, Version: p.Version, Format: p.contents(), Partitions: p.Partitions,
 		Partitioner: p.Partitioner.String(), Aligned: p.Aligned,
 		LastModified: p.LastModified, Created: time.Now(),
 	}
 	for _, f := range p.Files {
-		m.Files = append(m.Files, blocks.ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime})
+		m.Files = append(m.Files, store.ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime})
 	}
 	if p.hasFields() {
-		m.Fields = &blocks.Fields{Key: p.fields.Key, Value: p.fields.Value}
+		m.Fields = &store.Fields{Key: p.fields.Key, Value: p.fields.Value}
 	}
 	for _, r := range p.Refuted {
 		m.Refuted = append(m.Refuted, r.String())
@@ -190,7 +190,7 @@ func (l *Loader) choose(ctx context.Context, plan *Plan, fits bool, refuted []sh
 
 // Refuted returns the partitioners that the plan in a manifest excludes, for another plan of the
 // version.
-func Refuted(m blocks.Manifest) []shard.Partitioner {
+func Refuted(m store.Manifest) []shard.Partitioner {
 	var all []shard.Partitioner
 	for _, name := range m.Refuted {
 		if p, err := shard.ParsePartitioner(name); err == nil { // a later release may know others

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"sequins/blocks"
 	"sequins/sequencefile"
 	"sequins/shard"
+	"sequins/store"
 )
 
 // loadRefuting does what a node does: it plans and loads, and plans again
@@ -321,7 +321,7 @@ func TestPartitionErrorAsJSON(t *testing.T) {
 
 // Another release may know of partitioners that this one does not.
 func TestManifestOfAnotherRelease(t *testing.T) {
-	got := Refuted(blocks.Manifest{Refuted: []string{"a-partitioner-of-the-future", "hadoop"}})
+	got := Refuted(store.Manifest{Refuted: []string{"a-partitioner-of-the-future", "hadoop"}})
 	if diff := cmp.Diff([]shard.Partitioner{shard.Hadoop}, got); diff != "" {
 		t.Error(diff)
 	}

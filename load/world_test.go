@@ -20,6 +20,7 @@ import (
 	"sequins/shard"
 	"sequins/source/local"
 	"sequins/sparkey"
+	"sequins/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +42,7 @@ type world struct {
 	t     testing.TB
 	root  string // of the source
 	src   *local.Source
-	store *blocks.Store
+	store *store.Store
 }
 
 func newWorld(t testing.TB) *world {
@@ -55,7 +56,7 @@ func newWorld(t testing.TB) *world {
 // newStore gives the world an empty store.
 func (w *world) newStore() {
 	w.t.Helper()
-	w.store = check(blocks.OpenStoreFS(hasty{fsys.OS}, w.t.TempDir()))(w.t)
+	w.store = check(store.OpenFS(hasty{fsys.OS}, w.t.TempDir()))(w.t)
 }
 
 // hasty is a file system that does not wait for the disk: there are thousands
@@ -166,7 +167,7 @@ func all(plan *Plan) []int {
 	return want
 }
 
-func (w *world) dir() *blocks.Dir {
+func (w *world) dir() *store.Dir {
 	w.t.Helper()
 	return check(w.store.Dir("db", "1"))(w.t)
 }

@@ -29,7 +29,7 @@ const Command = "load-worker"
 type Launcher struct {
 	// Source is passed to Open in the process, as JSON.
 	Source any
-	// Lock is a file that the processes inherit, see blocks.Store.LockFile. It may be nil.
+	// Lock is a file that the processes inherit, see store.Store.LockFile. It may be nil.
 	Lock *os.File
 	// Metrics counts bytes, records and files read. It may be nil.
 	Metrics *metrics.Load

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/metrics"
 	"sequins/source"
+	"sequins/store"
 )
 
 // A load, from the plan to the blocks.
@@ -130,7 +130,7 @@ func TestHostileProcess(t *testing.T) {
 				must(t, err)
 			}
 			if err == nil {
-				var dir *blocks.Dir
+				var dir *store.Dir
 				dir, err = w.store.Create("db", "1", m)
 				must(t, err)
 				err = p.Load(dir, []int{0, 1}, func(News) {})
@@ -152,7 +152,7 @@ func TestHostileProcess(t *testing.T) {
 }
 
 func manifestOf(version string) string {
-	m := blocks.Manifest{DB: "db", Version: version, Format: "sequencefile", Partitions: 3, Partitioner: "string"}
+	m := store.Manifest{DB: "db", Version: version, Format: "sequencefile", Partitions: 3, Partitioner: "string"}
 	data, err := m.MarshalJSON()
 	if err != nil {
 		panic(err)
@@ -393,11 +393,11 @@ func TestLastWords(t *testing.T) {
 
 // beNode is a node that begins a load that takes hours, tells the number of its process, and waits.
 func beNode() {
-	store, err := blocks.OpenStore(os.Getenv(role + "_STORE"))
+	local, err := store.Open(os.Getenv(role + "_STORE"))
 	if err != nil {
 		panic(err)
 	}
-	l := &Launcher{Source: os.Getenv(role + "_SOURCE"), Lock: store.LockFile(), Program: as("loader")}
+	l := &Launcher{Source: os.Getenv(role + "_SOURCE"), Lock: local.LockFile(), Program: as("loader")}
 	job := slowJob()
 	job.Options.Partitioner = "auto"
 	p, err := l.Start(context.Background(), job)
@@ -408,7 +408,7 @@ func beNode() {
 	if err != nil {
 		panic(err)
 	}
-	dir, err := store.Create("db", "1", m)
+	dir, err := local.Create("db", "1", m)
 	if err != nil {
 		panic(err)
 	}
@@ -439,9 +439,9 @@ func TestNodeIsKilled(t *testing.T) {
 	eventually(t, "the load has begun to write", func() bool { return len(w.left()) > 2 })
 	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	store, err := blocks.OpenStore(w.dir)
+	local, err := store.Open(w.dir)
 	must(t, err)
-	w.store = store
+	w.store = local
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") && !strings.Contains(string(stat), ") X") {
 		t.Errorf("the load process is there: %s", stat)
 	}
@@ -456,12 +456,12 @@ func TestLockIsInherited(t *testing.T) {
 	w.launcher.Program = as("|ignore")
 	p := w.start(t.Context(), testJob)
 	must(t, w.store.Close())
-	_, err := blocks.OpenStore(w.dir) // the process that it names is this one, which lives
-	if !errors.Is(err, blocks.ErrLocked) {
+	_, err := store.Open(w.dir) // the process that it names is this one, which lives
+	if !errors.Is(err, store.ErrLocked) {
 		t.Errorf("the store of a load process: %v", err)
 	}
 	p.cmd.WaitDelay = time.Millisecond
 	p.Close()
-	w.store, err = blocks.OpenStore(w.dir)
+	w.store, err = store.Open(w.dir)
 	must(t, err)
 }

@@ -17,11 +17,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/sequencefile"
 	"sequins/source"
 	"sequins/source/local"
+	"sequins/store"
 )
 
 // role is the environment variable that makes the test binary something else: a load process, or one that
@@ -157,7 +157,7 @@ type world struct {
 	t        *testing.T
 	root     string
 	dir      string // of the store
-	store    *blocks.Store
+	store    *store.Store
 	launcher *Launcher
 }
 
@@ -165,11 +165,11 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, root: filepath.Join(t.TempDir(), "source"), dir: t.TempDir()}
 	writeVersion(t, w.root, 4, 1000)
-	store, err := blocks.OpenStore(w.dir)
+	local, err := store.Open(w.dir)
 	must(t, err)
 	t.Cleanup(func() { must(t, w.store.Close()) })
-	w.store = store
-	w.launcher = &Launcher{Source: w.root, Lock: store.LockFile(), Program: as("loader")}
+	w.store = local
+	w.launcher = &Launcher{Source: w.root, Lock: local.LockFile(), Program: as("loader")}
 	return w
 }
 
@@ -213,7 +213,7 @@ func (w *world) start(ctx context.Context, job Job) *Process {
 	return p
 }
 
-func (w *world) plan(p *Process) (blocks.Manifest, *blocks.Dir) {
+func (w *world) plan(p *Process) (store.Manifest, *store.Dir) {
 	w.t.Helper()
 	m, err := p.Plan()
 	must(w.t, err)

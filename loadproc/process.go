@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"sequins/blocks"
 	"sequins/load"
+	"sequins/store"
 )
 
 // A Process plans a version and then loads it. Plan, Load and Close must be called one after another, by one
@@ -87,24 +87,24 @@ func (p *Process) died(why error) error {
 
 // Plan waits for the plan and returns its manifest. An error is one of load.Loader.Plan, as a *load.Failure,
 // or wraps load.ErrDied, or is that of Start's context.
-func (p *Process) Plan() (blocks.Manifest, error) {
+func (p *Process) Plan() (store.Manifest, error) {
 	for {
 		e, err := p.next()
 		if err != nil {
-			return blocks.Manifest{}, err
+			return store.Manifest{}, err
 		}
 		switch {
 		case e.Planned != nil:
 			if m := e.Planned; m.DB != p.db || m.Version != p.name || m.Partitions < 1 {
-				return blocks.Manifest{}, p.died(fmt.Errorf("it has planned %d partitions of version %s of %s", m.Partitions, m.Version, m.DB))
+				return store.Manifest{}, p.died(fmt.Errorf("it has planned %d partitions of version %s of %s", m.Partitions, m.Version, m.DB))
 			}
 			return *e.Planned, nil
 		case e.Progress != nil:
 			p.count(e.Progress)
 		case e.Ended != nil && e.Ended.Failure != nil:
-			return blocks.Manifest{}, e.Ended.Failure
+			return store.Manifest{}, e.Ended.Failure
 		default:
-			return blocks.Manifest{}, p.died(errors.New("it says something else than its plan"))
+			return store.Manifest{}, p.died(errors.New("it says something else than its plan"))
 		}
 	}
 }
@@ -118,7 +118,7 @@ type News struct {
 // Load makes the process load the missing ones of some ascending partitions by its plan, into dir. It calls
 // news after each publication and, several times a second, with the progress. If the process fails, Load
 // removes its unpublished files. Errors are those of Plan and of load.Loader.LoadInto.
-func (p *Process) Load(dir *blocks.Dir, want []int, news func(News)) error {
+func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 	missing, err := dir.Missing(want)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -133,7 +133,7 @@ func (p *Process) Load(dir *blocks.Dir, want []int, news func(News)) error {
 	return nil
 }
 
-func (p *Process) follow(dir *blocks.Dir, to blocks.Staging, news func(News)) error {
+func (p *Process) follow(dir *store.Dir, to store.Staging, news func(News)) error {
 	for {
 		e, err := p.next()
 		if err != nil {
@@ -156,7 +156,7 @@ func (p *Process) follow(dir *blocks.Dir, to blocks.Staging, news func(News)) er
 	}
 }
 
-func publish(dir *blocks.Dir, from blocks.Staging, partitions []int) error {
+func publish(dir *store.Dir, from store.Staging, partitions []int) error {
 	if len(partitions) == 0 {
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 	"io"
 	"time"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/shard"
+	"sequins/store"
 )
 
 // maxLine is the largest size of a line, in bytes: the largest manifest and its envelope.
@@ -40,17 +40,17 @@ type order struct {
 
 // A goAhead tells a process to load by its plan.
 type goAhead struct {
-	Staging blocks.Staging `json:"staging"`
-	Want    []int          `json:"want"`
-	Have    int            `json:"have"` // partitions that need not be loaded, for the progress
+	Staging store.Staging `json:"staging"`
+	Want    []int         `json:"want"`
+	Have    int           `json:"have"` // partitions that need not be loaded, for the progress
 }
 
 // An event is a line that a load process sends to the node. One of Planned, Progress and Ended is set.
 type event struct {
-	Planned  *blocks.Manifest `json:"planned,omitempty"`
-	Progress *progress        `json:"progress,omitempty"`
-	Publish  []int            `json:"publish,omitempty"` // partitions whose blocks are finished and verified
-	Ended    *ended           `json:"ended,omitempty"`
+	Planned  *store.Manifest `json:"planned,omitempty"`
+	Progress *progress       `json:"progress,omitempty"`
+	Publish  []int           `json:"publish,omitempty"` // partitions whose blocks are finished and verified
+	Ended    *ended          `json:"ended,omitempty"`
 }
 
 // progress is the state of a load, and what was read since the previous event.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/shard"
+	"sequins/store"
 	"sequins/version"
 )
 
@@ -184,9 +184,9 @@ func (deaf) Close() error { return nil }
 // of synctest. The result stops it.
 func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	f.t.Helper()
-	store, err := blocks.OpenStore(f.store)
+	local, err := store.Open(f.store)
 	must(f.t, err)
-	o := Options{Source: f.source, Loads: f.launcher(), Store: store, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil))}
+	o := Options{Source: f.source, Loads: f.launcher(), Store: local, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil))}
 	change(&o)
 	n, err := New(o)
 	must(f.t, err)
@@ -201,7 +201,7 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 		for _, d := range n.dbs {
 			must(f.t, d.close())
 		}
-		must(f.t, store.Close())
+		must(f.t, local.Close())
 	}
 }
 

@@ -17,10 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/blocks"
 	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/source"
+	"sequins/store"
 )
 
 func always(string) bool { return true }
@@ -35,10 +35,10 @@ func (f *fixture) unmarked(db, version string, keys ...string) {
 // lister returns a db that lists and does nothing else.
 func (f *fixture) lister(name string, r Reloadable) *db {
 	f.t.Helper()
-	store, err := blocks.OpenStore(f.t.TempDir())
+	local, err := store.Open(f.t.TempDir())
 	must(f.t, err)
-	f.t.Cleanup(func() { must(f.t, store.Close()) })
-	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: store, Listener: deaf{}, Reloadable: r})
+	f.t.Cleanup(func() { must(f.t, local.Close()) })
+	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: local, Listener: deaf{}, Reloadable: r})
 	must(f.t, err)
 	d := newDB(f.t.Context(), n, name)
 	f.t.Cleanup(d.cancel)

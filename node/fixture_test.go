@@ -20,7 +20,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sequins/blocks"
 	"sequins/internal/sleep"
 	"sequins/loadproc"
 	"sequins/sequencefile"
@@ -28,6 +27,7 @@ import (
 	"sequins/shard"
 	"sequins/source"
 	"sequins/source/local"
+	"sequins/store"
 )
 
 // beLoader makes the test binary a load process.
@@ -252,7 +252,7 @@ func (f *fixture) remove(path ...string) {
 }
 
 // manifest returns the plan by which a version was loaded.
-func (f *fixture) manifest(db, version string) (m blocks.Manifest) {
+func (f *fixture) manifest(db, version string) (m store.Manifest) {
 	f.t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.store, "data", db, version, "MANIFEST.json"))
 	must(f.t, err)
@@ -290,12 +290,12 @@ type running struct {
 // the test, if not before.
 func (f *fixture) run(change ...func(*Options)) *running {
 	f.t.Helper()
-	store, err := blocks.OpenStore(f.store)
+	local, err := store.Open(f.store)
 	must(f.t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(f.t, err)
 	o := Options{
-		Source: f.source, Loads: f.launcher(), SourceName: f.root, Store: store, Listener: ln,
+		Source: f.source, Loads: f.launcher(), SourceName: f.root, Store: local, Listener: ln,
 		Logger: slog.New(slog.NewTextHandler(f.log, nil)), Build: "test",
 	}
 	for _, c := range change {

@@ -17,9 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/source"
+	"sequins/store"
 	"sequins/version"
 )
 
@@ -249,7 +249,7 @@ func TestExisting(t *testing.T) {
 			for _, v := range test.unfinished {
 				f.remove("fruit", v, "_SUCCESS")
 			}
-			n, err := New(Options{Source: &selective{f.source, versions}, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{},
+			n, err := New(Options{Source: &selective{f.source, versions}, Loads: f.launcher(), Store: new(store.Store), Listener: deaf{},
 				Reloadable: Reloadable{Load: requireSuccess}})
 			must(t, err)
 			d := newDB(t.Context(), n, "fruit")
@@ -302,7 +302,7 @@ func TestListingFailsAsAWhole(t *testing.T) {
 		"the source":                {dying{f.source}, nil, nil, errDown},
 	} {
 		f.source.down.Store(false)
-		n, err := New(Options{Source: test.src, Loads: f.launcher(), Store: new(blocks.Store), Listener: deaf{}})
+		n, err := New(Options{Source: test.src, Loads: f.launcher(), Store: new(store.Store), Listener: deaf{}})
 		must(t, err)
 		d := newDB(t.Context(), n, "fruit")
 		defer d.cancel()

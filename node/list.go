@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"sequins/blocks"
 	"sequins/internal/sleep"
 	"sequins/load"
 	"sequins/source"
+	"sequins/store"
 	"sequins/version"
 )
 
@@ -39,7 +39,7 @@ type question struct {
 	settled map[string]bool   // versions that have been taken before: one look is enough
 	// other are the plans by which this node holds versions of which others say that
 	// they hold them by another plan: one of the two has seen other files.
-	other map[string]blocks.Manifest
+	other map[string]store.Manifest
 	last  listing // the last one
 	again bool    // only versions without a marker are the reason
 }
@@ -61,7 +61,7 @@ type listing struct {
 	versions   []string // those that exist, ascending; no more than are needed
 	unknown    []string // those that could not be looked at
 	changed    []string // those whose files are not those of this node's plan, which is in compared
-	compared   map[string]blocks.Manifest
+	compared   map[string]store.Manifest
 	alone      []string          // those that others hold, and nobody by this node's plan, though that is of the files in the source
 	unfinished string            // why the newest that does not exist yet does not
 	leftOut    map[string]string // a sentence for each version of which something is left out
@@ -101,7 +101,7 @@ func (d *db) startListing(again bool) {
 func (d *db) question() question {
 	s := d.state
 	q := question{current: s.Current, served: s.Served, known: make(map[string]bool), settled: make(map[string]bool),
-		failed: make(map[string]bool), other: make(map[string]blocks.Manifest), ids: d.newest(), last: d.last}
+		failed: make(map[string]bool), other: make(map[string]store.Manifest), ids: d.newest(), last: d.last}
 	for _, v := range s.Entries {
 		q.failed[v.Name] = v.Reason != ""
 		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {

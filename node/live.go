@@ -12,15 +12,16 @@ import (
 
 	"sequins/blocks"
 	"sequins/shard"
+	"sequins/store"
 	"sequins/version"
 )
 
 // live is a version in the set, with what the node has to know of it.
 type live struct {
 	v        *version.Version
-	manifest blocks.Manifest // by which its blocks were, or are being, loaded
-	open     []bool          // partitions whose block in the store is open
-	records  []int64         // of each partition
+	manifest store.Manifest // by which its blocks were, or are being, loaded
+	open     []bool         // partitions whose block in the store is open
+	records  []int64        // of each partition
 	bytes    []int64
 
 	retirement *retirement // nil unless it is retired
@@ -29,7 +30,7 @@ type live struct {
 	waiting  bool              // for the first of them to be due
 }
 
-func (d *db) newLive(m blocks.Manifest, partitioner shard.Partitioner) *live {
+func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner) *live {
 	return &live{
 		v: version.New(version.Info{
 			DB: d.name, Name: m.Version, Partitions: m.Partitions, Partitioner: partitioner,
@@ -201,7 +202,7 @@ func (d *db) openRemote(name string) (*live, error) {
 }
 
 // remote makes a version by a plan, without blocks.
-func (d *db) remote(m blocks.Manifest) (*live, error) {
+func (d *db) remote(m store.Manifest) (*live, error) {
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
 		return nil, err
@@ -210,16 +211,16 @@ func (d *db) remote(m blocks.Manifest) (*live, error) {
 }
 
 // plan finds out how a version that is not to be loaded would be.
-func (d *db) plan(ctx context.Context, name string) (blocks.Manifest, error) {
+func (d *db) plan(ctx context.Context, name string) (store.Manifest, error) {
 	select {
 	case d.node.plans <- struct{}{}:
 		defer func() { <-d.node.plans }()
 	case <-ctx.Done():
-		return blocks.Manifest{}, ctx.Err()
+		return store.Manifest{}, ctx.Err()
 	}
 	process, err := d.node.startProcess(ctx, d.name, version.Name(name), 0, d.pinned(name), d.refuted(name))
 	if err != nil {
-		return blocks.Manifest{}, err
+		return store.Manifest{}, err
 	}
 	defer process.Close()
 	m, err := process.Plan()
@@ -270,7 +271,7 @@ type blockOrError struct {
 }
 
 // openAll opens the blocks of partitions.
-func openAll(dir *blocks.Dir, partitions []int) []blockOrError {
+func openAll(dir *store.Dir, partitions []int) []blockOrError {
 	results := make([]blockOrError, len(partitions))
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -286,7 +287,7 @@ func openAll(dir *blocks.Dir, partitions []int) []blockOrError {
 }
 
 // openBlock opens the block of partition p, if it is of that.
-func openBlock(dir *blocks.Dir, p int) (*blocks.Reader, error) {
+func openBlock(dir *store.Dir, p int) (*blocks.Reader, error) {
 	path := dir.BlockPath(p)
 	r, err := blocks.Open(path)
 	if err != nil {
@@ -311,7 +312,7 @@ func (l *live) put(p int, r *blocks.Reader) error {
 
 // unopened deals with a block that cannot be opened: if it is damaged, it is
 // moved out of the way, so that it is loaded again.
-func (d *db) unopened(dir *blocks.Dir, name string, p int, err error) {
+func (d *db) unopened(dir *store.Dir, name string, p int, err error) {
 	log := d.log.With("version", name, "partition", p)
 	log.Error("a block cannot be opened", "error", err)
 	if !blocks.IsDamage(err) {

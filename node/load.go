@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/shard"
+	"sequins/store"
 	"sequins/tracing"
 	"sequins/version"
 )
@@ -34,7 +34,7 @@ var errFields = errors.New("the version was loaded with another key, value or pa
 	"configure those from before until a new version is there")
 
 // changed returns why a version of plan old cannot be mended by plan now.
-func changed(old, now blocks.Manifest) error {
+func changed(old, now store.Manifest) error {
 	now.Format, now.Partitioner, now.Aligned = old.Format, old.Partitioner, old.Aligned
 	if old.SamePlan(now) {
 		return errFields
@@ -48,12 +48,12 @@ type loading struct {
 	progress atomic.Pointer[load.Snapshot] // nil before the first
 	stage    atomic.Int32
 	ordered  time.Time
-	want     []int            // the partitions to be loaded; written before the load's last message
-	workers  int              // files that are read at a time; 0: as many as there are processors
-	pinned   *blocks.Manifest // the plan by which the version is served; nil: it is planned as configured
+	want     []int           // the partitions to be loaded; written before the load's last message
+	workers  int             // files that are read at a time; 0: as many as there are processors
+	pinned   *store.Manifest // the plan by which the version is served; nil: it is planned as configured
 
 	// The rest belongs to the db's goroutine.
-	manifest    blocks.Manifest // of its plan
+	manifest    store.Manifest // of its plan
 	partitioner shard.Partitioner
 	refuted     bool // another node has refuted it: it was cancelled, to begin anew
 }
@@ -126,7 +126,7 @@ func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 
 // pinned returns the plan by which a version is served, or was before a restart. What is loaded of it later is made
 // from the same fields, whatever is configured meanwhile. It is nil for other versions, and for those without a plan.
-func (d *db) pinned(name string) *blocks.Manifest {
+func (d *db) pinned(name string) *store.Manifest {
 	if name != d.state.Current && name != d.state.Served {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []sh
 }
 
 // loadBlocks has the process make what is missing of the wanted partitions.
-func (d *db) loadBlocks(process *loadproc.Process, m blocks.Manifest, l *loading) (err error) {
+func (d *db) loadBlocks(process *loadproc.Process, m store.Manifest, l *loading) (err error) {
 	ended := d.node.o.Metrics.Load.Begin(d.name)
 	defer func() {
 		if _, refuted := load.Refutes(err); refuted {
@@ -213,7 +213,7 @@ func (p published) tell(d *db) {
 // planned asks whether a load may go on with its plan.
 type planned struct {
 	name        string
-	manifest    blocks.Manifest
+	manifest    store.Manifest
 	partitioner shard.Partitioner
 	answer      chan<- goAhead
 }

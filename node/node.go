@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/reads"
 	"sequins/server"
 	"sequins/shard"
+	"sequins/store"
 	"sequins/version"
 )
 
@@ -239,7 +239,7 @@ func (n *Node) apply(r Reloadable) {
 
 // startProcess starts the process of a load that begins now. The version is planned as in pinned, or, without that, as
 // configured. workers bounds how many files are read at a time; 0 does not.
-func (n *Node) startProcess(ctx context.Context, db, name string, workers int, pinned *blocks.Manifest, refuted []shard.Partitioner) (*loadproc.Process, error) {
+func (n *Node) startProcess(ctx context.Context, db, name string, workers int, pinned *store.Manifest, refuted []shard.Partitioner) (*loadproc.Process, error) {
 	o, limit := n.loadOptions(db), n.reloadable.Load().LoadMemoryLimit
 	if workers > 0 {
 		o.Workers = workers

@@ -13,6 +13,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/load"
+	"sequins/store"
 )
 
 func TestSetDoesNotAllocate(t *testing.T) {
@@ -163,7 +164,7 @@ func TestDebugListener(t *testing.T) {
 // closes everything it was given.
 func TestStartFails(t *testing.T) {
 	f := newFixture(t)
-	store, err := blocks.OpenStore(f.store)
+	local, err := store.Open(f.store)
 	must(t, err)
 	must(t, os.RemoveAll(filepath.Join(f.store, "data")))
 	must(t, os.WriteFile(filepath.Join(f.store, "data"), nil, 0o644))
@@ -172,7 +173,7 @@ func TestStartFails(t *testing.T) {
 		lns[i], err = net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)
 	}
-	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: store, Listener: lns[0], DebugListener: lns[1]})
+	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: local, Listener: lns[0], DebugListener: lns[1]})
 	must(t, err)
 	if err := n.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "local store") {
 		t.Errorf("Run: %v", err)
@@ -183,9 +184,9 @@ func TestStartFails(t *testing.T) {
 		}
 	}
 	must(t, os.Remove(filepath.Join(f.store, "data")))
-	store, err = blocks.OpenStore(f.store)
+	local, err = store.Open(f.store)
 	must(t, err)
-	must(t, store.Close())
+	must(t, local.Close())
 }
 
 // A hanging source answers when its context ends.
@@ -199,11 +200,11 @@ func (hanging) Databases(ctx context.Context) ([]string, error) {
 // TestShutdownAtStart ends a node that still waits for its source.
 func TestShutdownAtStart(t *testing.T) {
 	f := newFixture(t)
-	store, err := blocks.OpenStore(f.store)
+	local, err := store.Open(f.store)
 	must(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	n, err := New(Options{Source: hanging{f.source}, Loads: f.launcher(), Store: store, Listener: ln})
+	n, err := New(Options{Source: hanging{f.source}, Loads: f.launcher(), Store: local, Listener: ln})
 	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

@@ -6,13 +6,13 @@ import (
 	"net"
 	"time"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/metrics"
 	"sequins/reads"
 	"sequins/server"
 	"sequins/source"
+	"sequins/store"
 	"sequins/tracing"
 	"sequins/version"
 )
@@ -30,7 +30,7 @@ type Options struct {
 	// SourceName is what a person would type to see the source.
 	SourceName string
 	// Store is where blocks are kept. Run closes it.
-	Store *blocks.Store
+	Store *store.Store
 	// Cluster is what is known of other nodes; nil stands for version.Solo.
 	Cluster version.Cluster
 	// Membership adds what is known of the cluster as a whole to a status; nil

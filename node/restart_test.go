@@ -15,6 +15,7 @@ import (
 	"sequins/blocks"
 	"sequins/internal/fsys"
 	"sequins/load"
+	"sequins/store"
 )
 
 // slow makes loads take long: a record a second.
@@ -193,7 +194,7 @@ func TestShutdown(t *testing.T) {
 	f.put("fruit", "1", 8, fruit...)
 	r := f.run(slow)
 	r.eventually("it loads", func() bool { return f.log.count("load started") == 1 })
-	if _, err := blocks.OpenStore(f.store); err == nil {
+	if _, err := store.Open(f.store); err == nil {
 		t.Error("the store of a running node is not locked")
 	}
 	began := time.Now()
@@ -207,7 +208,7 @@ func TestShutdown(t *testing.T) {
 	if f.log.count("level=ERROR") != 0 {
 		t.Error("a shutdown makes errors")
 	}
-	s, err := blocks.OpenStore(f.store)
+	s, err := store.Open(f.store)
 	if err != nil {
 		t.Fatalf("after the shutdown: %v", err)
 	}
@@ -257,9 +258,9 @@ func TestSwitchIsRecordedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := func() (*Node, func()) {
 			return f.follow(func(o *Options) {
-				store, err := blocks.OpenStoreFS(disk, f.store)
+				local, err := store.OpenFS(disk, f.store)
 				must(t, err)
-				o.Store, o.Cluster, o.VersionRemoveTimeout = store, newCluster(), time.Hour
+				o.Store, o.Cluster, o.VersionRemoveTimeout = local, newCluster(), time.Hour
 			})
 		}
 		current := func(n *Node) string { return n.Set([]byte("fruit")).Current() }

@@ -25,7 +25,7 @@ type Cluster interface {
 	Forget(db, version string)
 
 	// SetPlan sets the plan by which this node holds, or will load, a version
-	// (see blocks.Manifest.PlanHash), and divides the version unless it already
+	// (see store.Manifest.PlanHash), and divides the version unless it already
 	// is divided by that plan. held reports for each partition whether this node
 	// holds it. From then on replicas by other plans are neither Peers nor
 	// counted, and partitions advertised by another plan are withdrawn.

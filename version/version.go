@@ -27,7 +27,7 @@ type Info struct {
 	Partitioner shard.Partitioner
 	// LastModified is the newest modification time of its files in the source.
 	LastModified time.Time
-	// Plan is the plan of its blocks (blocks.Manifest.PlanHash); "" if unknown.
+	// Plan is the plan of its blocks (store.Manifest.PlanHash); "" if unknown.
 	Plan    string
 	Cluster Cluster
 }

@@ -20,6 +20,7 @@ import (
 	"sequins/load"
 	"sequins/shard"
 	"sequins/source/local"
+	"sequins/store"
 )
 
 // work does one task in a process of its own and says on the standard output what it took.
@@ -145,16 +146,16 @@ func (t *task) load() error {
 	if err != nil {
 		return err
 	}
-	store, err := blocks.OpenStore(t.Out)
+	local, err := store.Open(t.Out)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer local.Close()
 	codec, err := blocks.ParseCompression(t.Codec)
 	if err != nil {
 		return err
 	}
-	l := load.New(src, store, nil, load.Options{Memory: t.Memory, Compression: codec})
+	l := load.New(src, local, nil, load.Options{Memory: t.Memory, Compression: codec})
 	plan, err := l.Plan(ctx, data.DB, data.Version)
 	if err != nil {
 		return err
@@ -168,12 +169,12 @@ func (t *task) load() error {
 
 // verify holds what a child has loaded to the records.
 func (r *run) verify(t *task) error {
-	store, err := blocks.OpenStore(t.Out)
+	local, err := store.Open(t.Out)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	dir, err := store.Dir(data.DB, data.Version)
+	defer local.Close()
+	dir, err := local.Dir(data.DB, data.Version)
 	if err != nil {
 		return err
 	}

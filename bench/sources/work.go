@@ -17,6 +17,7 @@ import (
 	"sequins/load"
 	"sequins/source"
 	"sequins/source/s3"
+	"sequins/store"
 	"sequins/test/gateway"
 )
 
@@ -99,12 +100,12 @@ func (t *task) load() error {
 		return err
 	}
 	defer src.Close()
-	store, err := blocks.OpenStore(t.Out)
+	local, err := store.Open(t.Out)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	l := load.New(src, store, nil, load.Options{Compression: blocks.Snappy})
+	defer local.Close()
+	l := load.New(src, local, nil, load.Options{Compression: blocks.Snappy})
 	plan, err := l.Plan(ctx, data.DB, data.Version)
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ import (
 	"sequins/load"
 	"sequins/metrics"
 	"sequins/node"
+	"sequins/store"
 )
 
 // serveFlags are the flags of the root command. An empty one was not given.
@@ -206,7 +207,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		given = append(given, s.requestLog)
 		o.Server.RequestLog = s.requestLog
 	}
-	if o.Store, err = blocks.OpenStore(c.LocalStore); err != nil {
+	if o.Store, err = store.Open(c.LocalStore); err != nil {
 		return nil, fmt.Errorf("local_store: %w", err)
 	}
 	opened = append(opened, o.Store)

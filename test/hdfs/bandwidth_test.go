@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/source/hdfs"
+	"sequins/store"
 	"sequins/test/gateway"
 )
 
@@ -34,13 +34,13 @@ func testBandwidth(t *testing.T, c *cluster) {
 	start := time.Now()
 	for db := range dbs {
 		loads.Go(func() {
-			store, err := blocks.OpenStore(t.TempDir())
+			local, err := store.Open(t.TempDir())
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			defer store.Close()
-			loader := load.New(src, store, nil, load.Options{Bandwidth: limiter, Partitioner: "string", Workers: 2})
+			defer local.Close()
+			loader := load.New(src, local, nil, load.Options{Bandwidth: limiter, Partitioner: "string", Workers: 2})
 			plan, err := loader.Plan(t.Context(), fmt.Sprint("db", db), "1")
 			if err == nil {
 				err = loader.Load(t.Context(), plan, []int{0, 1}, nil)
@@ -94,12 +94,12 @@ func testOnlyWhatIsNeeded(t *testing.T, c *cluster) {
 			return receiving{conn, &sent}, err
 		}
 	})
-	store, err := blocks.OpenStore(t.TempDir())
+	local, err := store.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	loader := load.New(src, store, nil, load.Options{})
+	defer local.Close()
+	loader := load.New(src, local, nil, load.Options{})
 	plan, err := loader.Plan(t.Context(), "db", "1")
 	if err != nil || !plan.Aligned {
 		t.Fatalf("%+v, %v", plan, err)

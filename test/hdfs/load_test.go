@@ -18,6 +18,7 @@ import (
 	"sequins/sequencefile"
 	"sequins/source"
 	"sequins/source/hdfs"
+	"sequins/store"
 )
 
 // A dataset is a version of SequenceFiles whose values do not compress.
@@ -57,7 +58,7 @@ func (s dataset) write(t *testing.T, c *cluster, dir string) {
 // A loading is a load under way.
 type loading struct {
 	set      dataset
-	store    *blocks.Store
+	store    *store.Store
 	plan     *load.Plan
 	progress load.Progress
 	done     chan error
@@ -66,13 +67,13 @@ type loading struct {
 // start loads db/1 of a source, at so many bytes a second.
 func (s dataset) load(t *testing.T, src source.Source, bandwidth float64) *loading {
 	t.Helper()
-	store, err := blocks.OpenStore(t.TempDir())
+	local, err := store.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { store.Close() })
-	l := &loading{set: s, store: store, done: make(chan error, 1)}
-	loader := load.New(src, store, nil, load.Options{Bandwidth: rate.NewLimiter(rate.Limit(bandwidth), 64<<10), RequireSuccess: true})
+	t.Cleanup(func() { local.Close() })
+	l := &loading{set: s, store: local, done: make(chan error, 1)}
+	loader := load.New(src, local, nil, load.Options{Bandwidth: rate.NewLimiter(rate.Limit(bandwidth), 64<<10), RequireSuccess: true})
 	if l.plan, err = loader.Plan(t.Context(), "db", "1"); err != nil {
 		t.Fatal(err)
 	}

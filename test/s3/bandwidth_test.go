@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/source"
 	"sequins/source/local"
 	"sequins/source/s3"
+	"sequins/store"
 	"sequins/test/gateway"
 )
 
@@ -92,13 +92,13 @@ func TestBandwidth(t *testing.T) {
 
 // loadAll loads a version of a database into a store of its own.
 func loadAll(t *testing.T, o load.Options, src source.Source, db string, p *load.Progress) {
-	store, err := blocks.OpenStore(filepath.Join(t.TempDir(), "store"))
+	local, err := store.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	defer store.Close()
-	loader := load.New(src, store, nil, o)
+	defer local.Close()
+	loader := load.New(src, local, nil, o)
 	plan, err := loader.Plan(t.Context(), db, "1")
 	if err != nil {
 		t.Error(err)

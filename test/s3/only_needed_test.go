@@ -17,12 +17,12 @@ import (
 	"sync"
 	"testing"
 
-	"sequins/blocks"
 	"sequins/load"
 	"sequins/metrics"
 	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/source/s3"
+	"sequins/store"
 	"sequins/test/gateway"
 )
 
@@ -83,13 +83,13 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	store, err := blocks.OpenStore(filepath.Join(t.TempDir(), "store"))
+	local, err := store.Open(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	defer local.Close()
 	m := metrics.New()
-	loader := load.New(src, store, m.Load, load.Options{})
+	loader := load.New(src, local, m.Load, load.Options{})
 	plan, err := loader.Plan(t.Context(), "db", "1")
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/shard"
+	"sequins/store"
 	"sequins/test/process"
 )
 
@@ -161,7 +162,7 @@ func TestManySmallPartitions(t *testing.T) {
 	_, c := newNode(t)
 	c.Source += "-that-is-away" // it is served all the same
 	c.Prefix = []string{"sh", "-c", `ulimit -n 20000; exec "$@"`, "sh"}
-	store, err := blocks.OpenStore(c.Store)
+	local, err := store.Open(c.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,11 +170,11 @@ func TestManySmallPartitions(t *testing.T) {
 	small(t, made, partitions, keys, partitioner)
 	for i := range dbs {
 		db := fmt.Sprintf("db%02d", i)
-		files := make([]blocks.ManifestFile, partitions)
+		files := make([]store.ManifestFile, partitions)
 		for p := range files {
-			files[p] = blocks.ManifestFile{Name: fmt.Sprintf("part-%05d", p), Size: 1, ModTime: time.Unix(1, 0)}
+			files[p] = store.ManifestFile{Name: fmt.Sprintf("part-%05d", p), Size: 1, ModTime: time.Unix(1, 0)}
 		}
-		dir, err := store.Create(db, "1", blocks.Manifest{Format: "sequencefile", Partitions: partitions, Partitioner: "string",
+		dir, err := local.Create(db, "1", store.Manifest{Format: "sequencefile", Partitions: partitions, Partitioner: "string",
 			Files: files, LastModified: time.Unix(1, 0), Created: time.Unix(2, 0)})
 		if err != nil {
 			t.Fatal(err)
@@ -183,11 +184,11 @@ func TestManySmallPartitions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := store.SetServed(db, "1"); err != nil {
+		if err := local.SetServed(db, "1"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := store.Close(); err != nil {
+	if err := local.Close(); err != nil {
 		t.Fatal(err)
 	}
 	n := process.Start(t, c)

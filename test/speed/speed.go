@@ -17,6 +17,7 @@ import (
 	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/store"
 )
 
 // Where the version that is loaded has to be in a source.
@@ -118,12 +119,12 @@ func CPU(tb testing.TB) time.Duration {
 
 // loadAll makes all blocks of the version, as a node does, and removes them.
 func loadAll(b *testing.B, src source.Source) {
-	store, err := blocks.OpenStore(b.TempDir())
+	local, err := store.Open(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer store.Close()
-	loader := load.New(src, store, nil, load.Options{Compression: blocks.Snappy})
+	defer local.Close()
+	loader := load.New(src, local, nil, load.Options{Compression: blocks.Snappy})
 	plan, err := loader.Plan(b.Context(), DB, Version)
 	if err != nil {
 		b.Fatal(err)
@@ -135,7 +136,7 @@ func loadAll(b *testing.B, src source.Source) {
 	if err := loader.Load(b.Context(), plan, all, nil); err != nil {
 		b.Fatal(err)
 	}
-	if err := store.Remove(DB, Version); err != nil {
+	if err := local.Remove(DB, Version); err != nil {
 		b.Fatal(err)
 	}
 }

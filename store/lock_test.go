@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"bufio"
@@ -19,7 +19,7 @@ const lockHelper = "SEQUINS_TEST_LOCK_HELPER"
 
 func init() {
 	if dir := os.Getenv(lockHelper); dir != "" {
-		s, err := OpenStore(dir)
+		s, err := Open(dir)
 		fmt.Println("opened:", err)
 		io.Copy(io.Discard, os.Stdin)
 		runtime.KeepAlive(s) // the lock goes with it
@@ -51,7 +51,7 @@ func startOwner(t *testing.T, dir string) *exec.Cmd {
 func TestLockOfAnotherProcess(t *testing.T) {
 	dir := t.TempDir()
 	owner := startOwner(t, dir)
-	_, err := OpenStore(dir)
+	_, err := Open(dir)
 	var locked *LockedError
 	if !errors.Is(err, ErrLocked) || !errors.As(err, &locked) || locked.PID != owner.Process.Pid {
 		t.Fatalf("the store of process %d: %v", owner.Process.Pid, err)
@@ -61,14 +61,14 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	}
 	check(t, owner.Process.Kill())
 	owner.Wait()
-	s, err := OpenStore(dir)
+	s, err := Open(dir)
 	check(t, err)
 	check(t, s.Close())
 }
 
 func TestLockInOneProcess(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenStore(dir)
+	s, err := Open(dir)
 	check(t, err)
 	path := filepath.Join(dir, lockName)
 	content, err := os.ReadFile(path)
@@ -76,10 +76,10 @@ func TestLockInOneProcess(t *testing.T) {
 	if want := fmt.Sprintf("%-15d\n", os.Getpid()); string(content) != want {
 		t.Errorf("the lock file has %q, want %q", content, want)
 	}
-	_, err = OpenStore(dir)
-	wantErr(t, "OpenStore again", err, ErrLocked)
+	_, err = Open(dir)
+	wantErr(t, "Open again", err, ErrLocked)
 	check(t, s.Close())
-	s, err = OpenStore(dir)
+	s, err = Open(dir)
 	check(t, err)
 	check(t, s.Close())
 }
@@ -112,15 +112,15 @@ func TestLockAfterOldContent(t *testing.T) {
 	}
 }
 
-func TestOpenStoreErrors(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	check(t, os.WriteFile(file, nil, 0o644))
-	if _, err := OpenStore(file); err == nil {
+	if _, err := Open(file); err == nil {
 		t.Error("a file is opened as a store")
 	}
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, dataDir), nil, 0o644))
-	if _, err := OpenStore(dir); err == nil {
+	if _, err := Open(dir); err == nil {
 		t.Error("a store is opened with a file for data")
 	}
 	held, err := lock(dir) // which the failure has let go

@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"sequins/blocks"
 )
 
 // A manifest is one line of JSON,
@@ -42,6 +44,11 @@ const (
 // ErrManifestVersion is returned for a manifest of a format version that this code does not read,
 // such as one by a later release. [Store.Create] replaces it.
 var ErrManifestVersion = errors.New("format version of the manifest is not supported")
+
+// ErrTooLarge is returned for a manifest that is longer than the store reads.
+var ErrTooLarge = errors.New("too large")
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Manifest is the plan by which a version is loaded. It lies in the version's directory, written
 // once, before the first block. Which blocks there are it does not say: a block is complete if it
@@ -287,7 +294,7 @@ func (j *manifestJSON) manifest(formatVersion int) Manifest {
 
 // corruptManifest makes the error for a damaged manifest, with the offset where JSON knows one.
 func corruptManifest(path, reason string, err error) error {
-	e := &CorruptError{Path: path, Page: -1, Reason: reason}
+	e := &blocks.CorruptError{Path: path, Page: -1, Reason: reason}
 	if err != nil {
 		e.Reason += ": " + err.Error()
 	}

@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"errors"
@@ -168,7 +168,7 @@ func interruptOpen(t *testing.T, f *faultfs.FS, states []string) {
 	for n := 0; ; n++ {
 		f := f.Crash(faultfs.Keep)
 		f.PowerOffAfter(n)
-		_, err := openStore(f, "/s", time.Now)
+		_, err := open(f, "/s", time.Now)
 		f.PowerOn()
 		for left := range f.Outcomes(20) {
 			checkState(t, memStore(t, left), states...)
@@ -228,8 +228,8 @@ func TestStoreFailures(t *testing.T) {
 // state is describe in one line.
 func state(t *testing.T, s *Store) string { return strings.Join(describe(t, s), ", ") }
 
-// TestOpenStoreFailures lets each system call of opening a store with leftovers fail.
-func TestOpenStoreFailures(t *testing.T) {
+// TestOpenFailures lets each system call of opening a store with leftovers fail.
+func TestOpenFailures(t *testing.T) {
 	for n := 1; ; n++ {
 		f, _, d := filled(t)
 		_, err := d.Staging().CreateBlock(2)
@@ -240,7 +240,7 @@ func TestOpenStoreFailures(t *testing.T) {
 		check(t, f.MkdirAll("/s/data/db2/v/tmp"))
 		before := f.Calls()
 		f.FailAt(n, syscall.EIO)
-		s, err := openStore(f, "/s", time.Now)
+		s, err := open(f, "/s", time.Now)
 		if f.Calls()-before < n {
 			check(t, err)
 			return

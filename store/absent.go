@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/blocks"
 	"sequins/internal/fsys"
 )
 
@@ -33,7 +34,7 @@ func (s *Store) SetAbsent(db string, since time.Time) error {
 }
 
 // AbsentSince returns what SetAbsent has recorded; zero if the source listed db when it was last
-// read. A file that does not hold a time is [ErrCorrupt].
+// read. A file that does not hold a time is [blocks.ErrCorrupt].
 func (s *Store) AbsentSince(db string) (time.Time, error) {
 	path, err := s.dbPath(db)
 	if err != nil {
@@ -49,7 +50,7 @@ func (s *Store) AbsentSince(db string) (time.Time, error) {
 	}
 	since, perr := time.Parse(time.RFC3339, strings.TrimSuffix(string(data), "\n"))
 	if err != nil || perr != nil {
-		return time.Time{}, &CorruptError{Path: path, Page: -1, Reason: "does not hold a time"}
+		return time.Time{}, &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold a time"}
 	}
 	return since, nil
 }

@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"sequins/blocks"
 	"sequins/internal/fsys"
 )
 
@@ -52,7 +53,7 @@ func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash stri
 		return d, "", s.revive(d)
 	case errors.Is(err, fs.ErrNotExist):
 		err = s.refuseStranger(path)
-	case errors.Is(err, ErrCorrupt), errors.Is(err, ErrManifestVersion):
+	case errors.Is(err, blocks.ErrCorrupt), errors.Is(err, ErrManifestVersion):
 		err = nil
 	}
 	if err != nil {

@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sequins/blocks"
 	"sequins/internal/fsys"
 )
 
@@ -36,7 +37,7 @@ func (s *Store) SetServed(db, version string) error {
 }
 
 // Served returns the version of db that clients were last answered from, "" if none is known. A
-// file that holds no name of a version is [ErrCorrupt].
+// file that holds no name of a version is [blocks.ErrCorrupt].
 func (s *Store) Served(db string) (string, error) {
 	path, err := s.dbPath(db)
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *Store) Served(db string) (string, error) {
 	}
 	version, ok := strings.CutSuffix(string(data), "\n")
 	if err != nil || !ok || !validVersion(version) {
-		return "", &CorruptError{Path: path, Page: -1, Reason: "does not hold the name of a version"}
+		return "", &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold the name of a version"}
 	}
 	return version, nil
 }

@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/blocks"
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
 )
@@ -107,8 +108,8 @@ func wantStore(t *testing.T, s *Store, want ...string) {
 }
 
 func TestStore(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "made", "by", "OpenStore")
-	s, err := OpenStore(dir)
+	dir := filepath.Join(t.TempDir(), "made", "by", "Open")
+	s, err := Open(dir)
 	check(t, err)
 	wantStore(t, s)
 	_, err = s.Dir("db", "v1")
@@ -133,7 +134,7 @@ func TestStore(t *testing.T) {
 	wantStore(t, s, want...)
 	check(t, s.Close())
 
-	s, err = OpenStore(dir)
+	s, err = Open(dir)
 	check(t, err)
 	wantStore(t, s, want...)
 	open, err := os.Open(d.BlockPath(2))
@@ -158,7 +159,7 @@ func TestStore(t *testing.T) {
 // memStore opens a store on f.
 func memStore(t *testing.T, f *faultfs.FS) *Store {
 	t.Helper()
-	s, err := openStore(f, "/s", func() time.Time { return testTime })
+	s, err := open(f, "/s", func() time.Time { return testTime })
 	check(t, err)
 	return s
 }
@@ -241,11 +242,11 @@ func TestBadManifests(t *testing.T) {
 		content []byte
 		want    error
 	}{
-		{"damaged", []byte("x"), ErrCorrupt},
-		{"empty", nil, ErrCorrupt},
+		{"damaged", []byte("x"), blocks.ErrCorrupt},
+		{"empty", nil, blocks.ErrCorrupt},
 		{"newer", newer, ErrManifestVersion},
-		{"too long", append(newer, make([]byte, maxManifest)...), ErrCorrupt},
-		{"of another version", []byte(seal(goodBody)), ErrCorrupt},
+		{"too long", append(newer, make([]byte, maxManifest)...), blocks.ErrCorrupt},
+		{"of another version", []byte(seal(goodBody)), blocks.ErrCorrupt},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -276,7 +277,7 @@ func TestBadManifests(t *testing.T) {
 
 // TestConcurrentStore is for the race detector: versions come and go while others are loaded.
 func TestConcurrentStore(t *testing.T) {
-	s, err := OpenStore(t.TempDir())
+	s, err := Open(t.TempDir())
 	check(t, err)
 	defer s.Close()
 	var wg sync.WaitGroup

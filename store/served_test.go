@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"errors"
@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"sequins/blocks"
 	"sequins/internal/fsys"
 )
 
 // What is served is known after a restart, whether or not there are blocks of it.
 func TestServed(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenStore(dir)
+	s, err := Open(dir)
 	check(t, err)
 	if v, err := s.Served("db"); v != "" || err != nil {
 		t.Fatalf("served %q, %v", v, err)
@@ -20,7 +21,7 @@ func TestServed(t *testing.T) {
 	check(t, s.SetServed("db", "2"))
 	check(t, s.SetServed("db", "3"))
 	check(t, s.Close())
-	s, err = OpenStore(dir)
+	s, err = Open(dir)
 	check(t, err)
 	if v, err := s.Served("db"); v != "3" || err != nil {
 		t.Fatalf("served %q, %v", v, err)
@@ -44,7 +45,7 @@ func TestServedDamaged(t *testing.T) {
 		f, s, _ := filled(t)
 		check(t, s.SetServed("db", "1"))
 		check(t, f.Alter("/s/data/db/_SERVED", func([]byte) []byte { return []byte(content) }))
-		if v, err := s.Served("db"); v != "" || !errors.Is(err, ErrCorrupt) {
+		if v, err := s.Served("db"); v != "" || !errors.Is(err, blocks.ErrCorrupt) {
 			t.Errorf("%.10q: served %q, %v", content, v, err)
 		}
 		check(t, s.SetServed("db", "2"))
@@ -57,13 +58,13 @@ func TestServedDamaged(t *testing.T) {
 // The note of an earlier release is taken over, and a version can have its name.
 func TestServedOfAnEarlierRelease(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenStore(dir)
+	s, err := Open(dir)
 	check(t, err)
 	check(t, s.SetServed("db", "3"))
 	check(t, s.Close())
 	db := filepath.Join(dir, dataDir, "db")
 	check(t, fsys.OS.Rename(filepath.Join(db, servedName), filepath.Join(db, oldServedName)))
-	s, err = OpenStore(dir)
+	s, err = Open(dir)
 	check(t, err)
 	if v, err := s.Served("db"); v != "3" || err != nil {
 		t.Errorf("served %q, %v", v, err)
@@ -73,7 +74,7 @@ func TestServedOfAnEarlierRelease(t *testing.T) {
 	check(t, err)
 	check(t, s.SetServed("db", oldServedName))
 	check(t, s.Close())
-	s, err = OpenStore(dir)
+	s, err = Open(dir)
 	check(t, err)
 	if versions, err := s.Versions("db"); len(versions) != 1 || versions[0] != oldServedName || err != nil {
 		t.Errorf("versions %v, %v", versions, err)
@@ -93,7 +94,7 @@ func TestAbsent(t *testing.T) {
 		t.Errorf("%v, %v, want %v", since, err, testTime)
 	}
 	check(t, f.Alter("/s/data/db/_ABSENT", func([]byte) []byte { return []byte("yesterday\n") }))
-	if since, err := s.AbsentSince("db"); !since.IsZero() || !errors.Is(err, ErrCorrupt) {
+	if since, err := s.AbsentSince("db"); !since.IsZero() || !errors.Is(err, blocks.ErrCorrupt) {
 		t.Errorf("%v, %v", since, err)
 	}
 	check(t, s.ClearAbsent("db"))

@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/blocks"
 	"sequins/internal/fsys"
 )
 
@@ -56,10 +57,10 @@ type Store struct {
 	left error           // see Leftovers
 }
 
-// OpenStore opens the store in dir, which is made if it does not exist. It takes the store's lock,
+// Open opens the store in dir, which is made if it does not exist. It takes the store's lock,
 // which another process may hold (see [ErrLocked]), and removes what was left unfinished by the
 // last owner.
-func OpenStore(dir string) (*Store, error) {
+func Open(dir string) (*Store, error) {
 	if err := fsys.OS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
@@ -67,7 +68,7 @@ func OpenStore(dir string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	s, err := OpenStoreFS(fsys.OS, dir)
+	s, err := OpenFS(fsys.OS, dir)
 	if err != nil {
 		return nil, errors.Join(err, held.Close())
 	}
@@ -75,11 +76,11 @@ func OpenStore(dir string) (*Store, error) {
 	return s, nil
 }
 
-// OpenStoreFS is OpenStore on any file system, and without a lock: for tests of what a failing
+// OpenFS is Open on any file system, and without a lock: for tests of what a failing
 // disk does.
-func OpenStoreFS(fsys fsys.FS, dir string) (*Store, error) { return openStore(fsys, dir, time.Now) }
+func OpenFS(fsys fsys.FS, dir string) (*Store, error) { return open(fsys, dir, time.Now) }
 
-func openStore(fsys fsys.FS, dir string, now func() time.Time) (*Store, error) {
+func open(fsys fsys.FS, dir string, now func() time.Time) (*Store, error) {
 	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, now: now, dirs: map[string]*Dir{}}
 	if err := fsys.MkdirAll(s.data); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
@@ -204,7 +205,7 @@ func (s *Store) subdirs(path string, valid func(name string) bool) ([]string, er
 }
 
 // Dir returns the directory of a version. The error wraps [fs.ErrNotExist] if there is none,
-// [ErrCorrupt] if its manifest is damaged, and [ErrManifestVersion] if that is of another release;
+// [blocks.ErrCorrupt] if its manifest is damaged, and [ErrManifestVersion] if that is of another release;
 // in the last two cases Create replaces it and Remove removes it.
 func (s *Store) Dir(db, version string) (*Dir, error) {
 	path, err := s.versionPath(db, version)
@@ -228,7 +229,7 @@ func (s *Store) dir(db, version, path string) (*Dir, error) {
 	}
 	data, err := fsys.ReadFile(s.fs, name, maxManifest)
 	if errors.Is(err, fsys.ErrTooLong) {
-		return nil, &CorruptError{Path: name, Page: -1, Offset: maxManifest, Reason: "too long"}
+		return nil, &blocks.CorruptError{Path: name, Page: -1, Offset: maxManifest, Reason: "too long"}
 	}
 	if err != nil {
 		return nil, err
@@ -239,7 +240,7 @@ func (s *Store) dir(db, version, path string) (*Dir, error) {
 	}
 	if m.DB != db || m.Version != version {
 		reason := fmt.Sprintf("is of version %s of db %s", m.Version, m.DB)
-		return nil, &CorruptError{Path: name, Page: -1, Reason: reason}
+		return nil, &blocks.CorruptError{Path: name, Page: -1, Reason: reason}
 	}
 	s.dirs[path] = &Dir{store: s, path: path, manifest: m}
 	return s.dirs[path], nil

@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sequins/blocks"
 )
 
 // keepCorrupt is how long a block that was set aside is kept.
@@ -145,7 +147,7 @@ func (s *Store) sweepTemp(path string) error {
 
 // leftover says whether a file of this name in a version's directory is of no use any more.
 func (s *Store) leftover(name string) bool {
-	_, seconds, aside := strings.Cut(name, corruptSuffix)
+	_, seconds, aside := strings.Cut(name, blocks.CorruptSuffix)
 	temp := strings.HasSuffix(name, tempSuffix)
 	if !aside && !temp || !ours.MatchString(name) { // the expression is slow, and most names are of blocks
 		return false

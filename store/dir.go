@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"fmt"
@@ -7,11 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sequins/blocks"
 )
 
 const (
-	blockSuffix   = ".block"
-	corruptSuffix = ".corrupt-"
+	blockSuffix = ".block"
 )
 
 // Dir is the directory of one version in a [Store].
@@ -78,7 +79,7 @@ func (d *Dir) SetAside(p int) error {
 	if err := d.check(p); err != nil {
 		return err
 	}
-	prefix := blockName(p) + corruptSuffix
+	prefix := blockName(p) + blocks.CorruptSuffix
 	aside := prefix + strconv.FormatInt(d.store.now().Unix(), 10)
 	if err := d.store.fs.Rename(d.BlockPath(p), filepath.Join(d.path, aside)); err != nil {
 		return err

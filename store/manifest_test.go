@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/blocks"
 )
 
 var testTime = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
@@ -201,7 +203,7 @@ func TestBadManifest(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "the/path") {
 				t.Errorf("got %v, want %s", err, tt.want)
 			}
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrManifestVersion) {
+			if !errors.Is(err, blocks.ErrCorrupt) && !errors.Is(err, ErrManifestVersion) {
 				t.Errorf("%v is neither corruption nor a version", err)
 			}
 		})
@@ -211,7 +213,7 @@ func TestBadManifest(t *testing.T) {
 func TestManifestWithTooManyFiles(t *testing.T) {
 	body := strings.Replace(goodBody, `[{`, `[`+strings.Repeat("{},", maxManifestFiles)+`{`, 1)
 	_, err := decodeManifest([]byte(seal(body)), "m")
-	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "more than 262144 files") {
+	if !errors.Is(err, blocks.ErrCorrupt) || !strings.Contains(err.Error(), "more than 262144 files") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -287,7 +289,7 @@ func FuzzManifest(f *testing.F) {
 		}
 		m, err := decodeManifest([]byte(data), "m")
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrManifestVersion) {
+			if !errors.Is(err, blocks.ErrCorrupt) && !errors.Is(err, ErrManifestVersion) {
 				t.Fatalf("%v is neither corruption nor a version", err)
 			}
 			return

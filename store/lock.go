@@ -1,4 +1,4 @@
-package blocks
+package store
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ const lockName = "sequins.lock"
 // next owner from writing its pid over the last one's.
 const lockSize = 16
 
-// ErrLocked is the class of the error of [OpenStore] for a store that another process uses.
+// ErrLocked is the class of the error of [Open] for a store that another process uses.
 var ErrLocked = errors.New("store is in use")
 
 // LockedError says which store is in use, and by whom.
