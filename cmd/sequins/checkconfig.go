@@ -74,7 +74,8 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	return err
 }
 
-// checkFiles checks the files that are named as a start does, if they are on this machine and can be read.
+// checkFiles checks the configured files like a start does, if they exist on this machine and are
+// readable.
 func checkFiles(c *config.Config) (warnings []error, err error) {
 	var errs []error
 	for _, check := range []func(*config.Config) (warnings []error, err error){checkCertificates, checkTokens, checkSecret, checkRequestLog} {
@@ -102,7 +103,7 @@ func checkSecret(c *config.Config) ([]error, error) {
 	return nil, err
 }
 
-// checkRequestLog checks that the file can be there. A start would create it.
+// checkRequestLog checks that the file can exist. A start would create it.
 func checkRequestLog(c *config.Config) (warnings []error, err error) {
 	path := c.Debug.RequestLogFile
 	if !c.Debug.RequestLogEnable || path == "stdout" {
@@ -121,8 +122,8 @@ func checkRequestLog(c *config.Config) (warnings []error, err error) {
 	return nil, nil
 }
 
-// checkCertificates checks the files of [tls]. A certificate that has expired is no error where a start takes it, which
-// it does without other nodes.
+// checkCertificates checks the files of [tls]. An expired certificate is a warning if a start accepts
+// it, which it does without other nodes.
 func checkCertificates(c *config.Config) (warnings []error, err error) {
 	keys, err := openKeyring(c.TLS, slog.New(slog.DiscardHandler))
 	switch {

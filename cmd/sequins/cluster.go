@@ -21,8 +21,8 @@ import (
 	"sequins/zk"
 )
 
-// joinCluster has a node share the data with others, if the configuration says so. Nothing is waited for here.
-// keys are nil if other nodes are spoken to without TLS.
+// joinCluster configures a node of a cluster, if the configuration enables sharding. It does not wait
+// for anything. keys is nil without TLS between nodes.
 func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closers) error {
 	if !c.Sharding.Enabled {
 		return nil
@@ -82,20 +82,20 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	return nil
 }
 
-// shardIDFile is where the local store keeps a shard id that the node has chosen, as in the system that sequins
-// replaces.
+// shardIDFile is the file in the local store that keeps a shard id chosen by the node. Stripe's sequins
+// uses the same name.
 const shardIDFile = "self_assigned_id"
 
-// shardID is the shard id that the configuration gives a node, "" if it is to choose one.
+// shardID returns the configured shard id, or "" if the node chooses one.
 func shardID(s *config.Sharding, host string) string {
 	switch {
-	case s.ShardID == config.ShardIDHost, s.ShardID == "" && s.Role == "router": // which holds nothing
+	case s.ShardID == config.ShardIDHost, s.ShardID == "" && s.Role == "router": // a router holds no partitions
 		return host
 	}
 	return s.ShardID
 }
 
-// peerSecret is what nodes show each other, "" if nothing.
+// peerSecret returns the secret of the cluster, or "" if there is none.
 func peerSecret(s *config.Sharding) (string, error) {
 	if s.SecretFile == "" {
 		return s.Secret, nil
@@ -111,7 +111,7 @@ func peerSecret(s *config.Sharding) (string, error) {
 	return secret, nil
 }
 
-// peers are the other members, as the status names them.
+// peers returns the other members as they appear in the status.
 func peers(members *cluster.Cluster, self string) []server.Peer {
 	var others []server.Peer
 	for _, m := range members.Members() {
@@ -127,7 +127,7 @@ func peers(members *cluster.Cluster, self string) []server.Peer {
 	return others
 }
 
-// describe adds to a status what is known of the cluster as a whole.
+// describe adds the state of the cluster to a status.
 func describe(st *server.Status, s *config.Sharding, members *cluster.Cluster) {
 	z := members.Status()
 	st.Role, st.Zone, st.Problems = s.Role, s.Zone, members.Problems()
@@ -140,7 +140,7 @@ func describe(st *server.Status, s *config.Sharding, members *cluster.Cluster) {
 	}
 }
 
-// closing is a Close that cannot fail.
+// closing is an io.Closer that cannot fail.
 type closing func()
 
 func (f closing) Close() error {
@@ -148,7 +148,7 @@ func (f closing) Close() error {
 	return nil
 }
 
-// stageTimeout leaves time for all replicas within proxy_timeout if nothing else is said.
+// stageTimeout returns proxy_stage_timeout. The default gives all replicas a turn within proxy_timeout.
 func stageTimeout(s *config.Sharding) time.Duration {
 	if s.ProxyStageTimeout > 0 {
 		return s.ProxyStageTimeout
@@ -156,7 +156,7 @@ func stageTimeout(s *config.Sharding) time.Duration {
 	return max(s.ProxyTimeout/time.Duration(s.Replication), time.Millisecond)
 }
 
-// advertisedAddress is where other nodes reach this one.
+// advertisedAddress returns the address by which other nodes reach this one.
 func advertisedAddress(host string, bound net.Addr) (string, error) {
 	_, port, err := net.SplitHostPort(bound.String())
 	if err != nil {
@@ -168,7 +168,8 @@ func advertisedAddress(host string, bound net.Addr) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// advertisedHost returns the host by which other nodes reach this one: what is configured, or the machine's name.
+// advertisedHost returns the configured host by which other nodes reach this one, or the machine's
+// name.
 func advertisedHost(configured string) (string, error) {
 	if configured != "" {
 		return configured, nil
@@ -180,7 +181,7 @@ func advertisedHost(configured string) (string, error) {
 	return host, nil
 }
 
-// partitioners renders what divides keys into partitions, for comparison with other nodes.
+// partitioners returns the partitioner settings in a form that is compared with those of other nodes.
 func partitioners(c *config.Config) string {
 	different := make(map[string]string)
 	for name, db := range c.DB {
@@ -191,7 +192,7 @@ func partitioners(c *config.Config) string {
 	if len(different) == 0 {
 		return c.Partitioner
 	}
-	text, err := json.Marshal(different) // with sorted keys
+	text, err := json.Marshal(different) // keys are sorted
 	if err != nil {
 		panic(err) // a map of strings
 	}

@@ -17,28 +17,27 @@ import (
 	"sequins/sparkey"
 )
 
-// dataFile is a file of records, in whatever format, open for reading. The records are read once, from
-// the first to the last.
+// dataFile is an open file of records, in any format. The records are read once, sequentially.
 type dataFile interface {
 	kind() string
 	describe(d *description)
 	next() bool
 	err() error
 	key() []byte
-	deleted() bool   // the record says that its key is no more
+	deleted() bool   // the record deletes its key
 	size() int64     // in bytes
-	consumed() int64 // bytes read since the last call, where that can be told
+	consumed() int64 // bytes read since the last call, if known
 	valueSize() int64
 	writeValue(w io.Writer) error
 	// get writes the value of a key to w, and reports whether there is one. The last record of a key
-	// is the one that counts.
+	// counts.
 	get(key []byte, w io.Writer) (bool, error)
-	// verify checks whatever the format allows to check, and returns the number of records.
+	// verify checks everything that the format allows, and returns the number of records.
 	verify(ctx context.Context, p *progress) (int64, error)
 	Close() error
 }
 
-// The first bytes of the formats that are recognised by them.
+// The first bytes of formats that are recognized by them.
 var (
 	sequenceMagic = []byte("SEQ")
 	sparkeyMagic  = binary.LittleEndian.AppendUint32(nil, 0x49b39c95)
@@ -48,8 +47,8 @@ var (
 
 const blockSuffix = ".block"
 
-// errAlien is the error of a file that is none of the formats.
-// openRegular opens a file for reading. Opening anything else, such as a FIFO, could wait for ever.
+// openRegular opens a regular file for reading. Opening other files, such as a FIFO, could block
+// forever.
 func openRegular(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
@@ -57,10 +56,11 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
+// errAlien is the error for a file of an unknown format.
 var errAlien = errors.New("is neither a block, nor a SequenceFile, nor a Sparkey log")
 
-// sniff tells the format of a file from its name and first bytes: "block", "SequenceFile", "Sparkey log", "Avro",
-// "Parquet", or "" for anything else. A block shows what it is at its end only.
+// sniff returns the format of a file by its name and first bytes: "block", "SequenceFile", "Sparkey
+// log", "Avro", "Parquet", or "" for anything else. A block is recognized only by its end.
 func sniff(path string) (string, error) {
 	if strings.HasSuffix(path, blockSuffix) {
 		return "block", nil
@@ -88,7 +88,7 @@ func sniff(path string) (string, error) {
 	return "", nil
 }
 
-// openFile opens a file of records. A MapFile's directory stands for the data file in it.
+// openFile opens a file of records. The directory of a MapFile means its data file.
 func openFile(path string) (dataFile, error) {
 	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
 		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
@@ -140,7 +140,7 @@ func (b *blockFile) err() error       { return b.it.Err() }
 func (b *blockFile) key() []byte      { return b.it.Key() }
 func (b *blockFile) deleted() bool    { return false }
 func (b *blockFile) size() int64      { return b.r.Size() }
-func (b *blockFile) consumed() int64  { return 0 } // what is read of it is soon read
+func (b *blockFile) consumed() int64  { return 0 } // unknown
 func (b *blockFile) valueSize() int64 { return b.it.Value().Len() }
 
 func (b *blockFile) writeValue(w io.Writer) error { return writeValue(w, b.it.Value()) }
@@ -174,7 +174,7 @@ func (b *blockFile) verify(ctx context.Context, p *progress) (int64, error) {
 
 func (b *blockFile) Close() error { return b.r.Close() }
 
-// scanner is what the readers of the input formats have in common.
+// scanner is the interface of the readers of input formats.
 type scanner interface {
 	Scan() bool
 	Key() []byte
@@ -259,7 +259,7 @@ func (s *scannedFile) verify(ctx context.Context, p *progress) (records int64, e
 	return records, s.Err()
 }
 
-// countingReader counts what is read.
+// countingReader counts the bytes read.
 type countingReader struct {
 	io.Reader
 	n int64

@@ -46,7 +46,7 @@ All files are in a temporary directory, which is removed at the end.`,
 // demo is one run of the demo.
 type demo struct {
 	bind    string
-	anyPort bool // bind is a suggestion
+	anyPort bool // use another port if that of bind is taken
 	pause   time.Duration
 	out     io.Writer
 }
@@ -63,7 +63,7 @@ func (d *demo) run(ctx context.Context, stderr io.Writer) error {
 	})
 }
 
-// in does everything in a directory.
+// in runs the demo in a directory.
 func (d *demo) in(ctx context.Context, dir string, log *slog.Logger) error {
 	c := config.Default()
 	c.Source, c.LocalStore, c.Bind = filepath.Join(dir, "source"), filepath.Join(dir, "store"), d.bind
@@ -86,7 +86,7 @@ func (d *demo) in(ctx context.Context, dir string, log *slog.Logger) error {
 	return d.serve(ctx, s, c.Source)
 }
 
-// serve runs the node and shows it, and ends when both have ended.
+// serve runs the node and the demo's output until both have ended.
 func (d *demo) serve(ctx context.Context, s *serving, source string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -94,7 +94,7 @@ func (d *demo) serve(ctx context.Context, s *serving, source string) error {
 	go func() {
 		err := d.show(ctx, s.node, source, "http://"+s.address)
 		if err != nil {
-			cancel() // a demo that failed does not go on
+			cancel() // end the node after a failure
 		}
 		shown <- err
 	}()
@@ -106,28 +106,28 @@ func (d *demo) serve(ctx context.Context, s *serving, source string) error {
 	return err
 }
 
-// show is what a spectator sees.
+// show runs the demo against the node and prints its progress.
 func (d *demo) show(ctx context.Context, n *node.Node, source, base string) error {
 	w := newDemoWatch(base)
 	defer w.close()
 	if err := w.wait(ctx, demoFirst); err != nil {
 		return err
 	}
-	d.say("serving version %s; try, in another terminal:\n%s", demoFirst, demoCommands(base))
-	d.say("in %v there will be a second version", d.pause)
+	d.printf("serving version %s; try, in another terminal:\n%s", demoFirst, demoCommands(base))
+	d.printf("in %v there will be a second version", d.pause)
 	if err := sleep.For(ctx, d.pause); err != nil {
 		return err
 	}
 	if err := d.upgrade(ctx, n, source, w); err != nil {
 		return err
 	}
-	d.say("go on as you like; prices and stock have changed. ^C ends this and removes everything")
+	d.printf("go on as you like; prices and stock have changed. ^C ends this and removes everything")
 	return nil
 }
 
-// upgrade puts the second version there and makes requests until all answers come from it.
+// upgrade writes the second version and makes requests until all answers come from it.
 func (d *demo) upgrade(ctx context.Context, n *node.Node, source string, w *demoWatch) error {
-	d.say("requesting random keys from now on, as fast as they are answered, and checking each answer")
+	d.printf("requesting random keys from now on, as fast as they are answered, and checking each answer")
 	watched := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -136,12 +136,12 @@ func (d *demo) upgrade(ctx context.Context, n *node.Node, source string, w *demo
 		cancel()
 		return errors.Join(err, <-watched)
 	}
-	d.say("telling sequins to look at its source, as SIGHUP does")
+	d.printf("telling sequins to look at its source, as SIGHUP does")
 	n.Refresh()
 	if err := <-watched; err != nil {
 		return err
 	}
-	d.say("upgraded: %d answers from %s, then %d from %s; none failed, none was wrong, none went back",
+	d.printf("upgraded: %d answers from %s, then %d from %s; none failed, none was wrong, none went back",
 		w.answers[demoFirst], demoFirst, w.answers[demoSecond], demoSecond)
 	return nil
 }
@@ -151,17 +151,17 @@ func (d *demo) write(source, version string) error {
 	if err != nil {
 		return err
 	}
-	d.say("wrote version %s of %s: %d products in %d SequenceFiles, in %s",
+	d.printf("wrote version %s of %s: %d products in %d SequenceFiles, in %s",
 		version, demoDB, records, demoFiles, filepath.Join(source, demoDB, version))
 	return nil
 }
 
-// say prints a line with the time. Where it cannot be printed, nobody watches.
-func (d *demo) say(format string, args ...any) {
+// printf prints a line with the time. Errors are ignored.
+func (d *demo) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.out, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
 }
 
-// demoCommands are worth trying; the first key is in both versions.
+// demoCommands returns commands to try. The first key is in both versions.
 func demoCommands(base string) string {
 	return fmt.Sprintf(`
     curl %[1]s/%[2]s/red-wool-scarf

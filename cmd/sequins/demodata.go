@@ -14,8 +14,8 @@ import (
 	"sequins/shard"
 )
 
-// The demo's data is the catalogue of a shop, as a nightly job could write it: a key for each product and
-// a JSON object about it. The second night's differs in prices, stock and a few products.
+// The data of the demo is the catalog of a shop, as a nightly job could write it: a key per product and
+// a JSON object as its value. The second version differs in prices, stock and a few products.
 const (
 	demoDB     = "products"
 	demoFirst  = "2026-01-30"
@@ -38,8 +38,8 @@ type demoProduct struct {
 	AsOf     string  `json:"as_of"`
 }
 
-// demoCatalogue makes the records of a version: every combination of the words but one in fifty, which
-// ones depends on the version.
+// demoCatalogue returns the records of a version: all combinations of the words except one in fifty,
+// chosen by a hash of the version.
 func demoCatalogue(version string) (keys []string, products map[string]demoProduct) {
 	products = map[string]demoProduct{}
 	for _, colour := range demoColours {
@@ -65,15 +65,15 @@ func demoCatalogue(version string) (keys []string, products map[string]demoProdu
 	return keys, products
 }
 
-// demoDice are the same on every machine.
+// demoDice returns a hash of seed, the same on every machine.
 func demoDice(seed string) uint32 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(seed)) // never fails
 	return h.Sum32()
 }
 
-// writeDemoVersion writes a version as a MapReduce job leaves it, _SUCCESS last, without which it does not
-// exist. It returns the number of records.
+// writeDemoVersion writes a version as a MapReduce job does, _SUCCESS last. It returns the number of
+// records.
 func writeDemoVersion(source, version string) (int, error) {
 	dir := filepath.Join(source, demoDB, version)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -88,7 +88,7 @@ func writeDemoVersion(source, version string) (int, error) {
 	return len(keys), os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644)
 }
 
-// writeDemoFile writes the records that Hadoop's HashPartitioner gives to reducer i.
+// writeDemoFile writes the records that Hadoop's HashPartitioner assigns to reducer i.
 func writeDemoFile(path string, i int, keys []string, products map[string]demoProduct) (err error) {
 	f, err := os.Create(path)
 	if err != nil {

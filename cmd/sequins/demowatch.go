@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// demoWatch is a client that asks for products and does not forgive.
+// demoWatch is a client that requests products and fails at the first wrong answer.
 type demoWatch struct {
 	base    string
 	client  *http.Client
-	keys    []string // that are in both versions
+	keys    []string // present in both versions
 	answers map[string]int
 }
 
@@ -36,7 +36,7 @@ func (w *demoWatch) close() { w.client.CloseIdleConnections() }
 // demoPatience is how long a version of the demo may take until it is served.
 const demoPatience = time.Minute
 
-// wait returns when a version is being served.
+// wait waits until a version is served.
 func (w *demoWatch) wait(ctx context.Context, version string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoPatience, errors.New("the demo is not being served after "+demoPatience.String()))
 	defer cancel()
@@ -52,8 +52,8 @@ func (w *demoWatch) wait(ctx context.Context, version string) error {
 	}
 }
 
-// watch asks for random keys until the second version has answered as often as a second's worth of
-// requests. It returns an error for the first answer that is not what it has to be.
+// watch requests random keys until the second version has answered a second's worth of requests. It
+// returns an error for the first wrong answer.
 func (w *demoWatch) watch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoPatience, errors.New("there was no upgrade after "+demoPatience.String()))
 	defer cancel()
@@ -80,7 +80,7 @@ func (w *demoWatch) watch(ctx context.Context) error {
 	return nil
 }
 
-// get asks for a product, and returns it with the version that it came from.
+// get requests a product, and returns it with the version of the answer.
 func (w *demoWatch) get(ctx context.Context, key string) (p demoProduct, version string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+"/"+demoDB+"/"+key, nil)
 	if err != nil {

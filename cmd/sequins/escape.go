@@ -9,9 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// escaper writes bytes so that they stay on one line, do no harm to a terminal, and can be read back:
-// printable UTF-8 as it is, a backslash as \\, tab and newlines as \t, \n and \r, anything else as \xNN.
-// A character may be cut in two by two calls of Write; Flush writes what is left of one that never ended.
+// escaper escapes bytes so that they stay on one line, are harmless to a terminal, and can be decoded:
+// printable UTF-8 is unchanged, a backslash becomes \\, tab and newlines become \t, \n and \r, anything
+// else becomes \xNN. A character may be split between two calls of Write; Flush writes an incomplete
+// one.
 type escaper struct {
 	w    io.Writer
 	left []byte // the beginning of a character
@@ -43,7 +44,7 @@ func (e *escaper) Flush() error {
 	return err
 }
 
-// appendEscaped appends one character, whose bytes are raw.
+// appendEscaped appends one character with the bytes raw.
 func appendEscaped(out []byte, r rune, raw []byte) []byte {
 	switch {
 	case r == '\\':
@@ -63,7 +64,7 @@ func appendEscaped(out []byte, r rune, raw []byte) []byte {
 	return append(out, raw...)
 }
 
-// escape is the escaped form of b.
+// escape returns the escaped form of b.
 func escape(b []byte) string {
 	var out []byte
 	for len(b) > 0 {
@@ -74,7 +75,7 @@ func escape(b []byte) string {
 	return string(out)
 }
 
-// excerpt is the escaped form of the first bytes of something that has size bytes.
+// excerpt returns the escaped form of b, the first bytes of data of the given size.
 func excerpt(b []byte, size int64) string {
 	const longest = 80
 	if size <= longest {
@@ -83,7 +84,8 @@ func excerpt(b []byte, size int64) string {
 	return fmt.Sprintf("%s… (%d bytes)", escape(b[:min(len(b), longest)]), size)
 }
 
-// jsonBytes is a byte string in JSON: itself if it is UTF-8, which the field name says, or base64.
+// jsonBytes returns the field name and the JSON value for a byte string: a string under name if it is
+// UTF-8, otherwise base64 under another name.
 func jsonBytes(name string, b []byte) (string, json.RawMessage, error) {
 	if !utf8.Valid(b) {
 		name, b = name+"_base64", []byte(base64.StdEncoding.EncodeToString(b))

@@ -52,10 +52,10 @@ files in its directory, as in a load. Avro and Parquet files are not supported.`
 	return cmd
 }
 
-// description is written as a list of names and values.
+// description writes lines of names and values.
 type description struct{ w *tabwriter.Writer }
 
-// line adds one line; tabwriter keeps the error of a writer for Flush.
+// line adds a line. Errors of the writer are returned by Flush.
 func (d *description) line(name, format string, args ...any) {
 	_, _ = fmt.Fprintf(d.w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
 }
@@ -80,10 +80,10 @@ func inspect(out, report io.Writer, path string, show int) (err error) {
 	return d.w.Flush()
 }
 
-// sampleKeys is how many keys of a block are held against the partitioners.
+// sampleKeys is the number of keys of a block that are tested against the partitioners.
 const sampleKeys = 10_000
 
-// describeRecords reads the records: all where only that tells how many there are, else a sample.
+// describeRecords reads the records: all of them if that is needed to count them, otherwise a sample.
 func describeRecords(d *description, path string, f dataFile, show int, p *progress) error {
 	index, n, known := place(path, f)
 	detector := shard.NewDetector(max(n, 1))
@@ -143,7 +143,7 @@ func showRecord(f dataFile) ([2]string, error) {
 	return [2]string{key, excerpt(value.Bytes(), f.valueSize())}, err
 }
 
-// headBuffer keeps the beginning of what is written to it, and stops the writer then.
+// headBuffer keeps the first bytes written to it, and then returns an error to stop the writer.
 type headBuffer struct{ bytes.Buffer }
 
 var errEnough = errors.New("enough")
@@ -157,8 +157,9 @@ func (h *headBuffer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// place finds which of how many partitions a file is, as a load does: a block says so itself; for the
-// others it is the number in the name, or the position, among the data files beside it.
+// place returns the partition of a file and the number of partitions, as a load determines them: a
+// block contains them; for other files they are the number in the name, or the position among the data
+// files of the directory.
 func place(path string, f dataFile) (index, n int, known bool) {
 	if b, ok := f.(*blockFile); ok {
 		p := b.r.Properties()
@@ -194,7 +195,7 @@ func isSparkey(f dataFile) bool {
 	return ok
 }
 
-// placeLog is place for a Sparkey log: there can be several for a partition, or none.
+// placeLog is place for a Sparkey log: a partition can have several logs, or none.
 func placeLog(name string, names []string) (index, n int, known bool) {
 	if !load.IsLog(name) {
 		return 0, 0, false
@@ -212,7 +213,7 @@ func placeLog(name string, names []string) (index, n int, known bool) {
 	return index, n, true
 }
 
-// unloadable returns why a version with a Sparkey log of this name cannot be loaded, or "".
+// unloadable returns the reason why a version with a Sparkey log of this name cannot be loaded, or "".
 func unloadable(path string) string {
 	name := filepath.Base(path)
 	if !load.IsLog(name) {

@@ -12,19 +12,19 @@ import (
 	"sequins/source"
 )
 
-// loadSource is what a load process is told of the source: the part of the configuration that openSource reads.
+// loadSource is the part of the configuration that openSource needs in a load process.
 type loadSource struct {
 	Source string
 	S3     config.S3
 	HDFS   config.HDFS
 }
 
-// loadLauncher starts load processes that read from the configured source.
+// loadLauncher returns a launcher of load processes that read from the configured source.
 func loadLauncher(c *config.Config) *loadproc.Launcher {
 	return &loadproc.Launcher{Source: loadSource{c.Source, c.S3, c.HDFS}}
 }
 
-// loadWorkerCommand is the program of a load process, which only a node starts.
+// loadWorkerCommand is the command of a load process, which only a node starts.
 func loadWorkerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    loadproc.Command,
@@ -39,7 +39,7 @@ func loadWorkerCommand() *cobra.Command {
 	}
 }
 
-// openLoadSource opens the source that a loadSource describes.
+// openLoadSource opens the source described by a loadSource.
 func openLoadSource(ctx context.Context, spec json.RawMessage) (source.Source, error) {
 	var s loadSource
 	if err := json.Unmarshal(spec, &s); err != nil {

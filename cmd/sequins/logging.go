@@ -11,7 +11,7 @@ import (
 	"sequins/config"
 )
 
-// newLogger logs to w as [log] says. Its level can be set anew while it is in use.
+// newLogger returns a logger to w, configured by [log], and its level, which may be changed later.
 func newLogger(w io.Writer, c config.Log) (*slog.Logger, *slog.LevelVar) {
 	level := new(slog.LevelVar)
 	level.Set(logLevel(c))
@@ -21,7 +21,7 @@ func newLogger(w io.Writer, c config.Log) (*slog.Logger, *slog.LevelVar) {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), level
 }
 
-// logLevel is the level that the configuration names.
+// logLevel returns the configured level.
 func logLevel(c config.Log) (level slog.Level) {
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		// The configuration was checked against the same names, which a test holds together.
@@ -30,7 +30,7 @@ func logLevel(c config.Log) (level slog.Level) {
 	return level
 }
 
-// inSeconds makes durations numbers that programs can compare; slog would have them in nanoseconds.
+// inSeconds converts durations to seconds; slog would format them in nanoseconds.
 func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
@@ -38,9 +38,9 @@ func inSeconds(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// requestLog is the file that requests are logged to. Each line of it is written as it comes.
+// requestLog is the file of the request log. Writes are not buffered.
 type requestLog struct {
-	path string // "stdout", or a file that is appended to
+	path string // "stdout", or a file to append to
 
 	mu sync.Mutex
 	f  *os.File
@@ -51,8 +51,7 @@ func openRequestLog(path string) (*requestLog, error) {
 	return l, l.reopen()
 }
 
-// reopen opens the file of this name that is there now, if the one that was open has been moved away. If it
-// cannot be opened, the old one stays in use.
+// reopen opens the file again if it was moved away. If that fails, the old file stays in use.
 func (l *requestLog) reopen() error {
 	f := os.Stdout
 	if l.path != "stdout" {
@@ -75,14 +74,14 @@ func (l *requestLog) Write(p []byte) (int, error) {
 	return l.f.Write(p)
 }
 
-// Close closes the file. Writes fail from then on.
+// Close closes the file. Later writes fail.
 func (l *requestLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return closeFile(l.f)
 }
 
-// closeFile closes a file, if it is one, and not everybody's.
+// closeFile closes a file, unless it is nil or standard output.
 func closeFile(f *os.File) error {
 	if f == nil || f == os.Stdout {
 		return nil

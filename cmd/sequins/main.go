@@ -1,10 +1,10 @@
 // Command sequins serves the output of batch jobs: it loads the newest version of each database from a
-// directory of files onto local disk, answers GET /db/key from there, and moves on to the next version
-// when there is one.
+// directory of files to the local disk, answers GET /db/key from there, and switches to the next
+// version when one appears.
 //
-// This package owns the command line: flags, subcommands, signals and exit codes. main.go has the root
-// command, serve.go brings flags and sequins.conf together and runs a node from them, demo.go does that
-// with data it makes, and the other files are the commands that work on files without a server.
+// This package is the command line: flags, subcommands, signals and exit codes. main.go has the root
+// command, serve.go runs a node from flags and sequins.conf, demo.go does the same with generated data,
+// and the other files are the commands that work on files without a server.
 package main
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The exit codes. A second SIGINT or SIGTERM exits with 128 and the signal's number, as shells have it.
+// The exit codes. A second SIGINT or SIGTERM exits with 128 plus the signal's number, like in shells.
 const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
 )
 
-// usageError is what the command line is wrong about.
+// usageError is an error in the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -34,7 +34,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run carries out one command line and returns the exit code.
+// run executes one command line and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	root := rootCommand()
 	root.SetArgs(args)
@@ -95,7 +95,7 @@ or 143 after a second SIGINT or SIGTERM.`,
 	return root
 }
 
-// noArguments is for the root command, whose only arguments can be commands that do not exist.
+// noArguments rejects arguments of the root command, which can only be unknown commands.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("there is no command %q", args[0])
@@ -103,7 +103,7 @@ func noArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// usageArgs makes what a check of arguments complains of a usageError.
+// usageArgs turns the errors of a check of arguments into usageErrors.
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

@@ -28,8 +28,8 @@ command. Packages have them already.`,
 	}
 }
 
-// forMan prepares what is written for terminals for the Markdown that manual pages are made from, where <
-// begins a tag.
+// forMan converts help texts for terminals to Markdown, from which manual pages are made: < must be
+// escaped.
 func forMan(cmd *cobra.Command) {
 	escape := strings.NewReplacer("<", `\<`, "*", `\*`, "_", `\_`)
 	cmd.Long = escape.Replace(cmd.Long)

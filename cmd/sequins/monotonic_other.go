@@ -2,5 +2,5 @@
 
 package main
 
-// monotonicMicros is 0 where there is no systemd to tell it to.
+// monotonicMicros returns 0: there is no systemd.
 func monotonicMicros() int64 { return 0 }

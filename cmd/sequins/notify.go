@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// A notifier tells systemd how the process is, by the protocol of sd_notify(3): datagrams of NAME=value
-// lines to the socket that is named by NOTIFY_SOCKET. Without that all of it does nothing.
+// A notifier reports the state of the process to systemd by the protocol of sd_notify(3): datagrams of
+// NAME=value lines to the socket named by NOTIFY_SOCKET. Without that variable it does nothing.
 type notifier struct {
-	socket   string        // path; with a leading NUL, an abstract one
-	secure   *tls.Config   // how the node is spoken to; nil: not
-	watchdog time.Duration // how long systemd waits for a sign of life; 0: it does not
+	socket   string        // path; an abstract socket begins with NUL
+	secure   *tls.Config   // for connections to the node; nil without TLS
+	watchdog time.Duration // interval within which systemd expects a message; 0 if disabled
 	log      *slog.Logger
 }
 
-// newNotifier reads the environment that systemd gives to a service.
+// newNotifier reads the environment that systemd sets for a service.
 func newNotifier(log *slog.Logger) *notifier {
 	n := &notifier{socket: os.Getenv("NOTIFY_SOCKET"), log: log}
 	if abstract, ok := strings.CutPrefix(n.socket, "@"); ok {
@@ -38,17 +38,16 @@ func newNotifier(log *slog.Logger) *notifier {
 	return n
 }
 
-// reloading says that the configuration is being read again, and when that was, by the clock that systemd
-// counts with.
+// reloading reports that the configuration is being reloaded, with the current monotonic time.
 func (n *notifier) reloading() {
 	n.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", monotonicMicros()))
 }
 
-// reloaded says that it has been.
+// reloaded reports the end of a reload.
 func (n *notifier) reloaded() { n.send("READY=1") }
 
-// notifyTime is how long a message may take. The socket takes a few that nobody has read,
-// and no more: whoever does not read must not keep the process from ending.
+// notifyTime is the timeout of a message. The socket buffers a few messages, and a reader that does not
+// read must not keep the process from exiting.
 const notifyTime = time.Second
 
 func (n *notifier) send(state string) {
@@ -57,18 +56,18 @@ func (n *notifier) send(state string) {
 	}
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: n.socket, Net: "unixgram"})
 	if err == nil {
-		_ = conn.SetWriteDeadline(time.Now().Add(notifyTime)) // if it cannot be set it is not needed either: Write fails
+		_ = conn.SetWriteDeadline(time.Now().Add(notifyTime)) // if this fails, Write fails, too
 		_, err = conn.Write([]byte(state))
-		_ = conn.Close() // it has been sent, or not
+		_ = conn.Close() // the message was sent or not
 	}
 	if err != nil {
 		n.log.Warn("systemd cannot be told", "state", state, "error", err)
 	}
 }
 
-// follow runs a node that answers at an address, and tells of it: that it is ready, when it has answered
-// the first request; that it is alive, as long as it answers; and that it is stopping, when ctx ends.
-// Whoever answers on the address counts: a node without room for one more connection is busy, not dead.
+// follow runs a node that answers at an address, and reports to systemd: that it is ready, after its
+// first answer; that it is alive, as long as it answers; and that it is stopping, when ctx ends. Any
+// answer counts: a node at its limit of connections is busy, not dead.
 func (n *notifier) follow(ctx context.Context, address string, run func(context.Context) error) error {
 	if n.socket == "" {
 		return run(ctx)
@@ -82,8 +81,8 @@ func (n *notifier) follow(ctx context.Context, address string, run func(context.
 	return err
 }
 
-// tell goes on until running ends. What happens between the end of ctx and then is bounded by the timeouts
-// of the shutdown, so systemd gets its signs of life without a question.
+// tell sends messages until running ends. After the end of ctx it reports the node as alive without a
+// check, because timeouts bound the shutdown.
 func (n *notifier) tell(ctx, running context.Context, address string) {
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: n.secure}
 	if n.answers(ctx, &http.Client{Transport: transport}, address) {
@@ -112,7 +111,7 @@ func (n *notifier) tell(ctx, running context.Context, address string) {
 	}
 }
 
-// answers says whether the node answers a request.
+// answers reports whether the node answers a request.
 func (n *notifier) answers(ctx context.Context, client *http.Client, address string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/livez", nil)
 	if err != nil {
@@ -126,6 +125,6 @@ func (n *notifier) answers(ctx context.Context, client *http.Client, address str
 		}
 		return false
 	}
-	_ = resp.Body.Close() // that there was an answer is all
+	_ = resp.Body.Close() // any answer counts
 	return true
 }

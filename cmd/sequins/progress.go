@@ -9,8 +9,8 @@ import (
 	"sequins/internal/human"
 )
 
-// progress shows how far long work is, in bytes: on a terminal as a bar that is drawn over, elsewhere as a
-// line now and then, so that work that is soon done prints nothing. A nil progress shows nothing.
+// progress shows the progress of work in bytes: on a terminal as a bar, elsewhere as occasional lines,
+// so that short work prints nothing. A nil progress shows nothing.
 type progress struct {
 	out    io.Writer
 	bar    bool
@@ -28,7 +28,7 @@ const (
 	clearLine  = "\r\x1b[K"
 )
 
-// newProgress is the progress of work on so many bytes that begins now.
+// newProgress returns the progress of work on total bytes that starts now.
 func newProgress(out io.Writer, total int64) *progress {
 	p := &progress{out: out, bar: isTerminal(out), total: total, start: time.Now(), period: linePeriod}
 	if p.bar {
@@ -38,7 +38,7 @@ func newProgress(out io.Writer, total int64) *progress {
 	return p
 }
 
-// add takes note of bytes that have been worked on.
+// add counts processed bytes.
 func (p *progress) add(bytes int64) {
 	if p == nil {
 		return
@@ -56,10 +56,10 @@ func (p *progress) add(bytes int64) {
 	} else {
 		text += "\n"
 	}
-	_, _ = io.WriteString(p.out, text) // where it cannot be shown, nobody looks
+	_, _ = io.WriteString(p.out, text) // errors are ignored
 }
 
-// part is how much has been done, between 0 and 1.
+// part returns the processed fraction, between 0 and 1.
 func (p *progress) part() float64 {
 	if p.total <= 0 {
 		return 1
@@ -67,7 +67,7 @@ func (p *progress) part() float64 {
 	return min(1, float64(p.done)/float64(p.total))
 }
 
-// text is how far the work is, in words: how much, how fast, how long it will take.
+// text describes the progress: amount, rate and remaining time.
 func (p *progress) text(now time.Time) string {
 	took := now.Sub(p.start)
 	text := fmt.Sprintf("%.0f%%, %s of %s", 100*p.part(), size(p.done), size(p.total))
@@ -81,7 +81,7 @@ func (p *progress) text(now time.Time) string {
 	return text
 }
 
-// clear makes room for a line about something else. The bar comes back with what is done next.
+// clear removes the bar before other output. The next add draws it again.
 func (p *progress) clear() {
 	if p != nil && p.bar {
 		_, _ = io.WriteString(p.out, clearLine)

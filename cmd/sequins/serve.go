@@ -37,7 +37,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.debugBind, "debug-bind", "", "`address` (host:port) of the listener for metrics and profiles")
 }
 
-// registerSource registers the flags that say where the data is.
+// registerSource registers the flags that select the source.
 func (f *serveFlags) registerSource(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -45,7 +45,7 @@ func (f *serveFlags) registerSource(cmd *cobra.Command) {
 	flags.StringVarP(&f.source, "source", "r", "", "source of the data: a `directory` or URL")
 }
 
-// path is the configuration file to read, or "" for none, which is enough if the flags name a source.
+// path returns the configuration file to read, or "" if there is none and the flags name a source.
 func (f *serveFlags) path() (string, error) {
 	if f.config != "" {
 		return f.config, nil
@@ -57,7 +57,7 @@ func (f *serveFlags) path() (string, error) {
 	return path, nil
 }
 
-// overrides are the keys that the flags set. Relative paths are relative to where the command was given.
+// overrides returns the keys that flags set. Relative paths are relative to the current directory.
 func (f *serveFlags) overrides() ([]config.Flag, error) {
 	source, err := absolute(f.source)
 	if err != nil {
@@ -81,7 +81,7 @@ func (f *serveFlags) overrides() ([]config.Flag, error) {
 	return given, nil
 }
 
-// absolute makes a path absolute, and leaves alone what is a URL or empty.
+// absolute makes a path absolute. URLs and empty strings are unchanged.
 func absolute(path string) (string, error) {
 	if path == "" || strings.Contains(path, "://") {
 		return path, nil
@@ -102,7 +102,7 @@ func (f *serveFlags) load() (config.Config, []*config.Warning, error) {
 	return config.Load(path, overrides...)
 }
 
-// serve runs a node until a signal ends it.
+// serve runs a node until a signal.
 func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	c, warnings, err := flags.load()
 	if err != nil {
@@ -130,19 +130,19 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	return errors.Join(untilSignal(ctx, log, r.reload, run), s.given.Close())
 }
 
-// serving is a node and what it was given that it does not close itself.
+// serving is a node and the resources that the node does not close itself.
 type serving struct {
 	node    *node.Node
-	address string // that it answers on
+	address string // of the listener
 	given   closers
-	keys    *keyring   // nil: nothing is encrypted
-	tokens  *tokenFile // nil: everybody may read everything
+	keys    *keyring   // nil without TLS
+	tokens  *tokenFile // nil without tokens
 
-	requestLog *requestLog // nil: there is none
+	requestLog *requestLog // nil if disabled
 	metrics    *metrics.Metrics
 }
 
-// run runs the node, and looks after the tokens as long as it runs.
+// run runs the node and reloads the tokens meanwhile.
 func (s *serving) run(ctx context.Context) error {
 	if s.tokens == nil {
 		return s.node.Run(ctx)
@@ -155,7 +155,7 @@ func (s *serving) run(ctx context.Context) error {
 	return s.node.Run(ctx)
 }
 
-// open acquires what a node needs, in the order in which it is cheapest to find out that it cannot be had.
+// open acquires the resources of a node. Checks that are likely to fail and cheap come first.
 func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, err error) {
 	o := node.Options{
 		SourceName:       c.Source,
@@ -229,8 +229,9 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 	return s, nil
 }
 
-// maxConnections returns how many connections may be open: what is configured, or half of the file descriptors less those of
-// the connections for probes. Blocks have a quarter of them, and loads, other nodes and the source the rest.
+// maxConnections returns the limit of open connections: the configured one, or half of the file
+// descriptors minus those of connections for probes. Blocks use a quarter of the descriptors, and
+// loads, other nodes and the source the rest.
 func maxConnections(configured int) int {
 	var limit syscall.Rlimit
 	if configured > 0 || syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
@@ -238,12 +239,12 @@ func maxConnections(configured int) int {
 	}
 	const (
 		most   = 256 << 10
-		probes = 64 // connections that server accepts beyond those, for probes
+		probes = 64 // connections that the server accepts beyond the limit, for probes
 	)
 	return int(min(max(limit.Cur/2-min(limit.Cur/2, probes), limit.Cur/4), most))
 }
 
-// guard has what clients send and get encrypted, and asks them for tokens, as far as the configuration says so.
+// guard sets up TLS and tokens, if configured.
 func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
 	if s.keys, err = openKeyring(c.TLS, o.Logger); err != nil {
 		return err
@@ -261,7 +262,7 @@ func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
 	return nil
 }
 
-// closers close what has been opened when not everything could be.
+// closers are resources to close if opening a later one fails.
 type closers []io.Closer
 
 func (cs closers) Close() error {
@@ -272,7 +273,7 @@ func (cs closers) Close() error {
 	return errors.Join(errs...)
 }
 
-// listen binds an address. The error says which key asked for it, and why it is not to be had.
+// listen binds an address. The error names the key and the reason.
 func listen(key, address string, opened *closers) (net.Listener, error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
@@ -290,7 +291,7 @@ func listen(key, address string, opened *closers) (net.Listener, error) {
 	return ln, nil
 }
 
-// reloadable is the part of the configuration that a running node can take over.
+// reloadable returns the part of the configuration that a running node can apply.
 func reloadable(c config.Config) node.Reloadable {
 	return node.Reloadable{
 		RefreshPeriod:        c.RefreshPeriod,
@@ -307,7 +308,7 @@ func reloadable(c config.Config) node.Reloadable {
 	}
 }
 
-// loadOptions are how versions of a database are loaded.
+// loadOptions returns the load options of a database.
 func loadOptions(c *config.Config, db string) load.Options {
 	d := c.ForDB(db)
 	compression, err := blocks.ParseCompression(d.Compression)

@@ -10,8 +10,8 @@ import (
 	"sequins/config"
 )
 
-// untilSignal runs something until it ends by itself or SIGINT or SIGTERM ends its context. A second one
-// ends the process, whatever it is doing. SIGHUP calls reload; if that is nil, it is one of them.
+// untilSignal runs a function and cancels its context on SIGINT or SIGTERM. A second signal exits
+// immediately. SIGHUP calls reload; if reload is nil, SIGHUP is treated like SIGTERM.
 func untilSignal(ctx context.Context, log *slog.Logger, reload func(), run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -40,7 +40,7 @@ func untilSignal(ctx context.Context, log *slog.Logger, reload func(), run func(
 	}
 }
 
-// exitCode is that of a process which a signal ended, as shells have it.
+// exitCode returns the exit code for a signal, as in shells.
 func exitCode(s os.Signal) int {
 	if number, ok := s.(syscall.Signal); ok {
 		return 128 + int(number)
@@ -48,7 +48,7 @@ func exitCode(s os.Signal) int {
 	return exitFailure
 }
 
-// reloader takes over what SIGHUP may change.
+// reloader applies the settings that SIGHUP may change.
 type reloader struct {
 	flags   serveFlags
 	running config.Config
@@ -58,9 +58,9 @@ type reloader struct {
 	log     *slog.Logger
 }
 
-// reload reads the configuration again, hands the reloadable keys to the node, and has it look for new
-// versions. A file that is not good changes nothing, but new versions are looked for all the same, the tokens
-// are read again, and the request log is opened anew.
+// reload reads the configuration again, passes the reloadable keys to the node, and makes it list the
+// source. If the configuration is invalid, its settings are not applied, but the source is listed. The
+// tokens are read again and the request log is reopened in both cases.
 func (r *reloader) reload() {
 	r.systemd.reloading()
 	defer r.systemd.reloaded()

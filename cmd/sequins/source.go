@@ -12,7 +12,7 @@ import (
 	"sequins/source/s3"
 )
 
-// openSource returns the source that a configuration names. Whether anything is there is found out later.
+// openSource returns the configured source, without accessing it.
 func openSource(ctx context.Context, c *config.Config) (source.Source, error) {
 	switch scheme, _, _ := strings.Cut(c.Source, "://"); scheme {
 	case "s3":

@@ -78,19 +78,19 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 }
 
 const (
-	// statusTimeout is how long a node may take to say how it is.
+	// statusTimeout is how long a node may take to answer.
 	statusTimeout = 10 * time.Second
-	// statusPeriod is the time between two looks of --watch.
+	// statusPeriod is the interval of --watch.
 	statusPeriod = 2 * time.Second
-	// maxStatus bounds the answer: room for a hundred thousand versions.
+	// maxStatus limits the answer, in bytes. A hundred thousand versions fit.
 	maxStatus = 64 << 20
 )
 
-// errUnhealthy makes the exit code 1. It has no text, as all has been said.
+// errUnhealthy sets exit code 1. It has no text, because the reason was printed.
 var errUnhealthy = errors.New("")
 
-// nodeURL is where the node is that the arguments name, or else the configuration of this machine, and how
-// it is spoken to.
+// nodeURL returns the URL of the node named by the arguments, or else by the configuration of this
+// machine, and the TLS settings for it.
 func nodeURL(args []string, files config.TLS) (base string, secure *tls.Config, err error) {
 	if len(args) > 0 {
 		if base, err = addressURL(args[0]); err != nil {
@@ -118,10 +118,10 @@ func nodeURL(args []string, files config.TLS) (base string, secure *tls.Config, 
 	return secureURL(base), keys.self(), nil
 }
 
-// secureURL is the same address with TLS.
+// secureURL returns the URL with https.
 func secureURL(base string) string { return "https://" + strings.TrimPrefix(base, "http://") }
 
-// addressURL makes a URL of host:port. An address that stands for all of a machine's is its loopback.
+// addressURL returns the URL for a host:port. An unspecified address becomes the loopback address.
 func addressURL(address string) (string, error) {
 	if strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://") {
 		return strings.TrimRight(address, "/"), nil
@@ -139,7 +139,7 @@ func addressURL(address string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 
-// nodeStatus is what is shown of the status JSON; see server.Status.
+// nodeStatus is the part of the status JSON that is shown; see server.Status.
 type nodeStatus struct {
 	DBs         map[string]dbStatus `json:"dbs"`
 	Node        string              `json:"node"`
@@ -171,7 +171,7 @@ type versionStatus struct {
 	Nodes           map[string]versionAtOne `json:"nodes"`
 }
 
-// versionAtOne is a version on one node.
+// versionAtOne is the status of a version on one node.
 type versionAtOne struct {
 	State        string    `json:"state"`
 	Current      bool      `json:"current"`
@@ -191,11 +191,11 @@ type versionAtOne struct {
 
 type statusClient struct {
 	base  string
-	token string // "": none
+	token string // "" if there is none
 	http  *http.Client
 }
 
-// show prints one look.
+// show prints the status once.
 func (s *statusClient) show(ctx context.Context, out io.Writer) error {
 	st, err := s.ask(ctx)
 	if err != nil {
@@ -210,8 +210,8 @@ func (s *statusClient) show(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// watch prints one look after the other, on a terminal each in the place of the last, and returns how the
-// last one went when ctx ends. A node that cannot be reached may be so again.
+// watch prints the status periodically, on a terminal in place, and returns the result of the last
+// request when ctx ends. It continues after errors.
 func (s *statusClient) watch(ctx context.Context, out io.Writer) error {
 	tick := time.NewTicker(statusPeriod)
 	defer tick.Stop()
@@ -219,7 +219,7 @@ func (s *statusClient) watch(ctx context.Context, out io.Writer) error {
 	for {
 		var page strings.Builder
 		err := s.show(ctx, &page)
-		if ctx.Err() != nil { // in the middle of a look
+		if ctx.Err() != nil { // during the request
 			return last
 		}
 		if last = err; err != nil && !errors.Is(err, errUnhealthy) {
@@ -237,7 +237,7 @@ func (s *statusClient) watch(ctx context.Context, out io.Writer) error {
 	}
 }
 
-// printPage puts a page where the last one was if that is possible, and else below it.
+// printPage prints a page over the previous one if possible, otherwise below it.
 func printPage(out io.Writer, page string) error {
 	const home, clearBelow = "\x1b[H", "\x1b[J"
 	if isTerminal(out) {
@@ -280,7 +280,7 @@ func (s *statusClient) ask(ctx context.Context) (st nodeStatus, err error) {
 	return st, nil
 }
 
-// print writes the table. What comes over the network is escaped.
+// print writes the table. Data from the network is escaped.
 func (st *nodeStatus) print(out io.Writer, base string, now time.Time) error {
 	head := []string{plain(base)}
 	if st.Build != "" {
@@ -321,7 +321,7 @@ func (st *nodeStatus) printDBs(out io.Writer, now time.Time) error {
 	return t.flush()
 }
 
-// rows adds a line for each version of a db, the newest first.
+// rows adds a row for each version of a db, the newest first.
 func (d dbStatus) rows(t *table, name, node string, now time.Time) {
 	if len(d.Versions) == 0 {
 		t.row(plain(name), "-", "-", "-", "-", "-", "-", plain(d.Error))
@@ -341,7 +341,7 @@ func (d dbStatus) rows(t *table, name, node string, now time.Time) {
 	}
 }
 
-// note is what there is to say about a version in words.
+// note returns remarks about a version.
 func (v versionStatus) note(n versionAtOne, now time.Time) string {
 	var notes []string
 	if p := n.Progress; p != nil && p.Bytes > 0 {
@@ -367,8 +367,7 @@ func (v versionStatus) note(n versionAtOne, now time.Time) string {
 	return strings.Join(notes, ", ")
 }
 
-// isTerminal says whether somebody may be looking at what is written. It takes /dev/null for a terminal,
-// which does no harm.
+// isTerminal reports whether w may be a terminal. It returns true for /dev/null, which is harmless.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

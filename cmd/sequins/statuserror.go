@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// unreachable says why a node has not answered, and what to look at.
+// unreachable returns the error for a node that did not answer, with a hint.
 func (s *statusClient) unreachable(err error) error {
-	var asking *url.Error // says what has been asked for, which is known
+	var asking *url.Error // adds method and URL, which are known
 	timeout := false
 	if errors.As(err, &asking) {
 		err, timeout = asking.Err, asking.Timeout()
@@ -30,10 +30,10 @@ func (s *statusClient) unreachable(err error) error {
 	return fmt.Errorf("%s: %w", s.base, err)
 }
 
-// maxLine bounds the part of an answer that is shown, in bytes.
+// maxLine limits the part of an answer that is shown, in bytes.
 const maxLine = 200
 
-// firstLine is the first line of an answer that is an error, as it follows the status.
+// firstLine returns the first line of an error answer, to follow its status.
 func firstLine(body []byte) string {
 	line, _, _ := strings.Cut(string(body), "\n")
 	if line = strings.TrimSpace(line); line == "" || len(line) > maxLine {

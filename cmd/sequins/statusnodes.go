@@ -9,7 +9,7 @@ import (
 	"sequins/internal/human"
 )
 
-// peerStatus is what is shown of one node; see server.Peer.
+// peerStatus is the part of a node's status that is shown; see server.Peer.
 type peerStatus struct {
 	ShardID string     `json:"shard_id"`
 	Zone    string     `json:"zone"`
@@ -17,7 +17,7 @@ type peerStatus struct {
 	Disk    diskStatus `json:"disk"`
 }
 
-// diskStatus is the disk that a node's blocks are on, in bytes; see server.Disk.
+// diskStatus is the disk of a node's blocks, in bytes; see server.Disk.
 type diskStatus struct {
 	Bytes  int64 `json:"bytes"`
 	Free   int64 `json:"bytes_free"`
@@ -25,8 +25,8 @@ type diskStatus struct {
 	Low    bool  `json:"low"`
 }
 
-// printNodes writes a table of the nodes and their disks, below that of the databases. A node that says
-// neither of others nor of its disk has none.
+// printNodes prints a table of the nodes and their disks, below that of the databases. Without other
+// nodes and disk data it prints nothing.
 func (st *nodeStatus) printNodes(out io.Writer) error {
 	if len(st.Peers) == 0 && st.Disk.Bytes == 0 {
 		return nil
@@ -59,7 +59,7 @@ func (p peerStatus) row(t *table, name string) {
 	t.row(plain(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), p.Disk.free(), size(p.Disk.Bytes), plain(note))
 }
 
-// free is what is left, and a dash only of a disk that nothing is known of.
+// free returns the free space, or a dash if nothing is known about the disk.
 func (d diskStatus) free() string {
 	if d.Bytes <= 0 {
 		return "-"

@@ -11,14 +11,14 @@ import (
 	"sequins/internal/human"
 )
 
-// table is lines of columns.
+// table formats lines of columns.
 type table struct {
 	out  io.Writer
 	text bytes.Buffer
 	w    *tabwriter.Writer
 }
 
-// newTable begins a table with its headings; no columns' text may have a tab or a line's end in it.
+// newTable creates a table with headings. Columns must not contain tabs or line ends.
 func newTable(out io.Writer, headings ...string) *table {
 	t := &table{out: out}
 	t.w = tabwriter.NewWriter(&t.text, 0, 0, 2, ' ', 0)
@@ -27,11 +27,11 @@ func newTable(out io.Writer, headings ...string) *table {
 }
 
 func (t *table) row(columns ...string) {
-	// It goes into memory, so there is nothing that could fail.
+	// Writing to memory cannot fail.
 	_, _ = fmt.Fprintln(t.w, strings.Join(columns, "\t"))
 }
 
-// flush prints the table, without the spaces that stand for empty columns at a line's end.
+// flush prints the table without trailing spaces.
 func (t *table) flush() error {
 	if err := t.w.Flush(); err != nil {
 		return err
@@ -44,10 +44,10 @@ func (t *table) flush() error {
 	return nil
 }
 
-// plain makes text from elsewhere fit for one line of a terminal.
+// plain escapes external text for one line of a terminal.
 func plain(s string) string { return escape([]byte(s)) }
 
-// number renders 1234567 as 1,234,567, and nothing as a dash.
+// number formats 1234567 as 1,234,567, and 0 as a dash.
 func number(n int64) string {
 	if n == 0 {
 		return "-"
@@ -55,7 +55,7 @@ func number(n int64) string {
 	return human.Count(n)
 }
 
-// size renders bytes in powers of 1024, and nothing as a dash.
+// size formats bytes in powers of 1024, and 0 as a dash.
 func size(n int64) string {
 	if n == 0 {
 		return "-"
@@ -63,7 +63,7 @@ func size(n int64) string {
 	return human.Size(n)
 }
 
-// day renders a time to the minute, and none as a dash.
+// day formats a time to the minute, and a zero time as a dash.
 func day(t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -12,28 +12,28 @@ import (
 	"sequins/config"
 )
 
-// A keyring has the certificates of [tls] as they are in their files now.
+// A keyring holds the certificates of [tls], reloaded when their files change.
 type keyring struct {
 	files config.TLS
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	host    string // by which other nodes reach this one; "": there are none
+	host    string // by which other nodes reach this one; "" without other nodes
 	looked  time.Time
-	changed time.Time // the newest of the files
+	changed time.Time // modification time of the newest file
 	loaded  loadedKeys
 }
 
 type loadedKeys struct {
 	own    *tls.Certificate
-	nodes  *x509.CertPool // nil: the system's
-	server *tls.Config    // one for all handshakes, so that sessions can be resumed
+	nodes  *x509.CertPool // nil means the system's
+	server *tls.Config    // shared by all handshakes, so that sessions can be resumed
 }
 
-// lookPeriod is how often the files are looked at, while there are handshakes.
+// lookPeriod is the minimum interval between checks of the files, which handshakes trigger.
 const lookPeriod = time.Second
 
-// openKeyring reads the files; nil if the configuration names none.
+// openKeyring reads the files. It returns nil if none are configured.
 func openKeyring(files config.TLS, log *slog.Logger) (*keyring, error) {
 	if files.Certificate == "" {
 		return nil, nil
@@ -73,8 +73,8 @@ func (k *keyring) load() (loaded loadedKeys, err error) {
 	return loaded, nil
 }
 
-// checkAs checks the certificate against what other nodes will demand that reach this one by a host name,
-// now and whenever the files change.
+// checkAs makes the keyring check its certificate, now and after each change, against the requirements
+// of other nodes that reach this one by a host name.
 func (k *keyring) checkAs(host string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -82,8 +82,8 @@ func (k *keyring) checkAs(host string) error {
 	return k.loaded.check(host)
 }
 
-// check reports why other nodes with the same [tls] would refuse this node's certificate: as that of the
-// server of a host, or where there is a client_ca, as that of a client.
+// check returns an error if other nodes with the same [tls] would refuse this node's certificate: as
+// the server of a host, and if there is a client_ca, as a client.
 func (l *loadedKeys) check(host string) error {
 	o := x509.VerifyOptions{Roots: l.nodes, DNSName: host, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	for _, der := range l.own.Certificate[1:] {
@@ -106,7 +106,7 @@ func (l *loadedKeys) check(host string) error {
 	return nil
 }
 
-// readPool reads certificates to check others against; nil if there is no file.
+// readPool reads the certificates of issuers; nil if there is no file.
 func readPool(key, file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -122,9 +122,9 @@ func readPool(key, file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// clientTLS is how a server is spoken to that is none of this node's cluster: its certificate is checked
-// against files.CA, if that is set, and files.Certificate is shown where one is asked for. caName and
-// certificateName are what errors call the two by.
+// clientTLS returns the settings for a server that is not a node of this cluster: its certificate is
+// checked against files.CA, if set, and files.Certificate is the client certificate. caName and
+// certificateName are their names in errors.
 func clientTLS(files config.TLS, caName, certificateName string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
@@ -141,7 +141,7 @@ func clientTLS(files config.TLS, caName, certificateName string) (*tls.Config, e
 	return c, nil
 }
 
-// modified is when the newest of the files was changed.
+// modified returns the modification time of the newest file.
 func (k *keyring) modified() (newest time.Time) {
 	for _, file := range []string{k.files.Certificate, k.files.Key, k.files.CA, k.files.ClientCA} {
 		if info, err := os.Stat(file); err == nil && info.ModTime().After(newest) {
@@ -151,9 +151,8 @@ func (k *keyring) modified() (newest time.Time) {
 	return newest
 }
 
-// now returns the keys, read again if a file has changed. Files that are not
-// good, maybe because only one of a pair has been replaced yet, change nothing,
-// and are looked at again.
+// now returns the keys, reloaded if a file has changed. Invalid files, maybe because only one of a pair
+// has been replaced so far, are ignored and read again later.
 func (k *keyring) now() loadedKeys {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -175,10 +174,10 @@ func (k *keyring) now() loadedKeys {
 	return k.loaded
 }
 
-// expiry is until when this node's own certificate is good.
+// expiry returns the expiry of this node's certificate.
 func (k *keyring) expiry() time.Time { return k.now().own.Leaf.NotAfter }
 
-// server is how clients are spoken to.
+// server returns the TLS settings for clients.
 func (k *keyring) server() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -186,8 +185,8 @@ func (k *keyring) server() *tls.Config {
 	}
 }
 
-// client is how other nodes are spoken to. What their certificates are checked
-// against stays as it is now.
+// client returns the TLS settings for connections to other nodes. Its root certificates do not change
+// later.
 func (k *keyring) client() *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS12,
@@ -196,8 +195,8 @@ func (k *keyring) client() *tls.Config {
 	}
 }
 
-// self is how this process speaks to itself, or to the one of this machine's
-// configuration: whose certificate that is need not be found out.
+// self returns the TLS settings for connections of this process to itself, or to the node of this
+// machine's configuration. They do not verify the certificate.
 func (k *keyring) self() *tls.Config {
 	c := k.client()
 	c.InsecureSkipVerify = true

@@ -15,17 +15,17 @@ import (
 	"sequins/config"
 )
 
-// A tokenFile keeps the tokens of [auth] as they are in their file now.
+// A tokenFile holds the tokens of [auth], reloaded when their file changes.
 type tokenFile struct {
 	tokens *auth.Tokens
 	path   string
 	log    *slog.Logger
 
 	mu   sync.Mutex
-	said string // the last error, not to be said again
+	said string // the last error, which is logged only once
 }
 
-// openTokens reads the file; nil if the configuration names none.
+// openTokens reads the file. It returns nil if none is configured.
 func openTokens(c config.Auth, log *slog.Logger) (*tokenFile, error) {
 	if c.TokensFile == "" {
 		return nil, nil
@@ -39,8 +39,8 @@ func openTokens(c config.Auth, log *slog.Logger) (*tokenFile, error) {
 	return f, nil
 }
 
-// follow looks at the file until ctx ends: a token that has been taken out is of no use a moment later, on
-// connections that are open too.
+// follow checks the file until ctx ends, so that a removed token becomes invalid within a moment, also
+// on open connections.
 func (f *tokenFile) follow(ctx context.Context) {
 	tick := time.NewTicker(lookPeriod)
 	defer tick.Stop()
@@ -56,8 +56,8 @@ func (f *tokenFile) follow(ctx context.Context) {
 	}
 }
 
-// reload reads the file again. One that is not good, maybe because only half of it has been written yet,
-// changes nothing, and is looked at again. What is wrong with it is said once, or if somebody asks again.
+// reload reads the file again. An invalid file, maybe because it is only half written, is ignored and
+// read again later. Its error is logged once, or each time if asked is true.
 func (f *tokenFile) reload(asked bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,11 +81,12 @@ func (f *tokenFile) tell(msg string) {
 	}
 }
 
-// tokenVariable names the environment variable with a token for commands that ask a node.
+// tokenVariable is the environment variable with a token for commands that connect to a node.
 const tokenVariable = "SEQUINS_TOKEN"
 
-// ownToken is what a command shows to a node: what is in a file, or in the environment if that is "". It is no
-// argument, as everybody on a machine can see those. It is "" if there is none.
+// ownToken returns the token of a command: the contents of a file, or of the environment variable if
+// file is "". It is not an argument, because arguments are visible to all users. It is "" if there is
+// none.
 func ownToken(file string) (string, error) {
 	name, token := tokenVariable, os.Getenv(tokenVariable)
 	if file != "" {
@@ -111,5 +112,5 @@ func ownToken(file string) (string, error) {
 	return token, nil
 }
 
-// errNoToken says what to do where a node wants a token.
+// errNoToken explains what to do if a node requires a token.
 var errNoToken = errors.New("it wants a token that may see status pages: name its file with --token-file, or put it into " + tokenVariable)

@@ -10,8 +10,8 @@ import (
 	"sequins/tracing/otlp"
 )
 
-// openTracer has a node send traces, if the configuration says so. What it adds to given has to be closed last:
-// what is closed before has spans that end then.
+// openTracer enables traces, if configured. The closer that it adds to given must be closed last,
+// because closing the others ends spans.
 func openTracer(ctx context.Context, c *config.Config, o *node.Options, given *closers) (err error) {
 	if c.Tracing.OTLPEndpoint == "" {
 		return nil

@@ -43,20 +43,20 @@ line every ten seconds, both on standard error.`,
 	}
 }
 
-// verifier finds files, reads them, and counts what it has seen.
+// verifier finds files, reads them, and counts the results.
 type verifier struct {
-	report              io.Writer // of what is bad
+	report              io.Writer // for errors
 	queue               []verifiable
 	progress            *progress
 	files, records, bad int64
 	unchecked           int64 // Avro and Parquet files in directories
 }
 
-// verifiable is a file that is to be verified.
+// verifiable is a file to verify.
 type verifiable struct {
 	path string
-	// found: it was not named, but found in a directory, from which it may be removed meanwhile by the
-	// sequins whose store that is.
+	// found reports whether the file was found in a directory and not named. If the directory belongs
+	// to a running sequins, it may remove the file meanwhile.
 	found bool
 }
 
@@ -94,7 +94,7 @@ func verify(ctx context.Context, out, report io.Writer, paths []string) error {
 	return err
 }
 
-// find queues a file that was named, or what is in a directory.
+// find queues a named file, or the files in a named directory.
 func (v *verifier) find(path string) error {
 	if !isDir(path) {
 		v.queue = append(v.queue, verifiable{path: path})
@@ -125,30 +125,30 @@ func (v *verifier) find(path string) error {
 	})
 }
 
-// found queues a file of a directory, unless it is known to have no records.
+// found queues a file of a directory, unless its name shows that it has no records.
 func (v *verifier) found(file string) {
 	kind, err := sniff(file)
 	switch {
 	case err == nil && kind == "" && noRecords(filepath.Base(file)):
 	case kind == "Avro" || kind == "Parquet":
 		v.unchecked++
-	default: // whatever it is, it lies where data files do: a damaged head must not hide it
+	default: // unknown: a damaged header must not hide a data file
 		v.queue = append(v.queue, verifiable{file, true})
 	}
 }
 
-// noRecords reports whether a file of this name, which is not hidden, has no records: checksums, indexes, and what a
-// local store keeps beside its blocks.
+// noRecords reports whether a file of this name, which is not hidden, has no records: checksums,
+// indexes, and other files of a local store.
 func noRecords(name string) bool {
 	switch name {
 	case "MANIFEST.json", "SERVED", "sequins.lock":
 		return true
 	}
 	return load.IsLogIndex(name) || strings.HasSuffix(name, ".crc") || strings.HasSuffix(name, ".tmp") ||
-		strings.Contains(name, blockSuffix+".corrupt-") // set aside as bad already
+		strings.Contains(name, blockSuffix+".corrupt-") // a block that was found damaged
 }
 
-// size is that of all files in the queue, in bytes. What cannot be read will be complained of in its turn.
+// size returns the size of all queued files, in bytes. Unreadable ones count 0 and are reported later.
 func (v *verifier) size() (total int64) {
 	for _, file := range v.queue {
 		total += fileSize(file.path)
@@ -156,7 +156,7 @@ func (v *verifier) size() (total int64) {
 	return total
 }
 
-// fileSize is in bytes; 0 if there is no such file.
+// fileSize returns the size of a file in bytes; 0 if there is no such file.
 func fileSize(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -182,6 +182,6 @@ func (v *verifier) file(ctx context.Context, file verifiable) error {
 func (v *verifier) complain(err error) {
 	v.bad++
 	v.progress.clear()
-	// Nothing can be done where the complaint cannot be written; the exit code tells.
+	// Errors of writing are ignored; the exit code reports the failure.
 	_, _ = fmt.Fprintln(v.report, "bad:", err)
 }

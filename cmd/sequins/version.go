@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// release is set by the linker in builds that have a name (make build).
+// release is set by the linker in release builds (make build).
 var release string
 
-// buildName names this build: the release, or what Go knows of where the source came from.
+// buildName returns the name of this build: the release, or the revision that Go recorded.
 func buildName() string {
 	if release != "" {
 		return release

@@ -73,7 +73,7 @@ func listVersions(ctx context.Context, out, warn io.Writer, c *config.Config, db
 	return errors.Join(append([]error{l.table.flush()}, l.failed...)...)
 }
 
-// lister fills the table, and keeps what went wrong.
+// lister fills the table and collects errors.
 type lister struct {
 	src    source.Source
 	config *config.Config
@@ -82,7 +82,7 @@ type lister struct {
 	failed []error
 }
 
-// listed is what is to be said of one version.
+// listed is the description of one version.
 type listed struct {
 	files    int
 	bytes    int64
@@ -91,10 +91,11 @@ type listed struct {
 	success  bool
 }
 
-// complete is what is said of a complete version.
+// complete describes a complete version.
 const complete = "yes"
 
-// maxLookups is how many versions are looked at at a time: each takes a round trip or two to S3 or HDFS.
+// maxLookups is the number of parallel lookups of versions. Each takes one or two round trips to S3 or
+// HDFS.
 const maxLookups = 8
 
 // database adds the versions of a database, the newest first.
@@ -117,7 +118,7 @@ func (l *lister) database(ctx context.Context, db string) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors are in errs
+	_ = group.Wait() // errors are in errs
 	label := db
 	other, err := l.requires(ctx, db, names, found)
 	if err != nil {
@@ -140,8 +141,8 @@ func (l *lister) database(ctx context.Context, db string) error {
 	return nil
 }
 
-// requires returns the version because of which others need a _SUCCESS file, with require_success_file = "auto":
-// one that has it. It is "" if none is needed.
+// requires returns a version that has _SUCCESS, because of which others need it with
+// require_success_file = "auto". It is "" if none is needed.
 func (l *lister) requires(ctx context.Context, db string, names []string, found []listed) (string, error) {
 	if l.config.ForDB(db).RequireSuccessFile != config.RequireAuto || !slices.ContainsFunc(found, func(v listed) bool { return !v.success }) {
 		return "", nil
@@ -149,7 +150,7 @@ func (l *lister) requires(ctx context.Context, db string, names []string, found 
 	return source.FindSuccess(ctx, l.src, db, names)
 }
 
-// look finds out about one version. One that is removed meanwhile is no error.
+// look inspects one version. A version that is removed meanwhile is not an error.
 func (l *lister) look(ctx context.Context, db, name string) (v listed, err error) {
 	list, err := source.List(ctx, l.src, db, name, l.config.ForDB(db).RequireSuccessFile == config.RequireTrue)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -175,18 +176,18 @@ func (l *lister) look(ctx context.Context, db, name string) (v listed, err error
 	return v, err
 }
 
-// leftOut says which directories are none of a database's versions, or no databases, because of their names.
+// leftOut reports directories that are ignored because of their names.
 func (l *lister) leftOut(ctx context.Context, db string) {
 	names, err := source.Invalid(ctx, l.src, db)
 	if err != nil {
-		return // what could be listed a moment ago is in the table
+		return // the table was complete; ignore the error
 	}
 	what := "database"
 	if db != "" {
 		what = "version of " + db
 	}
 	for _, name := range names {
-		// Where it cannot be written, nobody reads it.
+		// Errors of writing are ignored.
 		_, _ = fmt.Fprintf(l.warn, "left out: %q cannot be the name of a %s\n", name, what)
 	}
 }
