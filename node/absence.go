@@ -6,23 +6,21 @@ import (
 	"time"
 )
 
-// DefaultDBRemoveTimeout is how long a db is kept that the source does not list
-// any more, unless Reloadable says otherwise.
+// DefaultDBRemoveTimeout is the default of Reloadable.DBRemoveTimeout: how long a db is kept after it
+// has disappeared from the source.
 const DefaultDBRemoveTimeout = time.Hour
 
-// minAbsentLooks is how many looks at the source in this process have to miss a
-// db before it is removed, however long ago the first one was: what one listing
-// lacks, an unmounted directory or a store that lags, may be back in the next.
+// minAbsentLooks is how many listings in this process must lack a db before it is removed, however long
+// it has been absent: an unmounted directory or an eventually consistent store may list it again.
 const minAbsentLooks = 3
 
-// An absence is a db that the source does not list and that is served on.
+// An absence describes a db that the source does not list but that is still served.
 type absence struct {
-	since time.Time // of the first look that missed it, maybe before a restart
-	looks int       // that have missed it, in this process
+	since time.Time // of the first listing that lacked it, maybe before a restart
+	looks int       // listings of this process that lacked it
 }
 
-// present notes that the source lists a db. An absence may be on record from
-// before a restart.
+// present records that the source lists a db, which ends an absence.
 func (f *follower) present(d *db) {
 	noted := f.absent[d.name] != nil
 	if d.listed && !noted {
@@ -36,8 +34,8 @@ func (f *follower) present(d *db) {
 	}
 }
 
-// setListed records that the source lists a db: an absence that is on record, maybe
-// from before a restart, is over.
+// setListed records that the source lists a db. It removes a stored absence, which may be from before a
+// restart.
 func (d *db) setListed() {
 	d.listed = true
 	if err := d.node.o.Store.ClearAbsent(d.name); err != nil {
@@ -45,8 +43,8 @@ func (d *db) setListed() {
 	}
 }
 
-// missing notes that the source does not list a db, and removes the db when that
-// has been so for long enough.
+// missing records that the source does not list a db, and removes the db if its absence has lasted long
+// enough.
 func (f *follower) missing(d *db) {
 	wake(d.unlisted)
 	timeout := f.reloadable.Load().dbRemoveTimeout()
@@ -66,8 +64,8 @@ func (f *follower) missing(d *db) {
 	}
 }
 
-// absentSince returns since when a db is absent, which is recorded so that a
-// restart does not begin anew, nor take an old absence for a new one.
+// absentSince returns the time since which a db is absent. The time is stored, so that it survives a
+// restart.
 func (f *follower) absentSince(d *db) time.Time {
 	since, err := f.o.Store.AbsentSince(d.name)
 	if err != nil {
@@ -83,8 +81,8 @@ func (f *follower) absentSince(d *db) time.Time {
 	return since
 }
 
-// databases lists the databases of the source. A source that lists none of those
-// that are served here cannot be trusted: most likely it is not mounted.
+// databases lists the databases of the source. A source that lists none of the served databases is an
+// error: most likely it is not mounted.
 func (n *Node) databases(ctx context.Context, timeout time.Duration, served []string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -101,7 +99,7 @@ func (n *Node) databases(ctx context.Context, timeout time.Duration, served []st
 	return names, nil
 }
 
-// listsNone reports whether names lacks everything that is served.
+// listsNone reports whether names contains none of the served dbs.
 func listsNone(names, served []string) bool {
 	listed := known(names)
 	for _, name := range served {
@@ -112,8 +110,7 @@ func listsNone(names, served []string) bool {
 	return len(served) > 0
 }
 
-// served returns the dbs that clients are answered from, or were before a
-// restart, and that nobody has asked to remove.
+// served returns the dbs that are served, or were before a restart, without those being removed.
 func (n *Node) served() []string {
 	var names []string
 	for name, d := range n.dbs {

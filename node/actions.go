@@ -10,8 +10,8 @@ import (
 	"sequins/version"
 )
 
-// carryOut does what the state machine says. It returns the answer if there is
-// one at once.
+// carryOut executes an action of the state machine. It returns the resulting event if there is one
+// immediately.
 func (d *db) carryOut(a version.Action) version.Event {
 	switch a.Op {
 	case version.Open:
@@ -38,7 +38,7 @@ func (d *db) carryOut(a version.Action) version.Event {
 	return nil
 }
 
-// An outcome is the event that some work has ended with.
+// An outcome is the event at the end of some work.
 type outcome struct{ event version.Event }
 
 // tell implements message.
@@ -63,8 +63,8 @@ func (d *db) activate(name string) {
 	d.log.Info("version active", attrs...)
 }
 
-// keepManifest keeps the plan of a version that is answered from other nodes
-// alone, so that a restart can do so, too, without the source.
+// keepManifest stores the plan of a version that only other nodes hold, so that it can be served after
+// a restart, even without the source.
 func (d *db) keepManifest(name string) {
 	_, err := d.node.o.Store.Dir(d.name, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,8 +77,8 @@ func (d *db) keepManifest(name string) {
 	}
 }
 
-// setAside has the next load replace a block. A file that cannot be moved away
-// will be found again by that load, which then ends with the partition missing.
+// setAside marks a block for replacement by the next load. If the file cannot be moved, that load finds
+// it again, and ends with the partition missing.
 func (d *db) setAside(name string, partition int) version.Event {
 	l := d.live[name]
 	log := d.log.With("version", name, "partition", partition)
@@ -95,20 +95,20 @@ func (d *db) setAside(name string, partition int) version.Event {
 	return d.seen(l)
 }
 
-// A retirement is the wait for the end of requests for a version that was retired.
+// A retirement is the wait for the last requests of a retired version.
 type retirement struct {
 	name   string
 	cancel context.CancelFunc
 }
 
-// tell implements message. The wait is over.
+// tell implements message. It ends the wait.
 func (r *retirement) tell(d *db) {
 	if l := d.live[r.name]; l != nil && l.retirement == r {
 		d.handle(version.Idle{Version: r.name})
 	}
 }
 
-// retire waits until nobody has asked for a version for long enough.
+// retire waits until a version has had no request for long enough.
 func (d *db) retire(name string) {
 	d.set.Retire(name)
 	l, began := d.live[name], time.Now()
@@ -126,7 +126,7 @@ func (d *db) retire(name string) {
 	})
 }
 
-// revive ends that.
+// revive ends the retirement of a version.
 func (d *db) revive(name string) {
 	d.set.Revive(name)
 	l := d.live[name]
@@ -134,9 +134,9 @@ func (d *db) revive(name string) {
 	l.retirement = nil
 }
 
-// Requests keep a version that has been replaced for at most so many times linger:
-// a peer that is stuck with it must not keep it for good. Where there is no peer
-// secret the requests may come from anybody, and the bound is lower.
+// The limits of a retirement, as multiples of linger. Requests prolong it, but a peer that does not
+// leave the version must not keep it forever. Without a peer secret anybody can send such requests, so
+// the limit is lower.
 const (
 	maxLingers         = 2
 	maxLingersOfSecret = 24
@@ -153,8 +153,7 @@ func (d *db) linger() time.Duration {
 	return d.node.o.Cluster.Linger(d.node.reloadable.Load().VersionRemoveTimeout)
 }
 
-// startClosing takes a version out of the set, and closes it when its readers
-// have let go.
+// startClosing removes a version from the set, and closes it after its last reader.
 func (d *db) startClosing(name string) {
 	v := d.set.Remove(name)
 	delete(d.live, name)
@@ -162,8 +161,8 @@ func (d *db) startClosing(name string) {
 	d.closeLater(v, func() { d.send(outcome{version.Closed{Version: name}}) })
 }
 
-// closeLater closes a version that is not in the set, and then calls done. Its
-// readers may take as long as they need: at shutdown the server cuts them off.
+// closeLater closes a version that is not in the set, and then calls done. Readers may take as long as
+// they need; the server cuts them off at shutdown.
 func (d *db) closeLater(v *version.Version, done func()) {
 	d.closing.Go(func() {
 		if err := v.Close(d.node.patience); err != nil {

@@ -10,25 +10,24 @@ import (
 	"sequins/source"
 )
 
-// maxMarker is the size of the largest file that the node itself reads, in bytes:
-// one more than a marker may have.
+// maxMarker limits the files that the node itself reads, in bytes: one more than the maximum size of a
+// marker.
 const maxMarker = 16<<20 + 1
 
-// A boundedSource is a source whose calls return when their context ends, whatever
-// the source does: system calls on a mounted file system that hangs never return,
-// and neither a start nor a shutdown may wait for them. Of each call at most one
-// hangs at a time. Files are read whole, as the node reads markers only.
+// A boundedSource is a source whose calls return when their context ends. A system call on a hanging
+// file system may never return, and must not block the start or the shutdown. At most one call of each
+// kind hangs at a time. Files are read completely, because the node reads only markers.
 type boundedSource struct {
 	source.Source
 	mu      sync.Mutex
-	hanging map[string]bool // calls whose context has ended, and which have not returned
+	hanging map[string]bool // calls that have not returned although their context has ended
 }
 
 func newBoundedSource(s source.Source) *boundedSource {
 	return &boundedSource{Source: s, hanging: make(map[string]bool)}
 }
 
-// bounded runs a call of a source, which what names.
+// bounded runs a call of a source. what identifies the call.
 func bounded[T any](ctx context.Context, b *boundedSource, what string, call func() (T, error)) (result T, err error) {
 	b.mu.Lock()
 	hangs := b.hanging[what]
@@ -41,7 +40,7 @@ func bounded[T any](ctx context.Context, b *boundedSource, what string, call fun
 		err   error
 	}
 	done := make(chan outcome, 1)
-	returned := false // under b.mu
+	returned := false // guarded by b.mu
 	go func() {
 		v, err := call()
 		done <- outcome{v, err}
@@ -78,7 +77,7 @@ func (b *boundedSource) Contents(ctx context.Context, db, version string) (sourc
 	return bounded(ctx, b, "listing "+b.Path(db, version), func() (source.Contents, error) { return b.Source.Contents(ctx, db, version) })
 }
 
-// Open implements source.Source. It reads the file.
+// Open implements source.Source. It reads the whole file.
 func (b *boundedSource) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	return bounded(ctx, b, "reading "+b.Path(db, version)+"/"+file.Name, func() (_ io.ReadCloser, err error) {
 		f, err := b.Source.Open(ctx, db, version, file, o)
@@ -96,7 +95,7 @@ func (b *boundedSource) Open(ctx context.Context, db, version string, file sourc
 	})
 }
 
-// Exists implements source.Finder. It reads nothing.
+// Exists implements source.Finder. It reads no data.
 func (b *boundedSource) Exists(ctx context.Context, db, version, name string) (bool, error) {
 	return bounded(ctx, b, "looking for "+b.Path(db, version)+"/"+name, func() (bool, error) { return source.Exists(ctx, b.Source, db, version, name) })
 }

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// startPercent makes the runtime collect garbage for the first time when the heap has 64 MiB: see runtime/debug.SetGCPercent,
-// by which 100 means 4 MiB.
+// startPercent makes the first garbage collection start at a heap of 64 MiB: with 100 it starts at 4
+// MiB, see runtime/debug.SetGCPercent.
 const startPercent = 1600
 
-// collectLater lets the heap grow to 64 MiB before garbage is collected. While blocks are opened almost nothing becomes
-// garbage, and collecting is a third of the work. After the first collection, or when resume is called, the heap grows as
-// before.
+// collectLater lets the heap grow to 64 MiB before garbage is collected. Opening blocks produces almost
+// no garbage, and collections would be a third of the work. The normal setting is restored by the first
+// collection or by resume.
 func collectLater() (resume func()) {
 	before := debug.SetGCPercent(startPercent)
 	if before < 0 || before >= startPercent {
@@ -24,5 +24,5 @@ func collectLater() (resume func()) {
 	return resume
 }
 
-// A sentinel is garbage as soon as it is made.
+// A sentinel becomes garbage immediately; its finalizer detects the first collection.
 type sentinel struct{ _ *sentinel }

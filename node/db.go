@@ -166,7 +166,7 @@ func (d *db) next() {
 		for name := range d.live {
 			d.look(name)
 			d.abandonRefuted(name)
-			d.giveUp(name)
+			d.releaseSurplus(name)
 		}
 		d.lookAtOthers()
 	case c := <-d.set.Corruptions():

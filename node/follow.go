@@ -11,22 +11,19 @@ import (
 )
 
 const (
-	// startTimeout bounds the first look at the source, and the first look at the
-	// versions of each db: until then only what was served before is served, and
-	// the node is not ready.
+	// startTimeout limits the first listing of the source, and the first listing of the versions of
+	// each db. Until then the node serves what it served before, and is not ready.
 	startTimeout = 15 * time.Second
-	// listTimeout bounds one listing of the source.
+	// listTimeout limits one listing of the source.
 	listTimeout = 2 * time.Minute
-	// maxListings is how many databases have their versions listed at a time.
+	// maxListings is the number of databases whose versions are listed in parallel.
 	maxListings = 32
-	// minBackoff and maxBackoff bound the time until a source that could not
-	// be read is tried again.
+	// minBackoff and maxBackoff limit the pause before an unreadable source is listed again.
 	minBackoff = time.Second
 	maxBackoff = 5 * time.Minute
 )
 
-// start joins the cluster and opens what is on the disk, and does not wait for the
-// source.
+// start joins the cluster and opens the versions on disk. It does not wait for the source.
 func (n *Node) start(ctx context.Context) error {
 	if err := n.o.Cluster.Join(ctx); err != nil {
 		return err
@@ -49,8 +46,8 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// add makes a db and starts its goroutine. Its versions are listed if the source
-// lists the db.
+// add creates a db and starts its goroutine. listed reports whether the source lists the db; then its
+// versions are listed.
 func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
 	d.atStart = !n.looked.Load()
@@ -61,8 +58,7 @@ func (n *Node) add(ctx context.Context, name string, listed bool) {
 	n.following.Go(func() { d.run(ctx, listed) })
 }
 
-// follow lists the source at the start and then when it is time to: at each
-// refresh, and after a while if it could not be read.
+// follow lists the source at the start, at each refresh, and after a pause if it could not be read.
 func (n *Node) follow(ctx context.Context) {
 	f := follower{Node: n, found: make(chan databases), absent: make(map[string]*absence)}
 	f.look(ctx, true)
@@ -96,26 +92,26 @@ func (n *Node) follow(ctx context.Context) {
 // A follower is the state of follow.
 type follower struct {
 	*Node
-	full  time.Time // of the next refresh; zero: when asked to
-	retry time.Time // of the next attempt at what has failed; zero: nothing has
-	// missed: dbs were found in the source and not added, because their last
-	// lives were not over.
+	full  time.Time // time of the next refresh; zero: only on request
+	retry time.Time // time of the next retry; zero: nothing has failed
+	// missed reports that dbs were found in the source but not added, because their previous instances
+	// were still being removed.
 	missed bool
-	absent map[string]*absence // dbs that the source does not list, by name
+	absent map[string]*absence // by name
 
-	looking bool           // the databases are being listed
-	again   bool           // and have to be once more, for a refresh
-	found   chan databases // how that has ended
+	looking bool           // a listing of the databases is running
+	again   bool           // list again afterwards, for a refresh
+	found   chan databases // receives the result of a listing
 }
 
-// databases are those that the source lists.
+// databases is the result of a listing of the source.
 type databases struct {
 	names []string
 	err   error
 	full  bool // see look
 }
 
-// after returns the time in a while from now; zero for never if d is.
+// after returns the time in d from now; zero (never) if d is 0 or less.
 func (n *Node) after(d time.Duration) time.Time {
 	if d <= 0 {
 		return time.Time{}
@@ -123,7 +119,7 @@ func (n *Node) after(d time.Duration) time.Time {
 	return time.Now().Add(d)
 }
 
-// wait returns how long nothing has to be done.
+// wait returns the time until something is due.
 func (f *follower) wait() time.Duration {
 	next := f.full
 	if next.IsZero() || !f.retry.IsZero() && f.retry.Before(next) {
@@ -135,7 +131,7 @@ func (f *follower) wait() time.Duration {
 	return time.Until(next)
 }
 
-// retryLater plans another attempt: the longer it has failed, the later.
+// retryLater schedules a retry, with growing pauses.
 func (f *follower) retryLater() {
 	since := f.health.failingSince()
 	if since.IsZero() || !f.retry.IsZero() {
@@ -147,9 +143,9 @@ func (f *follower) retryLater() {
 	f.log.Warn("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
 }
 
-// look lists the databases in the background, as a source may take its time; see
-// take. If this is not a refresh, only those versions are listed after that whose
-// listing has failed. A refresh during a look is another look after it.
+// look starts listing the databases in the background; take receives the result. A refresh (full) lists
+// the versions of all databases, otherwise only failed listings of versions are repeated. A refresh
+// during a running listing causes another one.
 func (f *follower) look(ctx context.Context, full bool) {
 	f.retry = time.Time{}
 	if full {
@@ -160,7 +156,7 @@ func (f *follower) look(ctx context.Context, full bool) {
 		return
 	}
 	f.looking = true
-	full = full || f.health.rootFailing() // its refresh is still to come
+	full = full || f.health.rootFailing() // the refresh that failed is repeated
 	timeout, served := listTimeout, f.served()
 	if !f.looked.Load() {
 		timeout = startTimeout
@@ -174,7 +170,7 @@ func (f *follower) look(ctx context.Context, full bool) {
 	})
 }
 
-// take goes on with the databases that were found.
+// take processes the result of a listing.
 func (f *follower) take(ctx context.Context, found databases) {
 	f.looking = false
 	if found.err == nil {
@@ -192,8 +188,7 @@ func (f *follower) take(ctx context.Context, found databases) {
 	}
 }
 
-// update starts and ends databases as they come and go, and has the versions of
-// the others listed.
+// update adds and removes databases, and lists the versions of the others.
 func (f *follower) update(ctx context.Context, found databases) {
 	there := make(map[string]bool, len(found.names))
 	for _, name := range found.names {
@@ -225,7 +220,7 @@ func (f *follower) update(ctx context.Context, found databases) {
 	f.publish()
 }
 
-// remove has a db end that is not in the source any more, or try again to.
+// remove starts or retries the removal of a db that is not in the source any more.
 func (f *follower) remove(d *db) {
 	if !d.leaving {
 		d.leaving = true
@@ -235,7 +230,7 @@ func (f *follower) remove(d *db) {
 	wake(d.gone)
 }
 
-// forget takes note that nothing is left of a db.
+// forget removes the state of a db whose removal is complete.
 func (f *follower) forget(d *db) {
 	delete(f.dbs, d.name)
 	delete(f.absent, d.name)
@@ -260,10 +255,10 @@ func (f *follower) anyLeaving() bool {
 	return false
 }
 
-// sourceFailed takes note that the source, or a db of it, could not be listed.
+// sourceFailed records that the source or a db of it could not be listed.
 func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
-		return // we are shutting down
+		return // the node is shutting down
 	}
 	n.health.fail(db, err)
 	n.o.Metrics.Load.SourceFailed()
@@ -274,8 +269,8 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 	n.log.Error("the source cannot be listed; serving goes on", "error", err)
 }
 
-// sourceRead takes note that it could, and reports what is left out: also says
-// so of versions.
+// sourceRead records that the source or a db of it was listed, and reports ignored entries; also are
+// further messages.
 func (n *Node) sourceRead(ctx context.Context, db string, also []string) {
 	switch since := n.health.ok(db); {
 	case since.IsZero():
@@ -286,7 +281,7 @@ func (n *Node) sourceRead(ctx context.Context, db string, also []string) {
 	}
 	names, err := source.Invalid(ctx, n.o.Source, db)
 	if err != nil {
-		return // it was listed a moment ago, and will be again
+		return // it will be listed again
 	}
 	for _, warning := range n.health.leftOut(db, names, also) {
 		n.log.Warn(warning)

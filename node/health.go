@@ -8,26 +8,24 @@ import (
 	"time"
 )
 
-// maxWarnings bounds the list of what is left out, for each database.
+// maxWarnings limits the list of ignored entries per database.
 const maxWarnings = 20
 
-// A failure is why the source, or a database of it, cannot be listed, and since
-// when.
+// A failure is the reason why the source or a database cannot be listed, and since when.
 type failure struct {
 	err   error
 	since time.Time
 }
 
-// health is what is known of the source: what of it cannot be listed, and what in
-// it cannot be served.
+// health is the health of the source: failed listings and ignored entries.
 type health struct {
 	mu        sync.Mutex
-	failures  map[string]failure // by db; of the list of databases under ""
-	refreshed time.Time          // last time that the list of databases was read
+	failures  map[string]failure // by db; "" is the list of databases
+	refreshed time.Time          // when the list of databases was last read
 	warnings  map[string][]string
-	absent    map[string]string // what is to be known of dbs that the source does not list
+	absent    map[string]string // messages about dbs that the source does not list
 
-	failed chan struct{} // something has failed
+	failed chan struct{} // signaled after a failure
 }
 
 func (h *health) init() {
@@ -48,8 +46,7 @@ func (h *health) fail(db string, err error) {
 	wake(h.failed)
 }
 
-// ok takes back what fail said of db. It returns since when db was failing; zero
-// if it was not.
+// ok clears the failure of a db. It returns since when the db was failing; zero if it was not.
 func (h *health) ok(db string) (since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +58,7 @@ func (h *health) ok(db string) (since time.Time) {
 	return since
 }
 
-// failingSince returns since when anything is failing; zero if nothing is.
+// failingSince returns since when anything has been failing; zero if nothing is.
 func (h *health) failingSince() (since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,8 +78,7 @@ func (h *health) isFailing(db string) bool {
 
 func (h *health) rootFailing() bool { return h.isFailing("") }
 
-// forget drops what is known of a db that is gone, its error too: nobody lists it
-// again.
+// forget drops the state of a removed db.
 func (h *health) forget(db string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,8 +87,7 @@ func (h *health) forget(db string) {
 	delete(h.absent, db)
 }
 
-// setAbsent records a sentence about a db that the source does not list; "" for
-// one that it lists.
+// setAbsent records a message about a db that the source does not list; "" for a listed one.
 func (h *health) setAbsent(db, warning string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,8 +98,8 @@ func (h *health) setAbsent(db, warning string) {
 	h.absent[db] = warning
 }
 
-// leftOut takes note of names in the source that cannot be served, and of other
-// sentences about what is left out, and returns a sentence for each that is new.
+// leftOut records names in the source that are ignored and other messages, and returns the new
+// messages.
 func (h *health) leftOut(db string, names, also []string) (fresh []string) {
 	if len(names) > maxWarnings {
 		names = names[:maxWarnings]
@@ -129,11 +124,11 @@ func (h *health) leftOut(db string, names, also []string) (fresh []string) {
 	return fresh
 }
 
-// A report is a copy of what health knows.
+// A report is a snapshot of health.
 type report struct {
 	err              error // of the list of databases
 	since, refreshed time.Time
-	dbs              map[string]failure // that cannot be listed themselves
+	dbs              map[string]failure // dbs whose versions cannot be listed
 	warnings         []string
 }
 

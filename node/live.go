@@ -16,18 +16,18 @@ import (
 	"sequins/version"
 )
 
-// live is a version in the set, with what the node has to know of it.
+// live is a version in the set and its state in the node.
 type live struct {
 	v        *version.Version
-	manifest store.Manifest // by which its blocks were, or are being, loaded
-	open     []bool         // partitions whose block in the store is open
-	records  []int64        // of each partition
+	manifest store.Manifest // the plan of its blocks
+	open     []bool         // by partition: its local block is open
+	records  []int64        // by partition
 	bytes    []int64
 
-	retirement *retirement // nil unless it is retired
+	retirement *retirement // nil unless retired
 
-	released map[int]time.Time // partitions that others have taken over, and since when: see giveUp
-	waiting  bool              // for the first of them to be due
+	released map[int]time.Time // surplus partitions and the time of their release, see releaseSurplus
+	waiting  bool              // a timer for the first of them is running
 }
 
 func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner) *live {
@@ -44,14 +44,14 @@ func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner) *live {
 	}
 }
 
-// forget has the block of a partition opened again when there is one.
+// forget makes the next openBlocks open the block of a partition again.
 func (l *live) forget(partition int) {
 	if 0 <= partition && partition < len(l.open) {
 		l.open[partition] = false
 	}
 }
 
-// size returns the records and bytes of the blocks that are open.
+// size returns the records and bytes of the open blocks.
 func (l *live) size() (records, bytes int64) {
 	for p := range l.records {
 		records += l.records[p]
@@ -60,7 +60,7 @@ func (l *live) size() (records, bytes int64) {
 	return records, bytes
 }
 
-// seen reports how much of a version is there.
+// seen returns the state of a version for the state machine.
 func (d *db) seen(l *live) version.Seen {
 	name, held := l.v.Info().Name, l.v.Held()
 	complete, replicated := d.judge(name, held)
@@ -68,8 +68,7 @@ func (d *db) seen(l *live) version.Seen {
 	return version.Seen{Version: name, Complete: complete && !wrong, Replicated: replicated && !wrong, Readable: d.readable(name, held)}
 }
 
-// readable reports whether at least one partition can be read, here or from a
-// peer.
+// readable reports whether at least one partition can be read, here or from a peer.
 func (d *db) readable(name string, held []bool) bool {
 	for p, here := range held {
 		if here || d.node.o.Cluster.Replicas(d.name, name, p) > 0 {
@@ -79,13 +78,13 @@ func (d *db) readable(name string, held []bool) bool {
 	return false
 }
 
-// owned returns the partitions that this node has to hold.
+// owned returns the partitions that this node must hold.
 func (d *db) owned(l *live) []int {
 	return d.node.o.Cluster.Owned(d.name, l.v.Info().Name, l.v.Held())
 }
 
-// judge reports whether this node holds all of a version that it has to, and
-// whether the cluster holds enough of it to switch to it.
+// judge reports whether this node holds all partitions that it must hold, and whether the cluster holds
+// enough of the version to switch to it.
 func (d *db) judge(name string, held []bool) (complete, replicated bool) {
 	cluster := d.node.o.Cluster
 	complete = !slices.ContainsFunc(cluster.Owned(d.name, name, held), func(p int) bool {
@@ -95,12 +94,12 @@ func (d *db) judge(name string, held []bool) (complete, replicated bool) {
 	return complete, replicated
 }
 
-// followTimeout bounds how long the first looks at who holds a version may take,
-// of all versions that are opened together. Later the view comes by itself.
+// followTimeout limits the first lookups of the replicas of all versions that are opened together.
+// Later updates arrive asynchronously.
 const followTimeout = 10 * time.Second
 
-// open puts a version into the set if anything of it can be read without loading
-// anything: because blocks of it are here, or because other nodes have all of it.
+// open adds a version to the set if it can be read without a load: because there are local blocks, or
+// because other nodes hold it.
 func (d *db) open(name string) version.Event {
 	ctx, cancel := context.WithDeadline(d.ctx, d.followBy)
 	d.node.o.Cluster.Follow(ctx, d.name, name)
@@ -124,7 +123,7 @@ func (d *db) open(name string) version.Event {
 	return seen
 }
 
-// insert puts a version into the set, in the place of one of the same name.
+// insert adds a version to the set, replacing one with the same name.
 func (d *db) insert(l *live) {
 	name := l.v.Info().Name
 	if old := d.set.Prepare(l.v); old != nil {
@@ -141,7 +140,7 @@ func (d *db) insert(l *live) {
 	}
 }
 
-// tell advertises the partitions of a version that are open.
+// tell advertises the open partitions of a version.
 func (d *db) tell(l *live) {
 	for p, open := range l.open {
 		if open {
@@ -150,8 +149,7 @@ func (d *db) tell(l *live) {
 	}
 }
 
-// openLocal opens the good blocks of a version, however few; nil if there are
-// none.
+// openLocal opens the valid blocks of a version; nil if there are none.
 func (d *db) openLocal(name string) (*live, error) {
 	dir, err := d.node.o.Store.Dir(d.name, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,9 +170,9 @@ func (d *db) openLocal(name string) (*live, error) {
 	return nil, nil
 }
 
-// openRemote makes a version of which other nodes have every partition, or, if its
-// plan is in the store, at least one; nil if they do not. Without a plan the source
-// is asked, if it could be listed.
+// openRemote returns a version without local blocks; nil if other nodes do not hold every partition,
+// or, if the plan is in the store, at least one. Without a stored plan the version is planned from the
+// source, if that is readable.
 func (d *db) openRemote(name string) (*live, error) {
 	if dir, err := d.node.o.Store.Dir(d.name, name); err == nil {
 		m := dir.Manifest()
@@ -201,7 +199,7 @@ func (d *db) openRemote(name string) (*live, error) {
 	return d.remote(m)
 }
 
-// remote makes a version by a plan, without blocks.
+// remote returns a version without blocks for a plan.
 func (d *db) remote(m store.Manifest) (*live, error) {
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
@@ -210,7 +208,7 @@ func (d *db) remote(m store.Manifest) (*live, error) {
 	return d.newLive(m, partitioner), nil
 }
 
-// plan finds out how a version that is not to be loaded would be.
+// plan plans a version without loading it.
 func (d *db) plan(ctx context.Context, name string) (store.Manifest, error) {
 	select {
 	case d.node.plans <- struct{}{}:
@@ -224,13 +222,12 @@ func (d *db) plan(ctx context.Context, name string) (store.Manifest, error) {
 	}
 	defer process.Close()
 	m, err := process.Plan()
-	m.Version, m.Created = name, time.Time{} // the store says when it was
+	m.Version, m.Created = name, time.Time{} // set by the store
 	return m, err
 }
 
-// openBlocks makes the partitions readable that have been published since the
-// last time, and reports whether there were any. What the store has by another
-// plan is left alone: the load that has found the new one will remove it.
+// openBlocks opens newly published blocks and reports whether there were any. It ignores blocks of
+// another plan, which the load with the new plan removes.
 func (d *db) openBlocks(l *live) (opened bool) {
 	name := l.v.Info().Name
 	dir, err := d.node.o.Store.Dir(d.name, name)
@@ -260,11 +257,11 @@ func (d *db) openBlocks(l *live) (opened bool) {
 	return opened
 }
 
-// openAtOnce is how many blocks of a version are opened at a time: a disk is asked for several things at once, and
-// what is in memory is decoded by all processors.
+// openAtOnce is the number of blocks of a version that are opened in parallel, to use several disk
+// requests and all processors.
 const openAtOnce = 16
 
-// blockOrError is a block, or why it cannot be opened.
+// blockOrError is an open block, or the reason why it cannot be opened.
 type blockOrError struct {
 	block *blocks.Reader
 	err   error
@@ -286,7 +283,7 @@ func openAll(dir *store.Dir, partitions []int) []blockOrError {
 	return results
 }
 
-// openBlock opens the block of partition p, if it is of that.
+// openBlock opens the block of partition p, and checks that it is of that partition.
 func openBlock(dir *store.Dir, p int) (*blocks.Reader, error) {
 	path := dir.BlockPath(p)
 	r, err := blocks.Open(path)
@@ -310,8 +307,8 @@ func (l *live) put(p int, r *blocks.Reader) error {
 	return nil
 }
 
-// unopened deals with a block that cannot be opened: if it is damaged, it is
-// moved out of the way, so that it is loaded again.
+// unopened handles a block that cannot be opened. A damaged block is set aside, so that it is loaded
+// again.
 func (d *db) unopened(dir *store.Dir, name string, p int, err error) {
 	log := d.log.With("version", name, "partition", p)
 	log.Error("a block cannot be opened", "error", err)

@@ -16,7 +16,7 @@ import (
 	"sequins/version"
 )
 
-// progressPeriod is how often a load that runs is heard of in the log.
+// progressPeriod is the interval at which the progress of a load is logged.
 const progressPeriod = 5 * time.Second
 
 // Stages of a load.
@@ -26,14 +26,14 @@ const (
 	copying
 )
 
-// errChanged is why a version cannot be mended that clients are answered from.
+// errChanged is the error for a served version whose blocks cannot be restored from the source.
 var errChanged = errors.New("the version's files in the source are not those that it was loaded from, and a version must never change")
 
-// errFields is the same for a version whose plan does not tell its fields, as it was made by an older release.
+// errFields is errChanged for a plan of an older release, which does not contain the fields.
 var errFields = errors.New("the version was loaded with another key, value or partitioner than is configured for its database now; " +
 	"configure those from before until a new version is there")
 
-// changed returns why a version of plan old cannot be mended by plan now.
+// changed returns why the blocks of a version with plan old cannot be restored by plan now.
 func changed(old, now store.Manifest) error {
 	now.Format, now.Partitioner, now.Aligned = old.Format, old.Partitioner, old.Aligned
 	if old.SamePlan(now) {
@@ -42,23 +42,23 @@ func changed(old, now store.Manifest) error {
 	return errChanged
 }
 
-// A loading is a load that has not ended.
+// A loading is a running load.
 type loading struct {
 	cancel   context.CancelFunc
-	progress atomic.Pointer[load.Snapshot] // nil before the first
+	progress atomic.Pointer[load.Snapshot] // nil before the first progress
 	stage    atomic.Int32
 	ordered  time.Time
-	want     []int           // the partitions to be loaded; written before the load's last message
+	want     []int           // partitions to load; written before the load's last message
 	workers  int             // files that are read at a time; 0: as many as there are processors
-	pinned   *store.Manifest // the plan by which the version is served; nil: it is planned as configured
+	pinned   *store.Manifest // the plan by which the version is served; nil: use the configuration
 
-	// The rest belongs to the db's goroutine.
-	manifest    store.Manifest // of its plan
+	// The following fields belong to the db's goroutine.
+	manifest    store.Manifest // the plan of the load
 	partitioner shard.Partitioner
-	refuted     bool // another node has refuted it: it was cancelled, to begin anew
+	refuted     bool // canceled because another node refuted the plan
 }
 
-// snapshot returns how far the load is.
+// snapshot returns the progress of the load.
 func (l *loading) snapshot() load.Snapshot {
 	if s := l.progress.Load(); s != nil {
 		return *s
@@ -79,8 +79,7 @@ func (d *db) startLoad(name string) {
 	})
 }
 
-// load waits for its turn, finds out how the version is to be loaded, and loads
-// what is missing of this node's partitions.
+// load waits for a slot, plans the version, and loads the missing partitions of this node.
 func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	n := d.node
 	select {
@@ -106,9 +105,8 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	return d.loadProving(ctx, name, l)
 }
 
-// loadProving loads a version by one plan after another until no record refutes
-// the partitioner that the plan has found. What is refuted is told to the other
-// nodes, so that all come to the same plan.
+// loadProving loads a version with one plan after another until no record refutes the partitioner of
+// the plan. It publishes refuted partitioners to other nodes, so that all nodes make the same plan.
 func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 	var refuted []shard.Partitioner
 	for {
@@ -124,8 +122,8 @@ func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 	}
 }
 
-// pinned returns the plan by which a version is served, or was before a restart. What is loaded of it later is made
-// from the same fields, whatever is configured meanwhile. It is nil for other versions, and for those without a plan.
+// pinned returns the plan by which a version is served, or was before a restart; later loads use the
+// same fields, whatever is configured. It is nil for other versions, and for those without a plan.
 func (d *db) pinned(name string) *store.Manifest {
 	if name != d.state.Current && name != d.state.Served {
 		return nil
@@ -141,7 +139,7 @@ func (d *db) pinned(name string) *store.Manifest {
 	return &m
 }
 
-// loadOnce plans a version and loads what is missing of this node's partitions.
+// loadOnce plans a version and loads the missing partitions of this node.
 func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []shard.Partitioner) error {
 	process, err := d.node.startProcess(ctx, d.name, version.Name(name), l.workers, l.pinned, append(d.refuted(name), refuted...))
 	if err != nil {
@@ -156,7 +154,7 @@ func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []sh
 	if err != nil {
 		return err
 	}
-	m.Version, m.Created = name, time.Time{} // the store says when it was
+	m.Version, m.Created = name, time.Time{} // set by the store
 	answer := make(chan goAhead, 1)
 	d.send(planned{name, m, partitioner, answer})
 	select {
@@ -171,17 +169,17 @@ func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []sh
 	return d.loadBlocks(process, m, l)
 }
 
-// loadBlocks has the process make what is missing of the wanted partitions.
+// loadBlocks makes the process load the missing ones of the wanted partitions.
 func (d *db) loadBlocks(process *loadproc.Process, m store.Manifest, l *loading) (err error) {
 	ended := d.node.o.Metrics.Load.Begin(d.name)
 	defer func() {
 		if _, refuted := load.Refutes(err); refuted {
-			ended(nil) // the version goes on loading
+			ended(nil) // the load continues
 			return
 		}
 		ended(err)
 	}()
-	m.Created = time.Now() // if it is the first load by this plan
+	m.Created = time.Now() // used by the first load by this plan
 	dir, err := d.node.o.Store.Create(d.name, m.Version, m)
 	if err != nil {
 		return err
@@ -200,17 +198,17 @@ func (d *db) loadBlocks(process *loadproc.Process, m store.Manifest, l *loading)
 	})
 }
 
-// published tells that a load has published partitions.
+// published reports that a load has published partitions.
 type published struct{ name string }
 
-// tell implements message. It makes them readable.
+// tell implements message. It makes the partitions readable.
 func (p published) tell(d *db) {
 	if live := d.live[p.name]; live != nil && d.openBlocks(live) {
 		d.handle(d.seen(live))
 	}
 }
 
-// planned asks whether a load may go on with its plan.
+// planned asks whether a load may continue with its plan.
 type planned struct {
 	name        string
 	manifest    store.Manifest
@@ -218,7 +216,7 @@ type planned struct {
 	answer      chan<- goAhead
 }
 
-// goAhead says which partitions a load is to load, or why it is not to.
+// goAhead contains the partitions to load, or the reason why the load must stop.
 type goAhead struct {
 	want []int
 	err  error
@@ -232,7 +230,7 @@ func (p planned) tell(d *db) {
 	d.handle(version.Planned{Version: p.name, Changed: old != nil && !old.manifest.SamePlan(p.manifest)})
 	switch now := d.live[p.name]; {
 	case now == nil:
-		p.answer <- goAhead{err: context.Canceled} // it was superseded meanwhile
+		p.answer <- goAhead{err: context.Canceled} // superseded meanwhile
 	case !now.manifest.SamePlan(p.manifest):
 		p.answer <- goAhead{err: changed(now.manifest, p.manifest)}
 	default:
@@ -243,7 +241,7 @@ func (p planned) tell(d *db) {
 	}
 }
 
-// prepare puts a version into the set by the plan that a load has made.
+// prepare adds a version to the set with the plan of its load.
 func (d *db) prepare(name string) version.Event {
 	l := d.newLive(d.loads[name].manifest, d.loads[name].partitioner)
 	d.insert(l)
@@ -251,8 +249,7 @@ func (d *db) prepare(name string) version.Event {
 	return d.seen(l)
 }
 
-// figures are how far a load is, for the log: what is done of what there is, at what rate, and how long the
-// rest will take.
+// figures returns log attributes of the progress of a load: amounts, rate and estimated remaining time.
 func figures(s load.Snapshot, now time.Time) []any {
 	all := []any{
 		"files", fmt.Sprintf("%d/%d", s.FilesDone, s.Files), "bytes", fmt.Sprintf("%d/%d", s.BytesDone, s.Bytes),
@@ -270,14 +267,13 @@ func figures(s load.Snapshot, now time.Time) []any {
 	return all
 }
 
-// loaded says that a load has ended.
+// loaded reports the end of a load.
 type loaded struct {
 	name string
 	err  error
 }
 
-// tell implements message. What was published stays, whatever the end, and is
-// opened.
+// tell implements message. It opens the published blocks, whatever the result of the load.
 func (m loaded) tell(d *db) {
 	l := d.loads[m.name]
 	ended := version.LoadEnded{Version: m.name}
@@ -300,5 +296,5 @@ func (m loaded) tell(d *db) {
 	delete(d.loads, m.name)
 	d.facts[m.name].died = errors.Is(m.err, load.ErrDied)
 	d.handle(ended)
-	d.giveUp(m.name) // which waits for loads
+	d.releaseSurplus(m.name) // which waits for the end of loads
 }

@@ -20,15 +20,15 @@ import (
 	"sequins/version"
 )
 
-// releaseTimeout is how long the last readers may take to let go of their
-// versions when all connections have been closed.
+// releaseTimeout is how long the last readers may take to release their versions after all connections
+// are closed.
 const releaseTimeout = 5 * time.Second
 
-// starting is why a node is not ready that has not opened anything yet.
+// starting is the reason why a node is not ready during its start.
 const starting = "it is starting: it joins the cluster and opens what is on its disk"
 
-// A Node follows a source and serves what is in it. Set, Status, Ready,
-// Refresh and Apply may be called from any goroutine, at any time.
+// A Node follows a source and serves its databases. Set, Status, Ready, Refresh and Apply are safe for
+// concurrent use.
 type Node struct {
 	o      Options
 	log    *slog.Logger
@@ -38,33 +38,31 @@ type Node struct {
 
 	reloadable atomic.Pointer[Reloadable]
 
-	catalog atomic.Pointer[map[string]*db] // what is served; never changed, only replaced
+	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
 	health  health
-	success sync.Map // the name of each db with a version that has _SUCCESS
+	success sync.Map // names of dbs with a version that has _SUCCESS
 	started time.Time
 
-	slots     chan struct{}  // one for each load that runs
-	plans     chan struct{}  // one for each version that is only planned
-	listings  chan struct{}  // one for each database whose versions are being listed
-	serving   chan struct{}  // closed when keys are being answered; loads begin then
-	admitted  atomic.Bool    // likewise
-	admission time.Time      // when that was; set before admitted
-	looked    atomic.Bool    // the first look at the source has ended, whether it could be read or not
-	listed    atomic.Bool    // the source could be read: its dbs are in the catalogue
-	servers   sync.WaitGroup // the goroutines that answer on the listeners
+	slots     chan struct{}  // one entry per running load
+	plans     chan struct{}  // one entry per version that is only planned
+	listings  chan struct{}  // one entry per running listing of versions
+	serving   chan struct{}  // closed when requests for keys are admitted; then loads begin
+	admitted  atomic.Bool    // the same
+	admission time.Time      // the time of that; set before admitted
+	looked    atomic.Bool    // the first listing of the source has ended, with or without an error
+	listed    atomic.Bool    // the source was read: its dbs are in the catalog
+	servers   sync.WaitGroup // goroutines that serve the listeners
 	following sync.WaitGroup // follow, all dbs, and upkeep
 
-	// patience ends when versions that are still being read at shutdown are
-	// not waited for any more.
-	patience context.Context
-	giveUp   context.CancelFunc
+	// patience is canceled when the shutdown stops waiting for readers of versions.
+	patience    context.Context
+	stopWaiting context.CancelFunc
 
 	refresh chan struct{} // Refresh was called
 	applied chan struct{} // Apply was called
-	left    chan *db      // dbs that are done with
+	left    chan *db      // dbs whose goroutine has ended
 
-	// dbs are all there are, also those that are on their way out. They belong
-	// to start, and then to follow.
+	// dbs are all dbs, including those being removed. They belong to start, and then to follow.
 	dbs map[string]*db
 }
 
@@ -73,8 +71,8 @@ var (
 	_ reads.Catalog  = (*Node)(nil)
 )
 
-// New returns a node that does nothing yet. Only if there is no error it owns
-// the store and the listeners.
+// New returns a node that is not running. It takes over the store and the listeners only if it
+// succeeds.
 func New(o Options) (*Node, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -93,7 +91,7 @@ func New(o Options) (*Node, error) {
 		started:  time.Now(),
 	}
 	n.catalog.Store(&map[string]*db{})
-	n.patience, n.giveUp = context.WithCancel(context.Background())
+	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.health.init()
 	n.reads = reads.New(n, o.Reads)
 	n.server = server.New(n, n.reads, o.Server)
@@ -105,10 +103,9 @@ func New(o Options) (*Node, error) {
 	return n, nil
 }
 
-// Run serves until ctx ends and Options.ShutdownDelay has passed, and returns
-// when everything has come to its end: nil after an orderly shutdown. It answers
-// from its first moment, requests for keys with 503 until what is on the disk is
-// open. It is to be called once.
+// Run serves until ctx ends and Options.ShutdownDelay has passed, and returns when all goroutines have
+// ended: nil after an orderly shutdown. It accepts requests immediately, and answers requests for keys
+// with 503 until the versions on disk are open. It must be called once.
 func (n *Node) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -118,7 +115,7 @@ func (n *Node) Run(ctx context.Context) error {
 	interrupted := context.AfterFunc(ctx, stop)
 	err := n.start(work)
 	interrupted()
-	var delay time.Duration // of the shutdown
+	var delay time.Duration // before the shutdown
 	if err == nil {
 		n.admit()
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
@@ -136,12 +133,12 @@ func (n *Node) Run(ctx context.Context) error {
 		}
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = nil // the start was not over
+		err = nil // ctx ended during the start
 	}
 	return errors.Join(err, n.shutdown(stop, delay))
 }
 
-// admit has requests for keys answered, and lets loads begin.
+// admit makes the server answer requests for keys, and lets loads begin.
 func (n *Node) admit() {
 	n.server.Admit()
 	n.admission = time.Now()
@@ -149,8 +146,8 @@ func (n *Node) admit() {
 	close(n.serving)
 }
 
-// listen answers on the listeners, until shutdown or an error. Until the start is over the server refuses
-// requests for keys.
+// listen serves the listeners until shutdown or an error. During the start the server refuses requests
+// for keys.
 func (n *Node) listen(failed chan<- error) {
 	n.servers.Go(func() { failed <- n.server.Serve(n.o.Listener) })
 	if n.debug == nil {
@@ -164,15 +161,15 @@ func (n *Node) listen(failed chan<- error) {
 	n.log.Info("serving metrics", "address", n.o.DebugListener.Addr().String())
 }
 
-// shutdown ends everything, from the outside to the inside. Requests are served
-// for the delay, so that whoever follows /readyz can turn to other nodes.
+// shutdown stops everything, from the outside in. Requests are served for the delay, so that load
+// balancers that follow /readyz can switch to other nodes.
 func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	n.log.Info("shutting down", "delay", delay)
 	n.server.Drain()
 	delayed := time.After(delay)
-	n.o.Cluster.Leave() // other nodes ask somebody else from now on
+	n.o.Cluster.Leave() // other nodes stop sending requests
 
-	stop() // cancels loads, and everything else that works in the background
+	stop() // cancels loads and other background work
 	n.following.Wait()
 	<-delayed
 
@@ -180,18 +177,18 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	defer cancel()
 	errs := []error{n.server.Shutdown(ctx)}
 	n.reads.Stop()
-	n.o.Listener.Close() //nolint:errcheck // mostly the server has closed it; not if the start failed
+	n.o.Listener.Close() //nolint:errcheck // already closed by the server, unless the start failed
 	if n.debug != nil {
 		errs = append(errs, n.debug.Close())
 		n.o.DebugListener.Close() //nolint:errcheck // likewise
 	}
 	n.servers.Wait()
 
-	defer time.AfterFunc(releaseTimeout, n.giveUp).Stop()
+	defer time.AfterFunc(releaseTimeout, n.stopWaiting).Stop()
 	for _, d := range n.dbs {
 		errs = append(errs, d.close())
 	}
-	n.giveUp()
+	n.stopWaiting()
 	errs = append(errs, n.o.Store.Close())
 	n.log.Info("shut down")
 	return errors.Join(errs...)
@@ -205,19 +202,17 @@ func (n *Node) Set(db []byte) *version.Set {
 	return nil
 }
 
-// publish replaces the catalogue by one of the dbs that are not on their way
-// out.
+// publish replaces the catalog by one without dbs that are being removed.
 func (n *Node) publish() {
 	served := maps.Clone(n.dbs)
 	maps.DeleteFunc(served, func(_ string, d *db) bool { return d.leaving })
 	n.catalog.Store(&served)
 }
 
-// Refresh has the source listed soon, and what has failed tried again.
+// Refresh makes the node list the source soon, and retry what has failed.
 func (n *Node) Refresh() { wake(n.refresh) }
 
-// Apply takes over settings while the node runs. Loads that run keep theirs,
-// except for the bandwidth.
+// Apply applies settings to a running node. Running loads keep theirs, except for the bandwidth.
 func (n *Node) Apply(r Reloadable) {
 	n.apply(r)
 	wake(n.applied)
@@ -237,8 +232,8 @@ func (n *Node) apply(r Reloadable) {
 	n.o.Loads.SetBandwidth(r.Bandwidth)
 }
 
-// startProcess starts the process of a load that begins now. The version is planned as in pinned, or, without that, as
-// configured. workers bounds how many files are read at a time; 0 does not.
+// startProcess starts the process of a load. The version is planned as in pinned, or, if that is nil,
+// as configured.
 func (n *Node) startProcess(ctx context.Context, db, name string, workers int, pinned *store.Manifest, refuted []shard.Partitioner) (*loadproc.Process, error) {
 	o, limit := n.loadOptions(db), n.reloadable.Load().LoadMemoryLimit
 	if workers > 0 {
@@ -250,7 +245,7 @@ func (n *Node) startProcess(ctx context.Context, db, name string, workers int, p
 	return n.o.Loads.Start(ctx, loadproc.Job{DB: db, Version: name, Options: o, Refuted: refuted, MemoryLimit: limit})
 }
 
-// loadOptions returns the options for a load that begins now.
+// loadOptions returns the options for a new load.
 func (n *Node) loadOptions(db string) load.Options {
 	r := n.reloadable.Load()
 	o := r.Load(db)
@@ -261,7 +256,7 @@ func (n *Node) loadOptions(db string) load.Options {
 	return o
 }
 
-// wake sends to a channel that has room for one, if it is empty.
+// wake sends to a channel with a buffer of one, if it is empty.
 func wake(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

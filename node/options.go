@@ -17,105 +17,97 @@ import (
 	"sequins/version"
 )
 
-// DefaultParallelLoads is how many databases load at a time if nothing else is
-// said.
+// DefaultParallelLoads is the default of Options.MaxParallelLoads.
 const DefaultParallelLoads = 10
 
-// Options are what a Node is made of. Source, Store, Loads and Listener are required.
+// Options are the settings of a Node. Source, Store, Loads and Listener are required.
 type Options struct {
 	Source source.Source
-	// Loads starts the processes that plan and load versions from the same source. Its Lock, Metrics and
-	// bandwidth are filled in.
+	// Loads starts the processes that plan and load versions from the same source. The node sets its
+	// Lock, Metrics and bandwidth.
 	Loads *loadproc.Launcher
-	// SourceName is what a person would type to see the source.
+	// SourceName is the URL or path of the source, for display.
 	SourceName string
-	// Store is where blocks are kept. Run closes it.
+	// Store is the local store. Run closes it.
 	Store *store.Store
-	// Cluster is what is known of other nodes; nil stands for version.Solo.
+	// Cluster is the state of the cluster; nil means version.Solo.
 	Cluster version.Cluster
-	// Membership adds what is known of the cluster as a whole to a status; nil
-	// adds nothing.
+	// Membership adds the state of the cluster as a whole to a status; it may be nil.
 	Membership func(*server.Status)
 
-	// Listener is where requests are answered; Run closes it.
+	// Listener is the listener for requests; Run closes it.
 	Listener net.Listener
-	// DebugListener is where Debug is shown; nil is nowhere. Run closes it.
+	// DebugListener is the listener for Debug; nil disables it. Run closes it.
 	DebugListener net.Listener
-	// Debug says what is shown there. Its Metrics are filled in.
+	// Debug are the settings of the debug listener. The node sets its Metrics.
 	Debug server.DebugOptions
-	// Server are the settings of the server. Metrics and Logger are filled in.
+	// Server are the settings of the server. The node sets Metrics and Logger.
 	Server server.Options
-	// Reads are the settings of what answers its requests. Only Proxy is of use; the rest is filled in.
+	// Reads are the settings of reads. Only Proxy is used; the node sets the rest.
 	Reads reads.Options
 
-	// MaxParallelLoads is how many databases load at a time; 0 stands for
-	// DefaultParallelLoads.
+	// MaxParallelLoads is how many databases load in parallel; 0 means DefaultParallelLoads.
 	MaxParallelLoads int
-	// Replication is how many replicas the cluster should have of a partition,
-	// MinReplication how many a switch waits for. 0 stands for 1.
+	// Replication is the target number of replicas of each partition, MinReplication the number that a
+	// switch requires. 0 means 1.
 	Replication, MinReplication int
-	// ShutdownDelay is how long requests are served after the end of Run's
-	// context, while /readyz fails; then the listener is closed.
+	// ShutdownDelay is how long requests are served after the end of Run's context, while /readyz
+	// fails; then the listener is closed.
 	ShutdownDelay time.Duration
-	// ShutdownTimeout is how long requests in flight may take after that; 0
-	// stands for 30s.
+	// ShutdownTimeout is how long requests in flight may take after that; 0 means 30s.
 	ShutdownTimeout time.Duration
 
-	// ScrubPeriod is the time between two readings of every block, which find
-	// damage before a request does; 0 is never. ScrubRate bounds them, in bytes
-	// a second; 0 does not.
+	// ScrubPeriod is the interval of reading every block, to find damage before a request does; 0
+	// disables it. ScrubRate limits these reads, in bytes per second; 0 is unlimited.
 	ScrubPeriod time.Duration
 	ScrubRate   float64
 
-	// Name is what this node is called in the status JSON: host:port, or ""
-	// for localhost. Build is the version of the program.
+	// Name is the name of this node in the status JSON: host:port, or "" for localhost. Build is the
+	// version of the program.
 	Name, Build string
-	// ShardID returns what decides which partitions are this node's own, which
-	// may be known only after Cluster.Join; nil stands for "".
+	// ShardID returns the shard id of this node, which may be known only after Cluster.Join; nil means
+	// "".
 	ShardID func() string
 
-	// Metrics counts; nil: for nobody.
+	// Metrics counts events; it may be nil.
 	Metrics *metrics.Metrics
-	// Tracer makes spans of requests and loads; nil: there are none.
+	// Tracer creates spans of requests and loads; it may be nil.
 	Tracer *tracing.Tracer
-	// Logger gets one line for each event that matters; nil: slog.Default().
+	// Logger logs important events; nil means slog.Default().
 	Logger *slog.Logger
 
 	Reloadable
 }
 
-// Reloadable are the settings that Node.Apply changes while a node runs. The
-// zero value lists the source at the start and then when asked to.
+// Reloadable are the settings that Node.Apply changes in a running node. With the zero value the source
+// is listed at the start and on request.
 type Reloadable struct {
-	// RefreshPeriod is the time between two looks at the source; 0 leaves it
-	// to Refresh.
+	// RefreshPeriod is the interval of listing the source; with 0 only Refresh does.
 	RefreshPeriod time.Duration
-	// Settle is the time between the two looks that a version without a marker
-	// must pass unchanged before it is taken; 0 takes it at the first look.
+	// Settle is the time for which a version without a marker must be unchanged between two listings;
+	// with 0 one listing is enough.
 	Settle time.Duration
-	// AutoSuccess reports whether a database's versions need a _SUCCESS file if
-	// one of them has it, where Load does not require it anyway. nil: none do.
+	// AutoSuccess reports whether a database's versions need a _SUCCESS file if one of them has it,
+	// unless Load requires it anyway. nil means never.
 	AutoSuccess func(db string) bool
-	// VersionRemoveTimeout is how long a version that has been replaced stays
-	// after the last request for it, where there are other nodes.
+	// VersionRemoveTimeout is how long a replaced version is kept after its last request, if there are
+	// other nodes.
 	VersionRemoveTimeout time.Duration
-	// DBRemoveTimeout is how long a database is served on that the source does
-	// not list any more; 0 stands for DefaultDBRemoveTimeout, less than 0 for as
-	// short as possible.
+	// DBRemoveTimeout is how long a database is served after it has disappeared from the source; 0
+	// means DefaultDBRemoveTimeout, a negative value the minimum.
 	DBRemoveTimeout time.Duration
-	// Bandwidth bounds reading from the source, for all loads together, in
-	// bytes a second; 0 does not.
+	// Bandwidth limits reading from the source, for all loads together, in bytes per second; 0 is
+	// unlimited.
 	Bandwidth float64
-	// Load says how versions of a database are loaded, and LoadMemoryLimit how many bytes of private memory
-	// the process of a load can have; 0 does not bound it. nil stands for the zero load.Options.
+	// Load returns the load options of a database; nil means the zero load.Options. LoadMemoryLimit
+	// limits the private memory of a load process, in bytes; 0 is unlimited.
 	Load            func(db string) load.Options
 	LoadMemoryLimit int64
-	// ContentType is the media type of a database's values, see reads.Options;
-	// RequestLogSample how many requests the request log has one of, see server.Options.
+	// ContentType returns the media type of a database's values, see reads.Options. RequestLogSample is
+	// the sample of the request log, see server.Options.
 	ContentType      func(db string) string
 	RequestLogSample int
-	// TraceSample is which fraction of the requests that begin here is traced,
-	// from 0 to 1.
+	// TraceSample is the fraction of requests to trace, from 0 to 1, among those without a parent.
 	TraceSample float64
 }
 
@@ -127,7 +119,7 @@ func (r *Reloadable) dbRemoveTimeout() time.Duration {
 	return max(0, r.DBRemoveTimeout)
 }
 
-// withDefaults checks o and fills in what is zero.
+// withDefaults checks o and replaces zero values by their defaults.
 func (o Options) withDefaults() (Options, error) {
 	if o.Source == nil || o.Store == nil || o.Loads == nil || o.Listener == nil {
 		return o, errors.New("a node needs a source, a store, a launcher of loads and a listener")

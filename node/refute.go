@@ -7,15 +7,15 @@ import (
 	"sequins/shard"
 )
 
-// refuted returns the partitioners that are known not to be those of a version's
-// files: by the plan in the store, and by what any node of the cluster has found.
+// refuted returns the partitioners that are known not to be those of a version's files: from the plan
+// in the store, and from any node of the cluster.
 func (d *db) refuted(name string) []shard.Partitioner {
 	var all []shard.Partitioner
 	if dir, err := d.node.o.Store.Dir(d.name, name); err == nil {
 		all = load.Refuted(dir.Manifest())
 	}
 	for _, text := range d.node.o.Cluster.Refuted(d.name, name) {
-		if p, err := shard.ParsePartitioner(text); err == nil { // else it is of a later release
+		if p, err := shard.ParsePartitioner(text); err == nil { // a later release may know others
 			all = append(all, p)
 		}
 	}
@@ -23,10 +23,10 @@ func (d *db) refuted(name string) []shard.Partitioner {
 	return slices.Compact(all)
 }
 
-// isRefuted reports whether a plan that was found has turned out wrong, here or on
-// another node. A version that is served, or was before a restart, cannot be
-// refuted: every record of it was seen by the node that loaded its partition. Nor
-// can one of a single partition, which has all records by any function.
+// isRefuted reports whether this or another node has refuted the detected partitioner of a plan. A
+// version that is served, or was before a restart, cannot be refuted, because every record of it was
+// checked by the node that loaded its partition. Nor can a version with a single partition, which every
+// partitioner fits.
 func (d *db) isRefuted(l *live) bool {
 	name := l.v.Info().Name
 	if name == d.state.Current || name == d.state.Served || !l.manifest.Aligned || l.manifest.Partitions <= 1 {
@@ -39,8 +39,8 @@ func (d *db) isRefuted(l *live) bool {
 	return false
 }
 
-// abandonRefuted ends the load of a version whose plan another node has refuted;
-// it begins anew with another plan.
+// abandonRefuted cancels the load of a version whose plan another node has refuted. The load begins
+// again with another plan.
 func (d *db) abandonRefuted(name string) {
 	l, live := d.loads[name], d.live[name]
 	if l == nil || live == nil || l.refuted || !live.manifest.SamePlan(l.manifest) || !d.isRefuted(live) {

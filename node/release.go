@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// giveUp lets go of partitions that others have taken over. It withdraws them at
-// once. But nodes that have not heard of who holds them now, as they are a moment
-// behind or cut off from ZooKeeper, know nobody else to ask: so the blocks stay
-// readable for as long as a version that was replaced does, and are deleted then.
-// What turns out to be needed here after all is advertised again.
-func (d *db) giveUp(name string) {
+// releaseSurplus releases partitions that other nodes have taken over. It withdraws them immediately.
+// Nodes that have not seen the new replicas yet, because they are behind or have lost ZooKeeper, still
+// ask this node, so the blocks stay readable for as long as a replaced version, and are deleted then.
+// Partitions that are needed here again are advertised again.
+func (d *db) releaseSurplus(name string) {
 	l := d.live[name]
 	if l == nil || d.loads[name] != nil {
 		return
@@ -43,8 +42,7 @@ func (d *db) giveUp(name string) {
 	d.dropReleased(name, l, now)
 }
 
-// dropReleased deletes the blocks of partitions that were given up long ago, and
-// comes back when the next ones have been.
+// dropReleased deletes the blocks of partitions whose time is over, and sets a timer for the next ones.
 func (d *db) dropReleased(name string, l *live, now time.Time) {
 	next := time.Duration(-1)
 	for _, p := range slices.Sorted(maps.Keys(l.released)) {
@@ -64,7 +62,7 @@ func (d *db) dropReleased(name string, l *live, now time.Time) {
 	})
 }
 
-// drop deletes a block. What is being read from it goes on being read.
+// drop deletes a block. Running reads of it continue.
 func (d *db) drop(name string, l *live, p int) {
 	l.v.Drop(p)
 	l.open[p], l.records[p], l.bytes[p] = false, 0, 0
@@ -78,7 +76,7 @@ func (d *db) drop(name string, l *live, p int) {
 	}
 }
 
-// releaseDue says that partitions of a version were given up long enough ago.
+// releaseDue reports that released partitions of a version may be deleted.
 type releaseDue struct {
 	name string
 	l    *live
@@ -88,6 +86,6 @@ type releaseDue struct {
 func (r releaseDue) tell(d *db) {
 	r.l.waiting = false
 	if d.live[r.name] == r.l {
-		d.giveUp(r.name)
+		d.releaseSurplus(r.name)
 	}
 }

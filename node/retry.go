@@ -7,19 +7,19 @@ import (
 	"sequins/version"
 )
 
-// maxFaultyBackoff bounds the pauses between attempts at a version that is itself
-// at fault. Reading it again costs much and helps only if somebody repairs it.
+// maxFaultyBackoff limits the pauses between attempts for a version that is itself faulty. Reading it
+// again is expensive and helps only if it was repaired.
 const maxFaultyBackoff = time.Hour
 
-// retries are the attempts at a version that fails.
+// retries is the history of failed attempts for a version.
 type retries struct {
-	failed  int       // in a row
-	last    time.Time // when the last one failed
-	planned bool      // another attempt
+	failed  int       // consecutive failures
+	last    time.Time // time of the last failure
+	planned bool      // a retry is scheduled
 }
 
-// retryLater plans another attempt at each version that has just failed, so that
-// no refresh is needed: the more attempts have failed, the later.
+// retryLater schedules a retry for each version that has just failed, with growing pauses, so that no
+// refresh is needed.
 func (d *db) retryLater(before version.State) {
 	for _, v := range d.state.Entries {
 		old, _ := before.Entry(v.Name)
@@ -30,8 +30,8 @@ func (d *db) retryLater(before version.State) {
 	}
 }
 
-// lookFurther has more versions listed if all have failed that were and are newer
-// than the current one: one of the others may be good.
+// lookFurther lists more versions if all listed versions that are newer than the current one have
+// failed: an older one may be good.
 func (d *db) lookFurther() {
 	for _, name := range d.state.Listed {
 		if v, _ := d.state.Entry(name); name > d.state.Current && v.Reason == "" {
@@ -41,8 +41,8 @@ func (d *db) lookFurther() {
 	d.startListing(true)
 }
 
-// planRetry plans another attempt at v, which was old before it failed. The pauses begin anew after it was well for long,
-// not after an attempt that took long.
+// planRetry schedules a retry for v, which was old before it failed. The pauses start over if it was
+// well for long before, but not because the attempt took long.
 func (d *db) planRetry(old, v version.Entry) {
 	r := &d.facts[v.Name].retries
 	limit := maxBackoff
@@ -55,7 +55,7 @@ func (d *db) planRetry(old, v version.Entry) {
 	r.failed++
 	r.last = time.Now()
 	if r.planned {
-		return // a refresh was faster
+		return // a refresh has retried it already
 	}
 	r.planned = true
 	wait := backoff(r.failed, limit)
@@ -66,9 +66,8 @@ func (d *db) planRetry(old, v version.Entry) {
 	})
 }
 
-// backoff is how long to wait after so many failures in a row: twice as long
-// after each, and at most limit. It is random within a factor of two, so that
-// nodes which failed together do not come back together.
+// backoff returns the pause after a number of consecutive failures: it doubles with each, up to limit.
+// It is random within a factor of two, so that nodes which failed together do not retry together.
 func backoff(failed int, limit time.Duration) time.Duration {
 	d := limit
 	if failed < 20 {
@@ -77,11 +76,11 @@ func backoff(failed int, limit time.Duration) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// A retry is due.
+// A retry reports that a retry is due.
 type retry struct{ name string }
 
-// tell implements message. The versions are listed first: what failed may be
-// incomplete again, or gone.
+// tell implements message. It lists the versions first, because the failed one may be incomplete or
+// gone.
 func (r retry) tell(d *db) {
 	if f := d.facts[r.name]; f != nil {
 		f.retries.planned = false

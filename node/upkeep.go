@@ -12,30 +12,30 @@ import (
 	"sequins/version"
 )
 
-// diskPeriod is how often the node asks the kernel how full the disk is.
+// diskPeriod is the interval at which the usage of the disk is measured.
 const diskPeriod = time.Second
 
-// sweepPeriod is how often the node asks the kernel which pages of its blocks are still in memory. In between, a
-// lookup in a page that has just been dropped waits for the disk in a page fault, which holds up a thread. A node
-// with many gigabytes of blocks takes longer, as asking takes 1 to 15 ms a gigabyte, and it rests sweepRest times as
-// long as it asks: a request that comes meanwhile waits for less than a tenth of a millisecond, and the sweep never
-// takes more than a twentieth of a processor.
+// sweepPeriod is the minimum interval at which the node asks the kernel which pages of its blocks are
+// still in memory. In between, a lookup in a page that was just evicted blocks a thread in a page
+// fault. A query takes 1 to 15 ms per gigabyte. Between queries the node rests for sweepRest times
+// their duration: a concurrent request is delayed by less than 0.1 ms, and the sweep uses less than a
+// twentieth of a processor.
 const (
 	sweepPeriod = time.Second
 	sweepRest   = 19
 )
 
-// scrubBurst bounds a single read of a scrub, in bytes.
+// scrubBurst limits a single read of a scrub, in bytes.
 const scrubBurst = 2 << 20
 
-// watchDisk keeps what the status says of the disk true, until ctx ends.
+// watchDisk updates the usage of the disk until ctx ends.
 func (n *Node) watchDisk(ctx context.Context) {
 	for sleep.For(ctx, diskPeriod) == nil {
 		n.o.Metrics.Process.MeasureDisk()
 	}
 }
 
-// sweep keeps what the blocks believe to be in memory true, until ctx ends.
+// sweep updates the residency of the pages of all blocks until ctx ends.
 func (n *Node) sweep(ctx context.Context) {
 	failing := false
 	for sleep.For(ctx, sweepPeriod) == nil {
@@ -50,8 +50,8 @@ func (n *Node) sweep(ctx context.Context) {
 	}
 }
 
-// sweepOnce sweeps all blocks. Damage is reported as if a request had met it; another error of a block is returned in
-// the end, and does not keep the others from being swept.
+// sweepOnce sweeps all blocks. Damage is reported as for a request; other errors of blocks are returned
+// at the end.
 func (n *Node) sweepOnce(ctx context.Context) error {
 	var first error
 	err := n.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
@@ -75,8 +75,8 @@ func (n *Node) sweepOnce(ctx context.Context) error {
 	return errors.Join(err, first)
 }
 
-// scrub reads every block through once a scrub period, within the scrub rate, until ctx ends.
-// Damage is reported as if a request had met it, so that the block is loaded again.
+// scrub reads every block once per scrub period, within the scrub rate, until ctx ends. Damage is
+// reported as for a request, so that the block is loaded again.
 func (n *Node) scrub(ctx context.Context) {
 	if n.o.ScrubPeriod <= 0 {
 		return

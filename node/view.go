@@ -13,31 +13,31 @@ import (
 	"sequins/version"
 )
 
-// A view is what a db shows of itself. It is never changed, only replaced;
-// what its pointers lead to may be read at any time.
+// A view is a snapshot of a db for the status. It is immutable, and the objects it points to are safe
+// for concurrent use.
 type view struct {
 	current    string
-	served     bool // clients are answered from it, or were before a restart
-	tried      bool // its versions were listed, and every one has failed by its own fault
-	whole      bool // every partition of current has been on some node, at least once
+	served     bool // it is served, or was before a restart
+	tried      bool // its versions were listed, and all have failed through their own fault
+	whole      bool // every partition of current has been on some node at least once
 	versions   map[string]versionView
-	listed     bool   // the source has versions of it that exist
+	listed     bool   // the source has complete versions of it
 	read       bool   // its versions were listed at least once
-	unfinished string // the newest that does not exist yet, and why
+	unfinished string // the newest incomplete version, and the reason
 }
 
 type versionView struct {
 	version.Entry
 	facts
-	revision       string // the newer revision of the current version, which is being loaded; "" if there is none
+	revision       string // the newer revision of the current version, being loaded; "" if there is none
 	alone          bool
-	unrecorded     bool             // it is ready, and cannot be recorded as the one that is served
-	live           *version.Version // nil if it is not in the set
+	unrecorded     bool             // ready, but it cannot be recorded as the served one
+	live           *version.Version // nil if not in the set
 	records, bytes int64
-	loading        *loading // nil if it is not being loaded
+	loading        *loading // nil if not being loaded
 }
 
-// publish shows the state of a db to Node.Status and Node.Ready.
+// publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
 	s := d.state
 	d.whole = d.whole || d.isWhole()
@@ -61,21 +61,19 @@ func (d *db) publish() {
 	d.view.Store(&v)
 }
 
-// isWhole reports whether every partition of the current version is on this node
-// or on one that is known.
+// isWhole reports whether every partition of the current version is on this node or on a known one.
 func (d *db) isWhole() bool {
 	l := d.live[d.state.Current]
 	return l != nil && len(d.node.o.Cluster.Missing(d.name, d.state.Current, l.v.Held(), 1)) == 0
 }
 
-// passingAttempts is how many attempts at a version count as one that has failed
-// for good, where the failures may pass.
+// passingAttempts is how many failed attempts for a version count as a permanent failure, if the
+// failures may be temporary.
 const passingAttempts = 3
 
-// tried reports whether all versions of a db have failed, or none exists, or they
-// cannot be listed and never were, for a reason of the db's own. A first failure of
-// the source or of this node does not count, nor does a db whose versions are looked
-// at again in a moment to see whether they are complete.
+// tried reports whether all versions of a db have failed, none exists, or they cannot be listed and
+// never could, for a reason of the db's own. A first failure of the source or of this node does not
+// count, nor does a db whose versions will be listed again shortly to see whether they are complete.
 func (d *db) tried() bool {
 	if !d.state.Read && d.unlistable >= passingAttempts {
 		return true
@@ -123,7 +121,7 @@ func (n *Node) Status() server.Status {
 
 func (d *db) status() server.DBStatus {
 	v := d.view.Load()
-	s := server.DBStatus{Versions: make(map[string]server.VersionStatus, len(v.versions)), Error: v.trouble()}
+	s := server.DBStatus{Versions: make(map[string]server.VersionStatus, len(v.versions)), Error: v.problem()}
 	n := d.node
 	for name, id := range v.shown() {
 		vv := v.versions[id]
@@ -141,8 +139,8 @@ func (d *db) status() server.DBStatus {
 	return s
 }
 
-// shown returns the revision of each version that the status shows, by the version's
-// name: the current one, otherwise the newest.
+// shown returns the revision of each version that the status shows, by the version's name: the current
+// one, otherwise the newest.
 func (v *view) shown() map[string]string {
 	ids := make(map[string]string, len(v.versions))
 	for id := range v.versions {
@@ -154,7 +152,7 @@ func (v *view) shown() map[string]string {
 	return ids
 }
 
-// replicas returns how many nodes hold each partition of a version.
+// replicas returns the number of nodes that hold each partition of a version.
 func (d *db) replicas(name string, held []bool) []int {
 	all := make([]int, len(held))
 	for p, here := range held {
@@ -166,9 +164,8 @@ func (d *db) replicas(name string, held []bool) []int {
 	return all
 }
 
-// trouble says what is wrong with a db that has nothing to serve; "" if it may
-// have soon.
-func (v *view) trouble() string {
+// problem returns why a db has nothing to serve; "" if it may have soon.
+func (v *view) problem() string {
 	switch {
 	case v.current != "" || v.listed || !v.read:
 		return ""
@@ -212,7 +209,7 @@ func (d *db) nodeStatus(shown *view, v versionView) server.NodeStatus {
 	return s
 }
 
-// states are what clients of the first sequins know.
+// states maps the states to those of the original sequins.
 var states = map[version.Status]server.State{
 	version.Available: server.StateBuilding,
 	version.Building:  server.StateBuilding,
@@ -222,7 +219,7 @@ var states = map[version.Status]server.State{
 	version.Error:     server.StateError,
 }
 
-// detail says in a few words what the state leaves out.
+// detail adds to the state in a few words.
 func (d *db) detail(v versionView) string {
 	switch {
 	case v.Exit == version.Lingering:
@@ -242,7 +239,7 @@ func (d *db) detail(v versionView) string {
 	return ""
 }
 
-// partitions names ascending partitions in as few words as it can, and not more than a line's: 3 partitions: 0-1, 4.
+// partitions describes ascending partitions within one line: 3 partitions: 0-1, 4.
 func partitions(list []int) string {
 	const most = 12
 	var runs []string
@@ -273,7 +270,7 @@ var stages = map[int32]string{
 	copying:        "loading",
 }
 
-// progress renders how far a load is; nil before its first record.
+// progress converts the progress of a load; nil before its first record.
 func progress(s load.Snapshot, now time.Time) *server.Progress {
 	if s.Started.IsZero() {
 		return nil
@@ -294,19 +291,17 @@ func progress(s load.Snapshot, now time.Time) *server.Progress {
 	return p
 }
 
-// seconds is how times look in the status JSON.
+// seconds rounds a time to seconds, for the status JSON.
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// MayExist implements server.Catalog. A node that was never able to read the
-// source knows of no db that it does not exist, and another node may have found
-// one earlier.
+// MayExist implements server.Catalog. A node that was never able to read the source cannot know that a
+// db does not exist, and another node may have found the db earlier.
 func (n *Node) MayExist(db []byte) bool {
 	return !n.listed.Load() || n.o.Cluster.Knows(string(db))
 }
 
-// wholeTimeout is how long a node that has started waits for others to come with
-// the partitions that no node has, as they do when all start together, before it
-// is ready without them.
+// wholeTimeout is how long a started node waits for other nodes with partitions that no node has yet,
+// as when all nodes start together, before it is ready without them.
 const wholeTimeout = 10 * time.Second
 
 // Ready implements server.Catalog.
@@ -314,7 +309,7 @@ func (n *Node) Ready(db string) (bool, string) {
 	if !n.admitted.Load() {
 		return false, starting
 	}
-	looked, listed := n.looked.Load(), n.listed.Load() // before the catalogue, which they tell of
+	looked, listed := n.looked.Load(), n.listed.Load() // before the catalog, which they describe
 	dbs := *n.catalog.Load()
 	switch {
 	case db != "":
@@ -336,7 +331,7 @@ func (n *Node) Ready(db string) (bool, string) {
 	return true, ""
 }
 
-// readyFor reports whether one db is being served.
+// readyFor reports whether one db is served.
 func readyFor(d *db, name string) (bool, string) {
 	switch {
 	case d == nil:
