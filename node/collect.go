@@ -24,5 +24,5 @@ func collectLater() (resume func()) {
 	return resume
 }
 
-// A sentinel becomes garbage immediately; its finalizer detects the first collection.
+// A sentinel becomes garbage immediately; its cleanup detects the first collection.
 type sentinel struct{ _ *sentinel }
