@@ -19,55 +19,52 @@ import (
 )
 
 const (
-	// maxPromising is how many versions are looked at in search of some that exist,
-	// and of which nothing is wrong but that they have to be looked at again. Those
-	// that are unfinished or have failed do not count: they must not hide good ones.
+	// maxPromising limits how many complete or settling versions are inspected. Incomplete and failed
+	// ones do not count, so that they cannot hide good ones.
 	maxPromising = 100
-	// maxCandidates is how many versions that have not failed are listed.
+	// maxCandidates is how many complete versions that have not failed are listed.
 	maxCandidates = 3
-	// maxLook bounds how long it may take to look at one version.
+	// maxLook limits how long the inspection of one version may take.
 	maxLook = 20 * time.Second
 )
 
-// A question is what a listing has to know.
+// A question is the state that a listing needs.
 type question struct {
-	current string            // older versions are of no interest
-	served  string            // before a restart: it was complete then
-	ids     map[string]string // see newest; the others of a question are ids, too
-	known   map[string]bool   // versions that exist: they are not looked at
-	failed  map[string]bool   // versions that could not be loaded
-	settled map[string]bool   // versions that have been taken before: one look is enough
-	// other are the plans by which this node holds versions of which others say that
-	// they hold them by another plan: one of the two has seen other files.
+	current string            // older versions are not listed
+	served  string            // the version served before a restart, which was complete then
+	ids     map[string]string // see newest; the other fields contain ids, too
+	known   map[string]bool   // complete versions, which are not inspected again
+	failed  map[string]bool   // versions that failed to load
+	settled map[string]bool   // versions accepted before: they need not settle again
+	// other are this node's plans of versions that other nodes hold by another plan, so one of the two
+	// has seen different files.
 	other map[string]store.Manifest
-	last  listing // the last one
-	again bool    // only versions without a marker are the reason
+	last  listing // the previous listing
+	again bool    // only repeats an unfinished listing, not requested by a refresh
 }
 
-// A look is the first of a row of looks at a version without a marker that have
-// found the same, and how many looks at the version have failed since the last one
-// that did not.
+// A look is the first of consecutive inspections of a version without a marker that found the same
+// files, and the number of failed inspections since the last successful one.
 type look struct {
 	fingerprint [sha256.Size]byte
-	at          time.Time // when it had ended
+	at          time.Time // when the inspection ended
 	failures    int
-	failure     string    // of the last one
-	retry       time.Time // when to look again after that
+	failure     string    // the last error
+	retry       time.Time // when to retry after that
 }
 
-// A listing is what was found out about the versions in the source. It is never
-// changed, only replaced.
+// A listing is the result of listing the versions in the source. It is immutable.
 type listing struct {
-	versions   []string // those that exist, ascending; no more than are needed
-	unknown    []string // those that could not be looked at
-	changed    []string // those whose files are not those of this node's plan, which is in compared
+	versions   []string // complete versions, ascending; no more than needed
+	unknown    []string // versions whose inspection failed
+	changed    []string // versions whose files differ from this node's plan, which is in compared
 	compared   map[string]store.Manifest
-	alone      []string          // those that others hold, and nobody by this node's plan, though that is of the files in the source
-	unfinished string            // why the newest that does not exist yet does not
-	leftOut    map[string]string // a sentence for each version of which something is left out
-	looks      map[string]look   // at versions that are looked at again
-	next       time.Time         // when to look again; zero: at the next refresh
-	again      bool              // as in the question
+	alone      []string          // versions that other nodes hold, none by this node's plan, although the source matches this plan
+	unfinished string            // why the newest incomplete version is incomplete
+	leftOut    map[string]string // by version: a message about ignored files
+	looks      map[string]look   // of versions that will be inspected again
+	next       time.Time         // when to list again; zero: at the next refresh
+	again      bool              // see question
 	err        error
 }
 
@@ -79,8 +76,8 @@ func known(names []string) map[string]bool {
 	return m
 }
 
-// startListing has the versions listed in the background. If they are being
-// listed already, that may have begun too early, so it is done again.
+// startListing lists the versions in the background. If a listing is running, another one follows,
+// because the running one may have begun too early.
 func (d *db) startListing(again bool) {
 	if d.listing {
 		d.again = d.again || !again
@@ -96,8 +93,8 @@ func (d *db) startListing(again bool) {
 	d.work(func() message { return d.list(timeout, q) })
 }
 
-// question returns what a listing has to know of the state. A version that was
-// opened from the disk is not taken for one that exists before it was in a listing.
+// question returns the state that a listing needs. A version that was opened from disk counts as
+// complete only after a listing contained it.
 func (d *db) question() question {
 	s := d.state
 	q := question{current: s.Current, served: s.Served, known: make(map[string]bool), settled: make(map[string]bool),
@@ -108,7 +105,7 @@ func (d *db) question() question {
 			continue
 		}
 		q.known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
-		q.settled[v.Name] = v.Reason == "" // what failed may have been taken while its job paused
+		q.settled[v.Name] = v.Reason == "" // a failed version may have been accepted while its job paused
 	}
 	for _, id := range q.ids {
 		if l := d.live[id]; l != nil && len(d.node.o.Cluster.OtherPlans(d.name, id)) > 0 {
@@ -126,8 +123,8 @@ func (q *question) id(name string) string {
 	return name
 }
 
-// tell implements message. What has failed is tried again at a refresh, and not
-// whenever a version without a marker is looked at again.
+// tell implements message. Failed versions are retried at a refresh, but not when a listing is only
+// repeated for an unsettled version.
 func (l listing) tell(d *db) {
 	d.listing = false
 	first, before := d.state.Looking, d.last
@@ -156,8 +153,8 @@ func (l listing) tell(d *db) {
 	d.lookAtOthers()
 }
 
-// countFailure takes note of how a listing has ended. That the source as a whole
-// cannot be listed is not the db's fault.
+// countFailure counts consecutive failures of listings. A source that cannot be listed at all does not
+// count against the db.
 func (d *db) countFailure(err error) {
 	switch {
 	case err == nil:
@@ -169,7 +166,7 @@ func (d *db) countFailure(err error) {
 	}
 }
 
-// after returns those of ascending names that are greater than current.
+// after returns the names greater than current. names is ascending.
 func after(names []string, current string) []string {
 	i, found := slices.BinarySearch(names, current)
 	if found {
@@ -178,8 +175,7 @@ func after(names []string, current string) []string {
 	return names[i:]
 }
 
-// take keeps what a listing has found out, and has the versions listed again
-// when one needs another look.
+// take stores the result of a listing, and schedules another one if a version needs it.
 func (d *db) take(l listing) {
 	if l.err != nil {
 		return
@@ -189,7 +185,7 @@ func (d *db) take(l listing) {
 		return
 	}
 	if d.relooking() {
-		d.cancelRelook() // it would come too late
+		d.cancelRelook() // the new one is earlier
 	} else {
 		d.relooks++
 	}
@@ -201,16 +197,16 @@ func (d *db) take(l listing) {
 	})
 }
 
-// relooking reports whether the versions will be listed again soon.
+// relooking reports whether another listing is scheduled.
 func (d *db) relooking() bool { return !d.relookAt.IsZero() }
 
-// A relook is due at versions that are not known to be complete.
+// A relook reports that a scheduled listing is due.
 type relook struct{ at time.Time }
 
 // tell implements message.
 func (r relook) tell(d *db) {
 	if !r.at.Equal(d.relookAt) {
-		return // an earlier one has taken its place
+		return // replaced by an earlier one
 	}
 	d.cancelRelook()
 	d.relookAt = time.Time{}
@@ -219,9 +215,8 @@ func (r relook) tell(d *db) {
 	}
 }
 
-// list lists the newest versions that are newer than current. The timeout holds
-// from now on, not from its turn: that bounds how long all databases together
-// wait for a source that hangs.
+// list lists the newest versions that are newer than current. The timeout includes the wait for a slot,
+// which limits how long all databases together wait for a hanging source.
 func (d *db) list(timeout time.Duration, q question) listing {
 	l := listing{}
 	ctx, cancel := context.WithTimeout(d.ctx, timeout)
@@ -242,9 +237,8 @@ func (d *db) list(timeout time.Duration, q question) listing {
 	return l
 }
 
-// existing finds the newest versions that exist, which are those whose jobs are
-// done: a few that have not failed, so that there is another one if the newest
-// cannot be loaded, and all that are newer than those.
+// existing returns the newest complete versions: a few that have not failed, so that there is an
+// alternative if the newest cannot be loaded, and all that are newer than those.
 func (d *db) existing(ctx context.Context, q question) listing {
 	names, err := d.node.o.Source.Versions(ctx, d.name)
 	if err != nil {
@@ -277,27 +271,27 @@ func (d *db) existing(ctx context.Context, q question) listing {
 	return o.found
 }
 
-// An observer looks at the versions of a db for a listing.
+// An observer inspects the versions of a db for a listing.
 type observer struct {
 	question
 	d      *db
 	names  []string // all versions
 	now    time.Time
 	settle time.Duration
-	auto   bool          // a version with _SUCCESS makes it required of all
-	limit  time.Duration // of one look
-	looked int           // versions
-	// promising are versions that were looked at and may be good, good those that
-	// exist and have not failed.
+	auto   bool          // one version with _SUCCESS makes it required for all
+	limit  time.Duration // for one inspection
+	looked int           // number of inspected versions
+	// promising counts inspected versions that may be good, good those that are complete and have not
+	// failed.
 	promising, good int
 	found           listing
 }
 
-// observe adds a version to the listing if it exists.
+// observe adds a version to the listing if it is complete.
 func (o *observer) observe(ctx context.Context, name string) error {
 	l, looked := o.last.looks[name]
 	if looked {
-		o.found.looks[name] = l // so that a version that fails and has not changed need not settle again
+		o.found.looks[name] = l // so that a failed version that has not changed need not settle again
 	}
 	id := o.id(name)
 	if !o.failed[id] && o.known[id] {
@@ -334,10 +328,9 @@ func (o *observer) observe(ctx context.Context, name string) error {
 	return nil
 }
 
-// observeFailed takes note of a look that has failed. A version that is at fault
-// itself is listed, and loading it reports what is wrong. An error that may pass
-// leaves it open whether the version is complete: it is looked at again soon. Only
-// if the source cannot be read at all, that is an error of the whole listing.
+// observeFailed handles a failed inspection. A version with a permanent error is listed, and its load
+// reports the error. After a temporary error the version is inspected again soon. The whole listing
+// fails only if the source cannot be read at all.
 func (o *observer) observeFailed(ctx context.Context, name string, err error) error {
 	id := o.id(name)
 	if source.Lasting(err) || id == o.served {
@@ -352,7 +345,7 @@ func (o *observer) observeFailed(ctx context.Context, name string, err error) er
 	return nil
 }
 
-// failLook takes note of a look that has failed. The next one is due after a pause that grows.
+// failLook returns the look after a failed inspection. The next one is due after a growing pause.
 func (o *observer) failLook(name, failure string) look {
 	l := o.last.looks[name]
 	l.failures++
@@ -360,8 +353,8 @@ func (o *observer) failLook(name, failure string) look {
 	return l
 }
 
-// leaveUnknown has a version looked at again whose last look has failed. A look that
-// fails may take long, so the looks at other versions do not bring the next one forward.
+// leaveUnknown schedules another inspection of a version whose last one failed. Inspections of other
+// versions do not make it earlier, because one that fails may take long.
 func (o *observer) leaveUnknown(name string, l look) {
 	o.found.unknown = append(o.found.unknown, o.id(name))
 	if o.found.unfinished == "" {
@@ -371,28 +364,28 @@ func (o *observer) leaveUnknown(name string, l look) {
 	o.lookAfterFailure(name, l)
 }
 
-// lookAfterFailure has a version looked at again.
+// lookAfterFailure schedules another inspection of a version.
 func (o *observer) lookAfterFailure(name string, l look) {
 	o.found.looks[name] = l
 	o.lookAgain(l.retry)
 }
 
-// lookAgain has the versions listed again at a time, or earlier.
+// lookAgain schedules another listing at a time, or earlier.
 func (o *observer) lookAgain(at time.Time) {
 	if o.found.next.IsZero() || at.Before(o.found.next) {
 		o.found.next = at
 	}
 }
 
-// mayLook reports whether there is time for another look. Versions that take
-// long, such as those with lost blocks, must not make the whole listing fail.
+// mayLook reports whether there is time for another inspection. Slow versions, such as those with lost
+// blocks, must not make the whole listing fail.
 func (o *observer) mayLook(ctx context.Context) bool {
 	o.looked++
 	deadline, ok := ctx.Deadline()
 	return o.promising < maxPromising && (!ok || o.looked == 1 || time.Until(deadline) > o.limit)
 }
 
-// missing returns why a version does not exist yet, or "" if it does.
+// missing returns the reason why a version is incomplete, or "" if it is complete.
 func (o *observer) missing(ctx context.Context, name string) (reason string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
@@ -407,7 +400,7 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 		return l.Incomplete, nil
 	}
 	if reason := o.unsettled(name, &l, began); reason != "" {
-		if o.failed[name] { // it is being repaired, and stays until that is over
+		if o.failed[name] { // it is being written again: keep it until that is done
 			o.found.unknown = append(o.found.unknown, name)
 		}
 		return reason, nil
@@ -418,8 +411,8 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 	return "", nil
 }
 
-// list looks at a version. With require_success_file = "auto", _SUCCESS is
-// required if any version has it, which is remembered.
+// list inspects a version. With require_success_file = "auto", _SUCCESS is required if any version has
+// it; this is remembered.
 func (o *observer) list(ctx context.Context, name string) (source.Listing, error) {
 	src, require := o.d.node.o.Source, o.d.node.loadOptions(o.d.name).RequireSuccess
 	l, err := source.List(ctx, src, o.d.name, name, require)
@@ -439,8 +432,8 @@ func (o *observer) list(ctx context.Context, name string) (source.Listing, error
 	return source.List(ctx, src, o.d.name, name, true)
 }
 
-// unsettled returns why a version without a marker needs another look than the one
-// that has just ended, or "" if it does not.
+// unsettled returns the reason why a version without a marker needs another inspection, or "" if it
+// does not.
 func (o *observer) unsettled(name string, l *source.Listing, began time.Time) string {
 	o.promising++
 	if o.settle <= 0 || l.Marked() || o.settled[o.id(name)] || o.id(name) == o.served || o.d.begunWith(o.id(name), l.Files) {
@@ -449,9 +442,8 @@ func (o *observer) unsettled(name string, l *source.Listing, began time.Time) st
 	return o.settling(name, l, began)
 }
 
-// settling returns why a version has to be looked at again, or "" if it has stayed
-// the same from the end of the first look to the beginning of this one for long
-// enough.
+// settling returns the reason why a version needs another inspection, or "" if it was the same from the
+// end of the first inspection until the beginning of this one, for at least the settle time.
 func (o *observer) settling(name string, l *source.Listing, began time.Time) string {
 	first, before := o.last.looks[name]
 	if !before || first.fingerprint != l.Fingerprint {
@@ -466,14 +458,14 @@ func (o *observer) settling(name string, l *source.Listing, began time.Time) str
 	return fmt.Sprintf("it has no %s file, and has not stayed the same for %v yet", source.SuccessFile, o.settle)
 }
 
-// begunWith reports whether a load of a version has begun with the same files, maybe
-// before a restart: the version was complete then, and has not changed.
+// begunWith reports whether a load of a version has begun with the same files, maybe before a restart.
+// The version was complete then, and has not changed.
 func (d *db) begunWith(id string, files []source.File) bool {
 	dir, err := d.node.o.Store.Dir(d.name, id)
 	return err == nil && load.Unchanged(dir.Manifest(), files)
 }
 
-// some names the first few of many.
+// some returns the first few names, as text.
 func some(names []string) string {
 	const few = 5
 	if len(names) > few {

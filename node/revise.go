@@ -14,14 +14,12 @@ import (
 	"sequins/version"
 )
 
-// Two nodes can plan a version differently: a version without a marker whose job
-// paused for longer than settle, or that somebody has changed. Replicas of one plan
-// are neither counted nor asked by nodes of the other. A node that sees another
-// plan than its own compares its plan with the source, and if the files there are
-// others it loads the version again as a revision: see version.Revise.
+// Two nodes can have different plans of a version: if it has no marker and its job paused for longer
+// than settle, or if it was modified. Replicas of one plan are not counted and not asked by nodes of
+// the other. A node that sees another plan compares its own plan with the source. If the files in the
+// source differ, the node loads the version again as a revision, see version.Revise.
 
-// newest returns the ids of the newest revisions that this node has of versions, by
-// their names.
+// newest returns the ids of the newest revisions of versions on this node, by version name.
 func (d *db) newest() map[string]string {
 	ids := make(map[string]string)
 	for _, v := range d.state.Entries { // ascending
@@ -32,8 +30,8 @@ func (d *db) newest() map[string]string {
 	return ids
 }
 
-// revised replaces each version of a listing that has changed by its next revision,
-// unless its plan is another one by now.
+// revised replaces each changed version of a listing by its next revision, unless its plan has changed
+// since.
 func (d *db) revised(l listing) listing {
 	for _, id := range l.changed {
 		now := d.live[id]
@@ -52,8 +50,7 @@ func (d *db) revised(l listing) listing {
 	return l
 }
 
-// nextRevision returns the id of a new revision. Those that are being removed count,
-// too.
+// nextRevision returns the id of a new revision. It also counts revisions that are being removed.
 func (d *db) nextRevision(id string) string {
 	last := id
 	for _, v := range d.state.Entries {
@@ -64,11 +61,11 @@ func (d *db) nextRevision(id string) string {
 	return version.Revise(last)
 }
 
-// lookAtOthers has the versions listed again if other nodes hold one by other plans
-// than they did before the last listing.
+// lookAtOthers lists the versions again if the other plans of a version have changed since the last
+// comparison.
 func (d *db) lookAtOthers() {
 	if d.listing {
-		return // it may have begun too early, so this is called again at its end
+		return // called again at the end of the listing, which may have begun too early
 	}
 	others := make(map[string]string)
 	differ := false
@@ -86,13 +83,12 @@ func (d *db) lookAtOthers() {
 	}
 }
 
-// aloneAfter is how long a node waits for another one with its plan before it reports
-// that there is none: the others may be loading the version again.
+// aloneAfter is how long a node waits for another node with its plan before it reports that there is
+// none: the others may be loading the version again.
 const aloneAfter = time.Minute
 
-// compare looks at the versions that other nodes hold by another plan, and notes
-// those whose files are not those of this node's plan. Without a marker the files
-// have to settle first.
+// compare inspects the versions that other nodes hold by another plan, and records those whose files
+// differ from this node's plan. Without a marker the files must settle first.
 func (o *observer) compare(ctx context.Context) {
 	for id, plan := range o.other {
 		name := version.Name(id)
@@ -119,7 +115,7 @@ func (o *observer) compare(ctx context.Context) {
 	slices.Sort(o.found.changed)
 }
 
-// noteAlone notes a version if no other node holds it by this node's plan.
+// noteAlone records a version if no other node holds it by this node's plan.
 func (o *observer) noteAlone(id string, partitions int) {
 	if o.d.shared(id, partitions) {
 		return
@@ -130,7 +126,7 @@ func (o *observer) noteAlone(id string, partitions int) {
 	}
 }
 
-// reportAlone reports the versions that have been alone for two listings.
+// reportAlone reports the versions that were alone in two consecutive listings.
 func (d *db) reportAlone(before, now listing) {
 	var alone []string
 	for _, id := range now.alone {
@@ -145,8 +141,7 @@ func (d *db) reportAlone(before, now listing) {
 	d.alone = alone
 }
 
-// shared reports whether another node holds any partition of a version by this
-// node's plan.
+// shared reports whether another node holds any partition of a version by this node's plan.
 func (d *db) shared(id string, partitions int) bool {
 	for p := range partitions {
 		if d.node.o.Cluster.Replicas(d.name, id, p) > 0 {
@@ -156,14 +151,14 @@ func (d *db) shared(id string, partitions int) bool {
 	return false
 }
 
-// loneliness describes a version that all other nodes hold by another plan although
-// this node's is that of the source, and what helps.
+// loneliness describes a version that all other nodes hold by another plan although this node's plan
+// matches the source, with a remedy.
 func (d *db) loneliness(id string) string {
 	return fmt.Sprintf("other nodes have planned version %s of %s from other files or fields than this node, so that they do not use each other's blocks; "+
 		"configure the same key, value and partitioner for it on all nodes, and write a new version", version.Name(id), d.name)
 }
 
-// divergence describes a current version that has changed.
+// divergence describes a current version whose files have changed.
 func (d *db) divergence(shown *view, v versionView) string {
 	text := fmt.Sprintf("version %s of %s is served by this node from other files than the source has now; it is being loaded again",
 		version.Name(v.Name), d.name)
@@ -173,7 +168,7 @@ func (d *db) divergence(shown *view, v versionView) string {
 	return text
 }
 
-// divergences describes all active versions that have changed.
+// divergences describes all active versions whose files have changed or that are alone.
 func (n *Node) divergences() (problems []string) {
 	for _, d := range *n.catalog.Load() {
 		shown := d.view.Load()
@@ -190,7 +185,7 @@ func (n *Node) divergences() (problems []string) {
 	return problems
 }
 
-// unsettledAnew is unsettled for a version that was taken before and has changed.
+// unsettledAnew is unsettled for a version that was accepted before and has changed.
 func (o *observer) unsettledAnew(name string, l *source.Listing, began time.Time) string {
 	if o.settle <= 0 || l.Marked() {
 		return ""
