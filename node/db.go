@@ -12,65 +12,64 @@ import (
 	"sequins/version"
 )
 
-// A db follows one database. What is not a channel, an atomic or a set belongs
-// to the goroutine of run.
+// A db follows one database. Fields that are not channels, atomics or sets belong to the goroutine of
+// run.
 type db struct {
 	node *Node
 	name string
 	log  *slog.Logger
 	set  *version.Set
-	// atStart: it was in the source or on the disk when the node started.
+	// atStart reports whether it was in the source or on disk when the node started.
 	atStart bool
 	view    atomic.Pointer[view]
 
-	ctx    context.Context // of everything that works in the background
+	ctx    context.Context // of all background work
 	cancel context.CancelFunc
-	// followBy is when the event that is being handled has waited long enough for
-	// the first looks at who holds what.
+	// followBy is the deadline of the current event for the first lookups of replicas.
 	followBy time.Time
 
 	state version.State
-	facts map[string]*facts   // of each entry of state
-	live  map[string]*live    // of each version in set
-	loads map[string]*loading // that have not ended
+	facts map[string]*facts   // by id, of each entry of state
+	live  map[string]*live    // by id, of each version in set
+	loads map[string]*loading // by id, running
 
-	listing    bool              // the versions are being listed
-	again      bool              // and have to be once more
-	unfinished string            // the newest version that does not exist yet, and why
-	last       listing           // that did not fail
+	listing    bool              // a listing is running
+	again      bool              // list again afterwards
+	unfinished string            // the newest incomplete version, and the reason
+	last       listing           // the last successful listing
 	whole      bool              // see view
-	relooks    int               // how often the versions had to be listed again soon
-	unlistable int               // how many listings in a row have failed by the db's own fault
+	relooks    int               // number of scheduled listings
+	unlistable int               // number of consecutive listings that failed through the db's own fault
 	alone      []string          // versions that all other nodes hold by another plan
-	others     map[string]string // those plans, when they were last compared with the source
-	due        []string          // versions that are tried again when the versions have been listed
+	others     map[string]string // other plans at the last comparison with the source
+	due        []string          // versions to retry after the running listing
 
 	unrecorded int // how many attempts in a row to record the version to switch to have failed
 
-	relookAt     time.Time // when the versions will be listed again; zero: at the next refresh
+	relookAt     time.Time // time of the scheduled listing; zero: none
 	cancelRelook context.CancelFunc
 
-	// listed: the source has listed it since the process started. It belongs to
+	// listed reports whether the source has listed it since the start of the process. It belongs to
 	// start, and then to the follower.
 	listed bool
-	// leaving: it is not in the source any more. It belongs to the follower.
+	// leaving reports whether it is being removed. It belongs to the follower.
 	leaving bool
 
-	begun    chan struct{}  // closed when what is here has been opened
-	refresh  chan struct{}  // the versions are to be listed
-	unlisted chan struct{}  // the first look at the source did not find the db, or failed
-	gone     chan struct{}  // the db is not in the source any more
+	begun    chan struct{}  // closed when the versions on disk are open
+	refresh  chan struct{}  // list the versions
+	unlisted chan struct{}  // the first listing of the source failed or did not contain the db
+	gone     chan struct{}  // the db is to be removed
 	survey   chan struct{}  // the cluster has changed
-	messages chan message   // from the goroutines below
-	working  sync.WaitGroup // listing, loading, waiting for idleness, deleting
-	closing  sync.WaitGroup // versions that wait for their readers
-	stopped  chan struct{}  // closed when nobody takes messages any more
+	messages chan message   // from background goroutines
+	working  sync.WaitGroup // background goroutines: listing, loading, retiring, deleting
+	closing  sync.WaitGroup // versions waiting for their readers
+	stopped  chan struct{}  // closed when messages are no longer received
 }
 
-// A message is what a goroutine of a db has to tell it.
+// A message is the result of a background goroutine. tell processes it on the goroutine of the db.
 type message interface{ tell(d *db) }
 
-// facts are what is to be known of a version beside its state.
+// facts are data of a version in addition to its state.
 type facts struct {
 	created  time.Time // first seen by this node, maybe before a restart
 	found    time.Time // first seen by this process
@@ -96,12 +95,12 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 	}
 	d.ctx, d.cancel = context.WithCancel(ctx)
 	d.view.Store(&view{})
-	n.o.Metrics.Server.DB(name) // what is counted of it begins at 0, or nobody would see the first as an increase
+	n.o.Metrics.Server.DB(name) // creates its counters at 0, so that the first event is visible as an increase
 	return d
 }
 
-// run follows the database until ctx ends, which newDB was given too, or
-// nothing is left of it. Versions may be open then: see close.
+// run follows the database until ctx, which newDB was also given, ends or nothing is left of the
+// database. Versions may still be open then, see close.
 func (d *db) run(ctx context.Context, listed bool) {
 	d.begin()
 	close(d.begun)
@@ -122,8 +121,7 @@ func (d *db) run(ctx context.Context, listed bool) {
 	}
 }
 
-// advertise tells the cluster what has been opened at the start, when requests for
-// it are answered.
+// advertise publishes the open versions to the cluster as soon as requests for keys are admitted.
 func (d *db) advertise(ctx context.Context) {
 	select {
 	case <-d.node.serving:
@@ -136,7 +134,7 @@ func (d *db) advertise(ctx context.Context) {
 	d.publish()
 }
 
-// begin opens what is on the disk.
+// begin opens the versions on disk.
 func (d *db) begin() {
 	defer d.publish()
 	local, err := d.node.o.Store.Versions(d.name)
@@ -150,7 +148,7 @@ func (d *db) begin() {
 	d.handle(version.Start{Local: local, Served: served})
 }
 
-// next takes one event, whatever comes first.
+// next processes one event.
 func (d *db) next() {
 	select {
 	case <-d.ctx.Done():
@@ -159,7 +157,7 @@ func (d *db) next() {
 	case <-d.refresh:
 		d.startListing(false)
 	case <-d.unlisted:
-		d.handle(version.Unlisted{}) // which changes nothing after the first look
+		d.handle(version.Unlisted{}) // no effect after the first listing
 	case <-d.gone:
 		d.handle(version.Gone{})
 	case <-d.survey:
@@ -179,8 +177,8 @@ func (d *db) next() {
 	}
 }
 
-// handle gives an event to the state machine, carries out what it says, and
-// goes on with the events that come of it.
+// handle passes events to the state machine, executes the resulting actions, and continues with the
+// events that they cause.
 func (d *db) handle(events ...version.Event) {
 	d.followBy = time.Now().Add(followTimeout)
 	for len(events) > 0 {
@@ -197,8 +195,7 @@ func (d *db) handle(events ...version.Event) {
 	}
 }
 
-// note keeps facts of the versions that there are, and logs what has become of
-// them.
+// note updates the facts of versions, and logs changes of their state.
 func (d *db) note(before version.State) {
 	for _, v := range d.state.Entries {
 		old, found := before.Entry(v.Name)
@@ -230,7 +227,7 @@ func (d *db) note(before version.State) {
 	}
 }
 
-// noteServed logs that clients go back to an older version than before a restart.
+// noteServed logs that an older version may be served than before a restart.
 func (d *db) noteServed(before version.State) {
 	if before.Served == "" || d.state.Served != "" || d.state.Current != "" {
 		return
@@ -240,26 +237,24 @@ func (d *db) noteServed(before version.State) {
 		"version", before.Served, "reason", lost.Reason)
 }
 
-// look tells the state machine how much of a version is here.
+// look reports the state of a version to the state machine.
 func (d *db) look(name string) {
 	if l := d.live[name]; l != nil {
 		d.handle(d.seen(l))
 	}
 }
 
-// work runs f in a goroutine that stop waits for, and takes the message that
-// it ends with.
+// work runs f on a goroutine that stop waits for, and processes the message that f returns.
 func (d *db) work(f func() message) {
 	d.working.Go(func() { d.send(f()) })
 }
 
-// pause waits, for what works in the background. It reports whether the time has passed: false if the db
-// was stopped first.
+// pause waits, in background work. It returns false if the db is stopped first.
 func (d *db) pause(wait time.Duration) bool {
 	return sleep.For(d.ctx, wait) == nil
 }
 
-// send gives a message to the db, unless that has stopped.
+// send sends a message to the db, unless it has stopped.
 func (d *db) send(m message) {
 	select {
 	case d.messages <- m:
@@ -267,7 +262,7 @@ func (d *db) send(m message) {
 	}
 }
 
-// stop ends everything that works in the background.
+// stop ends all background work.
 func (d *db) stop() {
 	d.cancel()
 	done := make(chan struct{})
@@ -277,7 +272,7 @@ func (d *db) stop() {
 	}()
 	for {
 		select {
-		case <-d.messages: // too late to matter
+		case <-d.messages: // dropped
 		case <-done:
 			close(d.stopped)
 			return
@@ -285,8 +280,7 @@ func (d *db) stop() {
 	}
 }
 
-// close closes all versions, as soon as their readers let go of them. It is
-// called after run.
+// close closes all versions after their readers have released them. It is called after run.
 func (d *db) close() error {
 	var errs []error
 	for name := range d.live {
