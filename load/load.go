@@ -104,7 +104,7 @@ type Loader struct {
 	opts    Options
 }
 
-// New returns a Loader from src into store. store may be nil if Load is not called, and m may be nil.
+// New returns a Loader from src into local. local may be nil if Load is not called, and m may be nil.
 func New(src source.Source, local *store.Store, m Meter, opts Options) *Loader {
 	if opts.Memory <= 0 {
 		opts.Memory = DefaultMemory
