@@ -82,6 +82,10 @@ func TestSparkMetadata(t *testing.T) {
 		}
 		w := thriftWriter{}
 		w.structure(0, func() {
+			w.number(1, thriftI32, 1)
+			w.list(2, thriftStruct, 0, nil)
+			w.number(3, thriftI64, 0)
+			w.list(4, thriftStruct, 0, nil)
 			w.list(5, thriftStruct, len(keys), func(i int) {
 				w.structure(0, func() {
 					w.bytes(1, keys[i])

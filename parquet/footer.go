@@ -70,8 +70,11 @@ var errFooter = errors.New("the footer is malformed")
 // multiple of len(b).
 func parseFooter(b []byte) (f footer, err error) {
 	r := thriftReader{b: b}
-	r.fields(func(id int, kind byte) bool {
+	var version int64
+	seen := r.fields(func(id int, kind byte) bool {
 		switch {
+		case id == 1:
+			return r.number(kind, &version)
 		case id == 2 && kind == thriftList:
 			r.structs(maxFields, "fields in the schema", func() { f.fields = append(f.fields, r.schemaElement()) })
 		case id == 3:
@@ -88,6 +91,10 @@ func parseFooter(b []byte) (f footer, err error) {
 		}
 		return true
 	})
+	r.require(seen, "the file", 1, 2, 3, 4)
+	if len(r.b) > 0 && !f.encrypted { // behind an encrypted footer is its signature
+		r.fail(fmt.Errorf("%d bytes are left behind it", len(r.b)))
+	}
 	switch {
 	case errors.Is(r.err, errUnsupported):
 		return f, r.err
@@ -114,7 +121,7 @@ func (r *thriftReader) keyValue(set func(key, value string)) {
 
 func (r *thriftReader) schemaElement() schemaElement {
 	e := schemaElement{converted: -1}
-	r.fields(func(id int, kind byte) bool {
+	seen := r.fields(func(id int, kind byte) bool {
 		switch id {
 		case 1:
 			e.leaf = r.number(kind, &e.physical)
@@ -155,6 +162,7 @@ func (r *thriftReader) schemaElement() schemaElement {
 		}
 		return false
 	})
+	r.require(seen, "a field of the schema", 4)
 	return e
 }
 
@@ -209,7 +217,7 @@ func (r *thriftReader) logical(t *logicalType) {
 // parseRowGroup reads a RowGroup, which must have the given number of columns.
 func parseRowGroup(b []byte, columns int) (g rowGroup, err error) {
 	r := thriftReader{b: b}
-	r.fields(func(id int, kind byte) bool {
+	seen := r.fields(func(id int, kind byte) bool {
 		switch {
 		case id == 1 && kind == thriftList:
 			g.chunks = make([]chunk, 0, min(columns, len(r.b)))
@@ -223,6 +231,7 @@ func parseRowGroup(b []byte, columns int) (g rowGroup, err error) {
 		}
 		return true
 	})
+	r.require(seen, "a row group", 1, 3)
 	switch {
 	case r.err != nil:
 		return g, fmt.Errorf("%w: %w", errFooter, r.err)
@@ -254,7 +263,7 @@ func (r *thriftReader) chunk() (c chunk) {
 }
 
 func (r *thriftReader) columnMetaData(c *chunk) {
-	r.fields(func(id int, kind byte) bool {
+	seen := r.fields(func(id int, kind byte) bool {
 		switch id {
 		case 1:
 			return r.number(kind, &c.physical)
@@ -271,4 +280,5 @@ func (r *thriftReader) columnMetaData(c *chunk) {
 		}
 		return false
 	})
+	r.require(seen, "a column", 1, 4, 5, 7, 9)
 }

@@ -131,7 +131,7 @@ func (r *Reader) next() (err error) {
 			return r.failed(err)
 		}
 		if r.group+1 == len(r.footer.groups) {
-			return io.EOF
+			return r.atEnd()
 		}
 		if err := r.nextGroup(); err != nil {
 			return r.failed(err)
@@ -145,6 +145,14 @@ func (r *Reader) next() (err error) {
 		return r.failed(err)
 	}
 	return r.render()
+}
+
+// atEnd returns io.EOF if as many rows were read as the file says that it has.
+func (r *Reader) atEnd() error {
+	if rows := r.record + 1; rows != r.footer.rows {
+		return r.failed(fmt.Errorf("%w: the file has %d rows, and its row groups have %d", errFooter, r.footer.rows, rows))
+	}
+	return io.EOF
 }
 
 // each calls do for the columns that are read. Errors name the column.

@@ -305,6 +305,29 @@ func TestDamage(t *testing.T) {
 }
 
 // A column that is asked for by a name that another one has too, or that can be meant by it, is an error; others are not.
+// A flipped bit can end a struct of the footer early. Then the fields behind it are missing, and not zero: the file is
+// damaged, and not without rows.
+func TestDamagedFooter(t *testing.T) {
+	f := fixtures(t)[0]
+	raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.KeyField}
+	rows, err := scanBytes(raw, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	footer := len(raw) - 8 - int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))
+	for bit := 8 * footer; bit < 8*len(raw); bit++ {
+		raw[bit/8] ^= 1 << (bit % 8)
+		if got, err := scanBytes(raw, paths); err == nil && len(got) != len(rows) {
+			t.Errorf("%s, bit %d of byte %d of the footer: %d rows, want %d", f.Name, bit%8, bit/8-footer, len(got), len(rows))
+		}
+		raw[bit/8] ^= 1 << (bit % 8)
+	}
+}
+
 func TestDuplicateColumns(t *testing.T) {
 	var column levelled
 	column.add(0, 0, plainText("a"))

@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 )
 
 // The types of Thrift's compact protocol.
@@ -39,25 +40,39 @@ type thriftReader struct {
 	err error
 }
 
-// fields reads a struct. take reads a field's value and returns true, or returns false to have it skipped.
-func (r *thriftReader) fields(take func(id int, kind byte) bool) {
+// fields reads a struct. take reads a field's value and returns true, or returns false to have it skipped. seen has a
+// bit for each field with an id of less than 64 that was read.
+func (r *thriftReader) fields(take func(id int, kind byte) bool) (seen uint64) {
 	id := 0
 	for {
 		head := r.byte()
 		kind := head & 0xf
 		if r.err != nil || kind == thriftStop {
-			return
+			return seen
 		}
 		if delta := int(head >> 4); delta != 0 {
 			id += delta
 		} else {
 			id = int(int16(r.zigzag()))
 		}
-		if !take(id, kind) {
+		switch {
+		case !take(id, kind):
 			r.skip(kind, maxThriftDepth)
+		case 0 <= id && id < 64:
+			seen |= 1 << id
 		}
 		if r.err != nil {
-			return
+			return seen
+		}
+	}
+}
+
+// require makes it an error that a struct lacks fields that parquet.thrift requires: then its end is not where the
+// reader has found it.
+func (r *thriftReader) require(seen uint64, what string, ids ...int) {
+	for _, id := range ids {
+		if seen&(1<<id) == 0 {
+			r.fail(fmt.Errorf("%s has no field %d, which is required", what, id))
 		}
 	}
 }
