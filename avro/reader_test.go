@@ -189,6 +189,19 @@ func TestNamesOfKinds(t *testing.T) {
 	}
 }
 
+// A name without a namespace is that of the enclosing one, if there is such a type, also where one without any is known.
+func TestNamesInNamespaces(t *testing.T) {
+	const schema = `{"type":"record","name":"a.R","fields":[{"name":"k","type":"string"},
+		{"name":"x","type":{"type":"record","name":"T","namespace":"","fields":[{"name":"q","type":{"type":"enum","name":"E","symbols":["A","B"]}}]}},
+		{"name":"y","type":{"type":"enum","name":"E","symbols":["P","Q"]}},
+		{"name":"z","type":"E"}]}`
+	file := write(t, schema, map[string]any{"k": "x", "x": map[string]any{"q": "B"}, "y": "Q", "z": "Q"})
+	got, err := scan(bytes.NewReader(file), render.Paths{Key: "k"})
+	if want := `x={"k":"x","x":{"q":"B"},"y":"Q","z":"Q"}`; err != nil || strings.Join(got, "") != want {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	raw := write(t, tree, map[string]any{"k": "x", "left": nil, "m": map[string]any{}}, map[string]any{"k": nil, "left": nil, "m": map[string]any{}})
 	tests := []struct {

@@ -99,8 +99,8 @@ func isDefinition(n *avro.SchemaNode) bool {
 // reference returns the full name of the type that a node refers to, if it does: one in the same namespace
 // may go without it.
 func (c *compiler) reference(n *avro.SchemaNode, namespace string) string {
-	if c.named[n.Type] == nil && namespace != "" && !strings.Contains(n.Type, ".") {
-		return namespace + "." + n.Type
+	if full := namespace + "." + n.Type; namespace != "" && !strings.Contains(n.Type, ".") && c.named[full] != nil {
+		return full
 	}
 	return n.Type
 }
