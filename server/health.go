@@ -58,7 +58,8 @@ func (d DBStatus) current(node string) string {
 // failed reports whether a version of a db failed to load on a node.
 func (d DBStatus) failed(node string) bool {
 	for _, v := range d.Versions {
-		if v.Nodes[node].State == StateError {
+		n := v.Nodes[node]
+		if n.State == StateError || n.State == StateBuilding && n.Error != "" { // it is being tried again
 			return true
 		}
 	}
