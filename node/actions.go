@@ -51,6 +51,9 @@ func (d *db) activate(name string) {
 		return
 	}
 	d.node.o.Cluster.Switched(d.name, name)
+	if version.Name(name) != name {
+		d.changed = name
+	}
 	d.keepManifest(name)
 	f := d.facts[name]
 	f.activeAt = time.Now()

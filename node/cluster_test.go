@@ -76,6 +76,13 @@ func (c *testCluster) Owned(db, v string, held []bool) []int {
 	return version.Solo{}.Owned(db, v, held)
 }
 
+// own sets the partitions that the node owns.
+func (c *testCluster) own(partitions ...int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owned = partitions
+}
+
 func (c *testCluster) Peers(db, v string, partition int) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,7 +45,9 @@ type db struct {
 	others     map[string]string // other plans at the last comparison with the source
 	due        []string          // versions to retry after the running listing
 
-	unrecorded int // how many attempts in a row to record the version to switch to have failed
+	unrecorded int    // how many attempts in a row to record the version to switch to have failed
+	changed    string // the current version, if its files have changed before: it is compared with the source
+	recordDue  bool   // another attempt to record a version is planned
 
 	relookAt     time.Time // time of the scheduled listing; zero: none
 	cancelRelook context.CancelFunc
@@ -105,6 +108,12 @@ func (d *db) run(ctx context.Context, listed bool) {
 	d.begin()
 	close(d.begun)
 	d.advertise(ctx)
+	if d.state.Waiting {
+		d.work(func() message {
+			d.pause(wholeTimeout)
+			return outcome{version.Waited{}}
+		})
+	}
 	if listed {
 		d.startListing(false)
 	}
@@ -143,9 +152,10 @@ func (d *db) begin() {
 	}
 	served, err := d.node.o.Store.Served(d.name)
 	if err != nil {
+		served = slices.Max(append(local, "")) // an older one would lead back
 		d.log.Error("it is not known which version was served before the restart", "error", err)
 	}
-	d.handle(version.Start{Local: local, Served: served})
+	d.handle(version.Start{Local: local, Served: served, Waiting: d.node.o.Cluster.Changes() != nil})
 }
 
 // next processes one event.
@@ -165,6 +175,10 @@ func (d *db) next() {
 			d.look(name)
 			d.abandonRefuted(name)
 			d.releaseSurplus(name)
+		}
+		d.openServed()
+		if d.state.Unrecorded && !d.mayStay() {
+			d.switchAgain()
 		}
 		d.lookAtOthers()
 	case c := <-d.set.Corruptions():
@@ -229,12 +243,23 @@ func (d *db) note(before version.State) {
 
 // noteServed logs that an older version may be served than before a restart.
 func (d *db) noteServed(before version.State) {
-	if before.Served == "" || d.state.Served != "" || d.state.Current != "" {
+	if before.Served == "" || d.state.Served != "" || d.state.Current >= before.Served {
 		return
 	}
 	lost, _ := d.state.Entry(before.Served)
 	d.log.Error("the version that was served before the restart is lost; an older one may be served now",
 		"version", before.Served, "reason", lost.Reason)
+}
+
+// openServed opens the version that was served before the restart, if that was not possible: other nodes may have come
+// with it. Without its plan in the store, a look at the source opens it.
+func (d *db) openServed() {
+	if d.state.Served == "" || d.live[d.state.Served] != nil {
+		return
+	}
+	if _, err := d.node.o.Store.Dir(d.name, d.state.Served); err == nil {
+		d.handle(version.Surveyed{})
+	}
 }
 
 // look reports the state of a version to the state machine.

@@ -24,6 +24,9 @@ const (
 	maxPromising = 100
 	// maxCandidates is how many complete versions that have not failed are listed.
 	maxCandidates = 3
+	// maxFailedLooks is how many inspections of a version may fail because of another
+	// version that cannot be read, and that may have a marker.
+	maxFailedLooks = 5
 	// maxLook limits how long the inspection of one version may take.
 	maxLook = 20 * time.Second
 )
@@ -38,9 +41,10 @@ type question struct {
 	settled map[string]bool   // versions accepted before: they need not settle again
 	// other are this node's plans of versions that other nodes hold by another plan, so one of the two
 	// has seen different files.
-	other map[string]store.Manifest
-	last  listing // the previous listing
-	again bool    // only repeats an unfinished listing, not requested by a refresh
+	other   map[string]store.Manifest
+	changed string  // is compared, too: see db
+	last    listing // the previous listing
+	again   bool    // only repeats an unfinished listing, not requested by a refresh
 }
 
 // A look is the first of consecutive inspections of a version without a marker that found the same
@@ -98,7 +102,7 @@ func (d *db) startListing(again bool) {
 func (d *db) question() question {
 	s := d.state
 	q := question{current: s.Current, served: s.Served, known: make(map[string]bool), settled: make(map[string]bool),
-		failed: make(map[string]bool), other: make(map[string]store.Manifest), ids: d.newest(), last: d.last}
+		failed: make(map[string]bool), other: make(map[string]store.Manifest), ids: d.newest(), changed: d.changed, last: d.last}
 	for _, v := range s.Entries {
 		q.failed[v.Name] = v.Reason != ""
 		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {
@@ -108,7 +112,7 @@ func (d *db) question() question {
 		q.settled[v.Name] = v.Reason == "" // a failed version may have been accepted while its job paused
 	}
 	for _, id := range q.ids {
-		if l := d.live[id]; l != nil && len(d.node.o.Cluster.OtherPlans(d.name, id)) > 0 {
+		if l := d.live[id]; l != nil && (id == d.changed || len(d.node.o.Cluster.OtherPlans(d.name, id)) > 0) {
 			q.other[id] = l.manifest
 		}
 	}
@@ -314,6 +318,9 @@ func (o *observer) observe(ctx context.Context, name string) error {
 	if l, looked := o.found.looks[name]; looked {
 		o.found.looks[name] = look{fingerprint: l.fingerprint, at: l.at}
 	}
+	if id == o.served && reason != "" { // being written to again, it is not gone
+		o.found.unknown = append(o.found.unknown, id)
+	}
 	if reason == "" {
 		o.found.versions = append(o.found.versions, id)
 		if !o.failed[id] {
@@ -400,8 +407,8 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 		return l.Incomplete, nil
 	}
 	if reason := o.unsettled(name, &l, began); reason != "" {
-		if o.failed[name] { // it is being written again: keep it until that is done
-			o.found.unknown = append(o.found.unknown, name)
+		if id := o.id(name); o.failed[id] { // it is being written again: keep it until that is done
+			o.found.unknown = append(o.found.unknown, id)
 		}
 		return reason, nil
 	}
@@ -421,6 +428,10 @@ func (o *observer) list(ctx context.Context, name string) (source.Listing, error
 	}
 	if !l.Success {
 		other, failed := source.FindSuccess(ctx, src, o.d.name, o.names)
+		if failed != nil && o.last.looks[name].failures >= maxFailedLooks {
+			o.d.log.Warn("it is not known whether another version has a marker; this one is taken without", "version", name, "error", failed)
+			failed = nil
+		}
 		if other == "" || failed != nil {
 			return l, errors.Join(err, failed)
 		}

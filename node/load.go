@@ -27,7 +27,7 @@ const (
 )
 
 // errChanged is the error for a served version whose blocks cannot be restored from the source.
-var errChanged = errors.New("the version's files in the source are not those that it was loaded from, and a version must never change")
+var errChanged = errors.New("the version's files in the source are not those that it was loaded from")
 
 // errFields is errChanged for a plan of an older release, which does not contain the fields.
 var errFields = errors.New("the version was loaded with another key, value or partitioner than is configured for its database now; " +
@@ -232,6 +232,10 @@ func (p planned) tell(d *db) {
 	case now == nil:
 		p.answer <- goAhead{err: context.Canceled} // superseded meanwhile
 	case !now.manifest.SamePlan(p.manifest):
+		if p.name == d.state.Current && !d.isWhole() {
+			d.changed = p.name
+			d.startListing(true)
+		}
 		p.answer <- goAhead{err: changed(now.manifest, p.manifest)}
 	default:
 		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,

@@ -8,46 +8,75 @@ import (
 
 // A switch is recorded in the store before anybody is answered from the new version: a restart would go back otherwise.
 // While that fails, as on a full disk, the version before is served, and the switch is tried again after growing pauses.
+// If there is no version before, or not all of it can be read any more, the node switches without a record, and goes on
+// trying to make one.
 
 // apply returns the state after an event, and what is to be done. The version of an Activate is recorded.
 func (d *db) apply(e version.Event) (version.State, []version.Action) {
 	state, actions := version.Next(d.state, e)
 	i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
-	if i < 0 || d.record(actions[i].Version) {
+	if i < 0 {
 		return state, actions
+	}
+	name := actions[i].Version
+	err := d.record(name)
+	switch {
+	case err == nil:
+		return state, actions
+	case !d.mayStay():
+		d.log.Error("it cannot be recorded which version is served; a restart may go back from it", "version", name, "error", err)
+		return state, actions
+	case d.unrecorded == 1:
+		d.log.Error("it cannot be recorded which version is served; the version before is served until it can", "version", name, "error", err)
 	}
 	state = d.state
 	state.Unrecorded = true
 	return version.Next(state, e)
 }
 
-// record records which version is served from now on, and reports whether it could.
-func (d *db) record(name string) bool {
+// mayStay reports whether all of the current version can be read, here or from other nodes.
+func (d *db) mayStay() bool { return d.state.Current != "" && d.isWhole() }
+
+// record records which version is served from now on. If that fails, it is tried again later.
+func (d *db) record(name string) error {
 	err := d.node.o.Store.SetServed(d.name, name)
 	if err == nil {
 		if d.unrecorded > 0 {
 			d.log.Info("it can be recorded again which version is served", "version", name)
 		}
 		d.unrecorded = 0
-		return true
+		return nil
 	}
 	d.unrecorded++
-	if d.unrecorded == 1 {
-		d.log.Error("it cannot be recorded which version is served; the version before is served until it can", "version", name, "error", err)
+	if d.recordDue {
+		return err
 	}
+	d.recordDue = true
 	wait := backoff(d.unrecorded, maxBackoff)
 	d.work(func() message {
 		d.pause(wait)
 		return recordAgain{}
 	})
-	return false
+	return err
 }
 
-// recordAgain says that the next attempt at a switch is due.
+// recordAgain says that the next attempt to record the version that is served is due.
 type recordAgain struct{}
 
 // tell implements message.
 func (recordAgain) tell(d *db) {
+	d.recordDue = false
+	if d.state.Unrecorded {
+		d.switchAgain()
+		return
+	}
+	if d.state.Current != "" {
+		_ = d.record(d.state.Current) // the switch has logged the error
+	}
+}
+
+// switchAgain tries a switch again that could not be recorded.
+func (d *db) switchAgain() {
 	d.state.Unrecorded = false
 	for name := range d.live {
 		d.look(name)

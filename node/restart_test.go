@@ -299,6 +299,47 @@ func TestSwitchIsRecordedFirst(t *testing.T) {
 	})
 }
 
+// TestSwitchWithoutARecord: a switch that cannot be recorded is made nevertheless if nothing is served, or not all of it
+// can be read any more, and is recorded when that is possible.
+func TestSwitchWithoutARecord(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	disk := &fullDisk{FS: fsys.OS}
+	disk.full.Store(true)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.owned = []int{0}
+		c.hold("1", 1)
+		local, err := store.OpenFS(disk, f.store)
+		must(t, err)
+		n, stop := f.follow(func(o *Options) { o.Store, o.Cluster, o.VersionRemoveTimeout = local, c, time.Hour })
+		defer stop()
+		time.Sleep(time.Second)
+		current := func() string { return n.Set([]byte("fruit")).Current() }
+		if current() != "1" || f.log.count("level=ERROR", "a restart may go back") != 1 {
+			t.Fatalf("without a version before, current is %q", current())
+		}
+		f.put("fruit", "2", 2, fruit...)
+		n.Refresh()
+		time.Sleep(time.Second)
+		c.hold("2", 1)
+		time.Sleep(time.Second)
+		if current() != "1" {
+			t.Fatalf("all of 1 can be read, and current is %q", current())
+		}
+		c.hold("1") // the others have removed it
+		time.Sleep(time.Second)
+		if current() != "2" {
+			t.Fatalf("not all of 1 can be read, and current is %q", current())
+		}
+		disk.full.Store(false)
+		time.Sleep(maxBackoff)
+		if served, err := local.Served("fruit"); served != "2" || err != nil {
+			t.Errorf("recorded is %q, %v", served, err)
+		}
+	})
+}
+
 func TestOptionsAreRequired(t *testing.T) {
 	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "source") {
 		t.Errorf("New without anything: %v", err)

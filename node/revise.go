@@ -40,7 +40,7 @@ func (d *db) revised(l listing) listing {
 		}
 		next := d.nextRevision(id)
 		if !slices.Contains(d.last.versions, next) { // a newer version may be loaded first
-			d.log.Warn("the files of a version have changed in the source, and other nodes hold it by other files than this one; it is loaded again",
+			d.log.Warn("the files of a version have changed in the source, and it has to be loaded from them; clients are answered from the blocks before until then",
 				"version", id, "revision", next)
 		}
 		l.versions = slices.DeleteFunc(slices.Clone(l.versions), func(v string) bool { return v == id })
@@ -106,6 +106,7 @@ func (o *observer) compare(ctx context.Context) {
 		case err != nil || l.Incomplete != "":
 			o.d.log.Debug("version cannot be compared with its plan", "version", id, "incomplete", l.Incomplete, "error", err)
 			o.lookAfterFailure(name, o.failLook(name, fmt.Sprint(l.Incomplete, err)))
+		case load.Unchanged(plan, l.Files) && id == o.changed:
 		case load.Unchanged(plan, l.Files):
 			o.noteAlone(id, plan.Partitions)
 		case o.unsettledAnew(name, &l, began) == "":
@@ -185,9 +186,10 @@ func (n *Node) divergences() (problems []string) {
 	return problems
 }
 
-// unsettledAnew is unsettled for a version that was accepted before and has changed.
+// unsettledAnew returns the reason why a version that was taken before, and has
+// changed, needs another inspection. A marker says nothing about the change.
 func (o *observer) unsettledAnew(name string, l *source.Listing, began time.Time) string {
-	if o.settle <= 0 || l.Marked() {
+	if o.settle <= 0 {
 		return ""
 	}
 	return o.settling(name, l, began)

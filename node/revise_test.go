@@ -1,11 +1,16 @@
 package node
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/shard"
 )
 
 // TestPreparedVersionIsRevised: this node has looked at a version while its job was writing, and another node later. This
@@ -124,6 +129,107 @@ func TestPlanThatNobodyShares(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if got := n.Status().Problems; len(got) > 0 {
 			t.Errorf("another node shares the plan: %q", got)
+		}
+	})
+}
+
+// TestRestartWhileARevisionWaits: a version that is not in the listing under its id, because its files have changed, is
+// not lost: a restart that finds nobody with it waits for the other nodes, and does not go back.
+func TestRestartWhileARevisionWaits(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		var c *testCluster
+		run := func(owned []int) (*Node, func()) {
+			c = newCluster()
+			c.owned = owned
+			return f.follow(func(o *Options) {
+				o.Cluster, o.RefreshPeriod, o.VersionRemoveTimeout = c, time.Minute, 10*time.Minute
+			})
+		}
+		n, stop := run(nil)
+		time.Sleep(10 * time.Second)
+		c.owned = []int{}
+		f.put("fruit", "2", 2, fruit...)
+		c.hold("2", 0, 1)
+		n.Refresh()
+		time.Sleep(10 * time.Second)
+		f.putFile(filepath.Join(f.root, "fruit/2/part-r-00001"), "2", func(string) bool { return true }, []string{"plum"})
+		c.other("2", "another")
+		time.Sleep(20 * time.Second)
+		set := n.Set([]byte("fruit"))
+		if set.Current() != "2" || set.Version("2+00001") == nil || set.Version("1") == nil {
+			t.Fatalf("current is %q, %s on disk", set.Current(), f.onDisk("fruit"))
+		}
+		stop()
+		n, stop = run([]int{}) // the others are not there yet
+		defer stop()
+		time.Sleep(10 * time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "" {
+			t.Fatalf("after a restart it serves %q", got)
+		}
+		c.hold("2+00001", 0, 1)
+		time.Sleep(time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "2+00001" {
+			t.Errorf("when others hold the revision, it serves %q", got)
+		}
+	})
+}
+
+// TestTouchedFiles: other modification times alone do not keep a node from holding what it owns.
+func TestTouchedFiles(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.owned = []int{0}
+		c.hold("1", 1)
+		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
+		defer stop()
+		time.Sleep(10 * time.Second)
+		for _, file := range []string{"part-r-00000", "part-r-00001"} {
+			must(t, os.Chtimes(filepath.Join(f.root, "fruit/1", file), time.Time{}, time.Unix(1700000000, 0)))
+		}
+		c.own(0, 1)
+		c.hold("1") // the other node is lost
+		time.Sleep(2 * time.Minute)
+		set := n.Set([]byte("fruit"))
+		if v := set.Version(set.Current()); set.Current() != "1+00001" || slices.Contains(v.Held(), false) {
+			t.Errorf("current is %q, held %v", set.Current(), v.Held())
+		}
+	})
+}
+
+// TestHalfRewritten: the marker of a version does not say that a change of its files is complete.
+func TestHalfRewritten(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	rewrite := func(i int) {
+		f.putFile(filepath.Join(f.root, fmt.Sprintf("fruit/1/part-r-%05d", i)), "rewritten",
+			func(key string) bool { return shard.String.Partition([]byte(key), 2) == i }, fruit)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod, o.Settle = c, time.Minute, 10*time.Second })
+		defer stop()
+		time.Sleep(10 * time.Second)
+		set := n.Set([]byte("fruit"))
+		rewrite(0)
+		c.other("1", "plan of the half")
+		time.Sleep(5 * time.Second) // the next file is still being written
+		rewrite(1)
+		if set.Current() != "1" || f.log.count("load started") != 1 {
+			t.Fatalf("half of it: current is %q", set.Current())
+		}
+		time.Sleep(5 * time.Minute)
+		if set.Current() != "1+00001" {
+			t.Fatalf("all of it: current is %q", set.Current())
+		}
+		c.other("1", "")
+		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "late", func(string) bool { return true }, []string{"plum"})
+		time.Sleep(5 * time.Minute)
+		if set.Current() != "1+00002" {
+			t.Errorf("changed again, and current is %q", set.Current())
 		}
 	})
 }

@@ -234,6 +234,9 @@ func (d *db) detail(v versionView) string {
 		return "on this node's disk, and the source cannot be read"
 	case v.Status == version.Prepared && v.live != nil:
 		missing := d.node.o.Cluster.Missing(d.name, v.Name, v.live.Held(), d.node.o.MinReplication)
+		if len(missing) == 0 {
+			return "prepared"
+		}
 		return "prepared, waiting for other nodes to hold " + partitions(missing)
 	}
 	return ""

@@ -165,8 +165,8 @@ func (s *Store) Databases() ([]string, error) {
 	return found, nil
 }
 
-// Versions lists the versions of a db, in ascending order, complete or not. Of an unknown db there
-// are none.
+// Versions lists the versions of a db, in ascending order, complete or not, also those whose manifest
+// cannot be looked at. Of an unknown db there are none.
 func (s *Store) Versions(db string) ([]string, error) {
 	path, err := s.dbPath(db)
 	if err != nil {
@@ -178,11 +178,8 @@ func (s *Store) Versions(db string) ([]string, error) {
 	}
 	var found []string
 	for _, v := range versions {
-		_, err := s.fs.Stat(filepath.Join(path, v, manifestName))
-		if err == nil {
+		if _, err := s.fs.Stat(filepath.Join(path, v, manifestName)); !errors.Is(err, fs.ErrNotExist) {
 			found = append(found, v)
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
 		}
 	}
 	return found, nil

@@ -72,9 +72,14 @@ func (m *machine) judgeServed() {
 	case m.Current != "":
 		m.Served = ""
 	case v != nil && (v.Work != Resting || v.Readable):
-	case v != nil && v.Failed && v.Faulty, m.Read && !slices.Contains(m.Listed, m.Served) && !slices.Contains(m.Unknown, m.Served):
+	case v != nil && v.Failed && v.Faulty, m.Read && !m.Waiting && !inSource(m.Listed, m.Served) && !inSource(m.Unknown, m.Served):
 		m.Served = ""
 	}
+}
+
+// inSource reports whether any revision of a version is among those of the source.
+func inSource(ids []string, id string) bool {
+	return slices.ContainsFunc(ids, func(each string) bool { return Name(each) == Name(id) })
 }
 
 // wanted returns the versions that should be loaded, newest first: the newest of the source that has not failed, if it

@@ -11,7 +11,15 @@ type (
 	Start struct {
 		Local  []string // versions with files in the local store
 		Served string   // the version that clients were answered from before a restart, if known
+		// Waiting: other nodes have not yet had time to advertise what they hold.
+		// Waited follows.
+		Waiting bool
 	}
+	// Waited says that other nodes have had time to advertise what they hold.
+	Waited struct{}
+	// Surveyed says that the cluster has changed: what was served before a restart
+	// may be readable now.
+	Surveyed struct{}
 	// Listed says that the source was read. A later look that could not read the
 	// source is no event.
 	Listed struct {
@@ -78,6 +86,8 @@ type (
 )
 
 func (Start) event()     {}
+func (Waited) event()    {}
+func (Surveyed) event()  {}
 func (Listed) event()    {}
 func (Unlisted) event()  {}
 func (Gone) event()      {}

@@ -61,6 +61,12 @@ func (m *machine) note(e Event) {
 	case Gone:
 		m.Gone, m.Current = true, ""
 		m.retryDeletes()
+	case Waited:
+		m.Waiting = false
+	case Surveyed:
+		if v := m.entry(m.Served); v != nil && m.canOpen(v) {
+			m.open(v.Name)
+		}
 	case Absent:
 		if v := m.entry(e.Version); v != nil && v.Work == Opening {
 			v.Work = Resting
@@ -95,7 +101,7 @@ func (m *machine) noteStart(e Start) {
 	for _, name := range e.Local {
 		m.add(name).Local = true
 	}
-	m.Served, m.Looking = e.Served, true
+	m.Served, m.Looking, m.Waiting = e.Served, true, e.Waiting
 	if m.Served != "" {
 		m.open(m.Served)
 	}

@@ -55,12 +55,13 @@ func (s *Set) Acquire() *Handle {
 }
 
 // AcquireVersion returns a handle on a version by name, whether prepared, current
-// or retired, or nil. Of several revisions it is the newest of the plan, or of all
-// if plan is empty. It restarts the idle time of a retired version.
+// or retired, or nil. Of several revisions it is the current one, or else the
+// newest, of those that have the plan; an empty plan is that of all. It restarts
+// the idle time of a retired version.
 func (s *Set) AcquireVersion(name, plan string) *Handle {
-	var v *Version
+	v, current := (*Version)(nil), s.current.Load()
 	for id, each := range *s.named.Load() {
-		if each.name == name && samePlan(each.info.Plan, plan) && (v == nil || id > v.info.Name) {
+		if each.name == name && samePlan(each.info.Plan, plan) && (v == nil || each == current || v != current && id > v.info.Name) {
 			v = each
 		}
 	}

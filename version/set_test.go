@@ -413,3 +413,38 @@ func BenchmarkAcquireRelease(b *testing.B) {
 		}
 	})
 }
+
+// Without a plan, as older releases ask, the current revision answers.
+func TestAcquireWithoutAPlan(t *testing.T) {
+	s := NewSet("db")
+	revision := func(name, plan string) {
+		s.Prepare(New(Info{DB: "db", Name: name, Partitions: 1, Partitioner: shard.String, Plan: plan, Cluster: Solo{}}))
+	}
+	check := func(plan, want string) {
+		t.Helper()
+		h := s.AcquireVersion("1", plan)
+		if h == nil {
+			t.Fatalf("plan %q: no version", plan)
+		}
+		defer h.Release()
+		if h.info.Name != want || h.Version() != "1" {
+			t.Errorf("plan %q: %s", plan, h.info.Name)
+		}
+	}
+	revision("1", "a")
+	if err := s.Activate("1"); err != nil {
+		t.Fatal(err)
+	}
+	revision("1+00001", "b")
+	check("", "1")
+	check("a", "1")
+	check("b", "1+00001")
+	if h := s.AcquireVersion("1", "c"); h != nil {
+		t.Error("there is no such plan")
+	}
+	if err := s.Activate("1+00001"); err != nil {
+		t.Fatal(err)
+	}
+	check("", "1+00001")
+	check("a", "1")
+}

@@ -131,12 +131,15 @@ type State struct {
 	// before the restart becomes active until then, and nothing is loaded or
 	// removed.
 	Looking bool
+	// Waiting: other nodes have not yet had time to advertise what they hold, so what
+	// was served before the restart is not lost.
+	Waiting bool
 	// Unknown are versions of the source that could not be looked at then: nothing
 	// follows from their absence in Listed.
 	Unknown []string
 	// Unrecorded: the node cannot record which version it serves, so that none but
 	// Served becomes active: after a restart an older one would be. The node sets it
-	// when it has failed to carry out an Activate, and applies the event anew.
+	// when it cannot carry out an Activate, and applies the event anew.
 	Unrecorded bool
 	// Read: the source has been read since the node started.
 	Read bool

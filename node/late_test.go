@@ -1,0 +1,197 @@
+package node
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sequins/internal/fsys"
+	"sequins/source"
+	"sequins/store"
+)
+
+// TestPeersLate: all nodes restart together, and this one, which holds nothing of what was served, looks before the others
+// have advertised it. It serves the version when they have, whatever the source says of it.
+func TestPeersLate(t *testing.T) {
+	for name, change := range map[string]func(f *fixture){
+		"source away":  func(f *fixture) { f.source.down.Store(true) },
+		"version gone": func(f *fixture) { f.remove("fruit", "1") },
+		"db gone":      func(f *fixture) { f.remove("fruit") },
+		"being written again": func(f *fixture) {
+			must(f.t, os.Mkdir(filepath.Join(f.root, "fruit/1/_temporary"), 0o755))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.put("nuts", "1", 1, "almond")
+			f.put("fruit", "0", 2, fruit...)
+			f.put("fruit", "1", 2, fruit...)
+			synctest.Test(t, func(t *testing.T) {
+				var c *testCluster
+				run := func() (*Node, func()) {
+					c = newCluster()
+					c.owned = []int{}
+					return f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
+				}
+				_, stop := run()
+				c.hold("1", 0, 1)
+				time.Sleep(10 * time.Second)
+				stop()
+				change(f)
+				n, stop := run()
+				defer stop()
+				time.Sleep(wholeTimeout / 2)
+				if got := n.Set([]byte("fruit")).Current(); got != "" {
+					t.Fatalf("nobody holds it, and current is %q", got)
+				}
+				c.hold("1", 0, 1)
+				time.Sleep(time.Second)
+				if got := n.Set([]byte("fruit")).Current(); got != "1" {
+					t.Errorf("current is %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A badSector makes the file system fail for a file.
+type badSector struct {
+	fsys.FS
+	open, stat atomic.Pointer[string] // the end of its name
+}
+
+func fails(suffix *atomic.Pointer[string], name string) bool {
+	s := suffix.Load()
+	return s != nil && strings.HasSuffix(name, *s)
+}
+
+func (b *badSector) Open(name string) (fsys.File, error) {
+	if fails(&b.open, name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
+	}
+	return b.FS.Open(name)
+}
+
+func (b *badSector) Stat(name string) (fs.FileInfo, error) {
+	if fails(&b.stat, name) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: syscall.EIO}
+	}
+	return b.FS.Stat(name)
+}
+
+// TestServedUnreadable: a record of what was served that cannot be read for a moment is no reason to serve an older version.
+func TestServedUnreadable(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	disk := &badSector{FS: fsys.OS}
+	synctest.Test(t, func(t *testing.T) {
+		var c *testCluster
+		run := func(owned []int) (*Node, func()) {
+			c = newCluster()
+			c.owned = owned
+			return f.follow(func(o *Options) {
+				local, err := store.OpenFS(disk, f.store)
+				must(t, err)
+				o.Store, o.Cluster, o.VersionRemoveTimeout = local, c, time.Hour
+			})
+		}
+		n, stop := run(nil)
+		time.Sleep(time.Second)
+		c.own(0)
+		c.hold("2", 1)
+		f.put("fruit", "2", 2, fruit...)
+		n.Refresh()
+		time.Sleep(10 * time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "2" || n.Set([]byte("fruit")).Version("1") == nil {
+			t.Fatalf("current is %q", got)
+		}
+		stop()
+		suffix := "_SERVED"
+		disk.open.Store(&suffix)
+		n, stop = run([]int{0}) // the other node is not there yet
+		defer stop()
+		disk.open.Store(nil)
+		time.Sleep(10 * time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got == "1" {
+			t.Errorf("after a restart it serves %q", got)
+		}
+		c.hold("2", 1)
+		time.Sleep(time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+			t.Errorf("when the other node is there, it serves %q", got)
+		}
+	})
+}
+
+// TestUnreadableManifest: a version whose manifest cannot be looked at keeps no others from being served.
+func TestUnreadableManifest(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	disk := &badSector{FS: fsys.OS}
+	synctest.Test(t, func(t *testing.T) {
+		_, stop := f.follow(func(o *Options) {})
+		time.Sleep(time.Second)
+		stop()
+		suffix := "fruit/1/MANIFEST.json"
+		disk.stat.Store(&suffix)
+		f.source.down.Store(true)
+		n, stop := f.follow(func(o *Options) {
+			local, err := store.OpenFS(disk, f.store)
+			must(t, err)
+			o.Store = local
+		})
+		defer stop()
+		time.Sleep(time.Second)
+		if got := n.Set([]byte("nuts")).Current(); got != "1" {
+			t.Errorf("of the other database, current is %q", got)
+		}
+	})
+}
+
+// A closedSource may not be read below version 0.
+type closedSource struct{ *testSource }
+
+func (s *closedSource) Contents(ctx context.Context, db, version string) (source.Contents, error) {
+	if version == "0" {
+		return source.Contents{}, fs.ErrPermission
+	}
+	return s.testSource.Contents(ctx, db, version)
+}
+
+func (s *closedSource) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
+	if version == "0" {
+		return nil, fs.ErrPermission
+	}
+	return s.testSource.Open(ctx, db, version, file, o)
+}
+
+// TestOldVersionThatMayNotBeRead: a version that cannot be read, and may have a marker, does not keep others without one
+// from being loaded for good.
+func TestOldVersionThatMayNotBeRead(t *testing.T) {
+	f := newFixture(t)
+	f.unmarked("fruit", "0", "fig")
+	f.unmarked("fruit", "1", "fig")
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) {
+			o.Source, o.Settle, o.AutoSuccess = &closedSource{f.source}, 3*time.Second, always
+		})
+		defer stop()
+		time.Sleep(10 * time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "" {
+			t.Errorf("after a few looks current is %q", got)
+		}
+		time.Sleep(5 * time.Minute)
+		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+			t.Errorf("current is %q", got)
+		}
+	})
+}
