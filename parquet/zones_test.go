@@ -44,3 +44,32 @@ func TestZonesAreNotTheMachines(t *testing.T) {
 		}
 	}
 }
+
+// The zones of Spark's sessions are those of java.time.ZoneId.of(name, SHORT_IDS). The values are Spark's own
+// (rebaseJulianToGregorianMicros).
+func TestZonesOfSpark(t *testing.T) {
+	const year1874, october15 = -3_000_000_000, -12_219_292_800
+	for _, tt := range []struct {
+		zone    string
+		seconds int64
+		want    string
+	}{
+		{"PST", year1874, "1874-12-07T18:32:58Z"}, {"America/Los_Angeles", year1874, "1874-12-07T18:32:58Z"},
+		{"EST", year1874, "1874-12-07T18:40:00Z"}, {"MST", year1874, "1874-12-07T18:40:00Z"}, {"Z", year1874, "1874-12-07T18:40:00Z"},
+		{"UTC", october15 - 3600, "1582-10-04T23:00:00Z"}, {"+02:00", october15 - 3600, "1582-10-14T23:00:00Z"},
+		{"GMT+02:00", october15 - 3600, "1582-10-14T23:00:00Z"}, {"UTC+2", october15 - 3600, "1582-10-14T23:00:00Z"},
+		{"+0200", october15 - 3600, "1582-10-14T23:00:00Z"}, {"+02:00:00", october15 - 3600, "1582-10-14T23:00:00Z"},
+		{"-02:00", october15 - 3600, "1582-10-04T23:00:00Z"},
+	} {
+		m := sparkMetadata{version: "3.5.6", legacy: true, zone: tt.zone}
+		c := m.calendar()
+		if got := c.timestamp(time.Second, true)(tt.seconds); got != tt.want {
+			t.Errorf("%d in %s: %v, want %s", tt.seconds, tt.zone, got, tt.want)
+		}
+	}
+	for short := range shortIDs {
+		if _, err := loadZone(short); err != nil {
+			t.Errorf("%s: %v", short, err)
+		}
+	}
+}
