@@ -80,7 +80,7 @@ func (c *testCluster) Owned(db, v string, held []bool) []int {
 func (c *testCluster) own(partitions ...int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.owned = partitions
+	c.owned = append([]int{}, partitions...) // nil: all
 }
 
 func (c *testCluster) Peers(db, v string, partition int) []string {

@@ -152,10 +152,28 @@ func (d *db) begin() {
 	}
 	served, err := d.node.o.Store.Served(d.name)
 	if err != nil {
-		served = slices.Max(append(local, "")) // an older one would lead back
+		served = d.likelyServed(local)
 		d.log.Error("it is not known which version was served before the restart", "error", err)
 	}
 	d.handle(version.Start{Local: local, Served: served, Waiting: d.node.o.Cluster.Changes() != nil})
+}
+
+// likelyServed returns the version that was served before the restart where that is not on record: not an older one,
+// so it is the greatest of those on disk. A node without a cluster switches to complete versions only.
+func (d *db) likelyServed(local []string) string {
+	for _, id := range slices.Backward(local) {
+		if d.node.o.Cluster.Changes() != nil {
+			return id
+		}
+		dir, err := d.node.o.Store.Dir(d.name, id)
+		if err != nil {
+			continue
+		}
+		if complete, err := dir.Complete(); err == nil && len(complete) == dir.Manifest().Partitions {
+			return id
+		}
+	}
+	return ""
 }
 
 // next processes one event.

@@ -131,6 +131,31 @@ func TestServedUnreadable(t *testing.T) {
 	})
 }
 
+// TestServedUnreadableAlone: a node without a cluster has served a complete version, and not one whose load was under way.
+func TestServedUnreadableAlone(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) {})
+		time.Sleep(time.Second)
+		stop()
+		local, err := store.Open(f.store)
+		must(t, err)
+		m := f.manifest("fruit", "1")
+		_, err = local.Create("fruit", "2", m)
+		must(t, err)
+		must(t, local.Close())
+		must(t, os.WriteFile(filepath.Join(f.store, "data/fruit/_SERVED"), nil, 0o644))
+		f.source.down.Store(true)
+		n, stop = f.follow(func(o *Options) {})
+		defer stop()
+		time.Sleep(time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+			t.Errorf("current is %q", got)
+		}
+	})
+}
+
 // TestUnreadableManifest: a version whose manifest cannot be looked at keeps no others from being served.
 func TestUnreadableManifest(t *testing.T) {
 	f := newFixture(t)
@@ -194,4 +219,54 @@ func TestOldVersionThatMayNotBeRead(t *testing.T) {
 			t.Errorf("current is %q", got)
 		}
 	})
+}
+
+// TestServedIsDamaged: what was served before a restart, and cannot be read or loaded again, does not keep the node without
+// anything for good.
+func TestServedIsDamaged(t *testing.T) {
+	for name, damage := range map[string]func(f *fixture){
+		"its revision is damaged": func(f *fixture) {
+			f.damage("fruit", "2", "part-r-00000")
+			f.damage("fruit", "2", "part-r-00001")
+		},
+		"it is incomplete": func(f *fixture) {
+			must(f.t, os.Mkdir(filepath.Join(f.root, "fruit/2/_temporary"), 0o755))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.put("fruit", "1", 2, fruit...)
+			synctest.Test(t, func(t *testing.T) {
+				var c *testCluster
+				run := func(owned []int) (*Node, func()) {
+					c = newCluster()
+					c.owned = owned
+					return f.follow(func(o *Options) {
+						o.Cluster, o.RefreshPeriod, o.VersionRemoveTimeout = c, time.Minute, 10*time.Minute
+					})
+				}
+				n, stop := run(nil)
+				time.Sleep(10 * time.Second)
+				c.own()
+				f.put("fruit", "2", 2, fruit...)
+				c.hold("2", 0, 1)
+				n.Refresh()
+				time.Sleep(10 * time.Second)
+				f.putFile(filepath.Join(f.root, "fruit/2/part-r-00001"), "2", func(string) bool { return true }, []string{"plum"})
+				c.other("2", "another")
+				time.Sleep(20 * time.Second)
+				if got := n.Set([]byte("fruit")).Current(); got != "2" {
+					t.Fatalf("current is %q", got)
+				}
+				stop()
+				damage(f)
+				n, stop = run(nil) // the other nodes do not come back
+				defer stop()
+				time.Sleep(time.Hour)
+				if got := n.Set([]byte("fruit")).Current(); got != "1" || f.log.count("level=ERROR", "is lost") == 0 {
+					t.Errorf("current is %q", got)
+				}
+			})
+		})
+	}
 }

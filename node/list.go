@@ -24,8 +24,8 @@ const (
 	maxPromising = 100
 	// maxCandidates is how many complete versions that have not failed are listed.
 	maxCandidates = 3
-	// maxFailedLooks is how many inspections of a version may fail because of another
-	// version that cannot be read, and that may have a marker.
+	// maxFailedLooks is how many inspections of a version may fail because this node has no
+	// permission to read another version, which may have a marker.
 	maxFailedLooks = 5
 	// maxLook limits how long the inspection of one version may take.
 	maxLook = 20 * time.Second
@@ -318,9 +318,6 @@ func (o *observer) observe(ctx context.Context, name string) error {
 	if l, looked := o.found.looks[name]; looked {
 		o.found.looks[name] = look{fingerprint: l.fingerprint, at: l.at}
 	}
-	if id == o.served && reason != "" { // being written to again, it is not gone
-		o.found.unknown = append(o.found.unknown, id)
-	}
 	if reason == "" {
 		o.found.versions = append(o.found.versions, id)
 		if !o.failed[id] {
@@ -428,7 +425,7 @@ func (o *observer) list(ctx context.Context, name string) (source.Listing, error
 	}
 	if !l.Success {
 		other, failed := source.FindSuccess(ctx, src, o.d.name, o.names)
-		if failed != nil && o.last.looks[name].failures >= maxFailedLooks {
+		if errors.Is(failed, fs.ErrPermission) && o.last.looks[name].failures >= maxFailedLooks {
 			o.d.log.Warn("it is not known whether another version has a marker; this one is taken without", "version", name, "error", failed)
 			failed = nil
 		}

@@ -147,10 +147,11 @@ func (r *Reader) next() (err error) {
 	return r.render()
 }
 
-// atEnd returns io.EOF if as many rows were read as the file says that it has.
+// atEnd returns io.EOF, unless the file says that it has rows and has none. Other differences are ignored: some writers
+// (fastparquet before 2022.12) count the rows of other files, or leave out those that were appended.
 func (r *Reader) atEnd() error {
-	if rows := r.record + 1; rows != r.footer.rows {
-		return r.failed(fmt.Errorf("%w: the file has %d rows, and its row groups have %d", errFooter, r.footer.rows, rows))
+	if r.record < 0 && r.footer.rows > 0 {
+		return r.failed(fmt.Errorf("%w: the file has %d rows, and its row groups have none", errFooter, r.footer.rows))
 	}
 	return io.EOF
 }

@@ -72,9 +72,16 @@ func (m *machine) judgeServed() {
 	case m.Current != "":
 		m.Served = ""
 	case v != nil && (v.Work != Resting || v.Readable):
-	case v != nil && v.Failed && v.Faulty, m.Read && !m.Waiting && !inSource(m.Listed, m.Served) && !inSource(m.Unknown, m.Served):
+	case v != nil && v.Failed && v.Faulty:
+		m.Served = ""
+	case m.Read && !m.Waiting && (m.revisionFaulty(m.Served) || !inSource(m.Listed, m.Served) && !inSource(m.Unknown, m.Served)):
 		m.Served = ""
 	}
+}
+
+// revisionFaulty reports whether a revision of a version is faulty itself: then the files of the version are.
+func (m *machine) revisionFaulty(id string) bool {
+	return slices.ContainsFunc(m.Entries, func(v Entry) bool { return Name(v.Name) == Name(id) && v.Failed && v.Faulty })
 }
 
 // inSource reports whether any revision of a version is among those of the source.
