@@ -136,7 +136,7 @@ func TestServedUnreadableAlone(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) {})
+		_, stop := f.follow(func(o *Options) {})
 		time.Sleep(time.Second)
 		stop()
 		local, err := store.Open(f.store)
@@ -147,7 +147,7 @@ func TestServedUnreadableAlone(t *testing.T) {
 		must(t, local.Close())
 		must(t, os.WriteFile(filepath.Join(f.store, "data/fruit/_SERVED"), nil, 0o644))
 		f.source.down.Store(true)
-		n, stop = f.follow(func(o *Options) {})
+		n, stop := f.follow(func(o *Options) {})
 		defer stop()
 		time.Sleep(time.Second)
 		if got := n.Set([]byte("fruit")).Current(); got != "1" {
