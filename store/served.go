@@ -25,14 +25,17 @@ func (s *Store) SetServed(db, version string) error {
 	if _, err := s.versionPath(db, version); err != nil {
 		return err
 	}
-	if known, err := s.Served(db); err == nil && known == version {
-		return s.fs.SyncDir(filepath.Join(s.data, db)) // an earlier attempt may have failed to
-	}
+	known, err := s.Served(db)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err == nil && known == version && !s.undurable[db] {
+		return nil
+	}
+	s.undurable[db] = true
 	if err := s.writeNote(filepath.Join(s.data, db), servedName, version); err != nil {
 		return fmt.Errorf("remembering version %s of db %s: %w", version, db, err)
 	}
+	delete(s.undurable, db)
 	return nil
 }
 

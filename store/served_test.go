@@ -3,11 +3,14 @@ package store
 import (
 	"errors"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"sequins/blocks"
 	"sequins/internal/fsys"
+	"sequins/internal/fsys/faultfs"
 )
 
 // What is served is known after a restart, whether or not there are blocks of it.
@@ -100,5 +103,44 @@ func TestAbsent(t *testing.T) {
 	check(t, s.ClearAbsent("db"))
 	if since, err := s.AbsentSince("db"); !since.IsZero() || err != nil {
 		t.Errorf("%v, %v", since, err)
+	}
+}
+
+// A countedDisk counts the directories that are synced, which can be made to fail.
+type countedDisk struct {
+	fsys.FS
+	syncs int
+	fails bool
+}
+
+func (d *countedDisk) SyncDir(path string) error {
+	d.syncs++
+	if d.fails && strings.HasSuffix(path, "/db") {
+		return syscall.EIO
+	}
+	return d.FS.SyncDir(path)
+}
+
+// A record that may not be durable is made again; one that is durable costs nothing more.
+func TestServedIsMadeDurableOnce(t *testing.T) {
+	disk := &countedDisk{FS: faultfs.New()}
+	s, err := OpenFS(disk, "/store")
+	check(t, err)
+	disk.fails = true
+	wantErr(t, "without a sync", s.SetServed("db", "1"), syscall.EIO)
+	if served, err := s.Served("db"); served != "1" || err != nil {
+		t.Fatalf("the record is in place: %q, %v", served, err)
+	}
+	wantErr(t, "again without a sync", s.SetServed("db", "1"), syscall.EIO)
+	disk.fails = false
+	before := disk.syncs
+	check(t, s.SetServed("db", "1"))
+	if disk.syncs == before {
+		t.Error("it was not made durable")
+	}
+	before = disk.syncs
+	check(t, s.SetServed("db", "1"))
+	if disk.syncs != before {
+		t.Error("it was made durable again")
 	}
 }

@@ -55,6 +55,9 @@ type Store struct {
 	mu   sync.RWMutex
 	dirs map[string]*Dir // those given out, by path
 	left error           // see Leftovers
+	// undurable are the dbs whose record of SetServed could not be made durable,
+	// although it may be in place.
+	undurable map[string]bool
 }
 
 // Open opens the store in dir, which is made if it does not exist. It takes the store's lock,
@@ -81,7 +84,7 @@ func Open(dir string) (*Store, error) {
 func OpenFS(fsys fsys.FS, dir string) (*Store, error) { return open(fsys, dir, time.Now) }
 
 func open(fsys fsys.FS, dir string, now func() time.Time) (*Store, error) {
-	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, now: now, dirs: map[string]*Dir{}}
+	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys, now: now, dirs: map[string]*Dir{}, undurable: map[string]bool{}}
 	if err := fsys.MkdirAll(s.data); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
