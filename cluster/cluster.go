@@ -68,7 +68,7 @@ type Cluster struct {
 	ctx       context.Context      // ends with Leave; nothing is published after that
 	leave     context.CancelFunc   // called with mu held
 	refuted   map[string][]string  // what this node has refuted; see nodeData
-	revisions map[key][]*following // of each version that is followed, by key.inSource
+	revisions map[key][]*following // of each followed version, newest first, by key.inSource
 	published []string             // the znodes of this node; empty before Join
 	running   sync.WaitGroup
 

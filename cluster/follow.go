@@ -141,7 +141,9 @@ func (c *Cluster) follow(k key) *following {
 	}
 	f.children = c.o.Session.Watch(zk.VersionDir(k.db, version.Name(k.version)), true)
 	c.replace(func(m map[key]*following) { m[k] = f })
-	c.revisions[k.inSource()] = append(c.revisions[k.inSource()], f)
+	revisions := append(c.revisions[k.inSource()], f)
+	slices.SortFunc(revisions, func(a, b *following) int { return strings.Compare(b.version, a.version) })
+	c.revisions[k.inSource()] = revisions
 	c.running.Go(func() { c.watch(f) })
 	return f
 }
@@ -382,20 +384,24 @@ func (c *Cluster) Advertise(db, version string, partition int) {
 	c.publish(f, partition)
 }
 
-// publish makes the znode of a partition say by which plans this node holds it: there
-// is none if it does not. c.mu is held.
+// publish updates the znode of a partition with the plans by which this node
+// advertises it, and removes the znode if no revision advertises it. c.mu is held.
 func (c *Cluster) publish(f *following, partition int) {
 	name := f.inSource()
 	path := zk.PartitionPath(name.db, name.version, partition, c.o.Addr)
-	held := slices.DeleteFunc(slices.Clone(c.revisions[name]), func(each *following) bool { return !each.advertised[partition] })
-	if len(held) == 0 {
+	advertised, d := false, partitionData{}
+	for _, each := range c.revisions[name] { // newest first
+		switch {
+		case !each.advertised[partition]:
+		case !advertised:
+			advertised, d.Plan = true, each.advertisedPlan
+		default:
+			d.Also = append(d.Also, each.advertisedPlan)
+		}
+	}
+	if !advertised {
 		c.o.Session.Unpublish(path)
 		return
-	}
-	slices.SortFunc(held, func(a, b *following) int { return strings.Compare(b.version, a.version) })
-	d := partitionData{Plan: held[0].advertisedPlan}
-	for _, older := range held[1:] {
-		d.Also = append(d.Also, older.advertisedPlan)
 	}
 	c.o.Session.Publish(path, d.encode())
 }

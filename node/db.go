@@ -45,9 +45,9 @@ type db struct {
 	others     map[string]string // other plans at the last comparison with the source
 	due        []string          // versions to retry after the running listing
 
-	unrecorded int    // how many attempts in a row to record the version to switch to have failed
-	changed    string // the current version, if its files have changed before: it is compared with the source
-	recordDue  bool   // another attempt to record a version is planned
+	changed    string // a current version whose files have changed before; listings compare it with the source
+	unrecorded int    // number of consecutive failed attempts to record the served version
+	recordDue  bool   // another attempt is scheduled
 
 	relookAt     time.Time // time of the scheduled listing; zero: none
 	cancelRelook context.CancelFunc
@@ -158,13 +158,14 @@ func (d *db) begin() {
 	d.handle(version.Start{Local: local, Served: served, Waiting: d.node.o.Cluster.Changes() != nil})
 }
 
-// likelyServed returns the version that was served before the restart where that is not on record: not an older one,
-// so it is the greatest of those on disk. A node without a cluster switches to complete versions only.
+// likelyServed returns the version that was probably served before the restart, if the record of it
+// cannot be read. In a cluster it is the greatest version on disk, as an older one could lead back. A
+// node without a cluster switches to complete versions only, so it is the greatest of those.
 func (d *db) likelyServed(local []string) string {
+	if d.node.o.Cluster.Changes() != nil {
+		return slices.Max(append(local, ""))
+	}
 	for _, id := range slices.Backward(local) {
-		if d.node.o.Cluster.Changes() != nil {
-			return id
-		}
 		dir, err := d.node.o.Store.Dir(d.name, id)
 		if err != nil {
 			continue
@@ -269,8 +270,8 @@ func (d *db) noteServed(before version.State) {
 		"version", before.Served, "reason", lost.Reason)
 }
 
-// openServed opens the version that was served before the restart, if that was not possible: other nodes may have come
-// with it. Without its plan in the store, a look at the source opens it.
+// openServed tries again to open the version that was served before the restart, because other nodes may
+// hold it now. It needs the plan in the store; otherwise a refresh opens the version.
 func (d *db) openServed() {
 	if d.state.Served == "" || d.live[d.state.Served] != nil {
 		return

@@ -98,9 +98,7 @@ func TestServedUnreadable(t *testing.T) {
 			c = newCluster()
 			c.owned = owned
 			return f.follow(func(o *Options) {
-				local, err := store.OpenFS(disk, f.store)
-				must(t, err)
-				o.Store, o.Cluster, o.VersionRemoveTimeout = local, c, time.Hour
+				o.Store, o.Cluster, o.VersionRemoveTimeout = f.storeOn(disk), c, time.Hour
 			})
 		}
 		n, stop := run(nil)
@@ -170,9 +168,7 @@ func TestUnreadableManifest(t *testing.T) {
 		disk.stat.Store(&suffix)
 		f.source.down.Store(true)
 		n, stop := f.follow(func(o *Options) {
-			local, err := store.OpenFS(disk, f.store)
-			must(t, err)
-			o.Store = local
+			o.Store = f.storeOn(disk)
 		})
 		defer stop()
 		time.Sleep(time.Second)
@@ -237,33 +233,12 @@ func TestServedIsDamaged(t *testing.T) {
 			f := newFixture(t)
 			f.put("fruit", "1", 2, fruit...)
 			synctest.Test(t, func(t *testing.T) {
-				var c *testCluster
-				run := func(owned []int) (*Node, func()) {
-					c = newCluster()
-					c.owned = owned
-					return f.follow(func(o *Options) {
-						o.Cluster, o.RefreshPeriod, o.VersionRemoveTimeout = c, time.Minute, 10*time.Minute
-					})
-				}
-				n, stop := run(nil)
-				time.Sleep(10 * time.Second)
-				c.own()
-				f.put("fruit", "2", 2, fruit...)
-				c.hold("2", 0, 1)
-				n.Refresh()
-				time.Sleep(10 * time.Second)
-				f.putFile(filepath.Join(f.root, "fruit/2/part-r-00001"), "2", func(string) bool { return true }, []string{"plum"})
-				c.other("2", "another")
-				time.Sleep(20 * time.Second)
-				if got := n.Set([]byte("fruit")).Current(); got != "2" {
-					t.Fatalf("current is %q", got)
-				}
-				stop()
+				w := waitForRevision(t, f)
 				damage(f)
-				n, stop = run(nil) // the other nodes do not come back
-				defer stop()
+				w.restart(nil) // the other nodes do not come back
+				defer w.stop()
 				time.Sleep(time.Hour)
-				if got := n.Set([]byte("fruit")).Current(); got != "1" || f.log.count("level=ERROR", "is lost") == 0 {
+				if got := w.current(); got != "1" || f.log.count("level=ERROR", "is lost") == 0 {
 					t.Errorf("current is %q", got)
 				}
 			})

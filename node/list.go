@@ -39,10 +39,10 @@ type question struct {
 	known   map[string]bool   // complete versions, which are not inspected again
 	failed  map[string]bool   // versions that failed to load
 	settled map[string]bool   // versions accepted before: they need not settle again
-	// other are this node's plans of versions that other nodes hold by another plan, so one of the two
-	// has seen different files.
+	// other are this node's plans of versions to compare with the source: of those that other nodes hold
+	// by another plan, and of changed.
 	other   map[string]store.Manifest
-	changed string  // is compared, too: see db
+	changed string  // see db
 	last    listing // the previous listing
 	again   bool    // only repeats an unfinished listing, not requested by a refresh
 }
@@ -444,7 +444,7 @@ func (o *observer) list(ctx context.Context, name string) (source.Listing, error
 // does not.
 func (o *observer) unsettled(name string, l *source.Listing, began time.Time) string {
 	o.promising++
-	if o.settle <= 0 || l.Marked() || o.settled[o.id(name)] || o.id(name) == o.served || o.d.begunWith(o.id(name), l.Files) {
+	if l.Marked() || o.settled[o.id(name)] || o.id(name) == o.served || o.d.begunWith(o.id(name), l.Files) {
 		return ""
 	}
 	return o.settling(name, l, began)
@@ -453,6 +453,9 @@ func (o *observer) unsettled(name string, l *source.Listing, began time.Time) st
 // settling returns the reason why a version needs another inspection, or "" if it was the same from the
 // end of the first inspection until the beginning of this one, for at least the settle time.
 func (o *observer) settling(name string, l *source.Listing, began time.Time) string {
+	if o.settle <= 0 {
+		return ""
+	}
 	first, before := o.last.looks[name]
 	if !before || first.fingerprint != l.Fingerprint {
 		first = look{fingerprint: l.Fingerprint, at: time.Now()}

@@ -6,12 +6,12 @@ import (
 	"sequins/version"
 )
 
-// A switch is recorded in the store before anybody is answered from the new version: a restart would go back otherwise.
-// While that fails, as on a full disk, the version before is served, and the switch is tried again after growing pauses.
-// If there is no version before, or not all of it can be read any more, the node switches without a record, and goes on
-// trying to make one.
+// A switch is recorded in the store before the new version answers requests, so that a restart does not
+// go back. If recording fails, for example on a full disk, the node continues to serve the previous
+// version and retries the switch with growing pauses. Without a previous version, or if parts of it can
+// no longer be read, the node switches without a record and retries only the recording.
 
-// apply returns the state after an event, and what is to be done. The version of an Activate is recorded.
+// apply applies an event to the state. It records the version of an Activate first.
 func (d *db) apply(e version.Event) (version.State, []version.Action) {
 	state, actions := version.Next(d.state, e)
 	i := slices.IndexFunc(actions, func(a version.Action) bool { return a.Op == version.Activate })
@@ -37,7 +37,7 @@ func (d *db) apply(e version.Event) (version.State, []version.Action) {
 // mayStay reports whether all of the current version can be read, here or from other nodes.
 func (d *db) mayStay() bool { return d.state.Current != "" && d.isWhole() }
 
-// record records which version is served from now on. If that fails, it is tried again later.
+// record records the served version. If that fails, it schedules another attempt.
 func (d *db) record(name string) error {
 	err := d.node.o.Store.SetServed(d.name, name)
 	if err == nil {
@@ -60,7 +60,7 @@ func (d *db) record(name string) error {
 	return err
 }
 
-// recordAgain says that the next attempt to record the version that is served is due.
+// recordAgain reports that another attempt to record the served version is due.
 type recordAgain struct{}
 
 // tell implements message.
@@ -75,7 +75,7 @@ func (recordAgain) tell(d *db) {
 	}
 }
 
-// switchAgain tries a switch again that could not be recorded.
+// switchAgain retries a switch that could not be recorded.
 func (d *db) switchAgain() {
 	d.state.Unrecorded = false
 	for name := range d.live {

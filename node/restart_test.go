@@ -249,6 +249,14 @@ func (f *fullDisk) Create(name string) (fsys.File, error) {
 	return f.FS.Create(name)
 }
 
+// storeOn opens the store on a file system with faults.
+func (f *fixture) storeOn(disk fsys.FS) *store.Store {
+	f.t.Helper()
+	local, err := store.OpenFS(disk, f.store)
+	must(f.t, err)
+	return local
+}
+
 // TestSwitchIsRecordedFirst: nobody is answered from a version before it is recorded that it is served, so that no
 // restart goes back from it.
 func TestSwitchIsRecordedFirst(t *testing.T) {
@@ -258,9 +266,7 @@ func TestSwitchIsRecordedFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := func() (*Node, func()) {
 			return f.follow(func(o *Options) {
-				local, err := store.OpenFS(disk, f.store)
-				must(t, err)
-				o.Store, o.Cluster, o.VersionRemoveTimeout = local, newCluster(), time.Hour
+				o.Store, o.Cluster, o.VersionRemoveTimeout = f.storeOn(disk), newCluster(), time.Hour
 			})
 		}
 		current := func(n *Node) string { return n.Set([]byte("fruit")).Current() }
@@ -310,8 +316,7 @@ func TestSwitchWithoutARecord(t *testing.T) {
 		c := newCluster()
 		c.owned = []int{0}
 		c.hold("1", 1)
-		local, err := store.OpenFS(disk, f.store)
-		must(t, err)
+		local := f.storeOn(disk)
 		n, stop := f.follow(func(o *Options) { o.Store, o.Cluster, o.VersionRemoveTimeout = local, c, time.Hour })
 		defer stop()
 		time.Sleep(time.Second)

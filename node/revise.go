@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"sequins/load"
-	"sequins/source"
 	"sequins/version"
 )
 
 // Two nodes can have different plans of a version: if it has no marker and its job paused for longer
 // than settle, or if it was modified. Replicas of one plan are not counted and not asked by nodes of
 // the other. A node that sees another plan compares its own plan with the source. If the files in the
-// source differ, the node loads the version again as a revision, see version.Revise.
+// source differ, the node loads the version again as a revision, see version.Revise. It compares its
+// current version, too, if that is a revision, or if it cannot restore a block that no other node holds.
 
 // newest returns the ids of the newest revisions of versions on this node, by version name.
 func (d *db) newest() map[string]string {
@@ -87,8 +87,9 @@ func (d *db) lookAtOthers() {
 // none: the others may be loading the version again.
 const aloneAfter = time.Minute
 
-// compare inspects the versions that other nodes hold by another plan, and records those whose files
-// differ from this node's plan. Without a marker the files must settle first.
+// compare inspects the versions in other, and records those whose files
+// differ from this node's plan. The files must settle first: a marker applies to the files before the
+// change.
 func (o *observer) compare(ctx context.Context) {
 	for id, plan := range o.other {
 		name := version.Name(id)
@@ -109,7 +110,7 @@ func (o *observer) compare(ctx context.Context) {
 		case load.Unchanged(plan, l.Files) && id == o.changed:
 		case load.Unchanged(plan, l.Files):
 			o.noteAlone(id, plan.Partitions)
-		case o.unsettledAnew(name, &l, began) == "":
+		case o.settling(name, &l, began) == "":
 			o.found.changed = append(o.found.changed, id)
 		}
 	}
@@ -184,13 +185,4 @@ func (n *Node) divergences() (problems []string) {
 	}
 	slices.Sort(problems)
 	return problems
-}
-
-// unsettledAnew returns the reason why a version that was taken before, and has
-// changed, needs another inspection. A marker says nothing about the change.
-func (o *observer) unsettledAnew(name string, l *source.Listing, began time.Time) string {
-	if o.settle <= 0 {
-		return ""
-	}
-	return o.settling(name, l, began)
 }

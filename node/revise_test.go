@@ -133,44 +133,64 @@ func TestPlanThatNobodyShares(t *testing.T) {
 	})
 }
 
+// A waitingRevision is a node that serves version 2, whose partitions other nodes hold, while a revision of it waits for
+// other nodes. Version 1 is still on its disk.
+type waitingRevision struct {
+	f    *fixture
+	c    *testCluster
+	n    *Node
+	stop func()
+}
+
+// restart starts the node in a new cluster, in which no other node holds anything.
+func (w *waitingRevision) restart(owned []int) {
+	w.c = newCluster()
+	w.c.owned = owned
+	w.n, w.stop = w.f.follow(func(o *Options) {
+		o.Cluster, o.RefreshPeriod, o.VersionRemoveTimeout = w.c, time.Minute, 10*time.Minute
+	})
+}
+
+func (w *waitingRevision) current() string { return w.n.Set([]byte("fruit")).Current() }
+
+// waitForRevision is called in a synctest bubble, with version 1 in the source. The node is stopped at the end.
+func waitForRevision(t *testing.T, f *fixture) *waitingRevision {
+	t.Helper()
+	w := &waitingRevision{f: f}
+	w.restart(nil)
+	time.Sleep(10 * time.Second)
+	w.c.own()
+	f.put("fruit", "2", 2, fruit...)
+	w.c.hold("2", 0, 1)
+	w.n.Refresh()
+	time.Sleep(10 * time.Second)
+	f.putFile(filepath.Join(f.root, "fruit/2/part-r-00001"), "2", func(string) bool { return true }, []string{"plum"})
+	w.c.other("2", "another")
+	time.Sleep(20 * time.Second)
+	set := w.n.Set([]byte("fruit"))
+	if set.Current() != "2" || set.Version("2+00001") == nil || set.Version("1") == nil {
+		t.Fatalf("current is %q, %s on disk", set.Current(), f.onDisk("fruit"))
+	}
+	w.stop()
+	return w
+}
+
 // TestRestartWhileARevisionWaits: a version that is not in the listing under its id, because its files have changed, is
 // not lost: a restart that finds nobody with it waits for the other nodes, and does not go back.
 func TestRestartWhileARevisionWaits(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		var c *testCluster
-		run := func(owned []int) (*Node, func()) {
-			c = newCluster()
-			c.owned = owned
-			return f.follow(func(o *Options) {
-				o.Cluster, o.RefreshPeriod, o.VersionRemoveTimeout = c, time.Minute, 10*time.Minute
-			})
-		}
-		n, stop := run(nil)
+		w := waitForRevision(t, f)
+		w.restart([]int{}) // the others are not there yet
+		defer w.stop()
 		time.Sleep(10 * time.Second)
-		c.owned = []int{}
-		f.put("fruit", "2", 2, fruit...)
-		c.hold("2", 0, 1)
-		n.Refresh()
-		time.Sleep(10 * time.Second)
-		f.putFile(filepath.Join(f.root, "fruit/2/part-r-00001"), "2", func(string) bool { return true }, []string{"plum"})
-		c.other("2", "another")
-		time.Sleep(20 * time.Second)
-		set := n.Set([]byte("fruit"))
-		if set.Current() != "2" || set.Version("2+00001") == nil || set.Version("1") == nil {
-			t.Fatalf("current is %q, %s on disk", set.Current(), f.onDisk("fruit"))
-		}
-		stop()
-		n, stop = run([]int{}) // the others are not there yet
-		defer stop()
-		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "" {
+		if got := w.current(); got != "" {
 			t.Fatalf("after a restart it serves %q", got)
 		}
-		c.hold("2+00001", 0, 1)
+		w.c.hold("2+00001", 0, 1)
 		time.Sleep(time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "2+00001" {
+		if got := w.current(); got != "2+00001" {
 			t.Errorf("when others hold the revision, it serves %q", got)
 		}
 	})

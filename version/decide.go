@@ -72,9 +72,8 @@ func (m *machine) judgeServed() {
 	case m.Current != "":
 		m.Served = ""
 	case v != nil && (v.Work != Resting || v.Readable):
-	case v != nil && v.Failed && v.Faulty:
-		m.Served = ""
-	case m.Read && !m.Waiting && (m.revisionFaulty(m.Served) || !inSource(m.Listed, m.Served) && !inSource(m.Unknown, m.Served)):
+	case v != nil && v.Failed && v.Faulty,
+		m.Read && !m.Waiting && (m.revisionFaulty(m.Served) || !inSource(m.Listed, m.Served) && !inSource(m.Unknown, m.Served)):
 		m.Served = ""
 	}
 }
