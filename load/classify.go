@@ -54,8 +54,8 @@ func (p *Plan) place() (fits bool, err error) {
 		return true, p.placeLogs()
 	}
 	n := len(p.Files)
-	if n > MaxPartitions {
-		return false, fmt.Errorf("%d files are more than the %d partitions that a version can have", n, MaxPartitions)
+	if n > shard.MaxPartitions {
+		return false, fmt.Errorf("%d files are more than the %d partitions that a version can have", n, shard.MaxPartitions)
 	}
 	p.Partitions = n
 	p.parts = make([]int, n)
@@ -97,7 +97,7 @@ var partNumber = regexp.MustCompile(`(?:^|[^A-Za-z0-9])part[-_]?(?:[A-Za-z]+[-_]
 var firstDigits = regexp.MustCompile(`([0-9]+)`)
 
 // LogPartition returns the partition of a Sparkey log: the number after "part" in its name, or else the
-// first run of digits. A name without digits and a number of MaxPartitions or more are errors.
+// first run of digits. A name without digits and a number of shard.MaxPartitions or more are errors.
 func LogPartition(name string) (int, error) {
 	match := partNumber.FindStringSubmatch(name)
 	if match == nil {
@@ -107,9 +107,9 @@ func LogPartition(name string) (int, error) {
 		return 0, fmt.Errorf("%s: the name of this Sparkey log has no number to be its partition: name it part-00000.spl", name)
 	}
 	part, err := strconv.Atoi(match[1])
-	if err != nil || part >= MaxPartitions {
+	if err != nil || part >= shard.MaxPartitions {
 		return 0, fmt.Errorf("%s: the number %s is taken for this Sparkey log's partition, and a version has %d at most: name it part-00000.spl",
-			name, match[1], MaxPartitions)
+			name, match[1], shard.MaxPartitions)
 	}
 	return part, nil
 }

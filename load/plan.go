@@ -36,10 +36,6 @@ const (
 	FormatParquet      = "parquet"
 )
 
-// MaxPartitions is the maximum number of partitions of a version. It is more than ZooKeeper and file
-// systems handle well.
-const MaxPartitions = 1 << 16
-
 // A Plan describes how to load a version. All nodes that know the same refuted partitioners make the
 // same plan. It is immutable and made only by Loader.Plan.
 type Plan struct {

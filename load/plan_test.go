@@ -169,7 +169,7 @@ func TestPlanErrors(t *testing.T) {
 }
 
 func TestPlanTooManyFiles(t *testing.T) {
-	p := &Plan{Format: FormatSequenceFile, Files: make([]source.File, MaxPartitions+1)}
+	p := &Plan{Format: FormatSequenceFile, Files: make([]source.File, shard.MaxPartitions+1)}
 	if _, err := p.place(); err == nil {
 		t.Error("placed more files than there can be partitions")
 	}

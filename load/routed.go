@@ -57,7 +57,7 @@ type routed struct {
 // A place locates a slot: its shard, and its position in the shard.
 type place struct {
 	shard int
-	rank  uint16 // less than MaxPartitions
+	rank  uint16 // less than shard.MaxPartitions
 }
 
 // shape returns the number of lanes and shards: the number of workers, unless the sorters would then

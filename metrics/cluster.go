@@ -57,11 +57,7 @@ func (c *Cluster) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	s := (*f)()
-	connected := 0.0
-	if s.Connected {
-		connected = 1
-	}
-	emit(ch, descZooKeeperConnected, connected)
+	emit(ch, descZooKeeperConnected, flag(s.Connected))
 	count(ch, descZooKeeperSessions, uint64(max(0, s.Sessions)))
 	emit(ch, descZooKeeperZnodes, float64(s.Published), "published")
 	emit(ch, descZooKeeperZnodes, float64(s.Pending), "pending")

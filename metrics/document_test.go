@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"sequins/status"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -27,7 +29,9 @@ func everything(t *testing.T) *Metrics {
 	m.Process.SetBlocks(func() (files, maps int, held int64) { return 1, 2, 3 })
 	m.Cluster.SetState(func() ClusterState { return ClusterState{Nodes: 1} })
 	m.Server.SetState(func() State {
-		return State{DBs: []DB{{Name: "a", Version: "1", Versions: map[string]int{"ACTIVE": 1}, ActiveAt: time.Now()}}}
+		return State{Status: status.Status{Node: "n", DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{
+			"1": {Nodes: map[string]status.OnNode{"n": {State: status.Active, Current: true, ActiveAt: time.Now()}}},
+		}}}}}
 	})
 	return m
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"sequins/status"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -144,10 +146,19 @@ func TestStateGauges(t *testing.T) {
 	}
 	at := time.Unix(1_700_000_000, 500e6)
 	m.Server.SetState(func() State {
-		return State{Connections: 3, Draining: true, SourceErrorSince: at, DBs: []DB{
-			{Name: "a", Version: "7", Partitions: 4, Missing: 1, Underreplicated: 2, Versions: map[string]int{"ACTIVE": 1, "ERROR": 2}, ActiveAt: at, LastModified: at, Records: 5, Bytes: 6},
-			{Name: "b", Versions: map[string]int{"BUILDING": 1}, Records: 9},
-		}}
+		return State{Connections: 3, Status: status.Status{Node: "n", Draining: true, SourceErrorSince: at, DBs: map[string]status.DB{
+			"a": {Versions: map[string]status.Version{
+				"7": {NumPartitions: 4, MissingPartitions: 1, UnderreplicatedPartitions: 2, Nodes: map[string]status.OnNode{
+					"n": {State: status.Active, Current: true, ActiveAt: at, LastModified: at, Records: 5, Bytes: 6},
+				}},
+				"8": {Nodes: map[string]status.OnNode{"n": {State: status.Error}}},
+				"9": {Nodes: map[string]status.OnNode{"n": {State: status.Error}, "other": {State: status.Active, Current: true}}},
+			}},
+			"b": {Versions: map[string]status.Version{
+				"1": {Nodes: map[string]status.OnNode{"n": {State: status.Building, Records: 9}}},
+				"2": {Nodes: map[string]status.OnNode{"other": {State: status.Active, Current: true}}},
+			}},
+		}}}
 	})
 	m.Server.ChecksumFailure("a")
 	for prefix, want := range map[string][]string{
@@ -160,6 +171,7 @@ func TestStateGauges(t *testing.T) {
 		"sequins_version_bytes":    {`sequins_version_bytes{db="a"} 6`},
 		"sequins_version_active_":  {`sequins_version_active_timestamp_seconds{db="a"} 1.7000000005e+09`},
 		"sequins_version_last_mod": {`sequins_version_last_modified_timestamp_seconds{db="a"} 1.7000000005e+09`},
+		"sequins_store_blocks":     {"sequins_store_blocks_bytes 6"},
 		"sequins_version_info":     {`sequins_version_info{db="a",version="7"} 1`},
 		"sequins_version_partitions": {
 			`sequins_version_partitions{db="a"} 4`,

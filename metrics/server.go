@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"sequins/status"
 )
 
 // The routes of requests.
@@ -43,35 +45,8 @@ type State struct {
 	// Refused counts connections refused because of the limit, BadHandshakes
 	// failed TLS handshakes.
 	Refused, BadHandshakes int64
-	// Draining is true from the beginning of the shutdown.
-	Draining bool
-	// SourceErrorSince is when the source became unreadable; zero if it is
-	// readable.
-	SourceErrorSince time.Time
-	// RefreshedAt is when the source was last listed.
-	RefreshedAt time.Time
-	// StoreBytes is the size of all open blocks, of all versions.
-	StoreBytes int64
-	DBs        []DB
-}
-
-// DB is the state of one db that the gauges report.
-type DB struct {
-	Name string
-	// Versions counts the versions on this node by state.
-	Versions map[string]int
-	// Version is the current version, or ""; then the fields below are ignored.
-	Version string
-	// ActiveAt is when it became active, LastModified its modification time in
-	// the source.
-	ActiveAt, LastModified time.Time
-	// Partitions is the number of partitions, Missing how many of them no node
-	// holds, and Underreplicated how many have some replicas but too few.
-	Partitions, Missing, Underreplicated int
-	// Diverged: other nodes hold it by another plan, which is that of the source.
-	Diverged bool
-	// Records and Bytes are those of the current version's local blocks.
-	Records, Bytes int64
+	// Status is the status of the node.
+	Status status.Status
 }
 
 func newServer() *Server {
@@ -229,35 +204,49 @@ func (st State) collect(ch chan<- prometheus.Metric) {
 	emit(ch, descConns, float64(st.Connections))
 	count(ch, descRefused, uint64(st.Refused))
 	count(ch, descHandshakes, uint64(st.BadHandshakes))
-	draining := 0.0
-	if st.Draining {
-		draining = 1
+	s := &st.Status
+	emit(ch, descDraining, flag(s.Draining))
+	emit(ch, descSourceError, unixTime(s.SourceErrorSince))
+	emit(ch, descRefreshed, unixTime(s.RefreshedAt))
+	emit(ch, descStored, float64(s.Stored()))
+	for name, db := range s.DBs {
+		collectDB(ch, name, db, s.Node)
 	}
-	emit(ch, descDraining, draining)
-	emit(ch, descSourceError, unixTime(st.SourceErrorSince))
-	emit(ch, descRefreshed, unixTime(st.RefreshedAt))
-	emit(ch, descStored, float64(st.StoreBytes))
-	for _, db := range st.DBs {
-		for state, n := range db.Versions {
-			emit(ch, descVersions, float64(n), db.Name, state)
+}
+
+// collectDB reports the versions of a db on a node.
+func collectDB(ch chan<- prometheus.Metric, name string, db status.DB, node string) {
+	states := make(map[status.State]int)
+	for _, v := range db.Versions {
+		if n, here := v.Nodes[node]; here {
+			states[n.State]++
 		}
-		if db.Version == "" {
-			continue
-		}
-		emit(ch, descVersion, 1, db.Name, db.Version)
-		emit(ch, descPartitions, float64(db.Partitions), db.Name)
-		emit(ch, descMissing, float64(db.Missing), db.Name)
-		diverged := 0.0
-		if db.Diverged {
-			diverged = 1
-		}
-		emit(ch, descDiverged, diverged, db.Name)
-		emit(ch, descUnderreplicated, float64(db.Underreplicated), db.Name)
-		emit(ch, descActive, unixTime(db.ActiveAt), db.Name)
-		emit(ch, descModified, unixTime(db.LastModified), db.Name)
-		emit(ch, descRecords, float64(db.Records), db.Name)
-		emit(ch, descDisk, float64(db.Bytes), db.Name)
 	}
+	for state, n := range states {
+		emit(ch, descVersions, float64(n), name, string(state))
+	}
+	current := db.Current(node)
+	if current == "" {
+		return
+	}
+	v := db.Versions[current]
+	n := v.Nodes[node]
+	emit(ch, descVersion, 1, name, current)
+	emit(ch, descPartitions, float64(v.NumPartitions), name)
+	emit(ch, descMissing, float64(v.MissingPartitions), name)
+	emit(ch, descDiverged, flag(n.Diverged), name)
+	emit(ch, descUnderreplicated, float64(v.UnderreplicatedPartitions), name)
+	emit(ch, descActive, unixTime(n.ActiveAt), name)
+	emit(ch, descModified, unixTime(n.LastModified), name)
+	emit(ch, descRecords, float64(n.Records), name)
+	emit(ch, descDisk, float64(n.Bytes), name)
+}
+
+func flag(set bool) float64 {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 func emit(ch chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {

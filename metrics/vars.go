@@ -83,7 +83,7 @@ func (s *Server) Vars() Vars {
 	}
 	if f := s.state.Load(); f != nil {
 		st := (*f)()
-		v.Connections, v.DiskUsed = st.Connections, st.StoreBytes
+		v.Connections, v.DiskUsed = st.Connections, st.Status.Stored()
 	}
 	return v
 }

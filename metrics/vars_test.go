@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sequins/status"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -105,7 +107,12 @@ func TestQuantiles(t *testing.T) {
 // Names and types are those of Stripe's sequins.
 func TestVarsAreNamedAsEver(t *testing.T) {
 	m := New()
-	m.Server.SetState(func() State { return State{StoreBytes: 7, Connections: 1} })
+	m.Server.SetState(func() State {
+		return State{
+			Connections: 1,
+			Status:      status.Status{Node: "n", DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{"1": {Nodes: map[string]status.OnNode{"n": {Bytes: 7}}}}}}},
+		}
+	})
 	text, err := json.Marshal(m.Server.Vars())
 	if err != nil {
 		t.Fatal(err)

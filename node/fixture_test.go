@@ -23,10 +23,10 @@ import (
 	"sequins/internal/sleep"
 	"sequins/loadproc"
 	"sequins/sequencefile"
-	"sequins/server"
 	"sequins/shard"
 	"sequins/source"
 	"sequins/source/local"
+	"sequins/status"
 	"sequins/store"
 )
 
@@ -378,7 +378,7 @@ func (r *running) serves(db, version string) {
 }
 
 // node returns what the status says of a version on this node.
-func (r *running) node(db, version string) server.NodeStatus {
+func (r *running) node(db, version string) status.OnNode {
 	return r.Status().DBs[db].Versions[version].Nodes["localhost"]
 }
 

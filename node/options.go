@@ -12,6 +12,7 @@ import (
 	"sequins/reads"
 	"sequins/server"
 	"sequins/source"
+	"sequins/status"
 	"sequins/store"
 	"sequins/tracing"
 	"sequins/version"
@@ -33,7 +34,7 @@ type Options struct {
 	// Cluster is the state of the cluster; nil means version.Solo.
 	Cluster version.Cluster
 	// Membership adds the state of the cluster as a whole to a status; it may be nil.
-	Membership func(*server.Status)
+	Membership func(*status.Status)
 
 	// Listener is the listener for requests; Run closes it.
 	Listener net.Listener

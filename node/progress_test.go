@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/load"
-	"sequins/server"
+	"sequins/status"
 )
 
 // What is told of a load, in the status and in the log.
@@ -20,16 +20,16 @@ func TestProgress(t *testing.T) {
 	began := load.Snapshot{Files: 4, Bytes: 1000, Partitions: 4, Started: start}
 	tests := map[string]struct {
 		at   load.Snapshot
-		want *server.Progress
+		want *status.Progress
 		log  string
 	}{
 		"not begun": {load.Snapshot{}, nil, ""},
-		"nothing read": {began, &server.Progress{Files: 4, Bytes: 1000, Partitions: 4, StartedAt: start},
+		"nothing read": {began, &status.Progress{Files: 4, Bytes: 1000, Partitions: 4, StartedAt: start},
 			"[files 0/4 bytes 0/1000 partitions 0/4 records 0 took 10s]"},
-		"a quarter": {half, &server.Progress{Files: 4, FilesDone: 1, Bytes: 1000, BytesDone: 250, Records: 50, RecordsPerSecond: 5,
+		"a quarter": {half, &status.Progress{Files: 4, FilesDone: 1, Bytes: 1000, BytesDone: 250, Records: 50, RecordsPerSecond: 5,
 			BytesPerSecond: 25, Partitions: 4, PartitionsDone: 1, StartedAt: start, ETA: start.Add(40 * time.Second)},
 			"[files 1/4 bytes 250/1000 partitions 1/4 records 50 took 10s records_per_second 5 bytes_per_second 25 left 30s]"},
-		"all": {done, &server.Progress{Files: 4, FilesDone: 4, Bytes: 1000, BytesDone: 1000, Records: 200, RecordsPerSecond: 20,
+		"all": {done, &status.Progress{Files: 4, FilesDone: 4, Bytes: 1000, BytesDone: 1000, Records: 200, RecordsPerSecond: 20,
 			BytesPerSecond: 100, Partitions: 4, PartitionsDone: 4, StartedAt: start},
 			"[files 4/4 bytes 1000/1000 partitions 4/4 records 200 took 10s records_per_second 20 bytes_per_second 100]"},
 	}

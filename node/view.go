@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"sequins/load"
-	"sequins/server"
+	"sequins/status"
 	"sequins/version"
 )
 
@@ -91,10 +91,10 @@ func (d *db) tried() bool {
 }
 
 // Status implements server.Catalog.
-func (n *Node) Status() server.Status {
+func (n *Node) Status() status.Status {
 	r := n.health.report()
-	s := server.Status{
-		DBs:     make(map[string]server.DBStatus),
+	s := status.Status{
+		DBs:     make(map[string]status.DB),
 		ShardID: n.o.ShardID(), Node: n.o.Name, Build: n.o.Build,
 		StartedAt: seconds(n.started), Source: n.o.SourceName,
 		SourceErrorSince: seconds(r.since), RefreshedAt: seconds(r.refreshed), Warnings: r.warnings,
@@ -103,7 +103,7 @@ func (n *Node) Status() server.Status {
 		s.SourceError = r.err.Error()
 	}
 	if disk := n.o.Metrics.Process.Disk(); disk != nil {
-		s.Disk = server.Disk{Bytes: disk.Size, Free: disk.Free}
+		s.Disk = status.Disk{Bytes: disk.Size, Free: disk.Free}
 	}
 	if n.o.Membership != nil {
 		n.o.Membership(&s)
@@ -119,16 +119,16 @@ func (n *Node) Status() server.Status {
 	return s
 }
 
-func (d *db) status() server.DBStatus {
+func (d *db) status() status.DB {
 	v := d.view.Load()
-	s := server.DBStatus{Versions: make(map[string]server.VersionStatus, len(v.versions)), Error: v.problem()}
+	s := status.DB{Versions: make(map[string]status.Version, len(v.versions)), Error: v.problem()}
 	n := d.node
 	for name, id := range v.shown() {
 		vv := v.versions[id]
-		vs := server.VersionStatus{
+		vs := status.Version{
 			Path:              n.o.Source.Path(d.name, name),
 			TargetReplication: n.o.Replication,
-			Nodes:             map[string]server.NodeStatus{n.o.Name: d.nodeStatus(v, vv)},
+			Nodes:             map[string]status.OnNode{n.o.Name: d.nodeStatus(v, vv)},
 		}
 		if vv.live != nil {
 			vs.NumPartitions = vv.live.Info().Partitions
@@ -175,8 +175,8 @@ func (v *view) problem() string {
 	return "there are no versions in the source"
 }
 
-func (d *db) nodeStatus(shown *view, v versionView) server.NodeStatus {
-	s := server.NodeStatus{
+func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
+	s := status.OnNode{
 		Name: d.node.o.Name, ShardID: d.node.o.ShardID(),
 		CreatedAt: seconds(v.created), ActiveAt: seconds(v.activeAt),
 		Current: v.Name == shown.current, State: states[v.Status], Error: v.Reason,
@@ -210,13 +210,13 @@ func (d *db) nodeStatus(shown *view, v versionView) server.NodeStatus {
 }
 
 // states maps the states to those of the original sequins.
-var states = map[version.Status]server.State{
-	version.Available: server.StateBuilding,
-	version.Building:  server.StateBuilding,
-	version.Prepared:  server.StateBuilding,
-	version.Active:    server.StateActive,
-	version.Removing:  server.StateRemoving,
-	version.Error:     server.StateError,
+var states = map[version.Status]status.State{
+	version.Available: status.Building,
+	version.Building:  status.Building,
+	version.Prepared:  status.Building,
+	version.Active:    status.Active,
+	version.Removing:  status.Removing,
+	version.Error:     status.Error,
 }
 
 // detail adds to the state in a few words.
@@ -274,11 +274,11 @@ var stages = map[int32]string{
 }
 
 // progress converts the progress of a load; nil before its first record.
-func progress(s load.Snapshot, now time.Time) *server.Progress {
+func progress(s load.Snapshot, now time.Time) *status.Progress {
 	if s.Started.IsZero() {
 		return nil
 	}
-	p := &server.Progress{
+	p := &status.Progress{
 		Files: int(s.Files), FilesDone: int(s.FilesDone), Bytes: s.Bytes, BytesDone: s.BytesDone, Records: s.Records,
 		Partitions: int(s.Partitions), PartitionsDone: int(s.PartitionsDone), StartedAt: seconds(s.Started),
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"sequins/statuspage"
 )
 
 // isPeer reports whether secret is the secret of the cluster.
@@ -107,5 +109,6 @@ func (r *request) countRefused() {
 // askForToken sends an empty page that asks the browser's user for a token. It does not reveal whether a db
 // exists.
 func (s *Server) askForToken(w http.ResponseWriter, only string) {
-	s.render(w, http.StatusUnauthorized, page{Level: levelWarn, Headline: "This node wants a token.", Only: only, Shut: true, Now: clock(time.Now())})
+	page, err := statuspage.RenderLogin(only, time.Now())
+	s.render(w, http.StatusUnauthorized, page, err)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"regexp"
 
 	"encoding/json"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/reads"
+	"sequins/status"
+	"sequins/statuspage"
 	"sequins/version"
 )
 
@@ -52,8 +55,8 @@ func openTokens(t testing.TB, text string) (tokens *auth.Tokens, file string) {
 func guarded(t *testing.T, o testOptions) (*running, *catalog) {
 	c := catalogOf(t, map[string]string{"k": "value"})
 	c.reason = "db is not there yet"
-	c.state = Status{Node: "me", ShardID: "shard", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
-		"v1": {Path: "/the/path", NumPartitions: 2, Nodes: map[string]NodeStatus{"me": {State: StateActive, Current: true, Partitions: []int{0, 1}}}},
+	c.state = status.Status{Node: "me", ShardID: "shard", DBs: map[string]status.DB{"db": {Versions: map[string]status.Version{
+		"v1": {Path: "/the/path", NumPartitions: 2, Nodes: map[string]status.OnNode{"me": {State: status.Active, Current: true, Partitions: []int{0, 1}}}},
 	}}}}
 	o.Tokens, _ = openTokens(t, tokensFile)
 	return start(t, c, o), c
@@ -180,15 +183,15 @@ func TestPageWithoutToken(t *testing.T) {
 	s, _ := guarded(t, testOptions{})
 	for _, target := range []string{"/", "/db", "/none/"} {
 		got := s.get(t, target, asksHTML)
-		if got.status != 401 || got.header.Get("Content-Security-Policy") != pagePolicy || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
+		if got.status != 401 || got.header.Get("Content-Security-Policy") != statuspage.Policy || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
 			t.Errorf("%s: %d %v", target, got.status, got.header)
 		}
 		want := fmt.Sprintf("data-db=%q", strings.Trim(target, "/"))
-		if !strings.Contains(got.body, "This node wants a token.") || !strings.Contains(got.body, want) || !strings.Contains(got.body, pageScript) {
+		if !strings.Contains(got.body, "This node wants a token.") || !strings.Contains(got.body, want) || strings.Count(got.body, "<script>") != 1 {
 			t.Errorf("%s: %s", target, got.body)
 		}
 		for _, secret := range []string{"v1", "/the/path", "shard", "me<"} {
-			if body := strings.ReplaceAll(strings.ReplaceAll(got.body, pageScript, ""), pageStyle, ""); strings.Contains(body, secret) {
+			if body := ownCode.ReplaceAllString(got.body, ""); strings.Contains(body, secret) {
 				t.Errorf("%s: the page says %q: %s", target, secret, body)
 			}
 		}
@@ -244,7 +247,7 @@ func TestTokensBetweenNodes(t *testing.T) {
 		p := proxy.New(proxy.Options{Timeout: patience, Metrics: new(metrics.Proxy), Logger: slog.New(slog.DiscardHandler)})
 		tokens, _ := openTokens(t, tokensFile)
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{
-			Proxy: p, Tokens: tokens, PeerSecret: secret, Peers: func() []Peer { return []Peer{{Addr: peer}} },
+			Proxy: p, Tokens: tokens, PeerSecret: secret, Peers: func() []status.Peer { return []status.Peer{{Addr: peer}} },
 		})
 		t.Cleanup(p.Close)
 		return s
@@ -260,7 +263,7 @@ func TestTokensBetweenNodes(t *testing.T) {
 	if got := s.get(t, "/db/k?explain", allToken); json.Unmarshal([]byte(got.body), &e) != nil || e.Status != 200 || e.AnsweredBy != holder.addr {
 		t.Errorf("explained: %+v", got)
 	}
-	var st Status
+	var st status.Status
 	if got := s.get(t, "/", opsToken); json.Unmarshal([]byte(got.body), &st) != nil || len(st.Peers) != 1 || st.Peers[holder.addr].Error != "" {
 		t.Errorf("the status of a peer: %+v", got)
 	}
@@ -360,3 +363,6 @@ func TestRefusalsAreCounted(t *testing.T) {
 		eventually(t, want, func() bool { return strings.Contains(scrapeText(t, m), want) }) // the page is counted when it is sent
 	}
 }
+
+// ownCode is the style and the script of a page.
+var ownCode = regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>`)

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"sequins/shard"
+	"sequins/status"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -45,12 +48,12 @@ func TestStatusOfOthers(t *testing.T) {
 	well, asked := otherNode(t, saysOf("db", "[1, 7, 2, -1]"))
 	alone, _ := otherNode(t, saysOf("theirs", "[0]"))
 	odd, _ := otherNode(t, "no JSON")
-	peers := []Peer{{Addr: well, ShardID: "w"}, {Addr: alone}, {Addr: odd}, {Addr: "127.0.0.1:1"}}
-	s := newServer(&catalog{state: Status{Node: "me:1", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
-		"1": {NumPartitions: 3, TargetReplication: 2, Nodes: map[string]NodeStatus{"me:1": {Partitions: []int{0}, Current: true, State: StateActive}}},
-	}}}}}, testOptions{Peers: func() []Peer { return peers }})
+	peers := []status.Peer{{Addr: well, ShardID: "w"}, {Addr: alone}, {Addr: odd}, {Addr: "127.0.0.1:1"}}
+	s := newServer(&catalog{state: status.Status{Node: "me:1", DBs: map[string]status.DB{"db": {Versions: map[string]status.Version{
+		"1": {NumPartitions: 3, TargetReplication: 2, Nodes: map[string]status.OnNode{"me:1": {Partitions: []int{0}, Current: true, State: status.Active}}},
+	}}}}}, testOptions{Peers: func() []status.Peer { return peers }})
 	defer s.Shutdown(context.Background()) //nolint:errcheck // it has served nothing
-	look := func(uri string) (st Status) {
+	look := func(uri string) (st status.Status) {
 		w := httptest.NewRecorder()
 		s.nodePage(w, httptest.NewRequest("GET", uri, nil))
 		if err := json.Unmarshal(w.Body.Bytes(), &st); err != nil {
@@ -70,7 +73,7 @@ func TestStatusOfOthers(t *testing.T) {
 			if theirs.Path != "/p" || theirs.NumPartitions != 3 || len(theirs.Nodes[alone].Partitions) != 1 {
 				t.Errorf("what only others know: %+v", theirs)
 			}
-			if p := st.Peers[well]; p.ShardID != "w" || p.Build != "b" || p.Error != "" || p.Disk != (Disk{Bytes: 1000, Free: 90, Blocks: 5, Low: true}) {
+			if p := st.Peers[well]; p.ShardID != "w" || p.Build != "b" || p.Error != "" || p.Disk != (status.Disk{Bytes: 1000, Free: 90, Blocks: 5, Low: true}) {
 				t.Errorf("a peer that is well: %+v", p)
 			}
 			for _, addr := range []string{odd, "127.0.0.1:1"} {
@@ -97,9 +100,9 @@ func TestStatusFollowsNoRedirect(t *testing.T) {
 	peer := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusFound))
 	defer peer.Close()
 	addr := peer.Listener.Addr().String()
-	s := newServer(&catalog{}, testOptions{PeerSecret: "secret", Peers: func() []Peer { return []Peer{{Addr: addr}} }})
+	s := newServer(&catalog{}, testOptions{PeerSecret: "secret", Peers: func() []status.Peer { return []status.Peer{{Addr: addr}} }})
 	defer s.Shutdown(context.Background()) //nolint:errcheck // it has served nothing
-	if st, _ := s.cluster(); st.Peers[addr].Error == "" {
+	if st := s.cluster(); st.Peers[addr].Error == "" {
 		t.Error("a redirect is no status")
 	}
 	if n := elsewhere.Load(); n != 0 {
@@ -120,10 +123,10 @@ func TestStatusOfHostilePeers(t *testing.T) {
 		"fields":             `{"dbs":{` + strings.Repeat(`"":null,`, maxMembers+1) + `"x":{}}}`,
 		"cannot be read":     `{"dbs":{"db":{"versions":{"1":{"num_partitions":1e40}}}}}`,
 	}
-	peers, reasons := []Peer{{Addr: exaggerating}}, map[string]string{}
+	peers, reasons := []status.Peer{{Addr: exaggerating}}, map[string]string{}
 	for reason, says := range refused {
 		addr, _ := otherNode(t, says)
-		peers, reasons[addr] = append(peers, Peer{Addr: addr}), reason
+		peers, reasons[addr] = append(peers, status.Peer{Addr: addr}), reason
 	}
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"build":"`)
@@ -132,19 +135,19 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	}))
 	defer endless.Close()
 	silent := endless.Listener.Addr().String()
-	peers, reasons[silent] = append(peers, Peer{Addr: silent}), "deadline"
-	s := newServer(&catalog{state: Status{Node: "me:1", DBs: map[string]DBStatus{"db": {Versions: map[string]VersionStatus{
-		"1": {NumPartitions: 2, TargetReplication: 1, Nodes: map[string]NodeStatus{"me:1": {Partitions: []int{0}, Current: true, State: StateActive}}},
-	}}}}}, testOptions{Peers: func() []Peer { return peers }})
+	peers, reasons[silent] = append(peers, status.Peer{Addr: silent}), "deadline"
+	s := newServer(&catalog{state: status.Status{Node: "me:1", DBs: map[string]status.DB{"db": {Versions: map[string]status.Version{
+		"1": {NumPartitions: 2, TargetReplication: 1, Nodes: map[string]status.OnNode{"me:1": {Partitions: []int{0}, Current: true, State: status.Active}}},
+	}}}}}, testOptions{Peers: func() []status.Peer { return peers }})
 	defer s.Shutdown(context.Background())                                             //nolint:errcheck // it has served nothing
 	s.peerStatus.timeout, s.peerStatus.client.Timeout = 10*time.Second, 10*time.Second // the machine may be slow
 	s.peerStatus.client.Transport.(*http.Transport).ResponseHeaderTimeout = 0
-	done := make(chan Status, 1)
+	done := make(chan status.Status, 1)
 	go func() {
-		st, _ := s.cluster()
+		st := s.cluster()
 		done <- st
 	}()
-	var st Status
+	var st status.Status
 	select {
 	case st = <-done:
 	case <-time.After(patience):
@@ -162,7 +165,7 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	if own.NumPartitions != 2 || own.MissingPartitions != 0 || !slices.Equal(own.Nodes[exaggerating].Partitions, []int{1}) {
 		t.Errorf("what this node knows: %+v", own)
 	}
-	if theirs.NumPartitions != maxShown || theirs.MissingPartitions != maxShown-1 {
+	if theirs.NumPartitions != shard.MaxPartitions || theirs.MissingPartitions != shard.MaxPartitions-1 {
 		t.Errorf("what it does not know: %+v", theirs)
 	}
 }

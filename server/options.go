@@ -8,12 +8,13 @@ import (
 
 	"sequins/auth"
 	"sequins/metrics"
+	"sequins/status"
 )
 
 // Catalog is the part of a node that the server uses.
 type Catalog interface {
 	// Status returns the state of the node; the caller may modify the result. It must not do I/O or wait.
-	Status() Status
+	Status() status.Status
 	// Ready reports whether the node should receive requests, and if not, the reason in one line. A node is
 	// ready when it serves every db that it served before a restart and has tried every other db that was in
 	// the source at the start. If db is not empty, Ready reports whether that db is served.
@@ -40,7 +41,7 @@ type Options struct {
 	MaxConns int
 	// Peers returns the other nodes of the cluster, for the status; nil on a single node. PeerTLS enables TLS
 	// to them.
-	Peers   func() []Peer
+	Peers   func() []status.Peer
 	PeerTLS *tls.Config
 	// PeerSecret is the secret of the cluster; "" if none is configured. With a secret, ?proxy= is answered
 	// only for requests that carry it.

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"sequins/metrics"
+	"sequins/status"
+	"sequins/statuspage"
 )
 
 // servePage answers requests for anything but a key.
@@ -65,8 +66,12 @@ func (s *Server) ready(w http.ResponseWriter, canView bool, query []byte) {
 
 // health answers GET /healthz with the versions on this node, or with only the status code.
 func (s *Server) health(w http.ResponseWriter, canView bool) {
-	s.ownStatus.serve(w, pageKey{route: routeHealth, code: !canView}, func(w http.ResponseWriter, st Status, _ string) {
-		dbs, code := st.onThisNode()
+	s.ownStatus.serve(w, pageKey{route: routeHealth, code: !canView}, func(w http.ResponseWriter, st status.Status) {
+		dbs, active := st.OnThisNode()
+		code := http.StatusNotFound
+		if active {
+			code = http.StatusOK
+		}
 		if !canView {
 			s.json(w, code, struct{}{})
 			return
@@ -76,28 +81,6 @@ func (s *Server) health(w http.ResponseWriter, canView bool) {
 		}
 		s.json(w, code, dbs)
 	})
-}
-
-// onThisNode returns the versions of each db on this node, and the status code of GET /healthz.
-func (st *Status) onThisNode() (dbs map[string]map[string]NodeStatus, code int) {
-	code = http.StatusNotFound
-	dbs = make(map[string]map[string]NodeStatus)
-	for name, db := range st.DBs {
-		for version, v := range db.Versions {
-			n, ok := v.Nodes[st.Node]
-			if !ok {
-				continue
-			}
-			if dbs[name] == nil {
-				dbs[name] = make(map[string]NodeStatus)
-			}
-			dbs[name][version] = n
-			if n.State == StateActive {
-				code = http.StatusOK
-			}
-		}
-	}
-	return dbs, code
 }
 
 // nodePage answers GET /.
@@ -113,10 +96,11 @@ func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
 // statusPage answers with the status of the node or of one db, as HTML or JSON.
 func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey) {
 	key.html = wantsHTML(r.Header["Accept"])
-	s.statusFor(r).serve(w, key, func(w http.ResponseWriter, st Status, level string) {
+	s.statusFor(r).serve(w, key, func(w http.ResponseWriter, st status.Status) {
 		switch {
 		case key.html:
-			s.render(w, http.StatusOK, newPage(st, level, key.db, time.Now()))
+			page, err := statuspage.Render(st, key.db, time.Now())
+			s.render(w, http.StatusOK, page, err)
 		case key.route == routeDB:
 			s.json(w, http.StatusOK, st.DBs[key.db])
 		default:
@@ -125,56 +109,27 @@ func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey)
 	})
 }
 
-// status returns the complete status of this node, without null for lists and objects, and the level of its
-// health.
-func (s *Server) status() (st Status, level string) {
+// status returns the status of this node.
+func (s *Server) status() (st status.Status) {
 	st = s.own()
-	return st, s.complete(&st)
+	s.complete(&st)
+	return st
 }
 
-// own returns the catalog's status with the fields that the server knows. complete must be called next.
-func (s *Server) own() Status {
+// own returns the catalog's status, which complete must be called on next.
+func (s *Server) own() status.Status {
 	st := s.catalog.Status()
 	st.Draining = s.draining.Load()
 	if st.DBs == nil {
-		st.DBs = map[string]DBStatus{}
-	}
-	if d := &st.Disk; d.Bytes > 0 {
-		d.Blocks, d.Low = st.stored(), d.Free < d.Bytes/10
+		st.DBs = map[string]status.DB{}
 	}
 	return st
 }
 
 // complete computes the derived fields of a status.
-func (s *Server) complete(st *Status) (level string) {
-	for name, db := range st.DBs {
-		if db.Versions == nil {
-			db.Versions = map[string]VersionStatus{}
-		}
-		for version, v := range db.Versions {
-			v.complete()
-			db.Versions[version] = v
-		}
-		st.DBs[name] = db
-	}
+func (s *Server) complete(st *status.Status) {
 	ready, reason := s.catalog.Ready("")
-	level, st.Health = st.health(ready, oneLine(reason))
-	st.Level, st.Healthy = level, level == levelGood
-	return level
-}
-
-// complete sets the fields that the catalog leaves to the server.
-func (v *VersionStatus) complete() {
-	if v.Nodes == nil {
-		v.Nodes = map[string]NodeStatus{}
-	}
-	for name, n := range v.Nodes {
-		if n.Partitions == nil {
-			n.Partitions = []int{}
-			v.Nodes[name] = n
-		}
-	}
-	v.count()
+	st.Complete(ready, oneLine(reason))
 }
 
 func (s *Server) json(w http.ResponseWriter, code int, v any) {
@@ -233,49 +188,19 @@ func refused(params string) bool {
 	return false
 }
 
-// gauges returns the gauges for a scrape of the metrics.
-func (s *Server) gauges() metrics.State {
-	st, _ := s.status()
-	g := metrics.State{
-		Connections:      s.open.count(),
-		Refused:          s.refused.Load(),
-		BadHandshakes:    s.handshakes.Load(),
-		Draining:         st.Draining,
-		SourceErrorSince: st.SourceErrorSince,
-		RefreshedAt:      st.RefreshedAt,
-		StoreBytes:       st.stored(),
+// state returns what a scrape of the metrics reports.
+func (s *Server) state() metrics.State {
+	return metrics.State{
+		Connections:   s.open.count(),
+		Refused:       s.refused.Load(),
+		BadHandshakes: s.handshakes.Load(),
+		Status:        s.status(),
 	}
-	for name, db := range st.DBs {
-		g.DBs = append(g.DBs, db.gauges(name, st.Node))
-	}
-	return g
 }
 
-// gauges returns the gauges of a db on a node.
-func (d DBStatus) gauges(name, node string) metrics.DB {
-	g := metrics.DB{Name: name, Versions: make(map[string]int)}
-	for version, v := range d.Versions {
-		n, ok := v.Nodes[node]
-		if !ok {
-			continue
-		}
-		g.Versions[string(n.State)]++
-		if n.Current {
-			g.Version, g.Partitions = version, v.NumPartitions
-			g.Diverged = n.Diverged
-			g.Missing, g.Underreplicated = v.MissingPartitions, v.UnderreplicatedPartitions
-			g.ActiveAt, g.LastModified = n.ActiveAt, n.LastModified
-			g.Records, g.Bytes = n.Records, n.Bytes
-		}
-	}
-	return g
-}
-
-// render answers with the HTML page.
-func (s *Server) render(w http.ResponseWriter, code int, p page) {
-	var b bytes.Buffer
-	p.Style, p.Script = template.CSS(pageStyle), template.JS(pageScript) //nolint:gosec // they are our own
-	if err := pageTemplate.Execute(&b, p); err != nil {
+// render answers with an HTML page.
+func (s *Server) render(w http.ResponseWriter, code int, page []byte, err error) {
+	if err != nil {
 		s.limited.Error("rendering the status page", "error", err)
 		text(w, http.StatusInternalServerError, "the status page cannot be rendered")
 		return
@@ -284,7 +209,7 @@ func (s *Server) render(w http.ResponseWriter, code int, p page) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Vary", "Accept")
-	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Content-Security-Policy", statuspage.Policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	send(w, code, b.Bytes())
+	send(w, code, page)
 }

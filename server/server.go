@@ -76,7 +76,7 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 		s.peerStatus = newPeerStatus(o.Peers, o.PeerTLS, o.PeerSecret)
 	}
 	s.ownStatus, s.clusterStatus = &snapshot{take: s.status}, &snapshot{take: s.cluster}
-	s.opts.Metrics.SetState(s.gauges)
+	s.opts.Metrics.SetState(s.state)
 	s.http = s.newHTTP()
 	return s
 }

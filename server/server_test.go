@@ -26,6 +26,7 @@ import (
 	"sequins/metrics"
 	"sequins/reads"
 	"sequins/shard"
+	"sequins/status"
 	"sequins/tracing"
 	"sequins/version"
 )
@@ -42,7 +43,7 @@ type testOptions struct {
 	Timeouts         Timeouts
 	MaxConns         int
 	Proxy            reads.Proxy
-	Peers            func() []Peer
+	Peers            func() []status.Peer
 	PeerTLS          *tls.Config
 	PeerSecret       string
 	Tokens           *auth.Tokens
@@ -74,7 +75,7 @@ func newServer(c testCatalog, o testOptions) *Server {
 type catalog struct {
 	mu     sync.Mutex
 	sets   map[string]*version.Set
-	state  Status
+	state  status.Status
 	reason string // why not ready
 }
 
@@ -84,11 +85,11 @@ func (c *catalog) Set(db []byte) *version.Set {
 	return c.sets[string(db)]
 }
 
-func (c *catalog) Status() Status {
+func (c *catalog) Status() status.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := c.state
-	st.DBs = make(map[string]DBStatus)
+	st.DBs = make(map[string]status.DB)
 	for name, db := range c.state.DBs {
 		db.Versions = maps.Clone(db.Versions)
 		for v, vs := range db.Versions {

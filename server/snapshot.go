@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"sequins/status"
 )
 
 // statusAge is how long a status and the pages rendered from it are reused. However many clients ask, each
@@ -14,12 +16,11 @@ const statusAge = time.Second
 // A snapshot caches the status and the answers rendered from it. The answers depend on rights only through
 // their pageKey; callers check rights first.
 type snapshot struct {
-	take func() (st Status, level string)
+	take func() status.Status
 
-	mu      sync.Mutex // held while the status is taken and while an answer is rendered
-	at      time.Time  // when status was taken
-	status  Status     // must not be modified
-	level   string
+	mu      sync.Mutex    // held while the status is taken and while an answer is rendered
+	at      time.Time     // when status was taken
+	status  status.Status // must not be modified
 	answers map[pageKey]*rendered
 }
 
@@ -52,7 +53,7 @@ func (r *rendered) Write(p []byte) (int, error) {
 
 // serve writes the answer for a key, and calls render unless there is a recent one. The answer for a db that
 // is not in the status is 404.
-func (s *snapshot) serve(w http.ResponseWriter, key pageKey, render func(w http.ResponseWriter, st Status, level string)) {
+func (s *snapshot) serve(w http.ResponseWriter, key pageKey, render func(w http.ResponseWriter, st status.Status)) {
 	answer := s.answer(key, render)
 	if answer == nil {
 		text(w, http.StatusNotFound, "no such db")
@@ -63,11 +64,11 @@ func (s *snapshot) serve(w http.ResponseWriter, key pageKey, render func(w http.
 	w.Write(answer.body) //nolint:errcheck // the client has gone
 }
 
-func (s *snapshot) answer(key pageKey, render func(w http.ResponseWriter, st Status, level string)) *rendered {
+func (s *snapshot) answer(key pageKey, render func(w http.ResponseWriter, st status.Status)) *rendered {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at.IsZero() || time.Since(s.at) >= statusAge {
-		s.status, s.level = s.take()
+		s.status = s.take()
 		s.at, s.answers = time.Now(), make(map[pageKey]*rendered)
 	}
 	if _, known := s.status.DBs[key.db]; key.route == routeDB && !known {
@@ -76,7 +77,7 @@ func (s *snapshot) answer(key pageKey, render func(w http.ResponseWriter, st Sta
 	answer := s.answers[key]
 	if answer == nil {
 		answer = &rendered{code: http.StatusOK, header: make(http.Header)}
-		render(answer, s.status, s.level)
+		render(answer, s.status)
 		s.answers[key] = answer
 	}
 	return answer

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/status"
 )
 
 // countingCatalog counts how often its status is taken.
@@ -17,7 +19,7 @@ type countingCatalog struct {
 	taken atomic.Int64
 }
 
-func (c *countingCatalog) Status() Status {
+func (c *countingCatalog) Status() status.Status {
 	c.taken.Add(1)
 	return c.catalog.Status()
 }

@@ -2,6 +2,10 @@ package shard
 
 import "fmt"
 
+// MaxPartitions is the maximum number of partitions of a version. It is more than ZooKeeper and file
+// systems handle well.
+const MaxPartitions = 1 << 16
+
 // Partitioner is a function by which jobs partition keys into N files. If several
 // functions match the same data, the smallest value is chosen.
 type Partitioner uint8

@@ -11,6 +11,7 @@ import (
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/server"
+	"sequins/status"
 	"sequins/version"
 )
 
@@ -24,7 +25,7 @@ func (c catalog) Set(db []byte) *version.Set {
 	return nil
 }
 
-func (c catalog) Status() server.Status       { return server.Status{} }
+func (c catalog) Status() status.Status       { return status.Status{} }
 func (c catalog) MayExist([]byte) bool        { return false }
 func (c catalog) Ready(string) (bool, string) { return true, "" }
 

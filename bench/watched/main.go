@@ -76,7 +76,7 @@ const (
 	watched = "watched"
 )
 
-// pagePeriod is how often a page that is open asks for the status, as server/page.js has it.
+// pagePeriod is how often a page that is open asks for the status, as statuspage/page.js has it.
 const pagePeriod = 3 * time.Second
 
 func (r *run) start() error {

@@ -16,8 +16,8 @@ import (
 	"sequins/metrics"
 	"sequins/node"
 	"sequins/proxy"
-	"sequins/server"
 	"sequins/shard"
+	"sequins/status"
 	"sequins/zk"
 )
 
@@ -70,7 +70,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		return err
 	}
 	o.Cluster, o.ShardID = members, members.ShardID
-	o.Server.Peers = func() []server.Peer { return peers(members, addr) }
+	o.Server.Peers = func() []status.Peer { return peers(members, addr) }
 	o.Metrics.Cluster.SetState(func() metrics.ClusterState {
 		z := members.Status()
 		return metrics.ClusterState{
@@ -78,7 +78,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 			Nodes: len(members.Members()), Problems: len(members.Problems()),
 		}
 	})
-	o.Membership = func(st *server.Status) { describe(st, s, members) }
+	o.Membership = func(st *status.Status) { describe(st, s, members) }
 	return nil
 }
 
@@ -112,13 +112,13 @@ func peerSecret(s *config.Sharding) (string, error) {
 }
 
 // peers returns the other members as they appear in the status.
-func peers(members *cluster.Cluster, self string) []server.Peer {
-	var others []server.Peer
+func peers(members *cluster.Cluster, self string) []status.Peer {
+	var others []status.Peer
 	for _, m := range members.Members() {
 		if m.Addr == self {
 			continue
 		}
-		p := server.Peer{Addr: m.Addr, ShardID: m.ShardID}
+		p := status.Peer{Addr: m.Addr, ShardID: m.ShardID}
 		if m.Settings != nil {
 			p.Zone = m.Settings.Zone
 		}
@@ -128,10 +128,10 @@ func peers(members *cluster.Cluster, self string) []server.Peer {
 }
 
 // describe adds the state of the cluster to a status.
-func describe(st *server.Status, s *config.Sharding, members *cluster.Cluster) {
+func describe(st *status.Status, s *config.Sharding, members *cluster.Cluster) {
 	z := members.Status()
 	st.Role, st.Zone, st.Problems = s.Role, s.Zone, members.Problems()
-	st.ZooKeeper = &server.ZooKeeper{
+	st.ZooKeeper = &status.ZooKeeper{
 		Connected: z.Connected, Since: z.Since.UTC().Truncate(time.Second),
 		Published: z.Published, Pending: z.Pending,
 	}

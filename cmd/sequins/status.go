@@ -23,6 +23,7 @@ import (
 
 	"sequins/config"
 	"sequins/internal/human"
+	"sequins/status"
 )
 
 func statusCommand() *cobra.Command {
@@ -139,56 +140,6 @@ func addressURL(address string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 
-// nodeStatus is the part of the status JSON that is shown; see server.Status.
-type nodeStatus struct {
-	DBs         map[string]dbStatus `json:"dbs"`
-	Node        string              `json:"node"`
-	Build       string              `json:"build"`
-	StartedAt   time.Time           `json:"started_at"`
-	Healthy     bool                `json:"healthy"`
-	Health      string              `json:"health"`
-	SourceError string              `json:"source_error"`
-	Problems    []string            `json:"problems"`
-	Warnings    []string            `json:"warnings"`
-	ZooKeeper   struct {
-		Error string `json:"error"`
-	} `json:"zookeeper"`
-	ShardID string                `json:"shard_id"`
-	Zone    string                `json:"zone"`
-	Disk    diskStatus            `json:"disk"`
-	Peers   map[string]peerStatus `json:"peers"`
-}
-
-type dbStatus struct {
-	Versions map[string]versionStatus `json:"versions"`
-	Error    string                   `json:"error"`
-}
-
-type versionStatus struct {
-	Partitions      int                     `json:"num_partitions"`
-	Missing         int                     `json:"missing_partitions"`
-	Underreplicated int                     `json:"underreplicated_partitions"`
-	Nodes           map[string]versionAtOne `json:"nodes"`
-}
-
-// versionAtOne is the status of a version on one node.
-type versionAtOne struct {
-	State        string    `json:"state"`
-	Current      bool      `json:"current"`
-	Partitions   []int     `json:"partitions"`
-	Error        string    `json:"error"`
-	Detail       string    `json:"detail"`
-	ActiveAt     time.Time `json:"active_at"`
-	LastModified time.Time `json:"last_modified"`
-	Records      int64     `json:"records"`
-	Bytes        int64     `json:"bytes"`
-	Progress     *struct {
-		Bytes     int64     `json:"bytes"`
-		BytesDone int64     `json:"bytes_done"`
-		ETA       time.Time `json:"eta"`
-	} `json:"progress"`
-}
-
 type statusClient struct {
 	base  string
 	token string // "" if there is none
@@ -201,7 +152,7 @@ func (s *statusClient) show(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := st.print(out, s.base, time.Now()); err != nil {
+	if err := printStatus(out, &st, s.base, time.Now()); err != nil {
 		return err
 	}
 	if !st.Healthy {
@@ -249,7 +200,7 @@ func printPage(out io.Writer, page string) error {
 	return err
 }
 
-func (s *statusClient) ask(ctx context.Context) (st nodeStatus, err error) {
+func (s *statusClient) ask(ctx context.Context) (st status.Status, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/", nil)
 	if err != nil {
 		return st, err
@@ -280,8 +231,8 @@ func (s *statusClient) ask(ctx context.Context) (st nodeStatus, err error) {
 	return st, nil
 }
 
-// print writes the table. Data from the network is escaped.
-func (st *nodeStatus) print(out io.Writer, base string, now time.Time) error {
+// printStatus writes the table. Data from the network is escaped.
+func printStatus(out io.Writer, st *status.Status, base string, now time.Time) error {
 	head := []string{plain(base)}
 	if st.Build != "" {
 		head = append(head, "sequins "+plain(st.Build))
@@ -296,7 +247,7 @@ func (st *nodeStatus) print(out io.Writer, base string, now time.Time) error {
 	if st.SourceError != "" {
 		notes = append(notes, "source: "+st.SourceError)
 	}
-	if st.ZooKeeper.Error != "" {
+	if st.ZooKeeper != nil && st.ZooKeeper.Error != "" {
 		notes = append(notes, "ZooKeeper: "+st.ZooKeeper.Error)
 	}
 	for _, note := range slices.Concat(notes, st.Problems, st.Warnings) {
@@ -304,25 +255,25 @@ func (st *nodeStatus) print(out io.Writer, base string, now time.Time) error {
 			return err
 		}
 	}
-	if err := st.printDBs(out, now); err != nil {
+	if err := printDBs(out, st, now); err != nil {
 		return err
 	}
-	return st.printNodes(out)
+	return printNodes(out, st)
 }
 
-func (st *nodeStatus) printDBs(out io.Writer, now time.Time) error {
+func printDBs(out io.Writer, st *status.Status, now time.Time) error {
 	if len(st.DBs) == 0 {
 		return nil
 	}
 	t := newTable(out, "DATABASE", "VERSION", "STATE", "PARTITIONS", "RECORDS", "SIZE", "DATA FROM", "")
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
-		st.DBs[name].rows(t, name, st.Node, now)
+		addRows(t, st.DBs[name], name, st.Node, now)
 	}
 	return t.flush()
 }
 
-// rows adds a row for each version of a db, the newest first.
-func (d dbStatus) rows(t *table, name, node string, now time.Time) {
+// addRows adds a row for each version of a db, the newest first.
+func addRows(t *table, d status.DB, name, node string, now time.Time) {
 	if len(d.Versions) == 0 {
 		t.row(plain(name), "-", "-", "-", "-", "-", "-", plain(d.Error))
 		return
@@ -335,14 +286,14 @@ func (d dbStatus) rows(t *table, name, node string, now time.Time) {
 		if n.Current {
 			star = " *"
 		}
-		t.row(label, plain(version)+star, plain(n.State), fmt.Sprintf("%d of %d", len(n.Partitions), v.Partitions),
-			number(n.Records), size(n.Bytes), day(n.LastModified), plain(v.note(n, now)))
+		t.row(label, plain(version)+star, plain(string(n.State)), fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions),
+			number(n.Records), size(n.Bytes), day(n.LastModified), plain(note(v, n, now)))
 		label = ""
 	}
 }
 
-// note returns remarks about a version.
-func (v versionStatus) note(n versionAtOne, now time.Time) string {
+// note returns remarks about a version on a node.
+func note(v status.Version, n status.OnNode, now time.Time) string {
 	var notes []string
 	if p := n.Progress; p != nil && p.Bytes > 0 {
 		notes = append(notes, fmt.Sprintf("%d%%", 100*p.BytesDone/p.Bytes))
@@ -353,11 +304,11 @@ func (v versionStatus) note(n versionAtOne, now time.Time) string {
 	if n.Current && !n.ActiveAt.IsZero() {
 		notes = append(notes, "active for "+human.Duration(now.Sub(n.ActiveAt)))
 	}
-	if n.Current && v.Missing > 0 {
-		notes = append(notes, fmt.Sprintf("partitions on no node: %d", v.Missing))
+	if n.Current && v.MissingPartitions > 0 {
+		notes = append(notes, fmt.Sprintf("partitions on no node: %d", v.MissingPartitions))
 	}
-	if n.Current && v.Underreplicated > 0 {
-		notes = append(notes, fmt.Sprintf("partitions on too few nodes: %d", v.Underreplicated))
+	if n.Current && v.UnderreplicatedPartitions > 0 {
+		notes = append(notes, fmt.Sprintf("partitions on too few nodes: %d", v.UnderreplicatedPartitions))
 	}
 	for _, text := range []string{n.Detail, n.Error} {
 		if text != "" {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"sequins/status"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -113,35 +115,31 @@ func TestStatusOfSomethingElse(t *testing.T) {
 
 func TestStatusTable(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	st := nodeStatus{
+	st := status.Status{
 		Node: "n1:9599", Build: "v2.0.0", StartedAt: now.Add(-3 * time.Hour), Health: "Serving 1 of 3 databases.",
 		Problems: []string{"n2:9599 has replication 3, this node 2"}, SourceError: "no such host\x1b[31m", Warnings: []string{`the directory "healthz" cannot be a db`},
-		DBs: map[string]dbStatus{
+		DBs: map[string]status.DB{
 			"empty": {Error: "there are no versions in the source"},
-			"words": {Versions: map[string]versionStatus{
-				"1": {Partitions: 2, Missing: 1, Underreplicated: 1, Nodes: map[string]versionAtOne{"n1:9599": {
+			"words": {Versions: map[string]status.Version{
+				"1": {NumPartitions: 2, MissingPartitions: 1, UnderreplicatedPartitions: 1, Nodes: map[string]status.OnNode{"n1:9599": {
 					State: "ACTIVE", Current: true, Partitions: []int{0}, ActiveAt: now.Add(-50 * time.Hour),
 					LastModified: now.Add(-51 * time.Hour), Records: 1234567, Bytes: 150 << 20}}},
-				"2": {Partitions: 2, Nodes: map[string]versionAtOne{"n1:9599": {State: "ERROR", Error: "part-0:\nbad\x1b[2J"}}},
-				"3": {Nodes: map[string]versionAtOne{"n2:9599": {State: "ACTIVE", Current: true}}},
+				"2": {NumPartitions: 2, Nodes: map[string]status.OnNode{"n1:9599": {State: "ERROR", Error: "part-0:\nbad\x1b[2J"}}},
+				"3": {Nodes: map[string]status.OnNode{"n2:9599": {State: "ACTIVE", Current: true}}},
 			}},
 		},
 	}
-	st.ZooKeeper.Error = "connection refused"
-	st.ShardID, st.Disk = "1", diskStatus{Bytes: 100 << 30, Free: 25<<30 + 1, Blocks: 150 << 20}
-	st.Peers = map[string]peerStatus{
-		"n3:9599": {ShardID: "3", Zone: "b\x1b[1m", Disk: diskStatus{Bytes: 100 << 30, Free: 0, Blocks: 90 << 30, Low: true}},
+	st.ZooKeeper = &status.ZooKeeper{Error: "connection refused"}
+	st.ShardID, st.Disk = "1", status.Disk{Bytes: 100 << 30, Free: 25<<30 + 1, Blocks: 150 << 20}
+	st.Peers = map[string]status.Peer{
+		"n3:9599": {ShardID: "3", Zone: "b\x1b[1m", Disk: status.Disk{Bytes: 100 << 30, Free: 0, Blocks: 90 << 30, Low: true}},
 		"n2:9599": {ShardID: "2", Error: "connection\nrefused"},
 	}
-	loading := versionAtOne{State: "BUILDING", Detail: "loading"}
-	loading.Progress = &struct {
-		Bytes     int64     `json:"bytes"`
-		BytesDone int64     `json:"bytes_done"`
-		ETA       time.Time `json:"eta"`
-	}{200, 90, now.Add(2 * time.Minute)}
-	st.DBs["birds"] = dbStatus{Versions: map[string]versionStatus{"7": {Partitions: 8, Nodes: map[string]versionAtOne{"n1:9599": loading}}}}
+	loading := status.OnNode{State: "BUILDING", Detail: "loading"}
+	loading.Progress = &status.Progress{Bytes: 200, BytesDone: 90, ETA: now.Add(2 * time.Minute)}
+	st.DBs["birds"] = status.DB{Versions: map[string]status.Version{"7": {NumPartitions: 8, Nodes: map[string]status.OnNode{"n1:9599": loading}}}}
 	var b bytes.Buffer
-	if err := st.print(&b, "http://n1:9599", now); err != nil {
+	if err := printStatus(&b, &st, "http://n1:9599", now); err != nil {
 		t.Fatal(err)
 	}
 	want := `http://n1:9599, sequins v2.0.0, up for 3 h 0 min

@@ -7,27 +7,12 @@ import (
 	"slices"
 
 	"sequins/internal/human"
+	"sequins/status"
 )
-
-// peerStatus is the part of a node's status that is shown; see server.Peer.
-type peerStatus struct {
-	ShardID string     `json:"shard_id"`
-	Zone    string     `json:"zone"`
-	Error   string     `json:"error"`
-	Disk    diskStatus `json:"disk"`
-}
-
-// diskStatus is the disk of a node's blocks, in bytes; see server.Disk.
-type diskStatus struct {
-	Bytes  int64 `json:"bytes"`
-	Free   int64 `json:"bytes_free"`
-	Blocks int64 `json:"bytes_blocks"`
-	Low    bool  `json:"low"`
-}
 
 // printNodes prints a table of the nodes and their disks, below that of the databases. Without other
 // nodes and disk data it prints nothing.
-func (st *nodeStatus) printNodes(out io.Writer) error {
+func printNodes(out io.Writer, st *status.Status) error {
 	if len(st.Peers) == 0 && st.Disk.Bytes == 0 {
 		return nil
 	}
@@ -35,14 +20,14 @@ func (st *nodeStatus) printNodes(out io.Writer) error {
 		return err
 	}
 	t := newTable(out, "NODE", "SHARD", "ZONE", "BLOCKS", "DISK FREE", "OF", "")
-	peerStatus{ShardID: st.ShardID, Zone: st.Zone, Disk: st.Disk}.row(t, st.Node)
+	addNode(t, status.Peer{ShardID: st.ShardID, Zone: st.Zone, Disk: st.Disk}, st.Node)
 	for _, name := range slices.Sorted(maps.Keys(st.Peers)) {
-		st.Peers[name].row(t, name)
+		addNode(t, st.Peers[name], name)
 	}
 	return t.flush()
 }
 
-func (p peerStatus) row(t *table, name string) {
+func addNode(t *table, p status.Peer, name string) {
 	note := p.Error
 	switch {
 	case note != "":
@@ -56,11 +41,11 @@ func (p peerStatus) row(t *table, name string) {
 		}
 		return plain(s)
 	}
-	t.row(plain(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), p.Disk.free(), size(p.Disk.Bytes), plain(note))
+	t.row(plain(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), plain(note))
 }
 
 // free returns the free space, or a dash if nothing is known about the disk.
-func (d diskStatus) free() string {
+func free(d status.Disk) string {
 	if d.Bytes <= 0 {
 		return "-"
 	}

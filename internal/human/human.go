@@ -17,6 +17,14 @@ func Count(n int64) string {
 	return s
 }
 
+// Plural formats a number of things: "1 file", "2 files".
+func Plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
 // Size formats bytes in powers of 1024 with one decimal: "1.5 KiB".
 func Size(n int64) string {
 	const units = "KMGTP"

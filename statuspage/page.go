@@ -1,6 +1,9 @@
-package server
+// Package statuspage renders a status as a page of HTML, with one style and one script and nothing from elsewhere.
+// Without scripts the page shows the status as it was; with them it asks the node for the JSON every few seconds.
+package statuspage
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed" // page.html, page.css, page.js
 	"encoding/base64"
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	"sequins/internal/human"
+	"sequins/status"
 )
 
 //go:embed page.html
@@ -23,8 +27,8 @@ var pageStyle string
 //go:embed page.js
 var pageScript string
 
-// pagePolicy allows only the page's own style and script, and connections only to this node.
-var pagePolicy = "default-src 'none'; style-src " + digest(pageStyle) + "; script-src " + digest(pageScript) +
+// Policy is the Content-Security-Policy of the pages. It allows only the page's own style and script, and connections only to this node.
+var Policy = "default-src 'none'; style-src " + digest(pageStyle) + "; script-src " + digest(pageScript) +
 	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // digest returns the source expression of an inline style or script in a Content-Security-Policy.
@@ -32,6 +36,9 @@ func digest(source string) string {
 	sum := sha256.Sum256([]byte(source))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
+
+// busy is the class of what is in progress; the other classes are the levels of package status.
+const busy = "busy"
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
@@ -77,16 +84,32 @@ type versionView struct {
 
 type nodeView struct{ Name, State, Level, Summary string }
 
-// newPage formats the status of the whole node, or of one db.
-func newPage(st Status, level, only string, now time.Time) page {
-	p := page{Level: level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only, Now: clock(now)}
+// Render returns the page of a completed status: of the whole node, or of the db named only.
+func Render(st status.Status, only string, now time.Time) ([]byte, error) {
+	return execute(newPage(st, only, now))
+}
+
+// RenderLogin returns a page without content that asks for a token.
+func RenderLogin(only string, now time.Time) ([]byte, error) {
+	return execute(page{Level: status.LevelWarn, Headline: "This node wants a token.", Only: only, Shut: true, Now: clock(now)})
+}
+
+func execute(p page) ([]byte, error) {
+	p.Style, p.Script = template.CSS(pageStyle), template.JS(pageScript) //nolint:gosec // they are our own
+	var b bytes.Buffer
+	err := pageTemplate.Execute(&b, p)
+	return b.Bytes(), err
+}
+
+func newPage(st status.Status, only string, now time.Time) page {
+	p := page{Level: st.Level, Headline: st.Health, Node: st.Node, Build: st.Build, Source: st.Source, Only: only, Now: clock(now)}
 	if !st.StartedAt.IsZero() {
 		p.Up = human.Duration(now.Sub(st.StartedAt))
 	}
 	if d := st.Disk; d.Bytes > 0 {
 		p.Disk = human.Size(d.Free) + " of " + human.Size(d.Bytes) + " of disk free"
 		if d.Low {
-			p.DiskLevel = levelWarn
+			p.DiskLevel = status.LevelWarn
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
@@ -104,30 +127,30 @@ func newPage(st Status, level, only string, now time.Time) page {
 	return p
 }
 
-func newDBView(name string, db DBStatus, node string, now time.Time) dbView {
-	v := dbView{Name: name, Level: levelBad, Summary: "nothing to serve yet", Error: db.Error}
+func newDBView(name string, db status.DB, node string, now time.Time) dbView {
+	v := dbView{Name: name, Level: status.LevelBad, Summary: "nothing to serve yet", Error: db.Error}
 	for _, version := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {
 		vs := db.Versions[version]
 		n, here := vs.Nodes[node]
 		if here && n.Current {
-			v.Level, v.Summary = levelGood, "serving "+version
+			v.Level, v.Summary = status.LevelGood, "serving "+version
 			v.Facts = facts(vs, n, now)
 		}
 		v.Versions = append(v.Versions, newVersionView(version, vs, node, now))
 	}
-	if v.Level == levelGood && db.failed(node) {
-		v.Level = levelWarn
+	if v.Level == status.LevelGood && db.Failed(node) {
+		v.Level = status.LevelWarn
 	}
 	return v
 }
 
 // moving reports whether the view is likely to change within seconds.
 func (v dbView) moving() bool {
-	return slices.ContainsFunc(v.Versions, func(v versionView) bool { return v.Level == levelBusy })
+	return slices.ContainsFunc(v.Versions, func(v versionView) bool { return v.Level == busy })
 }
 
 // facts describe the current version.
-func facts(v VersionStatus, n NodeStatus, now time.Time) []fact {
+func facts(v status.Version, n status.OnNode, now time.Time) []fact {
 	var f []fact
 	if !n.LastModified.IsZero() {
 		f = append(f, fact{"data from", n.LastModified.UTC().Format(time.DateTime) + " UTC (" + human.Duration(now.Sub(n.LastModified)) + " ago)"})
@@ -148,7 +171,7 @@ func facts(v VersionStatus, n NodeStatus, now time.Time) []fact {
 	return f
 }
 
-func newVersionView(name string, v VersionStatus, node string, now time.Time) versionView {
+func newVersionView(name string, v status.Version, node string, now time.Time) versionView {
 	n := v.Nodes[node]
 	view := versionView{
 		Name: name, State: string(n.State), Level: stateLevel(n.State), Current: n.Current,
@@ -166,22 +189,22 @@ func newVersionView(name string, v VersionStatus, node string, now time.Time) ve
 	return view
 }
 
-func stateLevel(s State) string {
+func stateLevel(s status.State) string {
 	switch s {
-	case StateActive:
-		return levelGood
-	case StateBuilding:
-		return levelBusy
-	case StateError:
-		return levelBad
+	case status.Active:
+		return status.LevelGood
+	case status.Building:
+		return busy
+	case status.Error:
+		return status.LevelBad
 	}
 	return ""
 }
 
 // summary describes a version on a node in one line.
-func summary(v VersionStatus, n NodeStatus, now time.Time) string {
-	s := fmt.Sprintf("%d of %s", len(n.Partitions), count(v.NumPartitions, "partition"))
-	if n.State == StateActive && v.MissingPartitions > 0 {
+func summary(v status.Version, n status.OnNode, now time.Time) string {
+	s := fmt.Sprintf("%d of %s", len(n.Partitions), human.Plural(v.NumPartitions, "partition"))
+	if n.State == status.Active && v.MissingPartitions > 0 {
 		s += fmt.Sprintf(", %d missing everywhere", v.MissingPartitions)
 	}
 	if !n.CreatedAt.IsZero() {
@@ -193,7 +216,7 @@ func summary(v VersionStatus, n NodeStatus, now time.Time) string {
 	return s
 }
 
-func percent(p *Progress) string {
+func percent(p *status.Progress) string {
 	if p.Bytes <= 0 {
 		return "0"
 	}
@@ -201,9 +224,9 @@ func percent(p *Progress) string {
 }
 
 // progress describes the progress of a load.
-func progress(p *Progress, now time.Time) string {
+func progress(p *status.Progress, now time.Time) string {
 	s := fmt.Sprintf("%s of %s read, %d of %s, %s records", human.Size(p.BytesDone), human.Size(p.Bytes),
-		p.FilesDone, count(p.Files, "file"), human.Count(p.Records))
+		p.FilesDone, human.Plural(p.Files, "file"), human.Count(p.Records))
 	if p.RecordsPerSecond > 0 {
 		s += fmt.Sprintf(" (%s a second)", human.Count(int64(p.RecordsPerSecond)))
 	}
@@ -211,13 +234,6 @@ func progress(p *Progress, now time.Time) string {
 		s += ", about " + human.Duration(left) + " left"
 	}
 	return s
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.Itoa(n) + " " + what + "s"
 }
 
 func since(t, now time.Time) string {

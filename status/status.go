@@ -1,30 +1,32 @@
-package server
+// Package status is the one model of what a node and its cluster know: the databases, their versions and the
+// nodes that hold them, with the health that follows from it. The node fills it in, Merge adds what other nodes
+// say, and Complete computes the rest. The JSON of GET / and GET /<db>, the pages, the metrics and the command
+// line all show it.
+package status
 
-import (
-	"time"
-)
+import "time"
 
 // State is the state of a version on one node in the status JSON. The values are those of the original
 // sequins, which monitoring systems read.
 type State string
 
 const (
-	// StateBuilding: loading, or loaded and waiting for enough replicas.
-	StateBuilding State = "BUILDING"
-	// StateActive: served to clients, or was until the next version replaced it.
-	StateActive State = "ACTIVE"
-	// StateRemoving: superseded; it is removed after its last request and version_remove_timeout.
-	StateRemoving State = "REMOVING"
-	// StateError: failed to load; NodeStatus.Error is the reason.
-	StateError State = "ERROR"
+	// Building: loading, or loaded and waiting for enough replicas.
+	Building State = "BUILDING"
+	// Active: served to clients, or was until the next version replaced it.
+	Active State = "ACTIVE"
+	// Removing: superseded; it is removed after its last request and version_remove_timeout.
+	Removing State = "REMOVING"
+	// Error: failed to load; OnNode.Error is the reason.
+	Error State = "ERROR"
 )
 
 // Status is the answer to GET /. The names and types of DBs and ShardID are those of the original sequins.
 type Status struct {
-	DBs     map[string]DBStatus `json:"dbs"`
-	ShardID string              `json:"shard_id"`
+	DBs     map[string]DB `json:"dbs"`
+	ShardID string        `json:"shard_id"`
 
-	// Node is the key of this node in VersionStatus.Nodes ("localhost" on a single node). GET /healthz takes
+	// Node is the key of this node in Version.Nodes ("localhost" on a single node). GET /healthz takes
 	// its entries from there.
 	Node string `json:"node,omitempty"`
 	// Build is the version of the program.
@@ -32,18 +34,18 @@ type Status struct {
 	// StartedAt is when this node started.
 	StartedAt time.Time `json:"started_at,omitzero"`
 	// Healthy reports whether every db is served from a current version with enough replicas of every
-	// partition, no version has failed, and the source is readable. The server sets it.
+	// partition, no version has failed, and the source is readable. Complete sets it.
 	Healthy bool `json:"healthy"`
-	// Health is a line of text that describes the health, with the reason if it is not good.
+	// Health is a line of text that describes the health, with the reason if it is not good. Complete sets it.
 	Health string `json:"health"`
-	// Level is the health as good, warn or bad. The server sets it.
+	// Level is the health as LevelGood, LevelWarn or LevelBad. Complete sets it.
 	Level string `json:"level"`
-	// Draining reports whether the node is shutting down. The server sets it.
+	// Draining reports whether the node is shutting down.
 	Draining bool `json:"draining,omitempty"`
 	// Source is the URL or path of the source.
 	Source string `json:"source,omitempty"`
 	// SourceError is the reason why the databases of the source could not be listed, or "". Errors of a
-	// single database are in DBStatus.Error.
+	// single database are in DB.Error.
 	SourceError string `json:"source_error,omitempty"`
 	// SourceErrorSince is when SourceError first occurred.
 	SourceErrorSince time.Time `json:"source_error_since,omitzero"`
@@ -63,7 +65,7 @@ type Status struct {
 	ZooKeeper *ZooKeeper `json:"zookeeper,omitempty"`
 	// Problems are reasons why the nodes do not form one cluster, one sentence each.
 	Problems []string `json:"problems,omitempty"`
-	// Peers are the other nodes by address. The server sets them.
+	// Peers are the other nodes by address; see Merge.
 	Peers map[string]Peer `json:"peers,omitempty"`
 }
 
@@ -71,14 +73,14 @@ type Status struct {
 type Disk struct {
 	Bytes int64 `json:"bytes"`      // capacity
 	Free  int64 `json:"bytes_free"` // available to sequins
-	// Blocks is the size of the blocks in use, of all versions. The server sets it.
+	// Blocks is the size of the blocks in use, of all versions. Complete sets it.
 	Blocks int64 `json:"bytes_blocks"`
-	// Low reports whether less than a tenth is free. The server sets it.
+	// Low reports whether less than a tenth is free. Complete sets it.
 	Low bool `json:"low,omitempty"`
 }
 
-// stored returns the size of all blocks of the node, in bytes.
-func (st *Status) stored() (bytes int64) {
+// Stored returns the size of all blocks of the node, in bytes.
+func (st *Status) Stored() (bytes int64) {
 	for _, db := range st.DBs {
 		for _, v := range db.Versions {
 			bytes += v.Nodes[st.Node].Bytes
@@ -97,34 +99,34 @@ type ZooKeeper struct {
 	Pending   int `json:"pending"`
 }
 
-// DBStatus is the answer to GET /<db>.
-type DBStatus struct {
-	Versions map[string]VersionStatus `json:"versions"`
+// DB is the answer to GET /<db>.
+type DB struct {
+	Versions map[string]Version `json:"versions"`
 
 	// Error is an error of the db as a whole, e.g. that it has no versions or that they cannot be listed.
 	Error string `json:"error,omitempty"`
 }
 
-// VersionStatus is the status of one version on all nodes known to have it. The catalog sets Path,
-// NumPartitions, TargetReplication and Nodes; the server computes the counts (see count).
-type VersionStatus struct {
-	Path                      string                `json:"path"`
-	NumPartitions             int                   `json:"num_partitions"`
-	TargetReplication         int                   `json:"target_replication"`
-	ReplicationHistogram      map[int]int           `json:"replication_histogram"`
-	AverageReplication        float64               `json:"average_replication"`
-	MissingPartitions         int                   `json:"missing_partitions"`
-	UnderreplicatedPartitions int                   `json:"underreplicated_partitions"`
-	OverreplicatedPartitions  int                   `json:"overreplicated_partitions"`
-	Nodes                     map[string]NodeStatus `json:"nodes"`
+// Version is the status of one version on all nodes known to have it. The node sets Path, NumPartitions,
+// TargetReplication and Nodes; Complete computes the counts.
+type Version struct {
+	Path                      string            `json:"path"`
+	NumPartitions             int               `json:"num_partitions"`
+	TargetReplication         int               `json:"target_replication"`
+	ReplicationHistogram      map[int]int       `json:"replication_histogram"`
+	AverageReplication        float64           `json:"average_replication"`
+	MissingPartitions         int               `json:"missing_partitions"`
+	UnderreplicatedPartitions int               `json:"underreplicated_partitions"`
+	OverreplicatedPartitions  int               `json:"overreplicated_partitions"`
+	Nodes                     map[string]OnNode `json:"nodes"`
 
-	// Replicas is the number of nodes that hold each partition, if the catalog knows more than Nodes.
+	// Replicas is the number of nodes that hold each partition, if the node knows more than Nodes.
 	Replicas []int `json:"-"`
 }
 
-// NodeStatus is the status of one version on one node. ActiveAt is present even if zero (year 1), for
+// OnNode is the status of one version on one node. ActiveAt is present even if zero (year 1), for
 // compatibility with the original sequins.
-type NodeStatus struct {
+type OnNode struct {
 	Name       string    `json:"name"`
 	CreatedAt  time.Time `json:"created_at"`
 	ActiveAt   time.Time `json:"active_at"`
@@ -133,7 +135,7 @@ type NodeStatus struct {
 	Partitions []int     `json:"partitions"`
 	ShardID    string    `json:"shard_id"`
 
-	// Error is the reason for StateError, or, if Diverged is set, what is wrong with the version.
+	// Error is the reason for the state Error, or, if Diverged is set, what is wrong with the version.
 	Error string `json:"error,omitempty"`
 	// Diverged reports that the version is active but its files in the source are no longer those it was
 	// loaded from, while other nodes hold it as loaded from the present files.
@@ -169,9 +171,9 @@ type Progress struct {
 }
 
 // replicas returns the number of nodes that hold each partition. Without Replicas, a node counts for the
-// partitions whose blocks it holds in any state except StateError. Its cost depends on the listed partitions
+// partitions whose blocks it holds in any state except Error. Its cost depends on the listed partitions
 // and not on NumPartitions, which a faulty peer may exaggerate.
-func (v *VersionStatus) replicas() map[int]int {
+func (v *Version) replicas() map[int]int {
 	replicas := make(map[int]int)
 	if len(v.Replicas) == v.NumPartitions {
 		for p, n := range v.Replicas {
@@ -182,7 +184,7 @@ func (v *VersionStatus) replicas() map[int]int {
 		return replicas
 	}
 	for _, n := range v.Nodes {
-		if n.State == StateError {
+		if n.State == Error {
 			continue
 		}
 		for _, p := range n.Partitions {
@@ -195,7 +197,7 @@ func (v *VersionStatus) replicas() map[int]int {
 }
 
 // count computes the replication counts.
-func (v *VersionStatus) count() {
+func (v *Version) count() {
 	replicas := v.replicas()
 	v.ReplicationHistogram = make(map[int]int)
 	v.MissingPartitions, v.UnderreplicatedPartitions, v.OverreplicatedPartitions = v.NumPartitions-len(replicas), 0, 0
@@ -217,4 +219,63 @@ func (v *VersionStatus) count() {
 	if v.NumPartitions > 0 {
 		v.AverageReplication = float64(total) / float64(v.NumPartitions)
 	}
+}
+
+// Complete computes the fields that follow from others, of a status that may be merged from several nodes.
+// ready reports whether the node is ready, and reason why not, in one line.
+func (st *Status) Complete(ready bool, reason string) {
+	if st.DBs == nil {
+		st.DBs = map[string]DB{}
+	}
+	for name, db := range st.DBs {
+		if db.Versions == nil {
+			db.Versions = map[string]Version{}
+		}
+		for version, v := range db.Versions {
+			v.complete()
+			db.Versions[version] = v
+		}
+		st.DBs[name] = db
+	}
+	if d := &st.Disk; d.Bytes > 0 {
+		d.Blocks, d.Low = st.Stored(), d.Free < d.Bytes/10
+	}
+	st.Level, st.Health = st.health(ready, reason)
+	st.Healthy = st.Level == LevelGood
+}
+
+// complete computes the counts, and replaces nil by empty for the JSON.
+func (v *Version) complete() {
+	if v.Nodes == nil {
+		v.Nodes = map[string]OnNode{}
+	}
+	for name, n := range v.Nodes {
+		if n.Partitions == nil {
+			n.Partitions = []int{}
+			v.Nodes[name] = n
+		}
+	}
+	v.count()
+}
+
+// OnThisNode returns the versions of each db on this node, and whether one of them is
+// active.
+func (st *Status) OnThisNode() (dbs map[string]map[string]OnNode, active bool) {
+	dbs = make(map[string]map[string]OnNode)
+	for name, db := range st.DBs {
+		for version, v := range db.Versions {
+			n, ok := v.Nodes[st.Node]
+			if !ok {
+				continue
+			}
+			if dbs[name] == nil {
+				dbs[name] = make(map[string]OnNode)
+			}
+			dbs[name][version] = n
+			if n.State == Active {
+				active = true
+			}
+		}
+	}
+	return dbs, active
 }

@@ -1,17 +1,18 @@
-package server
+package status
 
 import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"sequins/internal/human"
 )
 
-// Levels of health, which are also CSS classes of the page.
+// Levels of health.
 const (
-	levelGood = "good"
-	levelBusy = "busy"
-	levelWarn = "warn"
-	levelBad  = "bad"
+	LevelGood = "good"
+	LevelWarn = "warn"
+	LevelBad  = "bad"
 )
 
 // census counts the dbs of a node by their health.
@@ -24,14 +25,14 @@ type census struct {
 	lost            int // of those served: no node holds some partition of the current version
 }
 
-func (c *census) add(db DBStatus, node string) {
+func (c *census) add(db DB, node string) {
 	c.dbs++
-	current := db.current(node)
+	current := db.Current(node)
 	if current == "" {
 		return
 	}
 	c.served++
-	if db.failed(node) {
+	if db.Failed(node) {
 		c.failed++
 	}
 	if db.Error != "" {
@@ -45,8 +46,8 @@ func (c *census) add(db DBStatus, node string) {
 	}
 }
 
-// current returns the version of a db that a node serves, "" if there is none.
-func (d DBStatus) current(node string) string {
+// Current returns the version of a db that a node serves, "" if there is none.
+func (d DB) Current(node string) string {
 	for _, name := range slices.Sorted(maps.Keys(d.Versions)) {
 		if d.Versions[name].Nodes[node].Current {
 			return name
@@ -55,11 +56,11 @@ func (d DBStatus) current(node string) string {
 	return ""
 }
 
-// failed reports whether a version of a db failed to load on a node.
-func (d DBStatus) failed(node string) bool {
+// Failed reports whether a version of a db failed to load on a node.
+func (d DB) Failed(node string) bool {
 	for _, v := range d.Versions {
 		n := v.Nodes[node]
-		if n.State == StateError || n.State == StateBuilding && n.Error != "" { // it is being tried again
+		if n.State == Error || n.State == Building && n.Error != "" { // it is being tried again
 			return true
 		}
 	}
@@ -83,32 +84,32 @@ func (st Status) health(ready bool, reason string) (level, line string) {
 	for _, db := range st.DBs {
 		c.add(db, st.Node)
 	}
-	all := count(c.dbs, "database")
+	all := human.Plural(c.dbs, "database")
 	switch {
 	case st.Draining:
-		return levelBad, "This node is shutting down."
+		return LevelBad, "This node is shutting down."
 	case !ready:
-		return levelBad, "Not ready: " + reason + "."
+		return LevelBad, "Not ready: " + reason + "."
 	case c.dbs == 0:
-		return levelWarn, "Ready, but there is no database in the source."
+		return LevelWarn, "Ready, but there is no database in the source."
 	case c.lost > 0:
-		return levelBad, fmt.Sprintf("Serving %s; %d with partitions that no node holds.", all, c.lost)
+		return LevelBad, fmt.Sprintf("Serving %s; %d with partitions that no node holds.", all, c.lost)
 	case c.served < c.dbs:
-		return levelWarn, fmt.Sprintf("Serving %d of %s.", c.served, all)
+		return LevelWarn, fmt.Sprintf("Serving %d of %s.", c.served, all)
 	case c.failed > 0:
-		return levelWarn, fmt.Sprintf("Serving %s; %d with a version that could not be loaded.", all, c.failed)
+		return LevelWarn, fmt.Sprintf("Serving %s; %d with a version that could not be loaded.", all, c.failed)
 	case c.underreplicated > 0:
-		return levelWarn, fmt.Sprintf("Serving %s; %d with partitions that too few nodes hold.", all, c.underreplicated)
+		return LevelWarn, fmt.Sprintf("Serving %s; %d with partitions that too few nodes hold.", all, c.underreplicated)
 	case len(st.Problems) > 0:
-		return levelBad, "The nodes are not one cluster: " + st.Problems[0] + "."
+		return LevelBad, "The nodes are not one cluster: " + st.Problems[0] + "."
 	case st.ZooKeeper != nil && !st.ZooKeeper.Connected:
-		return levelWarn, "Serving " + all + ", but ZooKeeper cannot be reached."
+		return LevelWarn, "Serving " + all + ", but ZooKeeper cannot be reached."
 	case st.silent() > 0:
-		return levelWarn, fmt.Sprintf("Serving %s, but %s did not answer.", all, count(st.silent(), "node"))
+		return LevelWarn, fmt.Sprintf("Serving %s, but %s did not answer.", all, human.Plural(st.silent(), "node"))
 	case st.SourceError != "":
-		return levelWarn, "Serving " + all + ", but the source cannot be read."
+		return LevelWarn, "Serving " + all + ", but the source cannot be read."
 	case c.unlisted > 0:
-		return levelWarn, fmt.Sprintf("Serving %s; %d that cannot be listed in the source.", all, c.unlisted)
+		return LevelWarn, fmt.Sprintf("Serving %s; %d that cannot be listed in the source.", all, c.unlisted)
 	}
-	return levelGood, "Serving " + all + "."
+	return LevelGood, "Serving " + all + "."
 }

@@ -1,0 +1,84 @@
+package status
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"sequins/shard"
+)
+
+// A Peer is another node of the cluster.
+type Peer struct {
+	Addr    string `json:"-"` // host:port
+	ShardID string `json:"shard_id"`
+	Zone    string `json:"zone,omitempty"`
+	// Error is the reason why its status is unknown.
+	Error string `json:"error,omitempty"`
+	// Build, StartedAt and Disk are from its status.
+	Build     string    `json:"build,omitempty"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+	Disk      Disk      `json:"disk,omitzero"`
+}
+
+// Answer is the status of one other node.
+type Answer struct {
+	Peer
+	Status Status
+}
+
+// Merge adds the status of other nodes to that of this one.
+func (st *Status) Merge(answers []Answer) {
+	st.Peers = make(map[string]Peer, len(answers))
+	own := make(map[string]map[string]Version, len(st.DBs))
+	for db, ours := range st.DBs {
+		own[db] = maps.Clone(ours.Versions)
+	}
+	for _, a := range answers {
+		st.Peers[a.Addr] = a.Peer
+		for db, theirs := range a.Status.DBs {
+			st.DBs[db] = st.DBs[db].merge(theirs, a.Addr, own[db])
+		}
+	}
+}
+
+// merge adds the status of a db on the node at addr. For versions that this node does not know, the other
+// node's description is used; own are the versions that this node knows.
+func (d DB) merge(theirs DB, addr string, own map[string]Version) DB {
+	if d.Versions == nil {
+		d.Versions = make(map[string]Version)
+	}
+	for name, v := range theirs.Versions {
+		n, here := v.Nodes[addr]
+		if !here {
+			continue
+		}
+		ours, known := d.Versions[name]
+		if !known {
+			ours = Version{Path: v.Path, TargetReplication: v.TargetReplication}
+		}
+		if ours.Nodes == nil {
+			ours.Nodes = make(map[string]OnNode)
+		}
+		if own[name].NumPartitions == 0 {
+			ours.NumPartitions = max(ours.NumPartitions, min(v.NumPartitions, shard.MaxPartitions))
+		}
+		n.Partitions = existing(n.Partitions, ours.NumPartitions)
+		ours.Nodes[addr] = n
+		d.Versions[name] = ours
+	}
+	return d
+}
+
+// existing returns the partitions that a version of n partitions has, without duplicates. It does not modify
+// the slice, which other readers of the status share.
+func existing(partitions []int, n int) []int {
+	partitions = partitions[:min(len(partitions), n)]
+	seen := make(map[int]bool, len(partitions))
+	strange := func(p int) bool {
+		odd := p < 0 || p >= n || seen[p]
+		seen[p] = true
+		return odd
+	}
+	return slices.DeleteFunc(slices.Clone(partitions), strange)
+}
