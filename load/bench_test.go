@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sequins/blocks"
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/store"
 )

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 )
 
 // recordClasses are the classes of keys and values in the SequenceFiles of a version. They must agree:

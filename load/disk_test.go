@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"sequins/blocks"
+	"sequins/input/sequencefile"
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
-	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/store"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 )
 

@@ -14,11 +14,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"sequins/blocks"
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
 	"sequins/metrics"
-	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/source"
-	"sequins/sparkey"
 )
 
 func TestMisplacedRecord(t *testing.T) {

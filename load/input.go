@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 
-	"sequins/avro"
-	"sequins/parquet"
-	"sequins/sequencefile"
+	"sequins/input/avro"
+	"sequins/input/parquet"
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
 	"sequins/source"
-	"sequins/sparkey"
 )
 
 // records is the interface of all input formats.

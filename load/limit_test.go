@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 )
 

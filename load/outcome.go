@@ -5,11 +5,11 @@ import (
 	"errors"
 	"syscall"
 
-	"sequins/avro"
-	"sequins/parquet"
-	"sequins/sequencefile"
+	"sequins/input/avro"
+	"sequins/input/parquet"
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
 	"sequins/source"
-	"sequins/sparkey"
 )
 
 // ErrDied is the class of errors of loads whose process exited early, see package loadproc.

@@ -9,12 +9,12 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/avro"
-	"sequins/parquet"
-	"sequins/sequencefile"
+	"sequins/input/avro"
+	"sequins/input/parquet"
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
 	"sequins/shard"
 	"sequins/source"
-	"sequins/sparkey"
 )
 
 func TestOutcome(t *testing.T) {

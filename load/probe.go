@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"sequins/avro"
-	"sequins/sequencefile"
+	"sequins/input/avro"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
 )

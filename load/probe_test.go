@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/avro"
 	"github.com/twmb/avro/ocf"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 )
 

@@ -11,7 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/store"
 )

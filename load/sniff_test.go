@@ -10,10 +10,10 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"sequins/avro"
+	"sequins/input/avro"
+	"sequins/input/parquet"
+	"sequins/input/sequencefile"
 	"sequins/internal/render"
-	"sequins/parquet"
-	"sequins/sequencefile"
 	"sequins/source"
 	"sequins/test/harness"
 )

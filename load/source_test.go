@@ -17,7 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/schema"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
 )

@@ -15,11 +15,11 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/blocks"
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
 	"sequins/internal/fsys"
-	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/source/local"
-	"sequins/sparkey"
 	"sequins/store"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"sequins/input/sequencefile"
 	"sequins/load"
-	"sequins/sequencefile"
 	"sequins/source"
 	"sequins/source/local"
 	"sequins/store"

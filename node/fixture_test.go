@@ -20,9 +20,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"sequins/input/sequencefile"
 	"sequins/internal/sleep"
 	"sequins/loadproc"
-	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/source"
 	"sequins/source/local"

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"sequins/blocks"
-	"sequins/sequencefile"
-	"sequins/sparkey"
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
 )
 
 // dataFile is an open file of records, in any format. The records are read once, sequentially.

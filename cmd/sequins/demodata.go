@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 )
 

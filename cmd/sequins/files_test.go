@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"sequins/blocks"
-	"sequins/sequencefile"
-	"sequins/sparkey"
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
 )
 
 const fixtures = "../../testdata/fixtures"

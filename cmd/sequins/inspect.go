@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
 	"sequins/load"
-	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/source"
-	"sequins/sparkey"
 )
 
 func inspectCommand() *cobra.Command {

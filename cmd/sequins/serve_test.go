@@ -13,7 +13,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/config"
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 )
 

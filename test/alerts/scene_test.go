@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/test/harness"
 	"sequins/test/process"
 )

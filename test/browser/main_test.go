@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/test/process"
 )

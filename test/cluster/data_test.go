@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 )
 

@@ -14,9 +14,9 @@ import (
 	"strconv"
 	"testing"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
+	"sequins/input/sparkey"
 	"sequins/shard"
-	"sequins/sparkey"
 )
 
 // A real job runs, and its output is read back: every record once, unchanged, in its partition.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 )
 
 // Every SequenceFile written by Hadoop is read: each codec, compression, class, header version and shape.

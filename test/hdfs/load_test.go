@@ -14,8 +14,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"sequins/blocks"
+	"sequins/input/sequencefile"
 	"sequins/load"
-	"sequins/sequencefile"
 	"sequins/source"
 	"sequins/source/hdfs"
 	"sequins/store"

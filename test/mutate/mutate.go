@@ -1,7 +1,7 @@
 // Package mutate damages files for tests of their readers: it flips bits, writes extreme values where lengths may be,
 // and truncates. The damage depends only on a seed.
 //
-// The number of damaged files per test is a flag: go test ./avro -run Mutations -mutations 10000.
+// The number of damaged files per test is a flag: go test ./input/avro -run Mutations -mutations 10000.
 package mutate
 
 import (

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/test/process"
 )
 

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/test/gateway"
 	"sequins/test/harness"
 	"sequins/test/process"

@@ -17,9 +17,9 @@ import (
 	"sync"
 	"testing"
 
+	"sequins/input/sequencefile"
 	"sequins/load"
 	"sequins/metrics"
-	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/source/s3"
 	"sequins/store"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/test/gateway"
 	"sequins/test/process"
 )

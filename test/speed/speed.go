@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/input/sequencefile"
 	"sequins/load"
-	"sequins/sequencefile"
 	"sequins/shard"
 	"sequins/source"
 	"sequins/store"

@@ -17,9 +17,9 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/avro"
+	"sequins/input/avro"
+	"sequins/input/parquet"
 	"sequins/internal/render"
-	"sequins/parquet"
 	"sequins/test/process"
 	"sequins/test/spark"
 )

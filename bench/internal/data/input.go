@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 	"sequins/shard"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"sequins/sequencefile"
+	"sequins/input/sequencefile"
 )
 
 // numbered returns a file of n records, and its keys.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"sequins/sparkey"
+	"sequins/input/sparkey"
 	"sequins/test/harness"
 )
 

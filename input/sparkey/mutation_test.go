@@ -13,7 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"sequins/sparkey"
+	"sequins/input/sparkey"
 	"sequins/test/mutate"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"sequins/sparkey"
+	"sequins/input/sparkey"
 )
 
 // An entry is one put or delete, with bytes of its own.

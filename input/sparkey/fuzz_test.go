@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"sequins/sparkey"
+	"sequins/input/sparkey"
 )
 
 func FuzzReader(f *testing.F) {
