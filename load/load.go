@@ -72,6 +72,7 @@ func (o Options) PlannedBy(m store.Manifest) Options {
 		o.Fields = Fields{Key: m.Fields.Key, Value: m.Fields.Value}
 	}
 	o.AllowEmpty = o.AllowEmpty || len(m.Files) == 0
+	o.RequireSuccess = false // it was complete then, by the rules that held then
 	o.Served = m.PlanHash()
 	o.Partitioner = m.Partitioner
 	if m.Aligned && m.Partitioner == shard.String.String() {

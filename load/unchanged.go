@@ -11,7 +11,17 @@ import (
 // times.
 func Unchanged(plan store.Manifest, files []source.File) bool {
 	_, data, err := classify(files)
-	return err == nil && slices.EqualFunc(plan.Files, data, func(was store.ManifestFile, f source.File) bool {
-		return was.Name == f.Name && was.Size == f.Size && was.ModTime.Equal(f.ModTime)
+	return err == nil && slices.EqualFunc(plan.Files, data, isSame)
+}
+
+// OnlyDeleted reports whether the files of a version are those of a plan, with some missing.
+func OnlyDeleted(plan store.Manifest, files []source.File) bool {
+	_, data, err := classify(files)
+	return err == nil && len(data) < len(plan.Files) && !slices.ContainsFunc(data, func(f source.File) bool {
+		return !slices.ContainsFunc(plan.Files, func(was store.ManifestFile) bool { return isSame(was, f) })
 	})
+}
+
+func isSame(was store.ManifestFile, f source.File) bool {
+	return was.Name == f.Name && was.Size == f.Size && was.ModTime.Equal(f.ModTime)
 }

@@ -95,7 +95,21 @@ func (d *db) setAside(name string, partition int) version.Event {
 		l.forget(partition)
 	}
 	l.v.SetDamaged(partition)
+	l.damaged[partition] = true
+	d.withdrawDamaged(l)
 	return d.seen(l)
+}
+
+// withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and
+// other nodes do not give up good ones for it. A partition that no other node holds stays advertised: what can still be
+// read of it, others can only read here.
+func (d *db) withdrawDamaged(l *live) {
+	name := l.v.Info().Name
+	for p := range l.damaged {
+		if d.node.o.Cluster.Replicas(d.name, name, p) > 0 {
+			d.node.o.Cluster.Withdraw(d.name, name, p)
+		}
+	}
 }
 
 // A retirement is the wait for the last requests of a retired version.

@@ -112,7 +112,7 @@ func TestCorruptBlockIsServedMeanwhile(t *testing.T) {
 	r.serves("fruit", "2")
 }
 
-// TestCorruptBlockAtStart finds the damage before the block is served.
+// TestCorruptBlockAtStart finds the damage before the block is served, and loads it again.
 func TestCorruptBlockAtStart(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
@@ -122,7 +122,7 @@ func TestCorruptBlockAtStart(t *testing.T) {
 	path := filepath.Join(f.store, "data", "fruit", "1", "00001.block")
 	must(t, os.Truncate(path, 100))
 	r = f.run()
-	r.serves("fruit", "1")
+	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 2 })
 	for _, key := range fruit {
 		if got := r.get("/fruit/" + key); got.body != key+" of 1" {
 			t.Errorf("%s: %+v", key, got)
@@ -170,7 +170,7 @@ func TestBlockUnderAnotherName(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "00001.block"), data, 0o644))
 	r = f.run()
-	r.serves("fruit", "1")
+	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 2 })
 	for _, key := range fruit {
 		if got := r.get("/fruit/" + key); got.body != key+" of 1" {
 			t.Errorf("%s: %+v", key, got)
@@ -217,5 +217,33 @@ func TestReportOfAPredecessor(t *testing.T) {
 	}
 	if got := f.log.count("load started"); got != 1 {
 		t.Errorf("%d loads were started", got)
+	}
+}
+
+// TestDamagedReplica: a block that is known to be damaged is no replica where another node holds the partition: that node
+// must not give up its good one. It is one again when it has been loaded again.
+func TestDamagedReplica(t *testing.T) {
+	for name, others := range map[string][]int{"the only one": nil, "another node has one": {0}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.put("fruit", "1", 1, fruit...)
+			c := newCluster()
+			r := f.run(func(o *Options) { o.Cluster = c })
+			r.serves("fruit", "1")
+			c.hold("1", others...)
+			f.source.down.Store(true) // it cannot be loaded again at once
+			f.flip("fruit", "1", "00000.block")
+			r.get("/fruit/fig")
+			r.eventually("the damage is known", func() bool { return r.node("fruit", "1").Error != "" })
+			if got := len(c.has("1")); got != 1-len(others) {
+				t.Errorf("%d partitions are advertised", got)
+			}
+			f.source.down.Store(false)
+			r.Refresh()
+			r.eventually("it is loaded again", func() bool { return r.node("fruit", "1").Error == "" })
+			if got := c.has("1"); !slices.Contains(got, 0) {
+				t.Errorf("after it has been loaded again, %v are advertised", got)
+			}
+		})
 	}
 }

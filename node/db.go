@@ -41,7 +41,7 @@ type db struct {
 	whole      bool              // see view
 	relooks    int               // number of scheduled listings
 	unlistable int               // number of consecutive listings that failed through the db's own fault
-	alone      []string          // versions that all other nodes hold by another plan
+	wrong      map[string]string // what is wrong with versions that other nodes hold by another plan
 	others     map[string]string // other plans at the last comparison with the source
 	due        []string          // versions to retry after the running listing
 
@@ -151,11 +151,12 @@ func (d *db) begin() {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
 	served, err := d.node.o.Store.Served(d.name)
-	if err != nil {
+	likely := err != nil
+	if likely {
 		served = d.likelyServed(local)
 		d.log.Error("it is not known which version was served before the restart", "error", err)
 	}
-	d.handle(version.Start{Local: local, Served: served, Waiting: d.node.o.Cluster.Changes() != nil})
+	d.handle(version.Start{Local: local, Served: served, Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil})
 }
 
 // likelyServed returns the version that was probably served before the restart, if the record of it
@@ -190,7 +191,8 @@ func (d *db) next() {
 	case <-d.gone:
 		d.handle(version.Gone{})
 	case <-d.survey:
-		for name := range d.live {
+		for name, l := range d.live {
+			d.withdrawDamaged(l)
 			d.look(name)
 			d.abandonRefuted(name)
 			d.releaseSurplus(name)

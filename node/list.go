@@ -38,6 +38,7 @@ type question struct {
 	ids     map[string]string // see newest; the other fields contain ids, too
 	known   map[string]bool   // complete versions, which are not inspected again
 	failed  map[string]bool   // versions that failed to load
+	loading map[string]bool   // known versions that are being loaded
 	settled map[string]bool   // versions accepted before: they need not settle again
 	// other are this node's plans of versions to compare with the source: of those that other nodes hold
 	// by another plan, and of changed.
@@ -63,7 +64,7 @@ type listing struct {
 	unknown    []string // versions whose inspection failed
 	changed    []string // versions whose files differ from this node's plan, which is in compared
 	compared   map[string]store.Manifest
-	alone      []string          // versions that other nodes hold, none by this node's plan, although the source matches this plan
+	wrong      map[string]string // what is wrong with versions that other nodes hold by another plan
 	unfinished string            // why the newest incomplete version is incomplete
 	leftOut    map[string]string // by version: a message about ignored files
 	looks      map[string]look   // of versions that will be inspected again
@@ -101,7 +102,7 @@ func (d *db) startListing(again bool) {
 // complete only after a listing contained it.
 func (d *db) question() question {
 	s := d.state
-	q := question{current: s.Current, served: s.Served, known: make(map[string]bool), settled: make(map[string]bool),
+	q := question{current: s.Current, served: s.Served, known: make(map[string]bool), loading: make(map[string]bool), settled: make(map[string]bool),
 		failed: make(map[string]bool), other: make(map[string]store.Manifest), ids: d.newest(), changed: d.changed, last: d.last}
 	for _, v := range s.Entries {
 		q.failed[v.Name] = v.Reason != ""
@@ -109,6 +110,7 @@ func (d *db) question() question {
 			continue
 		}
 		q.known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
+		q.loading[v.Name] = q.known[v.Name] && v.Work == version.Loading && v.Reason == ""
 		q.settled[v.Name] = v.Reason == "" // a failed version may have been accepted while its job paused
 	}
 	for _, id := range q.ids {
@@ -143,7 +145,7 @@ func (l listing) tell(d *db) {
 		d.handle(version.Unlisted{})
 	}
 	if l.err == nil {
-		d.reportAlone(before, l)
+		d.reportWrong(before, l)
 	}
 	retries := d.due
 	d.due = nil
@@ -242,7 +244,7 @@ func (d *db) list(timeout time.Duration, q question) listing {
 }
 
 // existing returns the newest complete versions: a few that have not failed, so that there is an
-// alternative if the newest cannot be loaded, and all that are newer than those.
+// alternative if the newest cannot be loaded, all that are newer than those, and those that are being loaded.
 func (d *db) existing(ctx context.Context, q question) listing {
 	names, err := d.node.o.Source.Versions(ctx, d.name)
 	if err != nil {
@@ -250,7 +252,7 @@ func (d *db) existing(ctx context.Context, q question) listing {
 	}
 	r := d.node.reloadable.Load()
 	o := observer{d: d, question: q, names: names, now: time.Now(), settle: r.Settle, auto: r.AutoSuccess(d.name), limit: maxLook,
-		found: listing{looks: map[string]look{}, leftOut: map[string]string{}, compared: q.other}}
+		found: listing{looks: map[string]look{}, leftOut: map[string]string{}, wrong: map[string]string{}, compared: q.other}}
 	if deadline, ok := ctx.Deadline(); ok {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}
@@ -263,7 +265,7 @@ func (d *db) existing(ctx context.Context, q question) listing {
 		if q.id(name) <= q.current {
 			break
 		}
-		if o.good >= maxCandidates && q.id(name) != q.served {
+		if o.good >= maxCandidates && q.id(name) != q.served && !q.loading[q.id(name)] {
 			continue
 		}
 		if err := o.observe(ctx, name); err != nil {
@@ -416,9 +418,13 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 }
 
 // list inspects a version. With require_success_file = "auto", _SUCCESS is required if any version has
-// it; this is remembered.
+// it. That is remembered when the version is deleted: jobs delete the last version before they write the next.
+// A version that is or was served was complete, by the rules that held then.
 func (o *observer) list(ctx context.Context, name string) (source.Listing, error) {
 	src, require := o.d.node.o.Source, o.d.node.loadOptions(o.d.name).RequireSuccess
+	if id := o.id(name); id == o.served || id == o.current {
+		return source.List(ctx, src, o.d.name, name, false)
+	}
 	l, err := source.List(ctx, src, o.d.name, name, require)
 	if require || !o.auto || l.Incomplete != "" || err != nil && !errors.Is(err, source.ErrLayout) {
 		return l, err

@@ -24,6 +24,8 @@ type live struct {
 	records  []int64        // by partition
 	bytes    []int64
 
+	damaged map[int]bool // partitions whose block is damaged and is read until another one is loaded
+
 	retirement *retirement // nil unless retired
 
 	released map[int]time.Time // surplus partitions and the time of their release, see releaseSurplus
@@ -40,6 +42,7 @@ func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner) *live {
 		open:     make([]bool, m.Partitions),
 		records:  make([]int64, m.Partitions),
 		bytes:    make([]int64, m.Partitions),
+		damaged:  make(map[int]bool),
 		released: make(map[int]time.Time),
 	}
 }
@@ -187,7 +190,7 @@ func (d *db) openRemote(name string) (*live, error) {
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, startTimeout)
 	defer cancel()
-	m, err := d.plan(ctx, name)
+	m, err := d.plan(ctx, name, d.pinned(name))
 	if err != nil {
 		return nil, err
 	}
@@ -208,15 +211,15 @@ func (d *db) remote(m store.Manifest) (*live, error) {
 	return d.newLive(m, partitioner), nil
 }
 
-// plan plans a version without loading it.
-func (d *db) plan(ctx context.Context, name string) (store.Manifest, error) {
+// plan plans a version without loading it, by the fields of pinned if that is not nil.
+func (d *db) plan(ctx context.Context, name string, pinned *store.Manifest) (store.Manifest, error) {
 	select {
 	case d.node.plans <- struct{}{}:
 		defer func() { <-d.node.plans }()
 	case <-ctx.Done():
 		return store.Manifest{}, ctx.Err()
 	}
-	process, err := d.node.startProcess(ctx, d.name, version.Name(name), 0, d.pinned(name), d.refuted(name))
+	process, err := d.node.startProcess(ctx, d.name, version.Name(name), 0, pinned, d.refuted(name))
 	if err != nil {
 		return store.Manifest{}, err
 	}
@@ -304,6 +307,7 @@ func (l *live) put(p int, r *blocks.Reader) error {
 		return errors.Join(err, r.Close())
 	}
 	l.open[p], l.records[p], l.bytes[p] = true, r.Properties().Records, r.Size()
+	delete(l.damaged, p)
 	return nil
 }
 

@@ -87,22 +87,68 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	select {
-	case n.slots <- struct{}{}:
-		defer func() { <-n.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
+	follow, done := context.WithTimeout(ctx, followTimeout)
+	n.o.Cluster.Follow(follow, d.name, name)
+	done()
+	if err := d.waitForTurn(ctx, name, l); err != nil {
+		return err
 	}
+	defer func() { <-n.slots }()
 	l.stage.Store(planning)
 	span := n.o.Tracer.Load(d.name, version.Name(name))
 	defer func() {
 		p := l.snapshot()
 		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
 	}()
-	follow, done := context.WithTimeout(ctx, followTimeout)
-	n.o.Cluster.Follow(follow, d.name, name)
-	done()
 	return d.loadProving(ctx, name, l)
+}
+
+// turnPeriod is the first interval at which waitForTurn looks whether other nodes hold the version.
+const turnPeriod = 10 * time.Second
+
+// waitForTurn waits for a slot. If other nodes hold the version meanwhile, it is planned without one, so
+// that this node can switch to it together with them, and read it from them.
+func (d *db) waitForTurn(ctx context.Context, name string, l *loading) error {
+	planned, period := false, turnPeriod
+	timer := time.NewTimer(period)
+	defer timer.Stop()
+	for {
+		select {
+		case d.node.slots <- struct{}{}:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+		}
+		if planned {
+			continue
+		}
+		if d.node.o.Cluster.Replicas(d.name, name, 0) > 0 {
+			m, err := d.plan(ctx, name, l.pinned)
+			if planned = err == nil; planned {
+				d.send(plannedEarly{name, m})
+			}
+			period = min(2*period, maxBackoff)
+		}
+		timer.Reset(period)
+	}
+}
+
+// plannedEarly reports the plan of a version that waits for its turn to be loaded.
+type plannedEarly struct {
+	name     string
+	manifest store.Manifest
+}
+
+// tell implements message.
+func (p plannedEarly) tell(d *db) {
+	l := d.loads[p.name]
+	partitioner, err := shard.ParsePartitioner(p.manifest.Partitioner)
+	if l == nil || err != nil || d.live[p.name] != nil {
+		return
+	}
+	l.manifest, l.partitioner = p.manifest, partitioner
+	d.handle(version.Planned{Version: p.name})
 }
 
 // loadProving loads a version with one plan after another until no record refutes the partitioner of

@@ -110,6 +110,8 @@ func (o *observer) compare(ctx context.Context) {
 		case load.Unchanged(plan, l.Files) && id == o.changed:
 		case load.Unchanged(plan, l.Files):
 			o.noteAlone(id, plan.Partitions)
+		case load.OnlyDeleted(plan, l.Files): // the blocks have more than the source
+			o.noteWrong(id, o.d.deletedFiles(id))
 		case o.settling(name, &l, began) == "":
 			o.found.changed = append(o.found.changed, id)
 		}
@@ -119,28 +121,32 @@ func (o *observer) compare(ctx context.Context) {
 
 // noteAlone records a version if no other node holds it by this node's plan.
 func (o *observer) noteAlone(id string, partitions int) {
-	if o.d.shared(id, partitions) {
-		return
+	if !o.d.shared(id, partitions) {
+		o.noteWrong(id, o.d.unshared(id))
 	}
-	o.found.alone = append(o.found.alone, id)
-	if !slices.Contains(o.last.alone, id) {
+}
+
+// noteWrong records what is wrong with a version. It is reported if the next listing finds the same.
+func (o *observer) noteWrong(id, text string) {
+	o.found.wrong[id] = text
+	if o.last.wrong[id] != text {
 		o.lookAgain(o.now.Add(aloneAfter))
 	}
 }
 
-// reportAlone reports the versions that were alone in two consecutive listings.
-func (d *db) reportAlone(before, now listing) {
-	var alone []string
-	for _, id := range now.alone {
-		if !slices.Contains(before.alone, id) {
+// reportWrong reports what two consecutive listings have found to be wrong.
+func (d *db) reportWrong(before, now listing) {
+	wrong := make(map[string]string)
+	for id, text := range now.wrong {
+		if before.wrong[id] != text {
 			continue
 		}
-		alone = append(alone, id)
-		if !slices.Contains(d.alone, id) {
-			d.log.Error(d.loneliness(id))
+		wrong[id] = text
+		if d.wrong[id] != text {
+			d.log.Error(text)
 		}
 	}
-	d.alone = alone
+	d.wrong = wrong
 }
 
 // shared reports whether another node holds any partition of a version by this node's plan.
@@ -153,11 +159,18 @@ func (d *db) shared(id string, partitions int) bool {
 	return false
 }
 
-// loneliness describes a version that all other nodes hold by another plan although this node's plan
+// unshared describes a version that all other nodes hold by another plan although this node's plan
 // matches the source, with a remedy.
-func (d *db) loneliness(id string) string {
+func (d *db) unshared(id string) string {
 	return fmt.Sprintf("other nodes have planned version %s of %s from other files or fields than this node, so that they do not use each other's blocks; "+
-		"configure the same key, value and partitioner for it on all nodes, and write a new version", version.Name(id), d.name)
+		"configure the same key, value and partitioner for it on all nodes, unless its files have been changed or deleted, and write a new version",
+		version.Name(id), d.name)
+}
+
+// deletedFiles describes a version of which files have been deleted from the source, with a remedy.
+func (d *db) deletedFiles(id string) string {
+	return fmt.Sprintf("files of version %s of %s have been deleted from the source; it is served from the blocks of all of its files, "+
+		"and nodes that have no blocks of it do not see those files; write a new version", version.Name(id), d.name)
 }
 
 // divergence describes a current version whose files have changed.
@@ -170,16 +183,16 @@ func (d *db) divergence(shown *view, v versionView) string {
 	return text
 }
 
-// divergences describes all active versions whose files have changed or that are alone.
+// divergences describes all active versions whose files have changed, and those with something wrong.
 func (n *Node) divergences() (problems []string) {
 	for _, d := range *n.catalog.Load() {
 		shown := d.view.Load()
-		for id, v := range shown.versions {
+		for _, v := range shown.versions {
 			switch {
 			case v.revision != "":
 				problems = append(problems, d.divergence(shown, v))
-			case v.alone:
-				problems = append(problems, d.loneliness(id))
+			case v.wrong != "":
+				problems = append(problems, v.wrong)
 			}
 		}
 	}

@@ -29,8 +29,8 @@ type view struct {
 type versionView struct {
 	version.Entry
 	facts
-	revision       string // the newer revision of the current version, being loaded; "" if there is none
-	alone          bool
+	revision       string           // the newer revision of the current version, being loaded; "" if there is none
+	wrong          string           // see db
 	unrecorded     bool             // ready, but it cannot be recorded as the served one
 	live           *version.Version // nil if not in the set
 	records, bytes int64
@@ -47,7 +47,7 @@ func (d *db) publish() {
 	}
 	newest := d.newest()
 	for _, e := range s.Entries {
-		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], alone: slices.Contains(d.alone, e.Name),
+		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], wrong: d.wrong[e.Name],
 			unrecorded: s.Unrecorded && e.Replicated && e.Name > s.Current}
 		if revision := newest[version.Name(e.Name)]; e.Name == s.Current && revision > e.Name {
 			vv.revision = revision
@@ -194,8 +194,8 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 	if v.unrecorded && s.Error == "" {
 		s.Error = "it is ready, and cannot be recorded in the local store as the version that is served: see the log"
 	}
-	if v.alone && s.Error == "" {
-		s.Error = d.loneliness(v.Name)
+	if s.Error == "" {
+		s.Error = v.wrong
 	}
 	loading := v.loading
 	if s.Diverged = v.revision != ""; s.Diverged {

@@ -157,11 +157,7 @@ func (s *Store) Databases() ([]string, error) {
 	}
 	var found []string
 	for _, db := range dbs {
-		versions, err := s.Versions(db)
-		if err != nil {
-			return nil, err
-		}
-		if len(versions) > 0 {
+		if versions, err := s.Versions(db); err != nil || len(versions) > 0 {
 			found = append(found, db)
 		}
 	}

@@ -41,6 +41,7 @@ func (m *machine) activate() {
 		if v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v)) {
 			old := m.entry(m.Current)
 			m.Current, m.Served, v.Status = v.Name, "", Active
+			m.Superseded = false
 			v.Local = true // its manifest is stored even if no block is
 			m.act(Activate, v.Name)
 			if old != nil {
@@ -58,10 +59,14 @@ func (m *machine) mayServe(v *Entry) bool {
 	return !m.Read && !m.Looking || v.Name == m.Served || slices.Contains(m.Listed, v.Name)
 }
 
-// mustServe reports whether v was active before a restart and cannot be completed now. Its readable partitions are
-// served: an older version would return outdated values.
+// mustServe reports whether v was active before a restart and is served again although the cluster lacks partitions
+// of it: the node did that before, too, and other nodes have had time to advertise theirs. A version of which that is
+// only likely has to be complete here, or to have failed to become so.
 func (m *machine) mustServe(v *Entry) bool {
-	return v.Name == m.Served && v.Failed && v.Readable
+	if v.Name != m.Served || !v.Readable {
+		return false
+	}
+	return v.Failed || !m.Waiting && (!m.Likely || v.Complete)
 }
 
 // judgeServed drops the version that was active before a restart if nothing of it can be read and that cannot change:
@@ -72,10 +77,20 @@ func (m *machine) judgeServed() {
 	case m.Current != "":
 		m.Served = ""
 	case v != nil && (v.Work != Resting || v.Readable):
-	case v != nil && v.Failed && v.Faulty,
-		m.Read && !m.Waiting && (m.revisionFaulty(m.Served) || !inSource(m.Listed, m.Served) && !inSource(m.Unknown, m.Served)):
+	case v != nil && v.Failed && v.Faulty, m.Read && !m.Waiting && (m.revisionFaulty(m.Served) || m.isGone(m.Served) && m.hasAnother()):
 		m.Served = ""
 	}
+}
+
+// isGone reports whether a version is not in the source any more.
+func (m *machine) isGone(id string) bool {
+	return !inSource(m.Listed, id) && !inSource(m.Unknown, id)
+}
+
+// hasAnother reports whether a version other than Served may be served. While there is none, nothing is won by
+// dropping Served, and other nodes may come back with it.
+func (m *machine) hasAnother() bool {
+	return len(m.Listed) > 0 || slices.ContainsFunc(m.Entries, func(v Entry) bool { return v.Name != m.Served && v.Live && v.Exit == Staying })
 }
 
 // revisionFaulty reports whether a revision of a version is faulty itself: then the files of the version are.
@@ -166,16 +181,30 @@ func (m *machine) removeOthers(wanted []string) {
 		case name == m.Served, slices.Contains(m.Unknown, name):
 		case m.mayStillServe(v):
 		default:
+			m.Superseded = m.Superseded || v.Work == Loading && slices.Contains(m.Listed, name)
 			m.remove(v)
 		}
 	}
 }
 
 // mayStillServe reports whether v could become active although a newer version is loading: it is complete here and
-// waits for other nodes.
+// waits for other nodes, or it is loading and another load was given up for a newer version before. Otherwise a node
+// would never switch if versions came faster than they load.
 func (m *machine) mayStillServe(v *Entry) bool {
-	return v.Name > m.Current && slices.Contains(m.Listed, v.Name) &&
-		v.Live && v.Complete && v.Work == Resting
+	if v.Name <= m.Current || !slices.Contains(m.Listed, v.Name) {
+		return false
+	}
+	return v.Live && v.Complete && v.Work == Resting || m.Superseded && v.Name == m.firstLoading()
+}
+
+// firstLoading returns the oldest version that is loading, "" if there is none.
+func (m *machine) firstLoading() string {
+	for _, v := range m.Entries {
+		if v.Name > m.Current && v.Exit == Staying && v.Work == Loading {
+			return v.Name
+		}
+	}
+	return ""
 }
 
 func (m *machine) removeAll() {

@@ -11,6 +11,7 @@ type (
 	Start struct {
 		Local  []string // versions with files in the local store
 		Served string   // the version that clients were answered from before a restart, if known
+		Likely bool     // the record of it cannot be read, and it is the most likely one
 		// Waiting: other nodes have not yet had time to advertise what they hold.
 		// Waited follows.
 		Waiting bool

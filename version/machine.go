@@ -101,7 +101,7 @@ func (m *machine) noteStart(e Start) {
 	for _, name := range e.Local {
 		m.add(name).Local = true
 	}
-	m.Served, m.Looking, m.Waiting = e.Served, true, e.Waiting
+	m.Served, m.Likely, m.Looking, m.Waiting = e.Served, e.Likely, true, e.Waiting
 	if m.Served != "" {
 		m.open(m.Served)
 	}

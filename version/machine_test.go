@@ -2,6 +2,7 @@ package version
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -170,13 +171,6 @@ var scripts = map[string][]step{
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
 		{here("2"), "", "1:ACTIVE* 2:PREPARED"},
 		{Unlisted{}, "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-	},
-	"what was served is served in part if what is missing cannot be loaded, and an older version is not": {
-		{restart("2", []string{"1", "2"}, []string{"1", "2"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{partly("2"), "load 2", "1:AVAILABLE 2:PREPARED"},
-		{here("1"), "", "1:PREPARED 2:PREPARED"},
-		{away("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-		{Retry{"2"}, "load 2", "1:REMOVING 2:ACTIVE*"},
 	},
 	"a failing source or disk never activates an older version": {
 		{restart("2", []string{"1", "2"}, []string{"1", "2"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -552,6 +546,7 @@ var scripts = map[string][]step{
 }
 
 func TestNext(t *testing.T) {
+	maps.Copy(scripts, servedScripts)
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
 			var s State

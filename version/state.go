@@ -124,6 +124,10 @@ type State struct {
 	// older version becomes active, until a newer version is active or nothing of
 	// it can be read any more. "" once that is decided.
 	Served string
+	// Likely: it is not certain that Served was active, as the record cannot be read.
+	Likely bool
+	// Superseded: a load was given up for a newer version since the last Activate.
+	Superseded bool
 	// Listed are the versions in the source when it was last read, ascending.
 	// Versions older than Current may be left out.
 	Listed []string

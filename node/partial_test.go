@@ -1,0 +1,237 @@
+package node
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sequins/internal/fsys"
+	"sequins/load"
+)
+
+// TestRestartWhileAPartitionIsGone: a node serves what it served before the restart, also if a partition of it, which
+// belongs to others, is on no node any more.
+func TestRestartWhileAPartitionIsGone(t *testing.T) {
+	for name, down := range map[string]bool{"source up": false, "source down": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.put("fruit", "1", 3, fruit...)
+			synctest.Test(t, func(t *testing.T) {
+				run := func(held ...int) (*Node, func()) {
+					c := newCluster()
+					c.owned = []int{0}
+					c.hold("1", held...)
+					return f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
+				}
+				_, stop := run(1, 2)
+				time.Sleep(10 * time.Second)
+				stop()
+				f.source.down.Store(down)
+				n, stop := run(1)
+				defer stop()
+				time.Sleep(wholeTimeout / 2)
+				if got := n.Set([]byte("fruit")).Current(); got != "" {
+					t.Errorf("other nodes have had no time yet to advertise theirs, and current is %q", got)
+				}
+				time.Sleep(wholeTimeout)
+				if got := n.Set([]byte("fruit")).Current(); got != "1" {
+					t.Errorf("current is %q", got)
+				}
+				if ready, why := n.Ready(""); !ready {
+					t.Errorf("not ready: %s", why)
+				}
+			})
+		})
+	}
+}
+
+// TestRestartWithoutABlock: the other partitions are served while the block is loaded again, which takes long.
+func TestRestartWithoutABlock(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	must(t, os.Remove(filepath.Join(f.store, "data/fruit/1/00001.block")))
+	g, open := f.source.shut()
+	r = f.run()
+	<-g.waiting
+	served := 0
+	for _, key := range fruit {
+		switch got := r.get("/fruit/" + key); {
+		case got.status == 200 && got.body == key+" of 1":
+			served++
+		case got.status != 500:
+			t.Errorf("%s: %+v", key, got)
+		}
+	}
+	if served == 0 || served == len(fruit) {
+		t.Errorf("%d of %d keys are served", served, len(fruit))
+	}
+	open()
+	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 2 })
+}
+
+// TestVersionsFasterThanLoads: a node goes on to newer versions, although one comes before the last is loaded.
+func TestVersionsFasterThanLoads(t *testing.T) {
+	f := newFixture(t)
+	name := func(i int) string { return fmt.Sprintf("%03d", i) }
+	f.put("fruit", name(0), 1, fruit...)
+	r := f.run(func(o *Options) {
+		o.RefreshPeriod = 20 * time.Millisecond
+		o.Load = func(string) load.Options { return load.Options{Throttle: 30 * time.Millisecond, Workers: 1} }
+	})
+	r.serves("fruit", name(0))
+	found := func(v string) bool {
+		_, found := r.Status().DBs["fruit"].Versions[v]
+		return found
+	}
+	for i := 1; r.Set([]byte("fruit")).Current() == name(0); i++ { // the next one as soon as this one loads
+		if i > 100 {
+			t.Fatalf("%d versions have come, and none is served", i)
+		}
+		f.put("fruit", name(i), 1, fruit...)
+		r.eventually(name(i)+" is found", func() bool { return found(name(i)) || r.Set([]byte("fruit")).Current() >= name(i) })
+	}
+}
+
+// TestSwitchWhileWaitingForATurn: a load that waits for those of other databases keeps no node on a version that the
+// other nodes have left.
+func TestSwitchWhileWaitingForATurn(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.owned = []int{0}
+		c.hold("1", 1)
+		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod, o.MaxParallelLoads = c, time.Minute, 1 })
+		defer stop()
+		time.Sleep(10 * time.Second)
+		n.slots <- struct{}{} // another db loads for hours
+		f.put("fruit", "2", 2, fruit...)
+		c.hold("2", 1)
+		time.Sleep(10 * time.Minute)
+		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+			t.Errorf("nobody holds partition 0 of 2, and current is %q", got)
+		}
+		c.hold("2", 0, 1)
+		time.Sleep(time.Minute)
+		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+			t.Errorf("the others hold all of 2, and current is %q", got)
+		}
+		<-n.slots
+		time.Sleep(time.Minute)
+		if v := n.Status().DBs["fruit"].Versions["2"].Nodes["localhost"]; len(v.Partitions) != 1 || v.Error != "" {
+			t.Errorf("after its turn: %+v", v)
+		}
+	})
+}
+
+// TestPeersVeryLate: what was served has been deleted from the source, and the nodes that have it come long after this one.
+func TestPeersVeryLate(t *testing.T) {
+	f := newFixture(t)
+	f.put("nuts", "1", 1, "almond")
+	f.put("fruit", "1", 2, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		var c *testCluster
+		run := func() (*Node, func()) {
+			c = newCluster()
+			c.owned = []int{}
+			return f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
+		}
+		_, stop := run()
+		c.hold("1", 0, 1)
+		time.Sleep(10 * time.Second)
+		stop()
+		f.remove("fruit", "1")
+		n, stop := run()
+		defer stop()
+		time.Sleep(time.Hour)
+		c.hold("1", 0, 1)
+		time.Sleep(time.Second)
+		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+			t.Errorf("current is %q, on disk is %q", got, f.onDisk("fruit"))
+		}
+	})
+}
+
+// badDir is a disk on which a directory cannot be read.
+type badDir struct {
+	fsys.FS
+	suffix string
+}
+
+func (b *badDir) ReadDir(name string) ([]os.DirEntry, error) {
+	if strings.HasSuffix(name, b.suffix) {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: syscall.EIO}
+	}
+	return b.FS.ReadDir(name)
+}
+
+// TestUnreadableDirectory: a node starts and serves its other databases if it cannot read the directory of one.
+func TestUnreadableDirectory(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	r := f.run()
+	r.serves("fruit", "1")
+	r.serves("nuts", "1")
+	r.stop()
+	synctest.Test(t, func(t *testing.T) {
+		local := f.storeOn(&badDir{fsys.OS, "data/fruit"})
+		f.source.down.Store(true)
+		n, stop := f.follow(func(o *Options) { o.Store = local })
+		defer stop()
+		time.Sleep(time.Minute)
+		if got := n.Set([]byte("nuts")).Current(); got != "1" {
+			t.Errorf("current is %q", got)
+		}
+	})
+}
+
+// TestFilesAreDeleted: a version of which files are deleted from the source stays what it is on the nodes that hold it,
+// also when a node that has lost its disk plans it by the files that are left.
+func TestFilesAreDeleted(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 3, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.hold("1", 0, 1, 2)
+		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
+		defer stop()
+		time.Sleep(10 * time.Second)
+		f.remove("fruit", "1", "part-r-00001")
+		c.other("1", "of the files that are left")
+		time.Sleep(5 * time.Minute)
+		if got := n.Set([]byte("fruit")).Current(); got != "1" || f.log.count("load started") != 1 {
+			t.Errorf("current is %q", got)
+		}
+		if problems := n.Status().Problems; len(problems) != 1 || !strings.Contains(problems[0], "have been deleted from the source") {
+			t.Errorf("problems %q", problems)
+		}
+		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "late", func(string) bool { return true }, []string{"plum"})
+		time.Sleep(5 * time.Minute)
+		if got := n.Set([]byte("fruit")).Current(); got != "1+00001" {
+			t.Errorf("another file was written in its place, and current is %q", got)
+		}
+	})
+}
+
+// TestBlockOfAVersionWithoutMarker: a version was complete without a marker when it was planned, and a block of it is
+// loaded again although markers are required now.
+func TestBlockOfAVersionWithoutMarker(t *testing.T) {
+	f := newFixture(t)
+	f.unmarked("fruit", "1", fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	must(t, os.Truncate(filepath.Join(f.store, "data/fruit/1/00000.block"), 100))
+	r = f.run(func(o *Options) { o.Load = func(string) load.Options { return load.Options{RequireSuccess: true} } })
+	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 1 })
+}
