@@ -134,7 +134,7 @@ func connect(o Options, t tuning) (*Session, error) {
 
 func (t tuning) withDefaults(o Options) tuning {
 	if t.abandon == 0 {
-		t.abandon = max(time.Minute, 3*o.SessionTimeout)
+		t.abandon = max(10*time.Second, 2*o.SessionTimeout)
 	}
 	if t.audit == 0 {
 		t.audit = time.Minute
