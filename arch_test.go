@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,6 +101,55 @@ func TestLayers(t *testing.T) {
 	}
 	for _, violation := range violations(layers, packages) {
 		t.Error(violation)
+	}
+}
+
+var (
+	documentedPackage = regexp.MustCompile("`([a-z0-9/]+)`")
+	diagram           = regexp.MustCompile("(?s)```mermaid\nflowchart TD\n(.*?)```")
+)
+
+// The table of packages in ARCHITECTURE.md lists all of them, and its diagram shows imports that there are.
+func TestArchitectureDocument(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := parseTree(t)
+	documented := map[string]bool{".": true}
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(line, "|"); len(cells) == 4 {
+			for _, name := range documentedPackage.FindAllStringSubmatch(line, -1) {
+				documented[name[1]] = true
+			}
+		}
+	}
+	for name := range packages {
+		if !documented[name] {
+			t.Errorf("%s is not in the table of ARCHITECTURE.md", name)
+		}
+	}
+	drawn := diagram.FindSubmatch(text)
+	if drawn == nil {
+		t.Fatal("ARCHITECTURE.md has no diagram of the packages")
+	}
+	for line := range strings.Lines(string(drawn[1])) {
+		groups := strings.Split(strings.TrimSpace(line), " --> ")
+		for i := range len(groups) - 1 {
+			checkArrows(t, packages, strings.Split(groups[i], " & "), strings.Split(groups[i+1], " & "))
+		}
+	}
+}
+
+// checkArrows checks that each package of from imports each package of to.
+func checkArrows(t *testing.T, packages map[string]*pkg, from, to []string) {
+	t.Helper()
+	for _, above := range from {
+		for _, below := range to {
+			if packages[above] == nil || packages[below] == nil || !slices.Contains(packages[above].imports, "sequins/"+below) {
+				t.Errorf("the diagram of ARCHITECTURE.md has an arrow from %s to %s, and there is no such import", above, below)
+			}
+		}
 	}
 }
 
