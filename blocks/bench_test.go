@@ -144,24 +144,61 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkOpenSmall opens a block of one page, as a start does thousands of times.
-func BenchmarkOpenSmall(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "small.block")
-	records := make([]record, 20)
+// smallBlock writes a block of one page.
+func smallBlock(b *testing.B) (path string, records []record) {
+	b.Helper()
+	path = filepath.Join(b.TempDir(), "small.block")
+	records = make([]record, 20)
 	for i := range records {
 		records[i] = record{benchKey(nil, i), make([]byte, 50)}
 	}
-	if err := os.WriteFile(path, buildBlock(b, records, WriterOptions{Partitions: 1}), 0o644); err != nil {
+	if err := os.WriteFile(path, buildBlock(b, records, WriterOptions{Compression: None, Partitions: 1}), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	b.ReportAllocs()
+	return path, records
+}
+
+// BenchmarkOpenSmall opens a block of one page, as a start does thousands of times: at once, or not before it is used.
+func BenchmarkOpenSmall(b *testing.B) {
+	path, _ := smallBlock(b)
+	r, err := Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	known := r.Known()
+	if err := r.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for name, k := range map[string]Known{"unknown": {}, "known": known} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := OpenKnown(path, k)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := r.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkGetSmall gets keys of a block that is not mapped and whose pages are on the heap.
+func BenchmarkGetSmall(b *testing.B) {
+	path, records := smallBlock(b)
+	r, err := Open(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	var s Scratch
+	n := 0
 	for b.Loop() {
-		r, err := Open(path)
-		if err != nil {
-			b.Fatal(err)
+		if _, found, err := r.Get(records[n%len(records)].key, &s); !found || err != nil {
+			b.Fatal(found, err)
 		}
-		if err := r.Close(); err != nil {
-			b.Fatal(err)
-		}
+		n++
 	}
 }

@@ -13,6 +13,9 @@ type Place struct {
 // Place returns the only page that can hold key. It reads nothing and looks at the index alone: ok is false
 // where that shows that no page can hold it.
 func (r *Reader) Place(key []byte) (p Place, ok bool) {
+	if r.EnsureOpen() != nil {
+		return Place{}, false
+	}
 	rest, ok := r.index.cutPrefix(key)
 	if !ok || r.index.pages() == 0 {
 		return Place{}, false

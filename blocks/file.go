@@ -18,10 +18,11 @@ import (
 // blockFile is a block on the disk. Its descriptor is opened when something has to be read, and stays open as long
 // as there are not too many: see descriptors. The map, if there is one, stays until Close.
 type blockFile struct {
-	path   string
-	size   int64
-	footer []byte // by which a file that is opened again is known to be the same; nil until it has been read
-	data   []byte // the map of the whole file; nil if it is not mapped
+	path    string
+	size    int64
+	modTime int64  // µs since 1970
+	footer  []byte // by which a file that is opened again is known to be the same; nil until it has been read
+	data    []byte // the map of the whole file; nil if it is not mapped
 
 	fd      atomic.Pointer[descriptor]
 	used    atomic.Bool // since descriptors last looked
@@ -65,7 +66,7 @@ func openBlockFile(path string) (*blockFile, error) {
 	if err := unix.Fstat(d.fd, &st); err != nil {
 		return nil, errors.Join(&fs.PathError{Op: "stat", Path: path, Err: err}, d.release())
 	}
-	f := &blockFile{path: path, size: st.Size, slot: -1}
+	f := &blockFile{path: path, size: st.Size, modTime: modTime(&st), slot: -1}
 	f.fd.Store(d)
 	return f, nil
 }

@@ -33,7 +33,7 @@ const (
 // Iter walks over the keys from start up to, not including, end. A nil end means all that follow.
 func (r *Reader) Iter(start, end []byte) *Iterator {
 	it := &Iterator{r: r, end: end, want: minSpan}
-	if r.props.Pages > 0 {
+	if it.err = r.EnsureOpen(); it.err == nil && r.props.Pages > 0 {
 		it.seek(start)
 	}
 	return it

@@ -35,6 +35,9 @@ func (r *Reader) Scrub(ctx context.Context, wait func(bytes int) error) error {
 }
 
 func (r *Reader) verify(ctx context.Context, spans spanReader) error {
+	if err := r.EnsureOpen(); err != nil {
+		return err
+	}
 	v := verifier{r: r, it: r.Iter(nil, nil)}
 	v.it.spans = spans
 	v.hash.Reset()

@@ -1,0 +1,113 @@
+package blocks
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Known is what is known of a small block that has been open before, perhaps in another process. A file with this
+// length and time of modification is taken for that block until it is opened.
+type Known struct {
+	Size    int64 // bytes
+	ModTime int64 // µs since 1970
+	Records int64
+	Footer  uint32 // checksum in the footer, which depends on every byte of the block
+}
+
+// unopened is the state of a block that is known and has not been opened yet.
+type unopened struct {
+	known Known
+	turn  atomic.Pointer[chan struct{}] // closed when the goroutine that opens the block has ended; nil if there is none
+}
+
+// OpenKnown is [Open] for a block of which something is known. If the file has the length and the time of modification
+// of k, nothing is read: the block is opened and checked at its first use, or by [Reader.EnsureOpen].
+func OpenKnown(path string, k Known) (*Reader, error) {
+	if !k.describes(path) {
+		return Open(path)
+	}
+	r := &Reader{name: path, size: k.Size}
+	r.unopened.Store(&unopened{known: k})
+	return r, nil
+}
+
+// describes reports whether the file at path looks like that of k.
+func (k Known) describes(path string) bool {
+	var st unix.Stat_t
+	return 0 < k.Size && k.Size <= maxSmall && unix.Stat(path, &st) == nil && st.Size == k.Size && modTime(&st) == k.ModTime
+}
+
+func modTime(st *unix.Stat_t) int64 { return time.Unix(st.Mtim.Unix()).UnixMicro() }
+
+// Known returns what [OpenKnown] has to know of the block; the zero value for one that is always opened at once.
+func (r *Reader) Known() Known {
+	if u := r.unopened.Load(); u != nil {
+		return u.known
+	}
+	if r.file == nil || r.size > maxSmall {
+		return Known{}
+	}
+	return Known{r.size, r.file.modTime, r.props.Records, r.file.checksum()}
+}
+
+// checksum is the one in the footer.
+func (f *blockFile) checksum() uint32 {
+	return binary.LittleEndian.Uint32(f.footer[footerSize-len(magic)-4:])
+}
+
+// EnsureOpen opens the block if OpenKnown has not. Errors are those of Open, or ErrBusy.
+func (r *Reader) EnsureOpen() error {
+	for {
+		u := r.unopened.Load()
+		if u == nil {
+			return nil
+		}
+		mine := make(chan struct{})
+		if u.turn.CompareAndSwap(nil, &mine) {
+			defer close(mine)
+			defer u.turn.Store(nil)
+			return r.openNow(u.known)
+		}
+		if turn := u.turn.Load(); turn != nil && !await(*turn) {
+			return ErrBusy
+		}
+	}
+}
+
+// await waits until a channel is closed, as long as a read waits for its turn.
+func await(closed <-chan struct{}) bool {
+	patience := time.NewTimer(readPatience)
+	defer patience.Stop()
+	select {
+	case <-closed:
+		return true
+	case <-patience.C:
+		return false
+	}
+}
+
+// openNow opens the block, which must be the one that is known. The file is opened by the first read, and so among the
+// reads of the disk that are counted.
+func (r *Reader) openNow(k Known) error {
+	if r.unopened.Load() == nil {
+		return nil // another goroutine has opened it between the two looks of EnsureOpen
+	}
+	r.file = &blockFile{path: r.name, size: r.size, modTime: k.ModTime, slot: -1}
+	r.at, r.reads = r.file, make(chan struct{}, maxBlockReads)
+	err := r.load()
+	if err == nil && (r.props.Records != k.Records || r.file.checksum() != k.Footer) {
+		err = r.corrupt(-1, r.size-footerSize, errors.New("the footer has changed since the block was last open"))
+	}
+	if err == nil {
+		err = r.settle()
+	}
+	if err != nil {
+		return errors.Join(err, r.file.Close())
+	}
+	r.unopened.Store(nil)
+	return nil
+}
