@@ -31,9 +31,14 @@ func (d *Dir) Manifest() Manifest { return d.manifest }
 func (d *Dir) Temp() string { return filepath.Join(d.path, tempDir) }
 
 // BlockPath is where the block of partition p lies, or will lie.
-func (d *Dir) BlockPath(p int) string { return filepath.Join(d.path, blockName(p)) }
+func (d *Dir) BlockPath(p int) string { return d.path + string(filepath.Separator) + blockName(p) }
 
-func blockName(p int) string { return fmt.Sprintf("%05d%s", p, blockSuffix) }
+// blockName is the number of the partition, with at least five digits, and the suffix. It is built by hand as a start
+// does it for every block.
+func blockName(p int) string {
+	digits := strconv.Itoa(p)
+	return "00000"[min(len(digits), 5):] + digits + blockSuffix
+}
 
 // Complete lists the partitions whose blocks are there, in ascending order.
 func (d *Dir) Complete() ([]int, error) {

@@ -21,6 +21,7 @@ import (
 //	sequins.lock                          held under flock, with the owner's pid
 //	data/<db>/<version>/MANIFEST.json     the plan; a directory without one is not a version
 //	data/<db>/<version>+00001/            a revision of the version: see version.Revise
+//	data/<db>/<version>/BLOCKS.json       what is known of small blocks: see Dir.Known
 //	data/<db>/<version>/00042.block       a complete block
 //	data/<db>/<version>/00042.block.7.tmp a block being written
 //	data/<db>/<version>/00042.block.corrupt-1767225600  set aside at that Unix time

@@ -353,7 +353,7 @@ func TestVerifyNamesWhatIsBad(t *testing.T) {
 func TestVerifyOfADestroyedHead(t *testing.T) {
 	block, sequence, log := makeFiles(t)
 	dir := filepath.Dir(block)
-	for _, name := range []string{"_SUCCESS", ".part-00000.crc", "part-00000.crc", "x/part-0.spi", "x/part-0.spi.sz", "MANIFEST.json", "SERVED", "sequins.lock", "00000.block.7.tmp", "00001.block.corrupt-1767225600"} {
+	for _, name := range []string{"_SUCCESS", ".part-00000.crc", "part-00000.crc", "x/part-0.spi", "x/part-0.spi.sz", "MANIFEST.json", "BLOCKS.json", "SERVED", "sequins.lock", "00000.block.7.tmp", "00001.block.corrupt-1767225600"} {
 		writeFile(t, filepath.Join(dir, name), "no records")
 	}
 	writeFile(t, filepath.Join(dir, "a.avro"), "Obj\x01")

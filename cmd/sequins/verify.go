@@ -141,7 +141,7 @@ func (v *verifier) found(file string) {
 // indexes, and other files of a local store.
 func noRecords(name string) bool {
 	switch name {
-	case "MANIFEST.json", "SERVED", "sequins.lock":
+	case "MANIFEST.json", "BLOCKS.json", "SERVED", "sequins.lock":
 		return true
 	}
 	return load.IsLogIndex(name) || strings.HasSuffix(name, ".crc") || strings.HasSuffix(name, ".tmp") ||
