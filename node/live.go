@@ -23,6 +23,8 @@ type live struct {
 	open     []bool         // by partition: its local block is open
 	records  []int64        // by partition
 	bytes    []int64
+	known    []blocks.Known // of small blocks, by partition
+	unlisted bool           // known is not what the store lists
 
 	damaged map[int]bool // partitions whose block is damaged and is read until another one is loaded
 
@@ -43,6 +45,7 @@ func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner) *live {
 		records:  make([]int64, m.Partitions),
 		bytes:    make([]int64, m.Partitions),
 		damaged:  make(map[int]bool),
+		known:    make([]blocks.Known, m.Partitions),
 		released: make(map[int]time.Time),
 	}
 }
@@ -118,6 +121,7 @@ func (d *db) open(name string) version.Event {
 		return version.Absent{Version: name}
 	}
 	d.insert(l)
+	d.listBlocks(l)
 	if created := l.manifest.Created; !created.IsZero() {
 		d.facts[name].created = created
 	}
@@ -243,10 +247,14 @@ func (d *db) openBlocks(l *live) (opened bool) {
 		return false
 	}
 	partitions = slices.DeleteFunc(partitions, func(p int) bool { return l.open[p] })
-	for i, r := range openAll(dir, partitions) {
+	if len(partitions) == 0 {
+		return false
+	}
+	known := dir.Known()
+	for i, r := range openAll(dir, partitions, known) {
 		p := partitions[i]
 		if r.err == nil {
-			r.err = l.put(p, r.block)
+			r.err = l.put(p, r.block, known[p])
 		}
 		if r.err != nil {
 			d.unopened(dir, name, p, r.err)
@@ -270,15 +278,15 @@ type blockOrError struct {
 	err   error
 }
 
-// openAll opens the blocks of partitions.
-func openAll(dir *store.Dir, partitions []int) []blockOrError {
+// openAll opens the blocks of partitions; those that are known, not before their first use.
+func openAll(dir *store.Dir, partitions []int, known []blocks.Known) []blockOrError {
 	results := make([]blockOrError, len(partitions))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(openAtOnce, len(partitions)) {
 		wg.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(partitions)); i = next.Add(1) - 1 {
-				results[i].block, results[i].err = openBlock(dir, partitions[i])
+				results[i].block, results[i].err = openBlock(dir, partitions[i], known[partitions[i]])
 			}
 		})
 	}
@@ -287,11 +295,14 @@ func openAll(dir *store.Dir, partitions []int) []blockOrError {
 }
 
 // openBlock opens the block of partition p, and checks that it is of that partition.
-func openBlock(dir *store.Dir, p int) (*blocks.Reader, error) {
+func openBlock(dir *store.Dir, p int, known blocks.Known) (*blocks.Reader, error) {
 	path := dir.BlockPath(p)
-	r, err := blocks.Open(path)
+	r, err := blocks.OpenKnown(path, known)
 	if err != nil {
 		return nil, err
+	}
+	if known.Size > 0 && r.Known() == known {
+		return r, nil // it was of this partition when it became known
 	}
 	if props := r.Properties(); props.Partition != p || props.Partitions != dir.Manifest().Partitions {
 		err = &blocks.CorruptError{Path: path, Page: -1,
@@ -302,12 +313,14 @@ func openBlock(dir *store.Dir, p int) (*blocks.Reader, error) {
 }
 
 // put makes a partition readable.
-func (l *live) put(p int, r *blocks.Reader) error {
+func (l *live) put(p int, r *blocks.Reader, known blocks.Known) error {
 	if err := l.v.Put(p, r); err != nil {
 		return errors.Join(err, r.Close())
 	}
 	l.open[p], l.records[p], l.bytes[p] = true, r.Properties().Records, r.Size()
 	delete(l.damaged, p)
+	l.known[p] = r.Known()
+	l.unlisted = l.unlisted || l.known[p] != known
 	return nil
 }
 
@@ -322,5 +335,20 @@ func (d *db) unopened(dir *store.Dir, name string, p int, err error) {
 	d.node.o.Metrics.Server.ChecksumFailure(d.name)
 	if err := dir.SetAside(p); err != nil {
 		log.Error("a damaged block cannot be set aside", "error", err)
+	}
+}
+
+// listBlocks stores what is known of the small blocks of a version, so that the next start need not open them.
+func (d *db) listBlocks(l *live) {
+	if !l.unlisted {
+		return
+	}
+	l.unlisted = false
+	dir, err := d.node.o.Store.Dir(d.name, l.v.Info().Name)
+	if err == nil {
+		err = dir.SetKnown(l.known)
+	}
+	if err != nil {
+		d.log.Warn("the next start has to open every block", "version", l.v.Info().Name, "error", err)
 	}
 }

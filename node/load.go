@@ -340,6 +340,7 @@ func (m loaded) tell(d *db) {
 	}
 	if live := d.live[m.name]; live != nil {
 		d.openBlocks(live)
+		d.listBlocks(live)
 		d.handle(d.seen(live))
 		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, d.owned(live))
 	}

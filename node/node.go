@@ -123,6 +123,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.watchDisk(work) })
 		n.following.Go(func() { n.sweep(work) })
 		n.following.Go(func() { n.scrub(work) })
+		n.following.Go(func() { n.openRest(work) })
 		if n.debug != nil && n.o.Debug.Expvars {
 			n.following.Go(func() { n.o.Metrics.Server.Sample(work) })
 		}

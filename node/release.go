@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"sequins/blocks"
 )
 
 // releaseSurplus releases partitions that other nodes have taken over. It withdraws them immediately.
@@ -65,7 +67,7 @@ func (d *db) dropReleased(name string, l *live, now time.Time) {
 // drop deletes a block. Running reads of it continue.
 func (d *db) drop(name string, l *live, p int) {
 	l.v.Drop(p)
-	l.open[p], l.records[p], l.bytes[p] = false, 0, 0
+	l.open[p], l.records[p], l.bytes[p], l.known[p] = false, 0, 0, blocks.Known{}
 	delete(l.released, p)
 	dir, err := d.node.o.Store.Dir(d.name, name)
 	if err == nil {

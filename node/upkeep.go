@@ -25,6 +25,10 @@ const (
 	sweepRest   = 19
 )
 
+// restDelay is the time between the start and openRest, which the first requests and the listing of the source have for
+// themselves.
+const restDelay = time.Second
+
 // scrubBurst limits a single read of a scrub, in bytes.
 const scrubBurst = 2 << 20
 
@@ -73,6 +77,20 @@ func (n *Node) sweepOnce(ctx context.Context) error {
 		return nil
 	})
 	return errors.Join(err, first)
+}
+
+// openRest opens the blocks that the start has left unopened, one after the other, so that damage of those that are
+// rarely used is found soon. Damage is reported as for a request.
+func (n *Node) openRest(ctx context.Context) {
+	if sleep.For(ctx, restDelay) != nil {
+		return
+	}
+	_ = n.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
+		if err := b.EnsureOpen(); err != nil {
+			h.Report(p, b, err)
+		}
+		return ctx.Err()
+	})
 }
 
 // scrub reads every block once per scrub period, within the scrub rate, until ctx ends. Damage is

@@ -1,0 +1,175 @@
+package node
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// stored is a file of the version of fruit in the store.
+func (f *fixture) stored(name string) string {
+	return filepath.Join(f.store, "data", "fruit", "1", name)
+}
+
+// known loads fruit in three partitions, and stops the node once the store lists the blocks.
+func (f *fixture) known() {
+	f.t.Helper()
+	f.put("fruit", "1", 3, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.eventually("the blocks are listed", func() bool {
+		_, err := os.Stat(f.stored("BLOCKS.json"))
+		return err == nil
+	})
+	r.stop()
+}
+
+// rot changes a byte behind the pages of a block, as a disk does: the file has its length and time afterwards.
+func (f *fixture) rot(block string) {
+	f.t.Helper()
+	st, err := os.Stat(f.stored(block))
+	must(f.t, err)
+	b, err := os.ReadFile(f.stored(block))
+	must(f.t, err)
+	b[len(b)-100] ^= 1
+	must(f.t, os.WriteFile(f.stored(block), b, 0o644))
+	must(f.t, os.Chtimes(f.stored(block), time.Time{}, st.ModTime()))
+}
+
+// ask gets every key, and returns how many were answered with 500; the others must be right.
+func (r *running) ask() (failed int) {
+	r.f.t.Helper()
+	for _, key := range fruit {
+		switch got := r.get("/fruit/" + key); {
+		case got.status == http.StatusInternalServerError:
+			failed++
+		case got.body != key+" of 1":
+			r.f.t.Errorf("%s: %+v", key, got)
+		}
+	}
+	return failed
+}
+
+// mended waits until a block has been loaded again.
+func (r *running) mended() {
+	r.f.t.Helper()
+	r.eventually("it is mended", func() bool { return r.ask() == 0 })
+	if n := r.damaged("fruit"); n != 1 {
+		r.f.t.Errorf("%v damaged blocks are counted", n)
+	}
+	aside, err := filepath.Glob(r.f.stored("*.corrupt-*"))
+	if err != nil || len(aside) != 1 {
+		r.f.t.Errorf("set aside: %q, %v", aside, err)
+	}
+}
+
+// TestKnownBlocks: the figures of blocks that the start has not opened are those that it finds when it opens them.
+func TestKnownBlocks(t *testing.T) {
+	f := newFixture(t)
+	f.known()
+	r := f.run()
+	r.serves("fruit", "1")
+	known := r.node("fruit", "1")
+	if n := r.ask(); n > 0 || len(known.Partitions) != 3 || known.Records != int64(len(fruit)) {
+		t.Errorf("%d keys failed; %+v", n, known)
+	}
+	r.stop()
+	must(t, os.Remove(f.stored("BLOCKS.json")))
+	r = f.run()
+	r.serves("fruit", "1")
+	opened := r.node("fruit", "1")
+	if known.Records != opened.Records || known.Bytes != opened.Bytes || len(known.Partitions) != len(opened.Partitions) {
+		t.Errorf("known are %+v, opened %+v", known, opened)
+	}
+	if _, err := os.Stat(f.stored("BLOCKS.json")); err != nil {
+		t.Errorf("blocks that the start has opened are not listed: %v", err)
+	}
+}
+
+// TestKnownBlockDamaged: damage that does not show in the length or time of a block is found by the first request.
+func TestKnownBlockDamaged(t *testing.T) {
+	f := newFixture(t)
+	f.known()
+	f.rot("00001.block")
+	r := f.run()
+	r.serves("fruit", "1")
+	if r.ask() == 0 {
+		t.Error("no request has found the damage")
+	}
+	r.mended()
+}
+
+// TestKnownBlockDamagedUnused: such damage is also found without a request.
+func TestKnownBlockDamagedUnused(t *testing.T) {
+	f := newFixture(t)
+	f.known()
+	f.rot("00001.block")
+	r := f.run()
+	r.eventually("it is found", func() bool { return r.damaged("fruit") == 1 })
+	r.mended()
+}
+
+// TestKnownBlockDamagedForGood: without the source the other blocks are served.
+func TestKnownBlockDamagedForGood(t *testing.T) {
+	f := newFixture(t)
+	f.known()
+	f.rot("00001.block")
+	f.damage("fruit", "1", "part-r-00001")
+	r := f.run()
+	r.serves("fruit", "1")
+	r.eventually("the reload fails", func() bool { r.ask(); return r.node("fruit", "1").Error != "" })
+	if n := r.ask(); n == 0 || n == len(fruit) {
+		t.Errorf("%d of %d keys failed", n, len(fruit))
+	}
+}
+
+// TestKnownBlocksAtStart: what the directory tells is found at the start, before any request, and so is all damage where
+// the list of the blocks is of no use.
+func TestKnownBlocksAtStart(t *testing.T) {
+	for name, spoil := range map[string]func(f *fixture){
+		"a byte less": func(f *fixture) {
+			st, err := os.Stat(f.stored("00001.block"))
+			must(t, err)
+			must(t, os.Truncate(f.stored("00001.block"), st.Size()-1))
+			must(t, os.Chtimes(f.stored("00001.block"), time.Time{}, st.ModTime()))
+		},
+		"a byte changed": func(f *fixture) {
+			f.rot("00001.block")
+			must(t, os.Chtimes(f.stored("00001.block"), time.Time{}, time.Now()))
+		},
+		"an older store": func(f *fixture) {
+			f.rot("00001.block")
+			must(t, os.Remove(f.stored("BLOCKS.json")))
+		},
+		"a damaged list": func(f *fixture) {
+			f.rot("00001.block")
+			must(t, os.Truncate(f.stored("BLOCKS.json"), 100))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.known()
+			spoil(f)
+			r := f.run()
+			if n := r.damaged("fruit"); n != 1 {
+				t.Errorf("%v damaged blocks are counted at the start", n)
+			}
+			r.serves("fruit", "1")
+			r.eventually("it is complete", func() bool { return len(r.node("fruit", "1").Partitions) == 3 })
+			r.mended()
+		})
+	}
+	t.Run("no block", func(t *testing.T) {
+		f := newFixture(t)
+		f.known()
+		must(t, os.Remove(f.stored("00001.block")))
+		r := f.run()
+		r.serves("fruit", "1")
+		r.eventually("it is complete", func() bool { return len(r.node("fruit", "1").Partitions) == 3 })
+		if n := r.ask(); n > 0 || r.damaged("fruit") > 0 {
+			t.Errorf("%d keys failed; %v damaged blocks", n, r.damaged("fruit"))
+		}
+	})
+}
