@@ -120,3 +120,10 @@ func (n *Node) served() []string {
 	}
 	return names
 }
+func known(names []string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, name := range names {
+		m[name] = true
+	}
+	return m
+}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/discovery"
 	"sequins/internal/sleep"
 	"sequins/version"
 )
@@ -37,7 +38,7 @@ type db struct {
 	listing    bool              // a listing is running
 	again      bool              // list again afterwards
 	unfinished string            // the newest incomplete version, and the reason
-	last       listing           // the last successful listing
+	last       discovery.Listing // the last successful listing
 	whole      bool              // see view
 	relooks    int               // number of scheduled listings
 	unlistable int               // number of consecutive listings that failed through the db's own fault
@@ -155,6 +156,9 @@ func (d *db) begin() {
 	if likely {
 		served = d.likelyServed(local)
 		d.log.Error("it is not known which version was served before the restart", "error", err)
+	}
+	if marked, err := d.node.o.Store.Marked(d.name); marked || err != nil {
+		d.node.success.Store(d.name, true) // if it is not known, the marker is required: a version without is not taken for complete
 	}
 	d.handle(version.Start{Local: local, Served: served, Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil})
 }

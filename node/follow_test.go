@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/discovery"
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
@@ -254,10 +255,10 @@ func TestExisting(t *testing.T) {
 			must(t, err)
 			d := newDB(t.Context(), n, "fruit")
 			defer d.cancel()
-			l := d.existing(t.Context(), question{current: test.current, known: known(test.exist)})
-			must(t, l.err)
-			if diff := cmp.Diff(test.want, l.versions); diff != "" || l.unfinished != test.why {
-				t.Errorf("unfinished %q, want %q; found:\n%s", l.unfinished, test.why, diff)
+			l, err := d.existing(t.Context(), discovery.Question{Current: test.current, Known: known(test.exist)})
+			must(t, err)
+			if diff := cmp.Diff(test.want, l.Versions); diff != "" || l.Unfinished != test.why {
+				t.Errorf("unfinished %q, want %q; found:\n%s", l.Unfinished, test.why, diff)
 			}
 		})
 	}
@@ -306,9 +307,9 @@ func TestListingFailsAsAWhole(t *testing.T) {
 		must(t, err)
 		d := newDB(t.Context(), n, "fruit")
 		defer d.cancel()
-		l := d.existing(t.Context(), question{})
-		if !errors.Is(l.err, test.want) || !slices.Equal(l.versions, test.versions) || !slices.Equal(l.unknown, test.unknown) || l.next.IsZero() == (test.unknown != nil) {
-			t.Errorf("%s, cannot be read: %q exist, %q may, again at %v, %v", name, l.versions, l.unknown, l.next, l.err)
+		l, err := d.existing(t.Context(), discovery.Question{})
+		if !errors.Is(err, test.want) || !slices.Equal(l.Versions, test.versions) || !slices.Equal(l.Unknown, test.unknown) || l.Next.IsZero() == (test.unknown != nil) {
+			t.Errorf("%s, cannot be read: %q exist, %q may, again at %v, %v", name, l.Versions, l.Unknown, l.Next, err)
 		}
 	}
 }

@@ -235,3 +235,26 @@ func TestBlockOfAVersionWithoutMarker(t *testing.T) {
 	r = f.run(func(o *Options) { o.Load = func(string) load.Options { return load.Options{RequireSuccess: true} } })
 	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 1 })
 }
+
+// TestMarkerIsRemembered: a version without a marker is not taken for complete after a restart either, if the version
+// that had one has been deleted or cannot be read meanwhile: the job is writing the next one.
+func TestMarkerIsRemembered(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		run := func() (*Node, func()) {
+			return f.follow(func(o *Options) { o.Settle, o.RefreshPeriod, o.AutoSuccess = 3*time.Second, time.Minute, always })
+		}
+		_, stop := run()
+		time.Sleep(10 * time.Second)
+		stop()
+		f.remove("fruit", "1")
+		f.unmarked("fruit", "2", "fig")
+		n, stop := run()
+		defer stop()
+		time.Sleep(time.Hour)
+		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+			t.Errorf("version 2 is still being written, and current is %q", got)
+		}
+	})
+}

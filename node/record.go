@@ -3,6 +3,7 @@ package node
 import (
 	"slices"
 
+	"sequins/internal/sleep"
 	"sequins/version"
 )
 
@@ -52,7 +53,7 @@ func (d *db) record(name string) error {
 		return err
 	}
 	d.recordDue = true
-	wait := backoff(d.unrecorded, maxBackoff)
+	wait := sleep.Backoff(d.unrecorded, minBackoff, maxBackoff)
 	d.work(func() message {
 		d.pause(wait)
 		return recordAgain{}

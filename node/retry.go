@@ -1,9 +1,9 @@
 package node
 
 import (
-	"math/rand/v2"
 	"time"
 
+	"sequins/internal/sleep"
 	"sequins/version"
 )
 
@@ -58,22 +58,12 @@ func (d *db) planRetry(old, v version.Entry) {
 		return // a refresh has retried it already
 	}
 	r.planned = true
-	wait := backoff(r.failed, limit)
+	wait := sleep.Backoff(r.failed, minBackoff, limit)
 	d.log.Info("a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
 	d.work(func() message {
 		d.pause(wait)
 		return retry{v.Name}
 	})
-}
-
-// backoff returns the pause after a number of consecutive failures: it doubles with each, up to limit.
-// It is random within a factor of two, so that nodes which failed together do not retry together.
-func backoff(failed int, limit time.Duration) time.Duration {
-	d := limit
-	if failed < 20 {
-		d = min(d, minBackoff<<(failed-1))
-	}
-	return d/2 + rand.N(d/2)
 }
 
 // A retry reports that a retry is due.

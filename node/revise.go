@@ -1,15 +1,11 @@
 package node
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
-	"sequins/load"
+	"sequins/discovery"
 	"sequins/version"
 )
 
@@ -33,19 +29,19 @@ func (d *db) newest() map[string]string {
 // revised replaces each changed version of a listing by its next revision, unless its plan has changed
 // since.
 func (d *db) revised(l listing) listing {
-	for _, id := range l.changed {
+	for _, id := range l.Changed {
 		now := d.live[id]
-		if now == nil || !now.manifest.SamePlan(l.compared[id]) {
+		if now == nil || !now.manifest.SamePlan(l.Compared[id]) {
 			continue
 		}
 		next := d.nextRevision(id)
-		if !slices.Contains(d.last.versions, next) { // a newer version may be loaded first
+		if !slices.Contains(d.last.Versions, next) { // a newer version may be loaded first
 			d.log.Warn("the files of a version have changed in the source, and it has to be loaded from them; clients are answered from the blocks before until then",
 				"version", id, "revision", next)
 		}
-		l.versions = slices.DeleteFunc(slices.Clone(l.versions), func(v string) bool { return v == id })
-		l.versions = append(l.versions, next)
-		slices.Sort(l.versions)
+		l.Versions = slices.DeleteFunc(slices.Clone(l.Versions), func(v string) bool { return v == id })
+		l.Versions = append(l.Versions, next)
+		slices.Sort(l.Versions)
 	}
 	return l
 }
@@ -83,62 +79,11 @@ func (d *db) lookAtOthers() {
 	}
 }
 
-// aloneAfter is how long a node waits for another node with its plan before it reports that there is
-// none: the others may be loading the version again.
-const aloneAfter = time.Minute
-
-// compare inspects the versions in other, and records those whose files
-// differ from this node's plan. The files must settle first: a marker applies to the files before the
-// change.
-func (o *observer) compare(ctx context.Context) {
-	for id, plan := range o.other {
-		name := version.Name(id)
-		if failed := o.last.looks[name]; o.again && o.now.Before(failed.retry) {
-			o.lookAfterFailure(name, failed)
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, o.limit)
-		began := time.Now()
-		l, err := o.list(ctx, name)
-		cancel()
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			o.d.log.Debug("version cannot be compared with its plan: it is not in the source any more", "version", id)
-		case err != nil || l.Incomplete != "":
-			o.d.log.Debug("version cannot be compared with its plan", "version", id, "incomplete", l.Incomplete, "error", err)
-			o.lookAfterFailure(name, o.failLook(name, fmt.Sprint(l.Incomplete, err)))
-		case load.Unchanged(plan, l.Files) && id == o.changed:
-		case load.Unchanged(plan, l.Files):
-			o.noteAlone(id, plan.Partitions)
-		case load.OnlyDeleted(plan, l.Files): // the blocks have more than the source
-			o.noteWrong(id, o.d.deletedFiles(id))
-		case o.settling(name, &l, began) == "":
-			o.found.changed = append(o.found.changed, id)
-		}
-	}
-	slices.Sort(o.found.changed)
-}
-
-// noteAlone records a version if no other node holds it by this node's plan.
-func (o *observer) noteAlone(id string, partitions int) {
-	if !o.d.shared(id, partitions) {
-		o.noteWrong(id, o.d.unshared(id))
-	}
-}
-
-// noteWrong records what is wrong with a version. It is reported if the next listing finds the same.
-func (o *observer) noteWrong(id, text string) {
-	o.found.wrong[id] = text
-	if o.last.wrong[id] != text {
-		o.lookAgain(o.now.Add(aloneAfter))
-	}
-}
-
 // reportWrong reports what two consecutive listings have found to be wrong.
-func (d *db) reportWrong(before, now listing) {
+func (d *db) reportWrong(before, now discovery.Listing) {
 	wrong := make(map[string]string)
-	for id, text := range now.wrong {
-		if before.wrong[id] != text {
+	for id, text := range now.Wrong {
+		if before.Wrong[id] != text {
 			continue
 		}
 		wrong[id] = text
@@ -157,20 +102,6 @@ func (d *db) shared(id string, partitions int) bool {
 		}
 	}
 	return false
-}
-
-// unshared describes a version that all other nodes hold by another plan although this node's plan
-// matches the source, with a remedy.
-func (d *db) unshared(id string) string {
-	return fmt.Sprintf("other nodes have planned version %s of %s from other files or fields than this node, so that they do not use each other's blocks; "+
-		"configure the same key, value and partitioner for it on all nodes, unless its files have been changed or deleted, and write a new version",
-		version.Name(id), d.name)
-}
-
-// deletedFiles describes a version of which files have been deleted from the source, with a remedy.
-func (d *db) deletedFiles(id string) string {
-	return fmt.Sprintf("files of version %s of %s have been deleted from the source; it is served from the blocks of all of its files, "+
-		"and nodes that have no blocks of it do not see those files; write a new version", version.Name(id), d.name)
 }
 
 // divergence describes a current version whose files have changed.

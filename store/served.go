@@ -61,7 +61,7 @@ func (s *Store) Served(db string) (string, error) {
 	return version, nil
 }
 
-// ForgetServed takes SetServed and SetAbsent back: the db is gone. Its directory goes too, unless
+// ForgetServed takes SetServed, SetAbsent and SetMarked back: the db is gone. Its directory goes too, unless
 // there are versions in it.
 func (s *Store) ForgetServed(db string) error {
 	path, err := s.dbPath(db)
@@ -70,5 +70,5 @@ func (s *Store) ForgetServed(db string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.removeNote(path, servedName), s.removeNote(path, absentName), s.removeIfEmpty(path))
+	return errors.Join(s.removeNote(path, servedName), s.removeNote(path, absentName), s.removeNote(path, markedName), s.removeIfEmpty(path))
 }

@@ -70,7 +70,7 @@ func (s *Store) sweepTrash(db string) error {
 			}
 			continue
 		}
-		note := strings.HasPrefix(e.Name(), servedName+".") || strings.HasPrefix(e.Name(), absentName+".")
+		note := strings.HasPrefix(e.Name(), servedName+".") || strings.HasPrefix(e.Name(), absentName+".") || strings.HasPrefix(e.Name(), markedName+".")
 		if note && strings.HasSuffix(e.Name(), tempSuffix) {
 			if err := s.fs.Remove(filepath.Join(db, e.Name())); err != nil {
 				return err

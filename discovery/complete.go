@@ -1,0 +1,105 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"sequins/source"
+)
+
+// missing returns the reason why a version is incomplete, or "" if it is complete.
+func (o *observer) missing(ctx context.Context, name string) (reason string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	began := time.Now()
+	l, err := o.list(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it has just been removed", nil
+	case err != nil:
+		return "", err
+	case l.Incomplete != "":
+		return l.Incomplete, nil
+	}
+	if reason := o.unsettled(name, &l, began); reason != "" {
+		if id := o.id(name); o.Failed[id] { // it is being written again: keep it until that is done
+			o.found.Unknown = append(o.found.Unknown, id)
+		}
+		return reason, nil
+	}
+	if len(l.LeftOut) > 0 {
+		o.found.LeftOut[name] = fmt.Sprintf("of version %s of %s, files or directories are left out (%s)", name, o.DB, some(l.LeftOut))
+	}
+	return "", nil
+}
+
+// list inspects a version. With require_success_file = "auto", _SUCCESS is required if any version has
+// it. That is remembered when the version is deleted: jobs delete the last version before they write the next.
+// A version that is or was served was complete, by the rules that held then.
+func (o *observer) list(ctx context.Context, name string) (source.Listing, error) {
+	src, require := o.Source, o.Require || o.found.Marked
+	if id := o.id(name); id == o.Served || id == o.Current {
+		return source.List(ctx, src, o.DB, name, false)
+	}
+	l, err := source.List(ctx, src, o.DB, name, require)
+	if require || !o.Auto || l.Incomplete != "" || err != nil && !errors.Is(err, source.ErrLayout) {
+		return l, err
+	}
+	if !l.Success {
+		other, failed := source.FindSuccess(ctx, src, o.DB, o.names)
+		if errors.Is(failed, fs.ErrPermission) && o.Last.Looks[name].failures >= maxFailedLooks {
+			o.Log.Warn("it is not known whether another version has a marker; this one is taken without", "version", name, "error", failed)
+			failed = nil
+		}
+		if other == "" || failed != nil {
+			return l, errors.Join(err, failed)
+		}
+	}
+	o.found.Marked = true
+	if l.Success {
+		return l, err
+	}
+	return source.List(ctx, src, o.DB, name, true)
+}
+
+// unsettled returns the reason why a version without a marker needs another inspection, or "" if it
+// does not.
+func (o *observer) unsettled(name string, l *source.Listing, began time.Time) string {
+	o.promising++
+	if l.Marked() || o.Settled[o.id(name)] || o.id(name) == o.Served || o.Begun(o.id(name), l.Files) {
+		return ""
+	}
+	return o.settling(name, l, began)
+}
+
+// settling returns the reason why a version needs another inspection, or "" if it was the same from the
+// end of the first inspection until the beginning of this one, for at least the settle time.
+func (o *observer) settling(name string, l *source.Listing, began time.Time) string {
+	if o.Settle <= 0 {
+		return ""
+	}
+	first, before := o.Last.Looks[name]
+	if !before || first.fingerprint != l.Fingerprint {
+		first = Look{fingerprint: l.Fingerprint, at: time.Now()}
+	}
+	o.found.Looks[name] = first
+	due := first.at.Add(o.Settle)
+	if !began.Before(due) {
+		return ""
+	}
+	o.lookAgain(due)
+	return fmt.Sprintf("it has no %s file, and has not stayed the same for %v yet", source.SuccessFile, o.Settle)
+}
+
+// some returns the first few names, as text.
+func some(names []string) string {
+	const few = 5
+	if len(names) > few {
+		return strings.Join(names[:few], ", ") + " and others"
+	}
+	return strings.Join(names, ", ")
+}

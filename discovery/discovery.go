@@ -1,0 +1,133 @@
+// Package discovery finds the versions of a database that a node can load: it lists the source, inspects the newest
+// versions for markers and completeness, waits until versions without a marker stay the same, and compares versions that
+// nodes hold by different plans with the files in the source. It keeps no state: a Question contains what the node
+// knows, with the previous Listing, and Find answers it with the next Listing. The node then passes that to the state
+// machine of package version, and lists again when Listing.Next is due.
+package discovery
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"slices"
+	"time"
+
+	"sequins/source"
+	"sequins/store"
+)
+
+const (
+	// maxPromising limits how many complete or settling versions are inspected. Incomplete and failed
+	// ones do not count, so that they cannot hide good ones.
+	maxPromising = 100
+	// maxCandidates is how many complete versions that have not failed are listed.
+	maxCandidates = 3
+	// maxFailedLooks is how many inspections of a version may fail because this node has no
+	// permission to read another version, which may have a marker.
+	maxFailedLooks = 5
+	// maxLook limits how long the inspection of one version may take.
+	maxLook = 20 * time.Second
+	// minPause and maxPause limit the pause after a failed inspection, which doubles with each.
+	minPause = time.Second
+	maxPause = 5 * time.Minute
+)
+
+// A Question is the state of a node that a listing needs. Versions are named by their ids on the node: see
+// version.Revise.
+type Question struct {
+	Current string            // older versions are not listed
+	Served  string            // the version served before a restart, which was complete then
+	IDs     map[string]string // by the name of a version, the id of its newest revision on the node
+	Known   map[string]bool   // complete versions, which are not inspected again
+	Failed  map[string]bool   // versions that failed to load
+	Loading map[string]bool   // known versions that are being loaded
+	Settled map[string]bool   // versions accepted before: they need not settle again
+	// Plans are the node's plans of versions to compare with the source: of those that other nodes hold by
+	// another plan, and of Changed.
+	Plans   map[string]store.Manifest
+	Changed string  // a version whose files have changed before: it is compared, but need not be shared
+	Last    Listing // the previous one
+	Again   bool    // only repeats an unfinished listing, not requested by a refresh
+}
+
+// A Look is the first of consecutive inspections of a version without a marker that found the same
+// files, and the number of failed inspections since the last successful one.
+type Look struct {
+	fingerprint [sha256.Size]byte
+	at          time.Time // when the inspection ended
+	failures    int
+	failure     string    // the last error
+	retry       time.Time // when to retry after that
+}
+
+// A Listing is the result of listing the versions in the source. It is immutable.
+type Listing struct {
+	Versions   []string                  // complete versions, ascending; no more than needed
+	Unknown    []string                  // versions whose inspection failed
+	Changed    []string                  // versions whose files differ from this node's plan, which is in Compared
+	Compared   map[string]store.Manifest // Question.Plans
+	Wrong      map[string]string         // what is wrong with versions that other nodes hold by another plan
+	Unfinished string                    // why the newest incomplete version is incomplete; "" if there is none
+	LeftOut    map[string]string         // by version: a message about ignored files
+	Looks      map[string]Look           // of versions that will be inspected again
+	Next       time.Time                 // when to list again; zero: at the next refresh
+	Marked     bool                      // a version has _SUCCESS, and with Finder.Auto all of them need it
+}
+
+// A Finder finds the versions of one database.
+type Finder struct {
+	Source source.Source
+	DB     string
+	Log    *slog.Logger
+	// Settle is how long a version without a marker has to stay the same.
+	Settle time.Duration
+	// Require makes _SUCCESS required. Auto makes it required if one version has it.
+	Require, Auto bool
+	// Begun reports whether a load of a version has begun with the same files, maybe before a restart: the
+	// version was complete then, and has not changed.
+	Begun func(id string, files []source.File) bool
+	// Shared reports whether another node holds any partition of a version by this node's plan.
+	Shared func(id string, partitions int) bool
+}
+
+// Find returns the newest complete versions: a few that have not failed, so that there is an alternative
+// if the newest cannot be loaded, all that are newer than those, and those that are being loaded. An
+// error means that the source cannot be listed.
+func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
+	names, err := f.Source.Versions(ctx, f.DB)
+	if err != nil {
+		return Listing{}, err
+	}
+	o := observer{Finder: f, Question: q, names: names, now: time.Now(), limit: maxLook,
+		found: Listing{Looks: map[string]Look{}, LeftOut: map[string]string{}, Wrong: map[string]string{}, Compared: q.Plans}}
+	if deadline, ok := ctx.Deadline(); ok {
+		o.limit = min(o.limit, time.Until(deadline)/3)
+	}
+	for name, s := range q.Last.LeftOut {
+		if q.Known[q.id(name)] {
+			o.found.LeftOut[name] = s
+		}
+	}
+	for _, name := range slices.Backward(names) {
+		if q.id(name) <= q.Current {
+			break
+		}
+		if o.good >= maxCandidates && q.id(name) != q.Served && !q.Loading[q.id(name)] {
+			continue
+		}
+		if err := o.observe(ctx, name); err != nil {
+			return Listing{Marked: o.found.Marked}, err
+		}
+	}
+	slices.Reverse(o.found.Versions)
+	o.compare(ctx)
+	return o.found, nil
+}
+
+// id returns the id of the newest revision of a version.
+func (q *Question) id(name string) string {
+	if id, found := q.IDs[name]; found {
+		return id
+	}
+	return name
+}

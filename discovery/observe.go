@@ -1,0 +1,122 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"sequins/internal/sleep"
+	"sequins/source"
+)
+
+// An observer inspects the versions of a db for a listing.
+type observer struct {
+	Finder
+	Question
+	names  []string // all versions
+	now    time.Time
+	limit  time.Duration // for one inspection
+	looked int           // number of inspected versions
+	// promising counts inspected versions that may be good, good those that are complete and have not
+	// failed.
+	promising, good int
+	found           Listing
+}
+
+// observe adds a version to the listing if it is complete.
+func (o *observer) observe(ctx context.Context, name string) error {
+	l, looked := o.Last.Looks[name]
+	if looked {
+		o.found.Looks[name] = l // so that a failed version that has not changed need not settle again
+	}
+	id := o.id(name)
+	if !o.Failed[id] && o.Known[id] {
+		o.good++
+		o.found.Versions = append(o.found.Versions, id)
+		return nil
+	}
+	if o.Again && o.now.Before(l.retry) {
+		o.leaveUnknown(name, l)
+		return nil
+	}
+	if !o.mayLook(ctx) {
+		o.found.Unknown = append(o.found.Unknown, id)
+		return nil
+	}
+	reason, err := o.missing(ctx, name)
+	if err != nil {
+		return o.observeFailed(ctx, name, err)
+	}
+	if l, looked := o.found.Looks[name]; looked {
+		o.found.Looks[name] = Look{fingerprint: l.fingerprint, at: l.at}
+	}
+	if reason == "" {
+		o.found.Versions = append(o.found.Versions, id)
+		if !o.Failed[id] {
+			o.good++
+		}
+		return nil
+	}
+	o.Log.Debug("version does not exist yet", "version", name, "reason", reason)
+	if o.found.Unfinished == "" {
+		o.found.Unfinished = fmt.Sprintf("%s: %s", name, reason)
+	}
+	return nil
+}
+
+// observeFailed handles a failed inspection. A version with a permanent error is listed, and its load
+// reports the error. After a temporary error the version is inspected again soon. The whole listing
+// fails only if the source cannot be read at all.
+func (o *observer) observeFailed(ctx context.Context, name string, err error) error {
+	id := o.id(name)
+	if source.Lasting(err) || id == o.Served {
+		o.Log.Warn("version cannot be looked at; it is loaded nevertheless", "version", id, "error", err)
+		o.found.Versions = append(o.found.Versions, id)
+		return nil
+	}
+	if _, dead := o.Source.Versions(ctx, o.DB); dead != nil {
+		return err
+	}
+	o.leaveUnknown(name, o.failLook(name, err.Error()))
+	return nil
+}
+
+// failLook returns the look after a failed inspection. The next one is due after a growing pause.
+func (o *observer) failLook(name, failure string) Look {
+	l := o.Last.Looks[name]
+	l.failures++
+	l.failure, l.retry = failure, time.Now().Add(sleep.Backoff(l.failures, minPause, maxPause))
+	return l
+}
+
+// leaveUnknown schedules another inspection of a version whose last one failed. Inspections of other
+// versions do not make it earlier, because one that fails may take long.
+func (o *observer) leaveUnknown(name string, l Look) {
+	o.found.Unknown = append(o.found.Unknown, o.id(name))
+	if o.found.Unfinished == "" {
+		o.found.Unfinished = fmt.Sprintf("%s: it cannot be looked at: %s", name, l.failure)
+	}
+	o.found.LeftOut[name] = fmt.Sprintf("version %s of %s cannot be looked at; it is loaded when it can: %s", name, o.DB, l.failure)
+	o.lookAfterFailure(name, l)
+}
+
+// lookAfterFailure schedules another inspection of a version.
+func (o *observer) lookAfterFailure(name string, l Look) {
+	o.found.Looks[name] = l
+	o.lookAgain(l.retry)
+}
+
+// lookAgain schedules another listing at a time, or earlier.
+func (o *observer) lookAgain(at time.Time) {
+	if o.found.Next.IsZero() || at.Before(o.found.Next) {
+		o.found.Next = at
+	}
+}
+
+// mayLook reports whether there is time for another inspection. Slow versions, such as those with lost
+// blocks, must not make the whole listing fail.
+func (o *observer) mayLook(ctx context.Context) bool {
+	o.looked++
+	deadline, ok := ctx.Deadline()
+	return o.promising < maxPromising && (!ok || o.looked == 1 || time.Until(deadline) > o.limit)
+}

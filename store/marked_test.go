@@ -1,0 +1,31 @@
+package store
+
+import (
+	"testing"
+
+	"sequins/internal/fsys/faultfs"
+)
+
+// That a db has markers is known after power loss, and forgotten with the db.
+func TestMarked(t *testing.T) {
+	f := faultfs.New()
+	marked := func(s *Store) bool {
+		t.Helper()
+		known, err := s.Marked("db")
+		check(t, err)
+		return known
+	}
+	s := memStore(t, f)
+	if marked(s) {
+		t.Error("marked from the beginning")
+	}
+	check(t, s.SetMarked("db"))
+	check(t, s.SetMarked("db"))
+	s = memStore(t, f.Crash(faultfs.Lose))
+	if !marked(s) {
+		t.Error("power loss has taken it")
+	}
+	if err := s.ForgetServed("db"); err != nil || marked(s) {
+		t.Errorf("the db is gone: %v", err)
+	}
+}
