@@ -70,6 +70,30 @@ func TestCPUOf(t *testing.T) {
 	}
 }
 
+// The time of a child counts also while its parent waits for it.
+func TestCPUOfEndingChildren(t *testing.T) {
+	cmd := OnCPUs("0", "sh", "-c", "while :; do (i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done); done")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	deadline := time.Now().Add(30 * time.Second)
+	for before := time.Duration(0); before < time.Second; {
+		now, err := CPUOf(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now < before-2*tick {
+			t.Fatalf("%v after %v", now, before)
+		}
+		before = now
+		if time.Now().After(deadline) {
+			t.Fatalf("a loop used %v", now)
+		}
+	}
+}
+
 func TestMachine(t *testing.T) {
 	if m := Machine(); !strings.Contains(m, "cores") || strings.Contains(m, "\x00") {
 		t.Errorf("%q", m)

@@ -97,23 +97,44 @@ const tick = 10 * time.Millisecond
 
 // CPUOf is the processor time that a process and its children, dead or alive, have used, to 10 ms each.
 func CPUOf(pid int) (time.Duration, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	own, dead, err := timesOf(pid)
 	if err != nil {
 		return 0, err
+	}
+	living, err := livingChildren(pid)
+	if err != nil {
+		return 0, err
+	}
+	if _, now, err := timesOf(pid); err == nil && now != dead { // a child that ended in between can be missing from both
+		return CPUOf(pid)
+	}
+	return own + dead + living, nil
+}
+
+// timesOf is the processor time of a process and that of the children that it has waited for.
+func timesOf(pid int) (own, dead time.Duration, err error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, err
 	}
 	// The name, in parentheses, may hold anything; utime is the 12th field behind it.
 	fields := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
 	if len(fields) < 15 {
-		return 0, fmt.Errorf("/proc/%d/stat: too short", pid)
+		return 0, 0, fmt.Errorf("/proc/%d/stat: too short", pid)
 	}
-	var sum time.Duration
-	for _, f := range fields[11:15] { // utime stime cutime cstime
+	var times [4]time.Duration // utime stime cutime cstime
+	for i, f := range fields[11:15] {
 		n, err := strconv.ParseInt(string(f), 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+			return 0, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
 		}
-		sum += time.Duration(n) * tick
+		times[i] = time.Duration(n) * tick
 	}
+	return times[0] + times[1], times[2] + times[3], nil
+}
+
+// livingChildren is the processor time of the children of a process that it has not waited for.
+func livingChildren(pid int) (sum time.Duration, err error) {
 	children, err := childrenOf(pid)
 	if err != nil {
 		return 0, err
