@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sequins/internal/names"
 )
 
 // Limits of a tokens file.
@@ -79,7 +81,7 @@ func parseLine(fields []string) (g Grant, d digest, err error) {
 		return g, d, errFields
 	}
 	g.Name = fields[0]
-	if !isName(g.Name) || len(g.Name) > maxName {
+	if !names.Valid(g.Name) || len(g.Name) > maxName {
 		return g, d, errName
 	}
 	if d, err = parseToken(fields[1]); err != nil {
@@ -106,19 +108,12 @@ func (g *Grant) parseDatabases(field string) error {
 	}
 	g.databases = make(map[string]struct{})
 	for name := range strings.SplitSeq(field, ",") {
-		if !isName(name) {
+		if !names.Valid(name) {
 			return errDatabases
 		}
 		g.databases[name] = struct{}{}
 	}
 	return nil
-}
-
-// isName reports whether s is a valid name of a database or token.
-func isName(s string) bool {
-	return s != "" && !strings.Contains("._-", s[:1]) && !slices.ContainsFunc([]byte(s), func(c byte) bool {
-		return !isAlphanumeric(c) && c != '.' && c != '_' && c != '-'
-	})
 }
 
 func isAlphanumeric(c byte) bool {

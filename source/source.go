@@ -171,37 +171,6 @@ func Invalid(ctx context.Context, src Source, db string) ([]string, error) {
 	return nil, nil
 }
 
-// MaxName is the maximum length of the name of a database or version, in bytes:
-// the limit of file systems.
-const MaxName = 255
-
-// ValidName reports whether s is a valid name of a database or version: letters,
-// digits, dots, underscores and dashes, beginning with a letter or digit.
-func ValidName(s string) bool {
-	if s == "" || len(s) > MaxName {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// ValidDatabase reports whether s is a valid name of a database: a valid name
-// without another meaning in a URL.
-func ValidDatabase(s string) bool {
-	switch s {
-	case "healthz", "livez", "readyz":
-		return false
-	}
-	return ValidName(s)
-}
-
 // Hidden reports whether a file or directory is reserved for the job: _SUCCESS,
 // _logs, .part-00000.crc.
 func Hidden(name string) bool {

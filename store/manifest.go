@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"sequins/blocks"
+	"sequins/internal/names"
 )
 
 // A manifest is one line of JSON,
@@ -307,7 +308,7 @@ func corruptManifest(path, reason string, err error) error {
 // validate checks everything that other code relies on.
 func (m Manifest) validate() error {
 	switch {
-	case !validName(m.DB):
+	case !names.Valid(m.DB):
 		return fmt.Errorf("%q is not a name of a db", m.DB)
 	case !validVersion(m.Version):
 		return fmt.Errorf("%q is not a name of a version", m.Version)

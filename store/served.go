@@ -9,6 +9,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/fsys"
+	"sequins/internal/names"
 )
 
 // servedName is the file in a db's directory that holds the name of the version that clients were
@@ -47,7 +48,7 @@ func (s *Store) Served(db string) (string, error) {
 		return "", err
 	}
 	path = filepath.Join(path, servedName)
-	data, err := fsys.ReadFile(s.fs, path, maxName+1)
+	data, err := fsys.ReadFile(s.fs, path, names.Max+1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

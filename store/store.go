@@ -14,6 +14,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/internal/fsys"
+	"sequins/internal/names"
 )
 
 // The store's directory:
@@ -38,9 +39,6 @@ const (
 	tempSuffix  = ".tmp"
 	trashPrefix = ".trash-"
 )
-
-// maxName is the length that file systems allow a name to have, in bytes.
-const maxName = 255
 
 // Store is the directory in which a node keeps its blocks, by db and version. Its methods, and
 // those of its Dirs, may be called from several goroutines.
@@ -108,31 +106,16 @@ func (s *Store) Close() error {
 // no lock.
 func (s *Store) LockFile() *os.File { return s.lock }
 
-// validName says whether s can be the name of a db or a version: [A-Za-z0-9][A-Za-z0-9._-]*. No
-// such name leads out of its directory, or is one of the store's own, which begin with a dot.
-func validName(s string) bool {
-	if s == "" || len(s) > maxName {
-		return false
-	}
-	for i, c := range []byte(s) {
-		alnum := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-		if !alnum && (i == 0 || c != '.' && c != '_' && c != '-') {
-			return false
-		}
-	}
-	return true
-}
-
 // validVersion reports whether s can be the id of a version: a name or, for a revision of a version, a
 // name, "+" and a number of digits.
 func validVersion(s string) bool {
 	name, number, revised := strings.Cut(s, "+")
-	return validName(name) && len(s) <= maxName && (!revised || number != "" && strings.Trim(number, "0123456789") == "")
+	return names.Valid(name) && len(s) <= names.Max && (!revised || number != "" && strings.Trim(number, "0123456789") == "")
 }
 
 // dbPath returns the directory of a db.
 func (s *Store) dbPath(db string) (string, error) {
-	if !validName(db) {
+	if !names.Valid(db) {
 		return "", fmt.Errorf("%q is not a name of a db", db)
 	}
 	return filepath.Join(s.data, db), nil
@@ -152,7 +135,7 @@ func (s *Store) versionPath(db, version string) (string, error) {
 
 // Databases lists the dbs of which there is a version, sorted.
 func (s *Store) Databases() ([]string, error) {
-	dbs, err := s.subdirs(s.data, validName)
+	dbs, err := s.subdirs(s.data, names.Valid)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sequins/blocks"
+	"sequins/internal/names"
 )
 
 // keepCorrupt is how long a block that was set aside is kept.
@@ -26,7 +27,7 @@ var ours = regexp.MustCompile(`^((MANIFEST|BLOCKS)\.json(\.\d+\.tmp)?|tmp|\d{5,}
 // versions that have no manifest, and corrupt blocks that were set aside long ago. Which versions
 // are of use it does not know.
 func (s *Store) sweep() error {
-	dbs, err := s.subdirs(s.data, validName)
+	dbs, err := s.subdirs(s.data, names.Valid)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"sequins/config"
+	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -100,7 +101,7 @@ const maxLookups = 8
 
 // database adds the versions of a database, the newest first.
 func (l *lister) database(ctx context.Context, db string) error {
-	if !source.ValidDatabase(db) {
+	if !names.ValidDatabase(db) {
 		return usageError{fmt.Errorf("%q cannot be the name of a database", db)}
 	}
 	names, err := l.src.Versions(ctx, db)

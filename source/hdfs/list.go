@@ -11,6 +11,7 @@ import (
 
 	lib "github.com/colinmarc/hdfs/v2"
 
+	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -42,23 +43,23 @@ func (s *Source) call(ctx context.Context, op, p string, f func(*lib.Client) err
 
 // Databases returns the directories in the root with valid names.
 func (s *Source) Databases(ctx context.Context) ([]string, error) {
-	return s.directories(ctx, s.root, source.ValidDatabase)
+	return s.directories(ctx, s.root, names.ValidDatabase)
 }
 
 // Versions returns the directories of a database with valid names.
 func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
 	dir := path.Join(s.root, db)
-	if !source.ValidDatabase(db) {
+	if !names.ValidDatabase(db) {
 		return nil, &fs.PathError{Op: "list", Path: s.display(dir), Err: fs.ErrNotExist}
 	}
-	return s.directories(ctx, dir, source.ValidName)
+	return s.directories(ctx, dir, names.Valid)
 }
 
 // Invalid returns the directories that Databases or Versions omits.
 func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
-	valid := source.ValidName
+	valid := names.Valid
 	if db == "" {
-		valid = source.ValidDatabase
+		valid = names.ValidDatabase
 	}
 	return s.directories(ctx, path.Join(s.root, db), func(name string) bool {
 		return !valid(name) && !source.Hidden(name)
@@ -158,7 +159,7 @@ func status(info fs.FileInfo) *lib.FileStatus {
 
 func (s *Source) versionDir(op, db, version string) (string, error) {
 	dir := path.Join(s.root, db, version)
-	if !source.ValidDatabase(db) || !source.ValidName(version) {
+	if !names.ValidDatabase(db) || !names.Valid(version) {
 		return "", &fs.PathError{Op: op, Path: s.display(dir), Err: fs.ErrNotExist}
 	}
 	return dir, nil

@@ -29,6 +29,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -73,34 +74,34 @@ func (s *Source) Path(db, version string) string {
 
 // Databases returns the directories in the root with valid names.
 func (s *Source) Databases(ctx context.Context) ([]string, error) {
-	names, err := directories(ctx, s.root)
-	return filter(names, source.ValidDatabase), err
+	dirs, err := directories(ctx, s.root)
+	return filter(dirs, names.ValidDatabase), err
 }
 
 // Versions returns the directories of a database with valid names.
 func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
 	dir := filepath.Join(s.root, db)
-	if !source.ValidDatabase(db) {
+	if !names.ValidDatabase(db) {
 		return nil, &fs.PathError{Op: "list", Path: dir, Err: fs.ErrNotExist}
 	}
-	names, err := directories(ctx, dir)
-	return filter(names, source.ValidName), err
+	dirs, err := directories(ctx, dir)
+	return filter(dirs, names.Valid), err
 }
 
 // Invalid returns the directories that Databases or Versions omits.
 func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
-	valid := source.ValidName
+	valid := names.Valid
 	if db == "" {
-		valid = source.ValidDatabase
+		valid = names.ValidDatabase
 	}
-	names, err := directories(ctx, filepath.Join(s.root, db))
-	return filter(names, func(name string) bool {
+	dirs, err := directories(ctx, filepath.Join(s.root, db))
+	return filter(dirs, func(name string) bool {
 		return !valid(name) && !source.Hidden(name)
 	}), err
 }
 
-func filter(names []string, keep func(string) bool) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return !keep(name) })
+func filter(all []string, keep func(string) bool) []string {
+	return slices.DeleteFunc(all, func(name string) bool { return !keep(name) })
 }
 
 // directories returns the names of the directories in dir, and of links to
@@ -207,7 +208,7 @@ func stat(path string) (fs.FileInfo, error) {
 
 func (s *Source) versionDir(db, version string) (string, error) {
 	dir := filepath.Join(s.root, db, version)
-	if !source.ValidDatabase(db) || !source.ValidName(version) {
+	if !names.ValidDatabase(db) || !names.Valid(version) {
 		return "", &fs.PathError{Op: "list", Path: dir, Err: fs.ErrNotExist}
 	}
 	return dir, nil

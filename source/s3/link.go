@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -46,12 +47,12 @@ func (s *Source) readLink(ctx context.Context, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, 4*source.MaxName))
+	text, err := io.ReadAll(io.LimitReader(f, 4*names.Max))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}
 	name := strings.TrimSpace(string(text))
-	if !source.ValidFile(name) || strings.Contains(name, "/") || len(name) > source.MaxName {
+	if !source.ValidFile(name) || strings.Contains(name, "/") || len(name) > names.Max {
 		return "", s.fail(ctx, "read", key, fmt.Errorf("%.100q is not a valid name of a version", name))
 	}
 	return path.Join(path.Dir(dir), name), nil

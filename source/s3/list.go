@@ -14,6 +14,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -125,34 +126,34 @@ func (s *Source) directories(ctx context.Context, dir string) ([]string, error) 
 	return slices.Compact(l.dirs), nil
 }
 
-func filter(names []string, keep func(string) bool) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return !keep(name) })
+func filter(all []string, keep func(string) bool) []string {
+	return slices.DeleteFunc(all, func(name string) bool { return !keep(name) })
 }
 
 // Databases returns the directories under the prefix with valid names.
 func (s *Source) Databases(ctx context.Context) ([]string, error) {
-	names, err := s.directories(ctx, s.root)
-	return filter(names, source.ValidDatabase), err
+	dirs, err := s.directories(ctx, s.root)
+	return filter(dirs, names.ValidDatabase), err
 }
 
 // Versions returns the directories of a database with valid names.
 func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
 	dir := path.Join(s.root, db)
-	if !source.ValidDatabase(db) {
+	if !names.ValidDatabase(db) {
 		return nil, s.fail(ctx, "list", dir, fs.ErrNotExist)
 	}
-	names, err := s.directories(ctx, dir)
-	return filter(names, source.ValidName), err
+	dirs, err := s.directories(ctx, dir)
+	return filter(dirs, names.Valid), err
 }
 
 // Invalid returns the directories that Databases or Versions omits.
 func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
-	valid := source.ValidName
+	valid := names.Valid
 	if db == "" {
-		valid = source.ValidDatabase
+		valid = names.ValidDatabase
 	}
-	names, err := s.directories(ctx, path.Join(s.root, db))
-	return filter(names, func(name string) bool {
+	dirs, err := s.directories(ctx, path.Join(s.root, db))
+	return filter(dirs, func(name string) bool {
 		return !valid(name) && !source.Hidden(name)
 	}), err
 }
@@ -222,7 +223,7 @@ func (l *listing) contents() (c source.Contents) {
 // versionDir returns the key prefix of a version, without a trailing slash.
 func (s *Source) versionDir(ctx context.Context, db, version string) (string, error) {
 	dir := path.Join(s.root, db, version)
-	if !source.ValidDatabase(db) || !source.ValidName(version) {
+	if !names.ValidDatabase(db) || !names.Valid(version) {
 		return "", s.fail(ctx, "list", dir, fs.ErrNotExist)
 	}
 	return dir, nil
