@@ -56,6 +56,7 @@ var layers = []layer{
 	{"test/writers", nil},
 	{"test/manual", nil},
 	{"test/harness", nil},
+	{"test/expect", nil},
 	{"test/ports", nil},
 	{"test/mutate", nil},
 	{"test/balance", nil},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
 
 // TestSorterYieldError: Merge ends with the very error of yield, wherever the records come from.
@@ -19,7 +20,7 @@ func TestSorterYieldError(t *testing.T) {
 		f := faultfs.New()
 		s := config.open(t, f)
 		for i := range 300 {
-			check(t, s.Add(fmt.Appendf(nil, "%04d", i), []byte("some value"), false))
+			expect.NoError(t, s.Add(fmt.Appendf(nil, "%04d", i), []byte("some value"), false))
 		}
 		n := 0
 		err := s.Merge(context.Background(), func(key, value []byte) error {
@@ -31,7 +32,7 @@ func TestSorterYieldError(t *testing.T) {
 		if err != stop || n != 100 {
 			t.Errorf("%s: Merge ends after %d records with %v", name, n, err)
 		}
-		check(t, s.Close())
+		expect.NoError(t, s.Close())
 		checkNoRuns(t, f)
 	}
 }
@@ -57,10 +58,10 @@ func TestSorterCancel(t *testing.T) {
 				f := faultfs.New()
 				s := config.open(t, f)
 				for i := range 100 {
-					check(t, s.Add(fmt.Appendf(nil, "%04d", i%60), []byte("some value"), i%7 == 0))
+					expect.NoError(t, s.Add(fmt.Appendf(nil, "%04d", i%60), []byte("some value"), i%7 == 0))
 				}
 				err := s.Merge(&countdown{context.Background(), n}, func(key, value []byte) error { return nil })
-				check(t, s.Close())
+				expect.NoError(t, s.Close())
 				checkNoRuns(t, f)
 				if err == nil {
 					if n == 0 {
@@ -106,13 +107,13 @@ func TestSorterFailures(t *testing.T) {
 		_, err := sortSome(s)
 		cerr := s.Close()
 		if f.Calls()-before < n {
-			check(t, errors.Join(err, cerr))
+			expect.NoError(t, errors.Join(err, cerr))
 			if n < 100 {
 				t.Errorf("only %d calls", n)
 			}
 			return
 		}
-		wantErr(t, fmt.Sprintf("call %d", n), errors.Join(err, cerr), injected)
+		expect.Error(t, fmt.Sprintf("call %d", n), errors.Join(err, cerr), injected)
 		left := list(t, f, "/sort")
 		removal := len(left) == 1 && strings.Contains(errors.Join(err, cerr).Error(), "remove /sort/run")
 		if len(left) > 0 && !removal || f.OpenFiles() > 0 {
@@ -130,9 +131,9 @@ func TestSorterDiskFull(t *testing.T) {
 	for i := 0; err == nil && i < 10_000; i++ {
 		err = s.Add(fmt.Appendf(nil, "%05d", i), []byte("some value"), false)
 	}
-	wantErr(t, "Add", err, syscall.ENOSPC)
+	expect.Error(t, "Add", err, syscall.ENOSPC)
 	checkNoRuns(t, f)
-	wantErr(t, "Add again", s.Add(nil, nil, false), syscall.ENOSPC)
-	wantErr(t, "Merge", s.Merge(context.Background(), nil), syscall.ENOSPC)
-	check(t, s.Close())
+	expect.Error(t, "Add again", s.Add(nil, nil, false), syscall.ENOSPC)
+	expect.Error(t, "Merge", s.Merge(context.Background(), nil), syscall.ENOSPC)
+	expect.NoError(t, s.Close())
 }

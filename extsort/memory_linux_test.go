@@ -15,15 +15,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sequins/internal/fsys"
+	"sequins/test/expect"
 )
 
 // resident is the memory that the process has now, in bytes.
 func resident(t *testing.T) int64 {
 	t.Helper()
 	data, err := os.ReadFile("/proc/self/statm")
-	check(t, err)
+	expect.NoError(t, err)
 	pages, err := strconv.ParseInt(strings.Fields(string(data))[1], 10, 64)
-	check(t, err)
+	expect.NoError(t, err)
 	return pages * int64(os.Getpagesize())
 }
 
@@ -50,14 +51,14 @@ func TestSorterMemory(t *testing.T) {
 	for i := range uint64(n) {
 		key := binary.BigEndian.AppendUint64(nil, i*0x9e3779b97f4a7c15)
 		if i%20_000 == 1 {
-			check(t, s.Add(key, largeValue, false))
+			expect.NoError(t, s.Add(key, largeValue, false))
 		} else {
-			check(t, s.Add(key, value, false))
+			expect.NoError(t, s.Add(key, value, false))
 		}
 		measure(int(i))
 	}
 	records := 0
-	check(t, s.Merge(context.Background(), func(key, value []byte) error {
+	expect.NoError(t, s.Merge(context.Background(), func(key, value []byte) error {
 		records++
 		measure(records)
 		if len(value) == large {
@@ -71,7 +72,7 @@ func TestSorterMemory(t *testing.T) {
 	if grown := peak - before; grown > memory+large+overhead || grown < memory/2 {
 		t.Errorf("%d MiB of memory for sorting with %d", grown>>20, memory>>20)
 	}
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 	debug.FreeOSMemory()
 	if kept := resident(t) - before; kept > overhead {
 		t.Errorf("%d MiB of memory are kept after Close", kept>>20)
@@ -82,12 +83,12 @@ func TestSorterMemory(t *testing.T) {
 func cached(t *testing.T, name string) int {
 	t.Helper()
 	f, err := os.Open(name)
-	check(t, err)
+	expect.NoError(t, err)
 	defer f.Close()
 	info, err := f.Stat()
-	check(t, err)
+	expect.NoError(t, err)
 	mem, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ, unix.MAP_SHARED)
-	check(t, err)
+	expect.NoError(t, err)
 	defer unix.Munmap(mem)
 	pages := make([]byte, (len(mem)+os.Getpagesize()-1)/os.Getpagesize())
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mem[0])), uintptr(len(mem)),
@@ -103,18 +104,18 @@ func cached(t *testing.T, name string) int {
 func TestSorterLeavesThePageCache(t *testing.T) {
 	dir := t.TempDir()
 	control, err := fsys.OS.Create(dir + "/control")
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = control.Write(make([]byte, 8<<20))
-	check(t, err)
-	check(t, control.Sync())
-	check(t, unix.Fadvise(int(control.(*os.File).Fd()), 0, 0, unix.FADV_DONTNEED))
-	check(t, control.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, control.Sync())
+	expect.NoError(t, unix.Fadvise(int(control.(*os.File).Fd()), 0, 0, unix.FADV_DONTNEED))
+	expect.NoError(t, control.Close())
 	want := cached(t, dir+"/control") + 1<<20 // in a tmpfs that is all
 
 	s := New(Options{Memory: 24 << 20, Dir: dir})
 	n := 0
 	for ; len(s.runs) < 1; n++ {
-		check(t, s.Add(fmt.Appendf(nil, "%08d", n), make([]byte, 1000), false))
+		expect.NoError(t, s.Add(fmt.Appendf(nil, "%08d", n), make([]byte, 1000), false))
 	}
 	name := s.runs[0].name
 	if s.runs[0].size < 20<<20 {
@@ -124,7 +125,7 @@ func TestSorterLeavesThePageCache(t *testing.T) {
 		t.Errorf("%d bytes of the run are in the page cache after writing", got)
 	}
 	records, got := 0, 0
-	check(t, s.Merge(context.Background(), func(key, value []byte) error {
+	expect.NoError(t, s.Merge(context.Background(), func(key, value []byte) error {
 		if records++; records == n { // by then all of the run was read
 			got = cached(t, name)
 		}
@@ -133,5 +134,5 @@ func TestSorterLeavesThePageCache(t *testing.T) {
 	if want < 8<<20 && got > want+2*cacheStep {
 		t.Errorf("%d bytes of the run are in the page cache after reading", got)
 	}
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
 
 // damageRuns sorts like sortSome, and alters the one run that is made first, before it is read.
@@ -21,16 +22,16 @@ func damageRuns(t *testing.T, config smallSorter, want []string, alter func(run 
 	s := config.open(t, f)
 	for _, kv := range want {
 		k, v, _ := bytes.Cut([]byte(kv), []byte("="))
-		check(t, s.Add(k, v, false))
+		expect.NoError(t, s.Add(k, v, false))
 	}
-	check(t, s.spill())
-	check(t, f.Alter(s.runs[0].name, alter))
+	expect.NoError(t, s.spill())
+	expect.NoError(t, f.Alter(s.runs[0].name, alter))
 	var got []string
 	err := s.Merge(context.Background(), func(key, value []byte) error {
 		got = append(got, string(key)+"="+string(value))
 		return nil
 	})
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 	checkNoRuns(t, f)
 	if err == nil && !slices.Equal(got, want) {
 		t.Error("damage passes for right")
@@ -167,7 +168,7 @@ func TestRunContent(t *testing.T) {
 	for _, tt := range tests {
 		err := readRun(t, tt.content, tt.records, 64)
 		if tt.want == "" {
-			check(t, err)
+			expect.NoError(t, err)
 		} else if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", tt.name, err, tt.want)
 		}

@@ -16,6 +16,7 @@ import (
 
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
 
 // smallSorter is a sorter with so little memory that few records make it write runs and merge them
@@ -110,13 +111,13 @@ func TestSorterModel(t *testing.T) {
 				s, want := config.open(t, f), model{}
 				for range r.IntN(3000) {
 					k, v, deleted := randomRecord(r)
-					check(t, s.Add([]byte(k), []byte(v), deleted))
+					expect.NoError(t, s.Add([]byte(k), []byte(v), deleted))
 					want.add(k, v, deleted)
 				}
 				if diff := cmp.Diff(want.list(), sortedList(t, s)); diff != "" {
 					t.Fatalf("seed %d (-want +got):\n%s", seed, diff)
 				}
-				check(t, s.Close())
+				expect.NoError(t, s.Close())
 				checkNoRuns(t, f)
 			}
 		})
@@ -141,23 +142,23 @@ func TestSorterDeletions(t *testing.T) {
 		s := config.open(t, f)
 		filler := func() {
 			for i := range 200 {
-				check(t, s.Add(fmt.Appendf(nil, "m%04d", i), []byte("0123456789"), false))
+				expect.NoError(t, s.Add(fmt.Appendf(nil, "m%04d", i), []byte("0123456789"), false))
 			}
 		}
-		check(t, s.Add([]byte("a"), []byte("old"), false))
-		check(t, s.Add([]byte("z"), []byte("old"), false))
+		expect.NoError(t, s.Add([]byte("a"), []byte("old"), false))
+		expect.NoError(t, s.Add([]byte("z"), []byte("old"), false))
 		filler()
-		check(t, s.Add([]byte("a"), []byte("ignored"), true))
-		check(t, s.Add([]byte("z"), nil, true))
-		check(t, s.Add([]byte("never there"), nil, true))
+		expect.NoError(t, s.Add([]byte("a"), []byte("ignored"), true))
+		expect.NoError(t, s.Add([]byte("z"), nil, true))
+		expect.NoError(t, s.Add([]byte("never there"), nil, true))
 		filler()
-		check(t, s.Add([]byte("z"), []byte("new"), false))
+		expect.NoError(t, s.Add([]byte("z"), []byte("new"), false))
 		filler()
 		got := sortedList(t, s)
 		if len(got) != 201 || got[200] != "z=new" || got[0] != "m0000=0123456789" {
 			t.Errorf("%s: %d records: %.80q", name, len(got), got)
 		}
-		check(t, s.Close())
+		expect.NoError(t, s.Close())
 	}
 }
 
@@ -166,16 +167,16 @@ func TestSorterEmpty(t *testing.T) {
 	if got := sortedList(t, s); len(got) != 0 {
 		t.Errorf("an empty sorter yields %q", got)
 	}
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 
 	s = New(Options{Dir: "/does/not/exist"})
-	check(t, s.Add(nil, nil, false))
-	check(t, s.Add(nil, nil, true))
-	check(t, s.Add([]byte("\x00"), nil, false))
+	expect.NoError(t, s.Add(nil, nil, false))
+	expect.NoError(t, s.Add(nil, nil, true))
+	expect.NoError(t, s.Add([]byte("\x00"), nil, false))
 	if diff := cmp.Diff([]string{"\x00="}, sortedList(t, s)); diff != "" {
 		t.Error(diff)
 	}
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 }
 
 // TestSorterWritesNothing: what fits into memory does not touch the disk.
@@ -183,12 +184,12 @@ func TestSorterWritesNothing(t *testing.T) {
 	f := faultfs.New()
 	s := New(Options{Memory: 4 << 20, Dir: "/", FS: f})
 	for i := range 20_000 { // of about 140 bytes, in 4 MiB less what is for the writer
-		check(t, s.Add(fmt.Appendf(nil, "%016d", i*7919%20_000), make([]byte, 100), false))
+		expect.NoError(t, s.Add(fmt.Appendf(nil, "%016d", i*7919%20_000), make([]byte, 100), false))
 	}
 	if got := sortedList(t, s); len(got) != 20_000 {
 		t.Errorf("%d records", len(got))
 	}
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 	if n := f.Calls(); n != 0 {
 		t.Errorf("%d system calls", n)
 	}
@@ -197,22 +198,22 @@ func TestSorterWritesNothing(t *testing.T) {
 func TestSorterStages(t *testing.T) {
 	f := faultfs.New()
 	s := smallSorters["many runs"].open(t, f)
-	check(t, s.Add([]byte("k"), []byte("v"), false))
+	expect.NoError(t, s.Add([]byte("k"), []byte("v"), false))
 	sortedList(t, s)
-	wantErr(t, "Add after Merge", s.Add(nil, nil, false), ErrStage)
-	wantErr(t, "second Merge", s.Merge(context.Background(), nil), ErrStage)
-	check(t, s.Close())
-	check(t, s.Close())
-	wantErr(t, "Add after Close", s.Add(nil, nil, false), ErrStage)
-	wantErr(t, "Merge after Close", s.Merge(context.Background(), nil), ErrStage)
+	expect.Error(t, "Add after Merge", s.Add(nil, nil, false), ErrStage)
+	expect.Error(t, "second Merge", s.Merge(context.Background(), nil), ErrStage)
+	expect.NoError(t, s.Close())
+	expect.NoError(t, s.Close())
+	expect.Error(t, "Add after Close", s.Add(nil, nil, false), ErrStage)
+	expect.Error(t, "Merge after Close", s.Merge(context.Background(), nil), ErrStage)
 }
 
 func TestSorterTooLarge(t *testing.T) {
 	s := New(Options{})
 	defer s.Close()
-	wantErr(t, "key", s.Add(make([]byte, MaxKey+1), nil, false), ErrTooLarge)
+	expect.Error(t, "key", s.Add(make([]byte, MaxKey+1), nil, false), ErrTooLarge)
 	key := bytes.Repeat([]byte("k"), MaxKey)
-	check(t, s.Add(key, nil, false)) // the sorter goes on
+	expect.NoError(t, s.Add(key, nil, false)) // the sorter goes on
 	if got := sortedList(t, s); len(got) != 1 || len(got[0]) != MaxKey+1 {
 		t.Errorf("%d records", len(got))
 	}
@@ -223,10 +224,10 @@ func TestSorterLetsLargeValuesGo(t *testing.T) {
 	const large = 64 << 20
 	s := New(Options{Memory: 2 << 20, Dir: t.TempDir()})
 	defer s.Close()
-	check(t, s.Add([]byte("a"), make([]byte, large), false))
-	check(t, s.Add([]byte("b"), nil, false))
+	expect.NoError(t, s.Add([]byte("a"), make([]byte, large), false))
+	expect.NoError(t, s.Add([]byte("b"), nil, false))
 	var kept uint64
-	check(t, s.Merge(context.Background(), func(key, value []byte) error {
+	expect.NoError(t, s.Merge(context.Background(), func(key, value []byte) error {
 		if string(key) == "a" && len(value) != large {
 			t.Errorf("%d bytes", len(value))
 		} else if string(key) == "b" {
@@ -271,17 +272,17 @@ func TestSorterPasses(t *testing.T) {
 	f := faultfs.New()
 	s := smallSorter{memory: 1000, frame: 100, maxKey: 10, maxRuns: 4}.open(t, f)
 	for i := 0; len(s.runs) < 6; i++ {
-		check(t, s.Add(fmt.Appendf(nil, "%05d", i), []byte("some value"), false))
+		expect.NoError(t, s.Add(fmt.Appendf(nil, "%05d", i), []byte("some value"), false))
 	}
 	sizes := s.runs[0].size + s.runs[1].size + s.runs[2].size
 	if n := s.maxFanIn(); n != 4 {
 		t.Fatalf("%d runs at once", n)
 	}
-	check(t, s.reduce(context.Background()))
+	expect.NoError(t, s.reduce(context.Background()))
 	if len(s.runs) != 4 || s.runs[0].size < sizes*9/10 || s.runs[0].size > sizes {
 		t.Errorf("6 runs, the first 3 of %d bytes, became %v", sizes, s.runs)
 	}
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 	checkNoRuns(t, f)
 }
 
@@ -296,7 +297,7 @@ func TestSorterNoAllocations(t *testing.T) {
 			for j, k := 16, i*7919%n; j > 4; j, k = j-1, k/10 {
 				key[j] = '0' + byte(k%10)
 			}
-			check(t, s.Add(key, value, false))
+			expect.NoError(t, s.Add(key, value, false))
 		}
 	})
 	if allocs > n/50 {
@@ -304,7 +305,7 @@ func TestSorterNoAllocations(t *testing.T) {
 	}
 	records := 0
 	allocs = allocations(func() {
-		check(t, s.Merge(context.Background(), func(key, value []byte) error { records++; return nil }))
+		expect.NoError(t, s.Merge(context.Background(), func(key, value []byte) error { records++; return nil }))
 	})
 	if allocs > n/50 || records != n {
 		t.Errorf("%d allocations to merge %d records", allocs, records)
@@ -327,7 +328,7 @@ func TestSorterLongestKeys(t *testing.T) {
 	key := bytes.Repeat([]byte("k"), MaxKey)
 	for i := range 60 {
 		key[len(key)-1] = byte(60 - i)
-		check(t, s.Add(key, []byte("v"), false))
+		expect.NoError(t, s.Add(key, []byte("v"), false))
 		want = append(want, string(key)+"=v")
 	}
 	slices.Reverse(want)

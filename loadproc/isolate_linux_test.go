@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -18,13 +20,13 @@ func TestIsolated(t *testing.T) {
 	w.plan(p)
 	pid := p.cmd.Process.Pid
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	must(t, err)
+	expect.NoError(t, err)
 	if len(tasks) < 2 {
 		t.Errorf("%d threads", len(tasks))
 	}
 	for _, task := range tasks {
 		tid, err := strconv.Atoi(task.Name())
-		must(t, err)
+		expect.NoError(t, err)
 		if nice, err := unix.Getpriority(unix.PRIO_PROCESS, tid); err != nil || 20-nice != lowestPriority {
 			t.Errorf("thread %d has nice %d, %v", tid, 20-nice, err)
 		}
@@ -34,12 +36,12 @@ func TestIsolated(t *testing.T) {
 		}
 	}
 	var limit unix.Rlimit
-	must(t, unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &limit))
+	expect.NoError(t, unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &limit))
 	if want := uint64(testJob.MemoryLimit); !raceDetector && (limit.Cur != want || limit.Max != want) {
 		t.Errorf("its memory is limited to %+v", limit)
 	}
 	score, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "oom_score_adj"))
-	must(t, err)
+	expect.NoError(t, err)
 	if strings.TrimSpace(string(score)) != strconv.Itoa(oomScore) {
 		t.Errorf("its oom_score_adj is %s", score)
 	}

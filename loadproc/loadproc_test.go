@@ -19,6 +19,7 @@ import (
 	"sequins/metrics"
 	"sequins/source"
 	"sequins/store"
+	"sequins/test/expect"
 )
 
 // A load, from the plan to the blocks.
@@ -32,13 +33,13 @@ func TestLoad(t *testing.T) {
 	}
 	var published []int
 	var last load.Snapshot
-	must(t, p.Load(dir, []int{0, 1, 3}, func(n News) {
+	expect.NoError(t, p.Load(dir, []int{0, 1, 3}, func(n News) {
 		published = append(published, n.Published...)
 		last = n.Snapshot
 	}))
 	slices.Sort(published)
 	complete, err := dir.Complete()
-	must(t, err)
+	expect.NoError(t, err)
 	if want := []int{0, 1, 3}; !slices.Equal(published, want) || !slices.Equal(complete, want) {
 		t.Errorf("published %v, complete are %v", published, complete)
 	}
@@ -53,7 +54,7 @@ func TestLoad(t *testing.T) {
 	// What is there is not loaded again, and counts.
 	p = w.start(t.Context(), testJob)
 	_, dir = w.plan(p)
-	must(t, p.Load(dir, []int{0, 1, 2, 3}, func(n News) { last = n.Snapshot }))
+	expect.NoError(t, p.Load(dir, []int{0, 1, 2, 3}, func(n News) { last = n.Snapshot }))
 	if last.Partitions != 4 || last.PartitionsDone != 4 {
 		t.Errorf("the rest: %+v", last)
 	}
@@ -127,12 +128,12 @@ func TestHostileProcess(t *testing.T) {
 			}
 			m, err := p.Plan()
 			if strings.HasPrefix(test.script, plan) && p.silence == silence {
-				must(t, err)
+				expect.NoError(t, err)
 			}
 			if err == nil {
 				var dir *store.Dir
 				dir, err = w.store.Create("db", "1", m)
-				must(t, err)
+				expect.NoError(t, err)
 				err = p.Load(dir, []int{0, 1}, func(News) {})
 			}
 			for _, want := range test.want {
@@ -197,7 +198,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	w := newWorld(t)
 	root := filepath.Join(filepath.Dir(w.root), "hog")
-	must(t, os.Rename(w.root, root))
+	expect.NoError(t, os.Rename(w.root, root))
 	w.launcher.Source = root
 	job := testJob
 	job.MemoryLimit = 256 << 20
@@ -214,7 +215,7 @@ func TestOutOfMemory(t *testing.T) {
 func TestUnwritablePlan(t *testing.T) {
 	w := newWorld(t)
 	root := filepath.Join(filepath.Dir(w.root), "future")
-	must(t, os.Rename(w.root, root))
+	expect.NoError(t, os.Rename(w.root, root))
 	w.launcher.Source = root
 	_, err := w.start(t.Context(), testJob).Plan()
 	if err == nil || !strings.Contains(err.Error(), "of the year 12000") || errors.Is(err, load.ErrDied) {
@@ -284,7 +285,7 @@ func TestChangedWhileLoading(t *testing.T) {
 			w := newWorld(t)
 			p := w.start(t.Context(), testJob)
 			_, dir := w.plan(p)
-			must(t, change(filepath.Join(w.root, "db/1/part-00002")))
+			expect.NoError(t, change(filepath.Join(w.root, "db/1/part-00002")))
 			err := p.Load(dir, []int{0, 1}, func(News) {})
 			if !errors.Is(err, source.ErrChanged) && !errors.Is(err, fs.ErrNotExist) && name != "removed" {
 				t.Errorf("%v: is not source.ErrChanged", err)
@@ -324,11 +325,11 @@ func TestBandwidth(t *testing.T) {
 func heard(t *testing.T, path string) (all []float64) {
 	t.Helper()
 	f, err := os.Open(path)
-	must(t, err)
+	expect.NoError(t, err)
 	defer f.Close()
 	lines := newLineReader(f)
 	var j Job
-	must(t, lines.next(&j))
+	expect.NoError(t, lines.next(&j))
 	all = append(all, j.Bandwidth)
 	for {
 		var o order
@@ -336,7 +337,7 @@ func heard(t *testing.T, path string) (all []float64) {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		must(t, err)
+		expect.NoError(t, err)
 		all = append(all, *o.Bandwidth)
 	}
 }
@@ -426,21 +427,21 @@ func beNode() {
 // and what it has written gone.
 func TestNodeIsKilled(t *testing.T) {
 	w := newWorld(t)
-	must(t, w.store.Close())
+	expect.NoError(t, w.store.Close())
 	w.onlyFirst()
 	cmd := as("node")(t.Context())
 	cmd.Env = append(cmd.Env, role+"_STORE="+w.dir, role+"_SOURCE="+w.root)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	expect.NoError(t, err)
+	expect.NoError(t, cmd.Start())
 	pid := 0
 	_, err = fmt.Fscanln(bufio.NewReader(out), &pid)
-	must(t, err)
-	eventually(t, "the load has begun to write", func() bool { return len(w.left()) > 2 })
-	must(t, cmd.Process.Kill())
+	expect.NoError(t, err)
+	expect.Eventually(t, "the load has begun to write", func() bool { return len(w.left()) > 2 })
+	expect.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	local, err := store.Open(w.dir)
-	must(t, err)
+	expect.NoError(t, err)
 	w.store = local
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") && !strings.Contains(string(stat), ") X") {
 		t.Errorf("the load process is there: %s", stat)
@@ -455,7 +456,7 @@ func TestLockIsInherited(t *testing.T) {
 	w := newWorld(t)
 	w.launcher.Program = as("|ignore")
 	p := w.start(t.Context(), testJob)
-	must(t, w.store.Close())
+	expect.NoError(t, w.store.Close())
 	_, err := store.Open(w.dir) // the process that it names is this one, which lives
 	if !errors.Is(err, store.ErrLocked) {
 		t.Errorf("the store of a load process: %v", err)
@@ -463,5 +464,5 @@ func TestLockIsInherited(t *testing.T) {
 	p.cmd.WaitDelay = time.Millisecond
 	p.Close()
 	w.store, err = store.Open(w.dir)
-	must(t, err)
+	expect.NoError(t, err)
 }

@@ -22,14 +22,12 @@ import (
 	"sequins/source"
 	"sequins/source/local"
 	"sequins/store"
+	"sequins/test/expect"
 )
 
 // role is the environment variable that makes the test binary something else: a load process, or one that
 // pretends to be one.
 const role = "SEQUINS_TEST_ROLE"
-
-// patience is how long a test waits for what should take milliseconds.
-const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(role) {
@@ -145,13 +143,6 @@ func as(what string) func(context.Context) *exec.Cmd {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // A world is a source with version 1 of db, and a store.
 type world struct {
 	t        *testing.T
@@ -166,8 +157,8 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, root: filepath.Join(t.TempDir(), "source"), dir: t.TempDir()}
 	writeVersion(t, w.root, 4, 1000)
 	local, err := store.Open(w.dir)
-	must(t, err)
-	t.Cleanup(func() { must(t, w.store.Close()) })
+	expect.NoError(t, err)
+	t.Cleanup(func() { expect.NoError(t, w.store.Close()) })
 	w.store = local
 	w.launcher = &Launcher{Source: w.root, Lock: local.LockFile(), Program: as("loader")}
 	return w
@@ -175,16 +166,16 @@ func newWorld(t *testing.T) *world {
 
 func writeVersion(t testing.TB, root string, files, records int) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Join(root, "db", "1"), 0o755))
+	expect.NoError(t, os.MkdirAll(filepath.Join(root, "db", "1"), 0o755))
 	for i := range files {
 		f, err := os.Create(filepath.Join(root, "db", "1", fmt.Sprintf("part-%05d", i)))
-		must(t, err)
+		expect.NoError(t, err)
 		sf, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
-		must(t, err)
+		expect.NoError(t, err)
 		for r := range records {
-			must(t, sf.Append(fmt.Appendf(nil, "key %d/%06d", i, r), []byte("value")))
+			expect.NoError(t, sf.Append(fmt.Appendf(nil, "key %d/%06d", i, r), []byte("value")))
 		}
-		must(t, errors.Join(sf.Close(), f.Close()))
+		expect.NoError(t, errors.Join(sf.Close(), f.Close()))
 	}
 }
 
@@ -192,7 +183,7 @@ func writeVersion(t testing.TB, root string, files, records int) {
 func (w *world) onlyFirst() {
 	w.t.Helper()
 	for i := range 3 {
-		must(w.t, os.Remove(filepath.Join(w.root, fmt.Sprintf("db/1/part-%05d", i+1))))
+		expect.NoError(w.t, os.Remove(filepath.Join(w.root, fmt.Sprintf("db/1/part-%05d", i+1))))
 	}
 }
 
@@ -208,7 +199,7 @@ func slowJob() Job {
 func (w *world) start(ctx context.Context, job Job) *Process {
 	w.t.Helper()
 	p, err := w.launcher.Start(ctx, job)
-	must(w.t, err)
+	expect.NoError(w.t, err)
 	w.t.Cleanup(p.Close)
 	return p
 }
@@ -216,9 +207,9 @@ func (w *world) start(ctx context.Context, job Job) *Process {
 func (w *world) plan(p *Process) (store.Manifest, *store.Dir) {
 	w.t.Helper()
 	m, err := p.Plan()
-	must(w.t, err)
+	expect.NoError(w.t, err)
 	dir, err := w.store.Create("db", "1", m)
-	must(w.t, err)
+	expect.NoError(w.t, err)
 	return m, dir
 }
 
@@ -235,13 +226,4 @@ func (w *world) left() (names []string) {
 		}
 	}
 	return names
-}
-
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !f(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
 }

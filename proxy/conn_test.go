@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // Peers may speak TLS; the client goes on waiting for an answer that a stage's
@@ -51,7 +53,7 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	go func() {
-		eventually(t, "the request to come", func() bool { _, ok := late.Load("/late"); return ok })
+		expect.Eventually(t, "the request to come", func() bool { _, ok := late.Load("/late"); return ok })
 		time.Sleep(100 * time.Millisecond)
 		close(release)
 	}()
@@ -76,7 +78,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.release(conn, true)
-	eventually(t, "the tickets to arrive", func() bool { return !conn.silent() })
+	expect.Eventually(t, "the tickets to arrive", func() bool { return !conn.silent() })
 	if _, err := fetch(c, q); err != nil {
 		t.Error(err)
 	}
@@ -120,7 +122,7 @@ func TestLeftOver(t *testing.T) {
 					t.Errorf("%s, %d: %.50q, %v", name, size, g.body, err)
 				}
 				if known := c.peer(p.addr); o.TLS == nil && len(known.idle) > 0 {
-					eventually(t, "the rest to arrive", func() bool { return !known.idle[0].silent() })
+					expect.Eventually(t, "the rest to arrive", func() bool { return !known.idle[0].silent() })
 				}
 			}
 			if n := p.accepted.Load(); n != 3 {
@@ -147,7 +149,7 @@ func TestAnswerThatHasArrived(t *testing.T) {
 		if err := c.until(time.Unix(1, 0), 0); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the answer", func() bool { return !c.silent() })
+		expect.Eventually(t, "the answer", func() bool { return !c.silent() })
 		if err := c.await(); !errors.Is(err, errLate) {
 			t.Errorf("after the deadline: %v", err)
 		}

@@ -274,13 +274,3 @@ func fetch(c *Client, q *Query) (got, error) {
 
 // ample is how long something may take that has to happen, on a busy machine.
 const ample = time.Minute
-
-// eventually polls until a condition holds.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(ample); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for: %s", what)
-		}
-	}
-}

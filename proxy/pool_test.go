@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // However many requests there are, there is a connection for each caller at
@@ -109,7 +111,7 @@ func TestPeerRestarts(t *testing.T) {
 		}
 		p.mu.Unlock()
 		idle := c.peer(p.addr).idle[0]
-		eventually(t, "the news to arrive", func() bool { return !idle.usable() })
+		expect.Eventually(t, "the news to arrive", func() bool { return !idle.usable() })
 	}
 	if got := numbers(o.Metrics, "sequins_proxy_attempts_total")["1 error"]; got != 0 {
 		t.Errorf("%v errors", got)

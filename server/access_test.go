@@ -19,6 +19,7 @@ import (
 	"sequins/reads"
 	"sequins/status"
 	"sequins/statuspage"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -275,7 +276,7 @@ func TestTokensBetweenNodes(t *testing.T) {
 	if got := refused.get(t, "/", opsToken); json.Unmarshal([]byte(got.body), &st) != nil || st.Peers[strict.addr].Error != "it answers with 403 Forbidden" {
 		t.Errorf("the status, refused by a peer: %+v", got)
 	}
-	eventually(t, "the refusal to be logged", func() bool { return strings.Contains(refused.logs.String(), "status 403") })
+	expect.Eventually(t, "the refusal to be logged", func() bool { return strings.Contains(refused.logs.String(), "status 403") })
 	if log := refused.logs.String(); strings.Contains(log, "the-token") {
 		t.Errorf("the token is logged: %s", log)
 	}
@@ -339,7 +340,7 @@ func TestTokensAreNotTold(t *testing.T) {
 			t.Errorf("%.60q is answered with %q", request, all)
 		}
 	}
-	eventually(t, "the request log", func() bool { return strings.Contains(requests.String(), " token=web\n") })
+	expect.Eventually(t, "the request log", func() bool { return strings.Contains(requests.String(), " token=web\n") })
 	if text := requests.String() + said.String(); strings.Contains(text, secret[:10]) {
 		t.Errorf("the token is logged:\n%s", text)
 	}
@@ -360,7 +361,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		`sequins_requests_total{code="403",db="",route="key"} 1`,
 		`sequins_requests_total{code="401",db="",route="status"} 2`,
 	} {
-		eventually(t, want, func() bool { return strings.Contains(scrapeText(t, m), want) }) // the page is counted when it is sent
+		expect.Eventually(t, want, func() bool { return strings.Contains(scrapeText(t, m), want) }) // the page is counted when it is sent
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // pipes is a listener whose connections are pipes, so that a test can have a
@@ -233,7 +235,7 @@ func TestRefusedWhileSending(t *testing.T) {
 		c.Close()
 		<-sent
 	}
-	eventually(t, "the connections to be forgotten", func() bool { return s.open.count() == 0 })
+	expect.Eventually(t, "the connections to be forgotten", func() bool { return s.open.count() == 0 })
 }
 
 // However requests are cut into packets, fetch returns each by itself and whole, up to the length of a plain
@@ -321,7 +323,7 @@ func TestEndlessLines(t *testing.T) {
 func TestPanicWhileReading(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	s.admit(panickingConn{record("")})
-	eventually(t, "the connection to be closed", func() bool { return s.open.count() == 0 })
+	expect.Eventually(t, "the connection to be closed", func() bool { return s.open.count() == 0 })
 	if got := s.get(t, "/db/a"); got.status != 200 {
 		t.Errorf("%+v", got)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -80,7 +81,7 @@ func TestRequestLog(t *testing.T) {
 	s.raw(t, "GET", "GET / x HTTP/1.1\r\n\r\n")
 	s.do(t, "POST", "/db/k")
 	s.get(t, "/db/"+long)
-	eventually(t, "ten lines", func() bool { return strings.Count(lines.String(), "\n") == 10 })
+	expect.Eventually(t, "ten lines", func() bool { return strings.Count(lines.String(), "\n") == 10 })
 	want := []string{
 		"200 GET /db/a/%C3%A4 3 version=v1 lookup",
 		"200 HEAD /db/a/%C3%A4 0 version=v1 lookup",
@@ -117,7 +118,7 @@ func TestRequestLogOfAPeer(t *testing.T) {
 		return response(t, 200, "value", proxy.Header{}), nil
 	})})
 	s.get(t, "/db/k")
-	eventually(t, "a line", func() bool { return strings.Count(lines.String(), "\n") == 1 })
+	expect.Eventually(t, "a line", func() bool { return strings.Count(lines.String(), "\n") == 1 })
 	m := regexp.MustCompile(` (\d+\.\d{6}) version=v1 lookup=(\d+\.\d{6}) peers=(\d+\.\d{6})\n$`).FindStringSubmatch(lines.String())
 	if m == nil || m[3] < "0.020000" || m[1] < m[3] || m[2] > m[1] {
 		t.Errorf("the line is %q", lines)

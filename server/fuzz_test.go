@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // FuzzConnection sends any bytes to a server, and wants HTTP back: nothing, or
@@ -84,7 +86,7 @@ func serving(t testing.TB, s *Server) {
 	ln := &pipes{make(chan net.Conn), make(chan struct{})}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln) }()
-	eventually(t, "the server to listen", func() bool {
+	expect.Eventually(t, "the server to listen", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return len(s.listeners) > 0

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sequins/metrics"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -86,7 +87,7 @@ func TestHTTP2(t *testing.T) {
 			t.Errorf("%v: %d connections are open", protocols, n)
 		}
 		client.CloseIdleConnections()
-		eventually(t, "the connection to be forgotten", func() bool { return s.open.count() == 0 })
+		expect.Eventually(t, "the connection to be forgotten", func() bool { return s.open.count() == 0 })
 		if n := m.Server.Vars().Requests["200"]; n != 2 { // for keys
 			t.Errorf("%v: %d requests are counted", protocols, n)
 		}
@@ -129,14 +130,14 @@ func TestHTTP2Shutdown(t *testing.T) {
 func TestHTTP2MaxConns(t *testing.T) {
 	s, client := startTLS(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{MaxConns: 1}, "h2")
 	s.dial(t)
-	eventually(t, "the first connection", func() bool { return s.open.count() == 1 })
+	expect.Eventually(t, "the first connection", func() bool { return s.open.count() == 1 })
 	for target, want := range map[string]int{"/db/a": 503, "/livez": 200} {
 		if resp, body := ask(t, client, fmt.Sprintf("https://%s%s", s.addr, target)); resp.StatusCode != want || resp.ProtoMajor != 2 {
 			t.Errorf("%s: %s %s %q", target, resp.Proto, resp.Status, body)
 		}
 	}
 	client.CloseIdleConnections()
-	eventually(t, "room", func() bool { return s.open.count() <= 1 })
+	expect.Eventually(t, "room", func() bool { return s.open.count() <= 1 })
 }
 
 // narrow makes a client take no more of a value than it reads, and returns a server of one that has more.
@@ -159,7 +160,7 @@ func TestHTTP2ClosedWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
+	expect.Eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
 	closeVersion(t, set.Remove("v1"))
 	if other, _ := ask(t, client, "https://"+s.addr+"/livez"); other.StatusCode != 200 || s.open.count() != 1 {
 		t.Errorf("on the same connection: %s, %d connections", other.Status, s.open.count())

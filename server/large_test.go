@@ -17,6 +17,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/metrics"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -116,7 +117,7 @@ func TestClientGoesAway(t *testing.T) {
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server, RequestLog: lines})
 	c, _ := startLarge(t, s, "/db/k")
 	c.Close()
-	eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
+	expect.Eventually(t, "the request to end", func() bool { return m.Server.Vars().Requests["499"] == 1 })
 	closeVersion(t, set.Remove("v1"))
 	if got := lines.String(); !strings.Contains(got, " 499 GET /db/k ") {
 		t.Errorf("request log: %q", got)
@@ -280,7 +281,7 @@ func TestDamageInTheMiddle(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("nothing was reported")
 	}
-	eventually(t, "the request to be counted", func() bool { return m.Server.Vars().Requests["500"] == 1 })
+	expect.Eventually(t, "the request to be counted", func() bool { return m.Server.Vars().Requests["500"] == 1 })
 	if got := lines.String(); !strings.Contains(got, " 500 GET /db/large ") {
 		t.Errorf("request log: %q", got)
 	}

@@ -16,6 +16,7 @@ import (
 	"sequins/metrics"
 	"sequins/proxy"
 	"sequins/reads"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -84,7 +85,7 @@ func away(t *testing.T) *catalog {
 // response makes a peer's answer. It fails if it is not closed.
 func response(t *testing.T, status int, body string, header proxy.Header) *proxy.Answer {
 	closed := new(atomic.Bool)
-	t.Cleanup(func() { eventually(t, "the answer to be closed", closed.Load) })
+	t.Cleanup(func() { expect.Eventually(t, "the answer to be closed", closed.Load) })
 	return &proxy.Answer{Peer: "q:2", Status: status, Length: int64(len(body)), Header: header, Body: &peersBody{strings.NewReader(body), closed}}
 }
 
@@ -186,7 +187,7 @@ func TestPeerBreaksOff(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || len(body) > 300<<10 {
 		t.Errorf("%d bytes, %v", len(body), err)
 	}
-	eventually(t, "the request to be counted", func() bool { return m.Server.Vars().Requests["502"] == 1 })
+	expect.Eventually(t, "the request to be counted", func() bool { return m.Server.Vars().Requests["502"] == 1 })
 }
 
 type broken struct{}

@@ -327,13 +327,3 @@ func (s *running) do(t testing.TB, method, target string, headers ...string) ans
 	lines := append([]string{method + " " + target + " HTTP/1.1", "Host: x"}, headers...)
 	return s.raw(t, method, strings.Join(lines, "\r\n")+"\r\n\r\n")
 }
-
-// eventually polls until a condition holds.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for: %s", what)
-		}
-	}
-}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -190,7 +191,7 @@ func TestMaxConns(t *testing.T) {
 	for range 2 * reservedConns {
 		flood = append(flood, s.dial(t))
 	}
-	eventually(t, "the flood to be bounded", func() bool { return s.state().Refused >= 2*reservedConns })
+	expect.Eventually(t, "the flood to be bounded", func() bool { return s.state().Refused >= 2*reservedConns })
 	if n := s.open.count(); n > 1+reservedConns {
 		t.Errorf("%d connections are open", n)
 	}
@@ -201,7 +202,7 @@ func TestMaxConns(t *testing.T) {
 		c.Close()
 	}
 	c.Close()
-	eventually(t, "room for a connection", func() bool {
+	expect.Eventually(t, "room for a connection", func() bool {
 		c, err := net.Dial("tcp", s.addr)
 		if err != nil {
 			return false
@@ -252,7 +253,7 @@ func TestPlainHTTPToTLS(t *testing.T) {
 		}
 		c.Close()
 	}
-	eventually(t, "all to be counted", func() bool { return s.state().BadHandshakes == 300 })
+	expect.Eventually(t, "all to be counted", func() bool { return s.state().BadHandshakes == 300 })
 	if n := strings.Count(s.logs.String(), "without TLS"); n == 0 || n > 100 {
 		t.Errorf("%d lines are logged for 300 connections", n)
 	}
@@ -277,7 +278,7 @@ func TestFailedHandshakes(t *testing.T) {
 	if _, err := io.ReadAll(c); err == nil {
 		t.Error("a client without a certificate gets an answer")
 	}
-	eventually(t, "the handshake to be counted", func() bool { return s.state().BadHandshakes == 1 })
+	expect.Eventually(t, "the handshake to be counted", func() bool { return s.state().BadHandshakes == 1 })
 	if got := s.logs.String(); !strings.Contains(got, "didn't provide a certificate") || !strings.Contains(got, "client=127.0.0.1:") {
 		t.Errorf("logged: %s", got)
 	}

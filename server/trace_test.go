@@ -16,6 +16,7 @@ import (
 
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/test/expect"
 	"sequins/tracing"
 )
 
@@ -75,7 +76,7 @@ func TestRequestSpans(t *testing.T) {
 			}
 			continue
 		}
-		eventually(t, "the span has ended", func() bool { return len(ended.Ended()) > 0 })
+		expect.Eventually(t, "the span has ended", func() bool { return len(ended.Ended()) > 0 })
 		spans := ended.Ended()
 		all := attributesOf(spans[0])
 		var got []string

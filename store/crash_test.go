@@ -14,6 +14,7 @@ import (
 
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
 
 // storeOp is something done to a store like that of filled, and the states of the store, as
@@ -109,7 +110,7 @@ func checkState(t *testing.T, s *Store, states ...string) {
 func checkTidy(t *testing.T, fs fsys.FS, dir string) {
 	t.Helper()
 	entries, err := fs.ReadDir(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		if strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(name, ".tmp") || strings.Contains(name, "/tmp/") {
@@ -145,7 +146,7 @@ func TestStorePowerLoss(t *testing.T) {
 					for left := range after.Outcomes(50) {
 						checkState(t, memStore(t, left), states...)
 					}
-					check(t, op.do(s))
+					expect.NoError(t, op.do(s))
 					checkState(t, s, last)
 					if after != f || !op.undoable() {
 						checkState(t, memStore(t, after.Crash(faultfs.Lose)), last)
@@ -197,11 +198,11 @@ func TestStoreFailures(t *testing.T) {
 				f.FailAt(n, injected)
 				err := op.do(s)
 				if f.Calls()-before < n { // all of its calls have failed, each in its turn
-					check(t, err)
+					expect.NoError(t, err)
 					return
 				}
 				if err != nil {
-					wantErr(t, "the operation", err, injected)
+					expect.Error(t, "the operation", err, injected)
 					checkState(t, s, op.states...)
 				} else {
 					checkState(t, s, last)
@@ -210,7 +211,7 @@ func TestStoreFailures(t *testing.T) {
 					t.Errorf("%d files are open", open)
 				}
 				checkState(t, memStore(t, f.Crash(faultfs.Keep)), state(t, s))
-				check(t, op.do(s))
+				expect.NoError(t, op.do(s))
 				checkState(t, s, last)
 				states := []string{last}
 				if err != nil && op.undoable() {
@@ -233,23 +234,23 @@ func TestOpenFailures(t *testing.T) {
 	for n := 1; ; n++ {
 		f, _, d := filled(t)
 		_, err := d.Staging().CreateBlock(2)
-		check(t, err)
+		expect.NoError(t, err)
 		write(t, f, d.Temp()+"/run-1.tmp", "x")
-		check(t, f.MkdirAll("/s/data/db/.trash-1"))
+		expect.NoError(t, f.MkdirAll("/s/data/db/.trash-1"))
 		write(t, f, "/s/data/db/.trash-1/MANIFEST.json", "x")
-		check(t, f.MkdirAll("/s/data/db2/v/tmp"))
+		expect.NoError(t, f.MkdirAll("/s/data/db2/v/tmp"))
 		before := f.Calls()
 		f.FailAt(n, syscall.EIO)
 		s, err := open(f, "/s", time.Now)
 		if f.Calls()-before < n {
-			check(t, err)
+			expect.NoError(t, err)
 			return
 		}
 		if s != nil { // what cannot be cleaned up keeps nobody from serving the rest
-			check(t, err)
+			expect.NoError(t, err)
 			err = s.Leftovers()
 		}
-		wantErr(t, fmt.Sprintf("call %d of opening", n), err, syscall.EIO)
+		expect.Error(t, fmt.Sprintf("call %d of opening", n), err, syscall.EIO)
 		checkState(t, memStore(t, f), filledState)
 		checkTidy(t, f, "/s")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
 
 // TestGone: a load that has not heard that its version was removed or planned anew cannot put a
@@ -17,20 +18,20 @@ func TestGone(t *testing.T) {
 	for _, replaced := range []bool{false, true} {
 		f, s, d := filled(t)
 		stage := d.Staging()
-		check(t, stageBlock(d, stage, 2))
+		expect.NoError(t, stageBlock(d, stage, 2))
 		if replaced {
 			_, err := s.Create("db", "v", plan("B"))
-			check(t, err)
-			check(t, stageBlock(d, stage, 1)) // as if it had been there before
+			expect.NoError(t, err)
+			expect.NoError(t, stageBlock(d, stage, 1)) // as if it had been there before
 		} else {
-			check(t, s.Remove("db", "v"))
+			expect.NoError(t, s.Remove("db", "v"))
 			_, err := stage.CreateBlock(0)
-			wantErr(t, "CreateBlock", err, fs.ErrNotExist)
+			expect.Error(t, "CreateBlock", err, fs.ErrNotExist)
 		}
-		wantErr(t, "Publish", d.Publish(stage, 1), fs.ErrNotExist)
-		wantErr(t, "Publish", d.Publish(stage, 2), fs.ErrNotExist)
-		wantErr(t, "SetAside", d.SetAside(0), fs.ErrNotExist)
-		check(t, d.Clear(stage)) // which is not its to clear any more
+		expect.Error(t, "Publish", d.Publish(stage, 1), fs.ErrNotExist)
+		expect.Error(t, "Publish", d.Publish(stage, 2), fs.ErrNotExist)
+		expect.Error(t, "SetAside", d.SetAside(0), fs.ErrNotExist)
+		expect.NoError(t, d.Clear(stage)) // which is not its to clear any more
 		if replaced {
 			wantStore(t, s, "db/v B []")
 		} else {
@@ -46,16 +47,16 @@ func TestGone(t *testing.T) {
 func TestClear(t *testing.T) {
 	f, s, d := filled(t)
 	dead, other := d.Staging(), d.Staging()
-	check(t, stageBlock(d, dead, 0))
-	check(t, stageBlock(d, other, 2))
+	expect.NoError(t, stageBlock(d, dead, 0))
+	expect.NoError(t, stageBlock(d, other, 2))
 	_, err := dead.CreateBlock(1)
-	check(t, err)
+	expect.NoError(t, err)
 	write(t, f, dead.Temp()+"/run-1.tmp", "x")
-	check(t, d.Clear(dead))
-	check(t, d.Publish(other, 2))
+	expect.NoError(t, d.Clear(dead))
+	expect.NoError(t, d.Publish(other, 2))
 	wantStore(t, s, "db/v A [0 1 2]")
 	entries, err := f.ReadDir(d.path)
-	check(t, err)
+	expect.NoError(t, err)
 	if len(entries) != 5 { // three blocks, the manifest, and the directory for temporary files
 		t.Errorf("left: %v", entries)
 	}
@@ -68,7 +69,7 @@ func TestClear(t *testing.T) {
 func TestMissing(t *testing.T) {
 	_, _, d := filled(t)
 	got, err := d.Missing([]int{0, 1, 2})
-	check(t, err)
+	expect.NoError(t, err)
 	if !slices.Equal(got, []int{2}) {
 		t.Errorf("missing are %v of a version with 0 and 1", got)
 	}
@@ -77,32 +78,32 @@ func TestMissing(t *testing.T) {
 // TestDeletedBehindOurBack: a directory that somebody deleted is made anew, with its manifest.
 func TestDeletedBehindOurBack(t *testing.T) {
 	f, s, d := filled(t)
-	check(t, f.RemoveAll("/s/data/db"))
+	expect.NoError(t, f.RemoveAll("/s/data/db"))
 	_, err := s.Dir("db", "v")
-	wantErr(t, "Dir", err, fs.ErrNotExist)
+	expect.Error(t, "Dir", err, fs.ErrNotExist)
 	_, err = d.Staging().CreateBlock(0)
-	wantErr(t, "CreateBlock", err, fs.ErrNotExist)
+	expect.Error(t, "CreateBlock", err, fs.ErrNotExist)
 	d, err = s.Create("db", "v", plan("A"))
-	check(t, err)
-	check(t, addBlock(d, 1))
+	expect.NoError(t, err)
+	expect.NoError(t, addBlock(d, 1))
 	wantStore(t, memStore(t, f), "db/v A [1]")
 }
 
 func TestWrongBlock(t *testing.T) {
 	f, s, d := filled(t)
 	d2, err := s.Create("db", "v2", plan("A"))
-	check(t, err)
+	expect.NoError(t, err)
 	stage := d2.Staging()
-	check(t, stageBlock(d2, stage, 1))
+	expect.NoError(t, stageBlock(d2, stage, 1))
 	for _, p := range []int{-1, 3, 1 << 40} {
 		if err := d.Publish(stage, p); err == nil || !strings.Contains(err.Error(), "of 3") {
 			t.Errorf("partition %d of 3 can be published: %v", p, err)
 		}
 	}
-	wantErr(t, "publishing a block of another version", d.Publish(stage, 1), fs.ErrNotExist)
-	wantErr(t, "publishing another partition", d2.Publish(stage, 2), fs.ErrNotExist)
-	wantErr(t, "publishing for another load", d2.Publish(d2.Staging(), 1), fs.ErrNotExist)
-	check(t, stage.RemoveBlock(1))
+	expect.Error(t, "publishing a block of another version", d.Publish(stage, 1), fs.ErrNotExist)
+	expect.Error(t, "publishing another partition", d2.Publish(stage, 2), fs.ErrNotExist)
+	expect.Error(t, "publishing for another load", d2.Publish(d2.Staging(), 1), fs.ErrNotExist)
+	expect.NoError(t, stage.RemoveBlock(1))
 	wantStore(t, s, "db/v A [0 1]", "db/v2 A []")
 	if n := f.OpenFiles(); n != 0 {
 		t.Errorf("%d files are open", n)
@@ -114,37 +115,37 @@ func TestComplete(t *testing.T) {
 	m := plan("A")
 	m.Partitions = 200_000
 	d, err := s.Create("db", "big", m)
-	check(t, err)
+	expect.NoError(t, err)
 	for _, p := range []int{0, 99_999, 100_000, 199_999} {
-		check(t, addBlock(d, p))
+		expect.NoError(t, addBlock(d, p))
 	}
 	for _, name := range []string{"1.block", "000001.block", "+0001.block", "-0001.block", "0x001.block", "200000.block",
 		"99999999999999999999.block", ".block", "00003.Block", "00003.block.corrupt-1", "00003.block.9.tmp"} {
 		write(t, f, "/s/data/db/big/"+name, "x")
 	}
-	check(t, f.MkdirAll("/s/data/db/big/00007.block"))
+	expect.NoError(t, f.MkdirAll("/s/data/db/big/00007.block"))
 	wantStore(t, s, "db/big A [0 99999 100000 199999]", "db/v A [0 1]")
 }
 
 func TestSetAside(t *testing.T) {
 	f, s, d := filled(t)
-	wantErr(t, "SetAside of nothing", d.SetAside(2), fs.ErrNotExist)
+	expect.Error(t, "SetAside of nothing", d.SetAside(2), fs.ErrNotExist)
 	if err := d.SetAside(3); err == nil {
 		t.Error("SetAside of a partition that is not there")
 	}
 	aside := func(at int64) string { return fmt.Sprintf("%s.corrupt-%d", d.BlockPath(0), at) }
-	check(t, d.SetAside(0))
+	expect.NoError(t, d.SetAside(0))
 	wantStore(t, s, "db/v A [1]")
 	_, err := f.Stat(aside(testTime.Unix()))
-	check(t, err)
+	expect.NoError(t, err)
 
-	check(t, addBlock(d, 0))
+	expect.NoError(t, addBlock(d, 0))
 	wantStore(t, s, "db/v A [0 1]")
 	s.now = func() time.Time { return testTime.Add(time.Hour) }
-	check(t, d.SetAside(0))
+	expect.NoError(t, d.SetAside(0))
 	_, err = f.Stat(aside(testTime.Unix()))
-	wantErr(t, "the first one set aside", err, fs.ErrNotExist)
+	expect.Error(t, "the first one set aside", err, fs.ErrNotExist)
 	_, err = f.Stat(aside(testTime.Add(time.Hour).Unix()))
-	check(t, err)
+	expect.NoError(t, err)
 	wantStore(t, memStore(t, f.Crash(faultfs.Lose)), "db/v A [1]")
 }

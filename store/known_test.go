@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
+	"sequins/test/expect"
 )
 
 var someKnown = []blocks.Known{
@@ -27,34 +28,34 @@ func TestKnown(t *testing.T) {
 	f, s, d := filled(t)
 	none := make([]blocks.Known, 3)
 	wantKnown(t, "of a store of an older release", d, none)
-	check(t, d.SetKnown(someKnown))
+	expect.NoError(t, d.SetKnown(someKnown))
 	wantKnown(t, "afterwards", d, someKnown)
 	again, err := memStore(t, f).Dir("db", "v")
-	check(t, err)
+	expect.NoError(t, err)
 	wantKnown(t, "after a restart", again, someKnown)
-	check(t, d.SetKnown(someKnown[:1]))
+	expect.NoError(t, d.SetKnown(someKnown[:1]))
 	wantKnown(t, "of one", d, append(someKnown[:1:1], none[1:]...))
 	wantStore(t, s, "db/v A [0 1]")
 
 	_, err = s.Create("db", "v", plan("B"))
-	check(t, err)
-	check(t, d.SetKnown(someKnown)) // of the old plan
+	expect.NoError(t, err)
+	expect.NoError(t, d.SetKnown(someKnown)) // of the old plan
 	now, err := s.Dir("db", "v")
-	check(t, err)
+	expect.NoError(t, err)
 	wantKnown(t, "of another plan", now, none)
 }
 
 // TestKnownDiskFull: the list that was there stays, and nothing is left beside it.
 func TestKnownDiskFull(t *testing.T) {
 	f, _, d := filled(t)
-	check(t, d.SetKnown(someKnown))
+	expect.NoError(t, d.SetKnown(someKnown))
 	before, err := f.ReadDir(d.path)
-	check(t, err)
+	expect.NoError(t, err)
 	f.SetFree(10)
-	wantErr(t, "SetKnown", d.SetKnown(someKnown[:1]), syscall.ENOSPC)
+	expect.Error(t, "SetKnown", d.SetKnown(someKnown[:1]), syscall.ENOSPC)
 	wantKnown(t, "afterwards", d, someKnown)
 	after, err := f.ReadDir(d.path)
-	check(t, err)
+	expect.NoError(t, err)
 	if len(after) != len(before) {
 		t.Errorf("left behind: %v", after)
 	}
@@ -64,7 +65,7 @@ func TestKnownDiskFull(t *testing.T) {
 func TestKnownSwept(t *testing.T) {
 	f, _, _ := filled(t)
 	write(t, f, "/s/data/db/v/BLOCKS.json.7.tmp", "x")
-	check(t, f.MkdirAll("/s/data/db/w"))
+	expect.NoError(t, f.MkdirAll("/s/data/db/w"))
 	write(t, f, "/s/data/db/w/BLOCKS.json", "x") // where the manifest was lost
 	wantStore(t, memStore(t, f), "db/v A [0 1]")
 	for _, name := range []string{"/s/data/db/v/BLOCKS.json.7.tmp", "/s/data/db/w"} {

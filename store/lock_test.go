@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // lockHelper is the environment variable that makes the test binary a process that opens the store
@@ -33,10 +35,10 @@ func startOwner(t *testing.T, dir string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), lockHelper+"="+dir)
 	_, err := cmd.StdinPipe()
-	check(t, err)
+	expect.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	check(t, err)
-	check(t, cmd.Start())
+	expect.NoError(t, err)
+	expect.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -59,29 +61,29 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	if want := fmt.Sprintf("in use by process %d", owner.Process.Pid); !strings.Contains(err.Error(), want) {
 		t.Errorf("%v: does not say %s", err, want)
 	}
-	check(t, owner.Process.Kill())
+	expect.NoError(t, owner.Process.Kill())
 	owner.Wait()
 	s, err := Open(dir)
-	check(t, err)
-	check(t, s.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, s.Close())
 }
 
 func TestLockInOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	path := filepath.Join(dir, lockName)
 	content, err := os.ReadFile(path)
-	check(t, err)
+	expect.NoError(t, err)
 	if want := fmt.Sprintf("%-15d\n", os.Getpid()); string(content) != want {
 		t.Errorf("the lock file has %q, want %q", content, want)
 	}
 	_, err = Open(dir)
-	wantErr(t, "Open again", err, ErrLocked)
-	check(t, s.Close())
+	expect.Error(t, "Open again", err, ErrLocked)
+	expect.NoError(t, s.Close())
 	s, err = Open(dir)
-	check(t, err)
-	check(t, s.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, s.Close())
 }
 
 // TestLockWithoutPID: where the file does not name a process, the error does not invent one.
@@ -89,13 +91,13 @@ func TestLockWithoutPID(t *testing.T) {
 	for _, content := range []string{"", "x", "-5", strings.Repeat("9", 100), "\x00\x00"} {
 		dir := t.TempDir()
 		held, err := lock(dir)
-		check(t, err)
-		check(t, os.WriteFile(filepath.Join(dir, lockName), []byte(content), 0o644))
+		expect.NoError(t, err)
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, lockName), []byte(content), 0o644))
 		_, err = lock(dir)
 		if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "another process") {
 			t.Errorf("with %q in the file: %v", content, err)
 		}
-		check(t, held.Close())
+		expect.NoError(t, held.Close())
 	}
 }
 
@@ -103,9 +105,9 @@ func TestLockWithoutPID(t *testing.T) {
 func TestLockAfterOldContent(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, lockName)
-	check(t, os.WriteFile(path, []byte("1234567890123456789012345\n"), 0o644))
+	expect.NoError(t, os.WriteFile(path, []byte("1234567890123456789012345\n"), 0o644))
 	held, err := lock(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	defer held.Close()
 	if pid := readPID(held); pid != os.Getpid() {
 		t.Errorf("the lock file names process %d", pid)
@@ -114,16 +116,16 @@ func TestLockAfterOldContent(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	check(t, os.WriteFile(file, nil, 0o644))
+	expect.NoError(t, os.WriteFile(file, nil, 0o644))
 	if _, err := Open(file); err == nil {
 		t.Error("a file is opened as a store")
 	}
 	dir := t.TempDir()
-	check(t, os.WriteFile(filepath.Join(dir, dataDir), nil, 0o644))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, dataDir), nil, 0o644))
 	if _, err := Open(dir); err == nil {
 		t.Error("a store is opened with a file for data")
 	}
 	held, err := lock(dir) // which the failure has let go
-	check(t, err)
-	check(t, held.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, held.Close())
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/blocks"
+	"sequins/test/expect"
 )
 
 var testTime = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
@@ -223,14 +224,14 @@ func TestManifestTooLong(t *testing.T) {
 	long := testManifest()
 	name := strings.Repeat("x", maxSourceFileName)
 	long.Files = slices.Repeat([]ManifestFile{{Name: name}}, maxManifest/len(name)+1)
-	wantErr(t, "names", long.validate(), ErrTooLarge)
+	expect.Error(t, "names", long.validate(), ErrTooLarge)
 	many := testManifest()
 	many.Files = make([]ManifestFile, maxManifestFiles+1)
-	wantErr(t, "files", many.validate(), ErrTooLarge)
+	expect.Error(t, "files", many.validate(), ErrTooLarge)
 	escaped := testManifest()
 	escaped.Files = []ManifestFile{{Name: strings.Repeat("<", maxManifest/6)}}
 	_, err := encodeManifest(escaped)
-	wantErr(t, "escapes", err, ErrTooLarge)
+	expect.Error(t, "escapes", err, ErrTooLarge)
 }
 
 // TestManifestOf100000Files: the limits leave room for the largest versions there are.
@@ -242,9 +243,9 @@ func TestManifestOf100000Files(t *testing.T) {
 		m.Files[i] = ManifestFile{Name: name, Size: 1 << 40, ModTime: testTime}
 	}
 	data, err := encodeManifest(m)
-	check(t, err)
+	expect.NoError(t, err)
 	got, err := decodeManifest(data, "m")
-	check(t, err)
+	expect.NoError(t, err)
 	if !got.SamePlan(m) || len(data) > maxManifest/4 {
 		t.Errorf("not the same after %d bytes", len(data))
 	}

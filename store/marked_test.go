@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
 
 // That a db has markers is known after power loss, and forgotten with the db.
@@ -12,15 +13,15 @@ func TestMarked(t *testing.T) {
 	marked := func(s *Store) bool {
 		t.Helper()
 		known, err := s.Marked("db")
-		check(t, err)
+		expect.NoError(t, err)
 		return known
 	}
 	s := memStore(t, f)
 	if marked(s) {
 		t.Error("marked from the beginning")
 	}
-	check(t, s.SetMarked("db"))
-	check(t, s.SetMarked("db"))
+	expect.NoError(t, s.SetMarked("db"))
+	expect.NoError(t, s.SetMarked("db"))
 	s = memStore(t, f.Crash(faultfs.Lose))
 	if !marked(s) {
 		t.Error("power loss has taken it")

@@ -11,33 +11,34 @@ import (
 	"sequins/blocks"
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
 
 // What is served is known after a restart, whether or not there are blocks of it.
 func TestServed(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	if v, err := s.Served("db"); v != "" || err != nil {
 		t.Fatalf("served %q, %v", v, err)
 	}
-	check(t, s.SetServed("db", "2"))
-	check(t, s.SetServed("db", "3"))
-	check(t, s.Close())
+	expect.NoError(t, s.SetServed("db", "2"))
+	expect.NoError(t, s.SetServed("db", "3"))
+	expect.NoError(t, s.Close())
 	s, err = Open(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	if v, err := s.Served("db"); v != "3" || err != nil {
 		t.Fatalf("served %q, %v", v, err)
 	}
 	if dbs, err := s.Databases(); len(dbs) != 0 || err != nil {
 		t.Errorf("it counts as a db with versions: %v, %v", dbs, err)
 	}
-	check(t, s.ForgetServed("db"))
+	expect.NoError(t, s.ForgetServed("db"))
 	if _, err := fsys.OS.Stat(filepath.Join(dir, dataDir, "db")); err == nil {
 		t.Error("the db's directory is left")
 	}
-	check(t, s.ForgetServed("db"))
-	check(t, s.Close())
+	expect.NoError(t, s.ForgetServed("db"))
+	expect.NoError(t, s.Close())
 	if s.SetServed("db", "../x") == nil || s.SetServed("a/b", "1") == nil {
 		t.Error("names that lead elsewhere are taken")
 	}
@@ -46,12 +47,12 @@ func TestServed(t *testing.T) {
 func TestServedDamaged(t *testing.T) {
 	for _, content := range []string{"", "1", "..\n", "1\n2\n", string(make([]byte, 5000))} {
 		f, s, _ := filled(t)
-		check(t, s.SetServed("db", "1"))
-		check(t, f.Alter("/s/data/db/_SERVED", func([]byte) []byte { return []byte(content) }))
+		expect.NoError(t, s.SetServed("db", "1"))
+		expect.NoError(t, f.Alter("/s/data/db/_SERVED", func([]byte) []byte { return []byte(content) }))
 		if v, err := s.Served("db"); v != "" || !errors.Is(err, blocks.ErrCorrupt) {
 			t.Errorf("%.10q: served %q, %v", content, v, err)
 		}
-		check(t, s.SetServed("db", "2"))
+		expect.NoError(t, s.SetServed("db", "2"))
 		if v, err := s.Served("db"); v != "2" || err != nil {
 			t.Errorf("after %.10q it cannot be set: %q, %v", content, v, err)
 		}
@@ -62,27 +63,27 @@ func TestServedDamaged(t *testing.T) {
 func TestServedOfAnEarlierRelease(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
-	check(t, err)
-	check(t, s.SetServed("db", "3"))
-	check(t, s.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, s.SetServed("db", "3"))
+	expect.NoError(t, s.Close())
 	db := filepath.Join(dir, dataDir, "db")
-	check(t, fsys.OS.Rename(filepath.Join(db, servedName), filepath.Join(db, oldServedName)))
+	expect.NoError(t, fsys.OS.Rename(filepath.Join(db, servedName), filepath.Join(db, oldServedName)))
 	s, err = Open(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	if v, err := s.Served("db"); v != "3" || err != nil {
 		t.Errorf("served %q, %v", v, err)
 	}
 	m := testManifest()
 	_, err = s.Create("db", oldServedName, m)
-	check(t, err)
-	check(t, s.SetServed("db", oldServedName))
-	check(t, s.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, s.SetServed("db", oldServedName))
+	expect.NoError(t, s.Close())
 	s, err = Open(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	if versions, err := s.Versions("db"); len(versions) != 1 || versions[0] != oldServedName || err != nil {
 		t.Errorf("versions %v, %v", versions, err)
 	}
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 }
 
 func TestAbsent(t *testing.T) {
@@ -90,17 +91,17 @@ func TestAbsent(t *testing.T) {
 	if since, err := s.AbsentSince("db"); !since.IsZero() || err != nil {
 		t.Errorf("%v, %v", since, err)
 	}
-	check(t, s.ClearAbsent("db"))
-	check(t, s.ClearAbsent("other"))
-	check(t, s.SetAbsent("db", testTime))
+	expect.NoError(t, s.ClearAbsent("db"))
+	expect.NoError(t, s.ClearAbsent("other"))
+	expect.NoError(t, s.SetAbsent("db", testTime))
 	if since, err := s.AbsentSince("db"); !since.Equal(testTime.Truncate(time.Second)) || err != nil {
 		t.Errorf("%v, %v, want %v", since, err, testTime)
 	}
-	check(t, f.Alter("/s/data/db/_ABSENT", func([]byte) []byte { return []byte("yesterday\n") }))
+	expect.NoError(t, f.Alter("/s/data/db/_ABSENT", func([]byte) []byte { return []byte("yesterday\n") }))
 	if since, err := s.AbsentSince("db"); !since.IsZero() || !errors.Is(err, blocks.ErrCorrupt) {
 		t.Errorf("%v, %v", since, err)
 	}
-	check(t, s.ClearAbsent("db"))
+	expect.NoError(t, s.ClearAbsent("db"))
 	if since, err := s.AbsentSince("db"); !since.IsZero() || err != nil {
 		t.Errorf("%v, %v", since, err)
 	}
@@ -125,21 +126,21 @@ func (d *countedDisk) SyncDir(path string) error {
 func TestServedIsMadeDurableOnce(t *testing.T) {
 	disk := &countedDisk{FS: faultfs.New()}
 	s, err := OpenFS(disk, "/store")
-	check(t, err)
+	expect.NoError(t, err)
 	disk.fails = true
-	wantErr(t, "without a sync", s.SetServed("db", "1"), syscall.EIO)
+	expect.Error(t, "without a sync", s.SetServed("db", "1"), syscall.EIO)
 	if served, err := s.Served("db"); served != "1" || err != nil {
 		t.Fatalf("the record is in place: %q, %v", served, err)
 	}
-	wantErr(t, "again without a sync", s.SetServed("db", "1"), syscall.EIO)
+	expect.Error(t, "again without a sync", s.SetServed("db", "1"), syscall.EIO)
 	disk.fails = false
 	before := disk.syncs
-	check(t, s.SetServed("db", "1"))
+	expect.NoError(t, s.SetServed("db", "1"))
 	if disk.syncs == before {
 		t.Error("it was not made durable")
 	}
 	before = disk.syncs
-	check(t, s.SetServed("db", "1"))
+	expect.NoError(t, s.SetServed("db", "1"))
 	if disk.syncs != before {
 		t.Error("it was made durable again")
 	}

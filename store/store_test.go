@@ -18,22 +18,8 @@ import (
 	"sequins/blocks"
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
-
-// check fails the test on an error.
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantErr(t *testing.T, what string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", what, err, want)
-	}
-}
 
 // plan returns a manifest for 3 partitions; different names, different plans.
 func plan(name string) Manifest { return Manifest{Partitions: 3, Partitioner: name} }
@@ -72,19 +58,19 @@ func stageBlock(d *Dir, s Staging, p int) error {
 func describe(t *testing.T, s *Store) []string {
 	t.Helper()
 	dbs, err := s.Databases()
-	check(t, err)
+	expect.NoError(t, err)
 	list := []string{}
 	for _, db := range dbs {
 		versions, err := s.Versions(db)
-		check(t, err)
+		expect.NoError(t, err)
 		for _, v := range versions {
 			d, err := s.Dir(db, v)
-			check(t, err)
+			expect.NoError(t, err)
 			complete, err := d.Complete()
-			check(t, err)
+			expect.NoError(t, err)
 			for _, p := range complete {
 				got, err := fsys.ReadFile(s.fs, d.BlockPath(p), 1000)
-				check(t, err)
+				expect.NoError(t, err)
 				if want := content(d.Manifest(), p); string(got) != want {
 					t.Errorf("block of partition %d is %q, want %q", p, got, want)
 				}
@@ -93,7 +79,7 @@ func describe(t *testing.T, s *Store) []string {
 		}
 	}
 	served, err := s.Served("db")
-	check(t, err)
+	expect.NoError(t, err)
 	if served != "" {
 		list = append(list, "served "+served)
 	}
@@ -110,57 +96,57 @@ func wantStore(t *testing.T, s *Store, want ...string) {
 func TestStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "by", "Open")
 	s, err := Open(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	wantStore(t, s)
 	_, err = s.Dir("db", "v1")
-	wantErr(t, "Dir of nothing", err, fs.ErrNotExist)
-	wantErr(t, "Remove of nothing", s.Remove("db", "v1"), fs.ErrNotExist)
+	expect.Error(t, "Dir of nothing", err, fs.ErrNotExist)
+	expect.Error(t, "Remove of nothing", s.Remove("db", "v1"), fs.ErrNotExist)
 
 	d, err := s.Create("db", "v1", plan("A"))
-	check(t, err)
+	expect.NoError(t, err)
 	wantStore(t, s, "db/v1 A []")
 	if want := filepath.Join(dir, "data", "db", "v1", "00001.block"); d.BlockPath(1) != want {
 		t.Errorf("block is at %s, want %s", d.BlockPath(1), want)
 	}
-	check(t, addBlock(d, 2))
-	check(t, addBlock(d, 0))
-	check(t, addBlock(d, 0))
-	check(t, os.WriteFile(filepath.Join(d.Temp(), "run"), nil, 0o644))
+	expect.NoError(t, addBlock(d, 2))
+	expect.NoError(t, addBlock(d, 0))
+	expect.NoError(t, addBlock(d, 0))
+	expect.NoError(t, os.WriteFile(filepath.Join(d.Temp(), "run"), nil, 0o644))
 	_, err = s.Create("db", "v0", plan("B"))
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = s.Create("other", "v1", plan("C"))
-	check(t, err)
+	expect.NoError(t, err)
 	want := []string{"db/v0 B []", "db/v1 A [0 2]", "other/v1 C []"}
 	wantStore(t, s, want...)
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 
 	s, err = Open(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	wantStore(t, s, want...)
 	open, err := os.Open(d.BlockPath(2))
-	check(t, err)
+	expect.NoError(t, err)
 	defer open.Close()
-	check(t, s.Remove("db", "v1"))
+	expect.NoError(t, s.Remove("db", "v1"))
 	wantStore(t, s, "db/v0 B []", "other/v1 C []")
 	data, err := io.ReadAll(open)
 	if err != nil || string(data) != content(d.Manifest(), 2) {
 		t.Errorf("a block that was open reads %q, %v after the removal", data, err)
 	}
-	check(t, s.Remove("db", "v0"))
-	check(t, s.Remove("other", "v1"))
+	expect.NoError(t, s.Remove("db", "v0"))
+	expect.NoError(t, s.Remove("other", "v1"))
 	wantStore(t, s)
 	entries, err := os.ReadDir(filepath.Join(dir, "data"))
 	if err != nil || len(entries) != 0 {
 		t.Errorf("left over after all was removed: %v, %v", entries, err)
 	}
-	check(t, s.Close())
+	expect.NoError(t, s.Close())
 }
 
 // memStore opens a store on f.
 func memStore(t *testing.T, f *faultfs.FS) *Store {
 	t.Helper()
 	s, err := open(f, "/s", func() time.Time { return testTime })
-	check(t, err)
+	expect.NoError(t, err)
 	return s
 }
 
@@ -170,9 +156,9 @@ func filled(t *testing.T) (*faultfs.FS, *Store, *Dir) {
 	f := faultfs.New()
 	s := memStore(t, f)
 	d, err := s.Create("db", "v", plan("A"))
-	check(t, err)
-	check(t, addBlock(d, 0))
-	check(t, addBlock(d, 1))
+	expect.NoError(t, err)
+	expect.NoError(t, addBlock(d, 0))
+	expect.NoError(t, addBlock(d, 1))
 	return f, s, d
 }
 
@@ -193,8 +179,8 @@ func TestStoreNames(t *testing.T) {
 	}
 	for _, name := range []string{"a", "0", "A.b_c-d", "a..", long[:255]} {
 		_, err := s.Create(name, name, plan("A"))
-		check(t, err)
-		check(t, s.Remove(name, name))
+		expect.NoError(t, err)
+		expect.NoError(t, s.Remove(name, name))
 	}
 	wantStore(t, s, "db/v A [0 1]")
 }
@@ -212,7 +198,7 @@ func TestCreateAgain(t *testing.T) {
 	same := plan("A")
 	same.Created = testTime
 	d2, err := s.Create("db", "v", same)
-	check(t, err)
+	expect.NoError(t, err)
 	if d2 != d || !d2.Manifest().Created.IsZero() {
 		t.Errorf("the same plan makes another manifest")
 	}
@@ -220,7 +206,7 @@ func TestCreateAgain(t *testing.T) {
 	wantStore(t, memStore(t, f), "db/v A [0 1]")
 
 	_, err = s.Create("db", "v", plan("B"))
-	check(t, err)
+	expect.NoError(t, err)
 	wantStore(t, s, "db/v B []")
 	wantStore(t, memStore(t, f.Crash(faultfs.Lose)), "db/v B []")
 }
@@ -229,10 +215,10 @@ func TestCreateAgain(t *testing.T) {
 func write(t *testing.T, fsys fsys.FS, name, content string) {
 	t.Helper()
 	f, err := fsys.Create(name)
-	check(t, err)
+	expect.NoError(t, err)
 	_, err = io.WriteString(f, content)
-	check(t, err)
-	check(t, f.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, f.Close())
 }
 
 func TestBadManifests(t *testing.T) {
@@ -252,10 +238,10 @@ func TestBadManifests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, remove := range []bool{false, true} {
 				f, _, _ := filled(t)
-				check(t, f.Alter("/s/data/db/v/MANIFEST.json", func([]byte) []byte { return tt.content }))
+				expect.NoError(t, f.Alter("/s/data/db/v/MANIFEST.json", func([]byte) []byte { return tt.content }))
 				s := memStore(t, f)
 				_, err := s.Dir("db", "v")
-				wantErr(t, "Dir", err, tt.want)
+				expect.Error(t, "Dir", err, tt.want)
 				if err == nil || !strings.Contains(err.Error(), "/s/data/db/v/MANIFEST.json") {
 					t.Errorf("the error does not name the file: %v", err)
 				}
@@ -263,12 +249,12 @@ func TestBadManifests(t *testing.T) {
 					t.Errorf("Versions: %v, %v", versions, err)
 				}
 				if remove {
-					check(t, s.Remove("db", "v"))
+					expect.NoError(t, s.Remove("db", "v"))
 					wantStore(t, s)
 					continue
 				}
 				_, err = s.Create("db", "v", plan("A"))
-				check(t, err)
+				expect.NoError(t, err)
 				wantStore(t, s, "db/v A []")
 			}
 		})
@@ -278,7 +264,7 @@ func TestBadManifests(t *testing.T) {
 // TestConcurrentStore is for the race detector: versions come and go while others are loaded.
 func TestConcurrentStore(t *testing.T) {
 	s, err := Open(t.TempDir())
-	check(t, err)
+	expect.NoError(t, err)
 	defer s.Close()
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -307,11 +293,11 @@ func TestConcurrentStore(t *testing.T) {
 func TestStoreDiskFull(t *testing.T) {
 	f, s, d := filled(t)
 	f.SetFree(10)
-	wantErr(t, "Publish", addBlock(d, 2), syscall.ENOSPC)
+	expect.Error(t, "Publish", addBlock(d, 2), syscall.ENOSPC)
 	_, err := s.Create("db", "v2", plan("A"))
-	wantErr(t, "Create", err, syscall.ENOSPC)
+	expect.Error(t, "Create", err, syscall.ENOSPC)
 	entries, err := f.ReadDir("/s/data/db")
-	check(t, err)
+	expect.NoError(t, err)
 	if len(entries) != 1 {
 		t.Errorf("left behind: %v", entries)
 	}

@@ -12,13 +12,14 @@ import (
 
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
 
 // tree lists the files, and the empty directories, below dir.
 func tree(t *testing.T, fs fsys.FS, dir string) []string {
 	t.Helper()
 	entries, err := fs.ReadDir(dir)
-	check(t, err)
+	expect.NoError(t, err)
 	var list []string
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
@@ -38,10 +39,10 @@ func plant(t *testing.T, f *faultfs.FS, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		if strings.HasSuffix(name, "/") {
-			check(t, f.MkdirAll(name))
+			expect.NoError(t, f.MkdirAll(name))
 			continue
 		}
-		check(t, f.MkdirAll(path.Dir(name)))
+		expect.NoError(t, f.MkdirAll(path.Dir(name)))
 		write(t, f, name, "x")
 	}
 }
@@ -104,6 +105,6 @@ func TestStrangers(t *testing.T) {
 
 	plant(t, f, "/s/data/db/v3/00000.block", "/s/data/db/v3/tmp/x") // these are ours
 	_, err = s.Create("db", "v3", plan("B"))
-	check(t, err)
+	expect.NoError(t, err)
 	wantStore(t, s, filledState, "db/v3 B []")
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/harness"
 )
@@ -166,7 +167,7 @@ func (w *world) verify() {
 		}
 	}
 	o, sessions := observe(t, w.e.servers), 0
-	await(t, "what is published is what is wanted", func() bool {
+	expect.Eventually(t, "what is published is what is wanted", func() bool {
 		if _, err := o.Sync("/sequins/v1"); err != nil {
 			return false
 		}
@@ -181,7 +182,7 @@ func (w *world) verify() {
 			}
 		}
 		for _, view := range p.views {
-			await(t, p.addr+" sees all of "+view.dir, func() bool { return agrees(view, want) })
+			expect.Eventually(t, p.addr+" sees all of "+view.dir, func() bool { return agrees(view, want) })
 		}
 		sessions += p.s.Status().Sessions
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // handshakeReply returns the reply of a server that begins a session.
@@ -47,7 +49,7 @@ func TestForeignServers(t *testing.T) {
 			s := session(t, Options{Servers: []string{addr}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r", Logger: log.logger()})
 			s.Publish("a", nil)
 			s.Watch("a", true)
-			await(t, test.want, func() bool {
+			expect.Eventually(t, test.want, func() bool {
 				last := s.Status().LastError
 				return strings.Contains(last, test.want) && (test.reply == nil || len(test.reply) == 2 || strings.Contains(last, addr))
 			})
@@ -172,7 +174,7 @@ func TestSilentServer(t *testing.T) {
 	for _, secure := range []*tls.Config{nil, {}} {
 		addr, _ := serveThenSilence(t, nil)
 		s := session(t, Options{Servers: []string{addr}, ConnectTimeout: 100 * time.Millisecond, SessionTimeout: time.Second, Root: "/r", TLS: secure})
-		await(t, "the reason", func() bool { return s.Status().LastError != "" })
+		expect.Eventually(t, "the reason", func() bool { return s.Status().LastError != "" })
 		if got := s.Status().LastError; !strings.Contains(got, addr) || !strings.Contains(got, "no answer within ") || strings.Contains(got, "authentication") {
 			t.Errorf("TLS %v: %s", secure != nil, got)
 		}

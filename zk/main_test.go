@@ -17,6 +17,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"go.uber.org/goleak"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -134,18 +135,6 @@ func sessionID(s *Session) int64 {
 	return s.id
 }
 
-// await polls until holds returns true.
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for end := time.Now().Add(patience); !holds(); <-look.C {
-		if time.Now().After(end) {
-			t.Fatalf("condition not met within %v: %s", patience, what)
-		}
-	}
-}
-
 func awaitSeen(t *testing.T, c *Children) {
 	t.Helper()
 	select {
@@ -159,7 +148,7 @@ func awaitSeen(t *testing.T, c *Children) {
 func awaitNames(t *testing.T, c *Children, want ...string) {
 	t.Helper()
 	slices.Sort(want)
-	await(t, fmt.Sprintf("%s has %q", c.dir, want), func() bool { return slices.Equal(names(c), want) })
+	expect.Eventually(t, fmt.Sprintf("%s has %q", c.dir, want), func() bool { return slices.Equal(names(c), want) })
 }
 
 func names(c *Children) (names []string) {

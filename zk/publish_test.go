@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -63,7 +64,7 @@ func testManyPartitions(t *testing.T, h *harness.Harness) {
 		start := time.Now()
 		flush(t, a)
 		t.Logf("%s: %v", what, time.Since(start))
-		await(t, what, func() bool { return len(dir.Entries()) == want })
+		expect.Eventually(t, what, func() bool { return len(dir.Entries()) == want })
 	}
 	for p := range n {
 		a.Publish(PartitionPath("db", "1", p, "host-a:1"), nil)
@@ -94,10 +95,10 @@ func testReplacedData(t *testing.T, h *harness.Harness) {
 	}
 	flush(t, a)
 	observe(t, e.servers).expect(t, a, map[string]string{path: "\x63"})
-	await(t, "the last is seen", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "\x63" })
+	expect.Eventually(t, "the last is seen", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "\x63" })
 
 	a.Publish(path, bytes.Repeat([]byte("x"), MaxData+1))
-	await(t, "long data is truncated", func() bool { return len(nodes.Entries()[0].Data) == MaxData })
+	expect.Eventually(t, "long data is truncated", func() bool { return len(nodes.Entries()[0].Data) == MaxData })
 }
 
 // One of several claimants gets the znode; a node that returns in another session gets its own back.
@@ -149,7 +150,7 @@ func testClaim(t *testing.T, h *harness.Harness) {
 		t.Errorf("taken: %v", err)
 	}
 	if st := other.Status(); st.Pending+st.Published > 0 {
-		await(t, "the failed claim is forgotten", func() bool { st := other.Status(); return st.Pending+st.Published == 0 })
+		expect.Eventually(t, "the failed claim is forgotten", func() bool { st := other.Status(); return st.Pending+st.Published == 0 })
 	}
 	again.Unpublish(path)
 	flush(t, again)
@@ -188,7 +189,7 @@ func testPruneAndPublish(t *testing.T, h *harness.Harness) {
 		}
 	}
 	flush(t, a)
-	await(t, "empty directories are pruned", func() bool {
+	expect.Eventually(t, "empty directories are pruned", func() bool {
 		b.Prune(VersionDir("db", "1"))
 		exists, _, err := o.Exists("/sequins/v1/" + VersionDir("db", "1"))
 		return err == nil && !exists
@@ -198,7 +199,7 @@ func testPruneAndPublish(t *testing.T, h *harness.Harness) {
 	b.Prune(VersionDir("db", "1")) // not empty: it stays
 	b.Publish(paths[1], nil)
 	flush(t, b)
-	await(t, "b has pruned", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return !b.pruneDue })
+	expect.Eventually(t, "b has pruned", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return !b.pruneDue })
 	if exists, _, err := o.Exists("/sequins/v1/" + paths[0]); err != nil || !exists {
 		t.Errorf("%s: exists %v, %v", paths[0], exists, err)
 	}
@@ -219,16 +220,16 @@ func testDeletedByOthers(t *testing.T, h *harness.Harness) {
 		data, stat, err := o.Get("/sequins/v1/" + path)
 		return err == nil && stat.EphemeralOwner == sessionID(a) && string(data) == "x"
 	}
-	await(t, "the znode exists again", mine)
+	expect.Eventually(t, "the znode exists again", mine)
 	if _, err := o.Set("/sequins/v1/"+path, []byte("y"), -1); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the znode has its data again", mine)
+	expect.Eventually(t, "the znode has its data again", mine)
 	if _, err := o.Multi(&zk.DeleteRequest{Path: "/sequins/v1/" + path, Version: -1},
 		&zk.CreateRequest{Path: "/sequins/v1/" + path, Acl: zk.WorldACL(zk.PermAll)}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the znode belongs to the session again", mine)
+	expect.Eventually(t, "the znode belongs to the session again", mine)
 	if st := a.Status(); st.Sessions != 1 {
 		t.Errorf("status %+v", st)
 	}
@@ -246,11 +247,11 @@ func testTooMany(t *testing.T, h *harness.Harness) {
 		st := a.Status()
 		return st.Published > 1400 && st.Published+st.Pending == 2000 && strings.Contains(st.LastError, "more than 1536 KiB of paths")
 	}
-	await(t, "paths are published up to the limit", settled)
+	expect.Eventually(t, "paths are published up to the limit", settled)
 	for p := range 1000 {
 		a.Unpublish(PartitionPath("db", "1", p, name+":1"))
 	}
-	await(t, "the remaining paths are published below the limit", func() bool { return a.Status().Published == 1000 && a.Status().Pending == 0 })
+	expect.Eventually(t, "the remaining paths are published below the limit", func() bool { return a.Status().Published == 1000 && a.Status().Pending == 0 })
 }
 
 // A process that is killed and restarted takes over from its previous session what it publishes again. The rest is
@@ -283,8 +284,8 @@ func testKilledAndRestarted(t *testing.T, h *harness.Harness) {
 	if _, stat, err := o.Get("/sequins/v1/" + paths[500]); err != nil || stat.EphemeralOwner != sessionID(killed) {
 		t.Errorf("unpublished znode: %v", err)
 	}
-	await(t, "the new data is seen", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "new" })
-	await(t, "the old session and its remaining znodes are gone", func() bool { return len(partitions.Entries()) == 399 })
+	expect.Eventually(t, "the new data is seen", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "new" })
+	expect.Eventually(t, "the old session and its remaining znodes are gone", func() bool { return len(partitions.Entries()) == 399 })
 	o.expect(t, restarted, want)
 
 	// The old process, if it resumes, deletes nothing of its successor's.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -33,7 +34,7 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	nodes := b.Watch(NodesDir, true)
 	a.Publish(NodePath("a", "host-a:1"), []byte("x"))
 	flush(t, a)
-	await(t, "b reads it", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "x" })
+	expect.Eventually(t, "b reads it", func() bool { return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == "x" })
 	b.Publish(NodePath("b", "host-b:1"), nil)
 	awaitNames(t, nodes, "a@host-a:1", "b@host-b:1")
 	expire(t, e, a) // a new session has to authenticate again, too
@@ -52,7 +53,7 @@ func testDigest(t *testing.T, h *harness.Harness) {
 	c := session(t, opts)
 	theirs := c.Watch(NodesDir, true)
 	c.Publish(NodePath("c", "host-c:1"), nil)
-	await(t, "the denied requests of c are logged", func() bool { return log.count("cannot write znode") == 1 && log.count("cannot list directory") > 0 })
+	expect.Eventually(t, "the denied requests of c are logged", func() bool { return log.count("cannot write znode") == 1 && log.count("cannot list directory") > 0 })
 	if len(theirs.Entries()) != 0 || c.Status().Published != 0 || !strings.Contains(c.Status().LastError, "not authenticated") {
 		t.Errorf("%v, %+v", theirs.Entries(), c.Status())
 	}
@@ -90,7 +91,7 @@ func TestTLS(t *testing.T) {
 		"no certificate": {&tls.Config{RootCAs: server.pool}, "certificate"},
 	} {
 		s := try(test.config)
-		await(t, name, func() bool { return strings.Contains(s.Status().LastError, test.want) })
+		expect.Eventually(t, name, func() bool { return strings.Contains(s.Status().LastError, test.want) })
 		if s.Status().Sessions != 0 {
 			t.Errorf("%s: %+v", name, s.Status())
 		}

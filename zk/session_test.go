@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/harness"
 )
@@ -20,11 +21,11 @@ import (
 func expire(t *testing.T, e *ensemble, s *Session) {
 	t.Helper()
 	before := s.Status().Sessions
-	await(t, "the session is found", func() bool {
+	expect.Eventually(t, "the session is found", func() bool {
 		_, err := e.h.Try(fmt.Sprintf("zk expire session=%#x", sessionID(s)))
 		return err == nil
 	})
-	await(t, "there is another session", func() bool { return s.Status().Sessions > before && s.Status().Connected })
+	expect.Eventually(t, "there is another session", func() bool { return s.Status().Sessions > before && s.Status().Connected })
 }
 
 // throughProxy puts a proxy in front of the ensemble's first server.
@@ -56,7 +57,7 @@ func testConnectionLost(t *testing.T, h *harness.Harness) {
 	awaitNames(t, nodes, "a@host-a:1")
 	for range 5 {
 		proxy.Cut()
-		await(t, "the loss is noticed", func() bool { return a.Status().State == Suspended })
+		expect.Eventually(t, "the loss is noticed", func() bool { return a.Status().State == Suspended })
 		b.Publish(NodePath("b", "host-b:1"), nil)
 		a.Publish(NodePath("c", "host-c:1"), nil)
 		flush(t, b)
@@ -85,10 +86,10 @@ func testSilence(t *testing.T, h *harness.Harness) {
 	flush(t, a)
 	proxy.Treat(t, `{"name":"up","type":"timeout","stream":"upstream","attributes":{"timeout":0}}`)
 	proxy.Treat(t, `{"name":"down","type":"timeout","stream":"downstream","attributes":{"timeout":0}}`)
-	await(t, "the silence is noticed", func() bool { return a.Status().State == Suspended })
-	await(t, "another connection is tried, and given up", func() bool { return strings.Contains(a.Status().LastError, "handshake") })
+	expect.Eventually(t, "the silence is noticed", func() bool { return a.Status().State == Suspended })
+	expect.Eventually(t, "another connection is tried, and given up", func() bool { return strings.Contains(a.Status().LastError, "handshake") })
 	proxy.Heal(t)
-	await(t, "it is connected again", func() bool { return a.Status().Connected })
+	expect.Eventually(t, "it is connected again", func() bool { return a.Status().Connected })
 	flush(t, a)
 	observe(t, e.servers).expect(t, a, map[string]string{NodePath("a", "host-a:1"): ""})
 }
@@ -111,7 +112,7 @@ func testExpired(t *testing.T, h *harness.Harness) {
 		b.Publish(NodePath("b", "host-b:1"), []byte{byte(i)})
 		flush(t, b)
 		flush(t, a)
-		await(t, "a sees what changes", func() bool {
+		expect.Eventually(t, "a sees what changes", func() bool {
 			return len(nodes.Entries()) == 1 && string(nodes.Entries()[0].Data) == string([]byte{byte(i)})
 		})
 	}
@@ -165,7 +166,7 @@ func testRollingRestart(t *testing.T, h *harness.Harness) {
 		t.Errorf("%+v, %+v, changes: %d", a.Status(), b.Status(), len(nodes.Changes()))
 	}
 	a.Publish(NodePath("a", "host-a:1"), []byte("x"))
-	await(t, "watches go on", func() bool { return string(nodes.Entries()[0].Data) == "x" })
+	expect.Eventually(t, "watches go on", func() bool { return string(nodes.Entries()[0].Data) == "x" })
 }
 
 func drain(c *Children) {
@@ -189,11 +190,11 @@ func testOutage(t *testing.T, h *harness.Harness) {
 	}
 	dir := b.Watch(VersionDir("db", "1"), false)
 	flush(t, a)
-	await(t, "all are seen", func() bool { return len(dir.Entries()) == 100 })
+	expect.Eventually(t, "all are seen", func() bool { return len(dir.Entries()) == 100 })
 	for i := range 3 {
 		e.do(t, "kill", i)
 	}
-	await(t, "the outage lasts", func() bool {
+	expect.Eventually(t, "the outage lasts", func() bool {
 		st := a.Status()
 		return st.State == Suspended && time.Since(st.Since) > 2*o.SessionTimeout
 	})
@@ -206,7 +207,7 @@ func testOutage(t *testing.T, h *harness.Harness) {
 		e.do(t, "restart", i)
 	}
 	again := observe(t, e.servers)
-	await(t, "there is a leader again", func() bool { _, err := again.Sync("/"); return err == nil })
+	expect.Eventually(t, "there is a leader again", func() bool { _, err := again.Sync("/"); return err == nil })
 	start := time.Now()
 	flush(t, a)
 	if d := time.Since(start); d > 10*time.Second {
@@ -214,7 +215,7 @@ func testOutage(t *testing.T, h *harness.Harness) {
 	} else {
 		t.Logf("published again after %v, in session %d", d, a.Status().Sessions)
 	}
-	await(t, "the new one is seen", func() bool { return len(dir.Entries()) == 101 })
+	expect.Eventually(t, "the new one is seen", func() bool { return len(dir.Entries()) == 101 })
 	again.expect(t, a, want)
 }
 
@@ -235,7 +236,7 @@ func testRestoredToNothing(t *testing.T, h *harness.Harness) {
 	e.do(t, "kill", 0)
 	e.do(t, "wipe", 0)
 	e.do(t, "restart", 0)
-	await(t, "there is another session", func() bool { return a.Status().Sessions == 2 })
+	expect.Eventually(t, "there is another session", func() bool { return a.Status().Sessions == 2 })
 	flush(t, a)
 	awaitNames(t, nodes, "a@host-a:1")
 	observe(t, e.servers).expect(t, a, map[string]string{path: "x"})
@@ -306,7 +307,7 @@ func TestNoServer(t *testing.T) {
 	s := session(t, o)
 	s.Publish("a/b", nil)
 	c := s.Watch("a", true)
-	await(t, "servers are tried", func() bool { return strings.Contains(s.Status().LastError, "failed to connect to") })
+	expect.Eventually(t, "servers are tried", func() bool { return strings.Contains(s.Status().LastError, "failed to connect to") })
 	if st := s.Status(); st.State != Connecting || st.Pending != 1 || st.Sessions != 0 {
 		t.Errorf("%+v", st)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -58,9 +59,9 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	s.Publish(NodePath("b", "host-b:1"), []byte("x"))
 	s.Publish(NodePath("c", "host-c:1"), nil)
 	s.Publish("nodes/a\x01b@host:1", nil) // not a valid name in ZooKeeper
-	await(t, "what can be published is", func() bool { return s.Status().Published == 2 && s.Status().Pending == 2 })
+	expect.Eventually(t, "what can be published is", func() bool { return s.Status().Published == 2 && s.Status().Pending == 2 })
 	awaitNames(t, nodes, "README", "a@host-a:1", "b@host-b:1", "c@host-c:1", "hidden", "ü @:")
-	await(t, "the data of b is read", func() bool { return string(nodes.Entries()[2].Data) == "x" })
+	expect.Eventually(t, "the data of b is read", func() bool { return string(nodes.Entries()[2].Data) == "x" })
 	for _, entry := range nodes.Entries() {
 		_, _, err := ParseNode(entry.Name)
 		if err != nil {
@@ -83,7 +84,7 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 	if err := o.Delete("/sequins/v1/nodes/a@host-a:1/child", -1); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the obstacle is gone", func() bool { return s.Status().Published == 3 })
+	expect.Eventually(t, "the obstacle is gone", func() bool { return s.Status().Published == 3 })
 }
 
 // A directory can be created, deleted, and created again.
@@ -124,7 +125,7 @@ func testDamped(t *testing.T, h *harness.Harness) {
 	if most := int(time.Since(start)/minInterval) + 2; changes > most || changes == 0 {
 		t.Errorf("%d changes in %v, at most %d are due", changes, time.Since(start), most)
 	}
-	await(t, "all are seen", func() bool { return len(dir.Entries()) == 1000 })
+	expect.Eventually(t, "all are seen", func() bool { return len(dir.Entries()) == 1000 })
 }
 
 // A large directory is listed less often than a small one.
@@ -179,7 +180,7 @@ func testMissedChange(t *testing.T, h *harness.Harness) {
 	a.mu.Lock()
 	a.watched = watched
 	a.mu.Unlock()
-	await(t, "the change is found", func() bool { return string(nodes.Entries()[0].Data) == "two" })
+	expect.Eventually(t, "the change is found", func() bool { return string(nodes.Entries()[0].Data) == "two" })
 	awaitNames(t, none, "b@host-b:1")
 	if log.count("missed a change") == 0 {
 		t.Error("the change was not found by the check")
@@ -197,7 +198,7 @@ func testDataOfMany(t *testing.T, h *harness.Harness) {
 	reads := func(what string, ready func() bool) int {
 		t.Helper()
 		before, start := b.reads.Tokens(), time.Now()
-		await(t, what, ready)
+		expect.Eventually(t, what, ready)
 		t.Logf("%s: %v", what, time.Since(start))
 		return int(before - b.reads.Tokens())
 	}
@@ -258,7 +259,7 @@ func testCurrent(t *testing.T, h *harness.Harness) {
 	for i := range 20 {
 		s.Publish(NodePath(fmt.Sprint(i), "host-a:1"), nil)
 		flush(t, s) // the event arrives before the answer
-		await(t, "the view is current", nodes.Current)
+		expect.Eventually(t, "the view is current", nodes.Current)
 		if n := len(nodes.Entries()); n != i+1 {
 			t.Fatalf("Current is true with %d entries of %d", n, i+1)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"sequins/internal/fsys"
 	"sequins/internal/fsys/faultfs"
+	"sequins/test/expect"
 )
 
 // forEach runs a test on the real and on the in-memory file system, which must behave alike.
@@ -22,7 +23,7 @@ func forEach(t *testing.T, test func(t *testing.T, disk fsys.FS, dir string)) {
 	t.Run("OS", func(t *testing.T) { test(t, fsys.OS, t.TempDir()) })
 	t.Run("faultfs", func(t *testing.T) {
 		f := faultfs.New()
-		must(t, f.MkdirAll("/test"))
+		expect.NoError(t, f.MkdirAll("/test"))
 		test(t, f, "/test")
 		if n := f.OpenFiles(); n != 0 {
 			t.Errorf("%d files were left open", n)
@@ -30,41 +31,27 @@ func forEach(t *testing.T, test func(t *testing.T, disk fsys.FS, dir string)) {
 	})
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantErr(t *testing.T, what string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", what, err, want)
-	}
-}
-
 // write creates and closes a file without an fsync.
 func write(t *testing.T, disk fsys.FS, name, content string) {
 	t.Helper()
 	f, err := disk.Create(name)
-	must(t, err)
+	expect.NoError(t, err)
 	_, err = io.WriteString(f, content)
-	must(t, err)
-	must(t, f.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, f.Close())
 }
 
 func read(t *testing.T, disk fsys.FS, name string) string {
 	t.Helper()
 	data, err := fsys.ReadFile(disk, name, 1<<20)
-	must(t, err)
+	expect.NoError(t, err)
 	return string(data)
 }
 
 func names(t *testing.T, disk fsys.FS, dir string) []string {
 	t.Helper()
 	entries, err := disk.ReadDir(dir)
-	must(t, err)
+	expect.NoError(t, err)
 	list := []string{}
 	for _, e := range entries {
 		list = append(list, e.Name())
@@ -76,38 +63,38 @@ func TestFile(t *testing.T) {
 	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		name := filepath.Join(dir, "a")
 		f, err := disk.Create(name)
-		must(t, err)
+		expect.NoError(t, err)
 		if f.Name() != name {
 			t.Errorf("Name is %q, want %q", f.Name(), name)
 		}
 		for _, part := range []string{"hello ", "", "world"} {
 			n, err := io.WriteString(f, part)
-			must(t, err)
+			expect.NoError(t, err)
 			if n != len(part) {
 				t.Errorf("wrote %d of %d bytes", n, len(part))
 			}
 		}
-		must(t, f.Sync())
+		expect.NoError(t, f.Sync())
 		_, err = f.Read(make([]byte, 1))
-		wantErr(t, "Read behind what was written", err, io.EOF)
+		expect.Error(t, "Read behind what was written", err, io.EOF)
 		buf := make([]byte, 5)
 		_, err = f.ReadAt(buf, 6)
-		must(t, err)
+		expect.NoError(t, err)
 		if string(buf) != "world" {
 			t.Errorf("ReadAt read %q", buf)
 		}
 		n, err := f.ReadAt(buf, 8)
-		wantErr(t, "ReadAt over the end", err, io.EOF)
+		expect.Error(t, "ReadAt over the end", err, io.EOF)
 		if string(buf[:n]) != "rld" {
 			t.Errorf("ReadAt over the end read %q", buf[:n])
 		}
 		_, err = f.ReadAt(buf, 100)
-		wantErr(t, "ReadAt behind the end", err, io.EOF)
-		must(t, f.Close())
-		wantErr(t, "Close again", f.Close(), fs.ErrClosed)
+		expect.Error(t, "ReadAt behind the end", err, io.EOF)
+		expect.NoError(t, f.Close())
+		expect.Error(t, "Close again", f.Close(), fs.ErrClosed)
 		_, err = f.Write(buf)
-		wantErr(t, "Write after Close", err, fs.ErrClosed)
-		wantErr(t, "Sync after Close", f.Sync(), fs.ErrClosed)
+		expect.Error(t, "Write after Close", err, fs.ErrClosed)
+		expect.Error(t, "Sync after Close", f.Sync(), fs.ErrClosed)
 	})
 }
 
@@ -115,45 +102,45 @@ func TestOpen(t *testing.T) {
 	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		name := filepath.Join(dir, "a")
 		_, err := disk.Open(name)
-		wantErr(t, "Open of nothing", err, fs.ErrNotExist)
+		expect.Error(t, "Open of nothing", err, fs.ErrNotExist)
 		write(t, disk, name, "content")
 		_, err = disk.Create(name)
-		wantErr(t, "Create of what exists", err, fs.ErrExist)
+		expect.Error(t, "Create of what exists", err, fs.ErrExist)
 
 		f, err := disk.Open(name)
-		must(t, err)
+		expect.NoError(t, err)
 		_, err = f.Write([]byte("x"))
-		wantErr(t, "Write to a file opened for reading", err, syscall.EBADF)
-		must(t, disk.Remove(name))
+		expect.Error(t, "Write to a file opened for reading", err, syscall.EBADF)
+		expect.NoError(t, disk.Remove(name))
 		data, err := io.ReadAll(f)
-		must(t, err)
+		expect.NoError(t, err)
 		if string(data) != "content" {
 			t.Errorf("read %q from an open file that was removed", data)
 		}
-		must(t, f.Close())
+		expect.NoError(t, f.Close())
 
 		_, err = disk.Create(filepath.Join(dir, "none", "a"))
-		wantErr(t, "Create in no directory", err, fs.ErrNotExist)
+		expect.Error(t, "Create in no directory", err, fs.ErrNotExist)
 	})
 }
 
 func TestRename(t *testing.T) {
 	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
-		must(t, disk.MkdirAll(at("d/e")))
-		must(t, disk.MkdirAll(at("other")))
+		expect.NoError(t, disk.MkdirAll(at("d/e")))
+		expect.NoError(t, disk.MkdirAll(at("other")))
 		write(t, disk, at("a"), "new")
 		write(t, disk, at("b"), "old")
-		must(t, disk.Rename(at("a"), at("b")))
+		expect.NoError(t, disk.Rename(at("a"), at("b")))
 		if got := read(t, disk, at("b")); got != "new" {
 			t.Errorf("after the rename: %q", got)
 		}
-		wantErr(t, "Rename of nothing", disk.Rename(at("a"), at("c")), fs.ErrNotExist)
-		wantErr(t, "Rename into no directory", disk.Rename(at("b"), at("none/c")), fs.ErrNotExist)
-		wantErr(t, "Rename onto a directory", disk.Rename(at("b"), at("d")), fs.ErrExist)
-		wantErr(t, "Rename of a directory onto a file", disk.Rename(at("d"), at("b")), syscall.ENOTDIR)
-		must(t, disk.Rename(at("b"), at("d/e/moved")))
-		must(t, disk.Rename(at("d"), at("other/d")))
+		expect.Error(t, "Rename of nothing", disk.Rename(at("a"), at("c")), fs.ErrNotExist)
+		expect.Error(t, "Rename into no directory", disk.Rename(at("b"), at("none/c")), fs.ErrNotExist)
+		expect.Error(t, "Rename onto a directory", disk.Rename(at("b"), at("d")), fs.ErrExist)
+		expect.Error(t, "Rename of a directory onto a file", disk.Rename(at("d"), at("b")), syscall.ENOTDIR)
+		expect.NoError(t, disk.Rename(at("b"), at("d/e/moved")))
+		expect.NoError(t, disk.Rename(at("d"), at("other/d")))
 		if got := read(t, disk, at("other/d/e/moved")); got != "new" {
 			t.Errorf("after moving file and directory: %q", got)
 		}
@@ -166,36 +153,36 @@ func TestRename(t *testing.T) {
 func TestDirectories(t *testing.T) {
 	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
-		must(t, disk.MkdirAll(at("x/y/z")))
-		must(t, disk.MkdirAll(at("x/y/z")))
+		expect.NoError(t, disk.MkdirAll(at("x/y/z")))
+		expect.NoError(t, disk.MkdirAll(at("x/y/z")))
 		write(t, disk, at("x/y/b"), "12345")
 		write(t, disk, at("x/y/a"), "")
 		if diff := cmp.Diff([]string{"a", "b", "z"}, names(t, disk, at("x/y"))); diff != "" {
 			t.Error(diff)
 		}
 		info, err := disk.Stat(at("x/y/b"))
-		must(t, err)
+		expect.NoError(t, err)
 		if info.Name() != "b" || info.Size() != 5 || info.IsDir() || !info.Mode().IsRegular() {
 			t.Errorf("Stat says %s, %d bytes, %v", info.Name(), info.Size(), info.Mode())
 		}
 		info, err = disk.Stat(at("x/y"))
-		must(t, err)
+		expect.NoError(t, err)
 		if info.Name() != "y" || !info.IsDir() || !info.Mode().IsDir() {
 			t.Errorf("Stat says %s, %v", info.Name(), info.Mode())
 		}
-		must(t, disk.SyncDir(at("x")))
-		wantErr(t, "SyncDir of nothing", disk.SyncDir(at("none")), fs.ErrNotExist)
+		expect.NoError(t, disk.SyncDir(at("x")))
+		expect.Error(t, "SyncDir of nothing", disk.SyncDir(at("none")), fs.ErrNotExist)
 		_, err = disk.ReadDir(at("none"))
-		wantErr(t, "ReadDir of nothing", err, fs.ErrNotExist)
+		expect.Error(t, "ReadDir of nothing", err, fs.ErrNotExist)
 		_, err = disk.Stat(at("none"))
-		wantErr(t, "Stat of nothing", err, fs.ErrNotExist)
-		wantErr(t, "MkdirAll over a file", disk.MkdirAll(at("x/y/b")), syscall.ENOTDIR)
-		wantErr(t, "MkdirAll below a file", disk.MkdirAll(at("x/y/b/c")), syscall.ENOTDIR)
-		wantErr(t, "Remove of a full directory", disk.Remove(at("x/y")), syscall.ENOTEMPTY)
-		wantErr(t, "Remove of nothing", disk.Remove(at("none")), fs.ErrNotExist)
-		must(t, disk.Remove(at("x/y/z")))
-		must(t, disk.RemoveAll(at("x")))
-		must(t, disk.RemoveAll(at("x")))
+		expect.Error(t, "Stat of nothing", err, fs.ErrNotExist)
+		expect.Error(t, "MkdirAll over a file", disk.MkdirAll(at("x/y/b")), syscall.ENOTDIR)
+		expect.Error(t, "MkdirAll below a file", disk.MkdirAll(at("x/y/b/c")), syscall.ENOTDIR)
+		expect.Error(t, "Remove of a full directory", disk.Remove(at("x/y")), syscall.ENOTEMPTY)
+		expect.Error(t, "Remove of nothing", disk.Remove(at("none")), fs.ErrNotExist)
+		expect.NoError(t, disk.Remove(at("x/y/z")))
+		expect.NoError(t, disk.RemoveAll(at("x")))
+		expect.NoError(t, disk.RemoveAll(at("x")))
 		if got := names(t, disk, dir); len(got) != 0 {
 			t.Errorf("left over: %v", got)
 		}
@@ -204,7 +191,7 @@ func TestDirectories(t *testing.T) {
 
 func TestMkdirAllOverDanglingLink(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
-	must(t, os.Symlink("nowhere", link))
+	expect.NoError(t, os.Symlink("nowhere", link))
 	if err := fsys.OS.MkdirAll(link); err == nil {
 		t.Error("a symbolic link to nowhere counts as a directory")
 	}
@@ -215,14 +202,14 @@ func TestReadFile(t *testing.T) {
 		name := filepath.Join(dir, "a")
 		write(t, disk, name, "12345")
 		data, err := fsys.ReadFile(disk, name, 5)
-		must(t, err)
+		expect.NoError(t, err)
 		if string(data) != "12345" {
 			t.Errorf("read %q", data)
 		}
 		_, err = fsys.ReadFile(disk, name, 4)
-		wantErr(t, "ReadFile of a file that is too long", err, fsys.ErrTooLong)
+		expect.Error(t, "ReadFile of a file that is too long", err, fsys.ErrTooLong)
 		_, err = fsys.ReadFile(disk, name+"x", 4)
-		wantErr(t, "ReadFile of nothing", err, fs.ErrNotExist)
+		expect.Error(t, "ReadFile of nothing", err, fs.ErrNotExist)
 	})
 }
 
@@ -231,11 +218,11 @@ func TestPublish(t *testing.T) {
 		final := filepath.Join(dir, "final")
 		for _, content := range []string{"first", "second"} {
 			f, err := disk.Create(filepath.Join(dir, "a.tmp"))
-			must(t, err)
+			expect.NoError(t, err)
 			_, err = io.WriteString(f, content)
-			must(t, err)
-			must(t, fsys.Publish(disk, f, final))
-			wantErr(t, "Close after Publish", f.Close(), fs.ErrClosed)
+			expect.NoError(t, err)
+			expect.NoError(t, fsys.Publish(disk, f, final))
+			expect.Error(t, "Close after Publish", f.Close(), fs.ErrClosed)
 			if got := read(t, disk, final); got != content {
 				t.Errorf("published %q, want %q", got, content)
 			}
@@ -262,11 +249,11 @@ func republish(f *faultfs.FS) error {
 func withOld(t *testing.T) *faultfs.FS {
 	t.Helper()
 	f := faultfs.New()
-	must(t, f.MkdirAll("/d"))
+	expect.NoError(t, f.MkdirAll("/d"))
 	write(t, f, "/d/final.tmp", "old")
 	w, err := f.Open("/d/final.tmp")
-	must(t, err)
-	must(t, fsys.Publish(f, w, "/d/final"))
+	expect.NoError(t, err)
+	expect.NoError(t, fsys.Publish(f, w, "/d/final"))
 	return f
 }
 
@@ -283,7 +270,7 @@ func TestPublishFails(t *testing.T) {
 			}
 			return
 		}
-		wantErr(t, "Publish", err, syscall.ENOSPC)
+		expect.Error(t, "Publish", err, syscall.ENOSPC)
 		if diff := cmp.Diff([]string{"final"}, names(t, f, "/d")); diff != "" {
 			t.Errorf("call %d failed: %s", n, diff)
 		}
@@ -300,10 +287,10 @@ func TestPublishFails(t *testing.T) {
 func TestPublishReportsLeftover(t *testing.T) {
 	f := withOld(t)
 	w, err := f.Create("/d/a.tmp")
-	must(t, err)
+	expect.NoError(t, err)
 	f.PowerOffAfter(0)
 	err = fsys.Publish(f, w, "/d/final")
-	wantErr(t, "Publish", err, faultfs.ErrPowerOff)
+	expect.Error(t, "Publish", err, faultfs.ErrPowerOff)
 	for _, part := range []string{"fsync", "remove"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%v: does not mention %s", err, part)
@@ -338,8 +325,8 @@ func TestPublishPowerLoss(t *testing.T) {
 func TestCarelessPublish(t *testing.T) {
 	f := withOld(t)
 	write(t, f, "/d/a.tmp", "new!")
-	must(t, f.Rename("/d/a.tmp", "/d/final"))
-	must(t, f.SyncDir("/d"))
+	expect.NoError(t, f.Rename("/d/a.tmp", "/d/final"))
+	expect.NoError(t, f.SyncDir("/d"))
 	got := map[string]bool{}
 	for left := range f.Outcomes(1000) {
 		got[read(t, left, "/d/final")] = true

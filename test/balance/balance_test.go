@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
+
 	"go.uber.org/goleak"
 )
 
@@ -43,18 +45,6 @@ func newFake(t *testing.T, number int) *fake {
 
 func (f *fake) addr() string { return strings.TrimPrefix(f.URL, "http://") }
 
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	end := time.After(time.Minute)
-	for !condition() {
-		select {
-		case <-time.After(time.Millisecond):
-		case <-end:
-			t.Fatalf("a minute has passed without: %s", what)
-		}
-	}
-}
-
 // A node that is not ready is not asked, and is asked again when it is.
 func TestFollowsReadyz(t *testing.T) {
 	a, b := newFake(t, 0), newFake(t, 1)
@@ -66,16 +56,16 @@ func TestFollowsReadyz(t *testing.T) {
 			}
 			return nil
 		}})
-	await(t, "both are asked", func() bool { return a.asked.Load() > 0 && b.asked.Load() > 0 })
+	expect.Eventually(t, "both are asked", func() bool { return a.asked.Load() > 0 && b.asked.Load() > 0 })
 	b.ready.Store(http.StatusServiceUnavailable)
-	await(t, "b is out", func() bool { return !c.Ready(1) })
+	expect.Eventually(t, "b is out", func() bool { return !c.Ready(1) })
 	since := c.Now()
 	before := a.asked.Load()
-	await(t, "a is asked", func() bool { return a.asked.Load() > before+10 })
+	expect.Eventually(t, "a is asked", func() bool { return a.asked.Load() > before+10 })
 	until := c.Now()
 	b.ready.Store(http.StatusOK)
 	after := b.asked.Load()
-	await(t, "b is asked again", func() bool { return b.asked.Load() > after+10 })
+	expect.Eventually(t, "b is asked again", func() bool { return b.asked.Load() > after+10 })
 	requests := c.Stop()
 	for _, r := range requests {
 		if r.Node == 1 && r.Sent > since+time.Second && r.Sent < until {
@@ -99,11 +89,11 @@ func TestFailures(t *testing.T) {
 			}
 			return nil
 		}})
-	await(t, "it is asked", func() bool { return a.asked.Load() > 20 })
+	expect.Eventually(t, "it is asked", func() bool { return a.asked.Load() > 20 })
 	a.ready.Store(http.StatusServiceUnavailable)
-	await(t, "it is out", func() bool { return !c.Ready(0) })
+	expect.Eventually(t, "it is out", func() bool { return !c.Ready(0) })
 	since := c.Now()
-	await(t, "some time has passed", func() bool { return c.Now() > since+20*time.Millisecond })
+	expect.Eventually(t, "some time has passed", func() bool { return c.Now() > since+20*time.Millisecond })
 	requests := c.Stop()
 	s := Summarize(requests)
 	if s.Statuses == 0 || s.Connections == 0 || s.Wrong == 0 || s.NoneReady == 0 || s.First == nil {

@@ -19,6 +19,7 @@ import (
 	"sequins/source"
 	"sequins/source/hdfs"
 	"sequins/store"
+	"sequins/test/expect"
 )
 
 // A dataset is a version of SequenceFiles whose values do not compress.
@@ -97,7 +98,7 @@ func (s dataset) load(t *testing.T, src source.Source, bandwidth float64) *loadi
 // reach waits until a part of the bytes has been read, and fails if that is all.
 func (l *loading) reach(t *testing.T, part float64) {
 	t.Helper()
-	waitFor(t, fmt.Sprintf("%v of the load is done", part), func() bool {
+	expect.Eventually(t, fmt.Sprintf("%v of the load is done", part), func() bool {
 		p := l.progress.Snapshot()
 		return p.Bytes > 0 && float64(p.BytesDone) >= part*float64(p.Bytes)
 	})

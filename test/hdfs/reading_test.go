@@ -18,6 +18,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/hdfs"
+	"sequins/test/expect"
 )
 
 // testErrors: what is wrong is said, by class and in words.
@@ -80,7 +81,7 @@ func (d dir) put(t *testing.T, name string, data []byte) []string {
 	d.Put(t, name, data)
 	var mine []string
 	want := 2 * ((len(data) + 1<<20 - 1) >> 20) // blocks of 1 MiB, each twice
-	waitFor(t, "every block is there twice", func() bool {
+	expect.Eventually(t, "every block is there twice", func() bool {
 		mine = nil
 		for p := range d.blocks(t) {
 			if !before[p] && strings.Contains(p, "/finalized/") {
@@ -90,15 +91,6 @@ func (d dir) put(t *testing.T, name string, data []byte) []string {
 		return len(mine) >= want
 	})
 	return mine
-}
-
-func waitFor(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(60 * time.Second); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }
 
 func gone(paths []string) bool {
@@ -143,9 +135,9 @@ func testFileChanges(t *testing.T, c *cluster) {
 			}
 			tt.change(t, d)
 			if tt.all {
-				waitFor(t, "the blocks have gone", func() bool { return gone(blocks) })
+				expect.Eventually(t, "the blocks have gone", func() bool { return gone(blocks) })
 			} else {
-				waitFor(t, "most blocks have gone", func() bool {
+				expect.Eventually(t, "most blocks have gone", func() bool {
 					n := 0
 					for _, p := range blocks {
 						if _, err := os.Stat(p); err == nil {

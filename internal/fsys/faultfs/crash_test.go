@@ -1,7 +1,6 @@
 package faultfs
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,26 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/internal/fsys"
+	"sequins/test/expect"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wantErr(t *testing.T, what string, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want %v", what, err, want)
-	}
-}
 
 func read(t *testing.T, f *FS, name string) string {
 	t.Helper()
 	data, err := fsys.ReadFile(f, name, 1<<20)
-	must(t, err)
+	expect.NoError(t, err)
 	return string(data)
 }
 
@@ -44,7 +30,7 @@ func show(t *testing.T, f *FS) string {
 	var walk func(dir string)
 	walk = func(dir string) {
 		entries, err := f.ReadDir(dir)
-		must(t, err)
+		expect.NoError(t, err)
 		for _, e := range entries {
 			name := path.Join(dir, e.Name())
 			if e.IsDir() {
@@ -76,22 +62,22 @@ func do(t *testing.T, f *FS, script string) {
 		args := append(strings.Fields(step), "", "")
 		switch args[0] {
 		case "mkdir":
-			must(t, f.mkdir(args[1]))
+			expect.NoError(t, f.mkdir(args[1]))
 		case "write", "writesync":
 			w, err := f.Create(args[1])
-			must(t, err)
+			expect.NoError(t, err)
 			_, err = io.WriteString(w, args[2])
-			must(t, err)
+			expect.NoError(t, err)
 			if args[0] == "writesync" {
-				must(t, w.Sync())
+				expect.NoError(t, w.Sync())
 			}
-			must(t, w.Close())
+			expect.NoError(t, w.Close())
 		case "rename":
-			must(t, f.Rename(args[1], args[2]))
+			expect.NoError(t, f.Rename(args[1], args[2]))
 		case "remove":
-			must(t, f.Remove(args[1]))
+			expect.NoError(t, f.Remove(args[1]))
 		case "syncdir":
-			must(t, f.SyncDir(args[1]))
+			expect.NoError(t, f.SyncDir(args[1]))
 		default:
 			t.Fatalf("unknown step %q", step)
 		}
@@ -180,14 +166,14 @@ func TestOutcomesLimited(t *testing.T) {
 func TestFailedSync(t *testing.T) {
 	f := New()
 	w, err := f.Create("a")
-	must(t, err)
-	must(t, f.SyncDir("/"))
+	expect.NoError(t, err)
+	expect.NoError(t, f.SyncDir("/"))
 	_, err = io.WriteString(w, "data")
-	must(t, err)
+	expect.NoError(t, err)
 	f.FailAt(1, syscall.EIO)
-	wantErr(t, "Sync", w.Sync(), syscall.EIO)
-	must(t, w.Sync())
-	must(t, w.Close())
+	expect.Error(t, "Sync", w.Sync(), syscall.EIO)
+	expect.NoError(t, w.Sync())
+	expect.NoError(t, w.Close())
 	if got := show(t, f.Crash(Lose)); got != "a=" {
 		t.Errorf("left: %q", got)
 	}
@@ -199,16 +185,16 @@ func TestFailedSync(t *testing.T) {
 func TestFailedWrite(t *testing.T) {
 	f := New()
 	w, err := f.Create("a")
-	must(t, err)
+	expect.NoError(t, err)
 	f.FailAt(2, syscall.EIO)
 	_, err = io.WriteString(w, "0123")
-	must(t, err)
+	expect.NoError(t, err)
 	n, err := io.WriteString(w, "4567")
-	wantErr(t, "Write", err, syscall.EIO)
+	expect.Error(t, "Write", err, syscall.EIO)
 	if n != 2 {
 		t.Errorf("wrote %d bytes", n)
 	}
-	must(t, w.Close())
+	expect.NoError(t, w.Close())
 	if got := show(t, f); got != "a=012345" {
 		t.Errorf("content: %q", got)
 	}
@@ -219,16 +205,16 @@ func TestDiskFull(t *testing.T) {
 	f.SetFree(6)
 	do(t, f, "write a 0123")
 	w, err := f.Create("b")
-	must(t, err)
+	expect.NoError(t, err)
 	n, err := io.WriteString(w, "4567")
-	wantErr(t, "Write", err, syscall.ENOSPC)
+	expect.Error(t, "Write", err, syscall.ENOSPC)
 	if n != 2 {
 		t.Errorf("wrote %d bytes", n)
 	}
-	must(t, f.Remove("b"))
+	expect.NoError(t, f.Remove("b"))
 	_, err = io.WriteString(w, "x")
-	wantErr(t, "Write to a removed file that is open", err, syscall.ENOSPC)
-	must(t, w.Close())
+	expect.Error(t, "Write to a removed file that is open", err, syscall.ENOSPC)
+	expect.NoError(t, w.Close())
 	do(t, f, "write c 01; write d; rename d a; write e 0123")
 	if got := show(t, f); got != "a= c=01 e=0123" {
 		t.Errorf("left: %q", got)
@@ -238,28 +224,28 @@ func TestDiskFull(t *testing.T) {
 func TestPowerOff(t *testing.T) {
 	f := New()
 	w, err := f.Create("a")
-	must(t, err)
+	expect.NoError(t, err)
 	f.PowerOffAfter(1)
 	_, err = io.WriteString(w, "01")
-	must(t, err)
+	expect.NoError(t, err)
 	before := f.Calls()
 	_, err = io.WriteString(w, "23")
-	wantErr(t, "Write", err, ErrPowerOff)
-	wantErr(t, "Sync", w.Sync(), ErrPowerOff)
-	wantErr(t, "Close", w.Close(), ErrPowerOff)
-	wantErr(t, "Remove", f.Remove("a"), ErrPowerOff)
-	wantErr(t, "Rename", f.Rename("a", "b"), ErrPowerOff)
-	wantErr(t, "MkdirAll", f.MkdirAll("d"), ErrPowerOff)
-	wantErr(t, "RemoveAll", f.RemoveAll("a"), ErrPowerOff)
-	wantErr(t, "SyncDir", f.SyncDir("/"), ErrPowerOff)
+	expect.Error(t, "Write", err, ErrPowerOff)
+	expect.Error(t, "Sync", w.Sync(), ErrPowerOff)
+	expect.Error(t, "Close", w.Close(), ErrPowerOff)
+	expect.Error(t, "Remove", f.Remove("a"), ErrPowerOff)
+	expect.Error(t, "Rename", f.Rename("a", "b"), ErrPowerOff)
+	expect.Error(t, "MkdirAll", f.MkdirAll("d"), ErrPowerOff)
+	expect.Error(t, "RemoveAll", f.RemoveAll("a"), ErrPowerOff)
+	expect.Error(t, "SyncDir", f.SyncDir("/"), ErrPowerOff)
 	_, err = f.Open("a")
-	wantErr(t, "Open", err, ErrPowerOff)
+	expect.Error(t, "Open", err, ErrPowerOff)
 	_, err = f.Create("b")
-	wantErr(t, "Create", err, ErrPowerOff)
+	expect.Error(t, "Create", err, ErrPowerOff)
 	_, err = f.Stat("a")
-	wantErr(t, "Stat", err, ErrPowerOff)
+	expect.Error(t, "Stat", err, ErrPowerOff)
 	_, err = f.ReadDir("/")
-	wantErr(t, "ReadDir", err, ErrPowerOff)
+	expect.Error(t, "ReadDir", err, ErrPowerOff)
 	if f.Calls() != before {
 		t.Errorf("calls without power were counted")
 	}
@@ -275,9 +261,9 @@ func TestPowerOff(t *testing.T) {
 func TestAlter(t *testing.T) {
 	f := New()
 	do(t, f, "writesync a abc; syncdir /")
-	must(t, f.Alter("a", func(b []byte) []byte { b[1] ^= 3; return b[:2] }))
+	expect.NoError(t, f.Alter("a", func(b []byte) []byte { b[1] ^= 3; return b[:2] }))
 	if got := show(t, f.Crash(Lose)); got != "a=aa" {
 		t.Errorf("altered to %q", got)
 	}
-	wantErr(t, "Alter of nothing", f.Alter("b", nil), syscall.ENOENT)
+	expect.Error(t, "Alter of nothing", f.Alter("b", nil), syscall.ENOENT)
 }
