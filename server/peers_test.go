@@ -96,7 +96,9 @@ func TestProxiedAnswersAreTheSame(t *testing.T) {
 			t.Errorf("%.100q (-direct +proxied):\n%.2000s", r, diff)
 		}
 	}
-	if n := accepted.n.Load() - before - int64(len(requests)); n != 1 { // of the direct ones each has its own
+	// Of the direct requests each has its own connection. A connection is given back a moment after the answer, so that the
+	// next request may need another one.
+	if n := accepted.n.Load() - before - int64(len(requests)); n < 1 || n > 2 {
 		t.Errorf("%d connections for %d requests to the peer", n, len(requests))
 	}
 }
