@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"time"
 
 	"sequins/internal/sleep"
@@ -95,19 +96,48 @@ func (d *db) setAside(name string, partition int) version.Event {
 		l.forget(partition)
 	}
 	l.v.SetDamaged(partition)
-	l.damaged[partition] = true
+	l.damaged[partition] = false
 	d.withdrawDamaged(l)
 	return d.seen(l)
 }
 
 // withdrawDamaged withdraws partitions whose block is damaged, so that a damaged block does not count as a replica and
-// other nodes do not give up good ones for it. A partition that no other node holds stays advertised: what can still be
+// other nodes do not give up good ones for it. A partition that no other node holds is advertised: what can still be
 // read of it, others can only read here.
 func (d *db) withdrawDamaged(l *live) {
 	name := l.v.Info().Name
-	for p := range l.damaged {
-		if d.node.o.Cluster.Replicas(d.name, name, p) > 0 {
+	for p, withdrawn := range l.damaged {
+		switch held := d.node.o.Cluster.Replicas(d.name, name, p) > 0; {
+		case held && !withdrawn:
+			l.damaged[p] = true
 			d.node.o.Cluster.Withdraw(d.name, name, p)
+		case !held && withdrawn && !l.returning:
+			l.returning = true
+			d.work(func() message {
+				d.pause(minBackoff + rand.N(maxReturn)) // so that of two nodes with damaged blocks one returns first
+				return returning{l}
+			})
+		}
+	}
+}
+
+// maxReturn limits the pause before damaged partitions are advertised again.
+const maxReturn = 5 * time.Second
+
+// returning says that damaged partitions of a version may be advertised again.
+type returning struct{ l *live }
+
+// tell implements message.
+func (r returning) tell(d *db) {
+	r.l.returning = false
+	name := r.l.v.Info().Name
+	if d.live[name] != r.l {
+		return
+	}
+	for p, withdrawn := range r.l.damaged {
+		if withdrawn && d.node.o.Cluster.Replicas(d.name, name, p) == 0 {
+			r.l.damaged[p] = false
+			d.node.o.Cluster.Advertise(d.name, name, p)
 		}
 	}
 }

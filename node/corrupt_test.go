@@ -238,6 +238,8 @@ func TestDamagedReplica(t *testing.T) {
 			if got := len(c.has("1")); got != 1-len(others) {
 				t.Errorf("%d partitions are advertised", got)
 			}
+			c.hold("1") // the other node dies
+			r.eventually("the rest of it is advertised", func() bool { return len(c.has("1")) == 1 })
 			f.source.down.Store(false)
 			r.Refresh()
 			r.eventually("it is loaded again", func() bool { return r.node("fruit", "1").Error == "" })

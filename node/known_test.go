@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -109,6 +110,23 @@ func TestKnownBlockDamagedUnused(t *testing.T) {
 	r := f.run()
 	r.eventually("it is found", func() bool { return r.damaged("fruit") == 1 })
 	r.mended()
+}
+
+// TestManyKnownBlocksDamaged: of more damaged blocks than can be reported at a time, all are found.
+func TestManyKnownBlocksDamaged(t *testing.T) {
+	f := newFixture(t)
+	const n = 200
+	f.put("fruit", "1", n, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.eventually("the blocks are listed", func() bool { _, err := os.Stat(f.stored("BLOCKS.json")); return err == nil })
+	r.stop()
+	for i := range n {
+		f.rot(fmt.Sprintf("%05d.block", i))
+	}
+	f.source.down.Store(true)
+	r = f.run()
+	r.eventually("all are found", func() bool { return r.damaged("fruit") == n })
 }
 
 // TestKnownBlockDamagedForGood: without the source the other blocks are served.

@@ -26,7 +26,10 @@ type live struct {
 	known    []blocks.Known // of small blocks, by partition
 	unlisted bool           // known is not what the store lists
 
-	damaged map[int]bool // partitions whose block is damaged and is read until another one is loaded
+	// damaged are the partitions whose block is damaged, and read until another one is loaded: whether they
+	// have been withdrawn. returning reports whether a timer to advertise some of them again is running.
+	damaged   map[int]bool
+	returning bool
 
 	retirement *retirement // nil unless retired
 

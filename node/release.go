@@ -69,6 +69,7 @@ func (d *db) drop(name string, l *live, p int) {
 	l.v.Drop(p)
 	l.open[p], l.records[p], l.bytes[p], l.known[p] = false, 0, 0, blocks.Known{}
 	delete(l.released, p)
+	delete(l.damaged, p)
 	dir, err := d.node.o.Store.Dir(d.name, name)
 	if err == nil {
 		err = dir.RemoveBlock(p)

@@ -29,6 +29,9 @@ const (
 // themselves.
 const restDelay = time.Second
 
+// maxRestDelay limits the pause before openRest tries what is left again.
+const maxRestDelay = time.Minute
+
 // scrubBurst limits a single read of a scrub, in bytes.
 const scrubBurst = 2 << 20
 
@@ -80,17 +83,20 @@ func (n *Node) sweepOnce(ctx context.Context) error {
 }
 
 // openRest opens the blocks that the start has left unopened, one after the other, so that damage of those that are
-// rarely used is found soon. Damage is reported as for a request.
+// rarely used is found soon. Damage is reported as for a request. It goes on until each block is open or is reported.
 func (n *Node) openRest(ctx context.Context) {
-	if sleep.For(ctx, restDelay) != nil {
-		return
-	}
-	_ = n.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
-		if err := b.EnsureOpen(); err != nil {
-			h.Report(p, b, err)
+	for wait := restDelay; sleep.For(ctx, wait) == nil; wait = min(2*wait, maxRestDelay) {
+		left := false
+		_ = n.eachBlock(func(h *version.Handle, p int, b *blocks.Reader) error {
+			if err := b.EnsureOpen(); err != nil {
+				left = !h.Report(p, b, err) || !blocks.IsDamage(err) || left
+			}
+			return ctx.Err()
+		})
+		if !left {
+			return
 		}
-		return ctx.Err()
-	})
+	}
 }
 
 // scrub reads every block once per scrub period, within the scrub rate, until ctx ends. Damage is

@@ -11,7 +11,8 @@ import (
 // No version can have this name.
 const markedName = "_MARKED"
 
-// SetMarked records, durably, that a version of db had a marker of its job.
+// SetMarked records, durably, that a version of db had a marker of its job. The next Open forgets it if there is no
+// version of db in the store.
 func (s *Store) SetMarked(db string) error {
 	path, err := s.dbPath(db)
 	if err != nil {

@@ -22,6 +22,11 @@ func TestMarked(t *testing.T) {
 	}
 	expect.NoError(t, s.SetMarked("db"))
 	expect.NoError(t, s.SetMarked("db"))
+	if marked(memStore(t, f.Crash(faultfs.Lose))) {
+		t.Error("it is known of a db without versions")
+	}
+	_, err := s.Create("db", "v", plan("A"))
+	expect.NoError(t, err)
 	s = memStore(t, f.Crash(faultfs.Lose))
 	if !marked(s) {
 		t.Error("power loss has taken it")

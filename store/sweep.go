@@ -53,6 +53,9 @@ func (s *Store) sweepDB(path string) error {
 	for _, v := range versions {
 		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))
 	}
+	if len(versions) == 0 && lerr == nil { // nobody would notice that the db has gone
+		errs = append(errs, s.removeNote(path, markedName))
+	}
 	return errors.Join(append(errs, s.removeIfEmpty(path))...)
 }
 

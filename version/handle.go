@@ -54,14 +54,14 @@ func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value
 
 // Report reports an error from reading the block b of a partition after Get or in
 // EachBlock. If b is damaged, it is loaded again. If b is no longer the partition's
-// block, nothing is done: its successor may be intact.
-func (h *Handle) Report(partition int, b Block, err error) {
+// block, nothing is done: its successor may be intact. Report returns false if there
+// are too many reports at the moment: this one is lost, and should be repeated.
+func (h *Handle) Report(partition int, b Block, err error) bool {
 	if uint(partition) >= uint(len(h.blocks)) {
-		return
+		return true
 	}
-	if s := h.blocks[partition].Load(); s != nil && s.Block == b {
-		(*Version)(h).report(s, partition, err)
-	}
+	s := h.blocks[partition].Load()
+	return s == nil || s.Block != b || (*Version)(h).report(s, partition, err)
 }
 
 // Peers returns the addresses of other nodes that hold a partition. The result is

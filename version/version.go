@@ -190,15 +190,17 @@ func (v *Version) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// report reports a damaged block once, unless it has been dropped or replaced meanwhile. If Corruptions is full, the
-// next reader tries again.
-func (v *Version) report(s *slot, partition int, err error) {
+// report reports a damaged block once, unless it has been dropped or replaced meanwhile. If Corruptions is full, it
+// returns false, and the next reader tries again.
+func (v *Version) report(s *slot, partition int, err error) bool {
 	if !blocks.IsDamage(err) || v.blocks[partition].Load() != s || !s.reported.CompareAndSwap(false, true) {
-		return
+		return true
 	}
 	select {
 	case v.reports <- Corruption{Version: v.info.Name, Partition: partition, Err: err, version: v, slot: s}:
+		return true
 	default:
 		s.reported.Store(false)
+		return false
 	}
 }
