@@ -27,8 +27,11 @@ type layer struct {
 var layers = []layer{
 	{".", nil},
 	{"cmd/sequins", []string{"config", "node", "cluster", "status", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "store", "blocks", "source", "source/hdfs", "source/local", "source/s3",
-		"input/sequencefile", "input/sparkey", "internal/human", "internal/names", "internal/sleep"}},
+		"demo", "datafile", "internal/human", "internal/names"}},
 	{"config", nil},
+	{"demo", []string{"shard", "input/sequencefile", "internal/sleep"}},
+	{"datafile/datafiletest", []string{"datafile", "blocks", "input/sequencefile", "input/sparkey"}},
+	{"datafile", []string{"load", "shard", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet"}},
 	{"node", []string{"server", "status", "reads", "discovery", "version", "loadproc", "load", "shard", "store", "blocks", "source", "metrics", "tracing", "internal/sleep"}},
 	{"server", []string{"statuspage", "status", "reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog"}},
 	{"statuspage", []string{"status", "internal/human"}},

@@ -8,14 +8,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"sequins/input/avro"
+	"sequins/input/parquet"
+	"sequins/input/sequencefile"
 	"sequins/source"
 )
 
 // magics are the first bytes of files of each format, except Sparkey's, which are recognized by name.
 var magics = map[string]string{
-	"SEQ\x04": FormatSequenceFile, "SEQ\x05": FormatSequenceFile, "SEQ\x06": FormatSequenceFile,
-	"Obj\x01": FormatAvro,
-	"PAR1":    FormatParquet,
+	sequencefile.Magic + "\x04": FormatSequenceFile, sequencefile.Magic + "\x05": FormatSequenceFile, sequencefile.Magic + "\x06": FormatSequenceFile,
+	avro.Magic:    FormatAvro,
+	parquet.Magic: FormatParquet,
 }
 
 const magicSize = 4

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -46,16 +47,10 @@ func (e *escaper) Flush() error {
 
 // appendEscaped appends one character with the bytes raw.
 func appendEscaped(out []byte, r rune, raw []byte) []byte {
-	switch {
-	case r == '\\':
-		return append(out, `\\`...)
-	case r == '\t':
-		return append(out, `\t`...)
-	case r == '\n':
-		return append(out, `\n`...)
-	case r == '\r':
-		return append(out, `\r`...)
-	case r == utf8.RuneError && len(raw) == 1, !strconv.IsPrint(r):
+	if i := strings.IndexRune("\\\t\n\r", r); i >= 0 {
+		return append(out, '\\', `\tnr`[i])
+	}
+	if r == utf8.RuneError && len(raw) == 1 || !strconv.IsPrint(r) {
 		for _, b := range raw {
 			out = fmt.Appendf(out, `\x%02x`, b)
 		}

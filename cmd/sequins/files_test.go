@@ -8,125 +8,39 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/blocks"
-	"sequins/input/sequencefile"
-	"sequins/input/sparkey"
+	"sequins/datafile"
+	"sequins/datafile/datafiletest"
+	"sequins/test/harness"
 )
-
-const fixtures = "../../testdata/fixtures"
-
-// record is one record of a file made for a test.
-type record struct{ key, value string }
-
-// awkward are records with what a terminal, a line or a shell could stumble over, in ascending order.
-var awkward = []record{
-	{"", "the empty key"},
-	{"\x00\xff", "binary key"},
-	{"a/b c", "spaces\tand tabs\nand lines\r"},
-	{"back\\slash", "\x1b[2J\x07"},
-	{"empty", ""},
-	{"large", strings.Repeat("0123456789", 20_000)},
-	{"ключ", "значение \xe2\x82 \u202e"},
-}
-
-func makeBlock(t *testing.T, path string, records []record) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: 2, Partitions: 3, Compression: blocks.Snappy, BlockSize: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range records {
-		if err := w.Add([]byte(r.key), []byte(r.value)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func makeSequenceFile(t *testing.T, path string, records []record) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{
-		Compression: sequencefile.Block, Codec: sequencefile.GzipCodec, Metadata: map[string]string{"made\nby": "a test"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range records {
-		if err := w.Append([]byte(r.key), []byte(r.value)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func makeSparkey(t *testing.T, path string, records []record, deleted string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w, err := sparkey.NewWriter(f, sparkey.WriterOptions{Compression: sparkey.Snappy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range records {
-		if err := w.Put([]byte(r.key), []byte(r.value)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Delete([]byte(deleted)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // makeFiles makes a file of each format with the awkward records, "empty" deleted from the Sparkey log.
 func makeFiles(t *testing.T) (block, sequence, log string) {
 	t.Helper()
 	dir := t.TempDir()
 	block, sequence, log = filepath.Join(dir, "00002.block"), filepath.Join(dir, "part-00000"), filepath.Join(dir, "x", "part-0.spl")
-	if err := os.Mkdir(filepath.Dir(log), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	makeBlock(t, block, awkward)
+	datafiletest.Write(t, datafile.Block, block, datafiletest.Awkward...)
 	// The first record of a key is not the one that counts.
-	makeSequenceFile(t, sequence, append([]record{{"large", "old"}}, awkward...))
-	makeSparkey(t, log, awkward, "empty")
+	datafiletest.Write(t, datafile.SequenceFile, sequence, append([]datafiletest.Record{{Key: "large", Value: "old"}}, datafiletest.Awkward...)...)
+	datafiletest.Write(t, datafile.SparkeyLog, log, datafiletest.Awkward...)
 	return block, sequence, log
 }
 
 func TestGet(t *testing.T) {
 	block, sequence, log := makeFiles(t)
 	for _, path := range []string{block, sequence, log} {
-		for _, r := range awkward {
-			args := []string{"get", path, r.key}
-			if strings.Contains(r.key, "\x00") {
-				args = []string{"get", path, "--hex", hex.EncodeToString([]byte(r.key))}
+		for _, r := range datafiletest.Awkward {
+			args := []string{"get", path, r.Key}
+			if strings.Contains(r.Key, "\x00") {
+				args = []string{"get", path, "--hex", hex.EncodeToString([]byte(r.Key))}
 			}
 			got := sequins(t, args...)
-			if path == log && r.key == "empty" {
+			if path == log && r.Key == "empty" {
 				got.wants(t, exitFailure, "sequins: "+path+" has no key empty")
 				continue
 			}
 			got.wants(t, exitOK)
-			if got.stdout != r.value {
-				t.Errorf("%s, key %q: got %d bytes, want %d", path, r.key, len(got.stdout), len(r.value))
+			if got.stdout != r.Value {
+				t.Errorf("%s, key %q: got %d bytes, want %d", path, r.Key, len(got.stdout), len(r.Value))
 			}
 		}
 		got := sequins(t, "get", path, "no\nsuch")
@@ -219,6 +133,14 @@ func TestInspect(t *testing.T) {
 	r.wants(t, exitOK)
 	has(t, r.stdout, log+": Sparkey log", "compression snappy", "records 8", "deletes among them 1",
 		"partitioner any, as it is the only file")
+
+	unplaced := filepath.Join(filepath.Dir(log), "20260131.spl")
+	datafiletest.Write(t, datafile.SparkeyLog, unplaced)
+	r = sequins(t, "inspect", unplaced)
+	r.wants(t, exitOK)
+	if !strings.Contains(r.stdout, "  cannot be loaded  ") || strings.Contains(r.stdout, "partitioner") {
+		t.Errorf("what cannot be loaded:\n%s", r.stdout)
+	}
 }
 
 func TestInspectFindsThePartitioner(t *testing.T) {
@@ -229,54 +151,16 @@ func TestInspectFindsThePartitioner(t *testing.T) {
 		"cut-string-text":     "string",
 		"cut-string-or-spark": "string or spark",
 	} {
-		files, err := filepath.Glob(filepath.Join(fixtures, fixture, "1", "[^_.]*"))
+		files, err := filepath.Glob(filepath.Join(harness.FixturesDir(t), fixture, "1", "[^_.]*"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: no files (%v)", fixture, err)
 		}
-		for i, file := range files {
-			path, err := filepath.Abs(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for i, path := range files {
 			r := sequins(t, "inspect", path)
 			r.wants(t, exitOK)
 			has(t, r.stdout, fmt.Sprintf("partitioner %s, as file %d of %d", want, i, len(files)))
 		}
 	}
-}
-
-// inspect names the partition of a Sparkey log that a load takes it for, whatever else is in the name.
-func TestInspectPlacesSparkeyAsALoadDoes(t *testing.T) {
-	dir := t.TempDir()
-	records := []record{{"a", "1"}}
-	for _, name := range []string{"20260131-part-00000.spl", "20260131-part-00002.spl", "x9.spl"} {
-		makeSparkey(t, filepath.Join(dir, name), records, "a")
-	}
-	writeFile(t, filepath.Join(dir, "20260131-part-00000.spi"), "an index")
-	for name, want := range map[string]string{"20260131-part-00000.spl": "file 0 of 10", "20260131-part-00002.spl": "file 2 of 10", "x9.spl": "file 9 of 10"} {
-		r := sequins(t, "inspect", filepath.Join(dir, name))
-		r.wants(t, exitOK)
-		if !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "cannot be loaded") {
-			t.Errorf("%s: want %s:\n%s", name, want, r.stdout)
-		}
-	}
-	for name, want := range map[string]string{"20260131.spl": "20260131 is taken", "log": "named *.spl", "log.spl": "no number"} {
-		path := filepath.Join(dir, "other", name)
-		makeSparkey(t, mkdirs(t, path), records, "a")
-		r := sequins(t, "inspect", path)
-		r.wants(t, exitOK)
-		if !strings.Contains(r.stdout, "cannot be loaded") || !strings.Contains(r.stdout, want) || strings.Contains(r.stdout, "partitioner") {
-			t.Errorf("%s: want %q:\n%s", name, want, r.stdout)
-		}
-	}
-}
-
-func mkdirs(t *testing.T, path string) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func TestInspectGoesOnAfterABadFile(t *testing.T) {
@@ -303,20 +187,14 @@ func TestVerifyGood(t *testing.T) {
 		}
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(dir, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir, link))
 	if r := sequins(t, "verify", link); r.stdout != "3 files with 23 records are good\n" {
 		t.Errorf("through a link: said %q, %q", r.stdout, r.stderr)
 	}
 }
 
 func TestVerifyFixtures(t *testing.T) {
-	path, err := filepath.Abs(fixtures)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := sequins(t, "verify", path)
+	r := sequins(t, "verify", harness.FixturesDir(t))
 	r.wants(t, exitOK)
 	if !strings.HasSuffix(r.stdout, " records are good\n") {
 		t.Errorf("said %q", r.stdout)
@@ -336,13 +214,9 @@ func TestVerifyNamesWhatIsBad(t *testing.T) {
 	if r.stdout != "" {
 		t.Errorf("said %q", r.stdout)
 	}
-	raw, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(log, raw[:len(raw)-1], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	info, err := os.Stat(log)
+	must(t, err)
+	must(t, os.Truncate(log, info.Size()-1))
 	sequins(t, "verify", log).wants(t, exitFailure, "bad: "+log, "sequins: 1 of 1 files are bad")
 	sequins(t, "get", block, "").wants(t, exitFailure, "sequins: "+block)
 	sequins(t, "cat", log).wants(t, exitFailure, "sequins: "+log)
@@ -372,13 +246,9 @@ func TestVerifyOfADestroyedHead(t *testing.T) {
 func spoil(t *testing.T, path string, offset int) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw[offset] ^= 1
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, path, string(raw))
 }
 
 func TestVerifyOfNothing(t *testing.T) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"sequins/datafile"
 )
 
 func getCommand() *cobra.Command {
@@ -41,12 +44,12 @@ record of the key counts. Exits with 1 if the key does not exist.`,
 }
 
 func get(out io.Writer, path string, key []byte) (err error) {
-	f, err := openFile(path)
+	f, err := datafile.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	found, err := f.get(key, out)
+	found, err := f.Get(key, out)
 	if err == nil && !found {
 		return fmt.Errorf("%s has no key %s", path, excerpt(key, int64(len(key))))
 	}
@@ -76,7 +79,7 @@ value: nothing after the key, or in JSON "deleted": true.`,
 }
 
 func cat(stdout io.Writer, path string, asJSON bool) (err error) {
-	f, err := openFile(path)
+	f, err := datafile.Open(path)
 	if err != nil {
 		return err
 	}
@@ -86,47 +89,36 @@ func cat(stdout io.Writer, path string, asJSON bool) (err error) {
 	if asJSON {
 		write = writeJSON
 	}
-	for f.next() {
+	for f.Next() {
 		if err := write(out, f); err != nil {
 			return err
 		}
 	}
-	return errors.Join(out.Flush(), f.err())
+	return errors.Join(out.Flush(), f.Err())
 }
 
-func writeText(out *bufio.Writer, f dataFile) error {
+// writeText relies on out, which fails for good once it has failed.
+func writeText(out *bufio.Writer, f datafile.File) error {
 	e := &escaper{w: out}
-	if _, err := e.Write(f.key()); err != nil {
-		return err
+	_, err := e.Write(f.Key())
+	err = cmp.Or(err, e.Flush())
+	if !f.Deleted() {
+		err = cmp.Or(err, out.WriteByte('\t'), f.WriteValue(e), e.Flush())
 	}
-	if err := e.Flush(); err != nil {
-		return err
-	}
-	if !f.deleted() {
-		if err := out.WriteByte('\t'); err != nil {
-			return err
-		}
-		if err := f.writeValue(e); err != nil {
-			return err
-		}
-		if err := e.Flush(); err != nil {
-			return err
-		}
-	}
-	return out.WriteByte('\n')
+	return cmp.Or(err, out.WriteByte('\n'))
 }
 
-func writeJSON(out *bufio.Writer, f dataFile) error {
-	name, text, err := jsonBytes("key", f.key())
+func writeJSON(out *bufio.Writer, f datafile.File) error {
+	name, text, err := jsonBytes("key", f.Key())
 	if err != nil {
 		return err
 	}
 	object := map[string]json.RawMessage{name: text}
-	if f.deleted() {
+	if f.Deleted() {
 		object["deleted"] = json.RawMessage("true")
 	} else {
 		var value bytes.Buffer
-		if err := f.writeValue(&value); err != nil {
+		if err := f.WriteValue(&value); err != nil {
 			return err
 		}
 		if name, text, err = jsonBytes("value", value.Bytes()); err != nil {

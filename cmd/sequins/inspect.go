@@ -5,20 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"sequins/input/sequencefile"
-	"sequins/input/sparkey"
-	"sequins/load"
+	"sequins/datafile"
 	"sequins/shard"
-	"sequins/source"
 )
 
 func inspectCommand() *cobra.Command {
@@ -41,9 +34,7 @@ files in its directory, as in a load. Avro and Parquet files are not supported.`
 			}
 			var failed error
 			for _, path := range args {
-				if err := inspect(cmd.OutOrStdout(), cmd.ErrOrStderr(), path, show); err != nil {
-					failed = errors.Join(failed, err)
-				}
+				failed = errors.Join(failed, inspect(cmd.OutOrStdout(), cmd.ErrOrStderr(), path, show))
 			}
 			return failed
 		},
@@ -61,45 +52,44 @@ func (d *description) line(name, format string, args ...any) {
 }
 
 func inspect(out, report io.Writer, path string, show int) (err error) {
-	f, err := openFile(path)
+	f, err := datafile.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	d := &description{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
-	if _, err := fmt.Fprintf(out, "%s: %s\n", path, f.kind()); err != nil {
+	if _, err := fmt.Fprintf(out, "%s: %s\n", path, f.Kind()); err != nil {
 		return err
 	}
-	f.describe(d)
-	p := newProgress(report, f.size())
-	err = describeRecords(d, path, f, show, p)
-	p.clear()
-	if err != nil {
-		return errors.Join(d.w.Flush(), err)
+	for _, p := range f.Describe() {
+		d.line(p.Name, "%s%s", plain(p.Value), excerpt(p.Data, int64(len(p.Data))))
 	}
-	return d.w.Flush()
+	p := newProgress(report, f.Size())
+	err = describeRecords(d, f, show, p)
+	p.clear()
+	return errors.Join(d.w.Flush(), err)
 }
 
 // sampleKeys is the number of keys of a block that are tested against the partitioners.
 const sampleKeys = 10_000
 
 // describeRecords reads the records: all of them if that is needed to count them, otherwise a sample.
-func describeRecords(d *description, path string, f dataFile, show int, p *progress) error {
-	index, n, known := place(path, f)
+func describeRecords(d *description, f datafile.File, show int, p *progress) error {
+	index, n, known := f.Place()
 	detector := shard.NewDetector(max(n, 1))
-	_, isBlock := f.(*blockFile)
-	var shown [][2]string
+	isBlock := f.Kind() == datafile.Block // its header has the numbers
+	var shown []string
 	var records, deletes, keyBytes, valueBytes int64
-	for (!isBlock || records < max(sampleKeys, int64(show))) && f.next() {
+	for (!isBlock || records < max(sampleKeys, int64(show))) && f.Next() {
 		if records++; records%1024 == 0 {
-			p.add(f.consumed())
+			p.add(f.Consumed())
 		}
-		keyBytes += int64(len(f.key()))
-		valueBytes += f.valueSize()
+		keyBytes += int64(len(f.Key()))
+		valueBytes += f.ValueSize()
 		if known && records <= sampleKeys {
-			detector.Add(index, f.key())
+			detector.Add(index, f.Key())
 		}
-		if f.deleted() {
+		if f.Deleted() {
 			deletes++
 		}
 		if len(shown) < show {
@@ -118,29 +108,29 @@ func describeRecords(d *description, path string, f dataFile, show int, p *progr
 		d.line("bytes of keys", "%d", keyBytes)
 		d.line("bytes of values", "%d", valueBytes)
 	}
-	if why := unloadable(path); isSparkey(f) && why != "" {
-		d.line("cannot be loaded", "%s", escape([]byte(why)))
+	if why := f.Unloadable(); why != "" {
+		d.line("cannot be loaded", "%s", plain(why))
 	}
 	if known && records > 0 {
 		d.line("partitioner", "%s", partitionerGuess(detector, index, n))
 	}
 	for i, line := range shown {
-		d.line(fmt.Sprintf("record %d", i), "%s\t%s", line[0], line[1])
+		d.line(fmt.Sprintf("record %d", i), "%s", line)
 	}
-	return f.err()
+	return f.Err()
 }
 
-func showRecord(f dataFile) ([2]string, error) {
-	key := excerpt(f.key(), int64(len(f.key())))
-	if f.deleted() {
-		return [2]string{key, "(deleted)"}, nil
+func showRecord(f datafile.File) (string, error) {
+	key := excerpt(f.Key(), int64(len(f.Key())))
+	if f.Deleted() {
+		return key + "\t(deleted)", nil
 	}
 	var value headBuffer
-	err := f.writeValue(&value)
+	err := f.WriteValue(&value)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return [2]string{key, excerpt(value.Bytes(), f.valueSize())}, err
+	return key + "\t" + excerpt(value.Bytes(), f.ValueSize()), err
 }
 
 // headBuffer keeps the first bytes written to it, and then returns an error to stop the writer.
@@ -157,74 +147,6 @@ func (h *headBuffer) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// place returns the partition of a file and the number of partitions, as a load determines them: a
-// block contains them; for other files they are the number in the name, or the position among the data
-// files of the directory.
-func place(path string, f dataFile) (index, n int, known bool) {
-	if b, ok := f.(*blockFile); ok {
-		p := b.r.Properties()
-		return p.Partition, p.Partitions, p.Partitions > 0
-	}
-	name, dir := filepath.Base(path), filepath.Dir(path)
-	if name == "data" { // of a MapFile
-		name, dir = filepath.Base(dir), filepath.Dir(dir)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return 0, 0, false
-	}
-	var names []string // ReadDir sorts them
-	for _, e := range entries {
-		if !source.Hidden(e.Name()) && load.IsLog(e.Name()) == load.IsLog(name) && !load.IsLogIndex(e.Name()) {
-			names = append(names, e.Name())
-		}
-	}
-	if isSparkey(f) {
-		return placeLog(name, names)
-	}
-	index, n = shard.FileIndex(name, slices.Index(names, name)), len(names)
-	return index, n, index >= 0 && index < n
-}
-
-func isSparkey(f dataFile) bool {
-	s, ok := f.(*scannedFile)
-	if !ok {
-		return false
-	}
-	_, ok = s.scanner.(*sparkey.Reader)
-	return ok
-}
-
-// placeLog is place for a Sparkey log: a partition can have several logs, or none.
-func placeLog(name string, names []string) (index, n int, known bool) {
-	if !load.IsLog(name) {
-		return 0, 0, false
-	}
-	for _, other := range names {
-		part, err := load.LogPartition(other)
-		if err != nil {
-			return 0, 0, false
-		}
-		n = max(n, part+1)
-		if other == name {
-			index = part
-		}
-	}
-	return index, n, true
-}
-
-// unloadable returns the reason why a version with a Sparkey log of this name cannot be loaded, or "".
-func unloadable(path string) string {
-	name := filepath.Base(path)
-	if !load.IsLog(name) {
-		return "a load takes only files named *.spl for Sparkey logs"
-	}
-	if _, err := load.LogPartition(name); err != nil {
-		return err.Error()
-	}
-	return ""
-}
-
 func partitionerGuess(detector *shard.Detector, index, n int) string {
 	at := fmt.Sprintf("file %d of %d", index, n)
 	if n == 1 {
@@ -239,50 +161,3 @@ func partitionerGuess(detector *shard.Detector, index, n int) string {
 	}
 	return strings.Join(names, " or ") + ", as " + at
 }
-
-func (b *blockFile) describe(d *description) {
-	p := b.r.Properties()
-	d.line("partition", "%d of %d", p.Partition, p.Partitions)
-	d.line("records", "%d", p.Records)
-	d.line("bytes of records", "%d", p.RawBytes)
-	d.line("bytes on disk", "%d", b.r.Size())
-	d.line("pages", "%d of %d bytes", p.Pages, p.BlockSize)
-	d.line("compression", "%s", p.Compression)
-	d.line("first key", "%s", excerpt(p.FirstKey, int64(len(p.FirstKey))))
-	d.line("last key", "%s", excerpt(p.LastKey, int64(len(p.LastKey))))
-	d.line("content hash", "%s", p.ContentHash)
-}
-
-func (s *scannedFile) describe(d *description) {
-	switch r := s.scanner.(type) {
-	case *sequencefile.Reader:
-		describeSequenceFile(d, r.Header())
-	case *sparkey.Reader:
-		describeSparkey(d, r.Header())
-	}
-}
-
-func describeSequenceFile(d *description, h sequencefile.Header) {
-	d.line("format version", "%d", h.Version)
-	d.line("key class", "%s", escape([]byte(h.KeyClass)))
-	d.line("value class", "%s", escape([]byte(h.ValueClass)))
-	d.line("compression", "%s", h.Compression)
-	if h.Codec != "" {
-		d.line("codec", "%s", escape([]byte(h.Codec)))
-	}
-	for _, name := range sortedKeys(h.Metadata) {
-		d.line("metadata", "%s = %s", escape([]byte(name)), excerpt([]byte(h.Metadata[name]), int64(len(h.Metadata[name]))))
-	}
-}
-
-func describeSparkey(d *description, h sparkey.Header) {
-	d.line("format version", "%d.%d", h.Major, h.Minor)
-	d.line("compression", "%s", h.Compression)
-	if h.Compression != sparkey.None {
-		d.line("compression block", "%d bytes", h.BlockSize)
-	}
-	d.line("longest key", "%d bytes", h.MaxKeyLen)
-	d.line("longest value", "%d bytes", h.MaxValueLen)
-}
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

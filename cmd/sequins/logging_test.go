@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sequins/config"
+	"sequins/demo"
 )
 
 // Every level that the configuration accepts is one, and the default is slog's.
@@ -67,12 +68,10 @@ func TestReloadOfLogs(t *testing.T) {
 	cmd.Dir = dir
 	s := &served{process: start(t, cmd, cmd.StderrPipe)}
 	s.base = "http://" + s.waitFor(`"msg":"serving","address":"([^"]+)"`)[1]
-	s.awaitVersion(demoPath, demoFirst)
-	s.waitFor(`"msg":"version active","db":"` + demoDB + `","version":"` + demoFirst + `","after":[0-9.]+`)
+	s.awaitVersion(demoPath, demo.First)
+	s.waitFor(`"msg":"version active","db":"` + demo.DB + `","version":"` + demo.First + `","after":[0-9.]+`)
 
-	if err := os.Rename(requests, requests+".1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(requests, requests+".1"))
 	write("debug", "json", "1")
 	s.signal(syscall.SIGHUP)
 	s.waitFor(`"changed":\["log.level"\]`)
@@ -107,9 +106,7 @@ func TestRequestLogStaysOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := filepath.Dir(path) + ".old"
-	if err := os.Rename(filepath.Dir(path), old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(filepath.Dir(path), old))
 	if err := l.reopen(); err == nil {
 		t.Error("it was opened where there is no directory")
 	}

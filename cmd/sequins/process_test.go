@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sequins/demo"
 )
 
 // process is a running sequins, with what it has said so far.
@@ -29,12 +31,8 @@ type process struct {
 func start(t *testing.T, cmd *exec.Cmd, stream func() (io.ReadCloser, error)) *process {
 	t.Helper()
 	out, err := stream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	p := &process{t: t, cmd: cmd, more: make(chan struct{}), done: make(chan struct{})}
 	go p.follow(out)
 	t.Cleanup(func() {
@@ -111,6 +109,15 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
+// stop sends a signal and checks that the process ends well.
+func (p *process) stop(s os.Signal) {
+	p.t.Helper()
+	p.signal(s)
+	if code := p.wait(); code != exitOK {
+		p.t.Errorf("exit code %d after %v", code, s)
+	}
+}
+
 // served is a process that serves, and where.
 type served struct {
 	*process
@@ -169,8 +176,7 @@ func (s *served) awaitVersion(path, version string) {
 func demoSource(t *testing.T, dir string) string {
 	t.Helper()
 	source := filepath.Join(dir, "source")
-	if _, err := writeDemoVersion(source, demoFirst); err != nil {
-		t.Fatal(err)
-	}
+	_, err := demo.Write(source, demo.First)
+	must(t, err)
 	return source
 }

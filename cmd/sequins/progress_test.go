@@ -50,26 +50,3 @@ func TestProgressBar(t *testing.T) {
 	none.add(1)
 	none.clear()
 }
-
-// What verify counts of its files is what they have.
-func TestVerifyCountsItsBytes(t *testing.T) {
-	dir := t.TempDir()
-	makeBlock(t, dir+"/00000.block", awkward)
-	makeSequenceFile(t, dir+"/part-00000", awkward)
-	makeSparkey(t, dir+"/part-00001.spl", awkward, "a/b c")
-	for _, name := range []string{"00000.block", "part-00000", "part-00001.spl"} {
-		f, err := openFile(dir + "/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := newProgress(&bytes.Buffer{}, f.size())
-		if _, err := f.verify(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
-		// Of a block, index, filter and footer were read when it was opened.
-		if part := p.part(); part < 0.5 || p.done > p.total || name != "00000.block" && part != 1 {
-			t.Errorf("%s: %d of %d bytes", name, p.done, p.total)
-		}
-		f.Close()
-	}
-}

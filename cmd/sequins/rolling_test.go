@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sequins/demo"
 )
 
 // pool is what a client knows of the nodes that it may ask: those whose /readyz is 200.
@@ -73,7 +75,7 @@ func TestRollingRestart(t *testing.T) {
 	var nodes []*served
 	for i := range p.ready {
 		n := start(i, "127.0.0.1:0")
-		n.awaitVersion(demoPath, demoFirst)
+		n.awaitVersion(demoPath, demo.First)
 		nodes, p.bases = append(nodes, n), append(p.bases, n.base)
 		p.ready[i].Store(true)
 	}
@@ -99,10 +101,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 	for i, n := range nodes {
 		before := asked.Load()
-		n.signal(syscall.SIGTERM)
-		if code := n.wait(); code != exitOK {
-			t.Errorf("exit code %d", code)
-		}
+		n.stop(syscall.SIGTERM)
 		nodes[i] = start(i, strings.TrimPrefix(n.base, "http://"))
 		nodes[i].await("/readyz", "200", func(r *http.Response, _ string) bool { return r.StatusCode == http.StatusOK })
 		if asked.Load() == before {
@@ -119,7 +118,7 @@ func TestSecondSignalDuringTheDelay(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nshutdown_delay = \"1h\"\n", demoSource(t, dir), filepath.Join(dir, "store")))
 	s := startServer(t, dir)
-	s.awaitVersion(demoPath, demoFirst)
+	s.awaitVersion(demoPath, demo.First)
 	s.signal(syscall.SIGTERM)
 	s.await("/readyz", "503", func(r *http.Response, _ string) bool { return r.StatusCode == http.StatusServiceUnavailable })
 	if resp, _ := s.get(demoPath); resp.StatusCode != http.StatusOK {

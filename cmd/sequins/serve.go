@@ -58,22 +58,18 @@ func (f *serveFlags) path() (string, error) {
 }
 
 // overrides returns the keys that flags set. Relative paths are relative to the current directory.
-func (f *serveFlags) overrides() ([]config.Flag, error) {
-	source, err := absolute(f.source)
-	if err != nil {
-		return nil, err
-	}
-	store, err := absolute(f.localStore)
-	if err != nil {
-		return nil, err
-	}
-	var given []config.Flag
+func (f *serveFlags) overrides() (given []config.Flag, err error) {
 	for _, flag := range []config.Flag{
-		{Name: "--source", Key: "source", Value: source},
+		{Name: "--source", Key: "source", Value: f.source},
 		{Name: "--bind", Key: "bind", Value: f.bind},
-		{Name: "--local-store", Key: "local_store", Value: store},
+		{Name: "--local-store", Key: "local_store", Value: f.localStore},
 		{Name: "--debug-bind", Key: "debug.bind", Value: f.debugBind},
 	} {
+		if flag.Key == "source" || flag.Key == "local_store" {
+			if flag.Value, err = absolute(flag.Value); err != nil {
+				return nil, err
+			}
+		}
 		if flag.Value != "" {
 			given = append(given, flag)
 		}
@@ -156,9 +152,50 @@ func (s *serving) run(ctx context.Context) error {
 }
 
 // open acquires the resources of a node. Checks that are likely to fail and cheap come first.
-func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, err error) {
+func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, err error) {
+	o := nodeOptions(&c, log)
+	s := &serving{metrics: o.Metrics}
+	var opened closers
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, opened.Close(), s.given.Close())
+		}
+	}()
+	if err := s.sendMetrics(&c); err != nil {
+		return nil, err
+	}
+	if o.Source, err = openSource(ctx, &c); err != nil {
+		return nil, err
+	}
+	if src, ok := o.Source.(io.Closer); ok {
+		s.given = append(s.given, src)
+	}
+	if err := s.listen(&c, &o, &opened); err != nil {
+		return nil, err
+	}
+	if o.Store, err = store.Open(c.LocalStore); err != nil {
+		return nil, fmt.Errorf("local_store: %w", err)
+	}
+	opened = append(opened, o.Store)
+	o.Metrics.Process.SetStore(c.LocalStore)
+	if err := s.guard(&c, &o); err != nil {
+		return nil, err
+	}
+	if err := joinCluster(&c, s.keys, &o, &s.given); err != nil {
+		return nil, err
+	}
+	if err := openTracer(ctx, &c, &o, &s.given); err != nil {
+		return nil, err
+	}
+	s.node, err = node.New(o)
+	return s, err
+}
+
+// nodeOptions returns the options that need no resources.
+func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 	o := node.Options{
 		SourceName:       c.Source,
+		Loads:            loadLauncher(c),
 		MaxParallelLoads: c.MaxParallelLoads,
 		ShutdownDelay:    c.ShutdownDelay,
 		ScrubPeriod:      c.ScrubPeriod,
@@ -166,67 +203,48 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (s *serving, e
 		Build:            buildName(),
 		Metrics:          metrics.New(),
 		Logger:           log,
-		Reloadable:       reloadable(c),
+		Reloadable:       reloadable(*c),
 	}
-	o.Metrics.Process.SetBuild(buildName())
+	o.Metrics.Process.SetBuild(o.Build)
+	o.Metrics.Process.SetBlocks(blocks.Usage)
 	o.Server.MaxConns = maxConnections(c.MaxConnections)
 	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
-	var opened, given closers
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, opened.Close(), given.Close())
-		}
-	}()
-	if c.Datadog.URL != "" {
-		agent, err := o.Metrics.SendTo(c.Datadog.URL, c.Sharding.ClusterName)
-		if err != nil {
-			return nil, fmt.Errorf("datadog.url: %w", err)
-		}
-		given = append(given, agent)
+	return o
+}
+
+// sendMetrics sends the metrics to Datadog's agent, if configured.
+func (s *serving) sendMetrics(c *config.Config) error {
+	if c.Datadog.URL == "" {
+		return nil
 	}
-	if o.Source, err = openSource(ctx, &c); err != nil {
-		return nil, err
+	agent, err := s.metrics.SendTo(c.Datadog.URL, c.Sharding.ClusterName)
+	if err != nil {
+		return fmt.Errorf("datadog.url: %w", err)
 	}
-	o.Loads = loadLauncher(&c)
-	if s, ok := o.Source.(io.Closer); ok {
-		given = append(given, s)
+	s.given = append(s.given, agent)
+	return nil
+}
+
+// listen binds the addresses and opens the request log, if configured.
+func (s *serving) listen(c *config.Config, o *node.Options, opened *closers) (err error) {
+	if o.Listener, err = listen("bind", c.Bind, opened); err != nil {
+		return err
 	}
-	if o.Listener, err = listen("bind", c.Bind, &opened); err != nil {
-		return nil, err
-	}
-	s = &serving{address: o.Listener.Addr().String(), metrics: o.Metrics}
+	s.address = o.Listener.Addr().String()
 	if c.Debug.Bind != "" {
-		if o.DebugListener, err = listen("debug.bind", c.Debug.Bind, &opened); err != nil {
-			return nil, err
+		if o.DebugListener, err = listen("debug.bind", c.Debug.Bind, opened); err != nil {
+			return err
 		}
 	}
-	if c.Debug.RequestLogEnable {
-		if s.requestLog, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
-			return nil, err
-		}
-		given = append(given, s.requestLog)
-		o.Server.RequestLog = s.requestLog
+	if !c.Debug.RequestLogEnable {
+		return nil
 	}
-	if o.Store, err = store.Open(c.LocalStore); err != nil {
-		return nil, fmt.Errorf("local_store: %w", err)
+	if s.requestLog, err = openRequestLog(c.Debug.RequestLogFile); err != nil {
+		return err
 	}
-	opened = append(opened, o.Store)
-	o.Metrics.Process.SetStore(c.LocalStore)
-	o.Metrics.Process.SetBlocks(blocks.Usage)
-	if err := s.guard(&c, &o); err != nil {
-		return nil, err
-	}
-	if err := joinCluster(&c, s.keys, &o, &given); err != nil {
-		return nil, err
-	}
-	if err := openTracer(ctx, &c, &o, &given); err != nil {
-		return nil, err
-	}
-	if s.node, err = node.New(o); err != nil {
-		return nil, err
-	}
-	s.given = given
-	return s, nil
+	s.given = append(s.given, s.requestLog)
+	o.Server.RequestLog = s.requestLog
+	return nil
 }
 
 // maxConnections returns the limit of open connections: the configured one, or half of the file

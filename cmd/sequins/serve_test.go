@@ -13,13 +13,14 @@ import (
 
 	"sequins/blocks"
 	"sequins/config"
+	"sequins/demo"
 	"sequins/input/sequencefile"
 	"sequins/shard"
 )
 
 const patience = time.Minute
 
-const demoPath = "/" + demoDB + "/red-wool-scarf"
+const demoPath = "/" + demo.DB + "/red-wool-scarf"
 
 // From relative paths on the command line alone, to an orderly end; and again from what is in the store.
 func TestServe(t *testing.T) {
@@ -33,14 +34,11 @@ func TestServe(t *testing.T) {
 				t.Errorf("the first line has no %q: %s", want, line)
 			}
 		}
-		s.awaitVersion(demoPath, demoFirst)
+		s.awaitVersion(demoPath, demo.First)
 		if resp, body := s.get(demoPath); resp.Header.Get("Content-Type") != "application/octet-stream" || !strings.Contains(body, `"red wool scarf"`) {
 			t.Errorf("answered %v %s", resp.Header, body)
 		}
-		s.signal(syscall.SIGTERM)
-		if code := s.wait(); code != exitOK {
-			t.Errorf("exit code %d after SIGTERM", code)
-		}
+		s.stop(syscall.SIGTERM)
 	}
 }
 
@@ -64,7 +62,7 @@ content_type = "application/json"
 `, filepath.Join(dir, "store"), log))
 	s := startServer(t, dir, "--source", "source")
 	s.waitFor(`level=WARN msg="configuration: sequins.conf:5: write_buffer_size: is not used`)
-	s.awaitVersion(demoPath, demoFirst)
+	s.awaitVersion(demoPath, demo.First)
 	if resp, _ := s.get(demoPath); resp.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("content type %q", resp.Header.Get("Content-Type"))
 	}
@@ -74,10 +72,7 @@ content_type = "application/json"
 			t.Errorf("%s of the debug listener: %s, want %d", path, resp.Status, want)
 		}
 	}
-	s.signal(syscall.SIGINT)
-	if code := s.wait(); code != exitOK {
-		t.Errorf("exit code %d after SIGINT", code)
-	}
+	s.stop(syscall.SIGINT)
 	logged, err := os.ReadFile(log)
 	if err != nil || !strings.Contains(string(logged), " 200 GET "+demoPath) {
 		t.Errorf("request log (%v):\n%s", err, logged)
@@ -91,7 +86,7 @@ func TestReload(t *testing.T) {
 	content := "local_store = \"" + filepath.Join(dir, "store") + "\"\nsource = \"" + source + "\"\n"
 	writeFile(t, conf, content)
 	s := startServer(t, dir)
-	s.awaitVersion(demoPath, demoFirst)
+	s.awaitVersion(demoPath, demo.First)
 
 	// A reloadable key, and one that is not.
 	writeFile(t, conf, content+"content_type = \"application/json\"\nmax_parallel_loads = 3\n")
@@ -103,20 +98,16 @@ func TestReload(t *testing.T) {
 	})
 
 	// A file that is not good changes nothing, and new versions are found all the same.
-	if _, err := writeDemoVersion(source, demoSecond); err != nil {
-		t.Fatal(err)
-	}
+	_, err := demo.Write(source, demo.Second)
+	must(t, err)
 	writeFile(t, conf, content+"content_type = 1\n")
 	s.signal(syscall.SIGHUP)
 	s.waitFor(`level=ERROR msg="SIGHUP: the configuration is not good; the old one stays" error="sequins.conf:3: content_type`)
-	s.awaitVersion(demoPath, demoSecond)
+	s.awaitVersion(demoPath, demo.Second)
 	if resp, _ := s.get(demoPath); resp.Header.Get("Content-Type") != "application/json" {
 		t.Error("a bad file changed the content type")
 	}
-	s.signal(syscall.SIGTERM)
-	if code := s.wait(); code != exitOK {
-		t.Errorf("exit code %d", code)
-	}
+	s.stop(syscall.SIGTERM)
 }
 
 // largeSource writes a database with one value that no socket buffer holds.
@@ -124,21 +115,13 @@ func largeSource(t *testing.T, dir string) (size int64) {
 	t.Helper()
 	writeFile(t, filepath.Join(dir, "source", "db", "1", "part-00000"), "")
 	f, err := os.Create(filepath.Join(dir, "source", "db", "1", "part-00000"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	value := make([]byte, 64<<20)
-	if err := w.Append([]byte("large"), value); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Append([]byte("large"), value))
+	must(t, w.Close())
 	return int64(len(value))
 }
 
@@ -228,7 +211,7 @@ func TestOneLineErrors(t *testing.T) {
 			r.wants(t, exitFailure, test.want)
 		})
 	}
-	s.awaitVersion(demoPath, demoFirst) // the first one did not notice
+	s.awaitVersion(demoPath, demo.First) // the first one did not notice
 }
 
 // The words and limits that the configuration accepts are those of the packages that they go to.

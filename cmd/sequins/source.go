@@ -13,10 +13,10 @@ import (
 )
 
 // openSource returns the configured source, without accessing it.
-func openSource(ctx context.Context, c *config.Config) (source.Source, error) {
+func openSource(ctx context.Context, c *config.Config) (src source.Source, err error) {
 	switch scheme, _, _ := strings.Cut(c.Source, "://"); scheme {
 	case "s3":
-		src, err := s3.New(ctx, s3.Options{
+		src, err = s3.New(ctx, s3.Options{
 			URL:             c.Source,
 			Region:          c.S3.Region,
 			AccessKeyID:     c.S3.AccessKeyID,
@@ -25,12 +25,8 @@ func openSource(ctx context.Context, c *config.Config) (source.Source, error) {
 			PathStyle:       c.S3.PathStyle,
 			MaxRetries:      c.S3.MaxRetries,
 		})
-		if err != nil {
-			return nil, fmt.Errorf("source: %w", err)
-		}
-		return src, nil
 	case "hdfs":
-		src, err := hdfs.New(hdfs.Options{
+		src, err = hdfs.New(hdfs.Options{
 			URL:               c.Source,
 			ConfigDir:         c.HDFS.ConfigDir,
 			User:              c.HDFS.User,
@@ -43,15 +39,11 @@ func openSource(ctx context.Context, c *config.Config) (source.Source, error) {
 			Timeout:           c.HDFS.Timeout,
 			RetryFor:          c.HDFS.RetryFor,
 		})
-		if err != nil {
-			return nil, fmt.Errorf("source: %w", err)
-		}
-		return src, nil
 	default:
-		src, err := local.New(c.Source)
-		if err != nil {
-			return nil, fmt.Errorf("source: %w", err)
-		}
-		return src, nil
+		src, err = local.New(c.Source)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return src, nil
 }

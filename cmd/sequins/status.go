@@ -240,20 +240,18 @@ func printStatus(out io.Writer, st *status.Status, base string, now time.Time) e
 	if !st.StartedAt.IsZero() {
 		head = append(head, "up for "+human.Duration(now.Sub(st.StartedAt)))
 	}
-	if _, err := fmt.Fprintf(out, "%s\n%s\n", strings.Join(head, ", "), plain(st.Health)); err != nil {
-		return err
-	}
-	var notes []string
+	lines := []string{strings.Join(head, ", "), plain(st.Health)}
 	if st.SourceError != "" {
-		notes = append(notes, "source: "+st.SourceError)
+		lines = append(lines, "source: "+plain(st.SourceError))
 	}
 	if st.ZooKeeper != nil && st.ZooKeeper.Error != "" {
-		notes = append(notes, "ZooKeeper: "+st.ZooKeeper.Error)
+		lines = append(lines, "ZooKeeper: "+plain(st.ZooKeeper.Error))
 	}
-	for _, note := range slices.Concat(notes, st.Problems, st.Warnings) {
-		if _, err := fmt.Fprintln(out, plain(note)); err != nil {
-			return err
-		}
+	for _, text := range slices.Concat(st.Problems, st.Warnings) {
+		lines = append(lines, plain(text))
+	}
+	if _, err := fmt.Fprintln(out, strings.Join(lines, "\n")); err != nil {
+		return err
 	}
 	if err := printDBs(out, st, now); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/demo"
 	"sequins/status"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,20 +25,20 @@ func TestStatusOfANode(t *testing.T) {
 	source := demoSource(t, dir)
 	s := startServer(t, dir, "-r", "source", "-l", "store")
 	address := strings.TrimPrefix(s.base, "http://")
-	s.awaitVersion(demoPath, demoFirst)
+	s.awaitVersion(demoPath, demo.First)
 
 	for _, addr := range []string{address, s.base, s.base + "/"} {
 		r := sequins(t, "status", addr)
 		r.wants(t, exitOK)
-		for _, want := range []string{s.base + ", sequins ", "Serving 1 database.\n", "DATABASE", demoDB, demoFirst + " *", "ACTIVE", "active for", "DISK FREE", "localhost  -"} {
+		for _, want := range []string{s.base + ", sequins ", "Serving 1 database.\n", "DATABASE", demo.DB, demo.First + " *", "ACTIVE", "active for", "DISK FREE", "localhost  -"} {
 			if !strings.Contains(r.stdout, want) {
 				t.Errorf("sequins status %s does not say %q:\n%s", addr, want, r.stdout)
 			}
 		}
 	}
 
-	writeFile(t, filepath.Join(source, demoDB, "9999", "part-00000"), "no data file")
-	writeFile(t, filepath.Join(source, demoDB, "9999", "_SUCCESS"), "")
+	writeFile(t, filepath.Join(source, demo.DB, "9999", "part-00000"), "no data file")
+	writeFile(t, filepath.Join(source, demo.DB, "9999", "_SUCCESS"), "")
 	s.signal(syscall.SIGHUP)
 	s.await("/", "an error", func(_ *http.Response, body string) bool { return strings.Contains(body, "ERROR") })
 	r := sequins(t, "status", address)
@@ -139,9 +140,7 @@ func TestStatusTable(t *testing.T) {
 	loading.Progress = &status.Progress{Bytes: 200, BytesDone: 90, ETA: now.Add(2 * time.Minute)}
 	st.DBs["birds"] = status.DB{Versions: map[string]status.Version{"7": {NumPartitions: 8, Nodes: map[string]status.OnNode{"n1:9599": loading}}}}
 	var b bytes.Buffer
-	if err := printStatus(&b, &st, "http://n1:9599", now); err != nil {
-		t.Fatal(err)
-	}
+	must(t, printStatus(&b, &st, "http://n1:9599", now))
 	want := `http://n1:9599, sequins v2.0.0, up for 3 h 0 min
 Serving 1 of 3 databases.
 source: no such host\x1b[31m
@@ -181,10 +180,7 @@ func TestStatusWatch(t *testing.T) {
 	<-healthy
 	healthy <- true
 	p.waitFor("It is true.")
-	p.signal(os.Interrupt)
-	if code := p.wait(); code != exitOK {
-		t.Errorf("exit code %d", code)
-	}
+	p.stop(os.Interrupt)
 	for _, line := range p.said() {
 		if strings.Contains(line, "\x1b") {
 			t.Errorf("a pipe gets %q", line)

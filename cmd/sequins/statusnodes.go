@@ -35,12 +35,7 @@ func addNode(t *table, p status.Peer, name string) {
 	case p.Disk.Low:
 		note = "the disk is nearly full"
 	}
-	dash := func(s string) string {
-		if s == "" {
-			return "-"
-		}
-		return plain(s)
-	}
+	dash := func(s string) string { return dashIf(s == "", plain(s)) }
 	t.row(plain(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), plain(note))
 }
 

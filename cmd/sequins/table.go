@@ -48,25 +48,17 @@ func (t *table) flush() error {
 func plain(s string) string { return escape([]byte(s)) }
 
 // number formats 1234567 as 1,234,567, and 0 as a dash.
-func number(n int64) string {
-	if n == 0 {
-		return "-"
-	}
-	return human.Count(n)
-}
+func number(n int64) string { return dashIf(n == 0, human.Count(n)) }
 
 // size formats bytes in powers of 1024, and 0 as a dash.
-func size(n int64) string {
-	if n == 0 {
-		return "-"
-	}
-	return human.Size(n)
-}
+func size(n int64) string { return dashIf(n == 0, human.Size(n)) }
 
 // day formats a time to the minute, and a zero time as a dash.
-func day(t time.Time) string {
-	if t.IsZero() {
+func day(t time.Time) string { return dashIf(t.IsZero(), t.UTC().Format("2006-01-02 15:04")) }
+
+func dashIf(empty bool, text string) string {
+	if empty {
 		return "-"
 	}
-	return t.UTC().Format("2006-01-02 15:04")
+	return text
 }

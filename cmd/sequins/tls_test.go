@@ -81,13 +81,6 @@ func (a *authority) write(name, kind string, der []byte) {
 	must(a.t, os.WriteFile(a.file(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // client returns one that trusts the authority, with the certificate of a name if that is not "".
 func (a *authority) client(name string) *http.Client {
 	a.t.Helper()

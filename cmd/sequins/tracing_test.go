@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/demo"
 	"sequins/test/collector"
 )
 
@@ -28,7 +29,7 @@ func TestReloadOfTracing(t *testing.T) {
 	cmd.Env = append(cmd.Environ(), "OTEL_BSP_SCHEDULE_DELAY=50") // milliseconds
 	s := &served{process: start(t, cmd, cmd.StderrPipe)}
 	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
-	s.awaitVersion(demoPath, demoFirst)
+	s.awaitVersion(demoPath, demo.First)
 
 	before := time.Now()
 	write("http://192.0.2.1:1", 1)

@@ -8,11 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sequins/load"
+	"sequins/datafile"
 	"sequins/source"
 )
 
@@ -96,7 +95,7 @@ func verify(ctx context.Context, out, report io.Writer, paths []string) error {
 
 // find queues a named file, or the files in a named directory.
 func (v *verifier) find(path string) error {
-	if !isDir(path) {
+	if info, _ := os.Stat(path); info == nil || !info.IsDir() {
 		v.queue = append(v.queue, verifiable{path: path})
 		return nil
 	}
@@ -127,46 +126,28 @@ func (v *verifier) find(path string) error {
 
 // found queues a file of a directory, unless its name shows that it has no records.
 func (v *verifier) found(file string) {
-	kind, err := sniff(file)
+	kind, err := datafile.Sniff(file)
 	switch {
-	case err == nil && kind == "" && noRecords(filepath.Base(file)):
-	case kind == "Avro" || kind == "Parquet":
+	case err == nil && kind == datafile.Unknown && datafile.NoRecords(filepath.Base(file)):
+	case kind == datafile.Avro || kind == datafile.Parquet:
 		v.unchecked++
 	default: // unknown: a damaged header must not hide a data file
 		v.queue = append(v.queue, verifiable{file, true})
 	}
 }
 
-// noRecords reports whether a file of this name, which is not hidden, has no records: checksums,
-// indexes, and other files of a local store.
-func noRecords(name string) bool {
-	switch name {
-	case "MANIFEST.json", "BLOCKS.json", "SERVED", "sequins.lock":
-		return true
-	}
-	return load.IsLogIndex(name) || strings.HasSuffix(name, ".crc") || strings.HasSuffix(name, ".tmp") ||
-		strings.Contains(name, blockSuffix+".corrupt-") // a block that was found damaged
-}
-
 // size returns the size of all queued files, in bytes. Unreadable ones count 0 and are reported later.
 func (v *verifier) size() (total int64) {
 	for _, file := range v.queue {
-		total += fileSize(file.path)
+		if info, err := os.Stat(file.path); err == nil {
+			total += info.Size()
+		}
 	}
 	return total
 }
 
-// fileSize returns the size of a file in bytes; 0 if there is no such file.
-func fileSize(path string) int64 {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
-
 func (v *verifier) file(ctx context.Context, file verifiable) error {
-	f, err := openFile(file.path)
+	f, err := datafile.Open(file.path)
 	if file.found && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -174,7 +155,7 @@ func (v *verifier) file(ctx context.Context, file verifiable) error {
 	if err != nil {
 		return err
 	}
-	records, err := f.verify(ctx, v.progress)
+	records, err := f.Verify(ctx, v.progress.add)
 	v.records += records
 	return errors.Join(err, f.Close())
 }

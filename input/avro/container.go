@@ -15,7 +15,7 @@ import (
 //	sync         16 bytes, random for each file
 //	blocks       each: long count of records, long size, size bytes of records, compressed, and sync again
 const (
-	magic    = "Obj\x01"
+	Magic    = "Obj\x01" // at the start of a file
 	syncSize = 16
 
 	// maxHeader bounds the metadata, in bytes.
@@ -37,12 +37,12 @@ type container struct {
 
 // header reads the header up to the first block, and returns the schema.
 func (c *container) header() (schema []byte, err error) {
-	head := make([]byte, len(magic))
+	head := make([]byte, len(Magic))
 	if _, err := io.ReadFull(c.in, head); err != nil {
 		return nil, cut(err)
 	}
-	if string(head) != magic {
-		return nil, fmt.Errorf("not an Avro object container file: begins with %q, not %q", head, magic)
+	if string(head) != Magic {
+		return nil, fmt.Errorf("not an Avro object container file: begins with %q, not %q", head, Magic)
 	}
 	meta, err := c.metadata()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // makeContainer returns a file of one block: count records in data, which is already compressed.
 func makeContainer(schema, codec string, count int64, data []byte) []byte {
 	str := func(b, s []byte) []byte { return append(binary.AppendVarint(b, int64(len(s))), s...) }
-	b := []byte(magic)
+	b := []byte(Magic)
 	b = binary.AppendVarint(b, 2)
 	b = str(str(b, []byte("avro.schema")), []byte(schema))
 	b = str(str(b, []byte("avro.codec")), []byte(codec))
@@ -107,11 +107,11 @@ func TestRecordsWithoutBytes(t *testing.T) {
 	if !errors.Is(err, ErrCorrupt) || records > maxEmpty || n > 16<<20 {
 		t.Errorf("%d records, %d bytes allocated, %v", records, n, err)
 	}
-	long := append([]byte(magic), varints(1<<50, 1<<50)...)
+	long := append([]byte(Magic), varints(1<<50, 1<<50)...)
 	if n, _, err := allocated(append(long, make([]byte, 1000)...), render.Paths{Key: "k"}); !errors.Is(err, ErrCorrupt) || n > 1<<20 {
 		t.Errorf("a header of 2^50 bytes: %d bytes allocated, %v", n, err)
 	}
-	if n, _, err := allocated(append([]byte(magic), bytes.Repeat(varints(1, 0, 0), 4<<20)...), render.Paths{Key: "k"}); !errors.Is(err, ErrCorrupt) || n > 1<<20 {
+	if n, _, err := allocated(append([]byte(Magic), bytes.Repeat(varints(1, 0, 0), 4<<20)...), render.Paths{Key: "k"}); !errors.Is(err, ErrCorrupt) || n > 1<<20 {
 		t.Errorf("a header without end: %d bytes allocated, %v", n, err)
 	}
 	deep := strings.Repeat(`{"type":"array","items":`, 100_000) + `"null"` + strings.Repeat("}", 100_000)

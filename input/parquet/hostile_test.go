@@ -55,7 +55,7 @@ func TestHostileFooters(t *testing.T) {
 		t.Fatal(len(claims), err)
 	}
 	footer := func(b ...byte) []byte {
-		return append(append(append([]byte(magic), b...), plain32(int32(len(b)))...), magic...)
+		return append(append(append([]byte(Magic), b...), plain32(int32(len(b)))...), Magic...)
 	}
 	deep := []schemaElement{testGroup("row", 0, 1, 0)}
 	for range 200 {

@@ -17,7 +17,7 @@ type tail struct {
 }
 
 const (
-	magic          = "PAR1"
+	Magic          = "PAR1" // at the start and the end of a file
 	magicEncrypted = "PARE"
 	keptTail       = 64 << 10
 	// maxFooter is the maximum size of a footer, in bytes: about a million column chunks.
@@ -26,7 +26,7 @@ const (
 
 // footer reads the footer. It checks the length before it allocates.
 func (t *tail) footer() ([]byte, error) {
-	if t.size < int64(2*len(magic)+4) {
+	if t.size < int64(2*len(Magic)+4) {
 		return nil, fmt.Errorf("a file of %d bytes is too short", t.size)
 	}
 	t.from = max(0, t.size-keptTail)
@@ -37,11 +37,11 @@ func (t *tail) footer() ([]byte, error) {
 	t.kept = kept
 	end := kept[len(kept)-8:]
 	switch string(end[4:]) {
-	case magic:
+	case Magic:
 	case magicEncrypted:
 		return nil, unsupported("the footer is encrypted")
 	default:
-		return nil, fmt.Errorf("the file does not end with %s", magic)
+		return nil, fmt.Errorf("the file does not end with %s", Magic)
 	}
 	n := int64(binary.LittleEndian.Uint32(end))
 	if n > min(t.size-12, maxFooter) {

@@ -121,7 +121,7 @@ type testColumn struct {
 
 // testFile returns a file. The first field is the root.
 func testFile(rows int64, fields []schemaElement, columns []testColumn) []byte {
-	b := []byte(magic)
+	b := []byte(Magic)
 	var chunks []chunk
 	next := 0
 	for _, f := range fields {
@@ -142,7 +142,7 @@ func testFile(rows int64, fields []schemaElement, columns []testColumn) []byte {
 	}
 	footer := testFooter(rows, fields, chunks)
 	b = binary.LittleEndian.AppendUint32(append(b, footer...), uint32(len(footer)))
-	return append(b, magic...)
+	return append(b, Magic...)
 }
 
 func testFooter(rows int64, fields []schemaElement, chunks []chunk) []byte {

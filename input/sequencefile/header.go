@@ -36,7 +36,7 @@ const (
 )
 
 const (
-	magic    = "SEQ"
+	Magic    = "SEQ" // at the start of a file, before the version
 	syncSize = 16
 	// syncEscape precedes a sync marker, in place of a record length.
 	syncEscape = -1
@@ -108,15 +108,15 @@ func (p *headerParser) fail(reason string) {
 }
 
 func (p *headerParser) version() int {
-	b := p.take(len(magic)+1, "magic")
+	b := p.take(len(Magic)+1, "magic")
 	if p.err != nil {
 		return 0
 	}
-	if string(b[:len(magic)]) != magic {
-		p.err = p.r.corrupt(0, fmt.Sprintf("it begins with %q, not %q: not a SequenceFile", b[:len(magic)], magic))
+	if string(b[:len(Magic)]) != Magic {
+		p.err = p.r.corrupt(0, fmt.Sprintf("it begins with %q, not %q: not a SequenceFile", b[:len(Magic)], Magic))
 		return 0
 	}
-	v := int(b[len(magic)])
+	v := int(b[len(Magic)])
 	if v < versionMin || v > versionMetadata {
 		p.err = p.r.corrupt(0, fmt.Sprintf("version %d is not supported (%d to %d are)", v, versionMin, versionMetadata))
 	}
@@ -192,7 +192,7 @@ func (p *headerParser) metadata() map[string]string {
 
 // appendHeader appends h as version 6, with the metadata in order of its keys (as Hadoop's TreeMap has them).
 func appendHeader(dst []byte, h *Header) []byte {
-	dst = append(dst, magic...)
+	dst = append(dst, Magic...)
 	dst = append(dst, versionMetadata)
 	dst = appendString(dst, h.KeyClass)
 	dst = appendString(dst, h.ValueClass)

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	magic        = 0x49b39c95
+	Magic        = 0x49b39c95 // the first four bytes of a log, little-endian
 	majorVersion = 1
 	minorVersion = 0
 	headerSize   = 84
@@ -74,7 +74,7 @@ func parseHeader(b *[headerSize]byte) Header {
 
 func (h *Header) append(b []byte) []byte {
 	u32, u64 := binary.LittleEndian.AppendUint32, binary.LittleEndian.AppendUint64
-	b = u32(u32(u32(u32(b, magic), h.Major), h.Minor), h.FileID)
+	b = u32(u32(u32(u32(b, Magic), h.Major), h.Minor), h.FileID)
 	b = u64(u64(u64(b, h.Puts), h.Deletes), h.DataEnd)
 	b = u64(u64(u64(b, h.MaxKeyLen), h.MaxValueLen), h.DeleteSize)
 	b = u32(u32(b, uint32(h.Compression)), h.BlockSize)

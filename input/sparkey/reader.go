@@ -61,7 +61,7 @@ func NewReader(r io.Reader, name string) (*Reader, error) {
 func (r *Reader) readHeader() error {
 	var b [headerSize]byte
 	n, err := io.ReadFull(r.in, b[:])
-	if n >= 4 && binary.LittleEndian.Uint32(b[:]) != magic {
+	if n >= 4 && binary.LittleEndian.Uint32(b[:]) != Magic {
 		return r.corrupt("it does not begin as a Sparkey log does")
 	}
 	if isEOF(err) || errors.Is(err, io.ErrUnexpectedEOF) && r.ended() {

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -11,37 +11,36 @@ import (
 	"time"
 )
 
-// demoWatch is a client that requests products and fails at the first wrong answer.
-type demoWatch struct {
+// client is a client that requests products and fails at the first wrong answer.
+type client struct {
 	base    string
-	client  *http.Client
+	http    *http.Client
 	keys    []string // present in both versions
 	answers map[string]int
 }
 
-func newDemoWatch(base string) *demoWatch {
-	keys, _ := demoCatalogue(demoFirst)
-	_, second := demoCatalogue(demoSecond)
-	w := &demoWatch{base: base, client: &http.Client{Transport: &http.Transport{}}, answers: map[string]int{}}
-	for _, key := range keys {
+func newClient(base string) *client {
+	second := catalogue(Second)
+	c := &client{base: base, http: &http.Client{Transport: &http.Transport{}}, answers: map[string]int{}}
+	for key := range catalogue(First) {
 		if _, ok := second[key]; ok {
-			w.keys = append(w.keys, key)
+			c.keys = append(c.keys, key)
 		}
 	}
-	return w
+	return c
 }
 
-func (w *demoWatch) close() { w.client.CloseIdleConnections() }
+func (c *client) close() { c.http.CloseIdleConnections() }
 
-// demoPatience is how long a version of the demo may take until it is served.
-const demoPatience = time.Minute
+// patience is how long a version of the demo may take until it is served.
+const patience = time.Minute
 
 // wait waits until a version is served.
-func (w *demoWatch) wait(ctx context.Context, version string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, demoPatience, errors.New("the demo is not being served after "+demoPatience.String()))
+func (c *client) wait(ctx context.Context, version string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the demo is not being served after "+patience.String()))
 	defer cancel()
 	for {
-		if _, served, err := w.get(ctx, w.keys[0]); err == nil && served == version {
+		if _, served, err := c.get(ctx, c.keys[0]); err == nil && served == version {
 			return nil
 		}
 		select {
@@ -54,13 +53,13 @@ func (w *demoWatch) wait(ctx context.Context, version string) error {
 
 // watch requests random keys until the second version has answered a second's worth of requests. It
 // returns an error for the first wrong answer.
-func (w *demoWatch) watch(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, demoPatience, errors.New("there was no upgrade after "+demoPatience.String()))
+func (c *client) watch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("there was no upgrade after "+patience.String()))
 	defer cancel()
-	last, upgraded := demoFirst, time.Time{}
+	last, upgraded := First, time.Time{}
 	for upgraded.IsZero() || time.Since(upgraded) < time.Second {
-		key := w.keys[rand.IntN(len(w.keys))]
-		product, served, err := w.get(ctx, key)
+		key := c.keys[rand.IntN(len(c.keys))]
+		p, served, err := c.get(ctx, key)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -68,25 +67,25 @@ func (w *demoWatch) watch(ctx context.Context) error {
 			return err
 		case served < last:
 			return fmt.Errorf("%s was answered from %s after something was answered from %s", key, served, last)
-		case product.AsOf != served:
-			return fmt.Errorf("%s was answered from %s with a value of %s", key, served, product.AsOf)
+		case p.AsOf != served:
+			return fmt.Errorf("%s was answered from %s with a value of %s", key, served, p.AsOf)
 		}
 		if served != last {
 			upgraded = time.Now()
 		}
 		last = served
-		w.answers[served]++
+		c.answers[served]++
 	}
 	return nil
 }
 
 // get requests a product, and returns it with the version of the answer.
-func (w *demoWatch) get(ctx context.Context, key string) (p demoProduct, version string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+"/"+demoDB+"/"+key, nil)
+func (c *client) get(ctx context.Context, key string) (p product, version string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/"+DB+"/"+key, nil)
 	if err != nil {
 		return p, "", err
 	}
-	resp, err := w.client.Do(req)
+	resp, err := c.http.Do(req)
 	if err != nil {
 		return p, "", err
 	}

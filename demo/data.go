@@ -1,0 +1,119 @@
+package demo
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sequins/input/sequencefile"
+	"sequins/shard"
+)
+
+// The data of the demo is the catalog of a shop, as a nightly job could write it: a key per product and
+// a JSON object as its value. The second version differs in prices, stock and a few products.
+const (
+	DB     = "products"
+	First  = "2026-01-30"
+	Second = "2026-01-31"
+	files  = 4
+)
+
+var (
+	colours   = strings.Fields("amber beige black blue brown coral cream gold green grey indigo ivory lilac navy olive orange pink red rust silver teal white yellow")
+	materials = strings.Fields("bamboo canvas ceramic cork cotton felt glass hemp leather linen oak paper pine silk steel tin walnut wool")
+	things    = strings.Fields("apron bag basket belt bench blanket bowl box chair clock cup cushion frame hat hook jar jug lamp mat pouch rack rug scarf shelf stool tray vase")
+)
+
+// product is the value of a key.
+type product struct {
+	Name     string  `json:"name"`
+	Price    float64 `json:"price"`
+	Currency string  `json:"currency"`
+	Stock    int     `json:"stock"`
+	AsOf     string  `json:"as_of"`
+}
+
+// catalogue returns the records of a version: all combinations of the words except one in fifty,
+// chosen by a hash of the version.
+func catalogue(version string) map[string]product {
+	products := map[string]product{}
+	for _, colour := range colours {
+		for _, material := range materials {
+			for _, thing := range things {
+				key := colour + "-" + material + "-" + thing
+				today, always := dice(version+key), dice(key)
+				if today%50 == 0 {
+					continue // sold out
+				}
+				products[key] = product{
+					Name:     strings.ReplaceAll(key, "-", " "),
+					Price:    float64(500+always%20_000+today%500) / 100,
+					Currency: "EUR",
+					Stock:    int(today % 40),
+					AsOf:     version,
+				}
+			}
+		}
+	}
+	return products
+}
+
+// dice returns a hash of seed, the same on every machine.
+func dice(seed string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(seed)) // never fails
+	return h.Sum32()
+}
+
+// Write writes a version below a source as a MapReduce job does, _SUCCESS last. It returns the number of
+// records.
+func Write(source, version string) (int, error) {
+	dir := filepath.Join(source, DB, version)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return 0, err
+	}
+	products := catalogue(version)
+	for i := range files {
+		if err := writeFile(filepath.Join(dir, fmt.Sprintf("part-r-%05d", i)), i, products); err != nil {
+			return 0, err
+		}
+	}
+	return len(products), os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644)
+}
+
+// writeFile writes the records that Hadoop's HashPartitioner assigns to reducer i.
+func writeFile(path string, i int, products map[string]product) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{
+		KeyClass:    sequencefile.Text,
+		ValueClass:  sequencefile.Text,
+		Compression: sequencefile.Block,
+		Codec:       sequencefile.SnappyCodec,
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(products)) {
+		if shard.Hadoop.Partition([]byte(key), files) != i {
+			continue
+		}
+		value, err := json.Marshal(products[key])
+		if err != nil {
+			return err
+		}
+		if err := w.Append([]byte(key), value); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
