@@ -17,8 +17,16 @@ func Unchanged(plan store.Manifest, files []source.File) bool {
 // OnlyDeleted reports whether the files of a version are those of a plan, with some missing.
 func OnlyDeleted(plan store.Manifest, files []source.File) bool {
 	_, data, err := classify(files)
-	return err == nil && len(data) < len(plan.Files) && !slices.ContainsFunc(data, func(f source.File) bool {
-		return !slices.ContainsFunc(plan.Files, func(was store.ManifestFile) bool { return isSame(was, f) })
+	if err != nil || len(data) >= len(plan.Files) {
+		return false
+	}
+	planned := make(map[string]store.ManifestFile, len(plan.Files))
+	for _, was := range plan.Files {
+		planned[was.Name] = was
+	}
+	return !slices.ContainsFunc(data, func(f source.File) bool {
+		was, found := planned[f.Name]
+		return !found || !isSame(was, f)
 	})
 }
 
