@@ -16,7 +16,7 @@ GO       ?= go
 TAGS     := -tags integration
 FUZZTIME ?= 10s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
-SEQUENTIAL := ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey
+SEQUENTIAL := ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/inflate
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 GOLANGCI_VERSION := v2.15.0

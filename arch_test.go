@@ -72,7 +72,7 @@ var layers = []layer{
 	{"source/hdfs", []string{"source", "internal/sleep", "internal/names"}},
 	{"source/s3", []string{"source", "internal/sleep", "internal/names"}},
 	{"source", nil},
-	{"input/sequencefile", []string{"internal/zstdframe"}},
+	{"input/sequencefile", []string{"internal/bzip2", "internal/inflate", "internal/zstdframe"}},
 	{"input/sparkey", []string{"internal/zstdframe"}},
 	{"input/avro", []string{"internal/render", "internal/zstdframe"}},
 	{"input/parquet", []string{"internal/render"}},
@@ -85,6 +85,8 @@ var layers = []layer{
 	{"internal/fsys/faultfs", []string{"internal/fsys"}},
 	{"internal/fsys", nil},
 	{"internal/render", nil},
+	{"internal/bzip2", nil},
+	{"internal/inflate", nil},
 	{"internal/zstdframe", nil},
 	{"internal/human", nil},
 	{"internal/http1", nil},
@@ -98,7 +100,7 @@ var layers = []layer{
 var forbiddenNames = []string{"util", "utils", "common", "base", "helper", "helpers"}
 
 // testModules may be imported by tests only.
-var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/google/go-cmp", "go.opentelemetry.io/proto", "go.uber.org/goleak", "go.yaml.in/yaml"}
+var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/dsnet/compress", "github.com/google/go-cmp", "go.opentelemetry.io/proto", "go.uber.org/goleak", "go.yaml.in/yaml"}
 
 func TestLayers(t *testing.T) {
 	packages := parseTree(t)

@@ -3,6 +3,8 @@ package sequencefile
 import (
 	"slices"
 	"sync"
+
+	"sequins/internal/bzip2"
 )
 
 // The supported codecs, by their Java class names in files.
@@ -23,11 +25,11 @@ func Codecs() []string {
 
 // decoder decompresses one buffer after another, in pieces.
 type decoder interface {
-	// reset starts on src, which must not change while it is decompressed. reset(nil) releases the previous src.
-	reset(src []byte)
-	// more appends the next piece, at least one byte, to dst. At the end of src it returns io.EOF, or an error if bytes
+	// Reset starts on src, which must not change while it is decompressed. Reset(nil) releases the previous src.
+	Reset(src []byte)
+	// More appends the next piece, at least one byte, to dst. At the end of src it returns io.EOF, or an error if bytes
 	// are left. It allocates at most a constant factor of the decompressed size.
-	more(dst []byte) ([]byte, error)
+	More(dst []byte) ([]byte, error)
 }
 
 // grow makes room for n more bytes in dst. It at least doubles the capacity, so that growing to a size costs as much as
@@ -63,7 +65,7 @@ func (c *codec) getColumn() *column {
 }
 
 func (c *codec) putColumn(col *column) {
-	col.dec.reset(nil)
+	col.dec.Reset(nil)
 	if cap(col.buf) > maxIdle {
 		col.buf = nil
 	}
@@ -79,6 +81,6 @@ var codecs = func() map[string]*codec {
 		SnappyCodec:    {newDecoder: newSnappyDecoder, newEncoder: newSnappyEncoder},
 		Lz4Codec:       {newDecoder: newLz4Decoder, newEncoder: newLz4Encoder},
 		ZStandardCodec: {newDecoder: newZstdDecoder, newEncoder: newZstdEncoder},
-		BZip2Codec:     {newDecoder: newBzip2Decoder, newEncoder: newBzip2Encoder},
+		BZip2Codec:     {newDecoder: func() decoder { return new(bzip2.Decoder) }}, // is not written
 	}
 }()

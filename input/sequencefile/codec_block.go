@@ -45,9 +45,9 @@ type blockDecoder struct {
 func newSnappyDecoder() decoder { return &blockDecoder{chunk: snappyChunk} }
 func newLz4Decoder() decoder    { return &blockDecoder{chunk: lz4Chunk} }
 
-func (d *blockDecoder) reset(src []byte) { d.src, d.left = src, 0 }
+func (d *blockDecoder) Reset(src []byte) { d.src, d.left = src, 0 }
 
-func (d *blockDecoder) more(dst []byte) ([]byte, error) {
+func (d *blockDecoder) More(dst []byte) ([]byte, error) {
 	if d.left == 0 {
 		if err := d.nextBlock(); err != nil {
 			return dst, err

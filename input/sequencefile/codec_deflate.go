@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"io"
 
+	"sequins/internal/inflate"
+
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 )
@@ -20,7 +22,7 @@ var (
 // members) count as one, as in Hadoop.
 type deflateDecoder struct {
 	src     []byte // from the beginning of the current stream on
-	z       inflater
+	z       inflate.Decoder
 	open    bool // within a stream
 	framing framing
 	sum     uint32 // checksum of what has come out of this stream
@@ -39,7 +41,7 @@ type framing struct {
 }
 
 func newZlibDecoder() decoder {
-	return &deflateDecoder{framing: framing{zlibHeader, 1, adler32, zlibTrailer}}
+	return &deflateDecoder{framing: framing{zlibHeader, 1, inflate.Adler32, zlibTrailer}}
 }
 
 func newGzipDecoder() decoder {
@@ -48,12 +50,12 @@ func newGzipDecoder() decoder {
 
 func updateCRC(sum uint32, b []byte) uint32 { return crc32.Update(sum, crc32.IEEETable, b) }
 
-func (d *deflateDecoder) reset(src []byte) {
+func (d *deflateDecoder) Reset(src []byte) {
 	d.src, d.open = src, false
-	d.z.reset(nil)
+	d.z.Reset(nil)
 }
 
-func (d *deflateDecoder) more(dst []byte) ([]byte, error) {
+func (d *deflateDecoder) More(dst []byte) ([]byte, error) {
 	for {
 		if !d.open {
 			if len(d.src) == 0 {
@@ -63,10 +65,10 @@ func (d *deflateDecoder) more(dst []byte) ([]byte, error) {
 			if err != nil {
 				return dst, err
 			}
-			d.z.reset(data)
+			d.z.Reset(data)
 			d.sum, d.size, d.open = d.framing.begin, 0, true
 		}
-		piece, err := d.z.next()
+		piece, err := d.z.Next()
 		if err == nil {
 			d.sum = d.framing.update(d.sum, piece)
 			d.size += uint32(len(piece))
@@ -75,7 +77,7 @@ func (d *deflateDecoder) more(dst []byte) ([]byte, error) {
 		if err != io.EOF {
 			return dst, err
 		}
-		if d.src, err = d.framing.trailer(d.z.rest(), d.sum, d.size); err != nil {
+		if d.src, err = d.framing.trailer(d.z.Rest(), d.sum, d.size); err != nil {
 			return dst, err
 		}
 		d.open = false

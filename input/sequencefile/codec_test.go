@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dsnet/compress/bzip2"
 	"github.com/golang/snappy"
 	"github.com/klauspost/compress/zstd"
 
@@ -18,10 +19,10 @@ import (
 
 // decodeAll runs a decoder over src and returns all pieces together.
 func decodeAll(d decoder, src []byte) (out []byte, err error) {
-	d.reset(src)
+	d.Reset(src)
 	for err == nil {
 		before := len(out)
-		if out, err = d.more(out); err == nil && len(out) <= before {
+		if out, err = d.More(out); err == nil && len(out) <= before {
 			panic("a piece of nothing")
 		}
 	}
@@ -302,3 +303,16 @@ func TestZstdLevels(t *testing.T) {
 		}
 	}
 }
+
+// Files of bzip2 are written by tests only.
+func init() { codecs[BZip2Codec].newEncoder = newBzip2Encoder }
+
+func newBzip2Encoder() (encoder, error) {
+	z, err := bzip2.NewWriter(nil, nil)
+	return &streamEncoder{z: bzip2Writer{z}}, err
+}
+
+// bzip2Writer makes a bzip2.Writer like those of package compress.
+type bzip2Writer struct{ *bzip2.Writer }
+
+func (w bzip2Writer) Reset(out io.Writer) { _ = w.Writer.Reset(out) } // which never fails

@@ -38,7 +38,7 @@ const (
 
 func newZstdDecoder() decoder { return new(zstdDecoder) }
 
-func (d *zstdDecoder) reset(src []byte) {
+func (d *zstdDecoder) Reset(src []byte) {
 	if src == nil && d.hasWindow {
 		d.z, d.hasWindow = nil, false
 	}
@@ -46,7 +46,7 @@ func (d *zstdDecoder) reset(src []byte) {
 	d.src, d.state = src, zstdStart
 }
 
-func (d *zstdDecoder) more(dst []byte) ([]byte, error) {
+func (d *zstdDecoder) More(dst []byte) ([]byte, error) {
 	switch {
 	case d.state == zstdStream:
 		return d.moreStream(dst)

@@ -33,7 +33,7 @@ var (
 
 // reset starts to decompress src, which must not change until the next reset.
 func (c *column) reset(src []byte) error {
-	c.dec.reset(src)
+	c.dec.Reset(src)
 	c.buf, c.pos, c.done, c.err = c.buf[:0], 0, false, nil
 	for !c.done && c.err == nil && len(c.buf) < prefill {
 		c.more()
@@ -43,10 +43,10 @@ func (c *column) reset(src []byte) error {
 
 // all decompresses src, which is the value of a record, and returns the whole of it, valid until the next call.
 func (c *column) all(src []byte) ([]byte, error) {
-	c.dec.reset(src)
+	c.dec.Reset(src)
 	b, err := c.buf[:0], error(nil)
 	for err == nil {
-		if b, err = c.dec.more(b); len(b) > MaxExpanded {
+		if b, err = c.dec.More(b); len(b) > MaxExpanded {
 			err = errTooLarge
 		}
 	}
@@ -59,7 +59,7 @@ func (c *column) all(src []byte) ([]byte, error) {
 
 // more decompresses the next piece.
 func (c *column) more() {
-	b, err := c.dec.more(c.buf)
+	b, err := c.dec.More(c.buf)
 	if err == nil {
 		c.buf = b
 		return

@@ -3,6 +3,7 @@ package sequencefile
 import (
 	"errors"
 	"fmt"
+	"io"
 )
 
 // ErrCorrupt is matched (errors.Is) by every error that means that the bytes of a file are not a SequenceFile that this
@@ -25,4 +26,4 @@ func (e *CorruptError) Error() string {
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // errTruncated is the reason if expected bytes are missing.
-var errTruncated = errors.New("unexpected end of data")
+var errTruncated = io.ErrUnexpectedEOF

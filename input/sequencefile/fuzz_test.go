@@ -92,9 +92,6 @@ func FuzzDecoders(f *testing.F) {
 	for i, codec := range Codecs() {
 		f.Add(uint8(i), encodeAll(f, codec, []byte("hello, hello, hello")))
 		f.Add(uint8(i), encodeAll(f, codec, nil))
-		if codec == BZip2Codec {
-			f.Add(uint8(i), randomised(f)[0])
-		}
 	}
 	f.Fuzz(func(t *testing.T, i uint8, src []byte) {
 		codec := codecs[Codecs()[int(i)%len(Codecs())]]

@@ -29,7 +29,7 @@ type WriterOptions struct {
 	ValueClass string // likewise
 
 	Compression Compression
-	Codec       string // class name, one of Codecs; default DefaultCodec. Must be empty if nothing is compressed.
+	Codec       string // class name, one of Codecs but BZip2Codec; default DefaultCodec. Must be empty if nothing is compressed.
 
 	Metadata map[string]string
 
@@ -120,7 +120,7 @@ func (w *Writer) setCodec() (err error) {
 	}
 	h.Codec = orDefault(h.Codec, DefaultCodec)
 	c := codecs[h.Codec]
-	if c == nil {
+	if c == nil || c.newEncoder == nil {
 		return fmt.Errorf("sequencefile: codec %q is not supported", h.Codec)
 	}
 	w.encoder, err = c.newEncoder()

@@ -1,15 +1,15 @@
-package sequencefile
+package bzip2
 
-// bzip2Mask is the mask of a randomised block: a writer that finds a block too slow to sort flips the lowest bit of some
+// mask is the mask of a randomised block: a writer that finds a block too slow to sort flips the lowest bit of some
 // of its bytes, sorts that, and sets a bit in the block's head. bzip2 has not written such blocks since version 0.9.5,
 // Hadoop's BZip2Codec in Java does. The zero value is the mask at the start of a block.
-type bzip2Mask struct {
+type mask struct {
 	left int // bytes up to and including the next one that is flipped, plus one; 0 before the next distance is taken
 	next int // place in bzip2Distances
 }
 
 // flip returns b, the next byte of the block, with its lowest bit flipped if the mask has it.
-func (m *bzip2Mask) flip(b byte) byte {
+func (m *mask) flip(b byte) byte {
 	if m.left == 0 {
 		m.left = int(bzip2Distances[m.next])
 		m.next = (m.next + 1) % len(bzip2Distances)

@@ -1,4 +1,7 @@
-package sequencefile
+// Package inflate decompresses deflate (RFC 1951), the most common codec of SequenceFiles. It is not a library's because
+// with all input in memory it takes 0.5 to 0.6 of the processor time of github.com/klauspost/compress/flate, by reading
+// whole SequenceFiles with each.
+package inflate
 
 import (
 	"encoding/binary"
@@ -6,27 +9,24 @@ import (
 	"io"
 )
 
-// The package has its own decoder of deflate (RFC 1951), the most common codec of SequenceFiles: with all input in
-// memory it is faster than one that calls an io.Reader for each byte.
-
 const (
-	inflateWindow = 32 << 10 // how far back a match can lie, in bytes
-	inflatePiece  = 64 << 10 // what is decompressed at a time, about
-	inflateMatch  = 258      // the longest match
-	inflateSlack  = 8        // matches are copied in words, and so beyond their ends
+	window       = 32 << 10 // how far back a match can lie, in bytes
+	piece        = 64 << 10 // what is decompressed at a time, about
+	longestMatch = 258      // the longest match
+	slack        = 8        // matches are copied in words, and so beyond their ends
 
-	inflateLimit = inflateWindow + inflatePiece
+	limit = window + piece
 )
 
 var (
-	errInflateBlock  = errors.New("deflate: unknown block type")
-	errInflateStored = errors.New("deflate: bad length of a stored block")
-	errInflateCodes  = errors.New("deflate: bad codes of a block")
-	errInflateData   = errors.New("deflate: bad data in a block")
+	errBlock  = errors.New("deflate: unknown block type")
+	errStored = errors.New("deflate: bad length of a stored block")
+	errCodes  = errors.New("deflate: bad codes of a block")
+	errData   = errors.New("deflate: bad data in a block")
 )
 
-// inflater decompresses one deflate stream after the other.
-type inflater struct {
+// Decoder decompresses one deflate stream after the other.
+type Decoder struct {
 	src  []byte
 	pos  int    // of the next byte that is not in bits
 	bits uint64 // the next bits, from the lowest on
@@ -35,36 +35,36 @@ type inflater struct {
 	inBlock bool // there is more of the current block
 	final   bool // it is the last one
 	stored  int  // remaining bytes of a stored block
-	codes   *inflateCodes
+	codes   *codeTables
 
 	given int // buf[:given] was returned and is kept for matches
 	end   int // buf[given:end] is new
-	buf   [inflateLimit + inflateMatch + inflateSlack]byte
+	buf   [limit + longestMatch + slack]byte
 
-	dynamic inflateCodes
+	dynamic codeTables
 	sizes   [maxLengths + maxDistances]uint8 // of the codes in dynamic
 }
 
-// reset starts on a stream at the beginning of src.
-func (z *inflater) reset(src []byte) {
+// Reset starts on a stream at the beginning of src.
+func (z *Decoder) Reset(src []byte) {
 	z.src, z.pos, z.bits, z.n = src, 0, 0, 0
 	z.inBlock, z.final, z.codes = false, false, nil
 	z.given, z.end = 0, 0
 }
 
-// rest is what follows the stream, when next has returned io.EOF.
-func (z *inflater) rest() []byte {
+// Rest is what follows the stream, when Next has returned io.EOF.
+func (z *Decoder) Rest() []byte {
 	z.align()
 	return z.src[z.pos:]
 }
 
-// next returns the next piece, valid until the next call, and io.EOF after the last.
-func (z *inflater) next() ([]byte, error) {
-	if z.end > inflateWindow {
-		z.end = copy(z.buf[:], z.buf[z.end-inflateWindow:z.end])
+// Next returns the next piece, valid until the next call, and io.EOF after the last.
+func (z *Decoder) Next() ([]byte, error) {
+	if z.end > window {
+		z.end = copy(z.buf[:], z.buf[z.end-window:z.end])
 		z.given = z.end
 	}
-	for z.end < inflateLimit && (z.inBlock || !z.final) {
+	for z.end < limit && (z.inBlock || !z.final) {
 		var err error
 		switch {
 		case !z.inBlock:
@@ -87,11 +87,11 @@ func (z *inflater) next() ([]byte, error) {
 }
 
 // startBlock reads the head of a block.
-func (z *inflater) startBlock() error {
+func (z *Decoder) startBlock() error {
 	z.final = z.take(1) != 0
 	kind := z.take(2)
 	if z.n < 0 {
-		return errTruncated
+		return io.ErrUnexpectedEOF
 	}
 	z.inBlock = true
 	switch kind {
@@ -104,28 +104,28 @@ func (z *inflater) startBlock() error {
 		z.codes = &z.dynamic
 		return z.readCodes()
 	}
-	return errInflateBlock
+	return errBlock
 }
 
 // startStored reads the head of a stored block: its length, twice, from the next whole byte on.
-func (z *inflater) startStored() error {
+func (z *Decoder) startStored() error {
 	z.align()
 	if len(z.src)-z.pos < 4 {
-		return errTruncated
+		return io.ErrUnexpectedEOF
 	}
 	head := binary.LittleEndian.Uint32(z.src[z.pos:])
 	if uint16(head) != ^uint16(head>>16) {
-		return errInflateStored
+		return errStored
 	}
 	z.pos += 4
 	z.codes, z.stored = nil, int(uint16(head))
 	return nil
 }
 
-func (z *inflater) copyStored() error {
-	n := min(z.stored, inflateLimit-z.end)
+func (z *Decoder) copyStored() error {
+	n := min(z.stored, limit-z.end)
 	if n > len(z.src)-z.pos {
-		return errTruncated
+		return io.ErrUnexpectedEOF
 	}
 	copy(z.buf[z.end:], z.src[z.pos:z.pos+n])
 	z.pos += n
@@ -136,13 +136,13 @@ func (z *inflater) copyStored() error {
 }
 
 // align drops the rest of the current byte, and returns whole bytes that were read ahead.
-func (z *inflater) align() {
+func (z *Decoder) align() {
 	z.pos -= z.n >> 3
 	z.bits, z.n = 0, 0
 }
 
 // take returns the next k bits, up to 16. Beyond the end it returns zeros, and z.n is negative.
-func (z *inflater) take(k int) uint32 {
+func (z *Decoder) take(k int) uint32 {
 	if z.n < k {
 		z.refill()
 	}
@@ -153,7 +153,7 @@ func (z *inflater) take(k int) uint32 {
 }
 
 // refill makes at least 56 bits available, or all that are left.
-func (z *inflater) refill() {
+func (z *Decoder) refill() {
 	if z.n < 0 {
 		return
 	}
@@ -171,10 +171,10 @@ func (z *inflater) refill() {
 }
 
 // decode decompresses up to the end of the block, or until buf is full.
-func (z *inflater) decode() error {
+func (z *Decoder) decode() error {
 	src, pos, bits, n := z.src, z.pos, z.bits, z.n
 	end, buf, codes := z.end, &z.buf, z.codes
-	for end < inflateLimit {
+	for end < limit {
 		if n < 48 { // maximum for a length and a distance
 			switch {
 			case len(src)-pos >= 8:
@@ -182,7 +182,7 @@ func (z *inflater) decode() error {
 				pos += (63 - n) >> 3
 				n |= 56
 			case n < 0:
-				return errTruncated
+				return io.ErrUnexpectedEOF
 			default:
 				for ; n <= 56 && pos < len(src); n += 8 {
 					bits |= uint64(src[pos]) << (n & 63)
@@ -220,7 +220,7 @@ func (z *inflater) decode() error {
 		bits >>= extra
 		n -= int(code&codeSize + extra)
 		if code&codeBase == 0 || distance > end {
-			return z.bad(n, errInflateData)
+			return z.bad(n, errData)
 		}
 		copyMatch(buf, end, distance, length)
 		end += length
@@ -230,24 +230,24 @@ func (z *inflater) decode() error {
 }
 
 // endBlock ends the block if the code is the end-of-block code.
-func (z *inflater) endBlock(code uint32) error {
+func (z *Decoder) endBlock(code uint32) error {
 	z.inBlock = false
 	if code&codeEnd == 0 {
-		return z.bad(z.n, errInflateData)
+		return z.bad(z.n, errData)
 	}
 	return z.bad(z.n, nil)
 }
 
-// bad returns err, or errTruncated if more bits were used than exist (n < 0).
-func (z *inflater) bad(n int, err error) error {
+// bad returns err, or io.ErrUnexpectedEOF if more bits were used than exist (n < 0).
+func (z *Decoder) bad(n int, err error) error {
 	if n < 0 {
-		return errTruncated
+		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// copyMatch copies length bytes from distance back to end. It may write inflateSlack-1 bytes more.
-func copyMatch(buf *[inflateLimit + inflateMatch + inflateSlack]byte, end, distance, length int) {
+// copyMatch copies length bytes from distance back to end. It may write slack-1 bytes more.
+func copyMatch(buf *[limit + longestMatch + slack]byte, end, distance, length int) {
 	from := end - distance
 	if distance >= 8 {
 		for i := 0; i < length; i += 8 {

@@ -1,4 +1,4 @@
-package sequencefile
+package bzip2
 
 import "encoding/binary"
 

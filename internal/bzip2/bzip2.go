@@ -1,10 +1,11 @@
-package sequencefile
+// Package bzip2 decompresses bzip2, also the randomised blocks that Hadoop's bzip2 in Java writes. It is not a library's
+// because the standard library's refuses those, and cannot be reset: it would allocate 3.6 MB for each record.
+package bzip2
 
 import (
 	"errors"
 	"io"
-
-	"github.com/dsnet/compress/bzip2"
+	"slices"
 )
 
 // A bzip2 stream is read bit by bit, the highest bit of a byte first:
@@ -13,44 +14,44 @@ import (
 //	blocks               each from a 48-bit magic on
 //	48-bit end magic     and a 32-bit checksum over those of the blocks; then bits up to the end of the byte
 //
-// Several streams one after the other count as one. BZip2Codec writes one for each value or column. The decoder is this
-// package's own since the standard library's cannot be reset: it would allocate 3.6 MB for each record.
+// Several streams one after the other count as one. BZip2Codec writes one for each value or column.
 
 const (
-	bzip2BlockMagic = 0x314159265359
-	bzip2EndMagic   = 0x177245385090
-	bzip2BlockUnit  = 100_000
-	// bzip2Piece is the least room for what is decompressed at a time.
-	bzip2Piece = 64 << 10
+	blockMagic = 0x314159265359
+	endMagic   = 0x177245385090
+	blockUnit  = 100_000
+	// piece is the least room for what is decompressed at a time.
+	piece = 64 << 10
 )
 
 var (
-	errBzip2Magic    = errors.New("bzip2: bad magic")
-	errBzip2Checksum = errors.New("bzip2: bad checksum")
-	errBzip2Tables   = errors.New("bzip2: bad tables of a block")
-	errBzip2Data     = errors.New("bzip2: bad data in a block")
+	errMagic    = errors.New("bzip2: bad magic")
+	errChecksum = errors.New("bzip2: bad checksum")
+	errTables   = errors.New("bzip2: bad tables of a block")
+	errData     = errors.New("bzip2: bad data in a block")
 )
 
-// bzip2Decoder is a decoder for bzip2.
-type bzip2Decoder struct {
+// Decoder decompresses one buffer after another, in pieces.
+type Decoder struct {
 	in        bitReader
 	open      bool // within a stream
 	blockSize int  // of this stream, in bytes
 	streamCRC uint32
 	blockCRC  uint32 // as stored; what has been counted so far is in out
-	block     bzip2Block
-	out       bzip2Output
+	block     block
+	out       output
 }
 
-func newBzip2Decoder() decoder { return new(bzip2Decoder) }
-
-func (d *bzip2Decoder) reset(src []byte) {
+// Reset starts on src, which must not change while it is decompressed. Reset(nil) releases the previous src.
+func (d *Decoder) Reset(src []byte) {
 	d.in = bitReader{src: src}
 	d.open = false
-	d.out = bzip2Output{}
+	d.out = output{}
 }
 
-func (d *bzip2Decoder) more(dst []byte) ([]byte, error) {
+// More appends the next piece, at least one byte, to dst. At the end of src it returns io.EOF. It allocates at most a
+// constant factor of the decompressed size.
+func (d *Decoder) More(dst []byte) ([]byte, error) {
 	for before := len(dst); ; {
 		if d.out.pending() {
 			var err error
@@ -74,60 +75,62 @@ func (d *bzip2Decoder) more(dst []byte) ([]byte, error) {
 }
 
 // emit appends a piece of the current block, and checks the block's checksum at its end.
-func (d *bzip2Decoder) emit(dst []byte) ([]byte, error) {
-	dst = grow(dst, bzip2Piece)
+func (d *Decoder) emit(dst []byte) ([]byte, error) {
+	if cap(dst)-len(dst) < piece {
+		dst = slices.Grow(dst, max(piece, len(dst)))
+	}
 	n := d.out.read(d.block.tt, dst[len(dst):cap(dst)])
 	dst = dst[:len(dst)+n]
 	if !d.out.pending() && ^d.out.crc != d.blockCRC {
-		return dst, errBzip2Checksum
+		return dst, errChecksum
 	}
 	return dst, nil
 }
 
-func (d *bzip2Decoder) startStream() error {
+func (d *Decoder) startStream() error {
 	magic := d.in.take(24)
 	level := int(d.in.take(8)) - '0'
 	if d.in.short() {
-		return errTruncated
+		return io.ErrUnexpectedEOF
 	}
 	if magic != 'B'<<16|'Z'<<8|'h' || level < 1 || level > 9 {
-		return errBzip2Magic
+		return errMagic
 	}
-	d.open, d.blockSize, d.streamCRC = true, level*bzip2BlockUnit, 0
+	d.open, d.blockSize, d.streamCRC = true, level*blockUnit, 0
 	return nil
 }
 
 // nextBlock reads the next block of the stream, or its end.
-func (d *bzip2Decoder) nextBlock() error {
+func (d *Decoder) nextBlock() error {
 	magic := uint64(d.in.take(24))<<24 | uint64(d.in.take(24))
 	crc := d.in.take(16)<<16 | d.in.take(16)
 	if d.in.short() {
-		return errTruncated
+		return io.ErrUnexpectedEOF
 	}
 	switch magic {
-	case bzip2EndMagic:
+	case endMagic:
 		d.open = false
 		d.in.align()
 		if crc != d.streamCRC {
-			return errBzip2Checksum
+			return errChecksum
 		}
 		return nil
-	case bzip2BlockMagic:
+	case blockMagic:
 		d.blockCRC = crc
 		d.streamCRC = (d.streamCRC<<1 | d.streamCRC>>31) ^ crc
 		first, err := d.block.read(&d.in, d.blockSize)
 		if err != nil {
 			return err
 		}
-		d.out = bzip2Output{next: first, left: len(d.block.tt), random: d.block.random, crc: ^uint32(0)}
+		d.out = output{next: first, left: len(d.block.tt), random: d.block.random, crc: ^uint32(0)}
 		return nil
 	}
-	return errBzip2Magic
+	return errMagic
 }
 
-// bzip2Output undoes the first stage of bzip2 on the bytes of a block: behind four equal bytes stands a count of more.
-type bzip2Output struct {
-	next uint32 // entry in the block's table, see bzip2Block
+// output undoes the first stage of bzip2 on the bytes of a block: behind four equal bytes stands a count of more.
+type output struct {
+	next uint32 // entry in the block's table, see block
 	left int    // bytes of the block that have not been looked at
 	last byte
 	same int // times that last has come in a row, up to 4
@@ -135,13 +138,13 @@ type bzip2Output struct {
 	crc  uint32
 
 	random bool // the block is randomised
-	mask   bzip2Mask
+	mask   mask
 }
 
-func (o *bzip2Output) pending() bool { return o.left > 0 || o.run > 0 }
+func (o *output) pending() bool { return o.left > 0 || o.run > 0 }
 
 // read fills dst, or less of it at the end of the block, and returns the number of bytes.
-func (o *bzip2Output) read(tt []uint32, dst []byte) int {
+func (o *output) read(tt []uint32, dst []byte) int {
 	n := 0
 	for n < len(dst) {
 		if o.run > 0 {
@@ -175,12 +178,12 @@ func (o *bzip2Output) read(tt []uint32, dst []byte) int {
 		dst[n] = b
 		n++
 	}
-	o.crc = bzip2CRC(o.crc, dst[:n])
+	o.crc = updateCRC(o.crc, dst[:n])
 	return n
 }
 
-// bzip2Table is the CRC-32 of Ethernet with the highest bit first, for each byte.
-var bzip2Table = func() (t [256]uint32) {
+// crcTable is the CRC-32 of Ethernet with the highest bit first, for each byte.
+var crcTable = func() (t [256]uint32) {
 	for i := range t {
 		c := uint32(i) << 24
 		for range 8 {
@@ -195,19 +198,9 @@ var bzip2Table = func() (t [256]uint32) {
 	return t
 }()
 
-func bzip2CRC(crc uint32, b []byte) uint32 {
+func updateCRC(crc uint32, b []byte) uint32 {
 	for _, c := range b {
-		crc = crc<<8 ^ bzip2Table[byte(crc>>24)^c]
+		crc = crc<<8 ^ crcTable[byte(crc>>24)^c]
 	}
 	return crc
 }
-
-func newBzip2Encoder() (encoder, error) {
-	z, err := bzip2.NewWriter(nil, nil)
-	return &streamEncoder{z: bzip2Writer{z}}, err
-}
-
-// bzip2Writer makes a bzip2.Writer like those of package compress.
-type bzip2Writer struct{ *bzip2.Writer }
-
-func (w bzip2Writer) Reset(out io.Writer) { _ = w.Writer.Reset(out) } // which never fails

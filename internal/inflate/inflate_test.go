@@ -1,10 +1,9 @@
-package sequencefile
+package inflate
 
 import (
 	"bytes"
 	"compress/flate"
-	"compress/gzip"
-	stdadler32 "hash/adler32"
+	"hash/adler32"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -12,12 +11,12 @@ import (
 )
 
 // inflateAll decompresses one deflate stream, and returns what follows it.
-func inflateAll(z *inflater, src []byte) (out, rest []byte, err error) {
-	z.reset(src)
+func inflateAll(z *Decoder, src []byte) (out, rest []byte, err error) {
+	z.Reset(src)
 	for {
-		piece, err := z.next()
+		piece, err := z.Next()
 		if err == io.EOF {
-			return out, z.rest(), nil
+			return out, z.Rest(), nil
 		}
 		if err != nil {
 			return nil, nil, err
@@ -55,12 +54,12 @@ func inflateInputs() [][]byte {
 	for distance := 1; distance < 20; distance++ {
 		inputs = append(inputs, bytes.Repeat(noise(rng, distance), 600/distance))
 	}
-	for _, n := range []int{inflateWindow, inflateLimit - 1, inflateLimit, inflateLimit + 1, inflateLimit + inflateWindow, 300_000} {
+	for _, n := range []int{window, limit - 1, limit, limit + 1, limit + window, 300_000} {
 		far := noise(rng, n)
 		copy(far[n/2:], far[:300])
 		inputs = append(inputs, far, append(noise(rng, 258), make([]byte, n)...))
 	}
-	window := make([]byte, inflateWindow)
+	window := make([]byte, window)
 	for i := range window {
 		window[i] = byte(rng.Uint32())
 	}
@@ -74,7 +73,7 @@ func inflateInputs() [][]byte {
 
 // TestInflate decompresses what the standard library compresses.
 func TestInflate(t *testing.T) {
-	z := new(inflater)
+	z := new(Decoder)
 	for i, in := range inflateInputs() {
 		for _, level := range []int{flate.HuffmanOnly, flate.NoCompression, 1, 6, 9} {
 			src := append(deflate(t, level, in), "rest"...)
@@ -88,12 +87,12 @@ func TestInflate(t *testing.T) {
 
 // TestInflateTruncated cuts streams off at every byte.
 func TestInflateTruncated(t *testing.T) {
-	z := new(inflater)
+	z := new(Decoder)
 	for _, in := range inflateInputs()[:12] {
 		for _, level := range []int{flate.HuffmanOnly, flate.NoCompression, 1, 9} {
 			src := deflate(t, level, in)
 			for n := range src {
-				if got, _, err := inflateAll(z, src[:n]); err != errTruncated {
+				if got, _, err := inflateAll(z, src[:n]); err != io.ErrUnexpectedEOF {
 					t.Fatalf("level %d, cut at %d of %d: %q, error %v", level, n, len(src), got, err)
 				}
 			}
@@ -108,26 +107,26 @@ func TestInflateRefused(t *testing.T) {
 		want       error
 	}{
 		{"an empty block", "1 10 0000000", nil},
-		{"block of kind 3", "1 11", errInflateBlock},
-		{"stored length", "1 00 00000" + strings.Repeat("0", 32), errInflateStored},
-		{"a match before the beginning", "1 10 0000001 00000 0000000", errInflateData},
+		{"block of kind 3", "1 11", errBlock},
+		{"stored length", "1 00 00000" + strings.Repeat("0", 32), errStored},
+		{"a match before the beginning", "1 10 0000001 00000 0000000", errData},
 		{"a match of a byte", "1 10 01110001 0000001 00000 0000000", nil},
-		{"a match that is too far", "1 10 01110001 0000001 00001 0000000", errInflateData},
-		{"length symbol 286", "1 10 01110001 11000110", errInflateData},
-		{"length symbol 287", "1 10 01110001 11000111", errInflateData},
-		{"distance symbol 30", "1 10 01110001 0000001 11110", errInflateData},
-		{"287 lengths", "1 01 01111 00000 0000" + strings.Repeat("0", 12), errInflateCodes},
-		{"31 distances", "1 01 00000 01111 0000" + strings.Repeat("0", 12), errInflateCodes},
-		{"no sizes at all", "1 01 00000 00000 0000" + strings.Repeat("0", 12) + strings.Repeat("0", 40), errInflateCodes},
-		{"too many sizes", "1 01 00000 00000 0000 100 100 100 000", errInflateCodes},
-		{"too few sizes", "1 01 00000 00000 0000 010 010 000 000", errInflateCodes},
-		{"repeat of nothing", "1 01 00000 00000 0000 100 000 000 100 1 00", errInflateCodes},
-		{"too many repeated", "1 01 00000 00000 0000 000 000 100 100 1 1111111 1 1111111 1 1111111", errInflateCodes},
+		{"a match that is too far", "1 10 01110001 0000001 00001 0000000", errData},
+		{"length symbol 286", "1 10 01110001 11000110", errData},
+		{"length symbol 287", "1 10 01110001 11000111", errData},
+		{"distance symbol 30", "1 10 01110001 0000001 11110", errData},
+		{"287 lengths", "1 01 01111 00000 0000" + strings.Repeat("0", 12), errCodes},
+		{"31 distances", "1 01 00000 01111 0000" + strings.Repeat("0", 12), errCodes},
+		{"no sizes at all", "1 01 00000 00000 0000" + strings.Repeat("0", 12) + strings.Repeat("0", 40), errCodes},
+		{"too many sizes", "1 01 00000 00000 0000 100 100 100 000", errCodes},
+		{"too few sizes", "1 01 00000 00000 0000 010 010 000 000", errCodes},
+		{"repeat of nothing", "1 01 00000 00000 0000 100 000 000 100 1 00", errCodes},
+		{"too many repeated", "1 01 00000 00000 0000 000 000 100 100 1 1111111 1 1111111 1 1111111", errCodes},
 		// 18: 1 bit, 0: 2 bits, 1: 2 bits. Symbol 0 has a code, 256 does not.
-		{"no code for the end", "1 01 00000 00000 0111 000 000 100 010 " + strings.Repeat("000 ", 13) + "010 11 0 1111111 0 0110101 11", errInflateCodes},
+		{"no code for the end", "1 01 00000 00000 0111 000 000 100 010 " + strings.Repeat("000 ", 13) + "010 11 0 1111111 0 0110101 11", errCodes},
 	} {
 		src := packBits(test.bits)
-		if got, _, err := inflateAll(new(inflater), src); err != test.want {
+		if got, _, err := inflateAll(new(Decoder), src); err != test.want {
 			t.Errorf("%s: %x, error %v, want %v", test.name, got, err, test.want)
 		}
 		if _, err := io.ReadAll(flate.NewReader(bytes.NewReader(src))); (err == nil) != (test.want == nil) {
@@ -153,65 +152,20 @@ func packBits(s string) []byte {
 	return append(out, make([]byte, 8)...)
 }
 
-// TestGzipHeaders reads members with everything that may stand in a header, and cut at every byte.
-func TestGzipHeaders(t *testing.T) {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	w.Name, w.Comment, w.Extra = "name", "comment", []byte("extra")
-	w.Write([]byte("hello"))
-	w.Close()
-	src := b.Bytes()
-	d := newGzipDecoder()
-	if got, err := decodeAll(d, src); string(got) != "hello" || err != nil {
-		t.Fatalf("%q, error %v", got, err)
-	}
-	for n := 1; n < len(src); n++ {
-		if got, err := decodeAll(d, src[:n]); err != errTruncated {
-			t.Errorf("cut at %d of %d: %q, error %v", n, len(src), got, err)
-		}
-	}
-	// The library writes no checksum of the header; this is the one of "1f8b0802" and six zeros.
-	header := "\x1f\x8b\x08\x02\x00\x00\x00\x00\x00\x00"
-	body := encodeAll(t, GzipCodec, []byte("hello"))[10:]
-	if got, err := decodeAll(d, append([]byte(header+"\x1d\x26"), body...)); string(got) != "hello" || err != nil {
-		t.Errorf("with a checksum of the header: %q, error %v", got, err)
-	}
-	if got, err := decodeAll(d, append([]byte(header+"\x1d\x27"), body...)); err != errDeflateChecksum {
-		t.Errorf("with a bad checksum of the header: %q, error %v", got, err)
-	}
-	for _, bad := range []string{"\x1e\x8b\x08\x00", "\x1f\x8c\x08\x00", "\x1f\x8b\x07\x00", "\x1f\x8b\x08\x20", "\x1f\x8b\x08\x80"} {
-		if got, err := decodeAll(d, append([]byte(bad+"\x00\x00\x00\x00\x00\x00"), body...)); err != errDeflateHeader {
-			t.Errorf("header %x: %q, error %v", bad, got, err)
-		}
-	}
-}
-
-func TestZlibHeaders(t *testing.T) {
-	body := encodeAll(t, DefaultCodec, []byte("hello"))[2:]
-	for header, want := range map[string]error{
-		"\x78\x9c": nil, "\x08\x1d": nil, "\x78\x9d": errDeflateHeader, "\x77\x85": errDeflateHeader,
-		"\x88\x1c": errDeflateHeader, "\x78\x20": errDeflateHeader, // which asks for a dictionary
-	} {
-		if got, err := decodeAll(newZlibDecoder(), append([]byte(header), body...)); err != want {
-			t.Errorf("%x: %q, error %v, want %v", header, got, err, want)
-		}
-	}
-}
-
 func TestAdler32(t *testing.T) {
 	worst := bytes.Repeat([]byte{255}, 3*adlerMax+7)
 	for n := range 100 {
-		if got, want := adler32(1, worst[:n]), stdadler32.Checksum(worst[:n]); got != want {
+		if got, want := Adler32(1, worst[:n]), adler32.Checksum(worst[:n]); got != want {
 			t.Fatalf("%d bytes: %08x, want %08x", n, got, want)
 		}
 	}
 	random := noise(rand.New(rand.NewPCG(15, 16)), 100_000)
 	for _, b := range [][]byte{worst, random, random[:99_999]} {
-		want := stdadler32.Checksum(b)
-		if got := adler32(1, b); got != want {
+		want := adler32.Checksum(b)
+		if got := Adler32(1, b); got != want {
 			t.Errorf("%d bytes: %08x, want %08x", len(b), got, want)
 		}
-		if got := adler32(adler32(1, b[:12345]), b[12345:]); got != want {
+		if got := Adler32(Adler32(1, b[:12345]), b[12345:]); got != want {
 			t.Errorf("%d bytes in two parts: %08x, want %08x", len(b), got, want)
 		}
 	}
@@ -224,7 +178,7 @@ func FuzzInflate(f *testing.F) {
 			f.Add(deflate(f, level, in))
 		}
 	}
-	z := new(inflater)
+	z := new(Decoder)
 	f.Fuzz(func(t *testing.T, src []byte) {
 		got, rest, err := inflateAll(z, src)
 		r := bytes.NewReader(src)
@@ -239,4 +193,20 @@ func FuzzInflate(f *testing.F) {
 			t.Fatalf("compressed and decompressed: %d bytes, want %d, error %v", len(got), len(src), err)
 		}
 	})
+}
+
+// noise returns n bytes, partly compressible.
+func noise(rng *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		switch {
+		case i%64 < 24:
+			b[i] = byte(rng.Uint32())
+		case i%64 < 48:
+			b[i] = "abcdefgh"[rng.IntN(8)]
+		default:
+			b[i] = 'z'
+		}
+	}
+	return b
 }

@@ -1,6 +1,9 @@
-package sequencefile
+package inflate
 
-import "math/bits"
+import (
+	"io"
+	"math/bits"
+)
 
 // A table of codes has an entry for each value that the next bits can have:
 //
@@ -31,9 +34,9 @@ const (
 	maxDistances = 30  // likewise
 )
 
-// inflateCodes are the codes of a block. A table for further bits has at least two symbols in it, so that there are no
+// codeTables are the codes of a block. A table for further bits has at least two symbols in it, so that there are no
 // more of them than half the symbols.
-type inflateCodes struct {
+type codeTables struct {
 	lengths   [1<<lengthBits + (maxLengths+2)/2<<(codeMax-lengthBits)]uint32
 	distances [1<<distanceBits + (maxDistances+2)/2<<(codeMax-distanceBits)]uint32
 }
@@ -46,7 +49,7 @@ var (
 		}
 		s[endOfBlock] = codeEnd
 		baseSymbols(s[endOfBlock+1:maxLengths-1], 3, 4)
-		s[maxLengths-1] = codeBase | inflateMatch<<codeValue
+		s[maxLengths-1] = codeBase | longestMatch<<codeValue
 		return s
 	}()
 	distanceSymbols = func() (s [maxDistances + 2]uint32) {
@@ -66,7 +69,7 @@ func baseSymbols(s []uint32, first, group int) {
 }
 
 // fixedCodes are those of blocks that bring none.
-var fixedCodes = func() *inflateCodes {
+var fixedCodes = func() *codeTables {
 	var sizes [maxLengths + 2 + maxDistances + 2]uint8
 	for i := range sizes {
 		switch {
@@ -82,7 +85,7 @@ var fixedCodes = func() *inflateCodes {
 			sizes[i] = 5
 		}
 	}
-	c := new(inflateCodes)
+	c := new(codeTables)
 	buildTable(c.lengths[:], lengthBits, sizes[:288], lengthSymbols[:])
 	buildTable(c.distances[:], distanceBits, sizes[288:], distanceSymbols[:])
 	return c
@@ -165,29 +168,29 @@ func fillTable(table []uint32, code, size int, entry uint32) {
 var sizeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
 // readCodes reads the codes that stand in front of the block's data.
-func (z *inflater) readCodes() error {
+func (z *Decoder) readCodes() error {
 	lengths, distances, sizes := int(z.take(5))+257, int(z.take(5))+1, int(z.take(4))+4
 	var order [19]uint8
 	for _, symbol := range sizeOrder[:sizes] {
 		order[symbol] = uint8(z.take(3))
 	}
 	if z.n < 0 {
-		return errTruncated
+		return io.ErrUnexpectedEOF
 	}
 	if lengths > maxLengths || distances > maxDistances || !z.readSizes(order[:], lengths+distances) {
-		return z.bad(z.n, errInflateCodes)
+		return z.bad(z.n, errCodes)
 	}
 	all := z.sizes[:lengths+distances]
 	if all[endOfBlock] == 0 ||
 		!buildTable(z.dynamic.lengths[:], lengthBits, all[:lengths], lengthSymbols[:]) ||
 		!buildTable(z.dynamic.distances[:], distanceBits, all[lengths:], distanceSymbols[:]) {
-		return errInflateCodes
+		return errCodes
 	}
 	return nil
 }
 
 // readSizes reads the sizes of n codes, which are themselves coded.
-func (z *inflater) readSizes(order []uint8, n int) bool {
+func (z *Decoder) readSizes(order []uint8, n int) bool {
 	const orderBits = 7
 	var table [1 << orderBits]uint32
 	var symbols [19]uint32

@@ -1,4 +1,4 @@
-package sequencefile
+package inflate
 
 import "encoding/binary"
 
@@ -15,9 +15,9 @@ const (
 	adlerOdd   = 0x0007000500030001
 )
 
-// adler32 continues the checksum of zlib (RFC 1950), which begins with 1. It does what package hash/adler32 does, two
+// Adler32 continues the checksum of zlib (RFC 1950), which begins with 1. It does what package hash/adler32 does, two
 // times as fast.
-func adler32(sum uint32, b []byte) uint32 {
+func Adler32(sum uint32, b []byte) uint32 {
 	s1, s2 := uint64(sum&0xffff), uint64(sum>>16)
 	for len(b) > 0 {
 		part := b[:min(len(b), adlerMax)]

@@ -1,4 +1,6 @@
-package sequencefile
+package bzip2
+
+import "io"
 
 const (
 	bzip2MinTrees = 2
@@ -12,11 +14,11 @@ const (
 	bzip2RunB = 1
 )
 
-// bzip2Block is a block, decoded up to the inverse of the Burrows-Wheeler transform. An entry of tt has a byte of the
+// block is a block, decoded up to the inverse of the Burrows-Wheeler transform. An entry of tt has a byte of the
 // output in its lowest 8 bits, and the number of the entry that follows above them.
-type bzip2Block struct {
+type block struct {
 	tt     []uint32
-	random bool // the output is masked, see bzip2Mask
+	random bool // the output is masked, see mask
 	front  mtf  // the bytes in use, the last used in front
 	used   int  // how many they are
 	count  [256]uint32
@@ -28,32 +30,32 @@ type bzip2Block struct {
 
 // read decodes a block of not more than size bytes, of which magic and checksum have been read, and returns the number
 // of the first entry.
-func (b *bzip2Block) read(in *bitReader, size int) (first uint32, err error) {
+func (b *block) read(in *bitReader, size int) (first uint32, err error) {
 	b.random = in.take(1) != 0
 	origin := in.take(24)
 	if !b.readSymbols(in) || !b.readSelectors(in) || !b.readTrees(in) {
-		return 0, b.bad(in, errBzip2Tables)
+		return 0, b.bad(in, errTables)
 	}
 	if !b.readData(in, size) {
-		return 0, b.bad(in, errBzip2Data)
+		return 0, b.bad(in, errData)
 	}
 	if origin >= uint32(len(b.tt)) {
-		return 0, errBzip2Data
+		return 0, errData
 	}
 	b.untransform()
 	return b.tt[origin] >> 8, nil
 }
 
-// bad returns err, or errTruncated if the input has ended.
-func (b *bzip2Block) bad(in *bitReader, err error) error {
+// bad returns err, or io.ErrUnexpectedEOF if the input has ended.
+func (b *block) bad(in *bitReader, err error) error {
 	if in.short() {
-		return errTruncated
+		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
 // readSymbols reads which bytes are in use: 16 bits for ranges of 16 bytes, and 16 for each that is set.
-func (b *bzip2Block) readSymbols(in *bitReader) bool {
+func (b *block) readSymbols(in *bitReader) bool {
 	b.used = 0
 	ranges := in.take(16)
 	for i := range 16 {
@@ -73,7 +75,7 @@ func (b *bzip2Block) readSymbols(in *bitReader) bool {
 
 // readSelectors reads the number of trees, and which of them is for which group: its place in a list where the last
 // used is in front, in unary.
-func (b *bzip2Block) readSelectors(in *bitReader) bool {
+func (b *block) readSelectors(in *bitReader) bool {
 	trees := int(in.take(3))
 	b.groups = int(in.take(15))
 	if trees < bzip2MinTrees || trees > bzip2MaxTrees || b.groups == 0 {
@@ -96,7 +98,7 @@ func (b *bzip2Block) readSelectors(in *bitReader) bool {
 }
 
 // readTrees reads the lengths of codes: that of the first symbol, then differences in unary.
-func (b *bzip2Block) readTrees(in *bitReader) bool {
+func (b *block) readTrees(in *bitReader) bool {
 	var lengths [258]uint8
 	for i := range b.trees {
 		if b.trees[i].absent {
@@ -123,7 +125,7 @@ func (b *bzip2Block) readTrees(in *bitReader) bool {
 }
 
 // readData decodes the symbols into the low bytes of tt, and counts them.
-func (b *bzip2Block) readData(in *bitReader, size int) bool {
+func (b *block) readData(in *bitReader, size int) bool {
 	clear(b.count[:])
 	b.tt = b.tt[:0]
 	end := uint32(b.used + 1)
@@ -160,7 +162,7 @@ func (b *bzip2Block) readData(in *bitReader, size int) bool {
 	return false // no group is left before the end-of-block symbol
 }
 
-func (b *bzip2Block) repeat(c byte, n int) {
+func (b *block) repeat(c byte, n int) {
 	b.count[c] += uint32(n)
 	for range n {
 		b.tt = append(b.tt, uint32(c))
@@ -169,7 +171,7 @@ func (b *bzip2Block) repeat(c byte, n int) {
 
 // untransform links the entries: the i-th entry of those with the byte c follows the one at place i among all that
 // are sorted before.
-func (b *bzip2Block) untransform() {
+func (b *block) untransform() {
 	sum := uint32(0)
 	for i, n := range b.count {
 		b.count[i] = sum
