@@ -47,6 +47,7 @@ type loading struct {
 	cancel   context.CancelFunc
 	progress atomic.Pointer[load.Snapshot] // nil before the first progress
 	stage    atomic.Int32
+	early    atomic.Bool // it has been planned, or is, while it waits for its turn
 	ordered  time.Time
 	want     []int           // partitions to load; written before the load's last message
 	workers  int             // files that are read at a time; 0: as many as there are processors
@@ -109,10 +110,11 @@ const turnPeriod = 10 * time.Second
 // waitForTurn waits for a slot. If other nodes hold the version meanwhile, it is planned without one, so
 // that this node can switch to it together with them, and read it from them.
 func (d *db) waitForTurn(ctx context.Context, name string, l *loading) error {
-	planned, period := false, turnPeriod
-	timer := time.NewTimer(period)
+	early, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := time.NewTimer(turnPeriod)
 	defer timer.Stop()
-	for {
+	for period := turnPeriod; ; {
 		select {
 		case d.node.slots <- struct{}{}:
 			return nil
@@ -120,32 +122,42 @@ func (d *db) waitForTurn(ctx context.Context, name string, l *loading) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
-		if planned {
-			continue
-		}
 		if d.node.o.Cluster.Replicas(d.name, name, 0) > 0 {
-			m, err := d.plan(ctx, name, l.pinned)
-			if planned = err == nil; planned {
-				d.send(plannedEarly{name, m})
-			}
+			d.work(func() message { return d.planEarly(early, name, l) })
 			period = min(2*period, maxBackoff)
 		}
 		timer.Reset(period)
 	}
 }
 
-// plannedEarly reports the plan of a version that waits for its turn to be loaded.
+// planEarly plans a version that waits for its turn, unless that was done before.
+func (d *db) planEarly(ctx context.Context, name string, l *loading) message {
+	if !l.early.CompareAndSwap(false, true) {
+		return plannedEarly{name: name}
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	m, err := d.plan(ctx, name, l.pinned)
+	l.early.Store(err == nil)
+	return plannedEarly{name, m, err == nil}
+}
+
+// plannedEarly reports the plan of a version that waits for its turn to be loaded, if there is one.
 type plannedEarly struct {
 	name     string
 	manifest store.Manifest
+	planned  bool
 }
 
 // tell implements message.
 func (p plannedEarly) tell(d *db) {
 	l := d.loads[p.name]
-	partitioner, err := shard.ParsePartitioner(p.manifest.Partitioner)
-	if l == nil || err != nil || d.live[p.name] != nil {
+	if !p.planned || l == nil || d.live[p.name] != nil {
 		return
+	}
+	partitioner, err := shard.ParsePartitioner(p.manifest.Partitioner)
+	if err != nil {
+		return // the load will fail of it
 	}
 	l.manifest, l.partitioner = p.manifest, partitioner
 	d.handle(version.Planned{Version: p.name})
