@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -57,18 +56,15 @@ type Cluster struct {
 	patience time.Duration
 
 	members atomic.Pointer[membership]
-	// versions are the followed versions. The map is read-only and replaced as a
-	// whole.
-	versions atomic.Pointer[map[key]*following]
 	// dbs are the databases that any node holds partitions of. The map is
 	// read-only and replaced as a whole.
 	dbs atomic.Pointer[map[string]bool]
 
-	mu        sync.Mutex           // held while versions is replaced; guards fields of following, see there
+	mu        sync.Mutex           // guards the following fields, and fields of following, see there
 	ctx       context.Context      // ends with Leave; nothing is published after that
 	leave     context.CancelFunc   // called with mu held
 	refuted   map[string][]string  // what this node has refuted; see nodeData
-	revisions map[key][]*following // of each followed version, newest first, by key.inSource
+	revisions map[key][]*following // the followed ones of each version, newest first, by key.inSource
 	published []string             // the znodes of this node; empty before Join
 	running   sync.WaitGroup
 
@@ -98,7 +94,6 @@ func New(o Options) (*Cluster, error) {
 		c.self.Store(c.member(o.ShardID))
 	}
 	c.members.Store(newMembership(nil, c.self.Load(), o.Settings, time.Now()))
-	c.versions.Store(&map[key]*following{})
 	c.dbs.Store(&map[string]bool{})
 	return c, nil
 }
@@ -121,15 +116,15 @@ func (c *Cluster) ShardID() string {
 func (c *Cluster) Leave() {
 	c.mu.Lock()
 	c.leave()
-	published := c.published
-	followed := *c.versions.Load() // not cleared: requests that still arrive are proxied by the last view
-	c.mu.Unlock()
-	for _, f := range followed {
-		c.withdraw(f)
+	for _, revisions := range c.revisions {
+		for _, f := range revisions {
+			f.unpublish()
+		}
 	}
-	for _, path := range published {
+	for _, path := range c.published {
 		c.o.Session.Unpublish(path)
 	}
+	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := c.o.Session.Flush(ctx); err != nil {
@@ -262,10 +257,3 @@ func (c *Cluster) Problems() []string { return c.members.Load().problems }
 
 // Status returns the status of the session with ZooKeeper.
 func (c *Cluster) Status() zk.Status { return c.o.Session.Status() }
-
-// replace replaces the map of versions with a changed copy.
-func (c *Cluster) replace(change func(map[key]*following)) {
-	table := maps.Clone(*c.versions.Load())
-	change(table)
-	c.versions.Store(&table)
-}

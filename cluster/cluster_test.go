@@ -17,6 +17,7 @@ import (
 
 	"sequins/shard"
 	"sequins/test/harness"
+	"sequins/version"
 	"sequins/zk"
 )
 
@@ -106,25 +107,26 @@ func (f *testCluster) eventually(what string, ok func() bool) {
 // holder is a node with the partitions that it holds of one version, in place of package node.
 type holder struct {
 	*Cluster
+	version.Following
 	held []bool
 }
 
 func hold(c *Cluster, partitions int) *holder {
-	c.Follow(context.Background(), "db", "1")
-	c.SetPlan("db", "1", "plan", make([]bool, partitions))
-	return &holder{c, make([]bool, partitions)}
+	h := &holder{c, c.Follow(context.Background(), "db", "1"), make([]bool, partitions)}
+	h.SetPlan("plan", h.held)
+	return h
 }
 
 // load loads the owned partitions and drops the surplus.
 func (h *holder) load() {
-	for _, p := range h.Owned("db", "1", h.held) {
+	for _, p := range h.Owned(h.held) {
 		if !h.held[p] {
 			h.held[p] = true
-			h.Advertise("db", "1", p)
+			h.Advertise(p)
 		}
 	}
-	for _, p := range h.Surplus("db", "1", h.held) {
-		h.Withdraw("db", "1", p)
+	for _, p := range h.Surplus(h.held) {
+		h.Withdraw(p)
 		h.held[p] = false
 	}
 }
@@ -194,11 +196,11 @@ func testDivide(t *testing.T, server string) {
 	f.join(a, b, c)
 	hs := []*holder{hold(a, 7), hold(b, 7), hold(c, 7)}
 	for i, want := range [][]int{{0, 1, 3, 4, 6}, {0, 2, 3, 5, 6}, {1, 2, 4, 5}} {
-		if diff := cmp.Diff(want, hs[i].Owned("db", "1", hs[i].held)); diff != "" {
+		if diff := cmp.Diff(want, hs[i].Owned(hs[i].held)); diff != "" {
 			t.Errorf("node %d: %s", i, diff)
 		}
 	}
-	if got := a.Missing("db", "1", hs[0].held, 1); len(got) != 7 {
+	if got := hs[0].Missing(hs[0].held, 1); len(got) != 7 {
 		t.Errorf("before anything is loaded, missing are %v", got)
 	}
 	if a.Knows("db") {
@@ -209,27 +211,27 @@ func testDivide(t *testing.T, server string) {
 	}
 	f.eventually("a knows the db", func() bool { return a.Knows("db") && !a.Knows("other") })
 	for _, x := range hs {
-		f.eventually("all see two replicas", func() bool { return len(x.Missing("db", "1", x.held, 2)) == 0 })
+		f.eventually("all see two replicas", func() bool { return len(x.Missing(x.held, 2)) == 0 })
 	}
-	if diff := cmp.Diff([]string{"b:1"}, a.Peers("db", "1", 0)); diff != "" {
+	if diff := cmp.Diff([]string{"b:1"}, hs[0].Peers(0)); diff != "" {
 		t.Errorf("peers of a for 0: %s", diff)
 	}
-	if got := a.Peers("db", "1", 2); len(got) != 2 {
+	if got := hs[0].Peers(2); len(got) != 2 {
 		t.Errorf("peers of a for 2: %q", got)
 	}
-	if n := a.Replicas("db", "1", 99) + len(a.Peers("other", "1", 0)) + len(a.Peers("db", "2", 0)); n != 0 {
-		t.Error("replicas of an unknown version")
+	if n := hs[0].Replicas(99) + len(hs[0].Peers(99)); n != 0 {
+		t.Error("replicas of an unknown partition")
 	}
-	c.Withdraw("db", "1", 1, 2)
-	f.eventually("two are withdrawn", func() bool { return cmp.Equal(a.Missing("db", "1", hs[0].held, 2), []int{1, 2}) })
+	hs[2].Withdraw(1, 2)
+	f.eventually("two are withdrawn", func() bool { return cmp.Equal(hs[0].Missing(hs[0].held, 2), []int{1, 2}) })
 	loseC()
 	f.eventually("c is gone", func() bool {
-		return cmp.Equal(a.Missing("db", "1", hs[0].held, 2), []int{1, 2, 4, 5}) && len(a.Members()) == 2
+		return cmp.Equal(hs[0].Missing(hs[0].held, 2), []int{1, 2, 4, 5}) && len(a.Members()) == 2
 	})
-	if !slices.Contains(a.Peers("db", "1", 5), "c:1") {
+	if !slices.Contains(hs[0].Peers(5), "c:1") {
 		t.Error("c is not a peer any more, but may still answer")
 	}
-	if got := c.Peers("db", "1", 0); len(got) != 2 {
+	if got := hs[2].Peers(0); len(got) != 2 {
 		t.Errorf("c has left and has lost its peers: %v", got)
 	}
 }
@@ -269,7 +271,7 @@ func testLostInUpgrade(t *testing.T, server string) {
 	c, loseC := f.node("c")
 	f.join(a, b, c)
 	ha, hb := hold(a, 9), hold(b, 9)
-	hold(c, 9).Owned("db", "1", make([]bool, 9))
+	hold(c, 9)
 	ha.load()
 	hb.load()
 	if got := replicas(ha, hb); slices.Equal(got, all(9, 1)) {
@@ -279,7 +281,7 @@ func testLostInUpgrade(t *testing.T, server string) {
 	f.eventually("a and b hold what c should have", func() bool {
 		ha.load()
 		hb.load()
-		return len(a.Missing("db", "1", ha.held, 1))+len(b.Missing("db", "1", hb.held, 1)) == 0
+		return len(ha.Missing(ha.held, 1))+len(hb.Missing(hb.held, 1)) == 0
 	})
 }
 
@@ -295,8 +297,8 @@ func testNoHealing(t *testing.T, server string) {
 		x.load()
 	}
 	for _, x := range []*holder{ha, hb} {
-		f.eventually("it is complete", func() bool { return len(x.Missing("db", "1", x.held, 2)) == 0 })
-		x.Switched("db", "1")
+		f.eventually("it is complete", func() bool { return len(x.Missing(x.held, 2)) == 0 })
+		x.Switched()
 	}
 	before := slices.Clone(ha.has())
 	loseC()
@@ -308,7 +310,7 @@ func testNoHealing(t *testing.T, server string) {
 		}
 	}
 	// The next version is divided among the remaining members.
-	if got := a.Owned("db", "2", make([]bool, 6)); len(got) != 6 {
+	if got := a.Follow(t.Context(), "db", "2").Owned(make([]bool, 6)); len(got) != 6 {
 		t.Errorf("of another version a has to hold %v", got)
 	}
 }
@@ -366,7 +368,7 @@ func testMaxReplication(t *testing.T, server string) {
 	b, _ := f.node("b")
 	f.join(b)
 	hb := hold(b, 4)
-	if got := hb.Owned("db", "1", hb.held); len(got) != 0 {
+	if got := hb.Owned(hb.held); len(got) != 0 {
 		t.Errorf("b takes %v, of which there is a replica already", got)
 	}
 }
@@ -379,14 +381,14 @@ func testRouter(t *testing.T, server string) {
 	r, _ := f.node("router")
 	f.join(r)
 	ha, hr := hold(a, 4), hold(r, 4)
-	if got := hr.Owned("db", "1", hr.held); len(got) != 0 {
+	if got := hr.Owned(hr.held); len(got) != 0 {
 		t.Errorf("a router has to hold %v", got)
 	}
 	ha.load()
 	if len(ha.has()) != 4 || len(a.Members()) != 1 {
 		t.Errorf("a holds %v of 4 among %v", ha.has(), a.Members())
 	}
-	f.eventually("the router knows of all", func() bool { return len(r.Missing("db", "1", hr.held, 1)) == 0 })
+	f.eventually("the router knows of all", func() bool { return len(hr.Missing(hr.held, 1)) == 0 })
 }
 
 // The directories of old versions are removed, also those whose nodes have all gone.
@@ -394,8 +396,7 @@ func testOldZnodes(t *testing.T, server string) {
 	f := newTestCluster(t, server, nil)
 	a, lose := f.node("a")
 	f.join(a)
-	a.Follow(t.Context(), "db", "0")
-	a.Advertise("db", "0", 1)
+	a.Follow(t.Context(), "db", "0").Advertise(1)
 	if err := a.o.Session.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -411,12 +412,11 @@ func testOldZnodes(t *testing.T, server string) {
 		}
 		return strings.Join(names, " ")
 	}
-	for _, v := range []string{"1", "2"} {
-		b.Follow(t.Context(), "db", v)
-		b.Advertise("db", v, 0)
-	}
+	first := b.Follow(t.Context(), "db", "1")
+	first.Advertise(0)
+	b.Follow(t.Context(), "db", "2").Advertise(0)
 	f.eventually("what was left is gone", func() bool { return names() == "1 2" })
-	b.Forget("db", "1")
+	first.Stop()
 	f.eventually("the newest is left", func() bool { return names() == "2" })
 }
 

@@ -16,26 +16,22 @@ type division struct {
 	made    time.Time
 }
 
-// Owned implements version.Cluster. Nodes that divide a version among the same
+// Owned implements version.Following. Nodes that divide a version among the same
 // members get the same result, whatever other nodes held at the time: see
 // shard.Balanced.
-func (c *Cluster) Owned(db, version string, held []bool) []int {
-	f := c.find(db, version)
-	if f == nil {
-		f = newFollowing(key{db, version})
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (f *following) Owned(held []bool) []int {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
 	if f.division != nil && len(f.division.owners) == len(held) {
 		return f.division.owned
 	}
-	return c.divide(f, c.members.Load(), len(held), c.holders(f, held)).owned
+	return f.divide(f.c.members.Load(), held).owned
 }
 
 // holders returns the shard ids that hold each partition: those that advertise
 // it, and this node's where held is true.
-func (c *Cluster) holders(f *following, held []bool) [][]string {
-	ms := c.members.Load()
+func (f *following) holders(held []bool) [][]string {
+	ms := f.c.members.Load()
 	all := make([][]string, len(held))
 	for p := range all {
 		for _, addr := range f.replicas(p) {
@@ -44,22 +40,23 @@ func (c *Cluster) holders(f *following, held []bool) [][]string {
 			}
 		}
 		if held[p] {
-			all[p] = append(all[p], c.ShardID())
+			all[p] = append(all[p], f.c.ShardID())
 		}
 	}
 	return all
 }
 
-// divide assigns the partitions to members.
-func (c *Cluster) divide(f *following, ms *membership, partitions int, holders [][]string) *division {
+// divide assigns the partitions to members. c.mu is held.
+func (f *following) divide(ms *membership, held []bool) *division {
+	c, holders := f.c, f.holders(held)
 	s := c.o.Settings
 	d := &division{members: ms.signature, made: time.Now(), holders: holders,
-		owners: shard.Assign(s.Assignment, ms.shards(), partitions, s.Replication, f.db, holders)}
+		owners: shard.Assign(s.Assignment, ms.shards(), len(held), s.Replication, f.db, holders)}
 	if c.o.Router {
 		return d
 	}
 	for p, shards := range d.owners {
-		if slices.Contains(shards, c.ShardID()) && !c.overreplicated(f, p) {
+		if slices.Contains(shards, c.ShardID()) && !f.overreplicated(p) {
 			d.owned = append(d.owned, p)
 		}
 	}
@@ -68,9 +65,9 @@ func (c *Cluster) divide(f *following, ms *membership, partitions int, holders [
 
 // overreplicated reports whether other nodes hold MaxReplication replicas of a
 // partition.
-func (c *Cluster) overreplicated(f *following, partition int) bool {
-	limit := c.o.MaxReplication
-	return limit >= c.o.Settings.Replication && !f.advertised[partition] && len(f.replicas(partition)) >= limit
+func (f *following) overreplicated(partition int) bool {
+	limit := f.c.o.MaxReplication
+	return limit >= f.c.o.Settings.Replication && !f.advertised[partition] && f.Replicas(partition) >= limit
 }
 
 // keepDivided periodically checks whether versions have to be divided again,
@@ -101,30 +98,37 @@ func (c *Cluster) divideAgain(now time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, f := range *c.versions.Load() {
-		if f.division == nil {
-			continue
+	for _, revisions := range c.revisions {
+		for _, f := range revisions {
+			f.divideAgain(ms, now)
 		}
-		c.assess(f, f.view.Load()) // includes what this node has advertised
-		if !f.stable && now.Sub(f.division.made) >= c.o.Converge {
-			f.stable = true
-			c.changed() // Surplus may have changed
-		}
-		if !c.outdated(f, ms, now) {
-			continue
-		}
-		old := f.division
-		f.division = c.divide(f, ms, len(old.owners), c.holders(f, f.heldHere()))
-		if f.division.members == old.members && slices.EqualFunc(f.division.owners, old.owners, slices.Equal) {
-			f.division.made = old.made // Surplus need not wait again
-		} else {
-			f.lackingSince, f.stable = time.Time{}, false
-		}
-		if !slices.Equal(old.owned, f.division.owned) {
-			c.log.Info("version divided again", "db", f.db, "version", f.version, "nodes", len(ms.all),
-				"partitions", len(f.division.owned), "before", len(old.owned))
-			c.changed()
-		}
+	}
+}
+
+// divideAgain renews the division if it is outdated. c.mu is held.
+func (f *following) divideAgain(ms *membership, now time.Time) {
+	if f.division == nil {
+		return
+	}
+	f.assess(f.view.Load()) // includes what this node has advertised
+	if !f.stable && now.Sub(f.division.made) >= f.c.o.Converge {
+		f.stable = true
+		f.c.changed() // Surplus may have changed
+	}
+	if !f.outdated(ms, now) {
+		return
+	}
+	old := f.division
+	f.division = f.divide(ms, f.heldHere())
+	if f.division.members == old.members && slices.EqualFunc(f.division.owners, old.owners, slices.Equal) {
+		f.division.made = old.made // Surplus need not wait again
+	} else {
+		f.lackingSince, f.stable = time.Time{}, false
+	}
+	if !slices.Equal(old.owned, f.division.owned) {
+		f.c.log.Info("version divided again", "db", f.db, "version", f.version, "nodes", len(ms.all),
+			"partitions", len(f.division.owned), "before", len(old.owned))
+		f.c.changed()
 	}
 }
 
@@ -145,29 +149,29 @@ func (f *following) heldHere() []bool {
 // with blocks of a division among other members learn only later what the others
 // hold. When all know the same, they divide the version alike, and each partition
 // has an owner.
-func (c *Cluster) outdated(f *following, ms *membership, now time.Time) bool {
-	others := f.division.members != ms.signature
-	if !f.sufficed && c.short(f, f.view.Load()) {
-		return others || !slices.EqualFunc(f.division.holders, c.holders(f, f.heldHere()), slices.Equal)
+func (f *following) outdated(ms *membership, now time.Time) bool {
+	others, healAfter := f.division.members != ms.signature, f.c.o.HealAfter
+	if !f.sufficed && f.short(f.view.Load()) {
+		return others || !slices.EqualFunc(f.division.holders, f.holders(f.heldHere()), slices.Equal)
 	}
-	if c.o.HealAfter <= 0 {
+	if healAfter <= 0 {
 		return false
 	}
-	if lacking := c.lacking(f); !lacking {
+	if !f.lacking() {
 		f.lackingSince = time.Time{}
 	} else if f.lackingSince.IsZero() {
 		f.lackingSince = now
 	}
 	if others {
-		return now.Sub(ms.since) >= c.o.HealAfter
+		return now.Sub(ms.since) >= healAfter
 	}
-	return !f.lackingSince.IsZero() && now.Sub(f.lackingSince) >= c.o.HealAfter
+	return !f.lackingSince.IsZero() && now.Sub(f.lackingSince) >= healAfter
 }
 
 // lacking reports whether a partition has fewer replicas than configured.
-func (c *Cluster) lacking(f *following) bool {
+func (f *following) lacking() bool {
 	for p, owners := range f.division.owners {
-		n := len(f.replicas(p))
+		n := f.Replicas(p)
 		if f.advertised[p] {
 			n++
 		}
@@ -178,12 +182,12 @@ func (c *Cluster) lacking(f *following) bool {
 	return false
 }
 
-// Surplus implements version.Cluster. It counts only replicas that the division
+// Surplus implements version.Following. It counts only replicas that the division
 // asks for, and only once the division has been stable for Converge, so that two
 // nodes do not each rely on the other to keep a partition.
-func (c *Cluster) Surplus(db, version string, held []bool) []int {
-	f := c.find(db, version)
-	if f == nil || c.o.HealAfter <= 0 {
+func (f *following) Surplus(held []bool) []int {
+	c := f.c
+	if c.o.HealAfter <= 0 {
 		return nil
 	}
 	c.mu.Lock()

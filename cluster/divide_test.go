@@ -16,14 +16,14 @@ import (
 // look lets all of them see the members, and what each has advertised.
 func (f *testCluster) offline(partitions int, ids ...string) (hs []*holder, look func(members ...string)) {
 	f.t.Helper()
-	dirs := make([]*fakeDirectory, len(ids))
+	dirs, followed := make([]*fakeDirectory, len(ids)), make([]*following, len(ids))
 	for i, id := range ids {
 		c, _ := f.node(id)
 		dirs[i] = &fakeDirectory{}
-		v := newFollowing(key{"db", "1"})
-		v.children, v.ctx, v.end = dirs[i], c.ctx, c.leave
-		c.replace(func(m map[key]*following) { m[v.key] = v })
-		hs = append(hs, &holder{c, make([]bool, partitions)})
+		v := c.newFollowing(key{"db", "1"})
+		v.children, followed[i] = dirs[i], v
+		c.revisions[v.key] = []*following{v}
+		hs = append(hs, &holder{c, v, make([]bool, partitions)})
 	}
 	return hs, func(members ...string) {
 		var all []Member
@@ -35,12 +35,12 @@ func (f *testCluster) offline(partitions int, ids ...string) (hs []*holder, look
 			for j, other := range hs {
 				if i != j {
 					dirs[i].entries = slices.DeleteFunc(dirs[i].entries, func(e zk.Entry) bool { return e.Name[len("00000@"):] == other.o.Addr })
-					for p := range other.find("db", "1").advertised {
+					for p := range followed[j].advertised {
 						dirs[i].entries = append(dirs[i].entries, zk.Entry{Name: fmt.Sprintf("%05d@%s", p, other.o.Addr)})
 					}
 				}
 			}
-			h.update(h.find("db", "1"))
+			followed[i].update()
 		}
 	}
 }
@@ -48,7 +48,7 @@ func (f *testCluster) offline(partitions int, ids ...string) (hs []*holder, look
 func (h *holder) advertise() {
 	for p, here := range h.held {
 		if here {
-			h.Advertise("db", "1", p)
+			h.Advertise(p)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestRestartWithANodeLess(t *testing.T) {
 				for p, shards := range owners {
 					h.held[p] = slices.Contains(shards, h.ShardID())
 				}
-				h.SetPlan("db", "1", "plan", h.held)
+				h.SetPlan("plan", h.held)
 				h.divideAgain(time.Now()) // before anything is advertised
 			}
 			for _, h := range hs {
@@ -84,7 +84,7 @@ func TestRestartWithANodeLess(t *testing.T) {
 			}
 			look("a", "b", "c")
 			for _, h := range hs {
-				if missing := h.Missing("db", "1", h.held, replication); len(missing) > 0 {
+				if missing := h.Missing(h.held, replication); len(missing) > 0 {
 					t.Errorf("%s, %d replicas: nobody loads %v", rule, replication, missing)
 				}
 			}
@@ -100,16 +100,16 @@ func TestLostBeforeTheSwitch(t *testing.T) {
 		hs, look := f.offline(6, "a", "b")
 		look("a", "b")
 		for _, h := range hs {
-			h.SetPlan("db", "1", "plan", h.held)
+			h.SetPlan("plan", h.held)
 			h.load()
 		}
 		look("a", "b")
 		a, b := hs[0], hs[1]
 		a.divideAgain(time.Now())
 		if switched {
-			a.Switched("db", "1")
+			a.Switched()
 		}
-		b.Withdraw("db", "1")
+		b.Withdraw()
 		look("a")
 		a.divideAgain(time.Now())
 		a.load()
@@ -129,8 +129,8 @@ func TestDivisionIsSteadyWhileLoading(t *testing.T) {
 	look("a", "b", "c")
 	owned := make([][]int, len(hs))
 	for i, h := range hs {
-		h.SetPlan("db", "1", "plan", h.held)
-		owned[i] = h.Owned("db", "1", h.held)
+		h.SetPlan("plan", h.held)
+		owned[i] = h.Owned(h.held)
 	}
 	for step := range slices.Max([]int{len(owned[0]), len(owned[1]), len(owned[2])}) {
 		for i, h := range hs {
@@ -139,7 +139,7 @@ func TestDivisionIsSteadyWhileLoading(t *testing.T) {
 				h.advertise()
 			}
 			h.divideAgain(time.Now())
-			if got := h.Owned("db", "1", h.held); !slices.Equal(got, owned[i]) {
+			if got := h.Owned(h.held); !slices.Equal(got, owned[i]) {
 				t.Fatalf("step %d: %s had to hold %v, and has to hold %v", step, h.ShardID(), owned[i], got)
 			}
 			if step%3 == i {

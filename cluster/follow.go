@@ -13,33 +13,33 @@ import (
 	"sequins/zk"
 )
 
-// following is the state of one followed version.
+// following is the state of one followed version. It implements version.Following.
 type following struct {
 	key
-	children directory       // nil after Leave
-	ctx      context.Context // ends with Forget or Leave
+	c        *Cluster
+	children directory       // nil if followed after Leave
+	ctx      context.Context // ends with Stop or Leave
 	end      context.CancelFunc
 
 	// view is read-only and replaced as a whole, with updating held.
-	view     atomic.Pointer[view]
-	updating sync.Mutex // guards the fields up to advertised
-	plan     string     // plan of this node's blocks; "" until known
-	// malformed znodes were logged.
-	malformed bool
+	view      atomic.Pointer[view]
+	updating  sync.Mutex // c.mu must not be locked while it is held
+	malformed bool       // a malformed znode was logged; guarded by updating
+	// plan is the plan of this node's blocks, "" until SetPlan. It is set with both
+	// locks held.
+	plan string
 
-	// The fields below are guarded by Cluster.mu, which must not be locked with
-	// updating held.
-	advertised     map[int]bool
-	advertisedPlan string       // is plan
-	held           map[int]bool // partitions that this node holds, advertised or not yet
-	division       *division    // nil until SetPlan
-	switched       bool         // this node has switched to the version
-	sufficed       bool         // all partitions had enough replicas at some time since then
-	stable         bool         // the division has been stable for Converge
-	lackingSince   time.Time    // when replicas were first found missing; zero if none are
+	// The fields below are guarded by c.mu.
+	advertised   map[int]bool
+	held         map[int]bool // partitions that this node holds, advertised or not yet
+	division     *division    // nil until SetPlan
+	switched     bool         // this node has switched to the version
+	sufficed     bool         // all partitions had enough replicas at some time since then
+	stable       bool         // the division has been stable for Converge
+	lackingSince time.Time    // when replicas were first found missing; zero if none are
 }
 
-// directory is the znodes of a version: a zk.Children.
+// directory lists the znodes of a version. It is a zk.Children.
 type directory interface {
 	Entries() []zk.Entry
 	Changes() <-chan struct{}
@@ -47,16 +47,17 @@ type directory interface {
 	Stop()
 }
 
-// view is what other nodes hold by this node's plan, by partition.
+// view lists the nodes that hold partitions by this node's plan.
 type view struct {
-	replicas [][]string // advertised addresses
-	// peers are the replicas and those that vanished recently: a node that has
-	// lost ZooKeeper may still answer.
+	replicas [][]string // addresses that advertise each partition
+	// peers are the replicas and the vanished ones: a node that has lost ZooKeeper
+	// may still answer.
 	peers    [][]string
-	plans    []string              // other plans, by which nodes hold something, sorted
-	vanished map[holding]time.Time // those, and when they were first missed
+	vanished map[holding]time.Time // replicas that are not advertised any more, since when
+	plans    []string              // other plans by which nodes hold partitions, sorted
 }
 
+// holding is one partition on one node.
 type holding struct {
 	partition int
 	addr      string
@@ -66,11 +67,11 @@ const (
 	// missedFor is how long a node remains a peer for a partition that it no
 	// longer advertises.
 	missedFor = 10 * time.Minute
-	// maxMissed bounds the vanished peers of one partition.
+	// maxMissed limits the vanished peers of one partition.
 	maxMissed = 8
 )
 
-// next is the view after v when replicas are advertised.
+// next returns the view that follows v, from what is advertised now.
 func (v *view) next(r holdings, now time.Time) *view {
 	replicas := r.byPartition
 	n := &view{replicas: replicas, peers: replicas, vanished: make(map[holding]time.Time)}
@@ -113,17 +114,18 @@ func at(table [][]string, partition int) []string {
 }
 
 // Follow implements version.Cluster.
-func (c *Cluster) Follow(ctx context.Context, db, version string) {
-	f := c.follow(key{db, version})
+func (c *Cluster) Follow(ctx context.Context, db, id string) version.Following {
+	f := c.follow(key{db, id})
 	if f.children == nil {
-		return
+		return f
 	}
 	select {
 	case <-f.children.Seen():
-		c.update(f)
+		f.update()
 	case <-f.ctx.Done():
 	case <-ctx.Done():
 	}
+	return f
 }
 
 // follow returns the state of a followed version, and begins to follow it if
@@ -131,37 +133,37 @@ func (c *Cluster) Follow(ctx context.Context, db, version string) {
 func (c *Cluster) follow(k key) *following {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := (*c.versions.Load())[k]; f != nil {
-		return f
+	revisions := c.revisions[k.inSource()]
+	if i := slices.IndexFunc(revisions, func(f *following) bool { return f.key == k }); i >= 0 {
+		return revisions[i]
 	}
-	f := newFollowing(k)
-	f.ctx, f.end = context.WithCancel(c.ctx)
+	f := c.newFollowing(k)
 	if f.ctx.Err() != nil {
 		return f
 	}
 	f.children = c.o.Session.Watch(zk.VersionDir(k.db, version.Name(k.version)), true)
-	c.replace(func(m map[key]*following) { m[k] = f })
-	revisions := append(c.revisions[k.inSource()], f)
+	revisions = append(revisions, f)
 	slices.SortFunc(revisions, func(a, b *following) int { return strings.Compare(b.version, a.version) })
 	c.revisions[k.inSource()] = revisions
-	c.running.Go(func() { c.watch(f) })
+	c.running.Go(f.watch)
 	return f
 }
 
-func newFollowing(k key) *following {
-	f := &following{key: k, advertised: make(map[int]bool), held: make(map[int]bool)}
+func (c *Cluster) newFollowing(k key) *following {
+	f := &following{key: k, c: c, advertised: make(map[int]bool), held: make(map[int]bool)}
+	f.ctx, f.end = context.WithCancel(c.ctx)
 	f.view.Store(new(view))
 	return f
 }
 
-// watch updates the view of a version until Forget.
-func (c *Cluster) watch(f *following) {
+// watch updates the view until Stop or Leave.
+func (f *following) watch() {
 	defer f.children.Stop()
 	for {
 		select {
 		case <-f.children.Changes():
-			c.update(f)
-			c.changed()
+			f.update()
+			f.c.changed()
 		case <-f.ctx.Done():
 			return
 		}
@@ -169,46 +171,46 @@ func (c *Cluster) watch(f *following) {
 }
 
 // update computes the view from the current znodes.
-func (c *Cluster) update(f *following) {
+func (f *following) update() {
 	f.updating.Lock()
 	before := f.view.Load()
-	c.updateView(f, before)
+	f.updateView(before)
 	now := f.view.Load()
 	f.updating.Unlock()
 
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.assess(f, before)
-	c.assess(f, now)
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
+	f.assess(before)
+	f.assess(now)
 }
 
-// updateView replaces the view by the successor of before. f.updating is held, so
-// that the view of the newest znodes is stored last.
-func (c *Cluster) updateView(f *following, before *view) {
+// updateView replaces the view by the one that follows before. f.updating is held,
+// so that the view of the newest znodes is stored last.
+func (f *following) updateView(before *view) {
 	if f.children == nil {
 		return
 	}
-	r := parseReplicas(f.children.Entries(), c.o.Addr, f.plan)
+	r := parseReplicas(f.children.Entries(), f.c.o.Addr, f.plan)
 	if r.malformed != "" && !f.malformed {
 		f.malformed = true
-		c.log.Warn("ignoring malformed znode", "db", f.db, "version", f.version, "error", r.malformed)
+		f.c.log.Warn("ignoring malformed znode", "db", f.db, "version", f.version, "error", r.malformed)
 	}
 	f.view.Store(before.next(r, time.Now()))
 }
 
-// maxPartitions bounds the table that a znode's name can allocate.
+// maxPartitions limits the size of the tables, which the name of a znode determines.
 const maxPartitions = 1 << 20
 
-// holdings are what other nodes advertise of a version.
+// holdings is what other nodes advertise of a version.
 type holdings struct {
-	byPartition [][]string       // addresses of those that hold it by one plan
-	others      map[holding]bool // what is held by other plans only, or by a plan that cannot be read
+	byPartition [][]string       // addresses of the nodes that hold it by this node's plan
+	others      map[holding]bool // held by other plans only, or by a plan that cannot be read
 	plans       map[string]bool  // the other plans
-	malformed   string           // what is wrong with the last malformed znode
+	malformed   string           // the error of the last malformed znode
 }
 
-// parseReplicas makes the tables of who holds what by a plan, and by others,
-// without this node itself.
+// parseReplicas returns what nodes other than self advertise. plan is this node's
+// plan.
 func parseReplicas(entries []zk.Entry, self, plan string) holdings {
 	r := holdings{others: make(map[holding]bool), plans: make(map[string]bool)}
 	var plans planParser
@@ -236,11 +238,11 @@ func parseReplicas(entries []zk.Entry, self, plan string) holdings {
 	return r
 }
 
-// add adds a replica of a partition to the tables of a plan.
+// add adds a replica of a partition.
 func (r *holdings) add(p int, addr string, theirs partitionData, plan string) {
-	r.note(theirs.Plan, plan)
+	r.addPlan(theirs.Plan, plan)
 	for _, also := range theirs.Also {
-		r.note(also, plan)
+		r.addPlan(also, plan)
 	}
 	if !theirs.holds(plan) {
 		r.others[holding{p, addr}] = true
@@ -252,54 +254,30 @@ func (r *holdings) add(p int, addr string, theirs partitionData, plan string) {
 	r.byPartition[p] = append(r.byPartition[p], addr)
 }
 
-// note notes a plan if it is another one.
-func (r *holdings) note(theirs, plan string) {
+// addPlan adds the plan of a replica to the other plans unless it is this node's.
+func (r *holdings) addPlan(theirs, plan string) {
 	if plan != "" && theirs != "" && theirs != plan {
 		r.plans[theirs] = true
 	}
 }
 
-// find returns the state of a followed version, or nil.
-func (c *Cluster) find(db, version string) *following {
-	return (*c.versions.Load())[key{db, version}]
-}
+// Peers implements version.Following.
+func (f *following) Peers(partition int) []string { return at(f.view.Load().peers, partition) }
 
-// Peers implements version.Cluster.
-func (c *Cluster) Peers(db, version string, partition int) []string {
-	if f := c.find(db, version); f != nil {
-		return at(f.view.Load().peers, partition)
-	}
-	return nil
-}
-
-// Replicas implements version.Cluster.
-func (c *Cluster) Replicas(db, version string, partition int) int {
-	if f := c.find(db, version); f != nil {
-		return len(f.replicas(partition))
-	}
-	return 0
-}
+// Replicas implements version.Following.
+func (f *following) Replicas(partition int) int { return len(f.replicas(partition)) }
 
 // replicas returns the other nodes that advertise a partition.
 func (f *following) replicas(partition int) []string { return at(f.view.Load().replicas, partition) }
 
-// OtherPlans implements version.Cluster.
-func (c *Cluster) OtherPlans(db, version string) []string {
-	if f := c.find(db, version); f != nil {
-		return slices.Clone(f.view.Load().plans)
-	}
-	return nil
-}
+// OtherPlans implements version.Following.
+func (f *following) OtherPlans() []string { return slices.Clone(f.view.Load().plans) }
 
-// Missing implements version.Cluster.
-func (c *Cluster) Missing(db, version string, held []bool, minReplication int) []int {
-	f := c.find(db, version)
+// Missing implements version.Following.
+func (f *following) Missing(held []bool, minReplication int) []int {
 	var missing []int
 	for p, here := range held {
-		n := 0
-		if f != nil {
-			n = len(f.replicas(p))
-		}
+		n := f.Replicas(p)
 		if here {
 			n++
 		}
@@ -310,40 +288,29 @@ func (c *Cluster) Missing(db, version string, held []bool, minReplication int) [
 	return missing
 }
 
-// Forget implements version.Cluster.
-func (c *Cluster) Forget(db, id string) {
+// Stop implements version.Following.
+func (f *following) Stop() {
+	c, name := f.c, f.inSource()
 	c.mu.Lock()
-	f, name := c.find(db, id), key{db, version.Name(id)}
-	known := f != nil && c.ctx.Err() == nil
-	if known {
-		c.replace(func(m map[key]*following) { delete(m, f.key) })
-		c.forgetRevision(name, f)
-	}
-	if c.revisions[name] == nil {
-		c.forgetRefuted(name)
-	}
-	c.mu.Unlock()
-	if !known {
+	defer c.mu.Unlock()
+	if f.ctx.Err() != nil {
 		return
 	}
 	f.end()
-	c.withdraw(f)
-	c.running.Go(func() { c.prune(db, name.version) })
-}
-
-// forgetRevision removes f from the revisions of a version. c.mu is held.
-func (c *Cluster) forgetRevision(name key, f *following) {
+	f.unpublish()
 	left := slices.DeleteFunc(c.revisions[name], func(each *following) bool { return each == f })
 	if c.revisions[name] = left; len(left) == 0 {
 		delete(c.revisions, name)
+		c.forgetRefuted(name)
 	}
+	c.running.Go(func() { c.prune(name.db, name.version) })
 }
 
-// pruneTimeout bounds the wait for the listing of a directory to be pruned.
+// pruneTimeout limits the wait for the listing of a directory to be pruned.
 const pruneTimeout = 30 * time.Second
 
 // prune removes the directories of a database's versions up to last, or of all if last is empty, and that of the
-// database, as far as they are empty and not followed: nodes that crashed have left theirs.
+// database, if they are empty and not followed. Nodes that crash leave their directories.
 func (c *Cluster) prune(db, last string) {
 	versions := c.o.Session.Watch(zk.DatabaseDir(db), false)
 	defer versions.Stop()
@@ -369,34 +336,30 @@ func (c *Cluster) followed(db, name string) bool {
 	return c.revisions[key{db, name}] != nil
 }
 
-// Advertise implements version.Cluster.
-func (c *Cluster) Advertise(db, version string, partition int) {
-	f := c.find(db, version)
-	if f == nil {
-		f = c.follow(key{db, version})
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ctx.Err() != nil {
+// Advertise implements version.Following.
+func (f *following) Advertise(partition int) {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
+	if f.ctx.Err() != nil {
 		return
 	}
 	f.advertised[partition], f.held[partition] = true, true
-	c.publish(f, partition)
+	f.publish(partition)
 }
 
 // publish updates the znode of a partition with the plans by which this node
 // advertises it, and removes the znode if no revision advertises it. c.mu is held.
-func (c *Cluster) publish(f *following, partition int) {
-	name := f.inSource()
+func (f *following) publish(partition int) {
+	c, name := f.c, f.inSource()
 	path := zk.PartitionPath(name.db, name.version, partition, c.o.Addr)
 	advertised, d := false, partitionData{}
 	for _, each := range c.revisions[name] { // newest first
 		switch {
 		case !each.advertised[partition]:
 		case !advertised:
-			advertised, d.Plan = true, each.advertisedPlan
+			advertised, d.Plan = true, each.plan
 		default:
-			d.Also = append(d.Also, each.advertisedPlan)
+			d.Also = append(d.Also, each.plan)
 		}
 	}
 	if !advertised {
@@ -406,26 +369,21 @@ func (c *Cluster) publish(f *following, partition int) {
 	c.o.Session.Publish(path, d.encode())
 }
 
-// Withdraw implements version.Cluster.
-func (c *Cluster) Withdraw(db, version string, partitions ...int) {
-	if f := c.find(db, version); f != nil {
-		c.withdraw(f, partitions...)
-	}
+// Withdraw implements version.Following.
+func (f *following) Withdraw(partitions ...int) {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
+	f.unpublish(partitions...)
 }
 
-func (c *Cluster) withdraw(f *following, partitions ...int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unpublish(f, partitions...)
-}
-
-// unpublish is withdraw with c.mu held.
-func (c *Cluster) unpublish(f *following, partitions ...int) {
+// unpublish is Withdraw with c.mu held.
+func (f *following) unpublish(partitions ...int) {
+	named := func(p int, _ bool) bool { return len(partitions) == 0 || slices.Contains(partitions, p) }
 	for p := range f.advertised {
-		if len(partitions) == 0 || slices.Contains(partitions, p) {
+		if named(p, true) {
 			delete(f.advertised, p)
-			c.publish(f, p)
+			f.publish(p)
 		}
 	}
-	maps.DeleteFunc(f.held, func(p int, _ bool) bool { return len(partitions) == 0 || slices.Contains(partitions, p) })
+	maps.DeleteFunc(f.held, named)
 }

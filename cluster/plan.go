@@ -66,22 +66,18 @@ func (d partitionData) holds(plan string) bool {
 	return d.Plan == "" || plan == "" || d.Plan == plan || slices.Contains(d.Also, plan)
 }
 
-// SetPlan implements version.Cluster.
-func (c *Cluster) SetPlan(db, version, plan string, held []bool) {
-	f := c.follow(key{db, version})
-	f.updating.Lock()
-	other := f.plan != plan
-	if other {
-		f.plan = plan
-		c.updateView(f, new(view)) // the vanished ones may have had another plan
-	}
-	f.updating.Unlock()
-
+// SetPlan implements version.Following.
+func (f *following) SetPlan(plan string, held []bool) {
+	c := f.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	other := f.plan != plan
 	if other {
-		c.unpublish(f)
-		f.advertisedPlan = plan
+		f.updating.Lock()
+		f.plan = plan
+		f.updateView(new(view)) // the vanished ones may have had another plan
+		f.updating.Unlock()
+		f.unpublish()
 		f.division, f.switched, f.sufficed, f.stable, f.lackingSince = nil, false, false, false, time.Time{}
 	}
 	for p, here := range held {
@@ -90,42 +86,38 @@ func (c *Cluster) SetPlan(db, version, plan string, held []bool) {
 		}
 	}
 	if f.division == nil || len(f.division.owners) != len(held) {
-		f.division = c.divide(f, c.members.Load(), len(held), c.holders(f, held))
+		f.division = f.divide(c.members.Load(), held)
 	}
-	c.assess(f, f.view.Load())
+	f.assess(f.view.Load())
 	if other {
 		c.changed()
 	}
 }
 
-// Switched implements version.Cluster.
-func (c *Cluster) Switched(db, version string) {
-	f := c.find(db, version)
-	if f == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// Switched implements version.Following.
+func (f *following) Switched() {
+	f.c.mu.Lock()
+	defer f.c.mu.Unlock()
 	f.switched = true
-	c.assess(f, f.view.Load())
+	f.assess(f.view.Load())
 }
 
 // assess records that all partitions of a version that this node has switched to
 // have enough replicas. That is never reset. c.mu is held.
-func (c *Cluster) assess(f *following, v *view) {
+func (f *following) assess(v *view) {
 	if f.division != nil && f.switched && !f.sufficed {
-		f.sufficed = !c.short(f, v)
+		f.sufficed = !f.short(v)
 	}
 }
 
 // short reports whether a partition has too few replicas for a switch. c.mu is held.
-func (c *Cluster) short(f *following, v *view) bool {
+func (f *following) short(v *view) bool {
 	for p := range f.division.owners {
 		n := len(at(v.replicas, p))
 		if f.advertised[p] {
 			n++
 		}
-		if n < c.o.MinReplication {
+		if n < f.c.o.MinReplication {
 			return true
 		}
 	}

@@ -12,20 +12,20 @@ const maxRefuted = maxSettings / 2
 
 func (k key) String() string { return k.db + "/" + k.version }
 
-// Refute implements version.Cluster. If the node's znode would become too large,
+// Refute implements version.Following. If the node's znode would become too large,
 // it logs an error and publishes nothing.
-func (c *Cluster) Refute(db, version, partitioner string) {
+func (f *following) Refute(partitioner string) {
+	c, k := f.c, f.inSource().String()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := key{db, version}.inSource().String()
 	before := c.refuted[k]
-	if slices.Contains(before, partitioner) {
+	if f.ctx.Err() != nil || slices.Contains(before, partitioner) {
 		return
 	}
 	c.refuted[k] = slices.Sorted(slices.Values(append(slices.Clone(before), partitioner)))
 	if data, err := c.nodeData(); err != nil || len(data) > maxRefuted {
 		c.log.Error("cannot publish a refuted partitioner: this node has refuted too many",
-			"db", db, "version", version, "partitioner", partitioner, "bytes", len(data), "error", err)
+			"db", f.db, "version", f.version, "partitioner", partitioner, "bytes", len(data), "error", err)
 		c.restoreRefuted(k, before)
 		return
 	}
@@ -33,9 +33,9 @@ func (c *Cluster) Refute(db, version, partitioner string) {
 	c.changed()
 }
 
-// Refuted implements version.Cluster.
-func (c *Cluster) Refuted(db, version string) []string {
-	k := key{db, version}.inSource().String()
+// Refuted implements version.Following.
+func (f *following) Refuted() []string {
+	c, k := f.c, f.inSource().String()
 	c.mu.Lock()
 	all := slices.Clone(c.refuted[k])
 	c.mu.Unlock()

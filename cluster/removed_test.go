@@ -5,6 +5,8 @@ package cluster
 import (
 	"context"
 	"testing"
+
+	"sequins/version"
 )
 
 // A database that is removed from all nodes is unknown then, however many partitions it had; so is one whose nodes have
@@ -13,12 +15,12 @@ func testRemoved(t *testing.T, server string) {
 	f := newTestCluster(t, server, nil)
 	a, lose := f.node("a")
 	f.join(a)
-	publish := func(db string, partitions int) {
+	publish := func(db string, partitions int) version.Following {
 		t.Helper()
-		a.Follow(context.Background(), db, "1")
-		a.SetPlan(db, "1", "plan", make([]bool, partitions))
+		v := a.Follow(t.Context(), db, "1")
+		v.SetPlan("plan", make([]bool, partitions))
 		for p := range partitions {
-			a.Advertise(db, "1", p)
+			v.Advertise(p)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		defer cancel()
@@ -26,10 +28,10 @@ func testRemoved(t *testing.T, server string) {
 			t.Fatal(err)
 		}
 		f.eventually(db+" is known", func() bool { return a.Knows(db) })
+		return v
 	}
 	for db, partitions := range map[string]int{"small": 100, "large": 3000} { // the second is withdrawn in several requests
-		publish(db, partitions)
-		a.Forget(db, "1")
+		publish(db, partitions).Stop()
 		f.eventually(db+" is not known", func() bool { return !a.Knows(db) })
 	}
 	publish("left", 10)

@@ -51,7 +51,7 @@ func (d *db) activate(name string) {
 		d.log.Error("bug: version cannot be activated", "version", name, "error", err)
 		return
 	}
-	d.node.o.Cluster.Switched(d.name, name)
+	d.live[name].Switched()
 	if version.Name(name) != name {
 		d.changed = name
 	}
@@ -105,12 +105,11 @@ func (d *db) setAside(name string, partition int) version.Event {
 // other nodes do not give up good ones for it. A partition that no other node holds is advertised: what can still be
 // read of it, others can only read here.
 func (d *db) withdrawDamaged(l *live) {
-	name := l.v.Info().Name
 	for p, withdrawn := range l.damaged {
-		switch held := d.node.o.Cluster.Replicas(d.name, name, p) > 0; {
+		switch held := l.Replicas(p) > 0; {
 		case held && !withdrawn:
 			l.damaged[p] = true
-			d.node.o.Cluster.Withdraw(d.name, name, p)
+			l.Withdraw(p)
 		case !held && withdrawn && !l.returning:
 			l.returning = true
 			d.work(func() message {
@@ -130,14 +129,13 @@ type returning struct{ l *live }
 // tell implements message.
 func (r returning) tell(d *db) {
 	r.l.returning = false
-	name := r.l.v.Info().Name
-	if d.live[name] != r.l {
+	if d.live[r.l.v.Info().Name] != r.l {
 		return
 	}
 	for p, withdrawn := range r.l.damaged {
-		if withdrawn && d.node.o.Cluster.Replicas(d.name, name, p) == 0 {
+		if withdrawn && r.l.Replicas(p) == 0 {
 			r.l.damaged[p] = false
-			d.node.o.Cluster.Advertise(d.name, name, p)
+			r.l.Advertise(p)
 		}
 	}
 }
@@ -203,8 +201,8 @@ func (d *db) linger() time.Duration {
 // startClosing removes a version from the set, and closes it after its last reader.
 func (d *db) startClosing(name string) {
 	v := d.set.Remove(name)
+	d.live[name].Withdraw()
 	delete(d.live, name)
-	d.node.o.Cluster.Withdraw(d.name, name)
 	d.closeLater(v, func() { d.send(outcome{version.Closed{Version: name}}) })
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,103 +31,122 @@ type testCluster struct {
 	surplus    []int            // what others have taken over
 	advertised map[string][]int
 	plans      map[string]string
-	others     map[string]string // the plan of another node, by version
+	followed   map[string]bool
+	refuted    map[string][]string // partitioners that any node has refuted, by version, until Stop
+	others     map[string]string   // the plan of another node, by version
 	changes    chan struct{}
 }
 
 func newCluster() *testCluster {
-	return &testCluster{peers: map[string][]int{}, advertised: map[string][]int{}, plans: map[string]string{}, changes: make(chan struct{}, 1)}
+	return &testCluster{peers: map[string][]int{}, advertised: map[string][]int{}, plans: map[string]string{}, followed: map[string]bool{},
+		refuted: map[string][]string{}, changes: make(chan struct{}, 1)}
 }
 
 func (c *testCluster) Join(context.Context) error { return nil }
 
 func (c *testCluster) Leave() {}
 
-func (c *testCluster) Follow(context.Context, string, string) {}
-
-func (c *testCluster) Forget(db, v string) {}
-
-func (c *testCluster) SetPlan(db, v, plan string, held []bool) {
+func (c *testCluster) Follow(_ context.Context, _, v string) version.Following {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.plans[v] = plan
+	c.followed[v] = true
+	return testFollowing{testCluster: c, v: v}
 }
-
-func (c *testCluster) Switched(db, v string) {}
 
 func (c *testCluster) Knows(string) bool { return false }
 
-func (c *testCluster) Refute(db, v, partitioner string) {}
+func (c *testCluster) Linger(d time.Duration) time.Duration { return d }
 
-func (c *testCluster) Refuted(db, v string) []string { return nil }
+func (c *testCluster) Changes() <-chan struct{} { return c.changes }
 
-// Surplus is those of c.surplus that the node holds.
-func (c *testCluster) Surplus(db, v string, held []bool) []int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.surplus), func(p int) bool { return !held[p] })
+// A testFollowing is what a node is told of one version.
+type testFollowing struct {
+	version.Solo
+	*testCluster
+	v string
 }
 
-func (c *testCluster) Owned(db, v string, held []bool) []int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.owned != nil {
-		return c.owned
+func (f testFollowing) Stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.followed, f.v)
+	delete(f.refuted, f.v)
+}
+
+func (f testFollowing) Refute(partitioner string) { f.refute(f.v, partitioner) }
+
+func (f testFollowing) Refuted() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.refuted[f.v])
+}
+
+func (f testFollowing) SetPlan(plan string, held []bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.plans[f.v] = plan
+}
+
+// Surplus is those of f.surplus that the node holds.
+func (f testFollowing) Surplus(held []bool) []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(f.surplus), func(p int) bool { return !held[p] })
+}
+
+func (f testFollowing) Owned(held []bool) []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.owned != nil {
+		return f.owned
 	}
-	return version.Solo{}.Owned(db, v, held)
+	return version.Solo{}.Owned(held)
 }
 
-// own sets the partitions that the node owns.
-func (c *testCluster) own(partitions ...int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.owned = append([]int{}, partitions...) // nil: all
-}
-
-func (c *testCluster) Peers(db, v string, partition int) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if slices.Contains(c.peers[v], partition) {
+func (f testFollowing) Peers(partition int) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.Contains(f.peers[f.v], partition) {
 		return []string{"peer:1"}
 	}
 	return nil
 }
 
-func (c *testCluster) Replicas(db, v string, partition int) int {
-	return len(c.Peers(db, v, partition))
+func (f testFollowing) Replicas(partition int) int {
+	return len(f.Peers(partition))
 }
 
-func (c *testCluster) OtherPlans(db, v string) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if plan := c.others[v]; plan != "" && plan != c.plans[v] {
+func (f testFollowing) OtherPlans() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if plan := f.others[f.v]; plan != "" && plan != f.plans[f.v] {
 		return []string{plan}
 	}
 	return nil
 }
 
-func (c *testCluster) Advertise(db, v string, partition int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.advertised[v] = append(c.advertised[v], partition)
-	if c.plans[v] == "" {
+func (f testFollowing) Advertise(partition int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.advertised[f.v] = append(f.advertised[f.v], partition)
+	if f.plans[f.v] == "" {
 		panic("advertised without a plan")
 	}
 }
 
-func (c *testCluster) Withdraw(db, v string, partitions ...int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (f testFollowing) Withdraw(partitions ...int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if len(partitions) == 0 {
-		delete(c.advertised, v)
+		delete(f.advertised, f.v)
 	}
-	c.advertised[v] = slices.DeleteFunc(c.advertised[v], func(p int) bool { return slices.Contains(partitions, p) })
+	f.advertised[f.v] = slices.DeleteFunc(f.advertised[f.v], func(p int) bool { return slices.Contains(partitions, p) })
 }
 
-func (c *testCluster) Missing(db, v string, held []bool, minReplication int) []int {
+func (f testFollowing) Missing(held []bool, minReplication int) []int {
 	var missing []int
 	for p, h := range held {
-		n := len(c.Peers(db, v, p))
+		n := len(f.Peers(p))
 		if h {
 			n++
 		}
@@ -137,15 +157,28 @@ func (c *testCluster) Missing(db, v string, held []bool, minReplication int) []i
 	return missing
 }
 
-func (c *testCluster) Linger(d time.Duration) time.Duration { return d }
-
-func (c *testCluster) Changes() <-chan struct{} { return c.changes }
+// own sets the partitions that the node owns.
+func (c *testCluster) own(partitions ...int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owned = append([]int{}, partitions...) // nil: all
+}
 
 // hold says that a peer has partitions of a version.
 func (c *testCluster) hold(v string, partitions ...int) {
 	c.mu.Lock()
 	c.peers[v] = partitions
 	c.mu.Unlock()
+	wake(c.changes)
+}
+
+// refute says that a node has refuted a partitioner of a version.
+func (c *testCluster) refute(v, partitioner string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.refuted[v], partitioner) {
+		c.refuted[v] = append(c.refuted[v], partitioner)
+	}
 	wake(c.changes)
 }
 
@@ -174,6 +207,12 @@ func (c *testCluster) take(partitions ...int) {
 	c.owned = slices.DeleteFunc([]int{0, 1, 2}, func(p int) bool { return slices.Contains(partitions, p) })
 	c.mu.Unlock()
 	wake(c.changes)
+}
+
+func (c *testCluster) follows() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.followed))
 }
 
 func (c *testCluster) has(v string) []int {
@@ -259,7 +298,8 @@ func TestReadyWhenOthersAreThere(t *testing.T) {
 }
 
 // TestOldVersionLingers: it stays for version_remove_timeout after the last
-// request for it, and is read from by its name until then.
+// request for it, and is read from by its name until then. After that it is not
+// followed any more.
 func TestOldVersionLingers(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
@@ -303,6 +343,11 @@ func TestOldVersionLingers(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if by("1") || len(c.has("1")) != 0 || f.onDisk("fruit") != "2" {
 			t.Errorf("it stays on: by name %v, advertised %v, on disk %s", by("1"), c.has("1"), f.onDisk("fruit"))
+		}
+		f.put("fruit", "3", 2, fruit...)
+		time.Sleep(12 * time.Minute)
+		if got := c.follows(); !slices.Equal(got, []string{"3"}) {
+			t.Errorf("followed are %q, and only 3 is left", got)
 		}
 	})
 }

@@ -202,7 +202,7 @@ func TestReportOfAPredecessor(t *testing.T) {
 			return nil
 		})
 		must(t, err)
-		fresh, err := d.openLocal("1")
+		fresh, err := d.openLocal("1", d.live["1"].Following)
 		if err != nil || fresh == nil {
 			t.Errorf("opening it again: %v", err)
 			return

@@ -75,11 +75,12 @@ type message interface{ tell(d *db) }
 
 // facts are data of a version in addition to its state.
 type facts struct {
-	created  time.Time // first seen by this node, maybe before a restart
-	found    time.Time // first seen by this process
-	activeAt time.Time
-	retries  retries
-	died     bool // the process of its last load has died
+	created   time.Time // first seen by this node, maybe before a restart
+	found     time.Time // first seen by this process
+	activeAt  time.Time
+	retries   retries
+	died      bool              // the process of its last load has died
+	following version.Following // nil until it is opened or loaded
 }
 
 func newDB(ctx context.Context, n *Node, name string) *db {
@@ -139,7 +140,7 @@ func (d *db) advertise(ctx context.Context) {
 		return
 	}
 	for _, l := range d.live {
-		d.tell(l)
+		l.tell()
 	}
 	d.publish()
 }
@@ -257,8 +258,10 @@ func (d *db) note(before version.State) {
 	d.noteServed(before)
 	for _, v := range before.Entries {
 		if _, found := d.state.Entry(v.Name); !found {
+			if f := d.facts[v.Name].following; f != nil {
+				f.Stop()
+			}
 			delete(d.facts, v.Name)
-			d.node.o.Cluster.Forget(d.name, v.Name)
 			if v.Status == version.Removing {
 				d.log.Info("version removed", "version", v.Name)
 			}

@@ -426,7 +426,10 @@ func TestSourceTooSlowForStart(t *testing.T) {
 // A deafCluster never learns who holds what.
 type deafCluster struct{ version.Solo }
 
-func (deafCluster) Follow(ctx context.Context, _, _ string) { <-ctx.Done() }
+func (deafCluster) Follow(ctx context.Context, _, _ string) version.Following {
+	<-ctx.Done()
+	return version.Solo{}
+}
 
 // TestStartWithoutViews: looking for who holds the versions that are opened is bounded
 // for all of them together.

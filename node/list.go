@@ -57,7 +57,7 @@ func (d *db) question() discovery.Question {
 		q.Settled[v.Name] = v.Reason == "" // a failed version may have been accepted while its job paused
 	}
 	for _, id := range q.IDs {
-		if l := d.live[id]; l != nil && (id == d.changed || len(d.node.o.Cluster.OtherPlans(d.name, id)) > 0) {
+		if l := d.live[id]; l != nil && (id == d.changed || len(l.OtherPlans()) > 0) {
 			q.Plans[id] = l.manifest
 		}
 	}

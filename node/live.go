@@ -18,7 +18,8 @@ import (
 
 // live is a version in the set and its state in the node.
 type live struct {
-	v        *version.Version
+	v *version.Version
+	version.Following
 	manifest store.Manifest // the plan of its blocks
 	open     []bool         // by partition: its local block is open
 	records  []int64        // by partition
@@ -37,19 +38,20 @@ type live struct {
 	waiting  bool              // a timer for the first of them is running
 }
 
-func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner) *live {
+func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner, f version.Following) *live {
 	return &live{
 		v: version.New(version.Info{
 			DB: d.name, Name: m.Version, Partitions: m.Partitions, Partitioner: partitioner,
-			LastModified: m.LastModified, Plan: m.PlanHash(), Cluster: d.node.o.Cluster,
+			LastModified: m.LastModified, Plan: m.PlanHash(), Following: f,
 		}),
-		manifest: m,
-		open:     make([]bool, m.Partitions),
-		records:  make([]int64, m.Partitions),
-		bytes:    make([]int64, m.Partitions),
-		damaged:  make(map[int]bool),
-		known:    make([]blocks.Known, m.Partitions),
-		released: make(map[int]time.Time),
+		Following: f,
+		manifest:  m,
+		open:      make([]bool, m.Partitions),
+		records:   make([]int64, m.Partitions),
+		bytes:     make([]int64, m.Partitions),
+		damaged:   make(map[int]bool),
+		known:     make([]blocks.Known, m.Partitions),
+		released:  make(map[int]time.Time),
 	}
 }
 
@@ -71,36 +73,27 @@ func (l *live) size() (records, bytes int64) {
 
 // seen returns the state of a version for the state machine.
 func (d *db) seen(l *live) version.Seen {
-	name, held := l.v.Info().Name, l.v.Held()
-	complete, replicated := d.judge(name, held)
-	wrong := d.isRefuted(l)
-	return version.Seen{Version: name, Complete: complete && !wrong, Replicated: replicated && !wrong, Readable: d.readable(name, held)}
+	held, refuted := l.v.Held(), d.isRefuted(l)
+	complete := !slices.ContainsFunc(l.Owned(held), func(p int) bool {
+		return p < 0 || p >= len(held) || !held[p]
+	})
+	return version.Seen{Version: l.v.Info().Name, Complete: complete && !refuted,
+		Replicated: !refuted && d.replicated(l.Following, held), Readable: readable(l.Following, held)}
 }
 
 // readable reports whether at least one partition can be read, here or from a peer.
-func (d *db) readable(name string, held []bool) bool {
+func readable(f version.Following, held []bool) bool {
 	for p, here := range held {
-		if here || d.node.o.Cluster.Replicas(d.name, name, p) > 0 {
+		if here || f.Replicas(p) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// owned returns the partitions that this node must hold.
-func (d *db) owned(l *live) []int {
-	return d.node.o.Cluster.Owned(d.name, l.v.Info().Name, l.v.Held())
-}
-
-// judge reports whether this node holds all partitions that it must hold, and whether the cluster holds
-// enough of the version to switch to it.
-func (d *db) judge(name string, held []bool) (complete, replicated bool) {
-	cluster := d.node.o.Cluster
-	complete = !slices.ContainsFunc(cluster.Owned(d.name, name, held), func(p int) bool {
-		return p < 0 || p >= len(held) || !held[p]
-	})
-	replicated = len(cluster.Missing(d.name, name, held, d.node.o.MinReplication)) == 0
-	return complete, replicated
+// replicated reports whether the cluster holds enough of a version to switch to it.
+func (d *db) replicated(f version.Following, held []bool) bool {
+	return len(f.Missing(held, d.node.o.MinReplication)) == 0
 }
 
 // followTimeout limits the first lookups of the replicas of all versions that are opened together.
@@ -111,11 +104,12 @@ const followTimeout = 10 * time.Second
 // because other nodes hold it.
 func (d *db) open(name string) version.Event {
 	ctx, cancel := context.WithDeadline(d.ctx, d.followBy)
-	d.node.o.Cluster.Follow(ctx, d.name, name)
+	f := d.node.o.Cluster.Follow(ctx, d.name, name)
 	cancel()
-	l, err := d.openLocal(name)
+	d.facts[name].following = f
+	l, err := d.openLocal(name, f)
 	if err == nil && l == nil {
-		l, err = d.openRemote(name)
+		l, err = d.openRemote(name, f)
 	}
 	if err != nil {
 		d.log.Warn("version cannot be opened; it will be loaded again", "version", name, "error", err)
@@ -137,30 +131,30 @@ func (d *db) open(name string) version.Event {
 func (d *db) insert(l *live) {
 	name := l.v.Info().Name
 	if old := d.set.Prepare(l.v); old != nil {
-		d.node.o.Cluster.Withdraw(d.name, name)
+		l.Withdraw()
 		d.closeLater(old, func() {})
 	}
-	d.node.o.Cluster.SetPlan(d.name, name, l.v.Info().Plan, l.v.Held())
+	l.SetPlan(l.v.Info().Plan, l.v.Held())
 	d.live[name] = l
 	for _, partitioner := range l.manifest.Refuted {
-		d.node.o.Cluster.Refute(d.name, name, partitioner)
+		l.Refute(partitioner)
 	}
 	if d.node.admitted.Load() {
-		d.tell(l)
+		l.tell()
 	}
 }
 
 // tell advertises the open partitions of a version.
-func (d *db) tell(l *live) {
+func (l *live) tell() {
 	for p, open := range l.open {
 		if open {
-			d.node.o.Cluster.Advertise(d.name, l.v.Info().Name, p)
+			l.Advertise(p)
 		}
 	}
 }
 
 // openLocal opens the valid blocks of a version; nil if there are none.
-func (d *db) openLocal(name string) (*live, error) {
+func (d *db) openLocal(name string, f version.Following) (*live, error) {
 	dir, err := d.node.o.Store.Dir(d.name, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -172,7 +166,7 @@ func (d *db) openLocal(name string) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := d.newLive(dir.Manifest(), partitioner)
+	l := d.newLive(dir.Manifest(), partitioner, f)
 	if d.openBlocks(l) {
 		return l, nil
 	}
@@ -183,50 +177,50 @@ func (d *db) openLocal(name string) (*live, error) {
 // openRemote returns a version without local blocks; nil if other nodes do not hold every partition,
 // or, if the plan is in the store, at least one. Without a stored plan the version is planned from the
 // source, if that is readable.
-func (d *db) openRemote(name string) (*live, error) {
+func (d *db) openRemote(name string, f version.Following) (*live, error) {
 	if dir, err := d.node.o.Store.Dir(d.name, name); err == nil {
 		m := dir.Manifest()
 		held := make([]bool, m.Partitions)
-		d.node.o.Cluster.SetPlan(d.name, name, m.PlanHash(), held)
-		if d.readable(name, held) {
-			return d.remote(m)
+		f.SetPlan(m.PlanHash(), held)
+		if readable(f, held) {
+			return d.remote(m, f)
 		}
 	}
-	if !d.state.Read || d.node.o.Cluster.Replicas(d.name, name, 0) == 0 {
+	if !d.state.Read || f.Replicas(0) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, startTimeout)
 	defer cancel()
-	m, err := d.plan(ctx, name, d.pinned(name))
+	m, err := d.plan(ctx, name, f, d.pinned(name))
 	if err != nil {
 		return nil, err
 	}
 	held := make([]bool, m.Partitions)
-	d.node.o.Cluster.SetPlan(d.name, name, m.PlanHash(), held)
-	if _, replicated := d.judge(name, held); !replicated {
+	f.SetPlan(m.PlanHash(), held)
+	if !d.replicated(f, held) {
 		return nil, nil
 	}
-	return d.remote(m)
+	return d.remote(m, f)
 }
 
 // remote returns a version without blocks for a plan.
-func (d *db) remote(m store.Manifest) (*live, error) {
+func (d *db) remote(m store.Manifest, f version.Following) (*live, error) {
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
 		return nil, err
 	}
-	return d.newLive(m, partitioner), nil
+	return d.newLive(m, partitioner, f), nil
 }
 
 // plan plans a version without loading it, by the fields of pinned if that is not nil.
-func (d *db) plan(ctx context.Context, name string, pinned *store.Manifest) (store.Manifest, error) {
+func (d *db) plan(ctx context.Context, name string, f version.Following, pinned *store.Manifest) (store.Manifest, error) {
 	select {
 	case d.node.plans <- struct{}{}:
 		defer func() { <-d.node.plans }()
 	case <-ctx.Done():
 		return store.Manifest{}, ctx.Err()
 	}
-	process, err := d.node.startProcess(ctx, d.name, version.Name(name), 0, pinned, d.refuted(name))
+	process, err := d.node.startProcess(ctx, d.name, version.Name(name), 0, pinned, d.refuted(name, f))
 	if err != nil {
 		return store.Manifest{}, err
 	}
@@ -265,7 +259,7 @@ func (d *db) openBlocks(l *live) (opened bool) {
 		}
 		opened = true
 		if d.live[name] == l {
-			d.node.o.Cluster.Advertise(d.name, name, p)
+			l.Advertise(p)
 		}
 	}
 	return opened

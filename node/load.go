@@ -52,6 +52,8 @@ type loading struct {
 	want     []int           // partitions to load; written before the load's last message
 	workers  int             // files that are read at a time; 0: as many as there are processors
 	pinned   *store.Manifest // the plan by which the version is served; nil: use the configuration
+	// following is nil until load follows the version, before its first message.
+	following version.Following
 
 	// The following fields belong to the db's goroutine.
 	manifest    store.Manifest // the plan of the load
@@ -89,7 +91,7 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 		return ctx.Err()
 	}
 	follow, done := context.WithTimeout(ctx, followTimeout)
-	n.o.Cluster.Follow(follow, d.name, name)
+	l.following = n.o.Cluster.Follow(follow, d.name, name)
 	done()
 	if err := d.waitForTurn(ctx, name, l); err != nil {
 		return err
@@ -122,7 +124,7 @@ func (d *db) waitForTurn(ctx context.Context, name string, l *loading) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
-		if d.node.o.Cluster.Replicas(d.name, name, 0) > 0 {
+		if l.following.Replicas(0) > 0 {
 			d.work(func() message { return d.planEarly(early, name, l) })
 			period = min(2*period, maxBackoff)
 		}
@@ -137,22 +139,23 @@ func (d *db) planEarly(ctx context.Context, name string, l *loading) message {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	m, err := d.plan(ctx, name, l.pinned)
+	m, err := d.plan(ctx, name, l.following, l.pinned)
 	l.early.Store(err == nil)
-	return plannedEarly{name, m, err == nil}
+	return plannedEarly{name, l, m, err == nil}
 }
 
 // plannedEarly reports the plan of a version that waits for its turn to be loaded, if there is one.
 type plannedEarly struct {
 	name     string
+	loading  *loading
 	manifest store.Manifest
 	planned  bool
 }
 
 // tell implements message.
 func (p plannedEarly) tell(d *db) {
-	l := d.loads[p.name]
-	if !p.planned || l == nil || d.live[p.name] != nil {
+	l := p.loading
+	if !p.planned || l != d.loads[p.name] || d.live[p.name] != nil {
 		return
 	}
 	partitioner, err := shard.ParsePartitioner(p.manifest.Partitioner)
@@ -174,7 +177,7 @@ func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 			return err
 		}
 		d.log.Warn("a partitioner does not fit; the version is planned anew without it", "version", name, "partitioner", p, "error", err)
-		d.node.o.Cluster.Refute(d.name, name, p.String())
+		l.following.Refute(p.String())
 		refuted = append(refuted, p)
 		l.stage.Store(planning)
 	}
@@ -199,7 +202,7 @@ func (d *db) pinned(name string) *store.Manifest {
 
 // loadOnce plans a version and loads the missing partitions of this node.
 func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []shard.Partitioner) error {
-	process, err := d.node.startProcess(ctx, d.name, version.Name(name), l.workers, l.pinned, append(d.refuted(name), refuted...))
+	process, err := d.node.startProcess(ctx, d.name, version.Name(name), l.workers, l.pinned, append(d.refuted(name, l.following), refuted...))
 	if err != nil {
 		return err
 	}
@@ -299,13 +302,14 @@ func (p planned) tell(d *db) {
 		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,
 			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,
 			"waited", time.Since(l.ordered).Round(time.Millisecond))
-		p.answer <- goAhead{want: d.owned(now)}
+		p.answer <- goAhead{want: now.Owned(now.v.Held())}
 	}
 }
 
 // prepare adds a version to the set with the plan of its load.
 func (d *db) prepare(name string) version.Event {
-	l := d.newLive(d.loads[name].manifest, d.loads[name].partitioner)
+	running := d.loads[name]
+	l := d.newLive(running.manifest, running.partitioner, running.following)
 	d.insert(l)
 	d.openBlocks(l)
 	return d.seen(l)
@@ -338,6 +342,9 @@ type loaded struct {
 // tell implements message. It opens the published blocks, whatever the result of the load.
 func (m loaded) tell(d *db) {
 	l := d.loads[m.name]
+	if l.following != nil {
+		d.facts[m.name].following = l.following
+	}
 	ended := version.LoadEnded{Version: m.name}
 	switch {
 	case m.err == nil:
@@ -354,7 +361,7 @@ func (m loaded) tell(d *db) {
 		d.openBlocks(live)
 		d.listBlocks(live)
 		d.handle(d.seen(live))
-		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, d.owned(live))
+		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
 	}
 	delete(d.loads, m.name)
 	d.facts[m.name].died = errors.Is(m.err, load.ErrDied)

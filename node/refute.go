@@ -5,16 +5,17 @@ import (
 
 	"sequins/load"
 	"sequins/shard"
+	"sequins/version"
 )
 
 // refuted returns the partitioners that are known not to be those of a version's files: from the plan
 // in the store, and from any node of the cluster.
-func (d *db) refuted(name string) []shard.Partitioner {
+func (d *db) refuted(name string, f version.Following) []shard.Partitioner {
 	var all []shard.Partitioner
 	if dir, err := d.node.o.Store.Dir(d.name, name); err == nil {
 		all = load.Refuted(dir.Manifest())
 	}
-	for _, text := range d.node.o.Cluster.Refuted(d.name, name) {
+	for _, text := range f.Refuted() {
 		if p, err := shard.ParsePartitioner(text); err == nil { // a later release may know others
 			all = append(all, p)
 		}
@@ -34,7 +35,7 @@ func (d *db) isRefuted(l *live) bool {
 	}
 	switch d.node.loadOptions(d.name).Partitioner {
 	case "", "auto":
-		return slices.Contains(d.node.o.Cluster.Refuted(d.name, name), l.manifest.Partitioner)
+		return slices.Contains(l.Refuted(), l.manifest.Partitioner)
 	}
 	return false
 }

@@ -2,48 +2,15 @@ package node
 
 import (
 	"slices"
-	"sync"
 	"testing"
 )
-
-// A refuting cluster remembers what is refuted until Forget.
-type refuting struct {
-	*testCluster
-	mu   sync.Mutex
-	told map[string][]string
-}
-
-func newRefuting() *refuting {
-	return &refuting{testCluster: newCluster(), told: map[string][]string{}}
-}
-
-func (c *refuting) Refute(db, v, partitioner string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !slices.Contains(c.told[db+"/"+v], partitioner) {
-		c.told[db+"/"+v] = append(c.told[db+"/"+v], partitioner)
-	}
-	wake(c.changes)
-}
-
-func (c *refuting) Refuted(db, v string) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.told[db+"/"+v])
-}
-
-func (c *refuting) Forget(db, v string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.told, db+"/"+v)
-}
 
 // What another node refutes is planned anew, by the next partitioner, or with every file read.
 func TestRefutedElsewhere(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 3, fruit...)
-	c := newRefuting()
-	c.Refute("fruit", "1", "string")
+	c := newCluster()
+	c.refute("1", "string")
 	r := f.run(func(o *Options) { o.Cluster = c })
 	r.serves("fruit", "1")
 	if m := f.manifest("fruit", "1"); m.Aligned && m.Partitioner == "string" || !slices.Contains(m.Refuted, "string") {
@@ -61,8 +28,8 @@ func TestRefutedElsewhere(t *testing.T) {
 func TestOnePartitionIsNotRefuted(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
-	c := newRefuting()
-	c.Refute("fruit", "1", "string")
+	c := newCluster()
+	c.refute("1", "string")
 	r := f.run(func(o *Options) { o.Cluster = c })
 	r.serves("fruit", "1")
 	if n := f.log.count("load started"); n != 1 {
@@ -74,10 +41,10 @@ func TestOnePartitionIsNotRefuted(t *testing.T) {
 func TestServedIsNotRefuted(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 3, fruit...)
-	c := newRefuting()
+	c := newCluster()
 	r := f.run(func(o *Options) { o.Cluster = c })
 	r.serves("fruit", "1")
-	c.Refute("fruit", "1", r.node("fruit", "1").Partitioner)
+	c.refute("1", r.node("fruit", "1").Partitioner)
 	r.stop()
 	f.source.down.Store(true)
 	r = f.run(func(o *Options) { o.Cluster = c })

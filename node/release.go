@@ -19,13 +19,12 @@ func (d *db) releaseSurplus(name string) {
 	if l == nil || d.loads[name] != nil {
 		return
 	}
-	cluster, now := d.node.o.Cluster, time.Now()
-	surplus := cluster.Surplus(d.name, name, l.v.Held())
+	now, surplus := time.Now(), l.Surplus(l.v.Held())
 	for p := range l.released {
 		if !slices.Contains(surplus, p) {
 			delete(l.released, p)
 			if l.open[p] {
-				cluster.Advertise(d.name, name, p)
+				l.Advertise(p)
 			}
 		}
 	}
@@ -37,7 +36,7 @@ func (d *db) releaseSurplus(name string) {
 		}
 	}
 	if len(fresh) > 0 {
-		cluster.Withdraw(d.name, name, fresh...)
+		l.Withdraw(fresh...)
 		d.log.Info("partitions given up: other nodes have taken them over", "version", name, "partitions", fresh,
 			"readable_for", d.linger())
 	}

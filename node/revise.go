@@ -66,12 +66,14 @@ func (d *db) lookAtOthers() {
 	others := make(map[string]string)
 	differ := false
 	for _, id := range d.newest() {
-		plans := strings.Join(d.node.o.Cluster.OtherPlans(d.name, id), " ")
-		if d.live[id] == nil || plans == "" {
+		l := d.live[id]
+		if l == nil {
 			continue
 		}
-		others[id] = plans
-		differ = differ || d.others[id] != plans
+		if plans := strings.Join(l.OtherPlans(), " "); plans != "" {
+			others[id] = plans
+			differ = differ || d.others[id] != plans
+		}
 	}
 	d.others = others
 	if differ {
@@ -94,14 +96,11 @@ func (d *db) reportWrong(before, now discovery.Listing) {
 	d.wrong = wrong
 }
 
-// shared reports whether another node holds any partition of a version by this node's plan.
+// shared reports whether another node holds any partition of a version by this node's plan. It may be
+// called on any goroutine.
 func (d *db) shared(id string, partitions int) bool {
-	for p := range partitions {
-		if d.node.o.Cluster.Replicas(d.name, id, p) > 0 {
-			return true
-		}
-	}
-	return false
+	live := d.view.Load().versions[id].live
+	return live != nil && readable(live.Info().Following, make([]bool, partitions))
 }
 
 // divergence describes a current version whose files have changed.

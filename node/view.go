@@ -64,7 +64,7 @@ func (d *db) publish() {
 // isWhole reports whether every partition of the current version is on this node or on a known one.
 func (d *db) isWhole() bool {
 	l := d.live[d.state.Current]
-	return l != nil && len(d.node.o.Cluster.Missing(d.name, d.state.Current, l.v.Held(), 1)) == 0
+	return l != nil && len(l.Missing(l.v.Held(), 1)) == 0
 }
 
 // passingAttempts is how many failed attempts for a version count as a permanent failure, if the
@@ -132,7 +132,7 @@ func (d *db) status() status.DB {
 		}
 		if vv.live != nil {
 			vs.NumPartitions = vv.live.Info().Partitions
-			vs.Replicas = d.replicas(id, vv.live.Held())
+			vs.Replicas = replicas(vv.live)
 		}
 		s.Versions[name] = vs
 	}
@@ -153,10 +153,11 @@ func (v *view) shown() map[string]string {
 }
 
 // replicas returns the number of nodes that hold each partition of a version.
-func (d *db) replicas(name string, held []bool) []int {
+func replicas(v *version.Version) []int {
+	held, following := v.Held(), v.Info().Following
 	all := make([]int, len(held))
 	for p, here := range held {
-		all[p] = d.node.o.Cluster.Replicas(d.name, name, p)
+		all[p] = following.Replicas(p)
 		if here {
 			all[p]++
 		}
@@ -233,7 +234,7 @@ func (d *db) detail(v versionView) string {
 	case v.Status == version.Available:
 		return "on this node's disk, and the source cannot be read"
 	case v.Status == version.Prepared && v.live != nil:
-		missing := d.node.o.Cluster.Missing(d.name, v.Name, v.live.Held(), d.node.o.MinReplication)
+		missing := v.live.Info().Following.Missing(v.live.Held(), d.node.o.MinReplication)
 		if len(missing) == 0 {
 			return "prepared"
 		}

@@ -26,10 +26,10 @@ type catalog map[string]*version.Set
 func (c catalog) Set(db []byte) *version.Set { return c[string(db)] }
 func (c catalog) MayExist(db []byte) bool    { return string(db) == "perhaps" }
 
-// peersOnly is a cluster in which others have every partition.
+// peersOnly is a version of which others have every partition.
 type peersOnly struct{ version.Solo }
 
-func (peersOnly) Peers(string, string, int) []string { return []string{"q:2", "p:1"} }
+func (peersOnly) Peers(int) []string { return []string{"q:2", "p:1"} }
 
 // setOf returns a set with one version: with the block of its partition if there are records.
 func setOf(t *testing.T, info version.Info, records ...[2]string) *version.Set {
@@ -100,7 +100,7 @@ func answers(status int, value string) proxyFunc {
 // Each outcome of a read, who has answered, and what it is counted as.
 func TestOutcomes(t *testing.T) {
 	info := func(db string, partitions int) version.Info {
-		return version.Info{DB: db, Name: "v1", Partitions: partitions, Plan: "plan", Cluster: peersOnly{}}
+		return version.Info{DB: db, Name: "v1", Partitions: partitions, Plan: "plan", Following: peersOnly{}}
 	}
 	c := catalog{
 		"here": setOf(t, info("here", 1), [2]string{"k", "value"}), "away": setOf(t, info("away", 1)),
@@ -163,7 +163,7 @@ func TestOutcomes(t *testing.T) {
 
 // What no condition has asked for is no answer.
 func TestPeerAnswersWhatWasNotAsked(t *testing.T) {
-	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Cluster: peersOnly{}})
+	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Following: peersOnly{}})
 	for _, status := range []int{206, 304, 412, 416} {
 		rd := reads.New(catalog{"db": set}, reads.Options{Proxy: answers(status, "x"), Logger: slog.New(slog.DiscardHandler)})
 		r := rd.NewRead()
@@ -179,7 +179,7 @@ func TestPeerAnswersWhatWasNotAsked(t *testing.T) {
 // A local value is read at any place, as http.ServeContent does.
 func TestBodySeeks(t *testing.T) {
 	large := strings.Repeat("0123456789", 30<<10)
-	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Cluster: version.Solo{}}, [2]string{"large", large}, [2]string{"small", large[:100]})
+	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Following: version.Solo{}}, [2]string{"large", large}, [2]string{"small", large[:100]})
 	rd := reads.New(catalog{"db": set}, reads.Options{})
 	defer rd.Stop()
 	for key, value := range map[string]string{"large": large, "small": large[:100]} {
@@ -209,7 +209,7 @@ func TestBodySeeks(t *testing.T) {
 func TestDamageOfAReplacedBlock(t *testing.T) {
 	records := [][2]string{{"large", strings.Repeat("0123456789", 30<<10)}}
 	for _, replaced := range []bool{false, true} {
-		set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Cluster: version.Solo{}}, records...)
+		set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Following: version.Solo{}}, records...)
 		rd := reads.New(catalog{"db": set}, reads.Options{Logger: slog.New(slog.DiscardHandler)})
 		r := rd.NewRead()
 		r.Begin(time.Now())
@@ -240,7 +240,7 @@ func TestDamageOfAReplacedBlock(t *testing.T) {
 
 // An explanation is made by the read itself.
 func TestExplain(t *testing.T) {
-	c := catalog{"here": setOf(t, version.Info{DB: "here", Name: "v1", Partitions: 1, Cluster: peersOnly{}}, [2]string{"k", "value"}), "none": version.NewSet("none")}
+	c := catalog{"here": setOf(t, version.Info{DB: "here", Name: "v1", Partitions: 1, Following: peersOnly{}}, [2]string{"k", "value"}), "none": version.NewSet("none")}
 	rd := reads.New(c, reads.Options{Name: "me:1"})
 	defer rd.Stop()
 	r := rd.NewRead()

@@ -62,7 +62,7 @@ func TestAbsent(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": "one"})
 	c.sets["none"] = version.NewSet("none")
 	empty := version.NewSet("empty")
-	activate(t, empty, version.New(version.Info{DB: "empty", Name: "v0", Cluster: version.Solo{}}))
+	activate(t, empty, version.New(version.Info{DB: "empty", Name: "v0", Following: version.Solo{}}))
 	c.sets["empty"] = empty
 	s := start(t, c, testOptions{})
 	tests := []struct{ target, version, body string }{

@@ -173,7 +173,7 @@ func TestStalledReader(t *testing.T) {
 // where the given bytes are, and opens it.
 func damaged(t *testing.T, records map[string]string, where ...string) *version.Set {
 	t.Helper()
-	return damagedOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Cluster: version.Solo{}}, records, where...)
+	return damagedOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Following: version.Solo{}}, records, where...)
 }
 
 func damagedOf(t *testing.T, info version.Info, records map[string]string, where ...string) *version.Set {

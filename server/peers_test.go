@@ -49,7 +49,7 @@ func startCounting(t testing.TB, c testCatalog, o testOptions) (*running, *talli
 func startAsker(t testing.TB, o proxy.Options, peers ...string) *running {
 	t.Helper()
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, LastModified: modified, Cluster: peersOnly{peers: peers}}))
+	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, LastModified: modified, Following: peersOnly{peers: peers}}))
 	o.Metrics = new(metrics.Proxy)
 	o.Logger = slog.New(slog.DiscardHandler)
 	p := proxy.New(o)

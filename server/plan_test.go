@@ -12,7 +12,7 @@ import (
 // planned is a catalogue with a version that was loaded by a plan.
 func planned(t *testing.T, plan string) *catalog {
 	t.Helper()
-	info := version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Plan: plan, Cluster: version.Solo{}}
+	info := version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Plan: plan, Following: version.Solo{}}
 	set := version.NewSet("db")
 	activate(t, set, versionWith(t, info, map[string]string{"k": "value"}))
 	return &catalog{sets: map[string]*version.Set{"db": set}}
@@ -56,7 +56,7 @@ func TestPlanIsAskedFor(t *testing.T) {
 	}{{"mine", 200}, {"another", 502}, {"", 200}} {
 		holder := start(t, planned(t, test.theirs), testOptions{})
 		set := version.NewSet("db")
-		activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 1, Plan: "mine", Cluster: peersOnly{peers: []string{holder.addr}}}))
+		activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 1, Plan: "mine", Following: peersOnly{peers: []string{holder.addr}}}))
 		p := proxy.New(proxy.Options{Timeout: patience, Logger: slog.New(slog.DiscardHandler)})
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: p})
 		t.Cleanup(p.Close)

@@ -34,7 +34,7 @@ func TestProxiedRequests(t *testing.T) {
 		t.Cleanup(func() { closeVersion(t, set.Remove(v.Info().Name)) })
 	}
 	away := version.NewSet("away")
-	activate(t, away, version.New(version.Info{DB: "away", Name: "v1", Partitions: 1, Cluster: peersOnly{peers: []string{"p:1"}}}))
+	activate(t, away, version.New(version.Info{DB: "away", Name: "v1", Partitions: 1, Following: peersOnly{peers: []string{"p:1"}}}))
 	c := &catalog{sets: map[string]*version.Set{"db": set, "away": away, "none": version.NewSet("none")}}
 	s := start(t, c, testOptions{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
 		t.Error("a proxied request was proxied on")
@@ -78,7 +78,7 @@ func (f proxyFunc) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, erro
 // away is a catalogue with a db whose partitions are all on other nodes.
 func away(t *testing.T) *catalog {
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 4, LastModified: modified, Cluster: peersOnly{peers: []string{"p:1", "q:2"}}}))
+	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 4, LastModified: modified, Following: peersOnly{peers: []string{"p:1", "q:2"}}}))
 	return &catalog{sets: map[string]*version.Set{"db": set}}
 }
 
@@ -198,7 +198,7 @@ func (broken) Read([]byte) (int, error) { return 0, errors.New("reset by peer") 
 func TestDamageWithPeers(t *testing.T) {
 	for _, helpful := range []bool{true, false} {
 		value := noise(1, 1000)
-		info := version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Cluster: peersOnly{peers: []string{"p:1"}}}
+		info := version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}
 		set := damagedOf(t, info, map[string]string{"k": value}, value[100:200])
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
 			if helpful {

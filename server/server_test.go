@@ -118,13 +118,13 @@ func (c *catalog) remove(db string) {
 	delete(c.sets, db)
 }
 
-// peersOnly is a cluster in which others have every partition.
+// peersOnly is a version of which others have every partition.
 type peersOnly struct {
 	version.Solo
 	peers []string
 }
 
-func (p peersOnly) Peers(string, string, int) []string { return p.peers }
+func (p peersOnly) Peers(int) []string { return p.peers }
 
 // modified is the Last-Modified of the versions in tests.
 var modified = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
@@ -132,7 +132,7 @@ var modified = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
 // versionOf builds a version of one or more partitions, in real blocks.
 func versionOf(t testing.TB, db, name string, partitions int, records map[string]string) *version.Version {
 	t.Helper()
-	return versionWith(t, version.Info{DB: db, Name: name, Partitions: partitions, LastModified: modified, Cluster: version.Solo{}}, records)
+	return versionWith(t, version.Info{DB: db, Name: name, Partitions: partitions, LastModified: modified, Following: version.Solo{}}, records)
 }
 
 func versionWith(t testing.TB, info version.Info, records map[string]string) *version.Version {

@@ -18,7 +18,7 @@ func (*namedBlock) Close() error { return nil }
 func TestEachBlock(t *testing.T) {
 	s := NewSet("db")
 	for _, name := range []string{"1", "2"} {
-		v := New(Info{DB: "db", Name: name, Partitions: 3, Cluster: Solo{}})
+		v := New(Info{DB: "db", Name: name, Partitions: 3, Following: Solo{}})
 		for _, p := range []int{0, 2} {
 			if err := v.Put(p, &namedBlock{name}); err != nil {
 				t.Fatal(err)
@@ -48,7 +48,7 @@ func TestEachBlock(t *testing.T) {
 // TestLeaving closes a version during a walk: Leaving becomes true, and the version is closed as soon as the walk ends.
 func TestLeaving(t *testing.T) {
 	s := NewSet("db")
-	v := New(Info{DB: "db", Name: "1", Partitions: 2, Cluster: Solo{}})
+	v := New(Info{DB: "db", Name: "1", Partitions: 2, Following: Solo{}})
 	for p := range 2 {
 		if err := v.Put(p, &namedBlock{"1"}); err != nil {
 			t.Fatal(err)

@@ -67,7 +67,7 @@ func (h *Handle) Report(partition int, b Block, err error) bool {
 // Peers returns the addresses of other nodes that hold a partition. The result is
 // read-only.
 func (h *Handle) Peers(partition int) []string {
-	return h.info.Cluster.Peers(h.info.DB, h.info.Name, partition)
+	return h.info.Following.Peers(partition)
 }
 
 // LastModified returns the newest modification time of the version's files in

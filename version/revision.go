@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// A version never changes, but a directory of the source may: a job without a
-// marker pauses while it writes, or somebody repairs a file. Two nodes can then
-// have planned one version by different files. The node whose files are not those
-// of the source any more plans the version again, as a revision: to the state
-// machine, the store and the view of the cluster that is another version, which is
-// newer than the one before and older than every version of a greater name. So it
-// is loaded, activated and removed like every version, and clients are answered
-// from the one before until then.
+// A version is immutable, but its directory in the source may change: a job that
+// writes no marker pauses, or somebody repairs a file. Then two nodes can have
+// plans of one version with different files. The node whose plan does not match
+// the source plans the version again. The new plan gets a new id, a revision. The
+// state machine, the store and the cluster treat a revision as another version,
+// newer than the previous revision and older than every version with a greater
+// name. It is loaded, activated and removed like any version, and until then the
+// previous revision answers clients.
 //
-// The id of a version on a node is its name, or for a revision the name, "+" and a
-// number of five digits: 2026-01-31+00001. No name has a "+", and it sorts before
-// every character that a name can have. Numbers are of one node: other nodes
-// are told the name and the plan.
+// The id of a version on a node is its name. The id of a revision is the name, "+"
+// and a number of five digits: 2026-01-31+00001. Names do not contain "+", which
+// sorts before every character that they can contain. Each node numbers its own
+// revisions: other nodes are told the name and the plan.
 
 const revisionMark = "+"
 

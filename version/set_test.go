@@ -64,7 +64,7 @@ func (b *fakeBlock) Close() error {
 }
 
 func newVersion(name string, partitions int) *Version {
-	return New(Info{DB: "db", Name: name, Partitions: partitions, Partitioner: shard.String, Cluster: Solo{}})
+	return New(Info{DB: "db", Name: name, Partitions: partitions, Partitioner: shard.String, Following: Solo{}})
 }
 
 // ready returns a set whose current version has fake blocks.
@@ -375,16 +375,17 @@ func TestReportsNeverBlock(t *testing.T) {
 
 func TestSolo(t *testing.T) {
 	var c Cluster = Solo{}
-	if diff := cmp.Diff([]int{0, 1, 2}, c.Owned("db", "1", make([]bool, 3))); diff != "" {
+	f := c.Follow(t.Context(), "db", "1")
+	if diff := cmp.Diff([]int{0, 1, 2}, f.Owned(make([]bool, 3))); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]int{0, 2}, c.Missing("db", "1", []bool{false, true, false}, 2)); diff != "" {
+	if diff := cmp.Diff([]int{0, 2}, f.Missing([]bool{false, true, false}, 2)); diff != "" {
 		t.Error(diff)
 	}
-	if m := c.Missing("db", "1", []bool{true}, 2); m != nil {
+	if m := f.Missing([]bool{true}, 2); m != nil {
 		t.Errorf("missing %v", m)
 	}
-	if c.Linger(time.Hour) != 0 || c.Changes() != nil || c.Peers("db", "1", 0) != nil {
+	if c.Linger(time.Hour) != 0 || c.Changes() != nil || f.Peers(0) != nil {
 		t.Error("a cluster of one has peers")
 	}
 }
@@ -418,7 +419,7 @@ func BenchmarkAcquireRelease(b *testing.B) {
 func TestAcquireWithoutAPlan(t *testing.T) {
 	s := NewSet("db")
 	revision := func(name, plan string) {
-		s.Prepare(New(Info{DB: "db", Name: name, Partitions: 1, Partitioner: shard.String, Plan: plan, Cluster: Solo{}}))
+		s.Prepare(New(Info{DB: "db", Name: name, Partitions: 1, Partitioner: shard.String, Plan: plan, Following: Solo{}}))
 	}
 	check := func(plan, want string) {
 		t.Helper()

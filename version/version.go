@@ -28,8 +28,9 @@ type Info struct {
 	// LastModified is the newest modification time of its files in the source.
 	LastModified time.Time
 	// Plan is the plan of its blocks (store.Manifest.PlanHash); "" if unknown.
-	Plan    string
-	Cluster Cluster
+	Plan string
+	// Following is what is known of its replicas on other nodes.
+	Following Following
 }
 
 // Version is one readable version, with the partitions that are on this node. Put, Drop, SetDamaged, Retire and Close

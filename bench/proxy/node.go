@@ -29,19 +29,19 @@ func (c catalog) Status() status.Status       { return status.Status{} }
 func (c catalog) MayExist([]byte) bool        { return false }
 func (c catalog) Ready(string) (bool, string) { return true, "" }
 
-// others are a cluster in which one other node has everything.
+// others is a version of which one other node has everything.
 type others struct {
 	version.Solo
 	peers []string
 }
 
-func (o others) Peers(string, string, int) []string { return o.peers }
+func (o others) Peers(int) []string { return o.peers }
 
 // node serves for ever: with a block, or without one and with a peer.
 func node(kind, addr string) error {
 	m := metrics.New()
 	o := reads.Options{Metrics: m.Server}
-	v := version.New(version.Info{DB: data.DB, Name: data.Version, Partitions: 1, Cluster: others{peers: []string{*peer}}})
+	v := version.New(version.Info{DB: data.DB, Name: data.Version, Partitions: 1, Following: others{peers: []string{*peer}}})
 	if kind == "holder" {
 		b, err := blocks.Open(*block)
 		if err != nil {
