@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"sequins/source"
+	"sequins/version"
 )
 
 // missing returns the reason why a version is incomplete, or "" if it is complete.
@@ -23,6 +25,7 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 	case err != nil:
 		return "", err
 	case l.Incomplete != "":
+		o.noteUnfinished(name, &l)
 		return l.Incomplete, nil
 	}
 	if reason := o.unsettled(name, &l, began); reason != "" {
@@ -35,6 +38,39 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 		o.found.LeftOut[name] = fmt.Sprintf("of version %s of %s, files or directories are left out (%s)", name, o.DB, some(l.LeftOut))
 	}
 	return "", nil
+}
+
+// unfinishedAfter is how long the files of an incomplete version must have been the same to be reported: its job has
+// probably ended.
+const unfinishedAfter = 30 * time.Minute
+
+// noteUnfinished adds a message about an incomplete version whose job has probably ended, if there is no newer one.
+func (o *observer) noteUnfinished(name string, l *source.Listing) {
+	var newest time.Time
+	for _, f := range l.Files {
+		if f.ModTime.After(newest) {
+			newest = f.ModTime
+		}
+	}
+	if o.found.Unfinished == "" && len(l.Files) > 0 && o.now.Sub(newest) > unfinishedAfter {
+		o.found.LeftOut[name] = fmt.Sprintf("version %s of %s is not loaded, and its files have not changed for more than %v: %s",
+			name, o.DB, unfinishedAfter, l.Incomplete)
+	}
+}
+
+// knowMarker finds out whether the version that is or was served has _SUCCESS, so that with Auto the others need it, too.
+func (o *observer) knowMarker(ctx context.Context) {
+	o.found.MarkerKnown = o.Last.MarkerKnown
+	name := version.Name(max(o.Current, o.Served))
+	if !o.Auto || o.Require || o.found.MarkerKnown || !slices.Contains(o.names, name) {
+		return
+	}
+	marked, err := source.FindSuccess(ctx, o.Source, o.DB, []string{name})
+	if err != nil {
+		o.Log.Warn("it is not known whether the version that is served has a marker", "version", name, "error", err)
+		return
+	}
+	o.found.MarkerKnown, o.found.Marked = true, marked != ""
 }
 
 // list inspects a version. With require_success_file = "auto", _SUCCESS is required if any version has

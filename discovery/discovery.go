@@ -72,6 +72,8 @@ type Listing struct {
 	Looks      map[string]Look           // of versions that will be inspected again
 	Next       time.Time                 // when to list again; zero: at the next refresh
 	Marked     bool                      // a version has _SUCCESS, and with Finder.Auto all of them need it
+	// MarkerKnown reports whether it is known if the version that is served has _SUCCESS.
+	MarkerKnown bool
 }
 
 // A Finder finds the versions of one database.
@@ -108,6 +110,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 			o.found.LeftOut[name] = s
 		}
 	}
+	o.knowMarker(ctx)
 	for _, name := range slices.Backward(names) {
 		if q.id(name) <= q.Current {
 			break

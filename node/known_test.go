@@ -115,7 +115,7 @@ func TestKnownBlockDamagedUnused(t *testing.T) {
 // TestManyKnownBlocksDamaged: of more damaged blocks than can be reported at a time, all are found.
 func TestManyKnownBlocksDamaged(t *testing.T) {
 	f := newFixture(t)
-	const n = 200
+	const n = 100
 	f.put("fruit", "1", n, fruit...)
 	r := f.run()
 	r.serves("fruit", "1")

@@ -13,6 +13,7 @@ import (
 
 	"sequins/internal/fsys"
 	"sequins/load"
+	"sequins/test/expect"
 )
 
 // TestRestartWhileAPartitionIsGone: a node serves what it served before the restart, also if a partition of it, which
@@ -58,7 +59,7 @@ func TestRestartWithoutABlock(t *testing.T) {
 	r := f.run()
 	r.serves("fruit", "1")
 	r.stop()
-	must(t, os.Remove(filepath.Join(f.store, "data/fruit/1/00001.block")))
+	expect.NoError(t, os.Remove(filepath.Join(f.store, "data/fruit/1/00001.block")))
 	g, open := f.source.shut()
 	r = f.run()
 	<-g.waiting
@@ -231,30 +232,50 @@ func TestBlockOfAVersionWithoutMarker(t *testing.T) {
 	r := f.run()
 	r.serves("fruit", "1")
 	r.stop()
-	must(t, os.Truncate(filepath.Join(f.store, "data/fruit/1/00000.block"), 100))
+	expect.NoError(t, os.Truncate(filepath.Join(f.store, "data/fruit/1/00000.block"), 100))
 	r = f.run(func(o *Options) { o.Load = func(string) load.Options { return load.Options{RequireSuccess: true} } })
 	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 1 })
 }
 
 // TestMarkerIsRemembered: a version without a marker is not taken for complete after a restart either, if the version
-// that had one has been deleted or cannot be read meanwhile: the job is writing the next one.
+// that had one has been deleted or cannot be read meanwhile: the job is writing the next one. The status says so when it
+// has not changed for long.
 func TestMarkerIsRemembered(t *testing.T) {
-	f := newFixture(t)
-	f.put("fruit", "1", 1, fruit...)
-	synctest.Test(t, func(t *testing.T) {
-		run := func() (*Node, func()) {
-			return f.follow(func(o *Options) { o.Settle, o.RefreshPeriod, o.AutoSuccess = 3*time.Second, time.Minute, always })
-		}
-		_, stop := run()
-		time.Sleep(10 * time.Second)
-		stop()
-		f.remove("fruit", "1")
-		f.unmarked("fruit", "2", "fig")
-		n, stop := run()
-		defer stop()
-		time.Sleep(time.Hour)
-		if got := n.Set([]byte("fruit")).Current(); got != "1" {
-			t.Errorf("version 2 is still being written, and current is %q", got)
-		}
-	})
+	for name, upgraded := range map[string]bool{"from the beginning": false, "by a node whose store does not say so": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.put("fruit", "1", 1, fruit...)
+			synctest.Test(t, func(t *testing.T) {
+				run := func() (*Node, func()) {
+					return f.follow(func(o *Options) { o.Settle, o.RefreshPeriod, o.AutoSuccess = 3*time.Second, time.Minute, always })
+				}
+				_, stop := run()
+				time.Sleep(10 * time.Second)
+				stop()
+				if upgraded {
+					expect.NoError(t, os.Remove(filepath.Join(f.store, "data/fruit/_MARKED")))
+					_, stop := run()
+					time.Sleep(10 * time.Second)
+					stop()
+				}
+				f.remove("fruit", "1")
+				f.unmarked("fruit", "2", "fig")
+				at := time.Now()
+				expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit/2/part-r-00000"), at, at))
+				n, stop := run()
+				defer stop()
+				time.Sleep(10 * time.Minute)
+				if got := n.Status().Warnings; len(got) > 0 {
+					t.Errorf("it has just been written, and warnings are %q", got)
+				}
+				time.Sleep(time.Hour)
+				if got := n.Set([]byte("fruit")).Current(); got != "1" {
+					t.Errorf("version 2 is still being written, and current is %q", got)
+				}
+				if got := n.Status().Warnings; len(got) != 1 || !strings.Contains(got[0], "there is no _SUCCESS file yet") {
+					t.Errorf("warnings are %q", got)
+				}
+			})
+		})
+	}
 }
