@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // removeSoon has a db removed after as few looks as possible.
@@ -23,8 +25,8 @@ func TestUnmountedSource(t *testing.T) {
 	r.serves("nuts", "1")
 
 	away := f.root + ".unmounted"
-	must(t, os.Rename(f.root, away))
-	must(t, os.Mkdir(f.root, 0o755))
+	expect.NoError(t, os.Rename(f.root, away))
+	expect.NoError(t, os.Mkdir(f.root, 0o755))
 	unmounted := func(r *running) {
 		t.Helper()
 		r.eventually("it is noticed", func() bool {
@@ -45,8 +47,8 @@ func TestUnmountedSource(t *testing.T) {
 	r = f.run(removeSoon)
 	unmounted(r)
 
-	must(t, os.Remove(f.root))
-	must(t, os.Rename(away, f.root))
+	expect.NoError(t, os.Remove(f.root))
+	expect.NoError(t, os.Rename(away, f.root))
 	f.put("fruit", "2", 1, fruit...)
 	r.Refresh()
 	r.serves("fruit", "2")
@@ -106,18 +108,18 @@ func TestAbsenceEnds(t *testing.T) {
 	noted := func() bool { _, err := os.Stat(note); return err == nil }
 	hidden := filepath.Join(f.root, ".nuts")
 	for range 2 {
-		must(t, os.Rename(filepath.Join(f.root, "nuts"), hidden))
+		expect.NoError(t, os.Rename(filepath.Join(f.root, "nuts"), hidden))
 		r.Refresh()
 		r.eventually("its absence is recorded", noted)
-		must(t, os.Rename(hidden, filepath.Join(f.root, "nuts")))
+		expect.NoError(t, os.Rename(hidden, filepath.Join(f.root, "nuts")))
 		r.Refresh()
 		r.eventually("its presence is recorded", func() bool { return !noted() && len(r.Status().Warnings) == 0 })
 	}
-	must(t, os.Rename(filepath.Join(f.root, "nuts"), hidden))
+	expect.NoError(t, os.Rename(filepath.Join(f.root, "nuts"), hidden))
 	r.Refresh()
 	r.eventually("its absence is recorded", noted)
 	r.stop()
-	must(t, os.Rename(hidden, filepath.Join(f.root, "nuts")))
+	expect.NoError(t, os.Rename(hidden, filepath.Join(f.root, "nuts")))
 	r = f.run()
 	r.serves("nuts", "1")
 	if noted() {
@@ -135,13 +137,13 @@ func TestAbsenceEndsAfterARestart(t *testing.T) {
 	note := filepath.Join(f.store, "data", "nuts", "_ABSENT")
 	noted := func() bool { _, err := os.Stat(note); return err == nil }
 	hidden := filepath.Join(f.root, ".nuts")
-	must(t, os.Rename(filepath.Join(f.root, "nuts"), hidden))
+	expect.NoError(t, os.Rename(filepath.Join(f.root, "nuts"), hidden))
 	r.Refresh()
 	r.eventually("its absence is recorded", noted)
 	r.stop()
 
 	f.source.down.Store(true)
-	must(t, os.Rename(hidden, filepath.Join(f.root, "nuts")))
+	expect.NoError(t, os.Rename(hidden, filepath.Join(f.root, "nuts")))
 	r = f.run()
 	r.serves("nuts", "1")
 	f.source.down.Store(false)

@@ -20,6 +20,7 @@ import (
 	"sequins/load"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -231,13 +232,13 @@ func (deaf) Close() error { return nil }
 func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	f.t.Helper()
 	local, err := store.Open(f.store)
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	o := Options{Source: f.source, Loads: f.launcher(), Store: local, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil))}
 	change(&o)
 	n, err := New(o)
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	must(f.t, n.start(ctx))
+	expect.NoError(f.t, n.start(ctx))
 	n.admit()
 	n.following.Go(func() { n.follow(ctx) })
 	synctest.Wait() // it has looked at the source, unless that takes its time
@@ -245,9 +246,9 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 		cancel()
 		n.following.Wait()
 		for _, d := range n.dbs {
-			must(f.t, d.close())
+			expect.NoError(f.t, d.close())
 		}
-		must(f.t, local.Close())
+		expect.NoError(f.t, local.Close())
 	}
 }
 
@@ -443,7 +444,7 @@ func TestPlanIsTold(t *testing.T) {
 			defer stop()
 			time.Sleep(time.Second)
 			dir, err := n.o.Store.Dir("fruit", "1")
-			must(t, err)
+			expect.NoError(t, err)
 			if m := dir.Manifest(); m.PlanHash() != c.plans["1"] || m.Partitions != files || len(c.has("1")) == 0 {
 				t.Errorf("told is %q of %d partitions, %v; the store has %q of %d", c.plans["1"], files, c.has("1"), m.PlanHash(), m.Partitions)
 			}
@@ -453,7 +454,7 @@ func TestPlanIsTold(t *testing.T) {
 		if again := plan(3); again != first {
 			t.Errorf("after a restart, told is %q, not %q", again, first)
 		}
-		must(t, os.RemoveAll(filepath.Join(f.root, "fruit", "1")))
+		expect.NoError(t, os.RemoveAll(filepath.Join(f.root, "fruit", "1")))
 		f.put("fruit", "1", 4, fruit...)
 		if other := plan(4); other == first {
 			t.Error("with other files, told is the same")

@@ -22,6 +22,7 @@ import (
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
+	"sequins/test/expect"
 )
 
 func always(string) bool { return true }
@@ -37,10 +38,10 @@ func (f *fixture) unmarked(db, version string, keys ...string) {
 func (f *fixture) lister(name string, r Reloadable) *db {
 	f.t.Helper()
 	local, err := store.Open(f.t.TempDir())
-	must(f.t, err)
-	f.t.Cleanup(func() { must(f.t, local.Close()) })
+	expect.NoError(f.t, err)
+	f.t.Cleanup(func() { expect.NoError(f.t, local.Close()) })
 	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: local, Listener: deaf{}, Reloadable: r})
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	d := newDB(f.t.Context(), n, name)
 	f.t.Cleanup(d.cancel)
 	return d
@@ -96,7 +97,7 @@ func TestSettle(t *testing.T) {
 		check := func(what string, taken, again bool) {
 			t.Helper()
 			l, err := d.existing(t.Context(), q)
-			must(t, err)
+			expect.NoError(t, err)
 			want := []string{"0"}
 			if taken {
 				want = append(want, "1")
@@ -116,7 +117,7 @@ func TestSettle(t *testing.T) {
 		check("the same", true, false)
 		check("and again", true, false)
 		now := time.Now().Add(time.Minute)
-		must(t, os.Chtimes(filepath.Join(f.root, "fruit/1/part-r-00001"), now, now))
+		expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit/1/part-r-00001"), now, now))
 		check("touched", false, true)
 		q.Settled = known([]string{"1"})
 		check("taken before", true, false)
@@ -150,7 +151,7 @@ func TestSettledBesideAFault(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		set := n.Set([]byte("fruit"))
-		must(t, os.Mkdir(filepath.Join(f.root, "fruit", "3"), 0o755))
+		expect.NoError(t, os.Mkdir(filepath.Join(f.root, "fruit", "3"), 0o755))
 		n.Refresh()
 		time.Sleep(time.Hour) // the looks at 3 are far apart now
 		f.unmarked("fruit", "2", "fig")
@@ -178,7 +179,7 @@ func TestSettledBesideAFault(t *testing.T) {
 // the same.
 func TestSettleBeginsWithTheLook(t *testing.T) {
 	f := newFixture(t)
-	must(t, os.MkdirAll(filepath.Join(f.root, "fruit", "3"), 0o755))
+	expect.NoError(t, os.MkdirAll(filepath.Join(f.root, "fruit", "3"), 0o755))
 	synctest.Test(t, func(t *testing.T) {
 		src := &lateSource{testSource: f.source}
 		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = src, 10*time.Second })
@@ -279,7 +280,7 @@ func TestBrokenVersionsBlockNobody(t *testing.T) {
 			}
 			f.put("fruit", "3", 1, "fig")
 			for _, version := range []string{"1", "5", "6", "7"} {
-				must(t, test.make(filepath.Join(f.root, "fruit", version)))
+				expect.NoError(t, test.make(filepath.Join(f.root, "fruit", version)))
 			}
 			f.put("other", "1", 1, "fig")
 			n := f.run(func(o *Options) { o.AutoSuccess = always })
@@ -300,7 +301,7 @@ func TestBrokenVersionsBlockNobody(t *testing.T) {
 func TestLeftOutIsShown(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "fig")
-	must(t, os.Mkdir(filepath.Join(f.root, "fruit/1/extra"), 0o755))
+	expect.NoError(t, os.Mkdir(filepath.Join(f.root, "fruit/1/extra"), 0o755))
 	n := f.run()
 	n.serves("fruit", "1")
 	for range 2 {
@@ -414,7 +415,7 @@ func TestUnfinishedHideNobody(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "0", 1, "fig")
 	for i := range 200 {
-		must(t, os.MkdirAll(filepath.Join(f.root, "fruit", fmt.Sprintf("1%03d", i), "_temporary"), 0o755))
+		expect.NoError(t, os.MkdirAll(filepath.Join(f.root, "fruit", fmt.Sprintf("1%03d", i), "_temporary"), 0o755))
 	}
 	if l, err := f.lister("fruit", Reloadable{}).existing(t.Context(), discovery.Question{}); !slices.Equal(l.Versions, []string{"0"}) {
 		t.Errorf("found %q, %q unknown, %v", l.Versions, l.Unknown, err)

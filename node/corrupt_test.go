@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/blocks"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -16,22 +17,22 @@ func (f *fixture) flip(db, version, block string) {
 	f.t.Helper()
 	path := filepath.Join(f.store, "data", db, version, block)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	defer file.Close()
 	b := make([]byte, 16)
 	_, err = file.ReadAt(b, 8)
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	for i := range b {
 		b[i] ^= 0x55
 	}
 	_, err = file.WriteAt(b, 8)
-	must(f.t, err)
+	expect.NoError(f.t, err)
 }
 
 // damaged is how many blocks of a db are counted as damaged.
 func (r *running) damaged(db string) (n float64) {
 	families, err := r.o.Metrics.Registry().Gather()
-	must(r.f.t, err)
+	expect.NoError(r.f.t, err)
 	for _, f := range families {
 		if f.GetName() != "sequins_checksum_failures_total" {
 			continue
@@ -120,7 +121,7 @@ func TestCorruptBlockAtStart(t *testing.T) {
 	r.serves("fruit", "1")
 	r.stop()
 	path := filepath.Join(f.store, "data", "fruit", "1", "00001.block")
-	must(t, os.Truncate(path, 100))
+	expect.NoError(t, os.Truncate(path, 100))
 	r = f.run()
 	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 2 })
 	for _, key := range fruit {
@@ -167,8 +168,8 @@ func TestBlockUnderAnotherName(t *testing.T) {
 	r.stop()
 	dir := filepath.Join(f.store, "data", "fruit", "1")
 	data, err := os.ReadFile(filepath.Join(dir, "00000.block"))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "00001.block"), data, 0o644))
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "00001.block"), data, 0o644))
 	r = f.run()
 	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 2 })
 	for _, key := range fruit {
@@ -201,7 +202,7 @@ func TestReportOfAPredecessor(t *testing.T) {
 			}
 			return nil
 		})
-		must(t, err)
+		expect.NoError(t, err)
 		fresh, err := d.openLocal("1", d.live["1"].Following)
 		if err != nil || fresh == nil {
 			t.Errorf("opening it again: %v", err)

@@ -12,28 +12,29 @@ import (
 	"github.com/twmb/avro/ocf"
 
 	"sequins/load"
+	"sequins/test/expect"
 )
 
 // putAvro writes a version of two files whose records have the fields k, v and w: a key, "<key> of v" and "<key> of w".
 func (f *fixture) putAvro(db, version string, keys ...string) {
 	f.t.Helper()
 	dir := filepath.Join(f.root, db, version)
-	must(f.t, os.MkdirAll(dir, 0o755))
+	expect.NoError(f.t, os.MkdirAll(dir, 0o755))
 	schema := avro.MustParse(`{"type":"record","name":"r","fields":[{"name":"k","type":"string"},{"name":"v","type":"string"},{"name":"w","type":"string"}]}`)
 	for i := range 2 {
 		file, err := os.Create(filepath.Join(dir, fmt.Sprintf("part-%05d.avro", i)))
-		must(f.t, err)
+		expect.NoError(f.t, err)
 		w, err := ocf.NewWriter(file, schema)
-		must(f.t, err)
+		expect.NoError(f.t, err)
 		for j, key := range keys {
 			if j%2 == i {
-				must(f.t, w.Encode(map[string]any{"k": key, "v": key + " of v", "w": key + " of w"}))
+				expect.NoError(f.t, w.Encode(map[string]any{"k": key, "v": key + " of v", "w": key + " of w"}))
 			}
 		}
-		must(f.t, w.Close())
-		must(f.t, file.Close())
+		expect.NoError(f.t, w.Close())
+		expect.NoError(f.t, file.Close())
 	}
-	must(f.t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
+	expect.NoError(f.t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
 }
 
 // configured loads by one partitioner, from the fields k and value.
@@ -69,7 +70,7 @@ func TestServedVersionKeepsItsFields(t *testing.T) {
 	})
 
 	r.stop()
-	must(t, os.Remove(filepath.Join(f.store, "data", "fruit", "1", "00000.block")))
+	expect.NoError(t, os.Remove(filepath.Join(f.store, "data", "fruit", "1", "00000.block")))
 	r = f.run(func(o *Options) { o.Reloadable = configured("w", "spark") })
 	r.serves("fruit", "1")
 	r.eventually("it is completed from the same field", func() bool { return all("v") })
@@ -107,8 +108,8 @@ func TestUnknownFieldsChanged(t *testing.T) {
 	r.stop()
 	m.Fields = nil
 	data, err := m.MarshalJSON()
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(f.store, "data", "fruit", "1", "MANIFEST.json"), data, 0o644))
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(filepath.Join(f.store, "data", "fruit", "1", "MANIFEST.json"), data, 0o644))
 	r = f.run(func(o *Options) { o.Reloadable = configured("v", "auto") })
 	r.serves("fruit", "1")
 	r.Apply(configured("w", "auto"))

@@ -28,6 +28,7 @@ import (
 	"sequins/source/local"
 	"sequins/status"
 	"sequins/store"
+	"sequins/test/expect"
 )
 
 // beLoader makes the test binary a load process.
@@ -61,10 +62,10 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "source")
-	must(t, os.Mkdir(root, 0o755))
-	must(t, os.Mkdir(control(root), 0o755))
+	expect.NoError(t, os.Mkdir(root, 0o755))
+	expect.NoError(t, os.Mkdir(control(root), 0o755))
 	src, err := openTestSource(root)
-	must(t, err)
+	expect.NoError(t, err)
 	f := &fixture{t: t, root: root, store: filepath.Join(t.TempDir(), "store"), source: src, log: &lines{}}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -72,13 +73,6 @@ func newFixture(t *testing.T) *fixture {
 		}
 	})
 	return f
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // A testSource is a source that can be made to fail or to wait, also in load processes, by files in a
@@ -210,31 +204,31 @@ func (s *testSource) shut() (g *gate, open func()) {
 // "<key> of <version>".
 func (f *fixture) put(db, version string, files int, keys ...string) {
 	f.t.Helper()
-	must(f.t, os.MkdirAll(filepath.Join(f.root, db), 0o755))
+	expect.NoError(f.t, os.MkdirAll(filepath.Join(f.root, db), 0o755))
 	temp := filepath.Join(f.root, db, "_temporary")
-	must(f.t, os.Mkdir(temp, 0o755))
+	expect.NoError(f.t, os.Mkdir(temp, 0o755))
 	for i := range files {
 		f.putFile(filepath.Join(temp, fmt.Sprintf("part-r-%05d", i)), version, func(key string) bool {
 			return shard.String.Partition([]byte(key), files) == i
 		}, keys)
 	}
-	must(f.t, os.WriteFile(filepath.Join(temp, "_SUCCESS"), nil, 0o644))
-	must(f.t, os.Rename(temp, filepath.Join(f.root, db, version)))
+	expect.NoError(f.t, os.WriteFile(filepath.Join(temp, "_SUCCESS"), nil, 0o644))
+	expect.NoError(f.t, os.Rename(temp, filepath.Join(f.root, db, version)))
 }
 
 func (f *fixture) putFile(path, version string, in func(string) bool, keys []string) {
 	f.t.Helper()
 	file, err := os.Create(path)
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	w, err := sequencefile.NewWriter(file, sequencefile.WriterOptions{SyncSeed: "seed"})
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	for _, key := range keys {
 		if in(key) {
-			must(f.t, w.Append([]byte(key), []byte(key+" of "+version)))
+			expect.NoError(f.t, w.Append([]byte(key), []byte(key+" of "+version)))
 		}
 	}
-	must(f.t, w.Close())
-	must(f.t, file.Close())
+	expect.NoError(f.t, w.Close())
+	expect.NoError(f.t, file.Close())
 }
 
 // damage cuts a file of a version short. The version keeps the others.
@@ -242,21 +236,21 @@ func (f *fixture) damage(db, version, file string) {
 	f.t.Helper()
 	path := filepath.Join(f.root, db, version, file)
 	data, err := os.ReadFile(path)
-	must(f.t, err)
-	must(f.t, os.WriteFile(path, data[:len(data)-3], 0o644))
+	expect.NoError(f.t, err)
+	expect.NoError(f.t, os.WriteFile(path, data[:len(data)-3], 0o644))
 }
 
 func (f *fixture) remove(path ...string) {
 	f.t.Helper()
-	must(f.t, os.RemoveAll(filepath.Join(append([]string{f.root}, path...)...)))
+	expect.NoError(f.t, os.RemoveAll(filepath.Join(append([]string{f.root}, path...)...)))
 }
 
 // manifest returns the plan by which a version was loaded.
 func (f *fixture) manifest(db, version string) (m store.Manifest) {
 	f.t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.store, "data", db, version, "MANIFEST.json"))
-	must(f.t, err)
-	must(f.t, m.UnmarshalJSON(data))
+	expect.NoError(f.t, err)
+	expect.NoError(f.t, m.UnmarshalJSON(data))
 	return m
 }
 
@@ -291,9 +285,9 @@ type running struct {
 func (f *fixture) run(change ...func(*Options)) *running {
 	f.t.Helper()
 	local, err := store.Open(f.store)
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	o := Options{
 		Source: f.source, Loads: f.launcher(), SourceName: f.root, Store: local, Listener: ln,
 		Logger: slog.New(slog.NewTextHandler(f.log, nil)), Build: "test",
@@ -302,7 +296,7 @@ func (f *fixture) run(change ...func(*Options)) *running {
 		c(&o)
 	}
 	n, err := New(o)
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{Node: n, f: f, url: "http://" + ln.Addr().String(), cancel: cancel, done: make(chan error, 1),
 		client: &http.Client{Transport: &http.Transport{}}}
@@ -343,7 +337,7 @@ type answer struct {
 func (r *running) get(path string) answer {
 	r.f.t.Helper()
 	a, err := r.try(path)
-	must(r.f.t, err)
+	expect.NoError(r.f.t, err)
 	return a
 }
 

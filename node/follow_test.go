@@ -21,6 +21,7 @@ import (
 	"sequins/load"
 	"sequins/source"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -29,7 +30,7 @@ func requireSuccess(string) load.Options { return load.Options{RequireSuccess: t
 // finish gives a version the _SUCCESS file that was taken from it.
 func (f *fixture) finish(db, version string) {
 	f.t.Helper()
-	must(f.t, os.WriteFile(filepath.Join(f.root, db, version, "_SUCCESS"), nil, 0o644))
+	expect.NoError(f.t, os.WriteFile(filepath.Join(f.root, db, version, "_SUCCESS"), nil, 0o644))
 }
 
 // A watched source notes when its databases are listed.
@@ -171,7 +172,7 @@ func TestReadyWithoutPermission(t *testing.T) {
 	r := f.run()
 	r.serves("nuts", "1")
 	r.stop()
-	must(t, os.Truncate(filepath.Join(f.store, "data", "nuts", "1", "00000.block"), 100))
+	expect.NoError(t, os.Truncate(filepath.Join(f.store, "data", "nuts", "1", "00000.block"), 100))
 	f.damage("nuts", "1", "part-r-00000")
 	synctest.Test(t, func(t *testing.T) {
 		n, stop := start(fs.ErrPermission)
@@ -252,11 +253,11 @@ func TestExisting(t *testing.T) {
 			}
 			n, err := New(Options{Source: &selective{f.source, versions}, Loads: f.launcher(), Store: new(store.Store), Listener: deaf{},
 				Reloadable: Reloadable{Load: requireSuccess}})
-			must(t, err)
+			expect.NoError(t, err)
 			d := newDB(t.Context(), n, "fruit")
 			defer d.cancel()
 			l, err := d.existing(t.Context(), discovery.Question{Current: test.current, Known: known(test.exist)})
-			must(t, err)
+			expect.NoError(t, err)
 			if diff := cmp.Diff(test.want, l.Versions); diff != "" || l.Unfinished != test.why {
 				t.Errorf("unfinished %q, want %q; found:\n%s", l.Unfinished, test.why, diff)
 			}
@@ -304,7 +305,7 @@ func TestListingFailsAsAWhole(t *testing.T) {
 	} {
 		f.source.down.Store(false)
 		n, err := New(Options{Source: test.src, Loads: f.launcher(), Store: new(store.Store), Listener: deaf{}})
-		must(t, err)
+		expect.NoError(t, err)
 		d := newDB(t.Context(), n, "fruit")
 		defer d.cancel()
 		l, err := d.existing(t.Context(), discovery.Question{})
@@ -364,7 +365,7 @@ func TestManyDatabasesOfAMuteSource(t *testing.T) {
 	r.serves("fruit", "1")
 	r.stop()
 	for i := range 3*maxListings + 1 {
-		must(t, os.Mkdir(filepath.Join(f.root, fmt.Sprintf("db%d", i)), 0o755))
+		expect.NoError(t, os.Mkdir(filepath.Join(f.root, fmt.Sprintf("db%d", i)), 0o755))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -391,13 +392,13 @@ func TestSourceTooSlowForStart(t *testing.T) {
 	r := f.run()
 	r.serves("fruit", "2")
 	r.stop()
-	must(t, os.Rename(filepath.Join(f.store, "data", "fruit"), filepath.Join(f.store, "aside")))
+	expect.NoError(t, os.Rename(filepath.Join(f.store, "data", "fruit"), filepath.Join(f.store, "aside")))
 	f.remove("fruit", "2")
 	f.put("fruit", "1", 1, fruit...)
 	r = f.run()
 	r.serves("fruit", "1")
 	r.stop()
-	must(t, os.Rename(filepath.Join(f.store, "aside", "2"), filepath.Join(f.store, "data", "fruit", "2")))
+	expect.NoError(t, os.Rename(filepath.Join(f.store, "aside", "2"), filepath.Join(f.store, "data", "fruit", "2")))
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		n, stop := f.follow(func(o *Options) { o.Source = hanging{f.source} })
@@ -440,7 +441,7 @@ func TestStartWithoutViews(t *testing.T) {
 	r.serves("fruit", "1")
 	r.stop()
 	for _, v := range []string{"2", "3", "4"} {
-		must(t, os.CopyFS(filepath.Join(f.store, "data", "fruit", v), os.DirFS(filepath.Join(f.store, "data", "fruit", "1"))))
+		expect.NoError(t, os.CopyFS(filepath.Join(f.store, "data", "fruit", v), os.DirFS(filepath.Join(f.store, "data", "fruit", "1"))))
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // stored is a file of the version of fruit in the store.
@@ -31,12 +33,12 @@ func (f *fixture) known() {
 func (f *fixture) rot(block string) {
 	f.t.Helper()
 	st, err := os.Stat(f.stored(block))
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	b, err := os.ReadFile(f.stored(block))
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	b[len(b)-100] ^= 1
-	must(f.t, os.WriteFile(f.stored(block), b, 0o644))
-	must(f.t, os.Chtimes(f.stored(block), time.Time{}, st.ModTime()))
+	expect.NoError(f.t, os.WriteFile(f.stored(block), b, 0o644))
+	expect.NoError(f.t, os.Chtimes(f.stored(block), time.Time{}, st.ModTime()))
 }
 
 // ask gets every key, and returns how many were answered with 500; the others must be right.
@@ -77,7 +79,7 @@ func TestKnownBlocks(t *testing.T) {
 		t.Errorf("%d keys failed; %+v", n, known)
 	}
 	r.stop()
-	must(t, os.Remove(f.stored("BLOCKS.json")))
+	expect.NoError(t, os.Remove(f.stored("BLOCKS.json")))
 	r = f.run()
 	r.serves("fruit", "1")
 	opened := r.node("fruit", "1")
@@ -149,21 +151,21 @@ func TestKnownBlocksAtStart(t *testing.T) {
 	for name, spoil := range map[string]func(f *fixture){
 		"a byte less": func(f *fixture) {
 			st, err := os.Stat(f.stored("00001.block"))
-			must(t, err)
-			must(t, os.Truncate(f.stored("00001.block"), st.Size()-1))
-			must(t, os.Chtimes(f.stored("00001.block"), time.Time{}, st.ModTime()))
+			expect.NoError(t, err)
+			expect.NoError(t, os.Truncate(f.stored("00001.block"), st.Size()-1))
+			expect.NoError(t, os.Chtimes(f.stored("00001.block"), time.Time{}, st.ModTime()))
 		},
 		"a byte changed": func(f *fixture) {
 			f.rot("00001.block")
-			must(t, os.Chtimes(f.stored("00001.block"), time.Time{}, time.Now()))
+			expect.NoError(t, os.Chtimes(f.stored("00001.block"), time.Time{}, time.Now()))
 		},
 		"an older store": func(f *fixture) {
 			f.rot("00001.block")
-			must(t, os.Remove(f.stored("BLOCKS.json")))
+			expect.NoError(t, os.Remove(f.stored("BLOCKS.json")))
 		},
 		"a damaged list": func(f *fixture) {
 			f.rot("00001.block")
-			must(t, os.Truncate(f.stored("BLOCKS.json"), 100))
+			expect.NoError(t, os.Truncate(f.stored("BLOCKS.json"), 100))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +184,7 @@ func TestKnownBlocksAtStart(t *testing.T) {
 	t.Run("no block", func(t *testing.T) {
 		f := newFixture(t)
 		f.known()
-		must(t, os.Remove(f.stored("00001.block")))
+		expect.NoError(t, os.Remove(f.stored("00001.block")))
 		r := f.run()
 		r.serves("fruit", "1")
 		r.eventually("it is complete", func() bool { return len(r.node("fruit", "1").Partitions) == 3 })

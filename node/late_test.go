@@ -16,6 +16,7 @@ import (
 	"sequins/internal/fsys"
 	"sequins/source"
 	"sequins/store"
+	"sequins/test/expect"
 )
 
 // TestPeersLate: all nodes restart together, and this one, which holds nothing of what was served, looks before the others
@@ -26,7 +27,7 @@ func TestPeersLate(t *testing.T) {
 		"version gone": func(f *fixture) { f.remove("fruit", "1") },
 		"db gone":      func(f *fixture) { f.remove("fruit") },
 		"being written again": func(f *fixture) {
-			must(f.t, os.Mkdir(filepath.Join(f.root, "fruit/1/_temporary"), 0o755))
+			expect.NoError(f.t, os.Mkdir(filepath.Join(f.root, "fruit/1/_temporary"), 0o755))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,12 +139,12 @@ func TestServedUnreadableAlone(t *testing.T) {
 		time.Sleep(time.Second)
 		stop()
 		local, err := store.Open(f.store)
-		must(t, err)
+		expect.NoError(t, err)
 		m := f.manifest("fruit", "1")
 		_, err = local.Create("fruit", "2", m)
-		must(t, err)
-		must(t, local.Close())
-		must(t, os.WriteFile(filepath.Join(f.store, "data/fruit/_SERVED"), nil, 0o644))
+		expect.NoError(t, err)
+		expect.NoError(t, local.Close())
+		expect.NoError(t, os.WriteFile(filepath.Join(f.store, "data/fruit/_SERVED"), nil, 0o644))
 		f.source.down.Store(true)
 		n, stop := f.follow(func(o *Options) {})
 		defer stop()
@@ -226,7 +227,7 @@ func TestServedIsDamaged(t *testing.T) {
 			f.damage("fruit", "2", "part-r-00001")
 		},
 		"it is incomplete": func(f *fixture) {
-			must(f.t, os.Mkdir(filepath.Join(f.root, "fruit/2/_temporary"), 0o755))
+			expect.NoError(f.t, os.Mkdir(filepath.Join(f.root, "fruit/2/_temporary"), 0o755))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,13 +15,14 @@ import (
 
 	"sequins/load"
 	"sequins/loadproc"
+	"sequins/test/expect"
 )
 
 // children returns the processes that this one has started and not waited for.
 func children(t *testing.T) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/task/*/children")
-	must(t, err)
+	expect.NoError(t, err)
 	for _, f := range files {
 		list, err := os.ReadFile(f)
 		if err != nil {
@@ -29,7 +30,7 @@ func children(t *testing.T) (pids []int) {
 		}
 		for _, word := range strings.Fields(string(list)) {
 			pid, err := strconv.Atoi(word)
-			must(t, err)
+			expect.NoError(t, err)
 			pids = append(pids, pid)
 		}
 	}
@@ -74,7 +75,7 @@ func TestLoadIsKilled(t *testing.T) {
 		pids = children(t)
 		return len(pids) == 1
 	})
-	must(t, syscall.Kill(pids[0], syscall.SIGKILL))
+	expect.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
 	r.eventually("the version has failed", func() bool {
 		s := r.node("fruit", "1")
 		return s.State == "ERROR" && strings.Contains(s.Error, "signal: killed")
@@ -90,7 +91,7 @@ func TestLoadAfterADeath(t *testing.T) {
 	f := newFixture(t)
 	dir := t.TempDir()
 	self, err := os.Executable()
-	must(t, err)
+	expect.NoError(t, err)
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run(func(o *Options) {
 		o.Loads = &loadproc.Launcher{Source: f.root, Program: func(ctx context.Context) *exec.Cmd {
@@ -123,11 +124,11 @@ func TestBomb(t *testing.T) {
 	r.serves("nuts", "1")
 	stop := r.keepAsking("/nuts/fig", "fig of 1")
 	data, err := hex.DecodeString(bomb)
-	must(t, err)
+	expect.NoError(t, err)
 	dir := filepath.Join(f.root, "fruit", "1")
-	must(t, os.MkdirAll(dir, 0o755))
-	must(t, os.WriteFile(filepath.Join(dir, "part-00000.parquet"), data, 0o644))
-	must(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
+	expect.NoError(t, os.MkdirAll(dir, 0o755))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "part-00000.parquet"), data, 0o644))
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
 	for range 2 {
 		failures := f.log.count("version failed", "db=fruit")
 		r.Refresh()

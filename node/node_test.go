@@ -14,6 +14,7 @@ import (
 	"sequins/blocks"
 	"sequins/load"
 	"sequins/store"
+	"sequins/test/expect"
 )
 
 func TestSetDoesNotAllocate(t *testing.T) {
@@ -93,7 +94,7 @@ func TestReady(t *testing.T) {
 	r.stop()
 
 	// What was served before has to be served.
-	must(t, os.Truncate(filepath.Join(f.store, "data", "nuts", "2", "00000.block"), 100))
+	expect.NoError(t, os.Truncate(filepath.Join(f.store, "data", "nuts", "2", "00000.block"), 100))
 	f.source.bad.Store(true)
 	r = f.run()
 	if ok, reason := r.Ready(""); ok || !strings.Contains(reason, "nuts") {
@@ -117,7 +118,7 @@ func TestApply(t *testing.T) {
 		},
 	})
 	resp, err := r.client.Get(r.url + "/fruit/fig")
-	must(t, err)
+	expect.NoError(t, err)
 	resp.Body.Close()
 	if got := resp.Header.Get("Content-Type"); got != "text/fruit" {
 		t.Errorf("content type %q", got)
@@ -130,7 +131,7 @@ func TestApply(t *testing.T) {
 		t.Errorf("load options were asked for %q", asked)
 	}
 	b, err := blocks.Open(filepath.Join(f.store, "data", "fruit", "2", "00000.block"))
-	must(t, err)
+	expect.NoError(t, err)
 	defer b.Close()
 	if got := b.Properties().Compression; got != "zstd" {
 		t.Errorf("compression %q", got)
@@ -141,14 +142,14 @@ func TestDebugListener(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.NoError(t, err)
 	r := f.run(func(o *Options) { o.DebugListener = ln })
 	r.serves("fruit", "1")
 	resp, err := r.client.Get("http://" + ln.Addr().String() + "/metrics")
-	must(t, err)
+	expect.NoError(t, err)
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	must(t, err)
+	expect.NoError(t, err)
 	for _, line := range []string{`sequins_versions{db="fruit",state="ACTIVE"} 1`, `sequins_load_records_total{db="fruit"} 8`} {
 		if !strings.Contains(string(body), line) {
 			t.Errorf("/metrics lacks %s", line)
@@ -165,16 +166,16 @@ func TestDebugListener(t *testing.T) {
 func TestStartFails(t *testing.T) {
 	f := newFixture(t)
 	local, err := store.Open(f.store)
-	must(t, err)
-	must(t, os.RemoveAll(filepath.Join(f.store, "data")))
-	must(t, os.WriteFile(filepath.Join(f.store, "data"), nil, 0o644))
+	expect.NoError(t, err)
+	expect.NoError(t, os.RemoveAll(filepath.Join(f.store, "data")))
+	expect.NoError(t, os.WriteFile(filepath.Join(f.store, "data"), nil, 0o644))
 	lns := make([]net.Listener, 2)
 	for i := range lns {
 		lns[i], err = net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		expect.NoError(t, err)
 	}
 	n, err := New(Options{Source: f.source, Loads: f.launcher(), Store: local, Listener: lns[0], DebugListener: lns[1]})
-	must(t, err)
+	expect.NoError(t, err)
 	if err := n.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "local store") {
 		t.Errorf("Run: %v", err)
 	}
@@ -183,10 +184,10 @@ func TestStartFails(t *testing.T) {
 			t.Errorf("%s is still open", ln.Addr())
 		}
 	}
-	must(t, os.Remove(filepath.Join(f.store, "data")))
+	expect.NoError(t, os.Remove(filepath.Join(f.store, "data")))
 	local, err = store.Open(f.store)
-	must(t, err)
-	must(t, local.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, local.Close())
 }
 
 // A hanging source answers when its context ends.
@@ -201,11 +202,11 @@ func (hanging) Databases(ctx context.Context) ([]string, error) {
 func TestShutdownAtStart(t *testing.T) {
 	f := newFixture(t)
 	local, err := store.Open(f.store)
-	must(t, err)
+	expect.NoError(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.NoError(t, err)
 	n, err := New(Options{Source: hanging{f.source}, Loads: f.launcher(), Store: local, Listener: ln})
-	must(t, err)
+	expect.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	began := time.Now()
@@ -223,14 +224,14 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	const size = 8 << 20
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "melon", strings.Repeat("x", 100))
-	must(t, os.MkdirAll(filepath.Join(f.root, "big", "_temporary"), 0o755))
+	expect.NoError(t, os.MkdirAll(filepath.Join(f.root, "big", "_temporary"), 0o755))
 	f.putFile(filepath.Join(f.root, "big", "_temporary", "part-00000"), strings.Repeat("v", size),
 		func(string) bool { return true }, []string{"melon"})
-	must(t, os.Rename(filepath.Join(f.root, "big", "_temporary"), filepath.Join(f.root, "big", "1")))
+	expect.NoError(t, os.Rename(filepath.Join(f.root, "big", "_temporary"), filepath.Join(f.root, "big", "1")))
 	r := f.run()
 	r.serves("big", "1")
 	resp, err := r.client.Get(r.url + "/big/melon")
-	must(t, err)
+	expect.NoError(t, err)
 	defer resp.Body.Close()
 	r.cancel()
 	r.eventually("it drains", func() bool { return f.log.count("shutting down") == 1 })

@@ -16,6 +16,7 @@ import (
 	"sequins/internal/fsys"
 	"sequins/load"
 	"sequins/store"
+	"sequins/test/expect"
 )
 
 // slow makes loads take long: a record a second.
@@ -55,7 +56,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 		return err == nil
 	})
 	before, err := os.Stat(block(0))
-	must(t, err)
+	expect.NoError(t, err)
 	r.eventually("it can be read by name", func() bool {
 		h := r.Set([]byte("fruit")).AcquireVersion("1", "")
 		if h == nil {
@@ -80,7 +81,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 	r = f.run()
 	r.serves("fruit", "1")
 	after, err := os.Stat(block(0))
-	must(t, err)
+	expect.NoError(t, err)
 	if !os.SameFile(before, after) {
 		t.Error("a finished partition was loaded again")
 	}
@@ -171,11 +172,11 @@ func TestStartSweeps(t *testing.T) {
 		r.serves("nuts", "1")
 		r.stop()
 		if v != "3" { // put it aside, so that the next version does not replace it
-			must(t, os.Rename(filepath.Join(f.store, "data", "fruit"), filepath.Join(f.store, v)))
+			expect.NoError(t, os.Rename(filepath.Join(f.store, "data", "fruit"), filepath.Join(f.store, v)))
 		}
 	}
 	for _, v := range []string{"1", "2"} {
-		must(t, os.Rename(filepath.Join(f.store, v, v), filepath.Join(f.store, "data", "fruit", v)))
+		expect.NoError(t, os.Rename(filepath.Join(f.store, v, v), filepath.Join(f.store, "data", "fruit", v)))
 	}
 	f.remove("fruit", "3")
 	f.remove("fruit", "1")
@@ -212,7 +213,7 @@ func TestShutdown(t *testing.T) {
 	if err != nil {
 		t.Fatalf("after the shutdown: %v", err)
 	}
-	must(t, s.Close())
+	expect.NoError(t, s.Close())
 }
 
 func TestDiskFull(t *testing.T) {
@@ -222,14 +223,14 @@ func TestDiskFull(t *testing.T) {
 	r.serves("fruit", "1")
 	// A file in the place of the version's directory is as good as a full disk.
 	obstacle := filepath.Join(f.store, "data", "fruit", "2")
-	must(t, os.WriteFile(obstacle, nil, 0o644))
+	expect.NoError(t, os.WriteFile(obstacle, nil, 0o644))
 	f.put("fruit", "2", 1, fruit...)
 	r.Refresh()
 	r.eventually("2 cannot be loaded", func() bool { return r.node("fruit", "2").State == "ERROR" })
 	if got := r.get("/fruit/fig"); got.body != "fig of 1" {
 		t.Errorf("meanwhile: %+v", got)
 	}
-	must(t, os.Remove(obstacle))
+	expect.NoError(t, os.Remove(obstacle))
 	r.Refresh()
 	r.serves("fruit", "2")
 }
@@ -253,7 +254,7 @@ func (f *fullDisk) Create(name string) (fsys.File, error) {
 func (f *fixture) storeOn(disk fsys.FS) *store.Store {
 	f.t.Helper()
 	local, err := store.OpenFS(disk, f.store)
-	must(f.t, err)
+	expect.NoError(f.t, err)
 	return local
 }
 

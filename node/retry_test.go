@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -16,7 +17,7 @@ func (l *lines) times(t *testing.T, words ...string) (at []time.Time) {
 	t.Helper()
 	for _, line := range l.with(words...) {
 		when, err := time.Parse(time.RFC3339, logTime.FindStringSubmatch(line)[1])
-		must(t, err)
+		expect.NoError(t, err)
 		at = append(at, when)
 	}
 	return at

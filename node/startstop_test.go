@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // joining is a cluster that a node joins when it is let. Meanwhile it asks the node.
@@ -44,7 +46,7 @@ func TestStartAnswersAtOnce(t *testing.T) {
 	})
 	for path, want := range map[string]int{"/livez": 200, "/readyz": 503, "/fruit/fig": 503, "/none/fig": 503, "/": 200} {
 		resp, err := r.client.Get(r.url + path)
-		must(t, err)
+		expect.NoError(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != want || path == "/fruit/fig" && resp.Header.Get("Retry-After") != "1" {
 			t.Errorf("%s: %s, %v", path, resp.Status, resp.Header)

@@ -16,6 +16,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/shard"
+	"sequins/test/expect"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -74,18 +75,11 @@ func ready(t *testing.T, name string, partitions int) (*Set, []*fakeBlock) {
 	all := make([]*fakeBlock, partitions)
 	for p := range all {
 		all[p] = &fakeBlock{}
-		must(t, v.Put(p, all[p]))
+		expect.NoError(t, v.Put(p, all[p]))
 	}
 	s.Prepare(v)
-	must(t, s.Activate(name))
+	expect.NoError(t, s.Activate(name))
 	return s, all
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestHandleReads(t *testing.T) {
@@ -105,7 +99,7 @@ func TestHandleReads(t *testing.T) {
 	if _, _, err := h.Get(p, key, &scratch); err != ErrNotLocal {
 		t.Errorf("Get of a partition that is not here: %v", err)
 	}
-	must(t, v.Put(p, newBlock(t, "a", "value")))
+	expect.NoError(t, v.Put(p, newBlock(t, "a", "value")))
 	if value, found, err := h.Get(h.Partition(key), key, &scratch); err != nil || !found || string(value.Bytes()) != "value" {
 		t.Errorf("Get = %q, %v, %v", value.Bytes(), found, err)
 	}
@@ -126,7 +120,7 @@ func TestHandleReads(t *testing.T) {
 		t.Errorf("Held():\n%s", diff)
 	}
 	h.Release()
-	must(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove("1").Close(t.Context()))
 }
 
 func TestEmptyVersion(t *testing.T) {
@@ -136,7 +130,7 @@ func TestEmptyVersion(t *testing.T) {
 		t.Errorf("Get from an empty version = %v, %v", found, err)
 	}
 	h.Release()
-	must(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove("1").Close(t.Context()))
 }
 
 func TestForwardOnly(t *testing.T) {
@@ -167,7 +161,7 @@ func TestPrepareReplaces(t *testing.T) {
 		t.Errorf("a reader of the replaced version: %v", err)
 	}
 	h.Release()
-	must(t, old.Close(t.Context()))
+	expect.NoError(t, old.Close(t.Context()))
 }
 
 func TestCloseWaitsForReaders(t *testing.T) {
@@ -217,7 +211,7 @@ func TestLateReaders(t *testing.T) {
 	if v.acquire() {
 		t.Error("a version that is drained can be read")
 	}
-	must(t, v.Close(t.Context()))
+	expect.NoError(t, v.Close(t.Context()))
 }
 
 func TestIdle(t *testing.T) {
@@ -239,7 +233,7 @@ func TestIdle(t *testing.T) {
 		if v.Idle() != time.Second {
 			t.Errorf("idle for %v after a request", v.Idle())
 		}
-		must(t, s.Remove("1").Close(t.Context()))
+		expect.NoError(t, s.Remove("1").Close(t.Context()))
 	})
 }
 
@@ -256,7 +250,7 @@ func TestPutReplaces(t *testing.T) {
 		t.Errorf("a damaged block is not read from: %v", err)
 	}
 	fresh := &fakeBlock{}
-	must(t, v.Put(0, fresh))
+	expect.NoError(t, v.Put(0, fresh))
 	if all[0].closed.Load() || !v.Held()[0] {
 		t.Errorf("replaced: closed %v, held %v", all[0].closed.Load(), v.Held())
 	}
@@ -269,7 +263,7 @@ func TestPutReplaces(t *testing.T) {
 		}
 	}
 	h.Release()
-	must(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove("1").Close(t.Context()))
 	if !all[0].closed.Load() || !fresh.closed.Load() {
 		t.Error("not all blocks were closed")
 	}
@@ -299,7 +293,7 @@ func TestCorruptionIsReportedOnce(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reports:\n%s", diff)
 	}
-	must(t, s.Version("1").Put(0, all[0])) // as damaged as before
+	expect.NoError(t, s.Version("1").Put(0, all[0])) // as damaged as before
 	h.Get(0, nil, nil)
 	if len(s.Corruptions()) != 1 {
 		t.Error("a block that replaced another is not reported")
@@ -318,7 +312,7 @@ func TestReportsOfWhatWasReplaced(t *testing.T) {
 	if !s.Concerns(first) || !s.Concerns(second) || s.Concerns(Corruption{Version: "1"}) {
 		t.Error("a report of a block in use is not of one")
 	}
-	must(t, s.Version("1").Put(0, &fakeBlock{}))
+	expect.NoError(t, s.Version("1").Put(0, &fakeBlock{}))
 	if s.Concerns(first) || !s.Concerns(second) {
 		t.Error("one block was replaced, and not the other")
 	}
@@ -326,11 +320,11 @@ func TestReportsOfWhatWasReplaced(t *testing.T) {
 	if s.Concerns(second) {
 		t.Error("a report of a version is taken for one of its successor")
 	}
-	must(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove("1").Close(t.Context()))
 	if s.Concerns(second) {
 		t.Error("a report of a version that was removed")
 	}
-	must(t, old.Close(t.Context()))
+	expect.NoError(t, old.Close(t.Context()))
 }
 
 // TestReportOfAReplacedBlock: who still reads a block after it was replaced says nothing about its successor.
@@ -338,7 +332,7 @@ func TestReportOfAReplacedBlock(t *testing.T) {
 	s, all := ready(t, "1", 1)
 	h := s.Acquire()
 	fresh := &fakeBlock{}
-	must(t, s.Version("1").Put(0, fresh))
+	expect.NoError(t, s.Version("1").Put(0, fresh))
 	h.Report(0, all[0], blocks.ErrCorrupt)
 	if n := len(s.Corruptions()); n != 0 {
 		t.Errorf("%d reports of a block that was replaced", n)
@@ -348,7 +342,7 @@ func TestReportOfAReplacedBlock(t *testing.T) {
 		t.Errorf("%d reports of the block that has replaced it", n)
 	}
 	h.Release()
-	must(t, s.Remove("1").Close(t.Context()))
+	expect.NoError(t, s.Remove("1").Close(t.Context()))
 }
 
 func TestReportsNeverBlock(t *testing.T) {

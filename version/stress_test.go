@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // TestStress runs readers on a set whose versions are replaced, retired, removed
@@ -30,10 +32,10 @@ func TestStress(t *testing.T) {
 	for i := 1; i <= versions; i++ {
 		v := newVersion(name(i), 2)
 		for p := range 2 {
-			must(t, v.Put(p, &fakeBlock{}))
+			expect.NoError(t, v.Put(p, &fakeBlock{}))
 		}
 		s.Prepare(v)
-		must(t, s.Activate(name(i)))
+		expect.NoError(t, s.Activate(name(i)))
 		s.Retire(name(i - 1))
 		old := s.Remove(name(i - 1))
 		closing.Go(func() {
@@ -42,13 +44,13 @@ func TestStress(t *testing.T) {
 			}
 		})
 		if i%3 == 0 {
-			must(t, v.Put(1, &fakeBlock{}))
+			expect.NoError(t, v.Put(1, &fakeBlock{}))
 		}
 	}
 	stop()
 	group.Wait()
 	closing.Wait()
-	must(t, s.Remove(name(versions)).Close(t.Context()))
+	expect.NoError(t, s.Remove(name(versions)).Close(t.Context()))
 }
 
 func name(i int) string { return fmt.Sprintf("%06d", i) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/demo"
+	"sequins/test/expect"
 )
 
 // startDemo starts the demo. stop ends it with a signal, and checks that nothing is left.
@@ -34,7 +35,7 @@ func TestDemo(t *testing.T) {
 	p.waitFor("serving version " + demo.First)
 	for _, path := range []string{"/products/red-wool-scarf", "/products/blue-oak-chair"} {
 		resp, err := http.Get(p.waitFor(`curl (?:-i )?(http://127\.0\.0\.1:\d+` + path + `)$`)[1])
-		must(t, err)
+		expect.NoError(t, err)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			t.Errorf("%s, which the demo suggests: %s", path, resp.Status)
@@ -57,7 +58,7 @@ func TestDemoCutShort(t *testing.T) {
 
 func TestDemoOnATakenAddress(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.NoError(t, err)
 	defer ln.Close()
 	sequins(t, "demo", "--bind", ln.Addr().String()).wants(t, exitFailure, "sequins: bind: cannot listen on ")
 }

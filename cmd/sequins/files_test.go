@@ -10,6 +10,7 @@ import (
 
 	"sequins/datafile"
 	"sequins/datafile/datafiletest"
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -187,7 +188,7 @@ func TestVerifyGood(t *testing.T) {
 		}
 	}
 	link := filepath.Join(t.TempDir(), "link")
-	must(t, os.Symlink(dir, link))
+	expect.NoError(t, os.Symlink(dir, link))
 	if r := sequins(t, "verify", link); r.stdout != "3 files with 23 records are good\n" {
 		t.Errorf("through a link: said %q, %q", r.stdout, r.stderr)
 	}
@@ -215,8 +216,8 @@ func TestVerifyNamesWhatIsBad(t *testing.T) {
 		t.Errorf("said %q", r.stdout)
 	}
 	info, err := os.Stat(log)
-	must(t, err)
-	must(t, os.Truncate(log, info.Size()-1))
+	expect.NoError(t, err)
+	expect.NoError(t, os.Truncate(log, info.Size()-1))
 	sequins(t, "verify", log).wants(t, exitFailure, "bad: "+log, "sequins: 1 of 1 files are bad")
 	sequins(t, "get", block, "").wants(t, exitFailure, "sequins: "+block)
 	sequins(t, "cat", log).wants(t, exitFailure, "sequins: "+log)
@@ -246,7 +247,7 @@ func TestVerifyOfADestroyedHead(t *testing.T) {
 func spoil(t *testing.T, path string, offset int) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
-	must(t, err)
+	expect.NoError(t, err)
 	raw[offset] ^= 1
 	writeFile(t, path, string(raw))
 }

@@ -13,6 +13,7 @@ import (
 
 	"sequins/config"
 	"sequins/demo"
+	"sequins/test/expect"
 )
 
 // Every level that the configuration accepts is one, and the default is slog's.
@@ -71,12 +72,12 @@ func TestReloadOfLogs(t *testing.T) {
 	s.awaitVersion(demoPath, demo.First)
 	s.waitFor(`"msg":"version active","db":"` + demo.DB + `","version":"` + demo.First + `","after":[0-9.]+`)
 
-	must(t, os.Rename(requests, requests+".1"))
+	expect.NoError(t, os.Rename(requests, requests+".1"))
 	write("debug", "json", "1")
 	s.signal(syscall.SIGHUP)
 	s.waitFor(`"changed":\["log.level"\]`)
 	s.get(demoPath + "?rotated")
-	eventually(t, "a line in the new request log", func() bool {
+	expect.Eventually(t, "a line in the new request log", func() bool {
 		b, err := os.ReadFile(requests)
 		return err == nil && strings.Contains(string(b), " 200 GET "+demoPath+" ")
 	})
@@ -106,7 +107,7 @@ func TestRequestLogStaysOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := filepath.Dir(path) + ".old"
-	must(t, os.Rename(filepath.Dir(path), old))
+	expect.NoError(t, os.Rename(filepath.Dir(path), old))
 	if err := l.reopen(); err == nil {
 		t.Error("it was opened where there is no directory")
 	}
@@ -125,15 +126,5 @@ func TestRequestLogStaysOpen(t *testing.T) {
 	}
 	if _, err := os.Stdout.Stat(); err != nil {
 		t.Errorf("stdout was closed: %v", err)
-	}
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		<-time.After(10 * time.Millisecond)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // The tests run sequins as a process of its own: this test binary, which is the program when it finds
@@ -81,15 +83,8 @@ func (r result) wants(t *testing.T, code int, want ...string) {
 
 func writeFile(t *testing.T, path, content string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(t, os.WriteFile(path, []byte(content), 0o600))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 func TestHelp(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sequins/demo"
+	"sequins/test/expect"
 )
 
 // process is a running sequins, with what it has said so far.
@@ -31,8 +32,8 @@ type process struct {
 func start(t *testing.T, cmd *exec.Cmd, stream func() (io.ReadCloser, error)) *process {
 	t.Helper()
 	out, err := stream()
-	must(t, err)
-	must(t, cmd.Start())
+	expect.NoError(t, err)
+	expect.NoError(t, cmd.Start())
 	p := &process{t: t, cmd: cmd, more: make(chan struct{}), done: make(chan struct{})}
 	go p.follow(out)
 	t.Cleanup(func() {
@@ -177,6 +178,6 @@ func demoSource(t *testing.T, dir string) string {
 	t.Helper()
 	source := filepath.Join(dir, "source")
 	_, err := demo.Write(source, demo.First)
-	must(t, err)
+	expect.NoError(t, err)
 	return source
 }

@@ -16,6 +16,7 @@ import (
 	"sequins/demo"
 	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/expect"
 )
 
 const patience = time.Minute
@@ -99,7 +100,7 @@ func TestReload(t *testing.T) {
 
 	// A file that is not good changes nothing, and new versions are found all the same.
 	_, err := demo.Write(source, demo.Second)
-	must(t, err)
+	expect.NoError(t, err)
 	writeFile(t, conf, content+"content_type = 1\n")
 	s.signal(syscall.SIGHUP)
 	s.waitFor(`level=ERROR msg="SIGHUP: the configuration is not good; the old one stays" error="sequins.conf:3: content_type`)
@@ -115,13 +116,13 @@ func largeSource(t *testing.T, dir string) (size int64) {
 	t.Helper()
 	writeFile(t, filepath.Join(dir, "source", "db", "1", "part-00000"), "")
 	f, err := os.Create(filepath.Join(dir, "source", "db", "1", "part-00000"))
-	must(t, err)
+	expect.NoError(t, err)
 	defer f.Close()
 	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
-	must(t, err)
+	expect.NoError(t, err)
 	value := make([]byte, 64<<20)
-	must(t, w.Append([]byte("large"), value))
-	must(t, w.Close())
+	expect.NoError(t, w.Append([]byte("large"), value))
+	expect.NoError(t, w.Close())
 	return int64(len(value))
 }
 

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"sequins/config"
+	"sequins/test/expect"
 )
 
 // An authority signs certificates and writes them to files.
@@ -57,20 +58,20 @@ func (a *authority) issue(name string, change func(*x509.Certificate)) int64 {
 		change(c)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(a.t, err)
+	expect.NoError(a.t, err)
 	parent, signer := a.cert, a.key
 	if parent == nil {
 		parent, signer = c, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	must(a.t, err)
+	expect.NoError(a.t, err)
 	if a.cert == nil {
 		a.cert, err = x509.ParseCertificate(der)
-		must(a.t, err)
+		expect.NoError(a.t, err)
 		a.key = key
 	}
 	secret, err := x509.MarshalECPrivateKey(key)
-	must(a.t, err)
+	expect.NoError(a.t, err)
 	a.write(name+".pem", "CERTIFICATE", der)
 	a.write(name+"-key.pem", "EC PRIVATE KEY", secret)
 	return a.next
@@ -78,7 +79,7 @@ func (a *authority) issue(name string, change func(*x509.Certificate)) int64 {
 
 func (a *authority) write(name, kind string, der []byte) {
 	a.t.Helper()
-	must(a.t, os.WriteFile(a.file(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+	expect.NoError(a.t, os.WriteFile(a.file(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 }
 
 // client returns one that trusts the authority, with the certificate of a name if that is not "".
@@ -89,7 +90,7 @@ func (a *authority) client(name string) *http.Client {
 	c := &tls.Config{RootCAs: pool}
 	if name != "" {
 		pair, err := tls.LoadX509KeyPair(a.file(name+".pem"), a.file(name+"-key.pem"))
-		must(a.t, err)
+		expect.NoError(a.t, err)
 		c.Certificates = []tls.Certificate{pair}
 	}
 	return &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: c, DisableKeepAlives: true}}
@@ -112,15 +113,15 @@ func TestHTTP2IsOffered(t *testing.T) {
 	a.issue("node", nil)
 	for _, offered := range []bool{false, true} {
 		k, err := openKeyring(config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), HTTP2: offered}, slog.New(slog.DiscardHandler))
-		must(t, err)
+		expect.NoError(t, err)
 		for client, want := range map[*tls.Config]bool{withName(k.self(), "localhost"): false, {InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}: offered} {
 			near, far := net.Pipe()
 			done := make(chan error, 1)
 			go func() { done <- tls.Server(far, k.server()).Handshake() }()
 			c := tls.Client(near, client)
-			must(t, c.Handshake())
+			expect.NoError(t, c.Handshake())
 			go io.Copy(io.Discard, c) //nolint:errcheck // the server's session tickets, until the end
-			must(t, <-done)
+			expect.NoError(t, <-done)
 			if got := c.ConnectionState().NegotiatedProtocol == "h2"; got != want {
 				t.Errorf("offered: %v, agreed on: %v, want %v", offered, got, want)
 			}
@@ -135,8 +136,8 @@ func eventuallyOK(t *testing.T, c *http.Client, base string) *http.Response {
 	t.Helper()
 	for end := time.Now().Add(patience); ; <-time.After(10 * time.Millisecond) {
 		resp, err := c.Get(base + demoPath)
-		must(t, err)
-		must(t, resp.Body.Close())
+		expect.NoError(t, err)
+		expect.NoError(t, resp.Body.Close())
 		if resp.StatusCode == http.StatusOK {
 			return resp
 		}
@@ -162,7 +163,7 @@ func TestTLS(t *testing.T) {
 
 	serial := a.issue("node", nil)
 	changed := time.Now().Add(time.Minute) // so that it differs whatever the file system's clock
-	must(t, os.Chtimes(a.file("node.pem"), changed, changed))
+	expect.NoError(t, os.Chtimes(a.file("node.pem"), changed, changed))
 	for end := time.Now().Add(patience); ; <-time.After(50 * time.Millisecond) {
 		if resp := eventuallyOK(t, c, base); resp.TLS.PeerCertificates[0].SerialNumber.Int64() == serial {
 			break
@@ -224,12 +225,12 @@ func TestTLSBetweenNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			theirs, err := openKeyring(config.TLS{Certificate: tt.by.file(tt.cert + ".pem"), Key: tt.by.file(tt.cert + "-key.pem"),
 				ClientCA: a.file("ca.pem")}, slog.New(slog.DiscardHandler))
-			must(t, err)
+			expect.NoError(t, err)
 			ours, err := openKeyring(config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), CA: a.file("ca.pem")},
 				slog.New(slog.DiscardHandler))
-			must(t, err)
+			expect.NoError(t, err)
 			ln, err := tls.Listen("tcp", "127.0.0.1:0", theirs.server())
-			must(t, err)
+			expect.NoError(t, err)
 			defer ln.Close()
 			go func() {
 				if c, err := ln.Accept(); err == nil {
@@ -301,7 +302,7 @@ func TestClientTLSNamesItsFiles(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			expect.NoError(t, err)
 			if shown := len(c.Certificates) == 1; c.RootCAs == nil || shown != (files.Certificate != "") {
 				t.Errorf("%d certificates shown, others checked against %v", len(c.Certificates), c.RootCAs)
 			}

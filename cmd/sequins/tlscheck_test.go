@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sequins/config"
+	"sequins/test/expect"
 )
 
 // A node of a cluster refuses a certificate that other nodes would refuse, and says why; at a change of the
@@ -38,7 +39,7 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 		files := files
 		files.ClientCA = test.clientCA
 		k, err := openKeyring(files, slog.New(slog.DiscardHandler))
-		must(t, err)
+		expect.NoError(t, err)
 		if err := k.checkAs(test.host); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -47,15 +48,15 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 	serial := a.issue("node", nil)
 	var log bytes.Buffer
 	k, err := openKeyring(files, slog.New(slog.NewTextHandler(&log, nil)))
-	must(t, err)
-	must(t, k.checkAs("localhost"))
+	expect.NoError(t, err)
+	expect.NoError(t, k.checkAs("localhost"))
 	for _, step := range []struct {
 		change func(*x509.Certificate)
 		taken  bool
 	}{{serverOnly, false}, {nil, true}} {
 		fresh := a.issue("node", step.change)
 		later := time.Now().Add(time.Hour)
-		must(t, os.Chtimes(a.file("node.pem"), later, later))
+		expect.NoError(t, os.Chtimes(a.file("node.pem"), later, later))
 		k.looked = time.Time{}
 		got := k.now().own.Leaf.SerialNumber.Int64()
 		if want := map[bool]int64{true: fresh, false: serial}[step.taken]; got != want {

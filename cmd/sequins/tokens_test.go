@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 const opsToken = "the-token-of-the-operators"
@@ -95,7 +97,7 @@ func TestTokensFileIsNotGood(t *testing.T) {
 		"# x\nweb " + opsToken + "\n": "sequins: auth.tokens_file: " + tokens + ":2: want: name token databases [pages]",
 	} {
 		if text == "none" {
-			must(t, os.RemoveAll(tokens))
+			expect.NoError(t, os.RemoveAll(tokens))
 		} else {
 			writeFile(t, tokens, text)
 		}

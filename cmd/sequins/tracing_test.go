@@ -10,6 +10,7 @@ import (
 
 	"sequins/demo"
 	"sequins/test/collector"
+	"sequins/test/expect"
 )
 
 // SIGHUP changes how many requests are traced; for where to a restart is needed.
@@ -36,7 +37,7 @@ func TestReloadOfTracing(t *testing.T) {
 	s.signal(syscall.SIGHUP)
 	s.waitFor(`changed=\[tracing.sample\]`)
 	s.waitFor(`keys=\[tracing.otlp_endpoint\]`)
-	eventually(t, "a request is traced", func() bool {
+	expect.Eventually(t, "a request is traced", func() bool {
 		s.get(demoPath)
 		return len(requests(sink)) > 0
 	})
