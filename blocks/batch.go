@@ -4,6 +4,8 @@ import (
 	"runtime/debug"
 
 	"github.com/cespare/xxhash/v2"
+
+	"sequins/blocks/internal/index"
 )
 
 // Result is the answer for one key of a batch: the value, whether the key is there, and the
@@ -72,7 +74,7 @@ func (r *Reader) getMappedBatch(keys [][]byte, results []Result, s *BatchScratch
 // their way at once.
 func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	left := r.hashBatch(keys, results, s.keys[:0])
-	s.touchEntries(r.index, left)
+	s.touchIndex(r.index, left)
 	left = r.mapBatch(keys, results, s, left)
 	s.touchRecords(left)
 	for i := range left {
@@ -88,14 +90,13 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	}
 }
 
-// touchEntries guesses the page of each key and brings what find will compare into the cache.
-func (s *BatchScratch) touchEntries(x *index, left []batchKey) {
+// touchIndex guesses the page of each key and brings what FindNear will compare into the cache.
+func (s *BatchScratch) touchIndex(x *index.Index, left []batchKey) {
 	for i := range left {
-		left[i].page = x.guess(fence(left[i].rest))
+		left[i].page = x.Guess(index.Fence(left[i].rest))
 	}
 	for i := range left {
-		at := x.entries[left[i].page:][:window]
-		s.touched ^= byte(at[0].fence ^ at[window-1].fence)
+		s.touched ^= x.Touch(left[i].page)
 	}
 }
 
@@ -120,7 +121,7 @@ func (s *BatchScratch) touchRecords(left []batchKey) {
 func (r *Reader) hashBatch(keys [][]byte, results []Result, left []batchKey) []batchKey {
 	for i, key := range keys {
 		results[i] = Result{}
-		if rest, ok := r.index.cutPrefix(key); ok {
+		if rest, ok := r.index.CutPrefix(key); ok {
 			left = append(left, batchKey{index: i, hash: xxhash.Sum64(key), rest: rest})
 		}
 	}
@@ -134,9 +135,9 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 	for i := range left {
 		b := &left[i]
 		key := keys[b.index]
-		b.page = r.index.findNear(b.rest, b.page)
-		l := r.index.entries[b.page].location
-		if b.stored = r.inMemory(b.page, l, true); b.stored == nil || l.packed() {
+		b.page = r.index.FindNear(b.rest, b.page)
+		l := r.index.Location(b.page)
+		if b.stored = r.inMemory(b.page, l, true); b.stored == nil || l.Packed() {
 			results[b.index] = r.getCopy(key, s)
 			continue
 		}

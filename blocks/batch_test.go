@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"sequins/blocks/internal/blocktest"
 )
 
 // TestBatch compares batches with single lookups, over pages of every kind: packed and not, known
 // to be in memory and not, large values and absent keys.
 func TestBatch(t *testing.T) {
-	for name, shape := range keyShapes {
+	for name, shape := range blocktest.KeyShapes {
 		for _, c := range []Compression{None, Snappy} {
 			t.Run(fmt.Sprintf("%s/%v", name, c), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(10, 10))

@@ -86,7 +86,7 @@ func BenchmarkGet(b *testing.B) {
 		})
 		b.Run(c.String()+"/pread", func(b *testing.B) {
 			for i := range b.N {
-				r.trusted.clear(r.index.find(keys[i&(1<<16-1)]))
+				r.trusted.clear(r.index.Find(keys[i&(1<<16-1)]))
 				if _, ok, err := r.Get(keys[i&(1<<16-1)], &s); !ok || err != nil {
 					b.Fatal(ok, err)
 				}

@@ -3,7 +3,6 @@ package blocks
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"sequins/blocks/internal/blocktest"
 )
 
 type record struct{ key, value []byte }
@@ -74,32 +75,6 @@ func valueBytes(v Value) ([]byte, error) {
 	s := v.Section(0, v.Len())
 	defer s.Close()
 	return io.ReadAll(s)
-}
-
-// keyShapes are families of keys that strain the index: shared prefixes, ties in the first eight
-// bytes, zeros at the end, lengths from 0 on.
-var keyShapes = map[string]func(rng *rand.Rand, i int) []byte{
-	"hex":  func(rng *rand.Rand, _ int) []byte { return fmt.Appendf(nil, "%016x", rng.Uint64()) },
-	"user": func(_ *rand.Rand, i int) []byte { return fmt.Appendf(nil, "user:%012d", i*7) },
-	"url": func(rng *rand.Rand, i int) []byte {
-		return fmt.Appendf(nil, "https://host%d.example.com/a/%d", rng.IntN(3), i)
-	},
-	"zeros":    func(rng *rand.Rand, _ int) []byte { return make([]byte, rng.IntN(2000)) },
-	"zeroTail": func(rng *rand.Rand, _ int) []byte { return append([]byte("abc"), make([]byte, rng.IntN(30))...) },
-	"binary": func(rng *rand.Rand, _ int) []byte {
-		b := make([]byte, rng.IntN(24))
-		for i := range b {
-			b[i] = byte(rng.IntN(3) * 127)
-		}
-		return b
-	},
-	"high": func(rng *rand.Rand, _ int) []byte { return bytes.Repeat([]byte{0xff}, rng.IntN(3000)) },
-	"short": func(rng *rand.Rand, _ int) []byte {
-		return binary.BigEndian.AppendUint16(nil, uint16(rng.Uint32()))[:1+rng.IntN(2)]
-	},
-	"long": func(rng *rand.Rand, i int) []byte {
-		return append(bytes.Repeat([]byte("k"), 1000+rng.IntN(200)), fmt.Sprint(i)...)
-	},
 }
 
 func makeRecords(rng *rand.Rand, shape func(*rand.Rand, int) []byte, n, maxValue int) []record {
@@ -220,7 +195,7 @@ func randomBound(rng *rand.Rand, records []record) []byte {
 }
 
 func TestBlockModel(t *testing.T) {
-	for name, shape := range keyShapes {
+	for name, shape := range blocktest.KeyShapes {
 		for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
 			t.Run(fmt.Sprintf("%s/%v", name, c), func(t *testing.T) {
 				t.Parallel()
@@ -282,7 +257,7 @@ func checkSections(t *testing.T, r *Reader, records []record, rng *rand.Rand) {
 
 func TestSameInputSameBytes(t *testing.T) {
 	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
-		records := makeRecords(rand.New(rand.NewPCG(3, 3)), keyShapes["hex"], 3000, 300)
+		records := makeRecords(rand.New(rand.NewPCG(3, 3)), blocktest.KeyShapes["hex"], 3000, 300)
 		a := buildBlock(t, records, WriterOptions{Compression: c, TempDir: t.TempDir()})
 		b := buildBlock(t, records, WriterOptions{Compression: c})
 		if !bytes.Equal(a, b) {
@@ -292,7 +267,7 @@ func TestSameInputSameBytes(t *testing.T) {
 }
 
 func TestContentHashIgnoresCompression(t *testing.T) {
-	records := append(makeRecords(rand.New(rand.NewPCG(3, 3)), keyShapes["user"], 500, 300), record{[]byte("z"), make([]byte, 200_000)})
+	records := append(makeRecords(rand.New(rand.NewPCG(3, 3)), blocktest.KeyShapes["user"], 500, 300), record{[]byte("z"), make([]byte, 200_000)})
 	want := openBytes(t, buildBlock(t, records, WriterOptions{})).Properties().ContentHash
 	for _, c := range []Compression{Snappy, LZ4, Zstd} {
 		if got := openBytes(t, buildBlock(t, records, WriterOptions{Compression: c})).Properties().ContentHash; got != want {
@@ -349,7 +324,7 @@ func TestWriterRefuses(t *testing.T) {
 func TestPut(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	for _, size := range []int{MinBlockSize, DefaultBlockSize} {
-		records := makeRecords(rng, keyShapes["url"], 500, 60)
+		records := makeRecords(rng, blocktest.KeyShapes["url"], 500, 60)
 		var put, left bytes.Buffer
 		opts := WriterOptions{BlockSize: size}
 		w, err := NewWriter(&put, opts)
@@ -390,7 +365,7 @@ func TestPut(t *testing.T) {
 }
 
 func TestGetAllocatesNothing(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(4, 4)), keyShapes["hex"], 5000, 100)
+	records := makeRecords(rand.New(rand.NewPCG(4, 4)), blocktest.KeyShapes["hex"], 5000, 100)
 	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
 		if raceEnabled && c == Zstd {
 			continue // its decoder's pool allocates under the race detector, and only there

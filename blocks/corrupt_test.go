@@ -11,12 +11,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sequins/blocks/internal/blocktest"
+	"sequins/blocks/internal/index"
 )
 
 // small returns a block with several pages and a large value, and its records.
 func small(t testing.TB, c Compression) ([]byte, []record) {
 	t.Helper()
-	records := makeRecords(rand.New(rand.NewPCG(6, 6)), keyShapes["url"], 30, 40)
+	records := makeRecords(rand.New(rand.NewPCG(6, 6)), blocktest.KeyShapes["url"], 30, 40)
 	records = append(records, record{[]byte("z-large"), bytes.Repeat([]byte("0123456789abcdef"), LargeValue/16+3)}, record{[]byte("zz"), []byte("last")})
 	return buildBlock(t, records, WriterOptions{Compression: c, BlockSize: MinBlockSize, Partition: 3, Partitions: 7}), records
 }
@@ -113,9 +116,9 @@ func coverage(t *testing.T, b []byte) []bool {
 		}
 	}
 	mark(r.footer.index.offset, r.size-r.footer.index.offset)
-	for _, e := range r.index.entries[:r.index.pages()] {
-		l := e.location
-		mark(l.offset(), int64(l.length()))
+	for i := range r.index.Pages() {
+		l := r.index.Location(i)
+		mark(l.Offset(), int64(l.Length()))
 	}
 	for it := r.Iter(nil, nil); it.Next(); {
 		if v := it.Value().large; v != nil {
@@ -144,14 +147,14 @@ func TestTruncatedAnywhere(t *testing.T) {
 }
 
 func TestPagesSwapped(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(7, 7)), keyShapes["user"], 200, 0)
+	records := makeRecords(rand.New(rand.NewPCG(7, 7)), blocktest.KeyShapes["user"], 200, 0)
 	b := buildBlock(t, records, WriterOptions{Compression: None, BlockSize: 512})
 	r := openBytes(t, b)
-	x, y := r.index.entries[1].location, r.index.entries[2].location
-	if x.length() != y.length() {
-		t.Fatalf("pages of %d and %d bytes cannot change places", x.length(), y.length())
+	x, y := r.index.Location(1), r.index.Location(2)
+	if x.Length() != y.Length() {
+		t.Fatalf("pages of %d and %d bytes cannot change places", x.Length(), y.Length())
 	}
-	p, q := b[x.offset():][:x.length()], b[y.offset():][:y.length()]
+	p, q := b[x.Offset():][:x.Length()], b[y.Offset():][:y.Length()]
 	saved := bytes.Clone(p)
 	copy(p, q)
 	copy(q, saved)
@@ -197,7 +200,7 @@ var rewrite = flag.Bool("rewrite", false, "write the golden files of the current
 func TestGolden(t *testing.T) {
 	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
 		path := filepath.Join("testdata", "golden", "v1-"+c.String()+".block")
-		records := append(makeRecords(rand.New(rand.NewPCG(8, 8)), keyShapes["url"], 60, 30), record{[]byte("z"), make([]byte, LargeValue+1)})
+		records := append(makeRecords(rand.New(rand.NewPCG(8, 8)), blocktest.KeyShapes["url"], 60, 30), record{[]byte("z"), make([]byte, LargeValue+1)})
 		b := buildBlock(t, records, WriterOptions{Compression: c, BlockSize: 512, Partition: 3, Partitions: 7})
 		if *rewrite {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)); err != nil {
@@ -220,7 +223,7 @@ func TestGolden(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	var blocks [][]byte
 	for _, c := range []Compression{None, Snappy, LZ4, Zstd} {
-		records := makeRecords(rand.New(rand.NewPCG(9, 9)), keyShapes["url"], 20, 20)
+		records := makeRecords(rand.New(rand.NewPCG(9, 9)), blocktest.KeyShapes["url"], 20, 20)
 		records = append(records, record{[]byte("z"), make([]byte, LargeValue+1)})
 		blocks = append(blocks, buildBlock(f, records, WriterOptions{Compression: c, BlockSize: MinBlockSize}))
 		f.Add(byte(c), true, []byte{})
@@ -261,7 +264,7 @@ func exercise(t *testing.T, b []byte) {
 		return
 	}
 	var s Scratch
-	for _, key := range [][]byte{nil, []byte("a"), []byte("z"), r.props.FirstKey, r.props.LastKey, r.index.prefix} {
+	for _, key := range [][]byte{nil, []byte("a"), []byte("z"), r.props.FirstKey, r.props.LastKey, r.index.Prefix()} {
 		v, ok, err := r.Get(key, &s)
 		if err == nil && ok {
 			_, err = valueBytes(v)
@@ -294,10 +297,10 @@ func mend(b []byte) {
 	if err != nil {
 		return
 	}
-	if x, err := parseIndex(b[f.index.offset:][:f.index.length], f.index.offset); err == nil {
-		for i, e := range x.entries[:x.pages()] {
-			l := e.location
-			stored := b[l.offset():][:l.length()]
+	if x, err := index.Parse(b[f.index.offset:][:f.index.length], trailerSize, f.index.offset); err == nil {
+		for i := range x.Pages() {
+			l := x.Location(i)
+			stored := b[l.Offset():][:l.Length()]
 			n := len(stored) - 4
 			c := checksum(stored[:n], uint32(i))
 			copy(stored[n:], []byte{byte(c), byte(c >> 8), byte(c >> 16), byte(c >> 24)})

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"testing"
+
+	"sequins/blocks/internal/blocktest"
 )
 
 // failingAt is a file whose reads fail while err is set.
@@ -26,7 +28,7 @@ func (f *failingAt) ReadAt(p []byte, off int64) (int, error) {
 // What a disk or a file system says of data that it cannot read is damage of the block; what the process itself lacks
 // is not.
 func TestUnreadableIsDamage(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(7, 7)), keyShapes["hex"], 100, 20)
+	records := makeRecords(rand.New(rand.NewPCG(7, 7)), blocktest.KeyShapes["hex"], 100, 20)
 	b := buildBlock(t, records, WriterOptions{})
 	file := &failingAt{ReaderAt: bytes.NewReader(b)}
 	r, err := NewReader(file, int64(len(b)), "block")

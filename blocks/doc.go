@@ -9,5 +9,8 @@
 // records. Of any other the filter says first whether the key may be there at all, and then it is read
 // once, with pread, and checked.
 //
+// The index, the filter and the file with its map are packages below internal. This package has what they serve: the
+// format of pages and values, and the decision from where a page is read.
+//
 // docs/FORMAT.md describes the format byte by byte.
 package blocks

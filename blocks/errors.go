@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+
+	"sequins/blocks/internal/file"
+	"sequins/blocks/internal/index"
 )
 
 // ErrCorrupt is the class of every damage found in a block, and in what the store keeps beside them:
@@ -37,11 +40,16 @@ func (e *CorruptError) Error() string {
 // Is makes errors.Is(err, ErrCorrupt) true.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
+// CorruptSuffix follows the name of a block's file that was set aside as damaged; the Unix time of that follows it. A
+// [Reader] of the block finds the file under this name too.
+const CorruptSuffix = file.CorruptSuffix
+
 // ErrOrder is returned by [Writer.Add] for a key that is not greater than the one before it.
 var ErrOrder = errors.New("keys not in ascending order")
 
-// ErrTooLarge is returned for a key longer than [MaxKey] or a value longer than [MaxValue].
-var ErrTooLarge = errors.New("too large")
+// ErrTooLarge is returned for a key longer than [MaxKey], a value longer than [MaxValue], or a block too large for its
+// index.
+var ErrTooLarge = index.ErrTooLarge
 
 // ErrStage is returned for a call that the writer's stage does not allow, such as Add after Finish.
 var ErrStage = errors.New("call out of order")

@@ -16,11 +16,11 @@ func (r *Reader) Place(key []byte) (p Place, ok bool) {
 	if r.EnsureOpen() != nil {
 		return Place{}, false
 	}
-	rest, ok := r.index.cutPrefix(key)
-	if !ok || r.index.pages() == 0 {
+	rest, ok := r.index.CutPrefix(key)
+	if !ok || r.index.Pages() == 0 {
 		return Place{}, false
 	}
-	i := r.index.find(rest)
-	l := r.index.entries[i].location
-	return Place{File: r.name, Page: i, Pages: r.index.pages(), Offset: l.offset(), Length: l.length(), Packed: l.packed()}, true
+	i := r.index.Find(rest)
+	l := r.index.Location(i)
+	return Place{File: r.name, Page: i, Pages: r.index.Pages(), Offset: l.Offset(), Length: l.Length(), Packed: l.Packed()}, true
 }

@@ -11,12 +11,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sequins/blocks/internal/blocktest"
 )
 
 // TestTruncated cuts off a block that is mapped and was read whole, at many places. What it answers then is the value,
 // or damage: never that a key is not there, nor another value, and the process goes on.
 func TestTruncated(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(31, 31)), keyShapes["hex"], 4000, 100)
+	records := makeRecords(rand.New(rand.NewPCG(31, 31)), blocktest.KeyShapes["hex"], 4000, 100)
 	records = append(records, record{[]byte("z"), bytes.Repeat([]byte("large"), 100_000)})
 	for _, c := range []Compression{None, Snappy} {
 		b := buildBlock(t, records, WriterOptions{Compression: c})
@@ -112,7 +114,7 @@ func size(b []byte) int64 { return int64(len(b)) }
 
 // TestTruncatedWhileRead cuts a block off under eight readers.
 func TestTruncatedWhileRead(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(32, 32)), keyShapes["hex"], 6000, 100)
+	records := makeRecords(rand.New(rand.NewPCG(32, 32)), blocktest.KeyShapes["hex"], 6000, 100)
 	r := openFile(t, buildBlock(t, records, WriterOptions{}))
 	warm := make(chan struct{}, 8)
 	var wg sync.WaitGroup
@@ -146,7 +148,7 @@ func TestTruncatedWhileRead(t *testing.T) {
 
 // TestPanicIsNotAFault: what is not a fault in the map is not taken for one.
 func TestPanicIsNotAFault(t *testing.T) {
-	r := openFile(t, buildBlock(t, makeRecords(rand.New(rand.NewPCG(33, 33)), keyShapes["hex"], 5000, 100), WriterOptions{}))
+	r := openFile(t, buildBlock(t, makeRecords(rand.New(rand.NewPCG(33, 33)), blocktest.KeyShapes["hex"], 5000, 100), WriterOptions{}))
 	defer func() {
 		if recover() == nil {
 			t.Error("a nil Scratch was no panic")
@@ -158,7 +160,7 @@ func TestPanicIsNotAFault(t *testing.T) {
 // TestFilterIsCheckedWhenReadAgain: a part of the filter that is read from the file once more is compared with what it
 // was when the block was opened.
 func TestFilterIsCheckedWhenReadAgain(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(34, 34)), keyShapes["hex"], 20000, 100)
+	records := makeRecords(rand.New(rand.NewPCG(34, 34)), blocktest.KeyShapes["hex"], 20000, 100)
 	r := openFile(t, buildBlock(t, records, WriterOptions{}))
 	f, err := os.OpenFile(r.name, os.O_WRONLY, 0)
 	if err != nil {

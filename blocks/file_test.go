@@ -8,45 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+
+	"sequins/blocks/internal/blocktest"
+	"sequins/test/expect"
 )
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// limitFiles has no more than n files of blocks open during a test.
-func limitFiles(t *testing.T, n int) {
-	openFiles.mu.Lock()
-	defer openFiles.mu.Unlock()
-	before := openFiles.limit
-	openFiles.limit = n
-	t.Cleanup(func() {
-		openFiles.mu.Lock()
-		defer openFiles.mu.Unlock()
-		openFiles.limit = before
-	})
-}
-
-// descriptorsOf counts the descriptors of this process on files below dir, and maps those that lie there.
-func descriptorsOf(t *testing.T, dir string) (n int) {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		name, err := os.Readlink(filepath.Join("/proc/self/fd", e.Name()))
-		if err == nil && filepath.Dir(name) == dir {
-			n++
-		}
-	}
-	return n
-}
 
 // openMany opens n blocks with the given records in dir.
 func openMany(t *testing.T, dir string, n int, records []record) []*Reader {
@@ -71,46 +37,13 @@ func openMany(t *testing.T, dir string, n int, records []record) []*Reader {
 	return readers
 }
 
-// TestFilesAreBounded reads more blocks at once than may be open.
-func TestFilesAreBounded(t *testing.T) {
-	const limit = 10
-	limitFiles(t, limit)
-	dir := t.TempDir()
-	records := makeRecords(rand.New(rand.NewPCG(41, 41)), keyShapes["hex"], 2000, 100)
-	readers := openMany(t, dir, 50, records)
-	if n := descriptorsOf(t, dir); n > limit {
-		t.Errorf("%d files are open after 50 blocks were", n)
-	}
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			var s Scratch
-			rng := rand.New(rand.NewPCG(rand.Uint64(), 1))
-			for i := range 5000 {
-				rec, r := records[rng.IntN(len(records))], readers[rng.IntN(len(readers))]
-				if v, ok, err := r.Get(rec.key, &s); !ok || err != nil || string(v.Bytes()) != string(rec.value) {
-					t.Error(ok, err)
-					return
-				}
-				if i%100 == 0 {
-					r.Distrust()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if n := descriptorsOf(t, dir); n > limit {
-		t.Errorf("%d files are open of %d blocks that were read", n, len(readers))
-	}
-}
-
 // TestSmallBlocksHaveNoFile: a small block is neither open nor mapped, and once it has been read needs no disk.
 func TestSmallBlocksHaveNoFile(t *testing.T) {
 	dir := t.TempDir()
 	records := numbered(500)
 	before := heldBytes.Load()
 	r := openMany(t, dir, 1, records)[0]
-	if n := descriptorsOf(t, dir); n != 0 || r.data != nil {
+	if n := blocktest.Descriptors(t, dir); n != 0 || r.data != nil {
 		t.Errorf("%d descriptors, %d bytes mapped", n, len(r.data))
 	}
 	var s Scratch
@@ -134,8 +67,7 @@ func TestSmallBlocksHaveNoFile(t *testing.T) {
 
 // TestReopenedFileIsTheSame: a block whose file was closed and is another one now, or has gone, is damaged.
 func TestReopenedFileIsTheSame(t *testing.T) {
-	limitFiles(t, 1)
-	records := makeRecords(rand.New(rand.NewPCG(42, 42)), keyShapes["hex"], 2000, 100)
+	records := makeRecords(rand.New(rand.NewPCG(42, 42)), blocktest.KeyShapes["hex"], 2000, 100)
 	other := buildBlock(t, records[:1500], WriterOptions{})
 	for name, change := range map[string]func(path string) error{
 		"removed":  os.Remove,
@@ -143,9 +75,8 @@ func TestReopenedFileIsTheSame(t *testing.T) {
 		"cut":      func(path string) error { return os.Truncate(path, 5000) },
 	} {
 		readers := openMany(t, t.TempDir(), 2, records)
-		if err := change(readers[0].name); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, readers[0].file.Drop())
+		expect.NoError(t, change(readers[0].name))
 		var s Scratch
 		if _, _, err := readers[0].Get(records[0].key, &s); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
@@ -159,41 +90,40 @@ func TestReopenedFileIsTheSame(t *testing.T) {
 // TestSetAsideIsReadable: a block that is set aside for one damaged page answers from the others, although its file was
 // closed meanwhile, and after the partition has been loaded again.
 func TestSetAsideIsReadable(t *testing.T) {
-	limitFiles(t, 1)
 	for name, records := range map[string][]record{
 		"small": numbered(500),
-		"large": makeRecords(rand.New(rand.NewPCG(43, 43)), keyShapes["hex"], 2000, 100),
+		"large": makeRecords(rand.New(rand.NewPCG(43, 43)), blocktest.KeyShapes["hex"], 2000, 100),
 	} {
 		intact := buildBlock(t, records, WriterOptions{})
 		damaged := bytes.Clone(intact)
 		damaged[8] ^= 1 // in the first page
 		path := filepath.Join(t.TempDir(), "00000.block")
-		check(t, os.WriteFile(path, damaged, 0o644))
+		expect.NoError(t, os.WriteFile(path, damaged, 0o644))
 		r, err := Open(path)
-		check(t, err)
-		openMany(t, t.TempDir(), 2, records) // which closes the file
-		if n := descriptorsOf(t, filepath.Dir(path)); n != 0 {
+		expect.NoError(t, err)
+		expect.NoError(t, r.file.Drop())
+		if n := blocktest.Descriptors(t, filepath.Dir(path)); n != 0 {
 			t.Fatalf("%s: %d descriptors", name, n)
 		}
 		var scratch Scratch
 		first, last := records[0], records[len(records)-1]
 		get := func(rec record) ([]byte, error) {
 			r.Distrust()
-			check(t, r.file.drop())
+			expect.NoError(t, r.file.Drop())
 			v, _, err := r.Get(rec.key, &scratch)
 			return v.Bytes(), err
 		}
-		check(t, os.Rename(path, path+CorruptSuffix+"1767225600"))
+		expect.NoError(t, os.Rename(path, path+CorruptSuffix+"1767225600"))
 		if _, err := get(first); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "page 0") {
 			t.Errorf("%s: the damaged page: %v", name, err)
 		}
 		if v, err := get(last); err != nil || !bytes.Equal(v, last.value) {
 			t.Errorf("%s: another page: %v", name, err)
 		}
-		check(t, os.WriteFile(path, intact, 0o644))
+		expect.NoError(t, os.WriteFile(path, intact, 0o644))
 		if v, err := get(last); err != nil || !bytes.Equal(v, last.value) {
 			t.Errorf("%s: after the block was loaded again: %v", name, err)
 		}
-		check(t, r.Close())
+		expect.NoError(t, r.Close())
 	}
 }

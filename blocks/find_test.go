@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
+
+	"sequins/blocks/internal/blocktest"
 )
 
 // sameAsPage holds findRecord to the answer of the page, which checks every step by itself.
@@ -42,7 +44,7 @@ func sameAsPage(t *testing.T, stored, key []byte, sound bool) {
 func TestFindRecordIsThePages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 15))
 	fast := 0
-	for name, shape := range keyShapes {
+	for name, shape := range blocktest.KeyShapes {
 		for range 300 {
 			records := makeRecords(rng, shape, 1+rng.IntN(90), rng.IntN(120))
 			for len(payloadOf(records)) > MaxBlockSize {
@@ -81,7 +83,7 @@ func payloadOf(records []record) []byte {
 // FuzzFindRecord looks up in anything at all: what is found lies in the page and behind the key, and nothing
 // is read beside it, which the race detector's checks of pointers see.
 func FuzzFindRecord(f *testing.F) {
-	records := makeRecords(rand.New(rand.NewPCG(16, 16)), keyShapes["hex"], 20, 30)
+	records := makeRecords(rand.New(rand.NewPCG(16, 16)), blocktest.KeyShapes["hex"], 20, 30)
 	f.Add(payloadOf(records), records[3].key)
 	f.Add(payloadOf(records[:1]), records[0].key)
 	f.Add(bytes.Repeat([]byte{64, 0}, 200), []byte("12345678"))

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"sequins/blocks/internal/decode"
 )
 
 // Properties describe a block. Everything but Compression and BlockSize depends on the records
@@ -74,15 +76,15 @@ func (f *footer) appendTo(dst []byte) []byte {
 // sections lie one behind the other up to it.
 func parseFooter(b []byte, size int64) (footer, error) {
 	var f footer
-	d := decoder{b: b}
+	d := decode.New(b)
 	for _, s := range f.sections() {
-		s.offset, s.length = int64(d.u64()), int64(d.u64())
+		s.offset, s.length = int64(d.U64()), int64(d.U64())
 	}
 	for _, s := range f.sections() {
-		s.crc = d.u32()
+		s.crc = d.U32()
 	}
-	version, crc := d.u32(), d.u32()
-	if string(d.rest()) != magic {
+	version, crc := d.U32(), d.U32()
+	if string(d.Rest()) != magic {
 		return f, errors.New("not a sequins block: the magic number at its end is missing")
 	}
 	if crc != crc32.Checksum(b[:footerSize-len(magic)-4], castagnoli) {

@@ -1,5 +1,7 @@
 package blocks
 
+import "sequins/blocks/internal/index"
+
 // The block format, version 1. Integers are little-endian. docs/FORMAT.md gives the reasons.
 //
 //	block   = { page | chunk } index filter properties footer
@@ -14,7 +16,7 @@ package blocks
 //	index   = pages:u32 prefixLength:u32 prefix fence:u64[pages] location:u64[pages]
 //	          tails:u32 { tailEnd:u32[pages] tail bytes }   tails is 0 or pages
 //	filter  = zero:u8[64] { remainder:u8[n] bitmap } zero:u8[8] start:u16[blocks]
-//	          base:u64[superblocks] blocks:u32              see filter.go
+//	          base:u64[superblocks] blocks:u32              see package filter
 //	footer  = indexOffset:u64 indexLength:u64 filterOffset:u64 filterLength:u64
 //	          propertiesOffset:u64 propertiesLength:u64 indexCRC:u32 filterCRC:u32
 //	          propertiesCRC:u32 version:u32 footerCRC:u32 magic:u8[8]
@@ -34,11 +36,8 @@ const (
 
 	footerSize = 6*8 + 5*4 + 8
 
-	// maxStored bounds a page as it lies on the disk (19 bits of its location) and unpacked.
-	maxStored = 1<<19 - 1
-
-	// maxOffset bounds where a page may begin (40 bits of its location): 1 TiB.
-	maxOffset = 1<<40 - 1
+	// maxStored bounds a page as it lies on the disk and unpacked.
+	maxStored = index.MaxLength
 )
 
 const (

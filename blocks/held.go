@@ -3,6 +3,9 @@ package blocks
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"sequins/blocks/internal/file"
+	"sequins/blocks/internal/index"
 )
 
 // maxHeld is how many bytes of pages of small blocks are kept on the heap, for all blocks.
@@ -10,6 +13,13 @@ const maxHeld = 128 << 20
 
 // heldBytes is how many bytes are kept.
 var heldBytes atomic.Int64
+
+// Usage returns what the blocks of the process take: how many of their files are open, how many are mapped into memory,
+// and how many bytes of pages of small blocks are on the heap.
+func Usage() (files, maps int, held int64) {
+	files, maps = file.Usage()
+	return files, maps, heldBytes.Load()
+}
 
 // heldPages are the pages of a small block that have been read and found whole, as they lie in the file.
 type heldPages []atomic.Pointer[byte]
@@ -37,11 +47,11 @@ func (h heldPages) put(i int, stored []byte) {
 	}
 }
 
-// free forgets all pages. entries are those of the index.
-func (h heldPages) free(entries []pageEntry) {
+// free forgets all pages. x is the index of the block.
+func (h heldPages) free(x *index.Index) {
 	for i := range h {
 		if h[i].Swap(nil) != nil {
-			heldBytes.Add(-int64(entries[i].location.length()))
+			heldBytes.Add(-int64(x.Location(i).Length()))
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"sequins/blocks/internal/index"
 )
 
 // Iterator walks over the records of a block in ascending order of their keys. It is for one
@@ -58,10 +60,10 @@ func prefixEnd(prefix []byte) []byte {
 
 // seek stands before the first record whose key is at least start.
 func (it *Iterator) seek(start []byte) {
-	prefix := it.r.index.prefix
+	prefix := it.r.index.Prefix()
 	switch {
 	case bytes.HasPrefix(start, prefix):
-		it.next = it.r.index.find(start[len(prefix):])
+		it.next = it.r.index.Find(start[len(prefix):])
 	case bytes.Compare(start, prefix) < 0:
 		it.next = 0
 	default:
@@ -129,7 +131,7 @@ func (it *Iterator) Err() error { return it.err }
 
 func (it *Iterator) fail(err error) {
 	i := it.next - 1
-	it.err = it.r.corrupt(i, it.r.index.entries[i].location.offset(), err)
+	it.err = it.r.corrupt(i, it.r.index.Location(i).Offset(), err)
 }
 
 // load makes the next page the current one: its records, or the large value that it names.
@@ -138,11 +140,11 @@ func (it *Iterator) load() bool {
 	if it.err != nil || it.next >= it.r.props.Pages {
 		return false
 	}
-	l := it.r.index.entries[it.next].location
+	l := it.r.index.Location(it.next)
 	it.next++
 	stored, err := it.stored(l)
 	if err != nil {
-		it.err = it.r.broken(it.next-1, l.offset(), err)
+		it.err = it.r.broken(it.next-1, l.Offset(), err)
 		return false
 	}
 	payload, err := it.r.unpackPage(it.next-1, stored, &it.scratch)
@@ -166,21 +168,21 @@ func (it *Iterator) parse(payload []byte) error {
 }
 
 // stored returns a page as it lies in the file, from the span or a new one.
-func (it *Iterator) stored(l location) ([]byte, error) {
-	if l.offset() < it.spanAt || l.offset()+int64(l.length()) > it.spanAt+int64(len(it.span)) {
-		n := min(int64(max(it.want, l.length())), it.r.footer.index.offset-l.offset())
-		if n < int64(l.length()) {
+func (it *Iterator) stored(l index.Location) ([]byte, error) {
+	if l.Offset() < it.spanAt || l.Offset()+int64(l.Length()) > it.spanAt+int64(len(it.span)) {
+		n := min(int64(max(it.want, l.Length())), it.r.footer.index.offset-l.Offset())
+		if n < int64(l.Length()) {
 			return nil, io.ErrUnexpectedEOF
 		}
-		b, err := it.spans.read(it.r, it.span, l.offset(), int(n))
+		b, err := it.spans.read(it.r, it.span, l.Offset(), int(n))
 		if err != nil {
 			return nil, err
 		}
-		it.span, it.spanAt = b, l.offset()
+		it.span, it.spanAt = b, l.Offset()
 		it.want = min(2*it.want, maxSpan)
 	}
-	start := l.offset() - it.spanAt
-	return it.span[start : start+int64(l.length())], nil
+	start := l.Offset() - it.spanAt
+	return it.span[start : start+int64(l.Length())], nil
 }
 
 // spanReader reads parts of the file in its order. That of a scrub leaves memory as it finds it.
@@ -198,13 +200,13 @@ func (s *spanReader) read(r *Reader, buf []byte, off int64, n int) ([]byte, erro
 	if !s.scrub || r.data == nil {
 		return r.read(buf, off, n)
 	}
-	resident, err := r.file.resident(off, off+int64(n))
+	resident, err := r.file.Resident(off, off+int64(n))
 	if err != nil {
 		return nil, err
 	}
 	b, err := r.read(buf, off, n)
 	if err == nil && !resident {
-		err = r.file.forget(off, int64(n))
+		err = r.file.Forget(off, int64(n))
 	}
 	return b, err
 }

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"sequins/blocks/internal/file"
 )
 
 // Known is what is known of a small block that has been open before, perhaps in another process. A file with this
@@ -37,11 +37,12 @@ func OpenKnown(path string, k Known) (*Reader, error) {
 
 // describes reports whether the file at path looks like that of k.
 func (k Known) describes(path string) bool {
-	var st unix.Stat_t
-	return 0 < k.Size && k.Size <= maxSmall && unix.Stat(path, &st) == nil && st.Size == k.Size && modTime(&st) == k.ModTime
+	if k.Size <= 0 || k.Size > maxSmall {
+		return false
+	}
+	size, modified, err := file.Stat(path)
+	return err == nil && size == k.Size && modified == k.ModTime
 }
-
-func modTime(st *unix.Stat_t) int64 { return time.Unix(st.Mtim.Unix()).UnixMicro() }
 
 // Known returns what [OpenKnown] has to know of the block; the zero value for one that is always opened at once.
 func (r *Reader) Known() Known {
@@ -51,12 +52,12 @@ func (r *Reader) Known() Known {
 	if r.file == nil || r.size > maxSmall {
 		return Known{}
 	}
-	return Known{r.size, r.file.modTime, r.props.Records, r.file.checksum()}
+	return Known{r.size, r.file.ModTime(), r.props.Records, r.checksum()}
 }
 
 // checksum is the one in the footer.
-func (f *blockFile) checksum() uint32 {
-	return binary.LittleEndian.Uint32(f.footer[footerSize-len(magic)-4:])
+func (r *Reader) checksum() uint32 {
+	return binary.LittleEndian.Uint32(r.file.Tail()[footerSize-len(magic)-4:])
 }
 
 // EnsureOpen opens the block if OpenKnown has not. Errors are those of Open, or ErrBusy.
@@ -96,10 +97,10 @@ func (r *Reader) openNow(k Known) error {
 	if r.unopened.Load() == nil {
 		return nil // another goroutine has opened it between the two looks of EnsureOpen
 	}
-	r.file = &blockFile{path: r.name, size: r.size, modTime: k.ModTime, slot: -1}
+	r.file = file.OpenLater(r.name, r.size, k.ModTime)
 	r.at, r.reads = r.file, make(chan struct{}, maxBlockReads)
 	err := r.load()
-	if err == nil && (r.props.Records != k.Records || r.file.checksum() != k.Footer) {
+	if err == nil && (r.props.Records != k.Records || r.checksum() != k.Footer) {
 		err = r.corrupt(-1, r.size-footerSize, errors.New("the footer has changed since the block was last open"))
 	}
 	if err == nil {

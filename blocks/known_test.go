@@ -10,17 +10,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/blocks/internal/blocktest"
+	"sequins/test/expect"
 )
 
 // knownBlock writes a block and returns what a reader of it knows.
 func knownBlock(t *testing.T, records []record) (path string, k Known) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "00000.block")
-	check(t, os.WriteFile(path, buildBlock(t, records, WriterOptions{}), 0o644))
+	expect.NoError(t, os.WriteFile(path, buildBlock(t, records, WriterOptions{}), 0o644))
 	r, err := Open(path)
-	check(t, err)
+	expect.NoError(t, err)
 	k = r.Known()
-	check(t, r.Close())
+	expect.NoError(t, r.Close())
 	return path, k
 }
 
@@ -28,8 +31,8 @@ func knownBlock(t *testing.T, records []record) (path string, k Known) {
 func openKnown(t *testing.T, path string, k Known) *Reader {
 	t.Helper()
 	r, err := OpenKnown(path, k)
-	check(t, err)
-	t.Cleanup(func() { check(t, r.Close()) })
+	expect.NoError(t, err)
+	t.Cleanup(func() { expect.NoError(t, r.Close()) })
 	if r.unopened.Load() == nil {
 		t.Fatal("a known block was opened")
 	}
@@ -40,9 +43,9 @@ func openKnown(t *testing.T, path string, k Known) *Reader {
 func overwrite(t *testing.T, path string, b []byte) {
 	t.Helper()
 	st, err := os.Stat(path)
-	check(t, err)
-	check(t, os.WriteFile(path, b, 0o644))
-	check(t, os.Chtimes(path, time.Time{}, st.ModTime()))
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(path, b, 0o644))
+	expect.NoError(t, os.Chtimes(path, time.Time{}, st.ModTime()))
 }
 
 // TestOpenKnown: a known block is opened at its first use, whatever that is, and once.
@@ -91,7 +94,7 @@ func TestOpenKnown(t *testing.T) {
 			if r.Known() != k || r.Size() != k.Size || r.Properties().Records != int64(len(records)) {
 				t.Errorf("before: %+v, %d bytes, %d records", r.Known(), r.Size(), r.Properties().Records)
 			}
-			check(t, r.Sweep(func(time.Duration) error { return nil }))
+			expect.NoError(t, r.Sweep(func(time.Duration) error { return nil }))
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
@@ -104,7 +107,7 @@ func TestOpenKnown(t *testing.T) {
 			if r.unopened.Load() != nil || r.Known() != k || r.Properties().Pages == 0 {
 				t.Errorf("after: %+v, %d pages", r.Known(), r.Properties().Pages)
 			}
-			if n := descriptorsOf(t, filepath.Dir(path)); n > 1 || n > 0 && name == "EnsureOpen" {
+			if n := blocktest.Descriptors(t, filepath.Dir(path)); n > 1 || n > 0 && name == "EnsureOpen" {
 				t.Errorf("%d descriptors", n)
 			}
 		})
@@ -115,19 +118,19 @@ func TestOpenKnown(t *testing.T) {
 func TestKnownUnlike(t *testing.T) {
 	path, k := knownBlock(t, numbered(300))
 	b, err := os.ReadFile(path)
-	check(t, err)
+	expect.NoError(t, err)
 	overwrite(t, path, b[:len(b)-1])
 	if _, err := OpenKnown(path, k); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a byte less: %v", err)
 	}
-	check(t, os.Remove(path))
+	expect.NoError(t, os.Remove(path))
 	if _, err := OpenKnown(path, k); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	check(t, os.WriteFile(path, b, 0o644))
-	check(t, os.Chtimes(path, time.Time{}, time.UnixMicro(k.ModTime+1)))
+	expect.NoError(t, os.WriteFile(path, b, 0o644))
+	expect.NoError(t, os.Chtimes(path, time.Time{}, time.UnixMicro(k.ModTime+1)))
 	r, err := OpenKnown(path, k)
-	check(t, err)
+	expect.NoError(t, err)
 	defer r.Close()
 	if r.unopened.Load() != nil {
 		t.Error("a file of another time is taken for the known one")
@@ -139,9 +142,9 @@ func TestKnownUnlike(t *testing.T) {
 
 // TestKnownLarge: a block that is mapped is opened at once.
 func TestKnownLarge(t *testing.T) {
-	path, k := knownBlock(t, makeRecords(rand.New(rand.NewPCG(1, 1)), keyShapes["hex"], 2000, 100))
+	path, k := knownBlock(t, makeRecords(rand.New(rand.NewPCG(1, 1)), blocktest.KeyShapes["hex"], 2000, 100))
 	st, err := os.Stat(path)
-	check(t, err)
+	expect.NoError(t, err)
 	if k != (Known{}) || st.Size() <= maxSmall {
 		t.Errorf("of a block of %d bytes is known: %+v", st.Size(), k)
 	}
@@ -152,11 +155,11 @@ func TestKnownDamage(t *testing.T) {
 	records := numbered(40)
 	path, k := knownBlock(t, records)
 	whole, err := os.ReadFile(path)
-	check(t, err)
+	expect.NoError(t, err)
 	full, err := Open(path)
-	check(t, err)
+	expect.NoError(t, err)
 	start := int(full.footer.index.offset)
-	check(t, full.Close())
+	expect.NoError(t, full.Close())
 	for i := start; i < len(whole); i++ {
 		b := bytes.Clone(whole)
 		b[i] ^= 0x10
@@ -169,7 +172,7 @@ func TestKnownDamage(t *testing.T) {
 		}
 	}
 	overwrite(t, path, whole)
-	if n := descriptorsOf(t, filepath.Dir(path)); n != 0 {
+	if n := blocktest.Descriptors(t, filepath.Dir(path)); n != 0 {
 		t.Errorf("%d descriptors", n)
 	}
 }
@@ -180,7 +183,7 @@ func TestKnownReplaced(t *testing.T) {
 	records := numbered(40)
 	path, k := knownBlock(t, records)
 	whole, err := os.ReadFile(path)
-	check(t, err)
+	expect.NoError(t, err)
 	other := numbered(40)
 	for i := range other {
 		other[i].value = bytes.ToUpper(other[i].value)
@@ -200,9 +203,9 @@ func TestKnownReplaced(t *testing.T) {
 	wantCorrupt("another block")
 	overwrite(t, path, whole[:50])
 	wantCorrupt("a part of it")
-	check(t, os.Remove(path))
+	expect.NoError(t, os.Remove(path))
 	wantCorrupt("no file")
-	check(t, os.WriteFile(path, whole, 0o644))
+	expect.NoError(t, os.WriteFile(path, whole, 0o644))
 	v, found, err := r.Get(records[7].key, new(Scratch))
 	if err != nil || !found || !bytes.Equal(v.Bytes(), records[7].value) {
 		t.Errorf("the block itself: found %t, error %v", found, err)

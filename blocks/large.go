@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
+
+	"sequins/blocks/internal/decode"
 )
 
 // Value is where a lookup found its bytes: in memory, or in the chunks of a large value.
@@ -57,14 +59,14 @@ func (v Value) Hash() uint64 {
 
 // parseLarge decodes the page of a large value. The key lies in payload.
 func (r *Reader) parseLarge(payload []byte) (key []byte, v *largeValue, err error) {
-	d := decoder{b: payload}
-	d.u16()
-	key = d.bytes(int(d.u32()))
-	v = &largeValue{r: r, length: int64(d.u64()), hash: d.u64(), first: int64(d.u64())}
-	if d.err != nil || v.length <= LargeValue || v.length > MaxValue || int64(len(d.b)) != 4*((v.length+chunkSize-1)/chunkSize) {
+	d := decode.New(payload)
+	d.U16()
+	key = d.Bytes(int(d.U32()))
+	v = &largeValue{r: r, length: int64(d.U64()), hash: d.U64(), first: int64(d.U64())}
+	if d.Err() != nil || v.length <= LargeValue || v.length > MaxValue || int64(d.Len()) != 4*((v.length+chunkSize-1)/chunkSize) {
 		return nil, nil, errPage
 	}
-	table := d.rest()
+	table := d.Rest()
 	v.stored = make([]uint32, len(table)/4)
 	end := v.first
 	for i := range v.stored {

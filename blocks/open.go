@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"hash/crc32"
 	"sync"
+
+	"sequins/blocks/internal/filter"
+	"sequins/blocks/internal/index"
 )
 
 const (
-	maxSmall     = 64 << 10  // bytes of a block that is not mapped and whose file does not stay open
-	tailSize     = 32 << 10  // bytes at the end of a larger block that are read first: most indexes lie in them
-	filterBuffer = 256 << 10 // bytes of a filter that are read at once when a block is opened
+	maxSmall     = 64 << 10              // bytes of a block that is not mapped and whose file does not stay open
+	tailSize     = 32 << 10              // bytes at the end of a larger block that are read first: most indexes lie in them
+	filterBuffer = 64 * filter.ChunkSize // bytes of a filter that are read at once when a block is opened
 )
 
 // openBuffers has memory for opening blocks, as many of them are opened one after the other.
@@ -46,12 +49,12 @@ func (r *Reader) load() error {
 		return r.corrupt(-1, end, err)
 	}
 	if r.file != nil {
-		r.file.footer = bytes.Clone(foot)
+		r.file.SetTail(foot)
 	}
 	if err := r.loadSections(b); err != nil {
 		return err
 	}
-	if r.index.pages() != r.props.Pages || r.filter.empty() != (r.props.Records == 0) {
+	if r.index.Pages() != r.props.Pages || r.filter.Empty() != (r.props.Records == 0) {
 		return r.corrupt(-1, r.footer.properties.offset, errors.New("properties disagree with the index or the filter"))
 	}
 	return nil
@@ -63,7 +66,7 @@ func (r *Reader) loadSections(b *openBuffer) error {
 		parse func([]byte) error
 	}{
 		{r.footer.properties, func(b []byte) (err error) { r.props, err = parseProperties(b); return }},
-		{r.footer.index, func(b []byte) (err error) { r.index, err = parseIndex(b, r.footer.index.offset); return }},
+		{r.footer.index, func(b []byte) (err error) { r.index, err = index.Parse(b, trailerSize, r.footer.index.offset); return }},
 	} {
 		data, err := r.readSection(part.s, b)
 		if err != nil {
@@ -104,7 +107,7 @@ func (r *Reader) loadFilter(b *openBuffer) error {
 	if err != nil {
 		return err
 	}
-	if r.filter, err = parseFilter(bytes.Clone(data)); err != nil {
+	if r.filter, err = filter.Parse(bytes.Clone(data)); err != nil {
 		return r.corrupt(-1, s.offset, err)
 	}
 	return nil
@@ -118,31 +121,21 @@ func (r *Reader) scanFilter(b *openBuffer) error {
 		return r.broken(-1, s.offset, err)
 	}
 	b.rest = end
-	n, err := filterTables(end, s.length)
+	scan, err := filter.NewScanner(end, s.length)
 	if err != nil {
 		return r.corrupt(-1, s.offset, err)
 	}
-	tables, from := make([]byte, n), s.length-int64(n)
-	sums := make([]uint32, 0, (s.length+filterChunk-1)/filterChunk)
-	crc := uint32(0)
 	for at := int64(0); at < s.length; at += filterBuffer {
 		if b.rest, err = r.read(b.rest, s.offset+at, int(min(filterBuffer, s.length-at))); err != nil {
 			return r.broken(-1, s.offset+at, err)
 		}
-		for i := 0; i < len(b.rest); i += filterChunk {
-			crc = crc32.Update(crc, castagnoli, b.rest[i:min(i+filterChunk, len(b.rest))])
-			sums = append(sums, crc)
-		}
-		if last := at + int64(len(b.rest)); last > from {
-			copy(tables[max(at-from, 0):], b.rest[max(from-at, 0):])
-		}
+		scan.Add(b.rest)
 	}
-	if crc != s.crc {
+	if scan.CRC() != s.crc {
 		return r.corrupt(-1, s.offset, errChecksum)
 	}
-	if r.filter, err = newFilter(tables, s.length); err != nil {
+	if r.filter, err = scan.Filter(); err != nil {
 		return r.corrupt(-1, s.offset, err)
 	}
-	r.filter.sums = sums
 	return nil
 }

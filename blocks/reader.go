@@ -8,6 +8,10 @@ import (
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
+
+	"sequins/blocks/internal/file"
+	"sequins/blocks/internal/filter"
+	"sequins/blocks/internal/index"
 )
 
 // Reader answers from one block. It is safe for concurrent use until it is closed; nothing that
@@ -16,15 +20,15 @@ type Reader struct {
 	name  string
 	size  int64
 	at    io.ReaderAt
-	file  *blockFile // nil where the block is read through at alone
+	file  *file.File // nil where the block is read through at alone
 	data  []byte     // the file's map; nil if it has none
 	held  heldPages  // of a small block
-	index *index
+	index *index.Index
 	props Properties
 
-	filter  *filter
+	filter  *filter.Filter
 	footer  footer
-	trusted trustedPages  // of a block that is mapped: its pages, and then the footer
+	trusted trustedPages  // of a block that is mapped: its pages, then the footer, and then the chunks of its filter
 	reads   chan struct{} // one for each read of the disk that has not ended
 
 	unopened atomic.Pointer[unopened] // nil once the block is open
@@ -48,14 +52,14 @@ func (s *Scratch) Reads() uint64 { return s.reads }
 // pages are checked as they are read. Damage is ErrCorrupt.
 //
 // Of a block of up to 64 KiB nothing stays open: its pages are kept on the heap once they have been read, up to 128
-// MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to half of what the
+// MiB for all blocks. Others are mapped as far as the kernel allows, and their files stay open up to a quarter of what the
 // process may open; those that have not been used for the longest time are closed, and opened again when needed.
 func Open(path string) (*Reader, error) {
-	f, err := openBlockFile(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{name: path, size: f.size, at: f, file: f, reads: make(chan struct{}, maxBlockReads)}
+	r := &Reader{name: path, size: f.Size(), at: f, file: f, reads: make(chan struct{}, maxBlockReads)}
 	if err := r.load(); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -69,27 +73,21 @@ func Open(path string) (*Reader, error) {
 func (r *Reader) settle() error {
 	if r.size <= maxSmall {
 		r.held = make(heldPages, r.props.Pages)
-		return r.file.drop()
+		return r.file.Drop()
 	}
-	if d := r.file.cached(); d != nil {
-		randomAccess(d.fd, r.size)
-		if err := d.release(); err != nil {
-			return err
-		}
+	if err := r.file.Keep(); err != nil {
+		return err
 	}
-	r.file.mapWhole()
-	r.file.keep()
-	if r.file.data == nil {
+	if r.file.Data() == nil {
 		return nil
 	}
-	r.data = r.file.data
-	r.trusted = newTrustedPages(r.props.Pages + 1)
-	if r.filter.sums != nil {
+	r.data = r.file.Data()
+	r.trusted = newTrustedPages(r.chunkBit(r.filter.Chunks()))
+	if !r.filter.OnHeap() {
 		section := r.footer.filter
-		r.filter.data = r.data[section.offset : section.offset+section.length]
-		r.filter.trusted = newTrustedPages(len(r.filter.sums))
-		for i := range r.filter.sums { // they have just been read
-			r.filter.trusted.set(i)
+		r.filter.SetMap(r.data[section.offset : section.offset+section.length])
+		for i := range r.filter.Chunks() { // they have just been read
+			r.trusted.set(r.chunkBit(i))
 		}
 	}
 	return nil
@@ -115,8 +113,8 @@ func (r *Reader) broken(page int, off int64, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return r.corrupt(page, off, errors.New("the file ends within it"))
 	}
-	if errors.Is(err, ErrCorrupt) {
-		return err
+	if changed := (*file.ChangedError)(nil); errors.As(err, &changed) {
+		return r.corrupt(-1, changed.Offset, changed)
 	}
 	return fmt.Errorf("%s: reading at offset %d: %w", r.name, off, err)
 }
@@ -146,7 +144,7 @@ func (r *Reader) Get(key []byte, s *Scratch) (Value, bool, error) {
 // that a page takes: so it goes first while keys are absent.
 func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 	hash := xxhash.Sum64(key)
-	rest, ok := r.index.cutPrefix(key)
+	rest, ok := r.index.CutPrefix(key)
 	if !ok {
 		return Value{}, false, nil
 	}
@@ -157,9 +155,9 @@ func (r *Reader) get(key []byte, s *Scratch, mapped bool) (Value, bool, error) {
 		}
 	}
 	s.missed = false
-	i := r.index.find(rest)
-	l := r.index.entries[i].location
-	if stored := r.inMemory(i, l, mapped); stored != nil && !l.packed() {
+	i := r.index.Find(rest)
+	l := r.index.Location(i)
+	if stored := r.inMemory(i, l, mapped); stored != nil && !l.Packed() {
 		start, end, absent := findRecord(stored, key, hash)
 		s.missed = absent
 		if end > 0 {
@@ -188,44 +186,50 @@ func (s *Scratch) keep(v []byte, mapped bool) []byte {
 }
 
 // inMemory returns page i as it lies in memory; nil if it has to be read.
-func (r *Reader) inMemory(i int, l location, mapped bool) []byte {
+func (r *Reader) inMemory(i int, l index.Location, mapped bool) []byte {
 	if mapped && r.trusted.has(i) {
-		return r.data[l.offset() : l.offset()+int64(l.length())]
+		return r.data[l.Offset() : l.Offset()+int64(l.Length())]
 	}
-	return r.held.page(i, l.length())
+	return r.held.page(i, l.Length())
 }
 
 // passes asks the filter. It is false for keys that are not in the block, and with an error.
 func (r *Reader) passes(hash uint64, s *Scratch, mapped bool) (bool, error) {
-	f := r.filter
-	p := f.locate(hash)
-	if p.at == nowhere || p.at == anywhere {
-		return p.at == anywhere, nil
+	p := r.filter.Locate(hash)
+	if passes, known := p.Known(); known {
+		return passes, nil
 	}
-	if f.sums == nil || mapped && f.trusts(p.at) {
-		return f.bucketContains(f.data, p.at, p.bucket, p.remainder), nil
+	if r.filter.OnHeap() || mapped && r.trustsFilter(p) {
+		return r.filter.Contains(p), nil
 	}
 	return r.passesFile(p, s)
 }
 
+// trustsFilter reports whether the filter may be asked for p through the map.
+func (r *Reader) trustsFilter(p filter.Place) bool {
+	first, last := r.filter.ChunksOf(p)
+	return r.trusted.has(r.chunkBit(first)) && (first == last || r.trusted.has(r.chunkBit(last)))
+}
+
 // passesFile is passes for a part of the filter that may not be in memory.
-func (r *Reader) passesFile(p place, s *Scratch) (bool, error) {
-	f, section := r.filter, r.footer.filter
-	first, last := f.chunks(p.at)
-	from, to := int64(first)*filterChunk, min(int64(last+1)*filterChunk, section.length)
+func (r *Reader) passesFile(p filter.Place, s *Scratch) (bool, error) {
+	f, start := r.filter, r.footer.filter.offset
+	first, last := f.ChunksOf(p)
+	from, _ := f.Chunk(first)
+	_, to := f.Chunk(last)
 	var err error
 	s.reads++
-	if s.stored, err = r.read(s.stored, section.offset+from, int(to-from)); err != nil {
-		return false, r.broken(-1, section.offset+from, err)
+	if s.stored, err = r.read(s.stored, start+from, int(to-from)); err != nil {
+		return false, r.broken(-1, start+from, err)
 	}
 	for i := first; i <= last; i++ {
-		at := int64(i-first) * filterChunk
-		if !f.checkChunk(s.stored[at:min(at+filterChunk, to-from)], i) {
-			return false, r.corrupt(-1, section.offset+from+at, errChecksum)
+		begin, end := f.Chunk(i)
+		if !f.CheckChunk(s.stored[begin-from:end-from], i) {
+			return false, r.corrupt(-1, start+begin, errChecksum)
 		}
-		f.trusted.set(i)
+		r.trusted.set(r.chunkBit(i))
 	}
-	return f.bucketContains(s.stored, p.at-uint64(from), p.bucket, p.remainder), nil
+	return f.ContainsIn(s.stored, from, p), nil
 }
 
 // getFrom is get in page i.
@@ -245,13 +249,13 @@ func (r *Reader) getFrom(i int, key []byte, hash uint64, s *Scratch, mapped bool
 			return Value{small: s.keep(v, inMap)}, found, nil
 		}
 	}
-	return Value{}, false, r.corrupt(i, r.index.entries[i].location.offset(), err)
+	return Value{}, false, r.corrupt(i, r.index.Location(i).Offset(), err)
 }
 
 func (r *Reader) getLarge(i int, payload, key []byte) (Value, bool, error) {
 	k, v, err := r.parseLarge(payload)
 	if err != nil {
-		return Value{}, false, r.corrupt(i, r.index.entries[i].location.offset(), err)
+		return Value{}, false, r.corrupt(i, r.index.Location(i).Offset(), err)
 	}
 	if !bytes.Equal(k, key) {
 		return Value{}, false, nil
@@ -262,21 +266,21 @@ func (r *Reader) getLarge(i int, payload, key []byte) (Value, bool, error) {
 // payload returns the payload of page i: from memory where the page is known to be there and to be whole, otherwise
 // read and checked, once. inMap says that it lies in the map.
 func (r *Reader) payload(i int, s *Scratch, mapped bool) (payload []byte, inMap bool, err error) {
-	l := r.index.entries[i].location
+	l := r.index.Location(i)
 	stored := r.inMemory(i, l, mapped)
-	if stored != nil && !l.packed() {
+	if stored != nil && !l.Packed() {
 		return stored[:len(stored)-trailerSize], mapped, nil
 	}
 	read := stored == nil
 	if read {
 		s.reads++
-		if s.stored, err = r.read(s.stored, l.offset(), l.length()); err != nil {
-			return nil, false, r.broken(i, l.offset(), err)
+		if s.stored, err = r.read(s.stored, l.Offset(), l.Length()); err != nil {
+			return nil, false, r.broken(i, l.Offset(), err)
 		}
 		stored = s.stored
 	}
 	if payload, err = r.unpackPage(i, stored, s); err != nil {
-		return nil, false, r.corrupt(i, l.offset(), err)
+		return nil, false, r.corrupt(i, l.Offset(), err)
 	}
 	if read {
 		r.trusted.set(i)
@@ -290,7 +294,7 @@ func (r *Reader) unpackPage(i int, stored []byte, s *Scratch) ([]byte, error) {
 	if err := checkPacked(stored, uint32(i)); err != nil {
 		return nil, err
 	}
-	if codec, _, err := storedCodec(stored); err != nil || r.index.entries[i].location.packed() != (codec != None) {
+	if codec, _, err := storedCodec(stored); err != nil || r.index.Location(i).Packed() != (codec != None) {
 		return nil, errCodec
 	}
 	return s.unpack(stored)
@@ -312,7 +316,9 @@ func (r *Reader) Name() string { return r.name }
 
 // IndexMemory is what the index and the tables of the filter take in bytes of memory, on the heap or, from a megabyte
 // on, in a map of their own; the rest of the filter is in the map of the file and not counted.
-func (r *Reader) IndexMemory() int64 { return r.index.memory() + r.filter.memory() }
+func (r *Reader) IndexMemory() int64 {
+	return r.index.Memory() + r.filter.Memory()
+}
 
 // FilterSize is the length of the filter in bytes.
 func (r *Reader) FilterSize() int64 { return r.footer.filter.length }
@@ -322,8 +328,8 @@ func (r *Reader) FilterSize() int64 { return r.footer.filter.length }
 func (r *Reader) Close() error {
 	var err error
 	if r.index != nil {
-		r.held.free(r.index.entries)
-		err = r.index.tables.free()
+		r.held.free(r.index)
+		err = r.index.Free()
 	}
 	if r.file != nil {
 		err = errors.Join(err, r.file.Close())

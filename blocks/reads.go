@@ -72,7 +72,7 @@ func (r *Reader) readCached(buf []byte, off int64) bool {
 		return false
 	}
 	defer func() { <-caching }()
-	return r.file.readCached(buf, off)
+	return r.file.ReadCached(buf, off)
 }
 
 // awaitRead is beginRead that waits for a while.

@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"sequins/blocks/internal/blocktest"
 )
 
 // TestScrubLeavesMemoryAsItWas drops a block from memory, scrubs it, and finds it dropped.
 func TestScrubLeavesMemoryAsItWas(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(12, 12)), keyShapes["hex"], 30000, 200)
+	records := makeRecords(rand.New(rand.NewPCG(12, 12)), blocktest.KeyShapes["hex"], 30000, 200)
 	records = append(records, record{[]byte("z"), make([]byte, 3<<20)})
 	path := filepath.Join(t.TempDir(), "00000.block")
 	f, err := os.Create(path)
@@ -32,7 +34,7 @@ func TestScrubLeavesMemoryAsItWas(t *testing.T) {
 	}
 	defer r.Close()
 	end := r.footer.index.offset
-	if err := r.file.forget(0, end); err != nil {
+	if err := r.file.Forget(0, end); err != nil {
 		t.Fatal(err)
 	}
 	before := residentPages(t, r, end)
@@ -56,7 +58,7 @@ func residentPages(t *testing.T, r *Reader, end int64) int {
 	t.Helper()
 	n := 0
 	for at := int64(0); at < end; at += memoryPage {
-		in, err := r.file.resident(at, at+1)
+		in, err := r.file.Resident(at, at+1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +71,7 @@ func residentPages(t *testing.T, r *Reader, end int64) int {
 
 // TestSweep drops pages that lookups trusted: the next lookup must read and verify them anew.
 func TestSweep(t *testing.T) {
-	records := makeRecords(rand.New(rand.NewPCG(13, 13)), keyShapes["hex"], 20000, 200)
+	records := makeRecords(rand.New(rand.NewPCG(13, 13)), blocktest.KeyShapes["hex"], 20000, 200)
 	path := filepath.Join(t.TempDir(), "00000.block")
 	b := buildBlock(t, records, WriterOptions{})
 	f, err := os.Create(path)
@@ -102,13 +104,13 @@ func TestSweep(t *testing.T) {
 	if err := r.Sweep(func(time.Duration) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := r.file.resident(0, r.footer.index.offset); err != nil || in && !r.trusted.has(last) {
+	if in, err := r.file.Resident(0, r.footer.index.offset); err != nil || in && !r.trusted.has(last) {
 		t.Fatalf("a sweep distrusts pages in memory: %v", err)
 	}
 	// Damage the file as a disk would, unseen by a reader that trusts the page.
-	l := r.index.entries[last].location
-	b[l.offset()+20] ^= 1
-	if _, err := f.WriteAt(b[l.offset():][:l.length()], l.offset()); err != nil {
+	l := r.index.Location(last)
+	b[l.Offset()+20] ^= 1
+	if _, err := f.WriteAt(b[l.Offset():][:l.Length()], l.Offset()); err != nil {
 		t.Fatal(err)
 	}
 	r.Distrust()

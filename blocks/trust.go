@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"sequins/blocks/internal/file"
 )
 
 // trustedPages remembers, one bit a page, which pages may be read through the map: those that
@@ -27,6 +29,9 @@ func (t trustedPages) set(page int) {
 
 func (t trustedPages) clear(page int) { atomic.AndUint64(&t[page>>6], ^(uint64(1) << (page & 63))) }
 
+// chunkBit returns which bit of trusted is that of chunk i of the filter.
+func (r *Reader) chunkBit(i int) int { return r.props.Pages + 1 + i }
+
 // Sweep asks the kernel which pages of the block, and which parts of its filter, are in memory and has the others read
 // from the disk, and verified, at their next use. Called once a second or so, it keeps the time short in which a lookup
 // can run into a page fault. For a gigabyte of pages that lie in memory in large pieces it takes some milliseconds; where
@@ -37,7 +42,7 @@ func (r *Reader) Sweep(pause func(busy time.Duration) error) error {
 	if r.data == nil {
 		return nil
 	}
-	size, err := r.file.currentSize()
+	size, err := r.file.CurrentSize()
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}
@@ -45,16 +50,15 @@ func (r *Reader) Sweep(pause func(busy time.Duration) error) error {
 		return r.corrupt(-1, size, fmt.Errorf("the file ends here, and not at %d", r.size))
 	}
 	w := sweeper{r: r, pause: pause, begun: time.Now()}
-	for i, e := range r.index.entries[:r.index.pages()] {
-		l := e.location
-		if err := w.look(r.trusted, i, l.offset(), int64(l.length())); err != nil {
+	for i := range r.index.Pages() {
+		l := r.index.Location(i)
+		if err := w.look(r.trusted, i, l.Offset(), int64(l.Length())); err != nil {
 			return err
 		}
 	}
-	section := r.footer.filter
-	for i := range r.filter.sums {
-		at := int64(i) * filterChunk
-		if err := w.look(r.filter.trusted, i, section.offset+at, min(filterChunk, section.length-at)); err != nil {
+	for i := range r.filter.Chunks() {
+		from, to := r.filter.Chunk(i)
+		if err := w.look(r.trusted, r.chunkBit(i), r.footer.filter.offset+from, to-from); err != nil {
 			return err
 		}
 	}
@@ -64,7 +68,7 @@ func (r *Reader) Sweep(pause func(busy time.Duration) error) error {
 // sweeper walks once over a map.
 type sweeper struct {
 	r      *Reader
-	window residency
+	window file.Residency
 	pause  func(busy time.Duration) error
 	begun  time.Time
 }
@@ -74,15 +78,15 @@ func (w *sweeper) look(bits trustedPages, i int, off, n int64) error {
 	if !bits.has(i) {
 		return nil
 	}
-	last := w.window.start
-	resident, err := w.window.covers(w.r.data, off, off+n)
+	last := w.window.Start()
+	resident, err := w.window.Covers(w.r.data, off, off+n)
 	if err != nil {
 		return err
 	}
 	if !resident {
 		bits.clear(i)
 	}
-	if w.window.start != last {
+	if w.window.Start() != last {
 		if err := w.pause(time.Since(w.begun)); err != nil {
 			return err
 		}
@@ -94,8 +98,7 @@ func (w *sweeper) look(bits trustedPages, i int, off, n int64) error {
 // Distrust has every page, and the filter, read from the disk and verified at its next use, as after opening.
 func (r *Reader) Distrust() {
 	r.trusted.clearAll()
-	r.filter.trusted.clearAll()
-	r.held.free(r.index.entries)
+	r.held.free(r.index)
 }
 
 func (t trustedPages) clearAll() {

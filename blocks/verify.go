@@ -53,7 +53,7 @@ func (r *Reader) verify(ctx context.Context, spans spanReader) error {
 			if errors.Is(err, ErrCorrupt) || v.diskError {
 				return err
 			}
-			return r.corrupt(i, r.index.entries[i].location.offset(), err)
+			return r.corrupt(i, r.index.Location(i).Offset(), err)
 		}
 	}
 	if err := v.sections(spans); err != nil {
@@ -117,9 +117,9 @@ func (v *verifier) page(i int) error {
 
 // payload is what the iterator's page was cut from.
 func (v *verifier) payload() []byte {
-	l := v.r.index.entries[v.it.next-1].location
-	start := l.offset() - v.it.spanAt
-	stored := v.it.span[start : start+int64(l.length())]
+	l := v.r.index.Location(v.it.next - 1)
+	start := l.Offset() - v.it.spanAt
+	stored := v.it.span[start : start+int64(l.Length())]
 	if codec, n, _ := storedCodec(stored); codec != None {
 		return v.it.scratch.raw[:n]
 	}
@@ -169,8 +169,8 @@ func (v *verifier) key(i int, key []byte, hash uint64) error {
 	} else if !known {
 		return errors.New("the filter does not know the key")
 	}
-	prefix := v.r.index.prefix
-	if !bytes.HasPrefix(key, prefix) || v.r.index.find(key[len(prefix):]) != i {
+	prefix := v.r.index.Prefix()
+	if !bytes.HasPrefix(key, prefix) || v.r.index.Find(key[len(prefix):]) != i {
 		return errors.New("the index leads to another page")
 	}
 	if v.records == 0 && !bytes.Equal(key, v.r.props.FirstKey) {

@@ -9,6 +9,9 @@ import (
 	"io"
 
 	"github.com/cespare/xxhash/v2"
+
+	"sequins/blocks/internal/filter"
+	"sequins/blocks/internal/index"
 )
 
 // WriterOptions say how a block is written.
@@ -42,8 +45,8 @@ type Writer struct {
 	pack   *compressor
 	page   pageBuilder
 	raw    []byte // payload of a large value's page
-	index  indexBuilder
-	filter filterBuilder
+	index  index.Builder
+	filter filter.Builder
 	props  Properties
 	hash   xxhash.Digest // of the content
 	sum    [4]byte
@@ -87,8 +90,8 @@ func NewWriter(w io.Writer, opts WriterOptions) (*Writer, error) {
 		b.piece = writeSize
 	}
 	b.out = make([]byte, 0, b.piece+maxPadding+maxStored)
-	b.index.dir = opts.TempDir
-	b.filter = newFilterBuilder(opts.TempDir)
+	b.index = index.NewBuilder(opts.TempDir)
+	b.filter = filter.NewBuilder(opts.TempDir)
 	b.hash.Reset()
 	b.props = Properties{
 		Partition: opts.Partition, Partitions: opts.Partitions,
@@ -125,7 +128,7 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 		b.props.FirstKey = cloneKey(key)
 	}
 	if first || bytes.Compare(b.lastKey(), key) < 0 {
-		if err := b.filter.add(hash); err != nil {
+		if err := b.filter.Add(hash); err != nil {
 			return fmt.Errorf("filter: %w", err)
 		}
 	} else if err := b.takeBack(key, replace); err != nil {
@@ -140,7 +143,7 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 	if b.page.empty() {
 		b.pageStart = b.pageStart[:0]
 		if b.props.Records > 0 {
-			b.pageStart = append(b.pageStart, separator(b.keptKey, key)...)
+			b.pageStart = append(b.pageStart, index.Separator(b.keptKey, key)...)
 		}
 	}
 	b.props.Records++
@@ -229,7 +232,7 @@ func (b *Writer) pad(n int) {
 func (b *Writer) endPage(start int) error {
 	n := len(b.out) - start
 	packed := Compression(b.out[len(b.out)-5]) != None
-	if err := b.index.add(b.pageStart, b.offset, n, packed); err != nil {
+	if err := b.index.Add(b.pageStart, b.offset, n, packed); err != nil {
 		return err
 	}
 	b.props.Pages++
@@ -317,13 +320,12 @@ func (b *Writer) finish() error {
 	}
 	b.props.ContentHash = hex.EncodeToString(b.hash.Sum(nil))
 	var f footer
-	prefix := b.props.FirstKey[:commonPrefix(b.props.FirstKey, b.keptKey)]
 	if err := b.section(&f.index, func(write func([]byte) error) error {
-		return b.index.writeTo(prefix, write)
+		return b.index.WriteTo(b.props.FirstKey, b.keptKey, write)
 	}); err != nil {
 		return err
 	}
-	if err := b.section(&f.filter, b.filter.writeTo); err != nil {
+	if err := b.section(&f.filter, b.filter.WriteTo); err != nil {
 		return err
 	}
 	if err := b.section(&f.properties, func(write func([]byte) error) error {
@@ -343,9 +345,9 @@ func (b *Writer) finish() error {
 
 // release gives back what the writer holds.
 func (b *Writer) release() {
-	b.filter.close()
-	b.index.close()
-	b.index, b.out, b.filter.bins = indexBuilder{}, nil, nil
+	b.filter.Close()
+	b.index.Close()
+	b.out = nil
 }
 
 // section writes one section and notes where it lies and its checksum.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"sequins/internal/fsys"
+	"sequins/internal/offheap"
 )
 
 const (
@@ -124,7 +125,7 @@ func (s *Sorter) makeRoom() error {
 	if s.arena.mem != nil {
 		return s.spill()
 	}
-	mem, err := mapArena(s.memory &^ 7)
+	mem, err := offheap.Map(s.memory &^ 7)
 	if err != nil {
 		return fmt.Errorf("memory for sorting: %w", err)
 	}
@@ -244,7 +245,7 @@ func (s *Sorter) yieldArena(ctx context.Context, yield func(key, value []byte) e
 func (s *Sorter) Close() error {
 	err := s.removeRuns()
 	if s.arena.mem != nil {
-		err = errors.Join(err, unmapArena(s.arena.mem))
+		err = errors.Join(err, offheap.Unmap(s.arena.mem))
 	}
 	s.arena = arena{}
 	if s.err == nil {

@@ -1,32 +1,34 @@
-package blocks
+package index
 
 import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"sequins/blocks/internal/blocktest"
 )
 
 // indexOf is the index of pages that each begin with every thirtieth of some keys.
-func indexOf(t *testing.T, keys [][]byte) *index {
+func indexOf(t *testing.T, keys [][]byte) *Index {
 	t.Helper()
-	const inPage = 30
-	var b indexBuilder
+	const inPage, pageSize = 30, 8
+	b := NewBuilder(t.TempDir())
+	defer b.Close()
 	for i := 0; i < len(keys); i += inPage {
 		var s []byte
 		if i > 0 {
-			s = separator(keys[i-1], keys[i])
+			s = Separator(keys[i-1], keys[i])
 		}
-		if err := b.add(s, int64(i)*trailerSize, trailerSize, false); err != nil {
+		if err := b.Add(s, int64(i)*pageSize, pageSize, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	prefix := keys[0][:commonPrefix(keys[0], keys[len(keys)-1])]
 	var encoded bytes.Buffer
-	if err := b.writeTo(prefix, func(p []byte) error { _, err := encoded.Write(p); return err }); err != nil {
+	if err := b.WriteTo(keys[0], keys[len(keys)-1], func(p []byte) error { _, err := encoded.Write(p); return err }); err != nil {
 		t.Fatal(err)
 	}
-	x, err := parseIndex(encoded.Bytes(), int64(len(keys))*trailerSize)
+	x, err := Parse(encoded.Bytes(), pageSize, int64(len(keys))*pageSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,21 +49,21 @@ func sortedKeys(rng *rand.Rand, shape func(*rand.Rand, int) []byte, n int) [][]b
 func TestGuess(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 16))
 	even := map[string]bool{"hex": true, "user": true}
-	for name, shape := range keyShapes {
+	for name, shape := range blocktest.KeyShapes {
 		keys := sortedKeys(rng, shape, 60_000)
 		if name == "high" || name == "zeros" || name == "long" {
 			keys = sortedKeys(rng, shape, 3000) // they are long, or there are no more
 		}
 		x := indexOf(t, keys)
-		defer x.tables.free() //nolint:errcheck // the process is about to end
+		defer x.Free() //nolint:errcheck // the process is about to end
 		right := 0
 		for i, key := range keys {
-			rest, _ := x.cutPrefix(key)
-			page := x.find(rest)
+			rest, _ := x.CutPrefix(key)
+			page := x.Find(rest)
 			if page != i/30 {
 				t.Fatalf("%s: key %d, %q, is in page %d, found %d", name, i, key, i/30, page)
 			}
-			if near := x.guess(fence(rest)); page >= near && page < near+window-1 {
+			if near := x.Guess(Fence(rest)); page >= near && page < near+window-1 {
 				right++
 			}
 		}

@@ -1,19 +1,21 @@
-package blocks
+package index
 
 import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"sequins/blocks/internal/blocktest"
 )
 
 // TestCoderKeepsOrder holds the codes of fences and of what lies between them to their order.
 func TestCoderKeepsOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 14))
-	for name, shape := range keyShapes {
+	for name, shape := range blocktest.KeyShapes {
 		for _, n := range []int{1, 2, 50, 3000} {
 			fences := make([]uint64, n)
 			for i := range fences {
-				fences[i] = fence(shape(rng, i))
+				fences[i] = Fence(shape(rng, i))
 			}
 			slices.Sort(fences)
 			c := newCoder(fences)

@@ -1,38 +1,42 @@
-package blocks
+package filter
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
-	"os"
 	"slices"
+
+	"sequins/blocks/internal/spill"
 )
 
 const (
-	filterBins  = 256  // what the hashes are gathered by, so that they need not be sorted all at once
+	bins        = 256  // what the hashes are gathered by, so that they need not be sorted all at once
 	spillHashes = 1280 // hashes of a bin that are written at once; were it a power of two, the ends of all bins would compete for a few lines of the processor's cache
 )
 
 // hashBins are hashes by their upper eight bits, of each the 32 bits behind those.
 type hashBins struct {
-	n      [filterBins]int
-	hashes [filterBins][spillHashes]uint32
+	n      [bins]int
+	hashes [bins][spillHashes]uint32
 }
 
-// filterBuilder gathers the hashes of a block's keys; what fills a bin goes into a file, which close closes.
-type filterBuilder struct {
-	dir     string // for the spill file
+// Builder gathers the hashes of a block's keys and encodes the filter. The hashes of a bin that is full go into a file,
+// which Close deletes.
+type Builder struct {
 	count   int
 	bins    *hashBins
-	spilled [filterBins][]int64 // offsets of the runs of spillHashes hashes
-	spill   *os.File
-	end     int64
+	spilled [bins][]int64 // offsets of the runs of spillHashes hashes
+	spill   spill.File
 	buf     []byte
 }
 
-func newFilterBuilder(dir string) filterBuilder { return filterBuilder{dir: dir, bins: new(hashBins)} }
+// NewBuilder returns a builder of an empty filter with its temporary file in dir; "" is that of the system.
+func NewBuilder(dir string) Builder {
+	return Builder{bins: new(hashBins), spill: spill.File{Dir: dir}}
+}
 
-func (b *filterBuilder) add(hash uint64) error {
+// Add adds the XXH64 of a key.
+func (b *Builder) Add(hash uint64) error {
 	i := hash >> 56
 	n := b.bins.n[i]
 	b.bins.hashes[i][n] = uint32(hash >> 24)
@@ -44,29 +48,22 @@ func (b *filterBuilder) add(hash uint64) error {
 	return b.spillBin(int(i))
 }
 
-func (b *filterBuilder) spillBin(i int) error {
-	if b.spill == nil {
-		f, err := createUnlinked(b.dir, "filter-*.tmp")
-		if err != nil {
-			return err
-		}
-		b.spill = f
-	}
+func (b *Builder) spillBin(i int) error {
 	b.buf = b.buf[:0]
 	for _, h := range b.bins.hashes[i] {
 		b.buf = binary.LittleEndian.AppendUint32(b.buf, h)
 	}
-	if _, err := b.spill.WriteAt(b.buf, b.end); err != nil {
+	offset, err := b.spill.Append(b.buf)
+	if err != nil {
 		return err
 	}
-	b.spilled[i] = append(b.spilled[i], b.end)
-	b.end += int64(len(b.buf))
+	b.spilled[i] = append(b.spilled[i], offset)
 	b.bins.n[i] = 0
 	return nil
 }
 
 // bin returns the hashes of one bin, in the order in which they were added.
-func (b *filterBuilder) bin(dst []uint32, i int) ([]uint32, error) {
+func (b *Builder) bin(dst []uint32, i int) ([]uint32, error) {
 	b.buf = slices.Grow(b.buf[:0], 4*spillHashes)[:4*spillHashes]
 	for _, off := range b.spilled[i] {
 		if _, err := b.spill.ReadAt(b.buf, off); err != nil {
@@ -79,23 +76,22 @@ func (b *filterBuilder) bin(dst []uint32, i int) ([]uint32, error) {
 	return append(dst, b.bins.hashes[i][:b.bins.n[i]]...), nil
 }
 
-func (b *filterBuilder) close() {
-	if b.spill != nil {
-		b.spill.Close()
-		b.spill = nil
-	}
+// Close releases the builder's memory and file.
+func (b *Builder) Close() {
+	b.spill.Close()
+	b.bins = nil
 }
 
-// writeTo gives the encoded filter to write, in order, some of it at a time.
-func (b *filterBuilder) writeTo(write func([]byte) error) error {
-	defer b.close()
+// WriteTo gives the encoded filter to write, in pieces from its beginning to its end, and closes the builder.
+func (b *Builder) WriteTo(write func([]byte) error) error {
+	defer b.Close()
 	if b.count == 0 {
 		return write(make([]byte, 4))
 	}
-	e := filterEncoder{write: write, blocks: (b.count + blockBuckets - 1) / blockBuckets}
-	e.data = make([]byte, filterFront)
+	e := encoder{write: write, blocks: (b.count + blockBuckets - 1) / blockBuckets}
+	e.data = make([]byte, frontSize)
 	var hashes []uint32
-	for i := range filterBins {
+	for i := range bins {
 		var err error
 		if hashes, err = b.bin(hashes[:0], i); err != nil {
 			return fmt.Errorf("filter: %w", err)
@@ -107,8 +103,8 @@ func (b *filterBuilder) writeTo(write func([]byte) error) error {
 	return e.finish()
 }
 
-// filterEncoder makes the filter out of hashes that come bin by bin.
-type filterEncoder struct {
+// encoder makes the filter out of hashes that come bin by bin.
+type encoder struct {
 	write  func([]byte) error
 	blocks int
 
@@ -126,13 +122,13 @@ type filterEncoder struct {
 }
 
 // place returns the block that a hash belongs to, and its bucket and remainder there.
-func (e *filterEncoder) place(hash uint64) (block int, entry uint16) {
+func (e *encoder) place(hash uint64) (block int, entry uint16) {
 	bucket, fraction := bits.Mul64(hash, uint64(e.blocks)<<bucketBits)
 	return int(bucket >> bucketBits), uint16(bucket%blockBuckets<<8 | fraction>>56)
 }
 
 // bin encodes the blocks that end with the hashes of a bin, whose upper bits are prefix.
-func (e *filterEncoder) bin(prefix uint64, hashes []uint32) error {
+func (e *encoder) bin(prefix uint64, hashes []uint32) error {
 	e.sortByBlock(prefix, hashes)
 	for i := range len(e.begins) - 2 { // the last one may go on in the next bin
 		if err := e.block(e.entries[e.begins[i]:e.begins[i+1]]); err != nil {
@@ -145,7 +141,7 @@ func (e *filterEncoder) bin(prefix uint64, hashes []uint32) error {
 }
 
 // sortByBlock sets begins and entries.
-func (e *filterEncoder) sortByBlock(prefix uint64, hashes []uint32) {
+func (e *encoder) sortByBlock(prefix uint64, hashes []uint32) {
 	end, _ := e.place(prefix | (1<<56 - 1))
 	n := end + 1 - e.first
 	e.begins = append(e.begins[:0], make([]uint32, n+2)...)
@@ -172,7 +168,7 @@ func (e *filterEncoder) sortByBlock(prefix uint64, hashes []uint32) {
 }
 
 // block encodes one block.
-func (e *filterEncoder) block(entries []uint16) error {
+func (e *encoder) block(entries []uint16) error {
 	if len(e.starts)/2%superBlocks == 0 {
 		if err := e.flush(); err != nil {
 			return err
@@ -191,7 +187,7 @@ func (e *filterEncoder) block(entries []uint16) error {
 }
 
 // append appends a block to data.
-func (e *filterEncoder) append(entries []uint16) {
+func (e *encoder) append(entries []uint16) {
 	var first [blockBuckets]uint8 // key of each bucket
 	for _, entry := range entries {
 		first[entry>>8]++
@@ -218,7 +214,7 @@ func (e *filterEncoder) append(entries []uint16) {
 }
 
 // flush writes what there is of a superblock.
-func (e *filterEncoder) flush() error {
+func (e *encoder) flush() error {
 	err := e.write(e.data)
 	e.offset += uint64(len(e.data))
 	e.data = e.data[:0]
@@ -226,11 +222,11 @@ func (e *filterEncoder) flush() error {
 }
 
 // finish encodes what is left, and writes the tables.
-func (e *filterEncoder) finish() error {
+func (e *encoder) finish() error {
 	if err := e.block(e.last); err != nil {
 		return err
 	}
-	e.data = append(e.data, make([]byte, filterBack)...)
+	e.data = append(e.data, make([]byte, backSize)...)
 	if err := e.flush(); err != nil {
 		return err
 	}

@@ -1,4 +1,9 @@
-package blocks
+// Package index finds the one page of a block that can hold a key.
+//
+// A [Builder] encodes the index of a block from the separators and locations of its pages, and [Index] searches it in
+// memory. The first eight bytes of a separator behind the prefix of all keys, as a number, are its fence. From the fence of
+// a key, a coder and a radix table guess the page.
+package index
 
 import (
 	"bytes"
@@ -7,31 +12,45 @@ import (
 	"math/bits"
 	"sort"
 	"unsafe"
+
+	"sequins/blocks/internal/decode"
 )
 
-// A location packs where a page lies: offset:40 length:19 packed:1 separatorLength:4, from the high
+// MaxLength is the longest page in the file (19 bits of its location).
+const MaxLength = 1<<19 - 1
+
+// maxOffset bounds where a page may begin (40 bits of its location): 1 TiB.
+const maxOffset = 1<<40 - 1
+
+// A Location packs where a page lies: offset:40 length:19 packed:1 separatorLength:4, from the high
 // bits down. packed says that the page's payload is compressed, which a reader of the map would
 // otherwise have to look for at the page's end. The separator length is that of the part behind the
 // block's common prefix; longSeparator stands for one that goes on in the tails.
-type location uint64
+type Location uint64
 
 const longSeparator = 9
 
-func makeLocation(offset int64, length int, packed bool) location {
-	l := location(offset)<<24 | location(length)<<5
+func makeLocation(offset int64, length int, packed bool) Location {
+	l := Location(offset)<<24 | Location(length)<<5
 	if packed {
 		l |= 1 << 4
 	}
 	return l
 }
 
-func (l location) offset() int64  { return int64(l >> 24) }
-func (l location) length() int    { return int(l >> 5 & maxStored) }
-func (l location) packed() bool   { return l>>4&1 != 0 }
-func (l location) separator() int { return int(l & 0xf) }
+// Offset is where in the file the page begins.
+func (l Location) Offset() int64 { return int64(l >> 24) }
 
-// fence is the first eight bytes of s, filled up with zeros, as a number that orders like them.
-func fence(s []byte) uint64 {
+// Length is the length of the page in the file, in bytes.
+func (l Location) Length() int { return int(l >> 5 & MaxLength) }
+
+// Packed reports whether the page is compressed.
+func (l Location) Packed() bool { return l>>4&1 != 0 }
+
+func (l Location) separator() int { return int(l & 0xf) }
+
+// Fence is the first eight bytes of s, filled up with zeros, as a number that orders like them.
+func Fence(s []byte) uint64 {
 	if len(s) >= 8 {
 		return binary.BigEndian.Uint64(s)
 	}
@@ -40,8 +59,8 @@ func fence(s []byte) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// separator returns the shortest prefix of next that is greater than last. last < next.
-func separator(last, next []byte) []byte {
+// Separator returns the shortest prefix of next that is greater than last. last < next.
+func Separator(last, next []byte) []byte {
 	return next[:commonPrefix(last, next)+1]
 }
 
@@ -55,19 +74,19 @@ func commonPrefix(a, b []byte) int {
 	return n
 }
 
-// index finds the page of a key. It is in memory of its own: a page fault in a map of the file would
+// Index finds the page of a key. It is in memory of its own: a page fault in a map of the file would
 // hold up the whole thread. 16 bytes a page, 4 more for each bucket of the radix table, and the tails.
 //
-// A lookup is to touch one place of the entries and nothing else that is not in the second cache anyway. So a
+// A lookup should touch one place of the entries and nothing else that is not in the second cache anyway. So a
 // bucket is many pages wide, and in it the page is guessed from the key: even where keys are random, the guess is
 // almost never off by more than a page or two.
-type index struct {
+type Index struct {
 	prefix   []byte
 	entries  []pageEntry // one a page, and behind them sentinels, which are no pages
 	tailEnds []uint32    // empty where no separator is longer than eight bytes behind the prefix
 	tails    []byte
 
-	// radix[b] is the first page but page 0 whose code is at least b<<shift. See guess.
+	// radix[b] is the first page but page 0 whose code is at least b<<shift. See Guess.
 	radix  []uint32
 	coder  *coder
 	shift  uint
@@ -77,7 +96,7 @@ type index struct {
 // pageEntry is what a lookup needs to know of a page, in one cache line.
 type pageEntry struct {
 	fence    uint64
-	location location
+	location Location
 }
 
 const (
@@ -86,36 +105,33 @@ const (
 	sentinels = window // so that there is a window in any case
 )
 
-// pages is how many pages the block has.
-func (x *index) pages() int { return len(x.entries) - sentinels }
+// Pages is how many pages the block has.
+func (x *Index) Pages() int { return len(x.entries) - sentinels }
 
-// parseIndex decodes and checks an index. dataEnd is where the pages end in the file.
-func parseIndex(b []byte, dataEnd int64) (*index, error) {
-	d := decoder{b: b}
-	pages := d.count(d.u32(), 16)
-	x := &index{prefix: bytes.Clone(d.bytes(int(d.u32())))}
+// Parse decodes and checks an index. No page is shorter than shortest bytes, and none ends behind dataEnd in the file.
+func Parse(b []byte, shortest int, dataEnd int64) (*Index, error) {
+	d := decode.New(b)
+	pages := d.Count(16)
+	x := &Index{prefix: bytes.Clone(d.Bytes(int(d.U32())))}
 	fences := make([]uint64, pages)
 	for i := range fences {
-		fences[i] = d.u64()
+		fences[i] = d.U64()
 	}
-	locations := make([]location, pages)
+	locations := make([]Location, pages)
 	for i := range locations {
-		locations[i] = location(d.u64())
+		locations[i] = Location(d.U64())
 	}
-	if n := d.count(d.u32(), 4); n > 0 {
+	if n := d.Count(4); n > 0 {
 		x.tailEnds = make([]uint32, n)
 		for i := range x.tailEnds {
-			x.tailEnds[i] = d.u32()
+			x.tailEnds[i] = d.U32()
 		}
-		x.tails = bytes.Clone(d.rest())
+		x.tails = bytes.Clone(d.Rest())
 	}
-	if d.err == nil && len(d.b) > 0 {
-		d.err = errSection
+	if d.Err() != nil || d.Len() > 0 {
+		return nil, decode.ErrMalformed
 	}
-	if d.err != nil {
-		return nil, d.err
-	}
-	if err := x.check(fences, locations, dataEnd); err != nil {
+	if err := x.check(fences, locations, shortest, dataEnd); err != nil {
 		return nil, err
 	}
 	x.build(fences, locations)
@@ -123,36 +139,36 @@ func parseIndex(b []byte, dataEnd int64) (*index, error) {
 }
 
 // check makes sure that no number of the index leads outside the file or the index itself.
-func (x *index) check(fences []uint64, locations []location, dataEnd int64) error {
+func (x *Index) check(fences []uint64, locations []Location, shortest int, dataEnd int64) error {
 	var end int64
 	for i, l := range locations {
-		if l.offset() < end || l.length() < trailerSize || l.offset()+int64(l.length()) > dataEnd || l.separator() > longSeparator {
-			return fmt.Errorf("page %d: %w", i, errSection)
+		if l.Offset() < end || l.Length() < shortest || l.Offset()+int64(l.Length()) > dataEnd || l.separator() > longSeparator {
+			return fmt.Errorf("page %d: %w", i, decode.ErrMalformed)
 		}
-		end = l.offset() + int64(l.length())
+		end = l.Offset() + int64(l.Length())
 		if i > 0 && fences[i] < fences[i-1] || i == 0 && (fences[0] != 0 || l.separator() != 0) {
-			return fmt.Errorf("page %d: separators out of order: %w", i, errSection)
+			return fmt.Errorf("page %d: separators out of order: %w", i, decode.ErrMalformed)
 		}
 		if l.separator() == longSeparator && len(x.tailEnds) != len(locations) {
-			return fmt.Errorf("page %d: no tail: %w", i, errSection)
+			return fmt.Errorf("page %d: no tail: %w", i, decode.ErrMalformed)
 		}
 	}
 	var last uint32
 	for i, e := range x.tailEnds {
 		if e < last || int(e) > len(x.tails) {
-			return fmt.Errorf("tail %d: %w", i, errSection)
+			return fmt.Errorf("tail %d: %w", i, decode.ErrMalformed)
 		}
 		last = e
 	}
 	if len(x.tailEnds) > 0 && (len(x.tailEnds) != len(locations) || int(last) != len(x.tails)) {
-		return fmt.Errorf("tails: %w", errSection)
+		return fmt.Errorf("tails: %w", decode.ErrMalformed)
 	}
 	return nil
 }
 
 // build lays out the entries and the radix table. Where keys are so unevenly spread that too many guesses fail, the
 // table has one or two buckets a page, so that there is little left to search.
-func (x *index) build(fences []uint64, locations []location) {
+func (x *Index) build(fences []uint64, locations []Location) {
 	x.coder = &oneCode
 	if len(fences) > fewPages {
 		x.coder = newCoder(fences[1:])
@@ -179,7 +195,7 @@ const fewPages = 32
 var oneCode coder
 
 // tabulate makes the radix table, with buckets that are on average between half of width and twice width pages wide.
-func (x *index) tabulate(fences []uint64, width int) {
+func (x *Index) tabulate(fences []uint64, width int) {
 	pages := uint(len(fences) / width)
 	x.shift = uint(max(0, bits.Len64(x.coder.max)-bits.Len(pages)))
 	x.radix = make([]uint32, x.coder.max>>x.shift+2)
@@ -194,18 +210,18 @@ func (x *index) tabulate(fences []uint64, width int) {
 	}
 }
 
-// guessed is how many pages are where their fences let guess.
-func (x *index) guessed(fences []uint64) (n int) {
+// guessed returns how many pages are where Guess leads for their own fences.
+func (x *Index) guessed(fences []uint64) (n int) {
 	for page, f := range fences {
-		if near := x.guess(f); page >= near && page < near+window-1 {
+		if near := x.Guess(f); page >= near && page < near+window-1 {
 			n++
 		}
 	}
 	return n
 }
 
-// guess returns the first of the window-1 pages among which that of f is likely to be.
-func (x *index) guess(f uint64) (near int) {
+// Guess returns the first of the window-1 pages among which that of a key with fence f is likely to be.
+func (x *Index) Guess(f uint64) (near int) {
 	code := x.coder.code(f)
 	lo, hi := x.bucket(code)
 	shift := x.shift & 63
@@ -214,28 +230,40 @@ func (x *index) guess(f uint64) (near int) {
 
 // bucket returns between which bounds the page of a fence with this code is: the first greater fence is that of a
 // page from lo to hi-1 or, if there is none, the page is hi-1.
-func (x *index) bucket(code uint64) (lo, hi int) {
+func (x *Index) bucket(code uint64) (lo, hi int) {
 	ends := (*[2]uint32)(unsafe.Pointer(&x.radix[code>>(x.shift&63)])) // the last bucket of the table is no code's
 	return int(ends[0]), int(ends[1])
 }
 
-// cutPrefix returns what follows the block's prefix.
-func (x *index) cutPrefix(key []byte) (rest []byte, ok bool) {
+// Prefix is what all keys of the block begin with.
+func (x *Index) Prefix() []byte { return x.prefix }
+
+// Location returns where page i is.
+func (x *Index) Location(i int) Location { return x.entries[i].location }
+
+// CutPrefix returns what follows the block's prefix.
+func (x *Index) CutPrefix(key []byte) (rest []byte, ok bool) {
 	if len(x.prefix) == 0 {
 		return key, true
 	}
 	return bytes.CutPrefix(key, x.prefix)
 }
 
-// find returns the only page that can hold key, the last whose separator is not greater, and 0 if there
+// Find returns the only page that can hold key, the last whose separator is not greater, and 0 if there
 // are none. rest is key behind the block's prefix.
-func (x *index) find(rest []byte) int {
-	return x.findNear(rest, x.guess(fence(rest)))
+func (x *Index) Find(rest []byte) int {
+	return x.FindNear(rest, x.Guess(Fence(rest)))
 }
 
-// findNear is find where guess has said where to look first.
-func (x *index) findNear(rest []byte, near int) int {
-	f := fence(rest)
+// Touch reads what FindNear compares first, to bring it into the processor's cache. What it returns has no meaning.
+func (x *Index) Touch(near int) byte {
+	at := x.entries[near:][:window]
+	return byte(at[0].fence ^ at[window-1].fence)
+}
+
+// FindNear is Find with what Guess has returned for the fence of rest.
+func (x *Index) FindNear(rest []byte, near int) int {
+	f := Fence(rest)
 	// Comparisons whose results are added and not branched on, so that the processor need not guess where it
 	// will go on.
 	fences, n := (*[window]pageEntry)(unsafe.Pointer(&x.entries[near])), 0
@@ -254,7 +282,7 @@ func (x *index) findNear(rest []byte, near int) int {
 	if fences[4].fence <= f {
 		n++
 	}
-	page := min(near+n, x.pages()) - 1
+	page := min(near+n, x.Pages()) - 1
 	if n == 0 || n == window {
 		page = x.search(f)
 	}
@@ -264,15 +292,15 @@ func (x *index) findNear(rest []byte, near int) int {
 	return page
 }
 
-// search is find where the guess was wrong, for a key that does not tie.
-func (x *index) search(f uint64) int {
+// search is Find where the guess was wrong, for a key that does not tie.
+func (x *Index) search(f uint64) int {
 	lo, hi := x.bucket(x.coder.code(f))
 	return lo - 1 + sort.Search(hi-lo, func(i int) bool { return x.entries[lo+i].fence > f })
 }
 
 // findTie settles between separators whose first eight bytes are those of rest. last is the last
 // of them.
-func (x *index) findTie(rest []byte, last int) int {
+func (x *Index) findTie(rest []byte, last int) int {
 	first := sort.Search(last, func(i int) bool { return x.entries[i].fence >= x.entries[last].fence })
 	first = max(first, 1)
 	n := sort.Search(last-first+1, func(i int) bool { return x.compare(first+i, rest) > 0 })
@@ -280,7 +308,7 @@ func (x *index) findTie(rest []byte, last int) int {
 }
 
 // compare compares the separator of a page with rest, which agrees with it in the fence.
-func (x *index) compare(page int, rest []byte) int {
+func (x *Index) compare(page int, rest []byte) int {
 	n := x.entries[page].location.separator()
 	if n < longSeparator {
 		return min(n, 9) - min(len(rest), 9) // one is a prefix of the other, but for zeros behind it
@@ -295,11 +323,14 @@ func (x *index) compare(page int, rest []byte) int {
 	return bytes.Compare(x.tails[start:x.tailEnds[page]], rest[8:])
 }
 
-// memory is what the index takes, on the heap and beside it, in bytes.
-func (x *index) memory() int64 {
+// Memory is what the index takes, on the heap and beside it, in bytes.
+func (x *Index) Memory() int64 {
 	n := int64(len(x.prefix) + 16*len(x.entries) + 4*len(x.tailEnds) + len(x.tails) + 4*len(x.radix))
 	if x.coder != &oneCode {
 		n += int64(unsafe.Sizeof(*x.coder))
 	}
 	return n
 }
+
+// Free returns the memory of the index outside the heap. It must not be used any more.
+func (x *Index) Free() error { return x.tables.free() }

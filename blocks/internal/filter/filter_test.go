@@ -1,4 +1,4 @@
-package blocks
+package filter
 
 import (
 	"bytes"
@@ -12,26 +12,33 @@ import (
 // encodeFilter builds a filter, in memory where dir is "".
 func encodeFilter(t testing.TB, dir string, hashes []uint64) []byte {
 	t.Helper()
-	b := newFilterBuilder(dir)
+	b := NewBuilder(dir)
 	for _, h := range hashes {
-		if err := b.add(h); err != nil {
+		if err := b.Add(h); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var out bytes.Buffer
-	if err := b.writeTo(func(p []byte) error { out.Write(p); return nil }); err != nil {
+	if err := b.WriteTo(func(p []byte) error { out.Write(p); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
 }
 
-func openFilter(t testing.TB, b []byte) *filter {
+func openFilter(t testing.TB, b []byte) *Filter {
 	t.Helper()
-	f, err := parseFilter(b)
+	f, err := Parse(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// contains is false only for keys that are not in the block.
+func (f *Filter) contains(hash uint64) bool {
+	p := f.Locate(hash)
+	passes, known := p.Known()
+	return passes || !known && f.Contains(p)
 }
 
 func randomHashes(rng *rand.Rand, n int) []uint64 {
@@ -43,7 +50,7 @@ func randomHashes(rng *rand.Rand, n int) []uint64 {
 }
 
 // passed is how many of n random hashes pass.
-func passed(f *filter, rng *rand.Rand, n int) (count int) {
+func passed(f *Filter, rng *rand.Rand, n int) (count int) {
 	for range n {
 		if f.contains(rng.Uint64()) {
 			count++
@@ -71,7 +78,7 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%d keys: %.2f bits a key", n, size)
 		}
 	}
-	if f := openFilter(t, encodeFilter(t, "", nil)); !f.empty() || passed(f, rng, 1000) > 0 {
+	if f := openFilter(t, encodeFilter(t, "", nil)); !f.Empty() || passed(f, rng, 1000) > 0 {
 		t.Error("something passes an empty filter")
 	}
 }
@@ -105,16 +112,16 @@ func TestFilterSpills(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	b := newFilterBuilder(dir)
+	b := NewBuilder(dir)
 	for _, h := range hashes {
-		if err := b.add(h); err != nil {
+		if err := b.Add(h); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if b.spill == nil {
+	if b.spill.Size() == 0 {
 		t.Error("nothing was spilled")
 	}
-	b.close()
+	b.Close()
 }
 
 // TestFilterOfRubbish asks filters that are not true to their checksum: the map may show anything.
@@ -132,13 +139,13 @@ func TestFilterOfRubbish(t *testing.T) {
 				b[i] = byte(rng.Uint32())
 			}
 		}
-		if f, err := parseFilter(b); err == nil {
+		if f, err := Parse(b); err == nil {
 			passed(f, rng, 1000)
 		}
 	}
 	for n := range whole {
-		if _, err := parseFilter(whole[:n]); err == nil && n > 4 {
-			_, err = parseFilter(append(whole[:n:n], 0xff, 0xff, 0xff, 0xff))
+		if _, err := Parse(whole[:n]); err == nil && n > 4 {
+			_, err = Parse(append(whole[:n:n], 0xff, 0xff, 0xff, 0xff))
 			if err == nil {
 				t.Fatalf("%d bytes with a count of 2³²-1 blocks are a filter", n)
 			}
@@ -169,11 +176,11 @@ func BenchmarkFilterBuild(b *testing.B) {
 	hashes := randomHashes(rand.New(rand.NewPCG(21, 22)), 2_500_000)
 	dir := b.TempDir()
 	for b.Loop() {
-		f := newFilterBuilder(dir)
+		f := NewBuilder(dir)
 		for _, h := range hashes {
-			_ = f.add(h)
+			_ = f.Add(h)
 		}
-		_ = f.writeTo(func([]byte) error { return nil })
+		_ = f.WriteTo(func([]byte) error { return nil })
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(hashes)), "ns/key")
 }

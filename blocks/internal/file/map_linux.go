@@ -1,4 +1,4 @@
-package blocks
+package file
 
 import (
 	"fmt"
@@ -27,11 +27,9 @@ var maxMaps = sync.OnceValue(func() int {
 })
 
 // randomAccess tells the kernel not to read ahead: lookups are random, it would only push other pages out of
-// memory. A small file is read whole at the first read.
-func randomAccess(fd int, size int64) {
-	if size > maxSmall {
-		_ = unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM) // only advice
-	}
+// memory.
+func randomAccess(fd int) {
+	_ = unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM) // only advice
 }
 
 // mapFile maps a file for reading; nil if the kernel does not.
@@ -44,8 +42,8 @@ func mapFile(fd int, size int64) []byte {
 	return b
 }
 
-// readCached reads p as far as the kernel has it in memory, and reports whether that was all of it.
-func (f *blockFile) readCached(p []byte, off int64) bool {
+// ReadCached reads p as far as the kernel has it in memory, and reports whether that was all of it.
+func (f *File) ReadCached(p []byte, off int64) bool {
 	d := f.cached()
 	if d == nil {
 		return false
@@ -54,17 +52,17 @@ func (f *blockFile) readCached(p []byte, off int64) bool {
 	return d.release() == nil && err == nil && n == len(p)
 }
 
-// resident reports whether all of the file from an offset to another is in memory; false for one that is not mapped.
-func (f *blockFile) resident(from, to int64) (bool, error) {
+// Resident reports whether all of the file from one offset to another is in memory; false if it is not mapped.
+func (f *File) Resident(from, to int64) (bool, error) {
 	if f.data == nil {
 		return false, nil
 	}
-	var w residency
-	return w.covers(f.data, from, to)
+	var w Residency
+	return w.Covers(f.data, from, to)
 }
 
-// forget has the kernel drop pages of the file, as far as nobody has them mapped.
-func (f *blockFile) forget(off, n int64) error {
+// Forget asks the kernel to drop n bytes of the file from memory, except for pages that a process has mapped.
+func (f *File) Forget(off, n int64) error {
 	d, err := f.acquire()
 	if err != nil {
 		return err
@@ -81,15 +79,18 @@ func (f *blockFile) forget(off, n int64) error {
 
 const residencyWindow = 1024 // pages of memory asked for at once, in up to 70 µs: 4 MiB of the file
 
-// residency is a window of mincore's answer that moves forward over a map.
-type residency struct {
+// Residency is a window of mincore's answer that moves forward over a map.
+type Residency struct {
 	start, end int64 // in the file, multiples of the page size
 	vec        [residencyWindow]byte
 }
 
-// covers says whether all of data[from:to] is in memory. Calls must not go back by more than the
-// window.
-func (w *residency) covers(data []byte, from, to int64) (bool, error) {
+// Start is where the window begins.
+func (w *Residency) Start() int64 { return w.start }
+
+// Covers reports whether all of data[from:to] is in memory. It moves the window if need be; calls must not go back by
+// more than the window.
+func (w *Residency) Covers(data []byte, from, to int64) (bool, error) {
 	page := int64(os.Getpagesize())
 	for at := from &^ (page - 1); at < to; at += page {
 		if at < w.start || at >= w.end {
@@ -104,7 +105,7 @@ func (w *residency) covers(data []byte, from, to int64) (bool, error) {
 	return true, nil
 }
 
-func (w *residency) load(data []byte, at, page int64) error {
+func (w *Residency) load(data []byte, at, page int64) error {
 	w.start, w.end = at, min(at+residencyWindow*page, (int64(len(data))+page-1)&^(page-1))
 	n := min(w.end, int64(len(data))) - at
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&data[at])), uintptr(n), uintptr(unsafe.Pointer(&w.vec[0])))
@@ -112,16 +113,6 @@ func (w *residency) load(data []byte, at, page int64) error {
 		return fmt.Errorf("mincore: %w", errno)
 	}
 	return nil
-}
-
-// mapHuge returns n bytes of zeros outside the heap, on huge pages if there are any; nil if it cannot.
-func mapHuge(n int) []byte {
-	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		return nil
-	}
-	_ = unix.Madvise(b, unix.MADV_HUGEPAGE) // a kernel without them has slower memory, and is right otherwise
-	return b
 }
 
 func unmap(b []byte) error { return unix.Munmap(b) }

@@ -1,4 +1,4 @@
-package blocks
+package index
 
 import (
 	"bufio"
@@ -8,29 +8,35 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
+
+	"sequins/blocks/internal/spill"
 )
 
-// indexBuilder gathers one separator and one location a page.
+// ErrTooLarge is returned for a page or separators that are too large for an index.
+var ErrTooLarge = errors.New("too large")
+
+// Builder gathers one separator and one location a page, and encodes the index.
 //
 // Separators are front-coded, as keys can be long and agree with their neighbours in almost all of it: of each only
-// what differs from the one before is kept. What exceeds spillSeparators goes into a file, which close closes.
-type indexBuilder struct {
-	dir       string     // for the spill file; "" is that of the system
+// what differs from the one before is kept. What exceeds spillSeparators goes into a file, which Close deletes.
+type Builder struct {
 	coded     []byte     // of each separator: uvarint shared, uvarint length of the rest, the rest
 	last      []byte     // the last separator
-	locations []location // without their separator lengths
-	spill     *os.File   // the coded separators before those in coded
+	locations []Location // without their separator lengths
+	spill     spill.File // the coded separators before those in coded
 }
+
+// NewBuilder returns a builder of an empty index with its temporary file in dir; "" is that of the system.
+func NewBuilder(dir string) Builder { return Builder{spill: spill.File{Dir: dir}} }
 
 // spillSeparators is how many bytes of coded separators are kept in memory, and one separator more.
 const spillSeparators = 4 << 20
 
-// add appends a page. separator is the shortest string greater than every key before the page
+// Add appends a page. separator is the shortest string greater than every key before the page
 // and not greater than the page's first key; it is ignored for the first page.
-func (b *indexBuilder) add(separator []byte, offset int64, length int, packed bool) error {
-	if offset > maxOffset || length > maxStored {
+func (b *Builder) Add(separator []byte, offset int64, length int, packed bool) error {
+	if offset > maxOffset || length > MaxLength {
 		return fmt.Errorf("page of %d bytes at offset %d: %w", length, offset, ErrTooLarge)
 	}
 	if len(b.locations) == 0 {
@@ -45,46 +51,25 @@ func (b *indexBuilder) add(separator []byte, offset int64, length int, packed bo
 	if len(b.coded) < spillSeparators {
 		return nil
 	}
-	return b.spillCoded()
-}
-
-func (b *indexBuilder) spillCoded() (err error) {
-	if b.spill == nil {
-		if b.spill, err = createUnlinked(b.dir, "index-*.tmp"); err != nil {
-			return fmt.Errorf("index: %w", err)
-		}
-	}
-	if _, err := b.spill.Write(b.coded); err != nil {
+	if _, err := b.spill.Append(b.coded); err != nil {
 		return fmt.Errorf("index: %w", err)
 	}
 	b.coded = b.coded[:0]
 	return nil
 }
 
-// createUnlinked creates a file that is gone with its descriptor, whatever happens.
-func createUnlinked(dir, pattern string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, pattern)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+// Close releases the builder's memory and file.
+func (b *Builder) Close() {
+	b.spill.Close()
+	*b = Builder{}
 }
 
-func (b *indexBuilder) close() {
-	if b.spill != nil {
-		_ = b.spill.Close()
-		b.spill = nil
-	}
-}
+// pieceSize is how much of an index is encoded at a time, in bytes.
+const pieceSize = 32 << 10
 
-// indexPiece is how much of an index is encoded at a time, in bytes.
-const indexPiece = 32 << 10
-
-// writeTo gives the encoded index to write, in order, some of it at a time. prefix begins every key of the block.
-func (b *indexBuilder) writeTo(prefix []byte, write func([]byte) error) error {
+// WriteTo gives the encoded index of a block with these keys to write, in pieces from its beginning to its end.
+func (b *Builder) WriteTo(firstKey, lastKey []byte, write func([]byte) error) error {
+	prefix := firstKey[:commonPrefix(firstKey, lastKey)]
 	le := binary.LittleEndian
 	head := le.AppendUint32(nil, uint32(len(b.locations)))
 	head = le.AppendUint32(head, uint32(len(prefix)))
@@ -92,12 +77,12 @@ func (b *indexBuilder) writeTo(prefix []byte, write func([]byte) error) error {
 		return err
 	}
 	tails, ends := uint64(0), uint32(0) // bytes of them, so far
-	fences := func(dst, separator []byte, _ location) []byte { return le.AppendUint64(dst, fence(separator)) }
-	locations := func(dst, separator []byte, l location) []byte {
+	fences := func(dst, separator []byte, _ Location) []byte { return le.AppendUint64(dst, Fence(separator)) }
+	locations := func(dst, separator []byte, l Location) []byte {
 		tails += uint64(len(tail(separator)))
 		return le.AppendUint64(dst, uint64(l)|uint64(min(len(separator), longSeparator)))
 	}
-	tailEnds := func(dst, separator []byte, _ location) []byte {
+	tailEnds := func(dst, separator []byte, _ Location) []byte {
 		ends += uint32(len(tail(separator)))
 		return le.AppendUint32(dst, ends)
 	}
@@ -119,17 +104,16 @@ func (b *indexBuilder) writeTo(prefix []byte, write func([]byte) error) error {
 	if err := b.each(prefix, write, tailEnds); err != nil {
 		return err
 	}
-	return b.each(prefix, write, func(dst, separator []byte, _ location) []byte { return append(dst, tail(separator)...) })
+	return b.each(prefix, write, func(dst, separator []byte, _ Location) []byte { return append(dst, tail(separator)...) })
 }
 
 // tail is what of a separator its fence does not have.
 func tail(separator []byte) []byte { return separator[min(len(separator), longSeparator-1):] }
 
-// each gives write what encode appends for each page, some of them at a time. The separators are without the
-// prefix.
-func (b *indexBuilder) each(prefix []byte, write func([]byte) error, encode func(dst, separator []byte, l location) []byte) error {
+// each gives write what encode appends for each page, in pieces. The separators are without the prefix.
+func (b *Builder) each(prefix []byte, write func([]byte) error, encode func(dst, separator []byte, l Location) []byte) error {
 	in := b.reader()
-	buf := make([]byte, 0, indexPiece)
+	buf := make([]byte, 0, pieceSize)
 	var separator []byte
 	for i, l := range b.locations {
 		var err error
@@ -141,7 +125,7 @@ func (b *indexBuilder) each(prefix []byte, write func([]byte) error, encode func
 			rest = separator[len(prefix):]
 		}
 		buf = encode(buf, rest, l)
-		if len(buf) >= indexPiece {
+		if len(buf) >= pieceSize {
 			if err := write(buf); err != nil {
 				return err
 			}
@@ -152,12 +136,12 @@ func (b *indexBuilder) each(prefix []byte, write func([]byte) error, encode func
 }
 
 // reader reads the coded separators from the first to the last.
-func (b *indexBuilder) reader() *bufio.Reader {
+func (b *Builder) reader() *bufio.Reader {
 	var in io.Reader = bytes.NewReader(b.coded)
-	if b.spill != nil {
-		in = io.MultiReader(io.NewSectionReader(b.spill, 0, math.MaxInt64), in)
+	if b.spill.Size() > 0 {
+		in = io.MultiReader(b.spill.Reader(), in)
 	}
-	return bufio.NewReaderSize(in, indexPiece)
+	return bufio.NewReaderSize(in, pieceSize)
 }
 
 // nextSeparator decodes the separator that follows last, whose memory it takes.

@@ -1,4 +1,4 @@
-package blocks
+package index
 
 import "math/bits"
 

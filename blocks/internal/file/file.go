@@ -1,0 +1,300 @@
+// Package file owns the files of blocks: their descriptors, their maps, and which parts of them are in memory.
+//
+// The descriptors of a process are few, its maps too, and a node may have many thousands of blocks. So a file is mapped
+// only while there are not too many maps, and its descriptor may be closed at any time and opened again by the next read.
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// File is the file of a block. Its descriptor is opened when something has to be read, and stays open as long
+// as there are not too many: see descriptors. The map, if there is one, stays until Close.
+type File struct {
+	path    string
+	size    int64
+	modTime int64  // µs since 1970
+	tail    []byte // by which a file that is opened again is known to be the same; nil until it has been read
+	data    []byte // the map of the whole file; nil if it is not mapped
+	random  bool   // the kernel should not read ahead
+
+	fd      atomic.Pointer[descriptor]
+	used    atomic.Bool // since descriptors last looked
+	slot    int         // in descriptors, under its mutex; -1 if it is not there
+	opening sync.Mutex
+	closed  bool // under opening
+}
+
+// Open opens the file at path. The descriptor stays open; the caller decides between Keep and Drop.
+func Open(path string) (*File, error) {
+	d, err := openDescriptor(path)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(d.fd, &st); err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "stat", Path: path, Err: err}, d.release())
+	}
+	f := &File{path: path, size: st.Size, modTime: modTime(&st), slot: -1}
+	f.fd.Store(d)
+	return f, nil
+}
+
+// OpenLater returns the file at path, of which Stat has told the size and the time of modification. The first read opens
+// it.
+func OpenLater(path string, size, modTime int64) *File {
+	return &File{path: path, size: size, modTime: modTime, slot: -1}
+}
+
+// Stat returns the size of the file at path and its time of modification, in microseconds since 1970.
+func Stat(path string) (size, modified int64, err error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return 0, 0, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return st.Size, modTime(&st), nil
+}
+
+func modTime(st *unix.Stat_t) int64 { return time.Unix(st.Mtim.Unix()).UnixMicro() }
+
+// Size is the length of the file when it was opened, in bytes.
+func (f *File) Size() int64 { return f.size }
+
+// ModTime is the time of modification when it was opened, in microseconds since 1970.
+func (f *File) ModTime() int64 { return f.modTime }
+
+// SetTail tells the last bytes of the file. A file that is opened again must have the same.
+func (f *File) SetTail(tail []byte) { f.tail = bytes.Clone(tail) }
+
+// Tail returns what SetTail was told.
+func (f *File) Tail() []byte { return f.tail }
+
+// Data is the map of the whole file; nil if it is not mapped.
+func (f *File) Data() []byte { return f.data }
+
+// ChangedError is returned by reads of a file that has been removed, or replaced by another one, since it was opened.
+type ChangedError struct {
+	Offset int64  // where the difference is
+	Reason string // what is different
+}
+
+// Error says what is different.
+func (e *ChangedError) Error() string { return e.Reason }
+
+// acquire returns the file's descriptor, which is opened if it is not. It must be released.
+func (f *File) acquire() (*descriptor, error) {
+	if d := f.cached(); d != nil {
+		return d, nil
+	}
+	f.opening.Lock()
+	defer f.opening.Unlock()
+	if d := f.cached(); d != nil {
+		return d, nil
+	}
+	if f.closed {
+		return nil, &fs.PathError{Op: "read", Path: f.path, Err: fs.ErrClosed}
+	}
+	d, err := f.reopen()
+	if err != nil {
+		return nil, err
+	}
+	d.refs.Add(1)
+	f.fd.Store(d)
+	openFiles.add(f)
+	return d, nil
+}
+
+// cached is acquire where the file is open.
+func (f *File) cached() *descriptor {
+	d := f.fd.Load()
+	if d == nil || !d.acquire() {
+		return nil
+	}
+	if !f.used.Load() {
+		f.used.Store(true)
+	}
+	return d
+}
+
+// reopen opens the file again, under the name that it may have been set aside under. A block that has been loaded again
+// under its old name has the same tail and the same bytes.
+func (f *File) reopen() (*descriptor, error) {
+	d, err := f.openAs(f.path)
+	if changed := (*ChangedError)(nil); !errors.As(err, &changed) {
+		return d, err
+	}
+	for _, aside := range setAside(f.path) {
+		if d, err := f.openAs(aside); err == nil {
+			return d, nil
+		}
+	}
+	return nil, err
+}
+
+// CorruptSuffix follows the name of a file that was set aside as damaged; the Unix time of that follows it. A [File] finds
+// the file under this name too.
+const CorruptSuffix = ".corrupt-"
+
+// setAside lists the names under which the block at path has been set aside.
+func setAside(path string) (names []string) {
+	entries, _ := os.ReadDir(filepath.Dir(path)) // without its directory the block has gone
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)+CorruptSuffix) {
+			names = append(names, filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+	return names
+}
+
+// openAs opens the file at path, and checks that it ends like the file that was opened first.
+func (f *File) openAs(path string) (*descriptor, error) {
+	d, err := openDescriptor(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &ChangedError{Reason: "the file has been removed"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.random {
+		randomAccess(d.fd)
+	}
+	buf := make([]byte, len(f.tail))
+	n, err := pread(d.fd, buf, f.size-int64(len(buf)))
+	if err == io.EOF || n == len(buf) && !bytes.Equal(buf, f.tail) {
+		err = &ChangedError{Offset: f.size - int64(len(buf)), Reason: "the footer has changed since the block was opened"}
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.release())
+	}
+	return d, nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	d, err := f.acquire()
+	if err != nil {
+		return 0, err
+	}
+	n, err := pread(d.fd, p, off)
+	if e := d.release(); err == nil {
+		err = e
+	}
+	return n, err
+}
+
+// pread reads all of p. It is without the bookkeeping of os.File, which costs a fifth of a warm read.
+func pread(fd int, p []byte, off int64) (int, error) {
+	for n := 0; ; {
+		k, err := unix.Pread(fd, p[n:], off+int64(n))
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return n, err
+		}
+		n += k
+		if n == len(p) {
+			return n, nil
+		}
+		if k == 0 {
+			return n, io.EOF
+		}
+	}
+}
+
+// Keep maps the file, which will be read at random places, if not too many are mapped yet. It leaves the descriptor open
+// among those that are closed when there are too many.
+func (f *File) Keep() error {
+	f.random = true
+	if d := f.cached(); d != nil {
+		randomAccess(d.fd)
+		if err := d.release(); err != nil {
+			return err
+		}
+	}
+	f.mapWhole()
+	openFiles.add(f)
+	return nil
+}
+
+// Drop closes the descriptor until the next read.
+func (f *File) Drop() error {
+	openFiles.remove(f)
+	if d := f.fd.Swap(nil); d != nil {
+		return d.release()
+	}
+	return nil
+}
+
+// CurrentSize returns the length that the file has now, in bytes.
+func (f *File) CurrentSize() (int64, error) {
+	d := f.cached()
+	if d == nil {
+		st, err := os.Stat(f.path)
+		if err != nil {
+			return 0, err
+		}
+		return st.Size(), nil
+	}
+	var st unix.Stat_t
+	err := unix.Fstat(d.fd, &st)
+	return st.Size, errors.Join(err, d.release())
+}
+
+// Close unmaps and closes the file.
+func (f *File) Close() error {
+	f.opening.Lock()
+	defer f.opening.Unlock()
+	f.closed = true
+	return errors.Join(f.unmapFile(), f.Drop())
+}
+
+// Usage returns how many files are open and how many are mapped into memory.
+func Usage() (open, mapped int) { return openFiles.open(), int(mappedFiles.Load()) }
+
+// mappedFiles is how many files are mapped.
+var mappedFiles atomic.Int64
+
+// mapWhole maps the file if not too many are mapped yet. Without a map all is read.
+func (f *File) mapWhole() {
+	if f.size == 0 {
+		return
+	}
+	if mappedFiles.Add(1) > int64(maxMaps()) {
+		mappedFiles.Add(-1)
+		return
+	}
+	d := f.cached()
+	if d != nil {
+		f.data = mapFile(d.fd, f.size)
+		_ = d.release() // it is open as before
+	}
+	if f.data == nil {
+		mappedFiles.Add(-1)
+	}
+}
+
+func (f *File) unmapFile() error {
+	if f.data == nil {
+		return nil
+	}
+	err := unmap(f.data)
+	f.data = nil
+	mappedFiles.Add(-1)
+	if err != nil {
+		err = fmt.Errorf("munmap: %w", err)
+	}
+	return err
+}
