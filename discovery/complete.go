@@ -58,19 +58,20 @@ func (o *observer) noteUnfinished(name string, l *source.Listing) {
 	}
 }
 
-// knowMarker finds out whether the version that is or was served has _SUCCESS, so that with Auto the others need it, too.
+// knowMarker looks whether the version that is or was served has _SUCCESS, so that with Auto the others need it, too. Its
+// marker may have come after it was taken, so each refresh looks again until there is one.
 func (o *observer) knowMarker(ctx context.Context) {
-	o.found.MarkerKnown = o.Last.MarkerKnown
 	name := version.Name(max(o.Current, o.Served))
-	if !o.Auto || o.Require || o.found.MarkerKnown || !slices.Contains(o.names, name) {
+	if !o.Auto || o.Require || o.Again || !slices.Contains(o.names, name) {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
 	marked, err := source.FindSuccess(ctx, o.Source, o.DB, []string{name})
 	if err != nil {
 		o.Log.Warn("it is not known whether the version that is served has a marker", "version", name, "error", err)
-		return
 	}
-	o.found.MarkerKnown, o.found.Marked = true, marked != ""
+	o.found.Marked = o.found.Marked || marked != ""
 }
 
 // list inspects a version. With require_success_file = "auto", _SUCCESS is required if any version has

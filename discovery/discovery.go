@@ -72,8 +72,6 @@ type Listing struct {
 	Looks      map[string]Look           // of versions that will be inspected again
 	Next       time.Time                 // when to list again; zero: at the next refresh
 	Marked     bool                      // a version has _SUCCESS, and with Finder.Auto all of them need it
-	// MarkerKnown reports whether it is known if the version that is served has _SUCCESS.
-	MarkerKnown bool
 }
 
 // A Finder finds the versions of one database.

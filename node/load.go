@@ -106,8 +106,13 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	return d.loadProving(ctx, name, l)
 }
 
-// turnPeriod is the first interval at which waitForTurn looks whether other nodes hold the version.
-const turnPeriod = 10 * time.Second
+const (
+	// turnPeriod is the first interval at which waitForTurn looks whether other nodes hold the version.
+	turnPeriod = 10 * time.Second
+	// maxPlanning limits an early plan, which takes one of few places. The first attempts have less
+	// time, because the source may hang.
+	maxPlanning = 10 * time.Minute
+)
 
 // waitForTurn waits for a slot. If other nodes hold the version meanwhile, it is planned without one, so
 // that this node can switch to it together with them, and read it from them.
@@ -116,7 +121,7 @@ func (d *db) waitForTurn(ctx context.Context, name string, l *loading) error {
 	defer cancel()
 	timer := time.NewTimer(turnPeriod)
 	defer timer.Stop()
-	for period := turnPeriod; ; {
+	for period, limit := turnPeriod, startTimeout; ; {
 		select {
 		case d.node.slots <- struct{}{}:
 			return nil
@@ -125,19 +130,20 @@ func (d *db) waitForTurn(ctx context.Context, name string, l *loading) error {
 		case <-timer.C:
 		}
 		if l.following.Replicas(0) > 0 {
-			d.work(func() message { return d.planEarly(early, name, l) })
-			period = min(2*period, maxBackoff)
+			within := limit // not limit, which changes
+			d.work(func() message { return d.planEarly(early, name, l, within) })
+			period, limit = min(2*period, maxBackoff), min(2*limit, maxPlanning)
 		}
 		timer.Reset(period)
 	}
 }
 
-// planEarly plans a version that waits for its turn, unless that was done before.
-func (d *db) planEarly(ctx context.Context, name string, l *loading) message {
+// planEarly plans a version that waits for its turn within a limit, unless that was done before.
+func (d *db) planEarly(ctx context.Context, name string, l *loading, limit time.Duration) message {
 	if !l.early.CompareAndSwap(false, true) {
 		return plannedEarly{name: name}
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	m, err := d.plan(ctx, name, l.following, l.pinned)
 	l.early.Store(err == nil)

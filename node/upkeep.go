@@ -32,6 +32,9 @@ const restDelay = time.Second
 // maxRestDelay limits the pause before openRest tries what is left again.
 const maxRestDelay = time.Minute
 
+// reportPause is how long a scrub waits while there are too many reports of damage.
+const reportPause = 100 * time.Millisecond
+
 // scrubBurst limits a single read of a scrub, in bytes.
 const scrubBurst = 2 << 20
 
@@ -143,7 +146,11 @@ func (n *Node) scrubOnce(ctx context.Context) {
 		if err != nil && !errors.Is(err, errLeaving) {
 			damaged++
 			n.log.Error("the scrub found a damaged block", "block", b.Name(), "version", h.Version(), "partition", p, "error", err)
-			h.Report(p, b, err)
+			for !h.Report(p, b, err) && !h.Leaving() {
+				if err := sleep.For(ctx, reportPause); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})

@@ -234,10 +234,13 @@ func fail(v *Entry, reason string, faulty bool) {
 // cause constant reads from the source.
 func (m *machine) noteCorrupted(e Corrupted) {
 	v := m.entry(e.Version)
-	if v == nil || !v.Live || v.Exit != Staying {
+	if v == nil || !v.Live || v.Exit > Lingering {
 		return
 	}
 	m.actions = append(m.actions, Action{Op: SetAside, Version: v.Name, Partition: e.Partition})
+	if v.Exit == Lingering { // loaded again if the version is wanted again
+		return
+	}
 	if slices.Contains(v.Reloaded, e.Partition) {
 		fail(v, fmt.Sprintf("the block of partition %d was damaged again after it had been loaded again", e.Partition), false)
 		return

@@ -54,4 +54,16 @@ var servedScripts = map[string][]step{
 		{ok("3"), "", "1:REMOVING 3:ACTIVE* 4:REMOVING 5:BUILDING"},
 		{list("3", "4", "5", "6"), "load 6, cancel 5", "1:REMOVING 3:ACTIVE* 4:REMOVING 5:REMOVING 6:BUILDING"},
 	},
+	"damage of a version that lingers is set aside, and loaded again if the version comes back": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
+		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{waiting("2"), "", "1:ACTIVE* 2:PREPARED"},
+		{ok("2"), "", "1:ACTIVE* 2:PREPARED"},
+		{list("1"), "retire 2", "1:ACTIVE* 2:REMOVING"},
+		{Corrupted{"2", 0}, "set aside 2/0", "1:ACTIVE* 2:REMOVING"},
+		{partly("2"), "", "1:ACTIVE* 2:REMOVING"},
+		{list("1", "2"), "revive 2, load 2", "1:ACTIVE* 2:PREPARED"},
+	},
 }

@@ -1,0 +1,92 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sequins/source"
+	"sequins/test/expect"
+)
+
+// TestLateMarker: a version was taken while its job paused, and the job has left the marker later. The next version needs
+// one, too.
+func TestLateMarker(t *testing.T) {
+	f := newFixture(t)
+	f.unmarked("fruit", "1", fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod, o.AutoSuccess = 3*time.Second, time.Minute, always })
+		defer stop()
+		time.Sleep(5 * time.Minute)
+		f.finish("fruit", "1")
+		time.Sleep(5 * time.Minute)
+		f.remove("fruit", "1")
+		f.unmarked("fruit", "2", "fig")
+		time.Sleep(10 * time.Minute)
+		if got := n.Set([]byte("fruit")).Current(); got != "1" {
+			t.Errorf("version 2 is still being written, and current is %q", got)
+		}
+	})
+}
+
+// hangingMarker is a source in which the marker of version 1 cannot be read.
+type hangingMarker struct {
+	*testSource
+	hangs *bool
+}
+
+func (s hangingMarker) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
+	if *s.hangs && version == "1" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.testSource.Open(ctx, db, version, file, o)
+}
+
+// TestHangingMarker: a marker of the version that is served, which cannot be read, keeps nobody from newer versions.
+func TestHangingMarker(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		hangs := false
+		run := func() (*Node, func()) {
+			return f.follow(func(o *Options) {
+				o.Source = hangingMarker{f.source, &hangs}
+				o.Settle, o.RefreshPeriod, o.AutoSuccess = 3*time.Second, time.Minute, always
+			})
+		}
+		_, stop := run()
+		time.Sleep(10 * time.Second)
+		stop()
+		expect.NoError(t, os.Remove(filepath.Join(f.store, "data/fruit/_MARKED")))
+		hangs = true
+		f.put("fruit", "2", 1, fruit...)
+		n, stop := run()
+		defer stop()
+		time.Sleep(5 * time.Minute)
+		if got := n.Set([]byte("fruit")).Current(); got != "2" {
+			t.Errorf("current is %q", got)
+		}
+	})
+}
+
+// TestScrubOfManyDamagedBlocks: of more damaged blocks than can be reported at a time, a scrub reports all.
+func TestScrubOfManyDamagedBlocks(t *testing.T) {
+	f := newFixture(t)
+	const n = 150
+	f.put("fruit", "1", n, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.eventually("all are loaded", func() bool { return len(r.node("fruit", "1").Partitions) == n })
+	for i := range n {
+		f.rot(fmt.Sprintf("%05d.block", i))
+	}
+	f.source.down.Store(true)
+	r.scrubOnce(t.Context())
+	r.eventually("all are known to be damaged", func() bool { return r.damaged("fruit") == n })
+}
