@@ -120,6 +120,8 @@ func (n *Node) served() []string {
 	}
 	return names
 }
+
+// known returns a set of names.
 func known(names []string) map[string]bool {
 	m := make(map[string]bool, len(names))
 	for _, name := range names {

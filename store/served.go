@@ -20,6 +20,9 @@ const (
 	oldServedName = "SERVED"
 )
 
+// notes are the files in a db's directory that say something about the db.
+var notes = []string{servedName, absentName, markedName}
+
 // SetServed remembers, durably, that clients are answered from a version of db from now on. The
 // version need not be in the store: its blocks may all be on other nodes.
 func (s *Store) SetServed(db, version string) error {
@@ -71,5 +74,9 @@ func (s *Store) ForgetServed(db string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.removeNote(path, servedName), s.removeNote(path, absentName), s.removeNote(path, markedName), s.removeIfEmpty(path))
+	var errs []error
+	for _, name := range notes {
+		errs = append(errs, s.removeNote(path, name))
+	}
+	return errors.Join(append(errs, s.removeIfEmpty(path))...)
 }

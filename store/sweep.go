@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,7 +75,7 @@ func (s *Store) sweepTrash(db string) error {
 			}
 			continue
 		}
-		note := strings.HasPrefix(e.Name(), servedName+".") || strings.HasPrefix(e.Name(), absentName+".") || strings.HasPrefix(e.Name(), markedName+".")
+		note := slices.ContainsFunc(notes, func(name string) bool { return strings.HasPrefix(e.Name(), name+".") })
 		if note && strings.HasSuffix(e.Name(), tempSuffix) {
 			if err := s.fs.Remove(filepath.Join(db, e.Name())); err != nil {
 				return err
