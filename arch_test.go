@@ -61,6 +61,7 @@ var layers = []layer{
 	{"test/harness", nil},
 	{"blocks/internal/blocktest", []string{"test/expect"}},
 	{"test/expect", nil},
+	{"test/noise", nil},
 	{"test/ports", nil},
 	{"test/mutate", nil},
 	{"test/balance", nil},

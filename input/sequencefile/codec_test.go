@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"sequins/internal/zstdframe"
+	"sequins/test/noise"
 )
 
 // decodeAll runs a decoder over src and returns all pieces together.
@@ -58,7 +59,7 @@ func TestStreams(t *testing.T) {
 		d := codecs[codec].newDecoder()
 		var want, all []byte
 		for i, n := range []int{1, 0, 1000, 3, 300_000, 0, 70_000} {
-			part := noise(rng, n)
+			part := noise.Bytes(rng, n)
 			if n == 0 && (codec == SnappyCodec || codec == Lz4Codec) {
 				continue // the block of no bytes is their end
 			}
@@ -184,7 +185,7 @@ func TestLargeColumns(t *testing.T) {
 	var records []record
 	for size := 0; size < 3*prefill/2; {
 		n := rng.IntN(1 << (1 + rng.IntN(19)))
-		records = append(records, record{noise(rng, n%5000), noise(rng, n)})
+		records = append(records, record{noise.Bytes(rng, n%5000), noise.Bytes(rng, n)})
 		size += n
 	}
 	eachCodec(t, func(t *testing.T, codec string) {
@@ -282,7 +283,7 @@ func TestDisagreement(t *testing.T) {
 func TestZstdLevels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, size := range []int{0, 10, 5000, zstdWhole/2 + 1, zstdWhole + 1} {
-		src := noise(rng, size)
+		src := noise.Bytes(rng, size)
 		for _, opts := range [][]zstd.EOption{
 			{zstd.WithEncoderCRC(false)},
 			{zstd.WithWindowSize(zstdWindow)},

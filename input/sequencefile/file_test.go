@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"path"
 	"testing"
+
+	"sequins/test/noise"
 )
 
 // record is a key and a value as they are given to a Writer and as a Reader returns them.
@@ -105,34 +107,18 @@ func smallRecords() []record {
 	}
 }
 
-// noise returns n bytes, partly compressible.
-func noise(rng *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		switch {
-		case i%64 < 24:
-			b[i] = byte(rng.Uint32())
-		case i%64 < 48:
-			b[i] = "abcdefgh"[rng.IntN(8)]
-		default:
-			b[i] = 'z'
-		}
-	}
-	return b
-}
-
 // manyRecords have keys and values of all lengths around those where something changes: lengths of vints, buffers,
 // chunks.
 func manyRecords() []record {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var records []record
 	for n := range 300 {
-		records = append(records, record{noise(rng, n%37), noise(rng, n)})
+		records = append(records, record{noise.Bytes(rng, n%37), noise.Bytes(rng, n)})
 	}
 	for _, n := range []int{65534, 65535, 65536, 65537, bufferSize - 9, bufferSize, bufferSize + 1} {
-		records = append(records, record{fmt.Appendf(nil, "key %d", n), noise(rng, n)})
+		records = append(records, record{fmt.Appendf(nil, "key %d", n), noise.Bytes(rng, n)})
 	}
-	return append(records, record{noise(rng, 70_000), nil}, record{nil, nil})
+	return append(records, record{noise.Bytes(rng, 70_000), nil}, record{nil, nil})
 }
 
 // largeRecords have values of up to several MiB among small ones.
@@ -140,7 +126,7 @@ func largeRecords() []record {
 	rng := rand.New(rand.NewPCG(5, 6))
 	records := []record{{[]byte("first"), nil}}
 	for _, n := range []int{218_000, 262_144, 900_001, 2<<20 + 1} {
-		records = append(records, record{fmt.Appendf(nil, "key %d", n), noise(rng, n)}, record{[]byte("x"), []byte("y")})
+		records = append(records, record{fmt.Appendf(nil, "key %d", n), noise.Bytes(rng, n)}, record{[]byte("x"), []byte("y")})
 	}
 	return append(records, record{[]byte("zeros"), make([]byte, 5<<20)}, record{[]byte("last"), []byte("z")})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/dsnet/compress/bzip2"
 
 	"sequins/test/harness"
+	"sequins/test/noise"
 )
 
 // bzip2Inputs are what is hard for some stage: long runs, runs of exactly the lengths where their coding changes, one
@@ -39,7 +40,7 @@ func bzip2Inputs() [][]byte {
 		fibonacci = append(fibonacci, bytes.Repeat([]byte{byte(i)}, n)...)
 	}
 	rng.Shuffle(len(fibonacci), func(i, j int) { fibonacci[i], fibonacci[j] = fibonacci[j], fibonacci[i] })
-	return append(inputs, all, random, noise(rng, 950_000), fibonacci, bytes.Repeat([]byte("0123456789"), 30_000))
+	return append(inputs, all, random, noise.Bytes(rng, 950_000), fibonacci, bytes.Repeat([]byte("0123456789"), 30_000))
 }
 
 // TestBzip2 decodes what another package writes, and compares with the standard library.
@@ -201,20 +202,4 @@ func compress(t testing.TB, src []byte) []byte {
 	w.Write(src)
 	w.Close()
 	return b.Bytes()
-}
-
-// noise returns n bytes, partly compressible.
-func noise(rng *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		switch {
-		case i%64 < 24:
-			b[i] = byte(rng.Uint32())
-		case i%64 < 48:
-			b[i] = "abcdefgh"[rng.IntN(8)]
-		default:
-			b[i] = 'z'
-		}
-	}
-	return b
 }

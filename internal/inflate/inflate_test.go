@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"sequins/test/noise"
 )
 
 // inflateAll decompresses one deflate stream, and returns what follows it.
@@ -52,12 +54,12 @@ func inflateInputs() [][]byte {
 	rng := rand.New(rand.NewPCG(13, 14))
 	inputs := [][]byte{nil, {0}, []byte("a"), []byte(strings.Repeat("hello world ", 50))}
 	for distance := 1; distance < 20; distance++ {
-		inputs = append(inputs, bytes.Repeat(noise(rng, distance), 600/distance))
+		inputs = append(inputs, bytes.Repeat(noise.Bytes(rng, distance), 600/distance))
 	}
 	for _, n := range []int{window, limit - 1, limit, limit + 1, limit + window, 300_000} {
-		far := noise(rng, n)
+		far := noise.Bytes(rng, n)
 		copy(far[n/2:], far[:300])
-		inputs = append(inputs, far, append(noise(rng, 258), make([]byte, n)...))
+		inputs = append(inputs, far, append(noise.Bytes(rng, 258), make([]byte, n)...))
 	}
 	window := make([]byte, window)
 	for i := range window {
@@ -159,7 +161,7 @@ func TestAdler32(t *testing.T) {
 			t.Fatalf("%d bytes: %08x, want %08x", n, got, want)
 		}
 	}
-	random := noise(rand.New(rand.NewPCG(15, 16)), 100_000)
+	random := noise.Bytes(rand.New(rand.NewPCG(15, 16)), 100_000)
 	for _, b := range [][]byte{worst, random, random[:99_999]} {
 		want := adler32.Checksum(b)
 		if got := Adler32(1, b); got != want {
@@ -193,20 +195,4 @@ func FuzzInflate(f *testing.F) {
 			t.Fatalf("compressed and decompressed: %d bytes, want %d, error %v", len(got), len(src), err)
 		}
 	})
-}
-
-// noise returns n bytes, partly compressible.
-func noise(rng *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		switch {
-		case i%64 < 24:
-			b[i] = byte(rng.Uint32())
-		case i%64 < 48:
-			b[i] = "abcdefgh"[rng.IntN(8)]
-		default:
-			b[i] = 'z'
-		}
-	}
-	return b
 }
