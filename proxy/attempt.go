@@ -41,7 +41,8 @@ func (a *attempt) judge() error {
 		if h.length < 0 {
 			return fmt.Errorf("%w: status %d without a length", errUnusable, h.status)
 		}
-	case http.StatusNotFound, http.StatusNotModified, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
+	case http.StatusNotFound, http.StatusNotModified, http.StatusPreconditionFailed,
+		http.StatusRequestEntityTooLarge, http.StatusRequestedRangeNotSatisfiable:
 		if len(h.Version) == 0 {
 			return errAbsent // the peer does not know the database
 		}
@@ -109,7 +110,7 @@ func (a *attempt) await() error {
 		return err
 	}
 	a.conn.out = a.trace.AppendHeader(append(a.conn.out[:0], a.request...))
-	return a.conn.ask(a.head, a.deadline, 0)
+	return a.conn.ask(a.race, a.deadline, 0)
 }
 
 // stale reports whether the attempt failed because the peer had closed the idle connection. The

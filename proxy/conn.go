@@ -73,13 +73,14 @@ func newConn(nc net.Conn, p *peer) *conn {
 	return c
 }
 
-// ask appends Host to the request in out, sends it, and waits for the answer until the deadline. A
+// ask appends Host and the body to the request in out, sends it, and waits for the answer until the deadline. A
 // connection that ends before the first byte of an answer is errUnanswered. After errLate the
 // caller may call await; after any other error the connection cannot be used.
-func (c *conn) ask(head bool, deadline time.Time, slack time.Duration) error {
-	c.head, c.w, c.start, c.searched, c.have, c.streamed = head, 0, 0, 0, 0, 0
+func (c *conn) ask(r *race, deadline time.Time, slack time.Duration) error {
+	c.head, c.w, c.start, c.searched, c.have, c.streamed = r.head, 0, 0, 0, 0, 0
 	c.header, c.body, c.asked = header{}, nil, true
 	c.out = append(append(append(c.out, "Host: "...), c.peer.addr...), "\r\n\r\n"...)
+	c.out = append(c.out, r.body...)
 	if err := c.until(deadline, slack); err != nil {
 		return fmt.Errorf("%w: %w", errUnanswered, err)
 	}

@@ -182,7 +182,7 @@ func (c *Client) evicted(now time.Time) (all []*conn) {
 	return all
 }
 
-// Fetch asks the peers of q until one gives a usable answer: status 200, 206, 304, 404, 412 or 416,
+// Fetch asks the peers of q until one gives a usable answer: status 200, 206, 304, 404, 412, 413 or 416,
 // from the requested version. It does not use q after it returns.
 //
 // The error wraps context.DeadlineExceeded if Options.Timeout expired, the error of ctx if ctx
@@ -195,7 +195,7 @@ func (c *Client) Fetch(ctx context.Context, q *Query) (*Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("asking peers: %w", err)
 	}
-	r := &race{c: c, q: q, version: q.Version, head: q.Head, began: time.Now()}
+	r := &race{c: c, q: q, version: q.Version, head: q.Head, body: q.Body, began: time.Now()}
 	r.rest = append(r.few[:0], q.Peers...)
 	r.deadline = r.began.Add(c.opts.Timeout)
 	return r.begin(ctx)

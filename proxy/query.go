@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"strconv"
 
 	"sequins/internal/http1"
 	"sequins/tracing"
@@ -18,6 +20,11 @@ type Query struct {
 	Path []byte
 	// Version is the requested version; answers from other versions are rejected.
 	Version string
+	// Params are further parameters of the request's query, escaped: name=value, separated by '&'.
+	Params []byte
+	// Body makes the request a POST with this body, of application/octet-stream. It must not change until
+	// Fetch and all attempts that it started have ended, so it must not be reused.
+	Body []byte
 	// Fields are header fields of the request.
 	Fields []Field
 	// Trace is the parent of the spans of attempts; it may be nil.
@@ -30,7 +37,7 @@ type Field struct {
 	Value []byte
 }
 
-// Answer is the answer of a peer. Its status is 200, 206, 304, 404, 412 or 416.
+// Answer is the answer of a peer. Its status is 200, 206, 304, 404, 412, 413 or 416.
 type Answer struct {
 	Peer   string
 	Status int
@@ -55,10 +62,8 @@ func (q *Query) check() error {
 	if len(q.Path) == 0 || q.Path[0] != '/' {
 		return errQuery
 	}
-	for _, c := range q.Path {
-		if c <= ' ' || c == 0x7f || c == '?' {
-			return errQuery
-		}
+	if bytes.IndexByte(q.Path, '?') >= 0 || !isTarget(q.Path) || !isTarget(q.Params) {
+		return errQuery
 	}
 	for _, f := range q.Fields {
 		if http1.HasControl(f.Value) {
@@ -68,8 +73,21 @@ func (q *Query) check() error {
 	return nil
 }
 
+// isTarget reports whether b can be part of a request target.
+func isTarget(b []byte) bool {
+	for _, c := range b {
+		if c <= ' ' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
 func (q *Query) method() string {
-	if q.Head {
+	switch {
+	case q.Body != nil:
+		return "POST"
+	case q.Head:
 		return "HEAD"
 	}
 	return "GET"
@@ -83,7 +101,14 @@ func (q *Query) appendTo(b []byte) []byte {
 	b = append(b, q.Path...)
 	b = append(b, "?proxy="...)
 	b = appendEscaped(b, q.Version)
+	if len(q.Params) > 0 {
+		b = append(append(b, '&'), q.Params...)
+	}
 	b = append(b, " HTTP/1.1\r\n"...)
+	if q.Body != nil {
+		b = append(b, "Content-Type: application/octet-stream\r\nContent-Length: "...)
+		b = append(strconv.AppendInt(b, int64(len(q.Body)), 10), "\r\n"...)
+	}
 	for _, f := range q.Fields {
 		b = append(b, f.Name...)
 		b = append(b, ": "...)

@@ -17,6 +17,7 @@ type race struct {
 	q        *Query // not for goroutines: they may outlive Fetch
 	version  string
 	head     bool
+	body     []byte // of the request
 	began    time.Time
 	deadline time.Time
 
@@ -35,7 +36,7 @@ type race struct {
 	errs    []error
 
 	answer Answer
-	body   body
+	value  body // of the answer
 }
 
 // result is the result of an attempt: a connection with a usable answer, or an error.
@@ -98,7 +99,7 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 	}
 	c := a.conn
 	c.out = a.trace.AppendHeader(r.q.appendTo(c.out[:0]))
-	err := c.ask(r.head, r.began.Add(r.c.stage), r.c.slack)
+	err := c.ask(r, r.began.Add(r.c.stage), r.c.slack)
 	if errors.Is(err, errLate) {
 		err = c.awaitRest()
 	}
@@ -201,8 +202,8 @@ func (r *race) conclude(a attempt, err error) (won bool) {
 // win returns the answer on a connection as the answer of the race.
 func (r *race) win(c *conn) *Answer {
 	h := &c.header
-	r.body = body{conn: c}
-	r.answer = Answer{Peer: c.peer.addr, Status: h.status, Length: h.length, Header: h.Header, Body: &r.body}
+	r.value = body{conn: c}
+	r.answer = Answer{Peer: c.peer.addr, Status: h.status, Length: h.length, Header: h.Header, Body: &r.value}
 	if c.whole() {
 		r.answer.Value = c.body
 	}
