@@ -19,6 +19,11 @@ type Query struct {
 	// Version is the version that another node requests by name, or "true" for the current one. It is empty
 	// for a client's request.
 	Version []byte
+	// AtLeast makes a read of an older version end with Behind; it may be empty.
+	AtLeast []byte
+	// Exact is the only version that is read: the current one, or one that it has replaced and that can still be
+	// read. Otherwise the read ends with Gone. It may be empty, and is not used if Version is set.
+	Exact []byte
 	// Plan names the plan by which the requesting node loaded the version; it may be empty.
 	Plan []byte
 	// Path is the path of requests to other nodes: "/", the db, "/" and the key, escaped.
@@ -44,6 +49,9 @@ const (
 	NotHere             // a peer requests a db or a version that this node does not have
 	NotLocal            // a peer requests a partition that this node does not hold
 	Unready             // no version of the db is readable yet
+	Behind              // the version is older than Query.AtLeast
+	Gone                // Query.Exact cannot be read
+	TooLarge            // the values of DoBatch are larger than Options.MaxBatchBytes
 	Unreadable          // the local block cannot be read, or is lost on a single node, and no peer answered
 	Unreachable         // no peer could answer
 	Late                // the peers timed out
@@ -126,6 +134,19 @@ func (r *Read) Trace(traceparent, tracestate []byte, fromPeer bool) {
 
 // Do looks the key up. The result is valid until Release.
 func (r *Read) Do(q *Query) Outcome {
+	if o := r.open(q); o != Found {
+		return o
+	}
+	if r.handle.Partitions() == 0 {
+		return Absent
+	}
+	r.partition = r.handle.Partition(q.Key)
+	r.lap(lapPartition)
+	return r.lookUp()
+}
+
+// open acquires the version that q asks for. It returns Found, or the reason why there is none.
+func (r *Read) open(q *Query) Outcome {
 	r.query = q
 	r.counts = r.reader.opts.Metrics.Unknown.Of(q.fromPeer())
 	set := r.reader.catalog.Set(q.DB)
@@ -141,18 +162,18 @@ func (r *Read) Do(q *Query) Outcome {
 	switch {
 	case r.handle == nil && q.fromPeer():
 		return NotHere
+	case r.handle == nil && len(q.Exact) > 0 && set.Current() != "":
+		return Gone
 	case r.handle == nil:
 		return Unready
 	}
 	r.labels = r.db.labelsOf(r.reader, r.handle)
 	r.Version = r.labels.version
 	r.lap(lapVersion)
-	if r.handle.Partitions() == 0 {
-		return Absent
+	if string(r.Version) < string(q.AtLeast) {
+		return Behind
 	}
-	r.partition = r.handle.Partition(q.Key)
-	r.lap(lapPartition)
-	return r.lookUp()
+	return Found
 }
 
 // acquire acquires the requested version. r.handle stays nil if this node does not have the version by the
@@ -161,10 +182,13 @@ func (r *Read) acquire(set *version.Set) {
 	q := r.query
 	r.db = r.reader.database(q.DB)
 	r.counts = r.db.counts.Of(q.fromPeer())
-	if !q.fromPeer() || string(q.Version) == "true" {
-		r.handle = set.Acquire()
-	} else {
+	switch {
+	case q.fromPeer() && string(q.Version) != "true":
 		r.handle = set.AcquireVersion(string(q.Version), string(q.Plan))
+	case len(q.Exact) > 0:
+		r.handle = set.AcquireServed(string(q.Exact))
+	default:
+		r.handle = set.Acquire()
 	}
 }
 

@@ -64,6 +64,8 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	case req.Method != http.MethodGet && req.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		r.fail(http.StatusMethodNotAllowed, "only GET and HEAD are allowed")
+	case len(req.Header[keyAtLeast]) > 1 || len(req.Header[keyVersion]) > 1:
+		r.fail(http.StatusBadRequest, keyAtLeast+" and "+keyVersion+" must not be repeated")
 	case errors.Is(err, errKeyTooLong):
 		r.fail(http.StatusRequestURITooLong, err.Error())
 	case err != nil:
@@ -98,6 +100,8 @@ func askedOf(req *http.Request) asked {
 		tracestate:    []byte(strings.Join(req.Header[keyTracestate], ",")),
 		plan:          []byte(req.Header.Get(keyPlan)),
 		secret:        []byte(req.Header.Get(keySecret)),
+		atLeast:       []byte(req.Header.Get(keyAtLeast)),
+		exact:         []byte(req.Header.Get(keyVersion)),
 	}
 }
 

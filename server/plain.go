@@ -14,6 +14,8 @@ type asked struct {
 	tracestate    []byte
 	plan          []byte // reads.PlanHeader
 	secret        []byte // reads.SecretHeader
+	atLeast       []byte // keyAtLeast
+	exact         []byte // keyVersion
 }
 
 // plainParser parses the header of a plain request: a GET of HTTP/1.1 for one key, without parameters other
@@ -112,9 +114,16 @@ func (p *plainParser) field(name, value []byte) bool {
 			return once(&p.plan, value)
 		}
 		return !is(name, "Content-Length")
+	case len(keyAtLeast):
+		if is(name, keyAtLeast) {
+			return once(&p.atLeast, value)
+		}
 	case len("Transfer-Encoding"):
 		if is(name, keySecret) {
 			return once(&p.secret, value)
+		}
+		if is(name, keyVersion) {
+			return once(&p.exact, value)
 		}
 		return !is(name, "Transfer-Encoding")
 	}

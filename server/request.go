@@ -44,7 +44,8 @@ type field struct {
 // Header fields of requests and answers. X-Sequins-Version is present whenever a version was read, so that
 // its absence distinguishes a missing db from a missing key.
 const (
-	keyVersion     = "X-Sequins-Version"
+	keyVersion     = "X-Sequins-Version" // also of a request: the only version that it may be answered from
+	keyAtLeast     = "X-Sequins-At-Least"
 	keyProxiedTo   = "X-Sequins-Proxied-To"
 	keyPlan        = reads.PlanHeader
 	keySecret      = reads.SecretHeader
@@ -93,7 +94,7 @@ func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
 		return o, false
 	}
 	head := r.method == http.MethodHead || len(t.query) > 0 && explains(t.query)
-	r.query = reads.Query{DB: t.db, Key: t.key, Version: version, Plan: r.asked.plan, Path: t.path, Head: head, Fields: conditions}
+	r.query = reads.Query{DB: t.db, Key: t.key, Version: version, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Path: t.path, Head: head, Fields: conditions}
 	return r.Do(&r.query), true
 }
 
@@ -107,6 +108,8 @@ var failures = [...]struct {
 	reads.NotHere:     {http.StatusNotImplemented, "the db or the version is not here"},
 	reads.NotLocal:    {http.StatusNotImplemented, "this key's partition is not here"},
 	reads.Unready:     {http.StatusServiceUnavailable, "no version of this db can be read on this node yet"},
+	reads.Behind:      {http.StatusServiceUnavailable, "this node does not serve the version of X-Sequins-At-Least yet"},
+	reads.Gone:        {http.StatusPreconditionFailed, "the version of X-Sequins-Version cannot be read on this node"},
 	reads.Unreadable:  {http.StatusInternalServerError, "the block of this key cannot be read"},
 	reads.Unreachable: {http.StatusBadGateway, "no node that can be reached has this key's partition"},
 	reads.Late:        {http.StatusGatewayTimeout, "the nodes that have this key's partition took too long"},
@@ -137,7 +140,7 @@ func (r *request) prepare(o reads.Outcome) {
 		if r.code = r.Status; r.code != http.StatusNotModified {
 			r.fail(r.code, "the peer's value does not meet the request's condition or range")
 		}
-	case reads.Unready:
+	case reads.Unready, reads.Behind:
 		r.add("Retry-After", retryAfter)
 		fallthrough
 	default:

@@ -74,6 +74,29 @@ func (s *Set) AcquireVersion(name, plan string) *Handle {
 	return (*Handle)(v)
 }
 
+// AcquireServed returns a handle on the current version, or on one that it has replaced and that can still be read,
+// by name, or nil. Of several revisions it is the newest that is not newer than the current version. Unlike
+// AcquireVersion it does not delay the removal of a replaced version, as any client can ask for one.
+func (s *Set) AcquireServed(name string) *Handle {
+	current := s.current.Load()
+	if current == nil {
+		return nil
+	}
+	v := current
+	if v.name != name {
+		v = nil
+		for id, each := range *s.named.Load() {
+			if each.name == name && id <= current.info.Name && (v == nil || id > v.info.Name) {
+				v = each
+			}
+		}
+	}
+	if v == nil || !v.acquire() {
+		return nil
+	}
+	return (*Handle)(v)
+}
+
 // samePlan reports whether two plans are equal or one is unknown.
 func samePlan(a, b string) bool { return a == "" || b == "" || a == b }
 

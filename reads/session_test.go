@@ -1,0 +1,72 @@
+package reads_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"sequins/reads"
+	"sequins/version"
+)
+
+// upgraded returns a set in which v2 has replaced v1, and v3 is prepared; the value of "k" is the version's name.
+func upgraded(t *testing.T) *version.Set {
+	t.Helper()
+	set := version.NewSet("db")
+	for _, name := range []string{"v1", "v2", "v3"} {
+		v := version.New(version.Info{DB: "db", Name: name, Partitions: 1, Following: version.Solo{}})
+		if err := v.Put(0, blockOf(t, [][2]string{{"k", name}})); err != nil {
+			t.Fatal(err)
+		}
+		set.Prepare(v)
+		if name == "v3" {
+			break
+		}
+		if err := set.Activate(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set.Retire("v1")
+	t.Cleanup(func() {
+		for _, name := range []string{"v1", "v2", "v3"} {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			if err := set.Remove(name).Close(ctx); err != nil {
+				t.Errorf("a read holds %s: %v", name, err)
+			}
+			cancel()
+		}
+	})
+	return set
+}
+
+// A client that names versions gets a value of those, or a reason.
+func TestSessions(t *testing.T) {
+	rd := reads.New(catalog{"db": upgraded(t), "none": version.NewSet("none")}, reads.Options{Logger: slog.New(slog.DiscardHandler)})
+	defer rd.Stop()
+	for _, test := range []struct {
+		db, atLeast, exact string
+		want               reads.Outcome
+		value              string
+	}{
+		{"db", "", "", reads.Found, "v2"},
+		{"db", "v1", "", reads.Found, "v2"},
+		{"db", "v2", "", reads.Found, "v2"},
+		{"db", "v3", "", reads.Behind, ""},
+		{"db", "", "v1", reads.Found, "v1"},
+		{"db", "", "v2", reads.Found, "v2"},
+		{"db", "", "v3", reads.Gone, ""}, // prepared: not for clients
+		{"db", "", "v0", reads.Gone, ""},
+		{"db", "v2", "v1", reads.Behind, ""},
+		{"none", "v2", "", reads.Unready, ""},
+		{"none", "", "v2", reads.Unready, ""},
+	} {
+		r := rd.NewRead()
+		q := reads.Query{DB: []byte(test.db), Key: []byte("k"), AtLeast: []byte(test.atLeast), Exact: []byte(test.exact)}
+		r.Begin(time.Now())
+		if got := r.Do(&q); got != test.want || string(r.Bytes) != test.value {
+			t.Errorf("at least %q, exactly %q: outcome %d with %q, want %d with %q", test.atLeast, test.exact, got, r.Bytes, test.want, test.value)
+		}
+		r.Release()
+	}
+}
