@@ -55,9 +55,9 @@ func (r *request) allowed() bool {
 		r.forbidden("the token " + r.grant.Name + " may not read this database")
 	case t.route.isProbe():
 		return true
-	case t.route == routeKey && !r.grant.Reads(t.db):
+	case t.readsDB() && !r.grant.Reads(t.db):
 		r.forbidden("the token " + r.grant.Name + " may not read this database")
-	case (t.route != routeKey || explains(t.query)) && !r.grant.Pages:
+	case (!t.readsDB() || explains(t.query)) && !r.grant.Pages:
 		r.forbidden("the token " + r.grant.Name + " may not see status pages and explanations")
 	default:
 		return true

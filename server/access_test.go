@@ -89,6 +89,15 @@ func TestTokens(t *testing.T) {
 		{"/db/k?explain", opsToken, 403, "the token ops may not read this database\n"},
 		{"/db/k?explain", allToken, 200, `{"db":"db"`},
 
+		{"/db?partitions", webToken, 200, `{"db":"db","version":"v1"`},
+		{"/db/?partitions=", allToken, 200, `{"db":"db","version":"v1"`},
+		{"/none?partitions", webToken, 404, "no such db\n"},
+		{"/db?partitions", otherToken, 403, "the token other may not read this database\n"},
+		{"/none?partitions", otherToken, 403, "the token other may not read this database\n"},
+		{"/db?partitions", opsToken, 403, "the token ops may not read this database\n"},
+		{"/db?partitions&explain", webToken, 403, "the token web may not see status pages and explanations\n"},
+		{"/?partitions", webToken, 403, "the token web may not see status pages and explanations\n"},
+
 		{"/", allToken, 200, `{"dbs":{"db"`},
 		{"/", opsToken, 200, `{"dbs":{"db"`},
 		{"/?proxy=status", opsToken, 200, `{"dbs":{"db"`},

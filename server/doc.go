@@ -20,10 +20,12 @@
 // value is copied once, from its page to the buffer that is written to the socket; a large one is read while
 // it is sent. A plain request allocates nothing.
 //
+// GET /<db>?partitions (partitions.go) is the map from keys to nodes, for clients that ask replicas directly.
+//
 // The pages (pages.go, page.go, status.go) are made from Catalog.Status.
 //
 // Notes for clients: an empty key cannot be requested, because /<db>/ is the status of the db. Parameters
-// other than proxy and explain are ignored. A request for several ranges gets the whole value.
+// other than proxy, explain and partitions are ignored. A request for several ranges gets the whole value.
 // If-Modified-Since and If-Range with a date are mostly ignored, because the date is that of the version, not
 // of the value (see restrict). A request with a body is answered without reading the body, and the connection
 // is closed.

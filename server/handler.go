@@ -73,6 +73,9 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	case c != nil && c.crowded && !r.target.route.isProbe():
 		r.add("Retry-After", retryAfter)
 		r.fail(http.StatusServiceUnavailable, "this node has too many connections")
+	case r.target.asksPartitions():
+		r.servePartitions(out, req)
+		return
 	case r.target.route != routeKey:
 		r.servePage(out, req)
 		return

@@ -82,9 +82,7 @@ func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
 	if !r.allowed() {
 		return o, false
 	}
-	if r.s.holding.Load() {
-		r.add("Retry-After", retryAfter)
-		r.fail(http.StatusServiceUnavailable, "this node is starting")
+	if r.starting() {
 		return o, false
 	}
 	t := &r.target
@@ -96,6 +94,16 @@ func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
 	head := r.method == http.MethodHead || len(t.query) > 0 && explains(t.query)
 	r.query = reads.Query{DB: t.db, Key: t.key, Version: version, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Path: t.path, Head: head, Fields: conditions}
 	return r.Do(&r.query), true
+}
+
+// starting refuses reads before the node knows what it serves.
+func (r *request) starting() bool {
+	if !r.s.holding.Load() {
+		return false
+	}
+	r.add("Retry-After", retryAfter)
+	r.fail(http.StatusServiceUnavailable, "this node is starting")
+	return true
 }
 
 // failures are the answers for outcomes without a value.

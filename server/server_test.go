@@ -42,6 +42,7 @@ type testOptions struct {
 	RequestLogSample int
 	Timeouts         Timeouts
 	MaxConns         int
+	Name             string
 	Proxy            reads.Proxy
 	Peers            func() []status.Peer
 	PeerTLS          *tls.Config
@@ -63,7 +64,7 @@ func newServer(c testCatalog, o testOptions) *Server {
 		o.Metrics = metrics.New().Server
 	}
 	rd := reads.New(c, reads.Options{
-		ContentType: o.ContentType, Proxy: o.Proxy, PeerSecret: o.PeerSecret, Metrics: o.Metrics, Tracer: o.Tracer, Logger: o.Logger,
+		ContentType: o.ContentType, Name: o.Name, Proxy: o.Proxy, PeerSecret: o.PeerSecret, Metrics: o.Metrics, Tracer: o.Tracer, Logger: o.Logger,
 	})
 	return New(c, rd, Options{
 		RequestLog: o.RequestLog, RequestLogSample: o.RequestLogSample, Timeouts: o.Timeouts, MaxConns: o.MaxConns,

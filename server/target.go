@@ -171,12 +171,18 @@ func fromPeer(query []byte) bool {
 	return err != nil || len(asked) > 0
 }
 
+// readsDB reports whether a target reads from a db, as opposed to pages and probes.
+func (t *target) readsDB() bool { return t.route == routeKey || t.asksPartitions() }
+
 // explains reports whether a query has the parameter explain, with any value.
-func explains(query []byte) bool {
+func explains(query []byte) bool { return hasParameter(query, "explain") }
+
+// hasParameter reports whether a query has a parameter, with any value.
+func hasParameter(query []byte, parameter string) bool {
 	for len(query) > 0 {
 		var pair []byte
 		pair, query, _ = bytes.Cut(query, []byte{'&'})
-		if name, _, _ := bytes.Cut(pair, []byte{'='}); string(name) == "explain" {
+		if name, _, _ := bytes.Cut(pair, []byte{'='}); string(name) == parameter {
 			return true
 		}
 	}

@@ -70,6 +70,9 @@ func (h *Handle) Peers(partition int) []string {
 	return h.info.Following.Peers(partition)
 }
 
+// Held reports for each partition whether its block is on this node and not damaged.
+func (h *Handle) Held() []bool { return (*Version)(h).Held() }
+
 // LastModified returns the newest modification time of the version's files in
 // the source.
 func (h *Handle) LastModified() time.Time { return h.info.LastModified }
