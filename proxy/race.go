@@ -17,7 +17,9 @@ type race struct {
 	q        *Query // not for goroutines: they may outlive Fetch
 	version  string
 	head     bool
-	body     []byte // of the request
+	body     []byte        // of the request
+	scale    time.Duration // of the timeouts, see Query.Scale
+	stage    time.Duration // Client.stage, scaled
 	began    time.Time
 	deadline time.Time
 
@@ -99,7 +101,7 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 	}
 	c := a.conn
 	c.out = a.trace.AppendHeader(r.q.appendTo(c.out[:0]))
-	err := c.ask(r, r.began.Add(r.c.stage), r.c.slack)
+	err := c.ask(r, r.began.Add(r.stage), r.c.slack)
 	if errors.Is(err, errLate) {
 		err = c.awaitRest()
 	}
@@ -128,7 +130,7 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 func (r *race) run(ctx context.Context) (*Answer, error) {
 	r.prepare()
 	defer close(r.over)
-	stage, end := time.NewTimer(r.c.stage), time.NewTimer(time.Until(r.deadline))
+	stage, end := time.NewTimer(r.stage), time.NewTimer(time.Until(r.deadline))
 	defer stage.Stop()
 	defer end.Stop()
 	for {
@@ -143,12 +145,12 @@ func (r *race) run(ctx context.Context) (*Answer, error) {
 			}
 			r.errs = append(r.errs, res.err)
 			if r.another() {
-				stage.Reset(r.c.stage)
+				stage.Reset(r.stage)
 			}
 		case <-stage.C:
 			r.newest.observe(r.c.stage, errLate)
 			if r.another() {
-				stage.Reset(r.c.stage)
+				stage.Reset(r.stage)
 			}
 		case <-end.C:
 			r.lost = metrics.ProxyTimeout
