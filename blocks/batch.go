@@ -28,6 +28,9 @@ type BatchScratch struct {
 	touched byte // of the bytes that are read to bring their cache lines in
 }
 
+// Reads is how many pages have been read from files with this BatchScratch, and not found in memory, since it was made.
+func (s *BatchScratch) Reads() uint64 { return s.single.reads }
+
 // usualHead is about how long the head of a page is: 3 bytes for each of some thirty records.
 const usualHead = 100
 

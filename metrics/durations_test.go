@@ -37,7 +37,7 @@ func TestHistogramsAgreeWithPrometheus(t *testing.T) {
 		theirs.Observe(max(d, 0).Seconds())
 	}
 	m := New()
-	m.Server.dbs["a"] = &Keys{Clients: r, Peers: newRequests(RoutePeer, "a")}
+	m.Server.DB("a").Clients = r
 	ours := histogramOf(t, m, "a")
 	var out dto.Metric
 	if err := theirs.Write(&out); err != nil {

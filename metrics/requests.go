@@ -11,7 +11,7 @@ import (
 // codeOther.
 var codes = [...]int{
 	200, 206, 304,
-	400, 401, 403, 404, 405, 408, 412, 413, 414, 416, 431, 499,
+	400, 401, 403, 404, 405, 408, 410, 412, 413, 414, 416, 431, 499,
 	500, 501, 502, 503, 504,
 }
 
@@ -69,11 +69,21 @@ func newRequests(route, db string) *Requests {
 
 // Keys counts the requests for keys of one db. Requests of clients and of other
 // nodes are counted apart: only the former, on the node that the client connects
-// to, show the latency and errors that clients see.
-type Keys struct{ Clients, Peers *Requests }
+// to, show the latency and errors that clients see. Batches are those of clients.
+type Keys struct {
+	Clients, Peers, Batches *Requests
+
+	batched atomic.Uint64 // keys in Batches
+}
 
 func newKeys(db string) *Keys {
-	return &Keys{Clients: newRequests(RouteKey, db), Peers: newRequests(RoutePeer, db)}
+	return &Keys{Clients: newRequests(RouteKey, db), Peers: newRequests(RoutePeer, db), Batches: newRequests(RouteBatch, db)}
+}
+
+// Batch counts n keys of a client's batch, and returns the counters of the request.
+func (k *Keys) Batch(n int) *Requests {
+	k.batched.Add(uint64(n))
+	return k.Batches
 }
 
 // Of returns the counters of requests from other nodes if fromPeer is set,

@@ -15,6 +15,7 @@ import (
 const (
 	RouteKey     = "key"     // GET /<db>/<key>
 	RoutePeer    = "peer"    // GET /<db>/<key>?proxy=<version>, from another node
+	RouteBatch   = "batch"   // POST /<db>, GET /<db>?key=
 	RouteStatus  = "status"  // GET /, /<db>
 	RouteHealth  = "health"  // GET /healthz, /livez, /readyz
 	RouteInvalid = "invalid" // malformed requests
@@ -117,6 +118,8 @@ var (
 		[]string{"route", "db"}, nil)
 	descBytes = prometheus.NewDesc("sequins_response_bytes_total",
 		"Bytes in the bodies of answers, by route and db.", []string{"route", "db"}, nil)
+	descBatched = prometheus.NewDesc("sequins_batch_keys_total",
+		"Keys in the batches of clients.", []string{"db"}, nil)
 	descReads = prometheus.NewDesc("sequins_block_reads_total",
 		"Pages read from block files to answer requests.", []string{"db"}, nil)
 	descInFlight = prometheus.NewDesc("sequins_requests_in_flight",
@@ -160,7 +163,7 @@ var (
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descRequests, descDuration, descBytes, descReads, descInFlight, descConns, descRefused, descHandshakes, descDraining, descSourceError,
+		descRequests, descDuration, descBytes, descBatched, descReads, descInFlight, descConns, descRefused, descHandshakes, descDraining, descSourceError,
 		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descDiverged, descUnderreplicated, descActive, descModified, descRecords, descDisk,
 	} {
 		ch <- d
@@ -176,11 +179,16 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	for db, k := range s.keys() {
 		clients, peers := k.Clients.totals(), k.Peers.totals()
 		k.Clients.collect(ch, clients)
+		batches := k.Batches.totals()
 		if peers.any() { // most nodes have no peers and need no histograms of them
 			k.Peers.collect(ch, peers)
 		}
+		if batches.any() {
+			k.Batches.collect(ch, batches)
+		}
 		if db != "" {
-			count(ch, descReads, clients.reads+peers.reads, db)
+			count(ch, descBatched, k.batched.Load(), db)
+			count(ch, descReads, clients.reads+peers.reads+batches.reads, db)
 		}
 	}
 	emit(ch, descInFlight, float64(s.inFlight.value()))

@@ -44,7 +44,7 @@ type Options struct {
 	Debug server.DebugOptions
 	// Server are the settings of the server. The node sets Metrics and Logger.
 	Server server.Options
-	// Reads are the settings of reads. Only Proxy is used; the node sets the rest.
+	// Reads are the settings of reads. The node sets all but Proxy and the limits.
 	Reads reads.Options
 
 	// MaxParallelLoads is how many databases load in parallel; 0 means DefaultParallelLoads.
@@ -152,9 +152,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Loads.Lock, o.Loads.Metrics = o.Store.LockFile(), o.Metrics.Load
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
-	o.Reads = reads.Options{
-		ContentType: o.ContentType, Proxy: o.Reads.Proxy, PeerSecret: o.Server.PeerSecret, Name: o.Name,
-		Metrics: o.Metrics.Server, Tracer: o.Tracer, Logger: o.Logger,
-	}
+	o.Reads.ContentType, o.Reads.PeerSecret, o.Reads.Name = o.ContentType, o.Server.PeerSecret, o.Name
+	o.Reads.Metrics, o.Reads.Tracer, o.Reads.Logger = o.Metrics.Server, o.Tracer, o.Logger
 	return o, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"sequins/blocks"
@@ -51,7 +52,8 @@ const (
 	Unready             // no version of the db is readable yet
 	Behind              // the version is older than Query.AtLeast
 	Gone                // Query.Exact cannot be read
-	TooLarge            // the values of DoBatch are larger than Options.MaxBatchBytes
+	TooLarge            // the keys or the values of a batch are larger than Options.MaxBatchBytes
+	Busy                // the batches of all requests need too much memory at the moment
 	Unreadable          // the local block cannot be read, or is lost on a single node, and no peer answered
 	Unreachable         // no peer could answer
 	Late                // the peers timed out
@@ -83,6 +85,9 @@ type Read struct {
 	Timed          bool
 	Lookup, Asking time.Duration
 
+	// Values are the result of DoBatch, valid until Release.
+	Values [][]byte
+
 	reader    *Reader
 	stripe    uint32 // of the metrics; sync.Pool tends to return a Read to the same core
 	start     time.Time
@@ -97,6 +102,8 @@ type Read struct {
 	body      Body
 	answered  io.ReadCloser // body of a peer's answer
 	laps      *laps         // nil unless Record was called
+	batch     *batch        // nil before the first DoBatch
+	held      atomic.Int64  // bytes reserved, see Reserve
 
 	traceparent, tracestate []byte // of the request, forwarded to peers
 
@@ -247,15 +254,8 @@ func (r *Read) ask(peers []string) Outcome {
 	if r.Timed {
 		r.Asking = time.Since(r.start) - r.Lookup
 	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return GivenUp
-	case err != nil:
-		r.reader.log.Error("asking peers", "target", r.target(), "peers", peers, "error", err)
-		if errors.Is(err, context.DeadlineExceeded) {
-			return Late
-		}
-		return Unreachable
+	if err != nil {
+		return r.fetchError(peers, err)
 	}
 	r.answered = a.Body
 	if a.Status != 200 && a.Status != 404 && len(q.Fields) == 0 {
@@ -272,6 +272,18 @@ func (r *Read) ask(peers []string) Outcome {
 		return Absent
 	}
 	return Conditional
+}
+
+// fetchError logs an error of Proxy.Fetch and returns its outcome.
+func (r *Read) fetchError(peers []string, err error) Outcome {
+	if errors.Is(err, context.Canceled) {
+		return GivenUp
+	}
+	r.reader.log.Error("asking peers", "target", r.target(), "peers", peers, "error", err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return Late
+	}
+	return Unreachable
 }
 
 // Headers of requests between nodes of a cluster.
@@ -322,6 +334,10 @@ func (r *Read) Done(a tracing.Answer) time.Duration {
 		r.counts.Read(r.stripe, n-r.pages)
 		r.pages = n
 	}
+	if b := r.batch; b != nil && b.scratch.Reads() != b.pages {
+		r.counts.Read(r.stripe, b.scratch.Reads()-b.pages)
+		b.pages = b.scratch.Reads()
+	}
 	if r.trace != nil {
 		r.endTrace(a)
 	}
@@ -358,6 +374,13 @@ func (r *Read) Release() {
 	r.db, r.labels, r.query, r.laps = nil, nil, nil, nil
 	r.trace, r.asked.Trace = nil, nil
 	r.traceparent, r.tracestate = nil, nil
+	if clear(r.Values); cap(r.Values) > maxKept/8 {
+		r.Values = nil
+	}
+	if r.batch != nil {
+		r.batch.release()
+	}
+	r.reader.reserved.Add(-r.held.Swap(0))
 }
 
 func (r *Read) logUnreadable(err error) {

@@ -40,6 +40,11 @@ type Options struct {
 	Proxy Proxy
 	// PeerSecret is the credential that this node sends to other nodes of its cluster; "" sends none.
 	PeerSecret string
+	// MaxBatchKeys limits the keys of a batch; 0 means 10,000. The front ends enforce it.
+	MaxBatchKeys int
+	// MaxBatchBytes limits the keys of a batch and its values, each, in bytes; 0 means 64 MiB. All batches together
+	// may hold four times as much.
+	MaxBatchBytes int64
 	// Name is the name of this node in explanations; "" means localhost.
 	Name string
 	// Metrics counts requests; it may be nil.
@@ -61,6 +66,7 @@ type Reader struct {
 	databases   atomic.Pointer[map[string]*database]
 	mu          sync.Mutex // guards changes to databases
 	stripes     atomic.Uint32
+	reserved    atomic.Int64 // bytes that batches hold, see Read.Reserve
 
 	// ending is canceled by Stop; requests to other nodes end with it.
 	ending context.Context
@@ -75,6 +81,12 @@ func New(c Catalog, o Options) *Reader {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	if o.MaxBatchKeys <= 0 {
+		o.MaxBatchKeys = 10_000
+	}
+	if o.MaxBatchBytes <= 0 {
+		o.MaxBatchBytes = 64 << 20
+	}
 	if o.Name == "" {
 		o.Name = "localhost"
 	}
@@ -87,6 +99,11 @@ func New(c Catalog, o Options) *Reader {
 
 // Stop cancels the pending requests to other nodes.
 func (rd *Reader) Stop() { rd.stop() }
+
+// BatchLimits returns Options.MaxBatchKeys and Options.MaxBatchBytes.
+func (rd *Reader) BatchLimits() (keys int, bytes int64) {
+	return rd.opts.MaxBatchKeys, rd.opts.MaxBatchBytes
+}
 
 // SetContentType replaces Options.ContentType for later reads.
 func (rd *Reader) SetContentType(f func(db string) string) {

@@ -13,7 +13,8 @@ type namedBlock struct{ name string }
 func (*namedBlock) Get([]byte, *blocks.Scratch) (blocks.Value, bool, error) {
 	return blocks.Value{}, false, nil
 }
-func (*namedBlock) Close() error { return nil }
+func (*namedBlock) GetBatch([][]byte, []blocks.Result, *blocks.BatchScratch) {}
+func (*namedBlock) Close() error                                             { return nil }
 
 func TestEachBlock(t *testing.T) {
 	s := NewSet("db")

@@ -52,6 +52,31 @@ func (h *Handle) Get(partition int, key []byte, s *blocks.Scratch) (blocks.Value
 	return value, found, err
 }
 
+// Has reports whether a partition is on this node.
+func (h *Handle) Has(partition int) bool {
+	return uint(partition) < uint(len(h.blocks)) && h.blocks[partition].Load() != nil
+}
+
+// GetBatch looks up keys of one partition, and sets results[i] for keys[i]; results must be as long as keys. The values
+// are valid until s is used again or the handle is released. The error is ErrNotLocal if the partition is not on this
+// node. Damage, which GetBatch has reported, is in the results.
+func (h *Handle) GetBatch(partition int, keys [][]byte, results []blocks.Result, s *blocks.BatchScratch) error {
+	if uint(partition) >= uint(len(h.blocks)) {
+		return ErrNotLocal
+	}
+	b := h.blocks[partition].Load()
+	if b == nil {
+		return ErrNotLocal
+	}
+	b.GetBatch(keys, results, s)
+	for i := range results {
+		if err := results[i].Err; err != nil {
+			(*Version)(h).report(b, partition, err)
+		}
+	}
+	return nil
+}
+
 // Report reports an error from reading the block b of a partition after Get or in
 // EachBlock. If b is damaged, it is loaded again. If b is no longer the partition's
 // block, nothing is done: its successor may be intact. Report returns false if there

@@ -57,6 +57,7 @@ func (b *fakeBlock) Get([]byte, *blocks.Scratch) (blocks.Value, bool, error) {
 	return blocks.Value{}, true, b.err
 }
 
+func (*fakeBlock) GetBatch([][]byte, []blocks.Result, *blocks.BatchScratch) {}
 func (b *fakeBlock) Close() error {
 	if !b.closed.CompareAndSwap(false, true) {
 		return errors.New("closed twice")

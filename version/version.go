@@ -15,6 +15,7 @@ import (
 // Block is a readable partition of a version: a blocks.Reader.
 type Block interface {
 	Get(key []byte, s *blocks.Scratch) (blocks.Value, bool, error)
+	GetBatch(keys [][]byte, results []blocks.Result, s *blocks.BatchScratch)
 	Close() error
 }
 

@@ -1,0 +1,264 @@
+package reads
+
+import (
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"sequins/blocks"
+	"sequins/version"
+)
+
+// batch is the state of DoBatch. Its slices keep their capacity.
+type batch struct {
+	keys    [][]byte
+	order   []uint64 // partition<<32 | index in keys, ascending
+	scratch blocks.BatchScratch
+	some    [][]byte        // keys of one partition
+	results []blocks.Result // of them
+	arena   []byte          // the local values
+	pages   uint64          // pages read with scratch that were counted
+	size    atomic.Int64    // bytes of the values so far
+	lost    []partitionKeys // partitions whose local block cannot be read
+}
+
+// partitionKeys are the keys of a batch that are in one partition.
+type partitionKeys struct {
+	partition int
+	order     []uint64 // part of batch.order
+}
+
+// batchBudget is how many batches of the maximum size may be in memory at a time.
+const batchBudget = 4
+
+// maxKept is the capacity in bytes, and the number of keys, that a batch keeps for the next one.
+const maxKept = 1 << 20
+
+// DoBatch looks up several keys of one db, all in the same version. q.Key and q.Path are not used. After Found,
+// Values[i] is the value of keys[i], nil if the version does not have the key; some may be absent. Keys may repeat. Any
+// other outcome is the reason why the batch has no answer: it has one for all keys or none.
+//
+// Keys of partitions on other nodes are requested from them, with one request for all partitions that the same nodes
+// hold. keys must not change until Release.
+func (r *Read) DoBatch(q *Query, keys [][]byte) Outcome {
+	if o := r.open(q); o != Found {
+		return o
+	}
+	if !q.fromPeer() {
+		r.counts = r.db.counts.Batch(len(keys))
+	}
+	r.Values = slices.Grow(r.Values[:0], len(keys))[:len(keys)]
+	clear(r.Values)
+	if r.handle.Partitions() == 0 || len(keys) == 0 {
+		return Found
+	}
+	if r.batch == nil {
+		r.batch = new(batch)
+	}
+	return r.batch.do(r, keys)
+}
+
+// Reserve counts n bytes of a batch that the request holds until Release. A front end calls it before it reads the keys
+// into memory, and DoBatch for the values. It returns Found, TooLarge if the request holds too much, or Busy if all
+// requests together do.
+func (r *Read) Reserve(n int64) Outcome {
+	limit := r.reader.opts.MaxBatchBytes
+	if r.held.Load()+n > 2*limit { // keys and values
+		return TooLarge
+	}
+	if r.reader.reserved.Add(n) > batchBudget*2*limit {
+		r.reader.reserved.Add(-n)
+		return Busy
+	}
+	r.held.Add(n)
+	return Found
+}
+
+func (b *batch) do(r *Read, keys [][]byte) Outcome {
+	b.keys, b.arena, b.lost = keys, b.arena[:0], b.lost[:0]
+	b.size.Store(0)
+	b.sort(r.handle)
+	var remote fetches
+	outcome := b.local(r, &remote)
+	if outcome == Found && len(b.lost) > 0 {
+		outcome = b.away(r, &remote, b.lost, true)
+	}
+	if o := remote.wait(); outcome == Found {
+		outcome = o
+	}
+	if outcome == Unreachable && len(b.lost) > 0 {
+		outcome = Unreadable
+	}
+	return outcome
+}
+
+// sort orders the keys by partition.
+func (b *batch) sort(h *version.Handle) {
+	b.order = b.order[:0]
+	for i, key := range b.keys {
+		b.order = append(b.order, uint64(h.Partition(key))<<32|uint64(i))
+	}
+	if h.Partitions() > 1 {
+		slices.Sort(b.order)
+	}
+}
+
+// partitions calls f for each partition that has keys.
+func (b *batch) partitions(f func(partitionKeys) Outcome) Outcome {
+	for rest := b.order; len(rest) > 0; {
+		partition, n := rest[0]>>32, 1
+		for n < len(rest) && rest[n]>>32 == partition {
+			n++
+		}
+		if o := f(partitionKeys{int(partition), rest[:n]}); o != Found {
+			return o
+		}
+		rest = rest[n:]
+	}
+	return Found
+}
+
+// local looks up the keys of partitions on this node, while other nodes are asked for the rest.
+func (b *batch) local(r *Read, remote *fetches) Outcome {
+	var elsewhere []partitionKeys
+	b.partitions(func(p partitionKeys) Outcome {
+		if !r.handle.Has(p.partition) {
+			elsewhere = append(elsewhere, p)
+		}
+		return Found
+	})
+	if len(elsewhere) > 0 {
+		if o := b.away(r, remote, elsewhere, false); o != Found {
+			return o
+		}
+	}
+	return b.partitions(func(p partitionKeys) Outcome {
+		if len(elsewhere) > 0 && elsewhere[0].partition == p.partition {
+			elsewhere = elsewhere[1:]
+			return Found
+		}
+		return b.lookUp(r, p)
+	})
+}
+
+// lookUp looks up the keys of a partition in its local block, some at a time: GetBatch copies values without a limit.
+func (b *batch) lookUp(r *Read, p partitionKeys) Outcome {
+	for rest := p.order; len(rest) > 0; {
+		n := min(len(rest), keysAtOnce)
+		readable, o := b.lookUpSome(r, partitionKeys{p.partition, rest[:n]})
+		if !readable {
+			b.lost = append(b.lost, partitionKeys{p.partition, rest})
+			return Found
+		}
+		if o != Found {
+			return o
+		}
+		rest = rest[n:]
+	}
+	return Found
+}
+
+// keysAtOnce is the number of keys that GetBatch looks up together.
+const keysAtOnce = 64
+
+// lookUpSome looks up keys of a partition in its local block, unless it is not readable.
+func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) {
+	b.some = b.some[:0]
+	for _, o := range p.order {
+		b.some = append(b.some, b.keys[uint32(o)])
+	}
+	b.results = slices.Grow(b.results[:0], len(b.some))[:len(b.some)]
+	err := r.handle.GetBatch(p.partition, b.some, b.results, &b.scratch)
+	if err != nil { // the block has been dropped since
+		return false, Found
+	}
+	for i, o := range p.order {
+		res := &b.results[i]
+		if res.Err == nil && res.Found {
+			if o := b.keep(r, int(uint32(o)), res); o != Found {
+				return true, o
+			}
+		}
+		if res.Err != nil {
+			r.handle.Report(p.partition, res.Value.Reader(), res.Err)
+			r.reader.log.Error("reading a block", "db", r.db.name, "version", r.handle.Version(), "partition", p.partition, "error", res.Err)
+			return false, Found
+		}
+	}
+	return true, Found
+}
+
+var noBytes = []byte{}
+
+// keep copies a local value to the arena, as those in results are valid only until the next lookup. An error of reading
+// it is in res.Err.
+func (b *batch) keep(r *Read, index int, res *blocks.Result) Outcome {
+	n := res.Value.Len()
+	if o := b.count(r, n); o != Found {
+		return o
+	}
+	if n == 0 {
+		r.Values[index] = noBytes
+		return Found
+	}
+	start := len(b.arena)
+	b.arena = slices.Grow(b.arena, int(n)) // values in an earlier arena stay where they are
+	b.arena = b.arena[:start+int(n)]
+	value := b.arena[start:len(b.arena):len(b.arena)]
+	if res.Value.Large() {
+		s := res.Value.Section(0, n)
+		_, res.Err = io.ReadFull(s, value)
+		s.Close() //nolint:errcheck // it was only read from
+	} else {
+		copy(value, res.Value.Bytes())
+	}
+	r.Values[index] = value
+	return Found
+}
+
+// count counts n bytes of values.
+func (b *batch) count(r *Read, n int64) Outcome {
+	if b.size.Add(n) > r.reader.opts.MaxBatchBytes {
+		return TooLarge
+	}
+	return r.Reserve(n)
+}
+
+// release frees what is too large to be kept.
+func (b *batch) release() {
+	b.keys = nil
+	clear(b.some[:cap(b.some)])
+	clear(b.results[:cap(b.results)])
+	if cap(b.arena) > maxKept || cap(b.order) > maxKept/8 {
+		*b = batch{}
+	}
+}
+
+// fetches are the requests of a batch to other nodes.
+type fetches struct {
+	running  sync.WaitGroup
+	mu       sync.Mutex
+	outcomes []Outcome
+}
+
+// start runs f on its own goroutine.
+func (f *fetches) start(fetch func() Outcome) {
+	f.running.Go(func() {
+		o := fetch()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.outcomes = append(f.outcomes, o)
+	})
+}
+
+// wait waits for all requests, and returns the first of their outcomes that is not Found.
+func (f *fetches) wait() Outcome {
+	f.running.Wait()
+	for _, o := range f.outcomes {
+		if o != Found {
+			return o
+		}
+	}
+	return Found
+}

@@ -1,0 +1,160 @@
+package reads
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	"sequins/blocks"
+	"sequins/proxy"
+)
+
+// Batches in bytes, between nodes and for clients. The request is the keys, each preceded by its length, an unsigned
+// 32-bit integer in big-endian order. The answer is the values in the order of the keys, each preceded by its length in
+// the same form; NoValue stands in place of the length of a value that does not exist.
+const (
+	LengthSize = 4
+	NoValue    = 1<<32 - 1
+)
+
+var errBatch = errors.New("a malformed answer to a batch")
+
+// keysPerScale is the number of keys of a batch for which a peer gets as much time as for a single key.
+const keysPerScale = 64
+
+// replicaGroup are the keys of a batch whose partitions are held by the same nodes.
+type replicaGroup struct {
+	peers []string // sorted
+	parts []partitionKeys
+}
+
+// away requests the keys of partitions that this node does not hold, or, if unreadable is set, cannot read.
+func (b *batch) away(r *Read, remote *fetches, parts []partitionKeys, unreadable bool) Outcome {
+	switch {
+	case r.query.fromPeer() && unreadable:
+		return Unreadable
+	case r.query.fromPeer():
+		return NotLocal
+	case r.reader.opts.Proxy == nil:
+		return Unreadable
+	}
+	groups := r.replicaGroups(parts)
+	for _, g := range groups {
+		if len(g.peers) == 0 {
+			return Unreachable
+		}
+	}
+	fields := slices.Clone(r.fields()) // shared by all requests
+	for _, g := range groups {
+		remote.start(func() Outcome { return b.fetch(r, g, fields) })
+	}
+	return Found
+}
+
+// replicaGroups groups partitions by the nodes that hold them, so that each group needs one request, which all of these
+// nodes can answer. Groups that have two nodes in common are joined, and are requested from the nodes in common.
+func (r *Read) replicaGroups(parts []partitionKeys) []*replicaGroup {
+	var groups []*replicaGroup
+	for _, p := range parts {
+		peers := slices.Sorted(slices.Values(r.handle.Peers(p.partition)))
+		i := slices.IndexFunc(groups, func(g *replicaGroup) bool {
+			shared := common(g.peers, peers)
+			return len(shared) >= 2 || len(shared) == len(peers) && len(shared) == len(g.peers)
+		})
+		if i < 0 {
+			groups = append(groups, &replicaGroup{peers: peers, parts: []partitionKeys{p}})
+			continue
+		}
+		groups[i].peers = common(groups[i].peers, peers)
+		groups[i].parts = append(groups[i].parts, p)
+	}
+	return groups
+}
+
+// common returns the elements that are in both of two sorted lists.
+func common(a, b []string) []string {
+	both := make([]string, 0, min(len(a), len(b)))
+	for _, s := range a {
+		if _, found := slices.BinarySearch(b, s); found {
+			both = append(both, s)
+		}
+	}
+	return both
+}
+
+// fetch requests the keys of a group from its nodes. A node that breaks off in its answer is not asked again.
+func (b *batch) fetch(r *Read, g *replicaGroup, fields []proxy.Field) Outcome {
+	var body []byte
+	n := 0
+	for _, p := range g.parts {
+		n += len(p.order)
+		for _, o := range p.order {
+			key := b.keys[uint32(o)]
+			body = append(binary.BigEndian.AppendUint32(body, uint32(len(key))), key...)
+		}
+	}
+	q := proxy.Query{Peers: g.peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Body: body,
+		Scale: 1 + n/keysPerScale, Fields: fields, Trace: r.trace}
+	for {
+		a, err := r.reader.opts.Proxy.Fetch(r.reader.ending, &q)
+		if err != nil {
+			return r.fetchError(q.Peers, err)
+		}
+		o, err := b.receive(r, g, a)
+		a.Body.Close() //nolint:errcheck // it was only read from
+		if err == nil {
+			return o
+		}
+		r.reader.log.Error("reading a peer's answer", "db", r.db.name, "version", r.handle.Version(), "peer", a.Peer, "error", err)
+		q.Peers = slices.DeleteFunc(slices.Clone(q.Peers), func(addr string) bool { return addr == a.Peer })
+		if len(q.Peers) == 0 {
+			return Unreachable
+		}
+	}
+}
+
+// receive takes the values of a group from an answer.
+func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (Outcome, error) {
+	switch a.Status {
+	case http.StatusOK:
+	case http.StatusRequestEntityTooLarge:
+		return TooLarge, nil
+	default:
+		return Found, fmt.Errorf("%w: status %d", errBatch, a.Status)
+	}
+	left := a.Length
+	var head [LengthSize]byte
+	for _, p := range g.parts {
+		for _, o := range p.order {
+			if left -= LengthSize; left < 0 {
+				return Found, fmt.Errorf("%w: it ends early", errBatch)
+			}
+			if _, err := io.ReadFull(a.Body, head[:]); err != nil {
+				return Found, err
+			}
+			n := binary.BigEndian.Uint32(head[:])
+			if n == NoValue {
+				r.Values[uint32(o)] = nil
+				continue
+			}
+			if left -= int64(n); left < 0 || n > blocks.MaxValue {
+				return Found, fmt.Errorf("%w: a value of %d bytes", errBatch, n)
+			}
+			if o := b.count(r, int64(n)); o != Found {
+				return o, nil
+			}
+			value := make([]byte, n)
+			if _, err := io.ReadFull(a.Body, value); err != nil {
+				return Found, err
+			}
+			r.Values[uint32(o)] = value
+		}
+	}
+	if left != 0 {
+		return Found, fmt.Errorf("%w: %d bytes follow it", errBatch, left)
+	}
+	return Found, nil
+}
