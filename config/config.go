@@ -67,6 +67,7 @@ type Config struct {
 	Log      Log      `toml:"log"`
 	TLS      TLS      `toml:"tls"`
 	Auth     Auth     `toml:"auth"`
+	Batch    Batch    `toml:"batch"`
 	Tracing  Tracing  `toml:"tracing"`
 	Debug    Debug    `toml:"debug"`
 	Datadog  Datadog  `toml:"datadog"`
@@ -83,6 +84,18 @@ type Storage struct {
 	// BlockSize is the size of a page before compression, in bytes.
 	BlockSize int `toml:"block_size" reload:"yes"`
 }
+
+// Batch is [batch]: requests for several keys.
+type Batch struct {
+	// MaxKeys limits the keys of one request.
+	MaxKeys int `toml:"max_keys"`
+	// MaxBytes limits the bytes of its keys, and those of the values of its answer.
+	MaxBytes Size `toml:"max_bytes"`
+}
+
+// MinBatchBytes is the smallest valid batch.max_bytes: a batch has room for one of the longest keys, or for a value
+// that is not large.
+const MinBatchBytes = 128 << 10
 
 // LoadKeys is [load].
 type LoadKeys struct {
@@ -316,6 +329,7 @@ func Default() Config {
 		ScrubMBPerSecond:     20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
 		Load:                 LoadKeys{Memory: 256 << 20},
+		Batch:                Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		S3:                   S3{MaxRetries: 3},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{

@@ -55,15 +55,18 @@ func (r *request) allowed() bool {
 		r.forbidden("the token " + r.grant.Name + " may not read this database")
 	case t.route.isProbe():
 		return true
-	case t.readsDB() && !r.grant.Reads(t.db):
+	case r.isRead() && !r.grant.Reads(t.db):
 		r.forbidden("the token " + r.grant.Name + " may not read this database")
-	case (!t.readsDB() || explains(t.query)) && !r.grant.Pages:
+	case (!r.isRead() || explains(t.query)) && !r.grant.Pages:
 		r.forbidden("the token " + r.grant.Name + " may not see status pages and explanations")
 	default:
 		return true
 	}
 	return false
 }
+
+// isRead reports whether the request is for values of a db, not for its status.
+func (r *request) isRead() bool { return r.target.readsDB() || r.isBatch() }
 
 // readyDB returns the db of GET /readyz?db=NAME, empty for other requests.
 func readyDB(t *target) []byte {
@@ -99,7 +102,7 @@ func (r *request) forbidden(message string) {
 
 func (r *request) countRefused() {
 	counts := r.s.opts.Metrics.Status
-	if r.target.route == routeKey {
+	if r.isRead() {
 		asked, _ := proxyOf(r.target.query) // an invalid escape is not reported to unauthorized clients
 		counts = r.s.opts.Metrics.Unknown.Of(len(asked) > 0)
 	}

@@ -55,15 +55,14 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	var err error
 	r.target, r.buf, err = parseTarget(r.asked.uri, r.buf)
 	r.Trace(r.asked.traceparent, r.asked.tracestate, fromPeer(r.target.query))
-	if r.closing || req.ContentLength != 0 { // requests have no body here; it is not read
+	if r.closing || req.ContentLength != 0 && !r.isBatch() { // only batches have a body; others are not read
 		w.Header().Set("Connection", "close")
 	}
 	switch {
 	case headerSize(req.Header) > maxFields:
 		r.fail(http.StatusRequestHeaderFieldsTooLarge, "the request's headers are larger than 32 KiB")
-	case req.Method != http.MethodGet && req.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
-		r.fail(http.StatusMethodNotAllowed, "only GET and HEAD are allowed")
+	case req.Method != http.MethodGet && req.Method != http.MethodHead && !(err == nil && r.isBatch()):
+		r.refuseMethod(w)
 	case len(req.Header[keyAtLeast]) > 1 || len(req.Header[keyVersion]) > 1:
 		r.fail(http.StatusBadRequest, keyAtLeast+" and "+keyVersion+" must not be repeated")
 	case errors.Is(err, errKeyTooLong):
@@ -73,6 +72,9 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	case c != nil && c.crowded && !r.target.route.isProbe():
 		r.add("Retry-After", retryAfter)
 		r.fail(http.StatusServiceUnavailable, "this node has too many connections")
+	case r.isBatch():
+		r.serveBatch(out, req)
+		return
 	case r.target.asksPartitions():
 		r.servePartitions(out, req)
 		return
@@ -86,6 +88,16 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 		r.serveKey(conditions(req.Header))
 	}
 	r.respond(out, req)
+}
+
+// refuseMethod prepares the answer for methods that the target does not have.
+func (r *request) refuseMethod(w http.ResponseWriter) {
+	allow, text := "GET, HEAD", "only GET and HEAD are allowed"
+	if r.target.route == routeDB && r.target.path != nil {
+		allow, text = "GET, HEAD, POST", "only GET, HEAD and POST are allowed"
+	}
+	w.Header().Set("Allow", allow)
+	r.fail(http.StatusMethodNotAllowed, text)
 }
 
 // askedOf returns the header fields that are used. A traceparent that occurs several times is ignored.

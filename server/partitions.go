@@ -13,7 +13,7 @@ func (t *target) asksPartitions() bool {
 
 // servePartitions answers GET /<db>?partitions: the map from keys to nodes. It is counted as a status page.
 func (r *request) servePartitions(w *writer, req *http.Request) {
-	if !r.allowed() || r.starting() {
+	if !r.mayRead() {
 		r.respond(w, req)
 		return
 	}

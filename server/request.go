@@ -77,12 +77,14 @@ func (r *request) serveKey(conditions []proxy.Field) {
 	}
 }
 
+// mayRead reports whether the client may read the db and the node is ready to. Otherwise it prepares the refusal.
+func (r *request) mayRead() bool {
+	return r.allowed() && !r.starting()
+}
+
 // read looks the key up if the client may read it. Otherwise it prepares the refusal.
 func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
-	if !r.allowed() {
-		return o, false
-	}
-	if r.starting() {
+	if !r.mayRead() {
 		return o, false
 	}
 	t := &r.target
@@ -117,6 +119,8 @@ var failures = [...]struct {
 	reads.NotLocal:    {http.StatusNotImplemented, "this key's partition is not here"},
 	reads.Unready:     {http.StatusServiceUnavailable, "no version of this db can be read on this node yet"},
 	reads.Behind:      {http.StatusServiceUnavailable, "this node does not serve the version of X-Sequins-At-Least yet"},
+	reads.TooLarge:    {http.StatusRequestEntityTooLarge, "the values are too large"},
+	reads.Busy:        {http.StatusServiceUnavailable, errBusy.Error()},
 	reads.Gone:        {http.StatusPreconditionFailed, "the version of X-Sequins-Version cannot be read on this node"},
 	reads.Unreadable:  {http.StatusInternalServerError, "the block of this key cannot be read"},
 	reads.Unreachable: {http.StatusBadGateway, "no node that can be reached has this key's partition"},
@@ -148,7 +152,7 @@ func (r *request) prepare(o reads.Outcome) {
 		if r.code = r.Status; r.code != http.StatusNotModified {
 			r.fail(r.code, "the peer's value does not meet the request's condition or range")
 		}
-	case reads.Unready, reads.Behind:
+	case reads.Unready, reads.Behind, reads.Busy:
 		r.add("Retry-After", retryAfter)
 		fallthrough
 	default:

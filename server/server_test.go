@@ -43,6 +43,8 @@ type testOptions struct {
 	Timeouts         Timeouts
 	MaxConns         int
 	Name             string
+	MaxBatchKeys     int
+	MaxBatchBytes    int64
 	Proxy            reads.Proxy
 	Peers            func() []status.Peer
 	PeerTLS          *tls.Config
@@ -65,6 +67,7 @@ func newServer(c testCatalog, o testOptions) *Server {
 	}
 	rd := reads.New(c, reads.Options{
 		ContentType: o.ContentType, Name: o.Name, Proxy: o.Proxy, PeerSecret: o.PeerSecret, Metrics: o.Metrics, Tracer: o.Tracer, Logger: o.Logger,
+		MaxBatchKeys: o.MaxBatchKeys, MaxBatchBytes: o.MaxBatchBytes,
 	})
 	return New(c, rd, Options{
 		RequestLog: o.RequestLog, RequestLogSample: o.RequestLogSample, Timeouts: o.Timeouts, MaxConns: o.MaxConns,

@@ -208,6 +208,7 @@ func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 	o.Metrics.Process.SetBuild(o.Build)
 	o.Metrics.Process.SetBlocks(blocks.Usage)
 	o.Server.MaxConns = maxConnections(c.MaxConnections)
+	o.Reads.MaxBatchKeys, o.Reads.MaxBatchBytes = c.Batch.MaxKeys, int64(c.Batch.MaxBytes)
 	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
 	return o
 }

@@ -1,0 +1,324 @@
+package server
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"sequins/reads"
+)
+
+// isBatch reports whether the request is for several keys of a db: POST /<db>, or GET /<db>?key=A&key=B.
+func (r *request) isBatch() bool {
+	return r.target.route == routeDB && (r.method == http.MethodPost || hasParameter(r.target.query, "key"))
+}
+
+// serveBatch looks up several keys and answers with their values, all of one version, or with the reason why it cannot.
+func (r *request) serveBatch(w *writer, req *http.Request) {
+	if !r.mayRead() {
+		r.respond(w, req)
+		return
+	}
+	version, err := proxyOf(r.target.query)
+	var keys [][]byte
+	if err == nil {
+		keys, err = r.batchKeys(req)
+	}
+	if err != nil {
+		r.fail(batchStatus(err), err.Error())
+		r.add("Retry-After", retryAfterIf(r.code))
+		w.Header().Set("Connection", "close") // the body has not been read to its end
+		r.respond(w, req)
+		return
+	}
+	r.query = reads.Query{DB: r.target.db, Version: version, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact}
+	o := r.DoBatch(&r.query, keys)
+	if o == reads.TooLarge {
+		r.prepare(o)
+		_, limit := r.s.reads.BatchLimits()
+		r.text = fmt.Sprintf("the values are larger than %d bytes ([batch] max_bytes)", limit)
+	} else if o != reads.Found {
+		r.prepare(o)
+	}
+	if o != reads.Found {
+		r.respond(w, req)
+		return
+	}
+	r.sendBatch(w, req)
+}
+
+// Reasons why the keys of a batch are not accepted, besides errTooLarge.
+var (
+	errBusy = errors.New("the batches of all requests need too much memory: try again")
+	errSlow = errors.New("the keys could not be read")
+)
+
+// batchStatus returns the status for an error in the keys of a batch.
+func batchStatus(err error) int {
+	switch {
+	case errors.Is(err, errTooLarge):
+		return http.StatusRequestEntityTooLarge
+	case errors.Is(err, errBusy):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusBadRequest
+}
+
+func retryAfterIf(code int) []byte {
+	if code == http.StatusServiceUnavailable {
+		return retryAfter
+	}
+	return nil
+}
+
+// batchKeys returns the keys of a request.
+func (r *request) batchKeys(req *http.Request) ([][]byte, error) {
+	maxKeys, maxBytes := r.s.reads.BatchLimits()
+	if req.Method != http.MethodPost {
+		return keyParameters(r.target.query, maxKeys)
+	}
+	body, err := r.readKeys(req, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	if isBinary(req.Header.Get("Content-Type")) {
+		return parseKeys(body, maxKeys)
+	}
+	return parseJSONKeys(body, maxKeys)
+}
+
+// readKeys reads the body of a request. Memory is reserved for what has arrived, not for what is announced.
+func (r *request) readKeys(req *http.Request, limit int64) (body []byte, err error) {
+	tooLarge := fmt.Errorf("%w: the request has more than %d bytes ([batch] max_bytes)", errTooLarge, limit)
+	if req.ContentLength > limit {
+		return nil, tooLarge
+	}
+	for piece := int64(64 << 10); err == nil; piece = min(2*piece, 4<<20) {
+		if req.ContentLength >= 0 {
+			piece = min(piece, req.ContentLength-int64(len(body))+1) // one more, to see the end
+		}
+		switch r.Reserve(piece) {
+		case reads.Busy:
+			return nil, errBusy
+		case reads.TooLarge:
+			return nil, tooLarge
+		}
+		body = slices.Grow(body, int(piece))
+		for end := len(body) + int(piece); err == nil && len(body) < end; {
+			var n int
+			n, err = req.Body.Read(body[len(body):end])
+			body = body[:len(body)+n]
+		}
+		if int64(len(body)) > limit {
+			return nil, tooLarge
+		}
+	}
+	if err != io.EOF {
+		return nil, fmt.Errorf("%w: %w", errSlow, err)
+	}
+	return body, nil
+}
+
+// keyParameters returns the values of all parameters named key, percent-decoded once, as bytes.
+func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
+	for pair := range bytes.SplitSeq(query, []byte{'&'}) {
+		value, ok := bytes.CutPrefix(pair, []byte("key="))
+		if !ok {
+			continue
+		}
+		key, _, err := unescape(value, nil)
+		if err != nil {
+			return nil, err
+		}
+		if keys, err = appendKey(keys, key, limit); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+func isBinary(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "application/octet-stream")
+}
+
+// sendBatch sends the values in the format that the client accepts.
+func (r *request) sendBatch(w *writer, req *http.Request) {
+	h := w.Header()
+	h.Set(keyVersion, string(r.Version))
+	h.Set("Vary", "Accept")
+	b := batchBuffers.Get().(*batchBuffer)
+	defer batchBuffers.Put(b)
+	b.w, b.b = w, b.b[:0]
+	r.code = http.StatusOK
+	accept := strings.Join(req.Header["Accept"], ",")
+	switch {
+	case accepts(accept, "application/octet-stream") || r.query.Version != nil:
+		h.Set("Content-Type", "application/octet-stream")
+		size := int64(len(r.Values)) * reads.LengthSize
+		for _, v := range r.Values {
+			size += int64(len(v))
+		}
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+		b.binary(r.Values)
+	case accepts(accept, "application/x-ndjson"):
+		h.Set("Content-Type", "application/x-ndjson")
+		b.lines(r.Version, r.Values)
+	default:
+		h.Set("Content-Type", "application/json")
+		b.json(r.Version, r.Values)
+	}
+	b.flush()
+}
+
+// accepts reports whether an Accept header names a media type.
+func accepts(header, media string) bool {
+	for item := range strings.SplitSeq(header, ",") {
+		name, params, _ := strings.Cut(item, ";")
+		if strings.EqualFold(strings.TrimSpace(name), media) {
+			return !refused(params)
+		}
+	}
+	return false
+}
+
+// batchBuffer collects an answer and sends it in pieces.
+type batchBuffer struct {
+	w *writer
+	b []byte
+}
+
+var batchBuffers = sync.Pool{New: func() any { return &batchBuffer{b: make([]byte, 0, responseBuffer)} }}
+
+// room sends what has been collected, if n more bytes would not fit.
+func (b *batchBuffer) room(n int) {
+	if len(b.b)+n > responseBuffer {
+		b.flush()
+	}
+}
+
+func (b *batchBuffer) flush() {
+	if !b.w.broken && len(b.b) > 0 {
+		b.w.Write(b.b) //nolint:errcheck // w records the error
+	}
+	b.b = b.b[:0]
+}
+
+// bytes appends p, or sends it without a copy if it is large.
+func (b *batchBuffer) bytes(p []byte) {
+	if b.room(len(p)); len(p) > responseBuffer {
+		if !b.w.broken {
+			b.w.Write(p) //nolint:errcheck // w records the error
+		}
+		return
+	}
+	b.b = append(b.b, p...)
+}
+
+// binary appends values in bytes, see reads.NoValue.
+func (b *batchBuffer) binary(values [][]byte) {
+	for _, v := range values {
+		n := uint32(len(v))
+		if v == nil {
+			n = reads.NoValue
+		}
+		b.room(reads.LengthSize)
+		b.b = binary.BigEndian.AppendUint32(b.b, n)
+		b.bytes(v)
+	}
+}
+
+// json appends {"version": "...", "values": [...]}.
+func (b *batchBuffer) json(version []byte, values [][]byte) {
+	b.text(`{"version":`)
+	b.string(version)
+	b.text(`,"values":[`)
+	for i, v := range values {
+		if i > 0 {
+			b.text(",")
+		}
+		b.value(v)
+	}
+	b.text("]}\n")
+}
+
+// lines appends {"version": "..."} and the values, each on a line.
+func (b *batchBuffer) lines(version []byte, values [][]byte) {
+	b.text(`{"version":`)
+	b.string(version)
+	b.text("}\n")
+	for _, v := range values {
+		b.value(v)
+		b.text("\n")
+	}
+}
+
+func (b *batchBuffer) text(s string) {
+	b.room(len(s))
+	b.b = append(b.b, s...)
+}
+
+// value appends null, {"value": "..."} or, if it is not UTF-8, {"base64": "..."}.
+func (b *batchBuffer) value(v []byte) {
+	switch {
+	case v == nil:
+		b.text("null")
+	case utf8.Valid(v):
+		b.text(`{"value":`)
+		b.string(v)
+		b.text("}")
+	default:
+		b.text(`{"base64":"`)
+		for len(v) > 0 { // pieces of a multiple of three bytes need no padding between them
+			piece := v[:min(len(v), 3<<10)]
+			b.room(base64.StdEncoding.EncodedLen(len(piece)))
+			b.b = base64.StdEncoding.AppendEncode(b.b, piece)
+			v = v[len(piece):]
+		}
+		b.text(`"}`)
+	}
+}
+
+// string appends a string, which must be UTF-8.
+func (b *batchBuffer) string(s []byte) {
+	b.text(`"`)
+	for len(s) > 0 {
+		piece := s[:min(len(s), 4<<10)]
+		b.room(6 * len(piece))
+		b.b = appendEscapedJSON(b.b, piece)
+		s = s[len(piece):]
+	}
+	b.text(`"`)
+}
+
+// appendEscapedJSON appends the inside of a JSON string.
+func appendEscapedJSON(b, s []byte) []byte {
+	start := 0
+	for i, c := range s {
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return append(b, s[start:]...)
+}
+
+const hexDigits = "0123456789abcdef"

@@ -1,0 +1,212 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"sequins/blocks"
+	"sequins/reads"
+)
+
+// parseKeys parses the keys of a batch in bytes, see reads.NoValue. They point into b.
+func parseKeys(b []byte, limit int) (keys [][]byte, err error) {
+	for len(b) > 0 {
+		if len(b) < reads.LengthSize {
+			return nil, fmt.Errorf("the request ends in the length of key %d", len(keys))
+		}
+		n := binary.BigEndian.Uint32(b)
+		b = b[reads.LengthSize:]
+		if uint64(n) > uint64(len(b)) {
+			return nil, fmt.Errorf("the request ends in key %d, of %d bytes", len(keys), n)
+		}
+		if keys, err = appendKey(keys, b[:n:n], limit); err != nil {
+			return nil, err
+		}
+		b = b[n:]
+	}
+	return keys, nil
+}
+
+// appendKey appends a key, unless it or their number is too large.
+func appendKey(keys [][]byte, key []byte, limit int) ([][]byte, error) {
+	if len(keys) == limit {
+		return nil, fmt.Errorf("%w: more than %d keys ([batch] max_keys)", errTooLarge, limit)
+	}
+	if len(key) > blocks.MaxKey {
+		return nil, fmt.Errorf("key %d is longer than %d bytes", len(keys), blocks.MaxKey)
+	}
+	return append(keys, key), nil
+}
+
+// errTooLarge is the class of batches that exceed a limit that is configured.
+var errTooLarge = errors.New("the batch is too large")
+
+// parseJSONKeys parses {"keys": [KEY, ...]}, where KEY is a string or {"base64": "..."}. Strings are decoded in place, so
+// the keys point into b, which is overwritten. It is stricter than encoding/json, which replaces bytes that are not UTF-8,
+// and so would look up other keys.
+func parseJSONKeys(b []byte, limit int) (keys [][]byte, err error) {
+	p := jsonParser{b: b}
+	p.member("keys")
+	p.want('[')
+	if !p.accept(']') {
+		for {
+			key := p.key()
+			if p.err == nil {
+				keys, p.err = appendKey(keys, key, limit)
+			}
+			if p.err != nil || !p.accept(',') {
+				break
+			}
+		}
+		p.want(']')
+	}
+	p.want('}')
+	if p.space(); p.err == nil && p.i < len(p.b) {
+		p.fail("something follows it")
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return keys, nil
+}
+
+// jsonParser parses JSON of a known structure. After an error it does nothing.
+type jsonParser struct {
+	b   []byte
+	i   int
+	err error
+}
+
+func (p *jsonParser) fail(reason string) {
+	if p.err == nil {
+		p.err = fmt.Errorf(`the request is not {"keys": ["...", {"base64": "..."}]}: %s at byte %d`, reason, p.i)
+	}
+}
+
+func (p *jsonParser) space() {
+	for p.i < len(p.b) && (p.b[p.i] == ' ' || p.b[p.i] == '\n' || p.b[p.i] == '\t' || p.b[p.i] == '\r') {
+		p.i++
+	}
+}
+
+// accept skips c if it is next.
+func (p *jsonParser) accept(c byte) bool {
+	p.space()
+	if p.err != nil || p.i == len(p.b) || p.b[p.i] != c {
+		return false
+	}
+	p.i++
+	return true
+}
+
+// want skips c, which must be next.
+func (p *jsonParser) want(c byte) {
+	if !p.accept(c) {
+		p.fail(fmt.Sprintf("no %q", c))
+	}
+}
+
+// member skips the beginning of an object up to the value of its only member.
+func (p *jsonParser) member(name string) {
+	p.want('{')
+	if got := p.string(); p.err == nil && string(got) != name {
+		p.fail(fmt.Sprintf("%.40q instead of %q", got, name))
+	}
+	p.want(':')
+}
+
+// key parses a string, or an object with the key in base64.
+func (p *jsonParser) key() []byte {
+	if p.space(); p.err != nil || p.i == len(p.b) || p.b[p.i] != '{' {
+		return p.string()
+	}
+	p.member("base64")
+	text := p.string()
+	n, err := base64.StdEncoding.Strict().Decode(text, text)
+	if err != nil {
+		p.fail("malformed base64")
+		return nil
+	}
+	p.want('}')
+	return text[:n:n]
+}
+
+// string parses a string and decodes it in place: no escape is shorter than what it stands for.
+func (p *jsonParser) string() []byte {
+	p.want('"')
+	start, to := p.i, p.i
+	for p.err == nil {
+		switch {
+		case p.i == len(p.b):
+			p.fail("a string without its end")
+		case p.b[p.i] == '"':
+			p.i++
+			if !utf8.Valid(p.b[start:to]) {
+				p.fail("a string that is not UTF-8")
+			}
+			return p.b[start:to:to]
+		case p.b[p.i] < ' ':
+			p.fail("a control character in a string")
+		case p.b[p.i] == '\\':
+			to += p.escape(p.b[to:])
+		default:
+			p.b[to] = p.b[p.i]
+			p.i, to = p.i+1, to+1
+		}
+	}
+	return nil
+}
+
+// escape decodes an escape to a buffer that is behind it, and returns the length of what it stands for.
+func (p *jsonParser) escape(to []byte) int {
+	if p.i+1 == len(p.b) {
+		p.fail("a string without its end")
+		return 0
+	}
+	c := p.b[p.i+1]
+	if c == 'u' {
+		r := p.hex(p.i)
+		p.i += 6
+		if utf16.IsSurrogate(r) {
+			r = utf16.DecodeRune(r, p.hex(p.i))
+			p.i += 6
+			if r == utf8.RuneError {
+				p.fail("half of a surrogate pair")
+			}
+		}
+		if p.err != nil {
+			return 0
+		}
+		return utf8.EncodeRune(to, r)
+	}
+	const names, values = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	for i := range len(names) {
+		if names[i] == c {
+			p.i += 2
+			to[0] = values[i]
+			return 1
+		}
+	}
+	p.fail("an unknown escape")
+	return 0
+}
+
+// hex returns the number of the escape \uXXXX at i.
+func (p *jsonParser) hex(i int) (r rune) {
+	if len(p.b) < i+6 || p.b[i] != '\\' || p.b[i+1] != 'u' {
+		p.fail("a malformed escape")
+		return 0
+	}
+	for _, c := range p.b[i+2 : i+6] {
+		if unhex[c] > 15 {
+			p.fail("a malformed escape")
+			return 0
+		}
+		r = r<<4 | rune(unhex[c])
+	}
+	return r
+}
