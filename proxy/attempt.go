@@ -156,7 +156,7 @@ func (a *attempt) conclude(err error) (metrics.Outcome, error) {
 	switch {
 	case err == nil:
 		a.conn.since = time.Now()
-		a.peer.observe(a.conn.since.Sub(a.began)/a.scale, errLate)
+		a.peer.observe(a.conn.since.Sub(a.began)/time.Duration(a.scale), errLate)
 		return metrics.ProxyOK, nil
 	case errors.Is(err, errAbsent):
 		outcome = metrics.ProxyAbsent

@@ -197,7 +197,7 @@ func (c *Client) Fetch(ctx context.Context, q *Query) (*Answer, error) {
 	}
 	r := &race{c: c, q: q, version: q.Version, head: q.Head, body: q.Body, began: time.Now()}
 	r.rest = append(r.few[:0], q.Peers...)
-	r.scale = time.Duration(max(1, q.Scale))
-	r.stage, r.deadline = r.scale*c.stage, r.began.Add(r.scale*c.opts.Timeout)
+	r.scale = max(1, q.Scale)
+	r.stage, r.deadline = time.Duration(r.scale)*c.stage, r.began.Add(time.Duration(r.scale)*c.opts.Timeout)
 	return r.begin(ctx)
 }

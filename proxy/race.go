@@ -18,7 +18,7 @@ type race struct {
 	version  string
 	head     bool
 	body     []byte        // of the request
-	scale    time.Duration // of the timeouts, see Query.Scale
+	scale    int           // of the timeouts, see Query.Scale
 	stage    time.Duration // Client.stage, scaled
 	began    time.Time
 	deadline time.Time
