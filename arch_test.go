@@ -28,6 +28,7 @@ var layers = []layer{
 	{".", nil},
 	{"cmd/sequins", []string{"config", "node", "cluster", "status", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "store", "blocks", "source", "source/hdfs", "source/local", "source/s3",
 		"demo", "datafile", "internal/human", "internal/names"}},
+	{"client", []string{"shard"}},
 	{"config", nil},
 	{"demo", []string{"shard", "input/sequencefile", "internal/sleep"}},
 	{"datafile/datafiletest", []string{"datafile", "blocks", "input/sequencefile", "input/sparkey"}},

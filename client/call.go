@@ -1,0 +1,250 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// call is one Get or MultiGet.
+type call struct {
+	c         *Client
+	d         *database
+	path      string
+	body      []byte // of MultiGet
+	keys      int    // of MultiGet
+	atLeast   string // the version that the session has seen
+	limit     int64
+	late      *lateness
+	preferred func(m *partitions) []int
+}
+
+// answer is a checked answer.
+type answer struct {
+	version string
+	found   bool
+	data    []byte   // of Get
+	values  [][]byte // of MultiGet
+}
+
+// run makes rounds of attempts until one has an answer, or there is no reason to expect one, or ctx ends.
+func (cl *call) run(ctx context.Context) (*answer, error) {
+	c := cl.c
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	c.budget.earn()
+	cl.d.refreshIfDue()
+	var failures []failure
+	for {
+		a, last := cl.round(ctx)
+		if len(last) > 1 || ctx.Err() == nil { // a round that ctx has ended at its beginning explains nothing
+			failures = last
+		}
+		switch {
+		case a != nil:
+			return a, nil
+		case c.ctx.Err() != nil:
+			return nil, ErrClosed
+		case ctx.Err() != nil:
+			return nil, errorOf(cl.d.name, failures, ctx.Err())
+		case !cl.wait(ctx, failures):
+			return nil, errorOf(cl.d.name, failures, ctx.Err())
+		}
+	}
+}
+
+// wait waits until another round makes sense, and reports whether it does before ctx ends.
+func (cl *call) wait(ctx context.Context, failures []failure) bool {
+	var pause time.Duration
+	for _, f := range failures {
+		if f.final {
+			return false
+		}
+		if f.temporary && (pause == 0 || f.wait < pause) {
+			pause = f.wait
+		}
+	}
+	if pause == 0 {
+		return false
+	}
+	pause = pause/2 + rand.N(pause/2+1)
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= pause {
+		return false
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// race is one round of attempts, of which at most two run at a time.
+type race struct {
+	*call
+	route    *route
+	results  chan result
+	running  []*runner
+	failures []failure
+}
+
+// runner is one attempt of a race.
+type runner struct {
+	node    *node
+	started time.Duration
+	late    time.Duration // after which it is late
+	began   chan struct{} // closed when the node begins to answer
+}
+
+type result struct {
+	*runner
+	answer  *answer
+	failure *failure
+}
+
+// round asks one node after the other until one answers, and a second one beside it if it is late.
+func (cl *call) round(ctx context.Context) (*answer, []failure) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &race{call: cl, route: cl.c.newRoute(cl.d, cl.preferred), results: make(chan result, 2)}
+	late := time.NewTimer(cl.late.estimate())
+	defer late.Stop()
+	r.start(ctx, false)
+	for len(r.running) > 0 {
+		select {
+		case <-ctx.Done():
+			r.failures = append(r.failures, failure{node: r.running[0].node.addr, err: errors.New("no answer yet")})
+			return nil, r.failures
+		case <-late.C:
+			r.hedge(ctx)
+		case got := <-r.results:
+			if r.take(got) {
+				return got.answer, r.failures
+			}
+			if !got.failure.final && r.start(ctx, false) {
+				late.Reset(cl.late.estimate())
+			}
+		}
+	}
+	return nil, r.failures
+}
+
+// start asks the next node, if there is one.
+func (r *race) start(ctx context.Context, hedge bool) bool {
+	n := r.route.node(hedge)
+	if n == nil {
+		return false
+	}
+	run := &runner{node: n, started: r.c.now(), late: r.late.estimate(), began: make(chan struct{})}
+	if !r.c.spawn(func() { r.results <- r.attempt(ctx, run) }) {
+		return false
+	}
+	r.running = append(r.running, run)
+	return true
+}
+
+// hedge asks another node beside the one that is late, unless its answer is arriving.
+func (r *race) hedge(ctx context.Context) {
+	if len(r.running) != 1 {
+		return
+	}
+	select {
+	case <-r.running[0].began:
+		return
+	default:
+	}
+	if r.c.budget.spend() && r.start(ctx, true) {
+		r.c.hedged.Add(1)
+	}
+}
+
+// take takes the result of an attempt, and reports whether it ends the race with an answer.
+func (r *race) take(got result) bool {
+	r.running = slices.DeleteFunc(r.running, func(run *runner) bool { return run == got.runner })
+	if f := got.failure; f != nil {
+		r.failures = append(r.failures, *f)
+		if f.failing {
+			got.node.fail(r.c.now())
+		}
+		if f.failing || f.status >= http.StatusInternalServerError {
+			r.d.suspect()
+		}
+		return false
+	}
+	got.node.answered()
+	if m := r.d.current.Load(); m != nil && m.version != got.answer.version {
+		r.d.suspect()
+	}
+	for _, run := range r.running {
+		if waited := r.c.now() - run.started; waited >= run.late {
+			r.late.observe(waited)
+			run.node.lost(r.c.now())
+		}
+	}
+	return true
+}
+
+// attempt asks one node.
+func (r *race) attempt(ctx context.Context, run *runner) result {
+	a, err := r.c.send(ctx, &request{
+		node: run.node, path: r.path, body: r.body, atLeast: r.atLeast, limit: r.limit,
+		began: func() {
+			close(run.began)
+			r.late.observe(r.c.now() - run.started)
+		},
+	})
+	if err != nil {
+		return result{runner: run, failure: r.failed(ctx, run.node, err)}
+	}
+	got, f := r.check(a)
+	if f != nil {
+		f.node, f.seed, f.status = run.node.addr, run.node.seed, a.status
+		f.final = f.final || f.seed && errors.Is(f.err, ErrNoDB)
+	}
+	return result{runner: run, answer: got, failure: f}
+}
+
+// failed returns the failure of an attempt without an answer. The node is not to blame if the race has ended.
+func (r *race) failed(ctx context.Context, n *node, err error) *failure {
+	tooLarge := errors.Is(err, ErrTooLarge)
+	return &failure{node: n.addr, seed: n.seed, err: err, final: tooLarge, failing: !tooLarge && ctx.Err() == nil}
+}
+
+// check returns the answer in a reply, or why there is none.
+func (cl *call) check(a *reply) (*answer, *failure) {
+	behind := a.version != "" && a.version < cl.atLeast
+	switch {
+	case behind && (a.status == http.StatusOK || a.status == http.StatusNotFound || a.status == http.StatusServiceUnavailable):
+		return nil, &failure{err: fmt.Errorf("%w: it serves %s", ErrBehind, a.version), temporary: true, wait: a.retryAfter}
+	case a.status == http.StatusOK && a.version == "":
+		return nil, &failure{err: errors.New("an answer without a version, which is not of sequins"), failing: true}
+	case a.status == http.StatusOK && cl.body != nil:
+		return cl.checkBatch(a)
+	case a.status == http.StatusOK:
+		return &answer{version: a.version, found: true, data: a.body}, nil
+	case a.status == http.StatusNotFound && a.version != "" && cl.body == nil:
+		return &answer{version: a.version}, nil
+	case a.status == http.StatusServiceUnavailable:
+		return nil, &failure{err: a.refusal(), temporary: true, wait: a.retryAfter, failing: true}
+	}
+	return nil, &failure{err: a.refusal(), final: a.status == http.StatusRequestEntityTooLarge}
+}
+
+// checkBatch returns the answer of a MultiGet.
+func (cl *call) checkBatch(a *reply) (*answer, *failure) {
+	if a.media != binary {
+		return nil, &failure{err: fmt.Errorf("an answer of type %.100q", a.media), failing: true}
+	}
+	values, err := decodeBatch(a.body, cl.keys, cl.c.opts.MaxValue)
+	if err != nil {
+		return nil, &failure{err: err, failing: !errors.Is(err, ErrTooLarge), final: errors.Is(err, ErrTooLarge)}
+	}
+	return &answer{version: a.version, found: true, values: values}, nil
+}

@@ -1,0 +1,282 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Client reads from the nodes of one cluster. It is safe for concurrent use, and there should be one of it.
+type Client struct {
+	opts          Options
+	scheme        string
+	authorization string
+	seeds         []*node
+	gets, others  http.RoundTripper
+	started       time.Time
+	late          *lateness // of Get
+	lateBatch     *lateness // of MultiGet
+	budget        *budget
+	hedged        atomic.Int64 // hedged requests
+
+	ctx     context.Context // canceled by Close
+	cancel  context.CancelFunc
+	running sync.WaitGroup // the goroutines of this client
+
+	mu     sync.Mutex // guards the rest
+	closed bool
+	nodes  map[string]*node
+	dbs    map[string]*database
+}
+
+// Value is the value of a key.
+type Value struct {
+	// Data is the value.
+	Data []byte
+	// Version is the version of the database that it is from.
+	Version string
+}
+
+// Batch is the answer of a MultiGet.
+type Batch struct {
+	// Values are the values of the keys, in their order: nil for a key that is absent, and not nil for an empty
+	// value. They share memory.
+	Values [][]byte
+	// Version is the version of the database that all values are from; empty if there were no keys.
+	Version string
+}
+
+// MaxKey is the maximum length of a key in bytes.
+const MaxKey = 64 << 10
+
+// maxDBs is the number of databases that a client remembers. Names that do not exist count until others take their
+// place.
+const maxDBs = 1024
+
+// New returns a client, which the caller must close. It connects to no node yet.
+func New(o Options) (*Client, error) {
+	o = o.withDefaults()
+	scheme, seeds, err := o.seeds()
+	if err != nil {
+		return nil, err
+	}
+	if !validToken(o.Token) {
+		return nil, fmt.Errorf("client: %w: Options.Token has characters that a header cannot have", ErrInvalid)
+	}
+	c := &Client{opts: o, scheme: scheme, gets: o.Transport, others: o.Transport, started: time.Now(), nodes: map[string]*node{}, dbs: map[string]*database{}}
+	if o.Transport == nil {
+		c.gets, c.others = o.newTransport(), o.newTransport()
+	}
+	if o.Token != "" {
+		c.authorization = "Bearer " + o.Token
+	}
+	for _, addr := range seeds {
+		n := &node{addr: addr, seed: true}
+		c.seeds = append(c.seeds, n)
+		c.nodes[addr] = n
+	}
+	c.late, c.lateBatch, c.budget = newLateness(o.AttemptTimeout/2), newLateness(o.AttemptTimeout/2), &budget{share: max(o.HedgeBudget, 0)}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// validToken reports whether a token can stand in a header field.
+func validToken(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// Close ends all calls with ErrClosed, waits for what runs in the background, and closes all connections. Later calls
+// fail.
+func (c *Client) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel()
+	c.running.Wait()
+	for _, t := range []http.RoundTripper{c.gets, c.others} {
+		if t, ok := t.(interface{ CloseIdleConnections() }); ok {
+			t.CloseIdleConnections()
+		}
+	}
+}
+
+// Get returns the value of a key. The error wraps ErrNotFound if the key is absent, in which case Version is set, or
+// one of the other errors of this package, or that of ctx.
+func (c *Client) Get(ctx context.Context, db string, key []byte) (Value, error) {
+	return c.get(ctx, db, key, "")
+}
+
+// MultiGet returns the values of several keys, all from one version of the database. That a key is absent is no error.
+// The nodes limit the keys of a batch, by default to 10,000, and the size of its values: the error then wraps
+// ErrTooLarge.
+func (c *Client) MultiGet(ctx context.Context, db string, keys [][]byte) (Batch, error) {
+	return c.multiGet(ctx, db, keys, "")
+}
+
+// get is Get from the version atLeast or a later one.
+func (c *Client) get(ctx context.Context, db string, key []byte, atLeast string) (Value, error) {
+	if len(key) == 0 { // has no path of its own
+		return c.getEmpty(ctx, db, atLeast)
+	}
+	if err := checkKey(key); err != nil {
+		return Value{}, err
+	}
+	d, err := c.database(db)
+	if err != nil {
+		return Value{}, err
+	}
+	cl := &call{c: c, d: d, path: pathOf(db, key), atLeast: atLeast, limit: c.opts.MaxValue, late: c.late}
+	cl.preferred = func(m *partitions) []int { return shuffled(m.of(key)) }
+	a, err := cl.run(ctx)
+	switch {
+	case err != nil:
+		return Value{}, err
+	case !a.found:
+		return Value{Version: a.version}, fmt.Errorf("reading %s: %w in version %s", db, ErrNotFound, a.version)
+	}
+	return Value{Data: a.data, Version: a.version}, nil
+}
+
+// getEmpty is get for the empty key.
+func (c *Client) getEmpty(ctx context.Context, db, atLeast string) (Value, error) {
+	b, err := c.multiGet(ctx, db, [][]byte{{}}, atLeast)
+	switch {
+	case err != nil:
+		return Value{}, err
+	case b.Values[0] == nil:
+		return Value{Version: b.Version}, fmt.Errorf("reading %s: %w in version %s", db, ErrNotFound, b.Version)
+	}
+	return Value{Data: b.Values[0], Version: b.Version}, nil
+}
+
+// multiGet is MultiGet from the version atLeast or a later one. All keys are sent to one node, which asks others for
+// what it does not hold: one node knows one version of everything, and needs no second round when versions change
+// meanwhile.
+func (c *Client) multiGet(ctx context.Context, db string, keys [][]byte, atLeast string) (Batch, error) {
+	body, err := encodeBatch(keys)
+	if err != nil {
+		return Batch{}, err
+	}
+	d, err := c.database(db)
+	if err != nil || len(keys) == 0 {
+		return Batch{}, err
+	}
+	limit := c.opts.MaxBatch + 4*int64(len(keys))
+	cl := &call{c: c, d: d, path: "/" + db + "/", body: body, keys: len(keys), atLeast: atLeast, limit: limit, late: c.lateBatch}
+	cl.preferred = func(m *partitions) []int { return m.ofAll(keys, rand.Shuffle) }
+	a, err := cl.run(ctx)
+	if err != nil {
+		return Batch{}, err
+	}
+	return Batch{Values: a.values, Version: a.version}, nil
+}
+
+func checkKey(key []byte) error {
+	if len(key) > MaxKey {
+		return fmt.Errorf("%w: a key of %d bytes, and the limit is %d", ErrInvalid, len(key), MaxKey)
+	}
+	return nil
+}
+
+// pathOf returns the path of a key, in which all bytes but unreserved characters are escaped.
+func pathOf(db string, key []byte) string {
+	const hex = "0123456789ABCDEF"
+	b := make([]byte, 0, len("//")+len(db)+len(key)+16)
+	b = append(append(append(b, '/'), db...), '/')
+	for _, c := range key {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '~':
+			b = append(b, c)
+		case c == '.' && len(key) > 2: // "." and ".." alone are segments that proxies remove
+			b = append(b, c)
+		default:
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(b)
+}
+
+// database returns the state of a db.
+func (c *Client) database(name string) (*database, error) {
+	if !validName(name) {
+		return nil, fmt.Errorf("%w: %.100q is no name of a database", ErrInvalid, name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if d := c.dbs[name]; d != nil {
+		return d, nil
+	}
+	if len(c.dbs) >= maxDBs {
+		c.forgetDB()
+	}
+	d := &database{c: c, name: name}
+	c.dbs[name] = d
+	return d, nil
+}
+
+// forgetDB removes a db, of those without a map if there is one. c.mu is held.
+func (c *Client) forgetDB() {
+	var name string
+	for each, d := range c.dbs {
+		name = each
+		if d.current.Load() == nil {
+			break
+		}
+	}
+	delete(c.dbs, name)
+}
+
+// node returns the state of a node.
+func (c *Client) node(addr string) *node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.nodes[addr]
+	if n == nil {
+		n = &node{addr: addr}
+		c.nodes[addr] = n
+	}
+	return n
+}
+
+// forgetNodes removes the nodes that are in no map.
+func (c *Client) forgetNodes() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	nodes := map[string]*node{}
+	for _, n := range c.seeds {
+		nodes[n.addr] = n
+	}
+	for _, d := range c.dbs {
+		if m := d.current.Load(); m != nil {
+			for _, n := range m.nodes {
+				nodes[n.addr] = n
+			}
+		}
+	}
+	c.nodes = nodes
+}
+
+// spawn runs f on its own goroutine, for which Close waits. It returns false if the client is closed.
+func (c *Client) spawn(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.running.Go(f)
+	}
+	return !c.closed
+}
+
+// now returns the time of the client's clock.
+func (c *Client) now() time.Duration { return time.Since(c.started) }

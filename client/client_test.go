@@ -1,0 +1,162 @@
+package client_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/client"
+	"sequins/test/expect"
+)
+
+// odd are records whose keys and values need care on their way.
+var odd = map[string]string{
+	"apple": "a fruit", "empty": "", "": "of the empty key", "a/b": "slash", "a//b": "slashes", "..": "dots", ".": "dot", "?": "question",
+	"ключ": "non-ASCII", "\xff\x00\r\n": "binary \x00\xff", "a b+%41": "escapes", "#": "hash", strings.Repeat("k", 1000): strings.Repeat("v", 100_000),
+}
+
+func TestGet(t *testing.T) {
+	f := startFake(t, "v1", odd)
+	c := newClient(t, client.Options{Token: "secret"}, f)
+	for key, want := range odd {
+		v, err := c.Get(t.Context(), "db", []byte(key))
+		if err != nil || string(v.Data) != want || v.Version != "v1" || v.Data == nil {
+			t.Errorf("%.20q: %.50q of %s, %v", key, v.Data, v.Version, err)
+		}
+	}
+	v, err := c.Get(t.Context(), "db", []byte("absent"))
+	expect.Error(t, "an absent key", err, client.ErrNotFound)
+	if v.Version != "v1" || v.Data != nil {
+		t.Errorf("an absent key: %+v", v)
+	}
+	for _, r := range f.requests {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("%s has no token", r.URL)
+		}
+	}
+}
+
+func TestMultiGet(t *testing.T) {
+	f := startFake(t, "v1", odd)
+	c := newClient(t, client.Options{}, f)
+	keys := append(sortedKeys(odd), []byte("absent"))
+	b, err := c.MultiGet(t.Context(), "db", keys)
+	expect.NoError(t, err)
+	if len(b.Values) != len(keys) || b.Version != "v1" {
+		t.Fatalf("%d values of %q", len(b.Values), b.Version)
+	}
+	for i, key := range keys {
+		want, there := odd[string(key)]
+		if string(b.Values[i]) != want || (b.Values[i] != nil) != there {
+			t.Errorf("%.20q: %.50q", key, b.Values[i])
+		}
+	}
+	if b, err := c.MultiGet(t.Context(), "db", nil); err != nil || len(b.Values) != 0 {
+		t.Errorf("no keys: %v, %v", b, err)
+	}
+}
+
+func TestInvalidArguments(t *testing.T) {
+	f := startFake(t, "v1", odd)
+	c := newClient(t, client.Options{}, f)
+	long := make([]byte, client.MaxKey+1)
+	for _, db := range []string{"", "a/b", "../x", "a\r\nHost: y", "_db", strings.Repeat("x", 256)} {
+		_, err := c.Get(t.Context(), db, []byte("k"))
+		expect.Error(t, db, err, client.ErrInvalid)
+	}
+	_, err := c.Get(t.Context(), "db", long)
+	expect.Error(t, "a long key", err, client.ErrInvalid)
+	_, err = c.MultiGet(t.Context(), "db", [][]byte{[]byte("k"), long})
+	expect.Error(t, "a batch with a long key", err, client.ErrInvalid)
+	if len(f.requests) > 0 {
+		t.Errorf("%d requests were sent", len(f.requests))
+	}
+}
+
+func TestInvalidOptions(t *testing.T) {
+	for name, o := range map[string]client.Options{
+		"no address": {}, "no port": {Addrs: []string{"host"}}, "path": {Addrs: []string{"http://host:1/x"}}, "scheme": {Addrs: []string{"ftp://host:1"}},
+		"user": {Addrs: []string{"http://u:p@host:1"}}, "two schemes": {Addrs: []string{"http://host:1", "https://host:2"}},
+		"port 0": {Addrs: []string{"host:0"}}, "named port": {Addrs: []string{"host:http"}}, "space": {Addrs: []string{"ho st:1"}},
+		"token": {Addrs: []string{"host:1"}, Token: "a\r\nb"},
+	} {
+		if c, err := client.New(o); err == nil {
+			t.Errorf("%s is accepted", name)
+			c.Close()
+		}
+	}
+	for _, addr := range []string{"host:1", "http://host:1", "http://host:1/", "https://[::1]:9599", "10.0.0.1:9599"} {
+		c, err := client.New(client.Options{Addrs: []string{addr}})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		c.Close()
+	}
+}
+
+// What nodes refuse has a reason that programs can tell.
+func TestRefusals(t *testing.T) {
+	for status, want := range map[int]error{401: client.ErrDenied, 403: client.ErrDenied, 413: client.ErrTooLarge, 502: client.ErrUnavailable, 400: client.ErrUnavailable, 302: client.ErrUnavailable} {
+		f := startFake(t, "v1", odd)
+		f.misbehave(func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Location", "/elsewhere")
+			http.Error(w, "no", status)
+			return true
+		})
+		_, err := newClient(t, client.Options{}, f).Get(t.Context(), "db", []byte("k"))
+		expect.Error(t, http.StatusText(status), err, want)
+		if f.asked("/elsewhere") > 0 {
+			t.Error("the client has followed a redirect")
+		}
+	}
+	_, err := newClient(t, client.Options{}, startFake(t, "v1", odd)).Get(t.Context(), "other", []byte("k"))
+	expect.Error(t, "no such db", err, client.ErrNoDB)
+}
+
+// Close ends calls, and a closed client does nothing.
+func TestClose(t *testing.T) {
+	f := startFake(t, "v1", odd)
+	asked := make(chan struct{}, 1)
+	f.misbehave(func(w http.ResponseWriter, r *http.Request) bool {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		return hang(w, r)
+	})
+	c := newClient(t, client.Options{AttemptTimeout: time.Hour, Timeout: time.Hour}, f)
+	ended := make(chan error)
+	go func() {
+		_, err := c.Get(context.Background(), "db", []byte("k"))
+		ended <- err
+	}()
+	<-asked
+	c.Close()
+	expect.Error(t, "a call", <-ended, client.ErrClosed)
+	_, err := c.Get(t.Context(), "db", []byte("k"))
+	expect.Error(t, "a later call", err, client.ErrClosed)
+	_, err = c.MultiGet(t.Context(), "db", [][]byte{[]byte("k")})
+	expect.Error(t, "a later batch", err, client.ErrClosed)
+	c.Close()
+}
+
+// The error of the context is reported with the state of the attempts.
+func TestContext(t *testing.T) {
+	f := startFake(t, "v1", odd)
+	f.misbehave(hang)
+	c := newClient(t, client.Options{}, f)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := c.Get(ctx, "db", []byte("k"))
+	expect.Error(t, "a deadline", err, context.DeadlineExceeded)
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	_, err = c.Get(ctx, "db", []byte("k"))
+	expect.Error(t, "a canceled context", err, context.Canceled)
+	c = newClient(t, client.Options{Timeout: 20 * time.Millisecond}, f)
+	_, err = c.MultiGet(t.Context(), "db", [][]byte{[]byte("k")})
+	expect.Error(t, "Options.Timeout", err, context.DeadlineExceeded)
+}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// database is what the client knows of one db.
+type database struct {
+	c    *Client
+	name string
+
+	current    atomic.Pointer[partitions] // nil until the first map has arrived
+	due        atomic.Int64               // when the map is requested again, by the client's clock
+	earliest   atomic.Int64               // not before
+	refreshing atomic.Bool
+	failures   int // of refresh in a row; of the goroutine that refreshes
+}
+
+const (
+	// minRefresh is the time between two requests for a map, however often nodes answer from other versions.
+	minRefresh = time.Second
+	// maxRefreshPause bounds the pause after failures.
+	maxRefreshPause = 30 * time.Second
+	// refreshAttempts is the number of nodes that one refresh asks.
+	refreshAttempts = 4
+)
+
+// suspect makes the map be requested soon, because an answer shows that it may be out of date.
+func (d *database) suspect() {
+	d.due.Store(d.earliest.Load())
+	d.refreshIfDue()
+}
+
+// refreshIfDue requests the map in the background if it is due.
+func (d *database) refreshIfDue() {
+	if int64(d.c.now()) < d.due.Load() || !d.refreshing.CompareAndSwap(false, true) {
+		return
+	}
+	if !d.c.spawn(d.refresh) {
+		d.refreshing.Store(false)
+	}
+}
+
+// refresh requests the map from one node after the other until one answers.
+func (d *database) refresh() {
+	ctx, cancel := context.WithTimeout(d.c.ctx, d.c.opts.Timeout)
+	defer cancel()
+	next := d.c.newRoute(d, nil)
+	pause := d.c.opts.RefreshPeriod * 3 / 4
+	pause += rand.N(pause*2/3 + 1)
+	earliest := minRefresh
+	if d.fetch(ctx, next) {
+		d.failures = 0
+	} else {
+		pause = min(minRefresh<<min(d.failures, 10), maxRefreshPause)
+		earliest = pause
+		d.failures++
+	}
+	d.earliest.Store(int64(d.c.now() + earliest))
+	d.due.Store(int64(d.c.now() + pause))
+	d.refreshing.Store(false)
+}
+
+// fetch requests the map from the nodes of a route, and reports whether one has answered.
+func (d *database) fetch(ctx context.Context, next *route) bool {
+	for range refreshAttempts {
+		n := next.node(false)
+		if n == nil || ctx.Err() != nil {
+			return false
+		}
+		m, err := d.fetchFrom(ctx, n)
+		if err == nil {
+			n.answered()
+			d.current.Store(m)
+			d.c.forgetNodes()
+			return true
+		}
+	}
+	return false
+}
+
+// fetchFrom requests the map from one node.
+func (d *database) fetchFrom(ctx context.Context, n *node) (*partitions, error) {
+	a, err := d.c.send(ctx, &request{node: n, path: "/" + d.name + "/?partitions", limit: maxMap})
+	switch {
+	case err != nil:
+		n.fail(d.c.now())
+		return nil, err
+	case a.status != 200:
+		return nil, a.refusal()
+	}
+	parsed, partitioner, err := parseMap(a.body, d.name, d.c.scheme, n.addr)
+	if err != nil {
+		return nil, err
+	}
+	m := &partitions{version: parsed.Version, partitioner: partitioner, replicas: parsed.Replicas}
+	for _, addr := range parsed.Nodes {
+		m.nodes = append(m.nodes, d.c.node(addr))
+	}
+	return m, nil
+}

@@ -1,0 +1,82 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The reasons why a read has no value. Errors of a Client wrap one of them, or the error of the context.
+var (
+	// ErrNotFound means that the version does not have the key. Value.Version is that version.
+	ErrNotFound = errors.New("no such key")
+	// ErrNoDB means that the nodes have no such database.
+	ErrNoDB = errors.New("no such database")
+	// ErrDenied means that the token is missing, unknown, or not valid for the database.
+	ErrDenied = errors.New("the token does not permit this read")
+	// ErrBehind means that no node serves a version as new as the session has seen. It can be retried.
+	ErrBehind = errors.New("no node serves the version that the session has seen")
+	// ErrTooLarge means that the value or the batch exceeds a limit of the client or of the nodes.
+	ErrTooLarge = errors.New("too large")
+	// ErrUnavailable means that no node gave a usable answer. It can be retried.
+	ErrUnavailable = errors.New("no node gave a usable answer")
+	// ErrInvalid means that an argument cannot be sent: the name of the database, or a key of more than 65536 bytes.
+	ErrInvalid = errors.New("invalid argument")
+	// ErrClosed means that the client was closed.
+	ErrClosed = errors.New("the client is closed")
+)
+
+// failure is an attempt without a usable answer.
+type failure struct {
+	node string
+	seed bool // the node is one of Options.Addrs
+	// status is that of the answer; 0 if there was none.
+	status int
+	err    error // may wrap one of the errors above
+	// final ends the call: other nodes would give the same answer.
+	final bool
+	// temporary asks for another round of attempts, after wait.
+	temporary bool
+	wait      time.Duration
+	// failing counts against the node, so that others are asked first.
+	failing bool
+}
+
+// maxListed is the number of attempts that an error lists.
+const maxListed = 8
+
+// errorOf returns the error of a call from its failures, the last round of which counts.
+func errorOf(db string, all []failure, ended error) error {
+	var list strings.Builder
+	for i, f := range all {
+		if i == maxListed {
+			fmt.Fprintf(&list, "; and %d more", len(all)-i)
+			break
+		}
+		fmt.Fprintf(&list, "; %s: %v", f.node, f.err)
+	}
+	if ended != nil {
+		return fmt.Errorf("reading %s: %w: %w%s", db, kindOf(all), ended, &list)
+	}
+	return fmt.Errorf("reading %s: %w%s", db, kindOf(all), &list)
+}
+
+// kindOf returns the reason that a call reports. What only a node of the map says of a db is not believed, because
+// its address may belong to another program by now.
+func kindOf(all []failure) error {
+	kind := ErrUnavailable
+	for _, f := range all {
+		switch {
+		case f.final && errors.Is(f.err, ErrTooLarge):
+			return ErrTooLarge
+		case f.temporary && errors.Is(f.err, ErrBehind):
+			kind = ErrBehind
+		case f.seed && errors.Is(f.err, ErrNoDB):
+			return ErrNoDB
+		case f.seed && errors.Is(f.err, ErrDenied):
+			return ErrDenied
+		}
+	}
+	return kind
+}

@@ -1,0 +1,144 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"sequins/shard"
+)
+
+// Limits of a map. The largest one that nodes send, of 65,536 partitions, has 1 MiB.
+const (
+	maxMap      = 4 * mebibyte
+	maxNodes    = 4096
+	maxReplicas = 64
+)
+
+// self stands for the address that was asked, in the answer of a node that does not know its address.
+const self = "self"
+
+// answeredMap is the answer to GET /<db>?partitions.
+type answeredMap struct {
+	DB          string   `json:"db"`
+	Version     string   `json:"version"`
+	Partitioner string   `json:"partitioner"`
+	Partitions  int      `json:"partitions"`
+	Scheme      string   `json:"scheme"`
+	Nodes       []string `json:"nodes"`
+	Replicas    [][]int  `json:"replicas"`
+}
+
+// partitions is the map from keys to nodes for one version of a db. It does not change.
+type partitions struct {
+	version     string
+	partitioner shard.Partitioner
+	replicas    [][]int // by partition, indexes in nodes; empty for an empty version
+	nodes       []*node
+}
+
+// parseMap parses the answer of the node at asked, and rejects it unless it is consistent, is about db, and its nodes
+// speak the client's scheme.
+func parseMap(body []byte, db, scheme, asked string) (*answeredMap, shard.Partitioner, error) {
+	var a answeredMap
+	if err := json.Unmarshal(body, &a); err != nil {
+		return nil, 0, fmt.Errorf("the map of partitions cannot be read: %w", err)
+	}
+	p, err := shard.ParsePartitioner(a.Partitioner)
+	if err != nil {
+		return nil, 0, err
+	}
+	switch {
+	case a.DB != db || !validName(a.Version):
+		return nil, 0, errors.New("the map of partitions is of another database or without a version")
+	case a.Scheme != scheme:
+		return nil, 0, fmt.Errorf("the nodes of the map of partitions use %q and this client %s", a.Scheme, scheme)
+	case a.Partitions < 0 || a.Partitions > shard.MaxPartitions || len(a.Replicas) != a.Partitions || len(a.Nodes) > maxNodes:
+		return nil, 0, fmt.Errorf("the map of partitions has %d partitions of %d, on %d nodes", len(a.Replicas), a.Partitions, len(a.Nodes))
+	}
+	return &a, p, a.checkNodes(asked)
+}
+
+// checkNodes checks the addresses and the indexes, and replaces self.
+func (a *answeredMap) checkNodes(asked string) error {
+	for i, addr := range a.Nodes {
+		if addr == self {
+			a.Nodes[i] = asked
+		} else if !validAddr(addr) {
+			return fmt.Errorf("the map of partitions has a node %.300q, which is no address", addr)
+		}
+	}
+	for p, replicas := range a.Replicas {
+		if len(replicas) > maxReplicas {
+			return fmt.Errorf("the map of partitions has %d replicas of partition %d", len(replicas), p)
+		}
+		for _, n := range replicas {
+			if n < 0 || n >= len(a.Nodes) {
+				return fmt.Errorf("the map of partitions has partition %d on node %d of %d", p, n, len(a.Nodes))
+			}
+		}
+	}
+	return nil
+}
+
+// of returns the replicas of the partition of a key, as indexes in nodes.
+func (m *partitions) of(key []byte) []int {
+	if m == nil || len(m.replicas) == 0 {
+		return nil
+	}
+	return m.replicas[m.partitioner.Partition(key, len(m.replicas))]
+}
+
+// ofAll returns the nodes that hold the partitions of most keys, at most three, the best first. Nodes that hold
+// equally many are in random order.
+func (m *partitions) ofAll(keys [][]byte, shuffle func(n int, swap func(i, j int))) []int {
+	if m == nil || len(m.replicas) == 0 {
+		return nil
+	}
+	held := make([]int, len(m.nodes))
+	for _, key := range keys {
+		for _, n := range m.of(key) {
+			held[n]++
+		}
+	}
+	order := make([]int, 0, len(held))
+	for n, keys := range held {
+		if keys > 0 {
+			order = append(order, n)
+		}
+	}
+	shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return mostFirst(order, held, 3)
+}
+
+// mostFirst moves the n of order that have the largest values to its beginning, and returns them.
+func mostFirst(order, values []int, n int) []int {
+	n = min(n, len(order))
+	for i := range n {
+		best := i
+		for j := i + 1; j < len(order); j++ {
+			if values[order[j]] > values[order[best]] {
+				best = j
+			}
+		}
+		order[i], order[best] = order[best], order[i]
+	}
+	return order[:n]
+}
+
+// validName reports whether s is a valid name of a database or a version: letters, digits, dots, underscores and
+// dashes, beginning with a letter or digit.
+func validName(s string) bool {
+	if s == "" || len(s) > 255 {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}
