@@ -93,9 +93,9 @@ func (f *fake) serveBatch(w http.ResponseWriter, r *http.Request) {
 	var b []byte
 	for len(body) > 0 {
 		n := binary.BigEndian.Uint32(body)
-		key := string(body[4 : 4+n])
+		value, ok := f.records[string(body[4:4+n])]
 		body = body[4+n:]
-		if value, ok := f.records[key]; ok {
+		if ok {
 			b = binary.BigEndian.AppendUint32(b, uint32(len(value)))
 			b = append(b, value...)
 		} else {
