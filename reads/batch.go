@@ -173,12 +173,13 @@ func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) 
 	if err != nil { // the block has been dropped since
 		return false, Found
 	}
+	if o := b.count(r, sizeOf(b.results)); o != Found {
+		return true, o
+	}
 	for i, o := range p.order {
 		res := &b.results[i]
 		if res.Err == nil && res.Found {
-			if o := b.keep(r, int(uint32(o)), res); o != Found {
-				return true, o
-			}
+			b.keep(r, int(uint32(o)), res)
 		}
 		if res.Err != nil {
 			r.handle.Report(p.partition, res.Value.Reader(), res.Err)
@@ -193,14 +194,11 @@ var noBytes = []byte{}
 
 // keep copies a local value to the arena, as those in results are valid only until the next lookup. An error of reading
 // it is in res.Err.
-func (b *batch) keep(r *Read, index int, res *blocks.Result) Outcome {
+func (b *batch) keep(r *Read, index int, res *blocks.Result) {
 	n := res.Value.Len()
-	if o := b.count(r, n); o != Found {
-		return o
-	}
 	if n == 0 {
 		r.Values[index] = noBytes
-		return Found
+		return
 	}
 	start := len(b.arena)
 	b.arena = slices.Grow(b.arena, int(n)) // values in an earlier arena stay where they are
@@ -214,7 +212,16 @@ func (b *batch) keep(r *Read, index int, res *blocks.Result) Outcome {
 		copy(value, res.Value.Bytes())
 	}
 	r.Values[index] = value
-	return Found
+}
+
+// sizeOf returns the bytes of the values that were found.
+func sizeOf(results []blocks.Result) (n int64) {
+	for i := range results {
+		if results[i].Found {
+			n += results[i].Value.Len()
+		}
+	}
+	return n
 }
 
 // count counts n bytes of values.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -50,6 +51,7 @@ var errTooLarge = errors.New("the batch is too large")
 // and so would look up other keys.
 func parseJSONKeys(b []byte, limit int) (keys [][]byte, err error) {
 	p := jsonParser{b: b}
+	keys = make([][]byte, 0, min(limit, bytes.Count(b, []byte{','})+1))
 	p.member("keys")
 	p.want('[')
 	if !p.accept(']') {
@@ -138,7 +140,11 @@ func (p *jsonParser) key() []byte {
 // string parses a string and decodes it in place: no escape is shorter than what it stands for.
 func (p *jsonParser) string() []byte {
 	p.want('"')
-	start, to := p.i, p.i
+	start := p.i
+	for p.i < len(p.b) && p.b[p.i] >= ' ' && p.b[p.i] != '"' && p.b[p.i] != '\\' {
+		p.i++
+	}
+	to := p.i
 	for p.err == nil {
 		switch {
 		case p.i == len(p.b):

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"sequins/bench/internal/data"
+	"sequins/blocks"
+	"sequins/metrics"
+	"sequins/proxy"
+	"sequins/reads"
+	"sequins/server"
+	"sequins/shard"
+	"sequins/status"
+	"sequins/version"
+)
+
+// catalog has one db.
+type catalog struct{ set *version.Set }
+
+func (c catalog) Set(db []byte) *version.Set {
+	if string(db) == data.DB {
+		return c.set
+	}
+	return nil
+}
+
+func (c catalog) Status() status.Status       { return status.Status{} }
+func (c catalog) MayExist([]byte) bool        { return false }
+func (c catalog) Ready(string) (bool, string) { return true, "" }
+
+// others is a version of which one other node has everything.
+type others struct {
+	version.Solo
+	peers []string
+}
+
+func (o others) Peers(int) []string { return o.peers }
+
+// node serves for ever: both partitions, or one of them and a peer.
+func node(kind, addr string) error {
+	m := metrics.New()
+	o := reads.Options{Metrics: m.Server}
+	v := version.New(version.Info{DB: data.DB, Name: data.Version, Partitions: 2, Partitioner: shard.String, Following: others{peers: []string{*peer}}})
+	held := strings.Split(*block, ",")
+	if kind == "asker" {
+		held = held[:1]
+		o.Proxy = proxy.New(proxy.Options{Metrics: m.Proxy, Timeout: 10 * time.Second})
+	}
+	for p, path := range held {
+		b, err := blocks.Open(path)
+		if err != nil {
+			return err
+		}
+		if err := v.Put(p, b); err != nil {
+			return err
+		}
+	}
+	if *debug != "" {
+		go http.ListenAndServe(*debug, server.DebugHandler(server.DebugOptions{Metrics: m, Pprof: true})) //nolint:errcheck // whoever asks will see
+	}
+	set := version.NewSet(data.DB)
+	set.Prepare(v)
+	if err := set.Activate(data.Version); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	c := catalog{set}
+	return server.New(c, reads.New(c, o), server.Options{Metrics: m.Server}).Serve(ln)
+}
