@@ -58,6 +58,7 @@ var layers = []layer{
 	{"test/gateway", []string{"test/ports"}},
 	{"test/packaging", nil},
 	{"test/writers", nil},
+	{"test/clients", nil},
 	{"test/manual", nil},
 	{"test/harness", nil},
 	{"blocks/internal/blocktest", []string{"test/expect"}},

@@ -1,0 +1,480 @@
+"""A client of sequins in one file, for Python 3.9 and later. It needs the standard library only.
+
+    from sequins_client import Client
+
+    with Client(["node1:9599", "node2:9599"]) as client:
+        value = client.get("words", "apple")
+        print(value.data, value.version)        # data is None if the key is absent
+        batch = client.multi_get("words", ["apple", "beet"])
+        print(batch.values, batch.version)      # all from one version
+
+A Client learns from any node which nodes hold which keys (GET /<db>?partitions), asks one of them directly, and others
+if it fails. Nodes fetch what they do not hold, so a map that is missing or out of date costs time and never changes a
+value. A Client is safe for use by several threads. It sends no hedged requests.
+"""
+
+import http.client
+import random
+import re
+import ssl
+import struct
+import threading
+import time
+import json
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from urllib.parse import parse_qsl, quote_from_bytes, urlencode, urlsplit
+
+Key = Union[str, bytes]
+
+
+class SequinsError(Exception):
+    """No node has given a usable answer."""
+
+
+class NoDatabase(SequinsError):
+    """The nodes have no such database."""
+
+
+class Denied(SequinsError):
+    """The token is missing, unknown, or not valid for the database."""
+
+
+class Behind(SequinsError):
+    """No node serves a version as new as the session has seen."""
+
+
+class TooLarge(SequinsError):
+    """The value or the batch exceeds a limit."""
+
+
+class Value(NamedTuple):
+    data: Optional[bytes]  # None: the key is absent
+    version: str
+
+
+class Batch(NamedTuple):
+    values: List[Optional[bytes]]  # in the order of the keys; None: the key is absent
+    version: str
+
+
+MAX_KEY = 64 << 10
+_MAX_MAP = 4 << 20
+_BINARY = "application/octet-stream"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
+
+
+def partition(partitioner: str, key: bytes, partitions: int) -> int:
+    """The partition of a key. Raises ValueError for an unknown partitioner."""
+    if partitioner == "string":
+        h = _polynomial(0, key) & 0x7FFFFFFF
+    elif partitioner == "hadoop":
+        h = _polynomial(1, struct.unpack("%db" % len(key), key)) & 0x7FFFFFFF
+    elif partitioner == "spark":
+        h = _polynomial(0, _utf16(key))
+        h -= (h & 0x80000000) << 1  # signed; the remainder of Python is not negative
+    elif partitioner == "cascading":
+        h = (31 + _polynomial(0, _utf16(key))) & 0x7FFFFFFF
+    else:
+        raise ValueError("unknown partitioner %r" % partitioner)
+    return h % partitions
+
+
+def _polynomial(h: int, units) -> int:
+    for unit in units:
+        h = (31 * h + unit) & 0xFFFFFFFF
+    return h
+
+
+# Java decodes an encoded surrogate, or the beginning of one, as one invalid character, and Python as several.
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def _utf16(key: bytes) -> Tuple[int, ...]:
+    """The UTF-16 units of a key in UTF-8, as Java decodes it."""
+    units = _SURROGATE.sub(b"\xef\xbf\xbd", key).decode("utf-8", "replace").encode("utf-16-be")
+    return struct.unpack(">%dH" % (len(units) // 2), units)
+
+
+class Session:
+    """Reads of a session never go back to an older version of a database. It is safe for use by several threads."""
+
+    def __init__(self, client: "Client", exported: str = ""):
+        self._client, self._lock, self._seen = client, threading.Lock(), {}  # type: Client, threading.Lock, Dict[str, str]
+        if len(exported) > 64 << 10:
+            raise ValueError("a session of %d bytes" % len(exported))
+        pairs = parse_qsl(exported, keep_blank_values=True, strict_parsing=True) if exported else []
+        for db, version in pairs:
+            if not _NAME.fullmatch(db) or not _NAME.fullmatch(version):
+                raise ValueError("this is no session")
+            self._advance(db, version)
+
+    def get(self, db: str, key: Key) -> Value:
+        value = self._client._get(db, key, self._version(db))
+        self._advance(db, value.version)
+        return value
+
+    def multi_get(self, db: str, keys: Sequence[Key]) -> Batch:
+        batch = self._client._multi_get(db, keys, self._version(db))
+        if batch.version:
+            self._advance(db, batch.version)
+        return batch
+
+    def export(self) -> str:
+        """The session as a string for Client.session, such as a cookie."""
+        with self._lock:
+            return urlencode(sorted(self._seen.items()))
+
+    def _version(self, db: str) -> str:
+        with self._lock:
+            return self._seen.get(db, "")
+
+    def _advance(self, db: str, version: str) -> None:
+        with self._lock:
+            self._seen[db] = max(self._seen.get(db, ""), version)
+
+
+class _Map(NamedTuple):
+    version: str
+    partitioner: str
+    nodes: List[str]
+    replicas: List[List[int]]
+
+    def nodes_of(self, key: bytes) -> List[str]:
+        if not self.replicas:
+            return []
+        return [self.nodes[n] for n in self.replicas[partition(self.partitioner, key, len(self.replicas))]]
+
+
+class _Failure(Exception):
+    def __init__(self, error: SequinsError, final=False, wait=0.0, failing=False):
+        self.error, self.final, self.wait, self.failing = error, final, wait, failing
+
+
+class _Answer(NamedTuple):
+    status: int
+    version: str
+    media: str
+    retry_after: float
+    body: bytes
+
+
+class Client:
+    """Reads from the nodes of one cluster.
+
+    addrs            host:port, or http:// or https:// and host:port, all with the same scheme
+    token            is sent as "Authorization: Bearer <token>"; never over http if addrs are https
+    timeout          of a call, in seconds
+    attempt_timeout  after so many seconds without any bytes a node counts as failed
+    refresh          seconds between two requests for the map of a database
+    max_value        limit of a value, max_batch of the values of a batch together, in bytes
+    """
+
+    def __init__(self, addrs: Sequence[str], token: str = "", timeout: float = 5.0, attempt_timeout: float = 1.0, refresh: float = 30.0,
+                 ssl_context: Optional[ssl.SSLContext] = None, max_value: int = 64 << 20, max_batch: int = 64 << 20):
+        split = [urlsplit(a if "://" in a else "//" + a, scheme="https" if ssl_context else "http") for a in addrs]
+        self._seeds = [s.netloc for s in split]
+        if not split or len({s.scheme for s in split}) != 1 or split[0].scheme not in ("http", "https") or not all(map(_ADDRESS.fullmatch, self._seeds)):
+            raise ValueError("addrs must be host:port, or URLs of them with one scheme")
+        self._scheme, self._context = split[0].scheme, ssl_context
+        self._timeout, self._attempt_timeout, self._refresh = timeout, attempt_timeout, refresh
+        self._max_value, self._max_batch = max_value, max_batch
+        self._header = {"User-Agent": "sequins-python"}
+        if token:
+            self._header["Authorization"] = "Bearer " + token
+        self._lock = threading.Lock()  # guards the rest
+        self._maps = {}  # type: Dict[str, _Map]
+        self._due = {}  # type: Dict[str, float]
+        self._failing = {}  # type: Dict[str, float] # until when a node is asked last
+        self._idle = {}  # type: Dict[str, List[http.client.HTTPConnection]]
+        self._closed = False
+
+    def get(self, db: str, key: Key) -> Value:
+        """The value of a key."""
+        return self._get(db, key, "")
+
+    def multi_get(self, db: str, keys: Sequence[Key]) -> Batch:
+        """The values of several keys, all from one version. Nodes limit the keys of a batch, by default to 10,000."""
+        return self._multi_get(db, keys, "")
+
+    def session(self, exported: str = "") -> Session:
+        """A new session, or one that Session.export has exported. Raises ValueError if that cannot be read."""
+        return Session(self, exported)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, {}
+        for connections in idle.values():
+            for connection in connections:
+                connection.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def _get(self, db: str, key: Key, at_least: str) -> Value:
+        key = _bytes(key)
+        if not key:  # has no path of its own
+            batch = self._multi_get(db, [key], at_least)
+            return Value(batch.values[0], batch.version)
+        escaped = quote_from_bytes(key, safe="") if key not in (b".", b"..") else "%2E" * len(key)
+
+        def check(a: _Answer) -> Value:
+            if a.status == 404 and a.version:
+                return Value(None, a.version)
+            return Value(a.body, a.version)
+
+        return self._call(db, "/%s/%s" % (db, escaped), None, at_least, self._max_value, lambda m: m.nodes_of(key), check)
+
+    def _multi_get(self, db: str, keys: Sequence[Key], at_least: str) -> Batch:
+        encoded = [_bytes(key) for key in keys]
+        body = b"".join(struct.pack(">I", len(key)) + key for key in encoded)
+
+        def best(m: _Map) -> List[str]:
+            held = {}  # type: Dict[str, int]
+            for key in encoded:
+                for node in m.nodes_of(key):
+                    held[node] = held.get(node, 0) + 1
+            return sorted(held, key=lambda node: (-held[node], random.random()))[:3]
+
+        def check(a: _Answer) -> Batch:
+            if a.media != _BINARY:
+                raise _Failure(SequinsError("an answer of type %.100r" % a.media), failing=True)
+            return Batch(self._decode(a.body, len(encoded)), a.version)
+
+        if not encoded:
+            return Batch([], "")
+        return self._call(db, "/%s/" % db, body, at_least, self._max_batch + 4 * len(encoded), best, check)
+
+    def _decode(self, body: bytes, n: int) -> List[Optional[bytes]]:
+        values, at = [], 0  # type: List[Optional[bytes]], int
+        for _ in range(n):
+            if len(body) - at < 4:
+                raise _Failure(SequinsError("the answer is shorter than its values"), failing=True)
+            size, at = struct.unpack_from(">I", body, at)[0], at + 4
+            if size == 0xFFFFFFFF:
+                values.append(None)
+                continue
+            if size > self._max_value:
+                raise _Failure(TooLarge("a value of %d bytes" % size), final=True)
+            values.append(body[at:at + size])
+            at += size
+        if at != len(body):
+            raise _Failure(SequinsError("the answer has not one value for each key"), failing=True)
+        return values
+
+    def _call(self, db, path, body, at_least, limit, preferred, check):
+        """Asks one node after the other until one answers, and again if nodes are temporarily unavailable."""
+        if not _NAME.fullmatch(db):
+            raise ValueError("%.100r is no name of a database" % db)
+        deadline = time.monotonic() + self._timeout
+        while True:
+            m = self._map(db, deadline)
+            failures = []
+            for node in self._route(preferred(m) if m else [], m):
+                try:
+                    a = self._attempt(node, path, body, at_least, limit, deadline)
+                    if m and a.version != m.version:
+                        self._suspect(db)
+                    answer = check(a)
+                    with self._lock:
+                        self._failing.pop(node, None)
+                    return answer
+                except _Failure as f:
+                    f.error.args = ("%s: %s" % (node, f.error),)
+                    failures.append((node, f))
+                    if f.failing:
+                        self._fail(db, node)
+                    if f.final or (node in self._seeds and isinstance(f.error, NoDatabase)):
+                        raise f.error from None
+                if time.monotonic() >= deadline:
+                    break
+            wait = min((f.wait for _, f in failures if f.wait), default=0.0)
+            if not wait or time.monotonic() + wait >= deadline:
+                raise self._error(db, failures)
+            time.sleep(wait * random.uniform(0.5, 1))
+
+    def _error(self, db: str, failures) -> SequinsError:
+        """What a call raises. What only a node of the map says of the database is not believed."""
+        text = "reading %s: %s" % (db, "; ".join(str(f.error) for _, f in failures[-8:]))
+        for kind in (Denied, Behind):
+            for node, f in failures:
+                if isinstance(f.error, kind) and (kind is Behind or node in self._seeds):
+                    return kind(text)
+        return SequinsError(text)
+
+    def _route(self, preferred: List[str], m: Optional[_Map]) -> List[str]:
+        """The order in which nodes are asked: failing ones last."""
+        seeds = random.sample(self._seeds, len(self._seeds))
+        others = random.sample(m.nodes, min(3, len(m.nodes))) if m else []
+        now = time.monotonic()
+        with self._lock:
+            failing = {node for node, until in self._failing.items() if until > now}
+        nodes = list(dict.fromkeys(preferred + seeds + others))
+        return sorted(nodes, key=lambda node: node in failing)
+
+    def _fail(self, db: str, node: str) -> None:
+        with self._lock:
+            if len(self._failing) > 10000:
+                self._failing.clear()
+            self._failing[node] = time.monotonic() + 2
+        self._suspect(db)
+
+    def _suspect(self, db: str) -> None:
+        """Makes the map be requested again, at most once a second."""
+        with self._lock:
+            self._due[db] = min(self._due.get(db, 0), time.monotonic() + 1)
+
+    def _attempt(self, node, path, body, at_least, limit, deadline) -> _Answer:
+        """The answer of a node that has a result."""
+        header = dict(self._header)
+        if at_least:
+            header["X-Sequins-At-Least"] = at_least
+        if body is not None:
+            header["Content-Type"] = header["Accept"] = _BINARY
+        try:
+            a = self._send(node, path, body, header, limit, deadline)
+        except (OSError, http.client.HTTPException) as e:
+            raise _Failure(SequinsError("%s: %s" % (type(e).__name__, e)), failing=True) from None
+        if a.version and a.version < at_least and a.status in (200, 404, 503):
+            raise _Failure(Behind("it serves %s" % a.version), wait=a.retry_after)
+        if a.status == 200 and a.version or a.status == 404 and a.version and body is None:
+            return a
+        text = "status %d: %.200r" % (a.status, a.body[:200].decode("utf-8", "replace").strip())
+        if a.status == 404:
+            raise _Failure(NoDatabase(text))
+        if a.status in (401, 403):
+            raise _Failure(Denied(text))
+        if a.status == 413:
+            raise _Failure(TooLarge(text), final=True)
+        raise _Failure(SequinsError(text), wait=a.retry_after if a.status == 503 else 0.0, failing=a.status in (200, 503))
+
+    def _send(self, node, path, body, header, limit, deadline) -> _Answer:
+        """Sends a request, over an idle connection if there is one. If that was closed meanwhile, it uses a new one."""
+        connection, idle = self._connection(node)
+        while True:
+            try:
+                connection.timeout = max(0.001, min(self._attempt_timeout, deadline - time.monotonic()))
+                if connection.sock:
+                    connection.sock.settimeout(connection.timeout)
+                connection.request("GET" if body is None else "POST", path, body=body, headers=header)
+                response = connection.getresponse()
+            except (ConnectionError, http.client.BadStatusLine):
+                connection.close()
+                if not idle:
+                    raise
+                connection, idle = self._connect(node), False
+                continue
+            except BaseException:
+                connection.close()
+                raise
+            break
+        try:
+            answer = self._read(response, limit, deadline)
+        except BaseException:
+            connection.close()
+            raise
+        self._keep(node, connection, response)
+        return answer
+
+    def _read(self, response, limit, deadline) -> _Answer:
+        length = response.getheader("Content-Length")
+        if response.status == 200 and (length is None and not response.chunked or response.getheader("Content-Encoding")):
+            raise http.client.HTTPException("an answer without a length, or with a coding")
+        if length is not None and not length.isdecimal():
+            raise http.client.HTTPException("the length %.50r" % length)
+        limit = limit if response.status == 200 else 1 << 16
+        if response.status == 200 and int(length or 0) > limit:
+            raise _Failure(TooLarge("the answer has %s bytes" % length), final=True)
+        parts, size = [], 0
+        while True:
+            part = response.read1(1 << 20)
+            if not part:
+                break
+            parts.append(part)
+            size += len(part)
+            if size > limit:
+                raise _Failure(TooLarge("the answer is larger than %d bytes" % limit), final=response.status == 200)
+            if time.monotonic() > deadline:
+                raise TimeoutError("the answer takes too long")
+        if response.status == 200 and length is not None and size != int(length):
+            raise http.client.IncompleteRead(b"", int(length) - size)
+        version, retry = response.getheader("X-Sequins-Version", ""), response.getheader("Retry-After", "")
+        wait = min(max(float(retry), 0.05), 1.0) if retry.isdecimal() and len(retry) < 9 else 0.1
+        return _Answer(response.status, version if _NAME.fullmatch(version) else "", response.getheader("Content-Type", ""), wait, b"".join(parts))
+
+    def _connection(self, node: str):
+        with self._lock:
+            if self._closed:
+                raise _Failure(SequinsError("the client is closed"), final=True)
+            idle = self._idle.get(node)
+            if idle:
+                return idle.pop(), True
+        return self._connect(node), False
+
+    def _connect(self, node: str) -> http.client.HTTPConnection:
+        host, port = _ADDRESS.fullmatch(node).groups()
+        host = host.strip("[]")
+        if self._scheme == "https":
+            return http.client.HTTPSConnection(host, int(port), timeout=self._attempt_timeout, context=self._context)
+        return http.client.HTTPConnection(host, int(port), timeout=self._attempt_timeout)
+
+    def _keep(self, node: str, connection, response) -> None:
+        """Keeps a connection for the next request, unless it has to be closed."""
+        with self._lock:
+            keep = not self._closed and not response.will_close and response.isclosed() and len(self._idle.setdefault(node, [])) < 32
+            if keep:
+                self._idle[node].append(connection)
+        if not keep:
+            connection.close()
+
+    def _map(self, db: str, deadline: float) -> Optional[_Map]:
+        """The map of a database, requested if it is due. Meanwhile other threads use the previous one."""
+        now = time.monotonic()
+        with self._lock:
+            m = self._maps.get(db)
+            if self._due.get(db, 0) > now:
+                return m
+            if len(self._due) > 1000:
+                self._due.clear()
+                self._maps.clear()
+            self._due[db] = now + self._refresh * random.uniform(0.75, 1.25)
+        for node in self._route([], m)[:4]:
+            try:
+                a = self._send(node, "/%s/?partitions" % db, None, dict(self._header), _MAX_MAP, deadline)
+                if a.status == 200:
+                    m = self._parse(a.body, db, node)
+                    with self._lock:
+                        self._maps[db] = m
+                    return m
+            except (OSError, http.client.HTTPException, _Failure, ValueError, KeyError, TypeError, RecursionError):
+                pass  # the next node; without any, those of addrs are asked for keys
+        with self._lock:
+            self._due[db] = time.monotonic() + 2
+        return m
+
+    def _parse(self, body: bytes, db: str, asked: str) -> _Map:
+        """The map in an answer, checked."""
+        a = json.loads(body)
+        nodes, replicas, count = a["nodes"], a["replicas"], a["partitions"]
+        nodes = [asked if node == "self" else node for node in nodes]
+        if a["db"] != db or a["scheme"] != self._scheme or not _NAME.fullmatch(a["version"]):
+            raise ValueError("a map of something else")
+        if not isinstance(count, int) or not 0 <= count <= 1 << 16 or len(replicas) != count or len(nodes) > 4096:
+            raise ValueError("a map of the wrong size")
+        if not all(_ADDRESS.fullmatch(node) for node in nodes):
+            raise ValueError("a map with an invalid address")
+        if not all(len(r) <= 64 and all(type(n) is int and 0 <= n < len(nodes) for n in r) for r in replicas):
+            raise ValueError("a map with an invalid node")
+        partition(a["partitioner"], b"", 1)
+        return _Map(a["version"], a["partitioner"], nodes, replicas)
+
+
+def _bytes(key: Key) -> bytes:
+    key = key.encode("utf-8") if isinstance(key, str) else bytes(key)
+    if len(key) > MAX_KEY:
+        raise ValueError("a key of %d bytes" % len(key))
+    return key

@@ -1,0 +1,123 @@
+//go:build integration
+
+package clients
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/client"
+	"sequins/shard"
+	"sequins/test/expect"
+	"sequins/test/process"
+)
+
+// Python and Go agree on the partition of every key.
+func TestPartitionersInPython(t *testing.T) {
+	t.Parallel()
+	keys := append(randomKeys(5000), []byte{}, []byte("\xed\xa0"), []byte("\xed\xa0\x80"), []byte("\xed\xbf\xbf\xed"))
+	for _, p := range shard.Partitioners() {
+		for _, n := range []int{1, 7, 1000, 1 << 16} {
+			for i, line := range drive(t, keys, "partition", p.String(), strconv.Itoa(n)) {
+				if want := p.Partition(keys[i], n); line != strconv.Itoa(want) {
+					t.Fatalf("%v of %d: %q is in %s, want %d", p, n, keys[i], line, want)
+				}
+			}
+		}
+	}
+}
+
+// Go and Python read every key of a node, whatever partitions its data, and the map names the partitioner.
+func TestOneNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	keys := randomKeys(2000)
+	present := keys[:1800]
+	for _, p := range shard.Partitioners() {
+		writeVersion(t, source, p.String(), "v1", p, 8, present)
+	}
+	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store")})
+	c, err := client.New(client.Options{Addrs: []string{n.Addr}, Timeout: process.Deadline})
+	expect.NoError(t, err)
+	defer c.Close()
+	for _, p := range shard.Partitioners() {
+		db := p.String()
+		n.WaitCurrent(t, db, "v1")
+		var m struct {
+			Partitioner string   `json:"partitioner"`
+			Partitions  int      `json:"partitions"`
+			Nodes       []string `json:"nodes"`
+		}
+		if r := n.Get(t, "/"+db+"?partitions"); json.Unmarshal(r.Body, &m) != nil || m.Partitioner != db || m.Partitions != 8 || len(m.Nodes) != 1 || m.Nodes[0] != "self" {
+			t.Errorf("%s: %s", db, r.Body)
+		}
+		b, err := c.Session().MultiGet(t.Context(), db, keys)
+		expect.NoError(t, err)
+		lines := drive(t, keys, "read", db, n.Addr)
+		for i, key := range keys {
+			want := "-"
+			if i < len(present) {
+				want = "=" + hex.EncodeToString([]byte(valueOf("v1", key)))
+			}
+			v, _ := c.Get(t.Context(), db, key)
+			if shown(v.Data) != want || shown(b.Values[i]) != want || v.Version != "v1" || lines[i] != "v1 "+want {
+				t.Fatalf("%s, %q: Go %q and %q, Python %s", db, key, v.Data, b.Values[i], lines[i])
+			}
+		}
+	}
+}
+
+// shown is a value as drive.py prints it.
+func shown(data []byte) string {
+	if data == nil {
+		return "-"
+	}
+	return "=" + hex.EncodeToString(data)
+}
+
+// What a node must not answer is an exception of the client, and soon.
+func TestWrongAnswersInPython(t *testing.T) {
+	t.Parallel()
+	const ok = "HTTP/1.1 200 OK\r\nX-Sequins-Version: v1\r\nContent-Type: application/octet-stream\r\n"
+	answers := map[string]string{
+		"nothing": "", "no HTTP": "SSH-2.0\r\n", "no version": "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nv", "no length": ok + "\r\nvalue",
+		"cut off": ok + "Content-Length: 9\r\n\r\nvalue", "cut off in a chunk": ok + "Transfer-Encoding: chunked\r\n\r\n9\r\nvalue",
+		"large": ok + "Content-Length: 100000000000\r\n\r\nvalue", "redirect": "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n",
+		"compressed": ok + "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nv", "bad length": ok + "Content-Length: x\r\n\r\nvalue",
+		"negative length": ok + "Content-Length: -5\r\n\r\nvalue", "endless": ok + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1000\r\n"+strings.Repeat("x", 4096)+"\r\n", 5000),
+		"no db": "HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx", "denied": "HTTP/1.1 403 Forbidden\r\nContent-Length: 1\r\n\r\nx",
+		"header": "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 1000) + "\r\n",
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) //nolint:errcheck // the client may have gone
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(process.Deadline)) //nolint:errcheck // the test would take longer
+		name := strings.ReplaceAll(strings.Split(r.URL.Path, "/")[1], "-", " ")
+		io.Copy(conn, bytes.NewBufferString(answers[name])) //nolint:errcheck // the client may have gone
+	}))
+	defer s.Close()
+	kinds := map[string]string{"no db": "NoDatabase", "denied": "Denied", "large": "TooLarge", "endless": "TooLarge"}
+	for name := range answers {
+		for _, line := range drive(t, [][]byte{[]byte("k")}, "refuse", s.Listener.Addr().String(), strings.ReplaceAll(name, " ", "-")) {
+			kind, _, _ := strings.Cut(line, " ")
+			if want := kinds[name]; kind != want && (want != "" || kind != "SequinsError") {
+				t.Errorf("%s: %.300s", name, line)
+			}
+		}
+	}
+}
