@@ -25,6 +25,7 @@ type BatchScratch struct {
 	single  Scratch
 	copies  []byte
 	keys    [batchSize]batchKey
+	cold    []int // keys whose pages are not known to be in memory
 	touched byte // of the bytes that are read to bring their cache lines in
 }
 
@@ -78,7 +79,9 @@ func (r *Reader) getMappedBatch(keys [][]byte, results []Result, s *BatchScratch
 func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 	left := r.hashBatch(keys, results, s.keys[:0])
 	s.touchIndex(r.index, left)
+	s.cold = s.cold[:0]
 	left = r.mapBatch(keys, results, s, left)
+	r.prefetch(keys, s)
 	s.touchRecords(left)
 	for i := range left {
 		b := &left[i]
@@ -90,6 +93,30 @@ func (r *Reader) getSome(keys [][]byte, results []Result, s *BatchScratch) {
 		case !absent:
 			results[b.index] = r.getCopy(key, s)
 		}
+	}
+	for _, i := range s.cold {
+		results[i] = r.getCopy(keys[i], s)
+	}
+}
+
+// prefetch has the kernel begin to read the pages of the cold keys, so that the disk reads them at the same time while
+// the keys are looked up one after the other.
+func (r *Reader) prefetch(keys [][]byte, s *BatchScratch) {
+	if len(s.cold) < 2 {
+		return
+	}
+	for _, i := range s.cold {
+		rest, _ := r.index.CutPrefix(keys[i])
+		if passes, err := r.passes(xxhash.Sum64(keys[i]), &s.single, true); err != nil || !passes {
+			continue
+		}
+		if !r.beginRead() {
+			return
+		}
+		l := r.index.Location(r.index.Find(rest))
+		r.file.Prefetch(l.Offset(), int64(l.Length()))
+		<-reading
+		<-r.reads
 	}
 }
 
@@ -131,8 +158,8 @@ func (r *Reader) hashBatch(keys [][]byte, results []Result, left []batchKey) []b
 	return left
 }
 
-// mapBatch finds the pages in the map. It answers at once for keys whose page is packed or
-// not known to be there; the others are left.
+// mapBatch finds the pages in the map. It looks keys up whose page is packed, and adds keys whose page is not known to be
+// in memory to s.cold; the others are left.
 func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left []batchKey) []batchKey {
 	rest := left[:0]
 	for i := range left {
@@ -140,7 +167,11 @@ func (r *Reader) mapBatch(keys [][]byte, results []Result, s *BatchScratch, left
 		key := keys[b.index]
 		b.page = r.index.FindNear(b.rest, b.page)
 		l := r.index.Location(b.page)
-		if b.stored = r.inMemory(b.page, l, true); b.stored == nil || l.Packed() {
+		if b.stored = r.inMemory(b.page, l, true); b.stored == nil {
+			s.cold = append(s.cold, b.index)
+			continue
+		}
+		if l.Packed() {
 			results[b.index] = r.getCopy(key, s)
 			continue
 		}

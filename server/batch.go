@@ -154,8 +154,10 @@ func isBinary(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(media), "application/octet-stream")
 }
 
-// sendBatch sends the values in the format that the client accepts.
+// sendBatch sends the values in the format that the client accepts. They are copies, so that the version need not wait
+// for a slow client.
 func (r *request) sendBatch(w *writer, req *http.Request) {
+	r.LetGo()
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
 	h.Set("Vary", "Accept")

@@ -52,6 +52,14 @@ func (f *File) ReadCached(p []byte, off int64) bool {
 	return d.release() == nil && err == nil && n == len(p)
 }
 
+// Prefetch asks the kernel to begin reading n bytes, and does not wait for them. It does nothing if the file is not open.
+func (f *File) Prefetch(off, n int64) {
+	if d := f.cached(); d != nil {
+		_ = unix.Fadvise(d.fd, off, n, unix.FADV_WILLNEED) // only advice
+		_ = d.release()                                    // it was only read from
+	}
+}
+
 // Resident reports whether all of the file from one offset to another is in memory; false if it is not mapped.
 func (f *File) Resident(from, to int64) (bool, error) {
 	if f.data == nil {

@@ -14,6 +14,9 @@ func randomAccess(int) {}
 // ReadCached reports that nothing was read.
 func (*File) ReadCached([]byte, int64) bool { return false }
 
+// Prefetch does nothing.
+func (*File) Prefetch(int64, int64) {}
+
 // Resident returns true: nothing has to be dropped from memory.
 func (*File) Resident(int64, int64) (bool, error) { return true, nil }
 
