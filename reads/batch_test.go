@@ -73,6 +73,7 @@ type mesh struct {
 	rnd   *rand.Rand
 	wrong float64 // how often an answer is not what it should be
 	asked int
+	down  map[string]bool
 }
 
 // Fetch asks the peers one after the other, as the staged race does when each fails.
@@ -82,6 +83,9 @@ func (m *mesh) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, error) {
 	m.asked++
 	for _, i := range m.rnd.Perm(len(q.Peers)) {
 		addr := q.Peers[i]
+		if m.down[addr] {
+			continue
+		}
 		status, body := m.answer(addr, q)
 		if status == http.StatusNotImplemented {
 			continue
@@ -320,5 +324,35 @@ func TestDamagedBatch(t *testing.T) {
 		}
 	default:
 		t.Error("the damage was not reported")
+	}
+}
+
+// A node is asked for a batch if it is the only one that runs, whichever nodes hold the other partitions.
+func TestBatchFallsBack(t *testing.T) {
+	records := map[string]string{}
+	var keys [][]byte
+	for i := range 100 {
+		key := fmt.Sprintf("key-%03d", i)
+		records[key] = "value of " + key
+		keys = append(keys, []byte(key))
+	}
+	of := [][]string{{"a:1", "b:1", "c:1"}, {"a:1", "b:1", "d:1"}, {"a:1", "b:1", "d:1"}}
+	quiet := slog.New(slog.DiscardHandler)
+	m := &mesh{t: t, nodes: map[string]*reads.Reader{}, rnd: rand.New(rand.NewPCG(1, 1)), down: map[string]bool{"a:1": true, "b:1": true}}
+	for _, name := range []string{"c:1", "d:1"} {
+		set := held(t, "v1", records, of, func(p int) bool { return slices.Contains(of[p], name) })
+		m.nodes[name] = reads.New(catalog{"db": set}, reads.Options{Logger: quiet})
+	}
+	rd := reads.New(catalog{"db": held(t, "v1", records, of, func(int) bool { return false })}, reads.Options{Proxy: m, Logger: quiet})
+	r := rd.NewRead()
+	r.Begin(time.Now())
+	defer r.Release()
+	if o := r.DoBatch(&reads.Query{DB: []byte("db")}, keys); o != reads.Found {
+		t.Fatalf("outcome %d", o)
+	}
+	for i, key := range keys {
+		if string(r.Values[i]) != records[string(key)] {
+			t.Errorf("%s: %q", key, r.Values[i])
+		}
 	}
 }

@@ -41,25 +41,25 @@ func (b *batch) away(r *Read, remote *fetches, parts []partitionKeys, unreadable
 	case r.reader.opts.Proxy == nil:
 		return Unreadable
 	}
-	groups := r.replicaGroups(parts)
-	for _, g := range groups {
-		if len(g.peers) == 0 {
-			return Unreachable
-		}
+	groups := r.replicaGroups(parts, nil)
+	if slices.ContainsFunc(groups, func(g *replicaGroup) bool { return len(g.peers) == 0 }) {
+		return Unreachable
 	}
 	fields := slices.Clone(r.fields()) // shared by all requests
 	for _, g := range groups {
-		remote.start(func() Outcome { return b.fetch(r, g, fields) })
+		remote.start(func() Outcome { return b.fetch(r, g, nil, fields) })
 	}
 	return Found
 }
 
-// replicaGroups groups partitions by the nodes that hold them, so that each group needs one request, which all of these
-// nodes can answer. Groups that have two nodes in common are joined, and are requested from the nodes in common.
-func (r *Read) replicaGroups(parts []partitionKeys) []*replicaGroup {
+// replicaGroups groups partitions by the nodes that hold them and have not been asked, so that each group needs one
+// request, which all of its nodes can answer. Groups that have two nodes in common are joined, and are requested from the
+// nodes in common.
+func (r *Read) replicaGroups(parts []partitionKeys, asked []string) []*replicaGroup {
 	var groups []*replicaGroup
 	for _, p := range parts {
 		peers := slices.Sorted(slices.Values(r.handle.Peers(p.partition)))
+		peers = slices.DeleteFunc(peers, func(addr string) bool { return slices.Contains(asked, addr) })
 		i := slices.IndexFunc(groups, func(g *replicaGroup) bool {
 			shared := common(g.peers, peers)
 			return len(shared) >= 2 || len(shared) == len(peers) && len(shared) == len(g.peers)
@@ -85,17 +85,27 @@ func common(a, b []string) []string {
 	return both
 }
 
-// fetch requests the keys of a group from its nodes. A node that breaks off in its answer is not asked again.
-func (b *batch) fetch(r *Read, g *replicaGroup, fields []proxy.Field) Outcome {
-	var body []byte
-	n := 0
-	for _, p := range g.parts {
-		n += len(p.order)
-		for _, o := range p.order {
-			key := b.keys[uint32(o)]
-			body = append(binary.BigEndian.AppendUint32(body, uint32(len(key))), key...)
+// fetch requests the keys of a group. If none of its nodes answers, each partition is requested from its other nodes.
+func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.Field) Outcome {
+	o := b.fetchFrom(r, g, fields)
+	if o != Unreachable && o != Late {
+		return o
+	}
+	asked = append(slices.Clip(asked), g.peers...)
+	for _, rest := range r.replicaGroups(g.parts, asked) {
+		if len(rest.peers) == 0 {
+			return o
+		}
+		if o := b.fetch(r, rest, asked, fields); o != Found {
+			return o
 		}
 	}
+	return Found
+}
+
+// fetchFrom requests the keys of a group from its nodes. A node that breaks off in its answer is not asked again.
+func (b *batch) fetchFrom(r *Read, g *replicaGroup, fields []proxy.Field) Outcome {
+	body, n := b.request(g)
 	q := proxy.Query{Peers: g.peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Body: body,
 		Scale: 1 + n/keysPerScale, Fields: fields, Trace: r.trace}
 	for {
@@ -114,6 +124,19 @@ func (b *batch) fetch(r *Read, g *replicaGroup, fields []proxy.Field) Outcome {
 			return Unreachable
 		}
 	}
+}
+
+// request returns the request for a group, and the number of its keys.
+func (b *batch) request(g *replicaGroup) (body []byte, n int) {
+	body = []byte{} // a request for no keys is a POST, too
+	for _, p := range g.parts {
+		n += len(p.order)
+		for _, o := range p.order {
+			key := b.keys[uint32(o)]
+			body = append(binary.BigEndian.AppendUint32(body, uint32(len(key))), key...)
+		}
+	}
+	return body, n
 }
 
 // receive takes the values of a group from an answer.

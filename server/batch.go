@@ -37,7 +37,6 @@ func (r *request) serveBatch(w *writer, req *http.Request) {
 	if err != nil {
 		r.fail(batchStatus(err), err.Error())
 		r.add("Retry-After", retryAfterIf(r.code))
-		w.Header().Set("Connection", "close") // the body has not been read to its end
 		r.respond(w, req)
 		return
 	}

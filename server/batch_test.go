@@ -208,6 +208,9 @@ func TestBadBatches(t *testing.T) {
 		{"/db?proxy=v2", `{"keys":["a"]}`, 501, "not here"},
 	} {
 		got := s.postBody(t, test.target, test.body)
+		if got.closed && got.status == 400 {
+			t.Errorf("POST %s %.60q: the connection is closed", test.target, test.body)
+		}
 		if got.status != test.status || !strings.Contains(got.body, test.text) || strings.Count(got.body, "\n") != 1 || (got.status == 503) != (got.header.Get("Retry-After") != "") {
 			t.Errorf("POST %s %.60q: %d %q, want %d %q", test.target, test.body, got.status, got.body, test.status, test.text)
 		}
