@@ -40,7 +40,7 @@ func (cl *call) run(ctx context.Context) (*answer, error) {
 	c.budget.earn()
 	cl.d.refreshIfDue()
 	var failures []failure
-	for {
+	for round := 0; ; round++ {
 		a, last := cl.round(ctx)
 		if len(last) > 1 || ctx.Err() == nil { // a round that ctx has ended at its beginning explains nothing
 			failures = last
@@ -52,23 +52,36 @@ func (cl *call) run(ctx context.Context) (*answer, error) {
 			return nil, ErrClosed
 		case ctx.Err() != nil:
 			return nil, errorOf(cl.d.name, failures, ctx.Err())
-		case !cl.wait(ctx, failures):
+		case !cl.wait(ctx, pauseBefore(round+1, failures)):
 			return nil, errorOf(cl.d.name, failures, ctx.Err())
 		}
 	}
 }
 
-// wait waits until another round makes sense, and reports whether it does before ctx ends.
-func (cl *call) wait(ctx context.Context, failures []failure) bool {
-	var pause time.Duration
+// maxRounds is the number of rounds if no node has asked for a retry with 503: a node that was late or that restarts is
+// given another chance, and nodes that cannot answer are not flooded.
+const maxRounds = 3
+
+// pauseBefore returns the pause before another round of attempts, or 0 if there is no reason for one.
+func pauseBefore(round int, failures []failure) (pause time.Duration) {
+	broken := false
 	for _, f := range failures {
-		if f.final {
-			return false
-		}
-		if f.temporary && (pause == 0 || f.wait < pause) {
+		switch {
+		case f.final:
+			return 0
+		case f.temporary && (pause == 0 || f.wait < pause):
 			pause = f.wait
 		}
+		broken = broken || f.failing || f.status >= http.StatusInternalServerError
 	}
+	if pause == 0 && broken && round < maxRounds {
+		pause = minRetry << round
+	}
+	return pause
+}
+
+// wait waits for about the time of pause, and reports whether another round can begin before ctx ends.
+func (cl *call) wait(ctx context.Context, pause time.Duration) bool {
 	if pause == 0 {
 		return false
 	}

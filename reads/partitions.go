@@ -29,24 +29,13 @@ type Partitions struct {
 	Replicas [][]int `json:"replicas"`
 }
 
-// Partitions returns the map of the current version of a db, and Found; or nil and the reason why there is
-// none, as for Do: NoDB or Unready.
+// Partitions returns the map of the version that q asks for and Found, or nil and the reason why there is none, as for
+// Do. q.Key is not used.
 func (r *Read) Partitions(q *Query) (*Partitions, Outcome) {
-	r.query = q
-	set := r.reader.catalog.Set(q.DB)
-	switch {
-	case set == nil && r.reader.catalog.MayExist(q.DB):
-		return nil, Unready
-	case set == nil:
-		return nil, NoDB
-	}
-	r.db = r.reader.database(q.DB)
-	if r.handle = set.Acquire(); r.handle == nil {
-		return nil, Unready
+	if o := r.open(q); o != Found {
+		return nil, o
 	}
 	h := r.handle
-	r.labels = r.db.labelsOf(r.reader, h)
-	r.Version = r.labels.version
 	m := &Partitions{DB: r.db.name, Version: h.Version(), Partitioner: h.Partitioner().String(), Partitions: h.Partitions(), Replicas: [][]int{}}
 	m.fill(h, r.reader.address())
 	return m, Found

@@ -17,9 +17,9 @@ func (r *request) servePartitions(w *writer, req *http.Request) {
 		r.respond(w, req)
 		return
 	}
-	r.CountAs(r.s.opts.Metrics.Status)
-	r.query = reads.Query{DB: r.target.db}
+	r.query = reads.Query{DB: r.target.db, AtLeast: r.asked.atLeast, Exact: r.asked.exact}
 	m, o := r.Partitions(&r.query)
+	r.CountAs(r.s.opts.Metrics.Status)
 	if o != reads.Found {
 		w.Header().Set("Cache-Control", "no-store")
 		r.prepare(o)

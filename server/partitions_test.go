@@ -47,6 +47,11 @@ func TestPartitions(t *testing.T) {
 			t.Errorf("%s: %d, Retry-After %q", test.target, test.status, retry)
 		}
 	}
+	for header, want := range map[string]int{keyAtLeast + ": v1": 200, keyAtLeast + ": v2": 503, keyVersion + ": v1": 200, keyVersion + ": v2": 412} {
+		if a := alone.get(t, "/db?partitions", header); a.status != want {
+			t.Errorf("%s: %d %s", header, a.status, a.body)
+		}
+	}
 	if a := alone.get(t, "/db?partition"); strings.HasPrefix(a.body, `{"db":"db"`) {
 		t.Errorf("the status page is %s", a.body)
 	}

@@ -14,13 +14,14 @@ value. A Client is safe for use by several threads. It sends no hedged requests.
 """
 
 import http.client
+import itertools
+import json
 import random
 import re
 import ssl
 import struct
 import threading
 import time
-import json
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import parse_qsl, quote_from_bytes, urlencode, urlsplit
 
@@ -147,8 +148,10 @@ class _Map(NamedTuple):
 
 
 class _Failure(Exception):
-    def __init__(self, error: SequinsError, final=False, wait=0.0, failing=False):
-        self.error, self.final, self.wait, self.failing = error, final, wait, failing
+    def __init__(self, error: SequinsError, final=False, wait=0.0, failing=False, broken=False):
+        self.error, self.final, self.wait = error, final, wait
+        self.failing = failing  # the node is asked after others for a while
+        self.broken = broken or failing  # another round may succeed
 
 
 class _Answer(NamedTuple):
@@ -271,7 +274,7 @@ class Client:
         if not _NAME.fullmatch(db):
             raise ValueError("%.100r is no name of a database" % db)
         deadline = time.monotonic() + self._timeout
-        while True:
+        for round_ in itertools.count(1):
             m = self._map(db, deadline)
             failures = []
             for node in self._route(preferred(m) if m else [], m):
@@ -293,6 +296,8 @@ class Client:
                 if time.monotonic() >= deadline:
                     break
             wait = min((f.wait for _, f in failures if f.wait), default=0.0)
+            if not wait and round_ < 3 and any(f.broken for _, f in failures):
+                wait = 0.05 * 2 ** round_
             if not wait or time.monotonic() + wait >= deadline:
                 raise self._error(db, failures)
             time.sleep(wait * random.uniform(0.5, 1))
@@ -350,7 +355,7 @@ class Client:
             raise _Failure(Denied(text))
         if a.status == 413:
             raise _Failure(TooLarge(text), final=True)
-        raise _Failure(SequinsError(text), wait=a.retry_after if a.status == 503 else 0.0, failing=a.status in (200, 503))
+        raise _Failure(SequinsError(text), wait=a.retry_after if a.status == 503 else 0.0, failing=a.status in (200, 503), broken=a.status >= 500)
 
     def _send(self, node, path, body, header, limit, deadline) -> _Answer:
         """Sends a request, over an idle connection if there is one. If that was closed meanwhile, it uses a new one."""
