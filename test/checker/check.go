@@ -14,6 +14,8 @@ type Rules struct {
 	Nodes []string
 	// Value returns the value of a key in a version; false if the key is absent.
 	Value func(key, version string) (string, bool)
+	// Keys returns all keys of a version in byte order. It may be nil if no ranges are read.
+	Keys func(version string) []string
 	// Patience is the maximum latency of a node that is up.
 	Patience time.Duration
 	// Convergence is how long after Calm every node that is up may still serve an
@@ -30,12 +32,33 @@ type Violation struct {
 
 // String returns v as one line.
 func (v Violation) String() string {
-	if v.Read == (Read{}) {
+	r := v.Read
+	if r.Node == "" {
 		return v.Rule + ": " + v.Why
 	}
-	r := v.Read
-	return fmt.Sprintf("%s: %s [%v to %v, node %s, client %d, key %s: %d of version %q by way of %q: %.80q %s]",
-		v.Rule, v.Why, r.Start, r.End, r.Node, r.Client, r.Key, r.Code, r.Version, r.Peer, r.Body, r.Err)
+	return fmt.Sprintf("%s: %s [%v to %v, node %s, client %d, %s: %d of version %q by way of %q: %.80q %s]",
+		v.Rule, v.Why, r.Start, r.End, r.Node, r.Client, r.asked(), r.Code, r.Version, r.Peer, r.Body, r.Err)
+}
+
+// asked describes the request.
+func (r *Read) asked() string {
+	s := "key " + r.Key
+	switch r.Op {
+	case Batch:
+		s = fmt.Sprintf("batch of %d keys", len(r.Keys))
+	case Range, Count:
+		s = fmt.Sprintf("%s of %+v", r.Op, r.Bounds)
+	}
+	if r.Session != "" {
+		s += " in session " + r.Session
+	}
+	if r.AtLeast != "" {
+		s += " of at least " + r.AtLeast
+	}
+	if r.Exact != "" {
+		s += " of exactly " + r.Exact
+	}
+	return s
 }
 
 // Names of the rules.
@@ -47,19 +70,21 @@ const (
 	lateAnswer   = "late answer"
 	staysBehind  = "stays behind"
 	nothingAsked = "nothing asked"
+	refusal      = "refusal"
 )
 
 // Check returns the violations in a complete history, in order of time.
 func Check(h *History, rules Rules) []Violation {
-	c := &check{Rules: rules, timeline: newTimeline(h)}
+	c := &check{Rules: rules, timeline: newTimeline(h), sorted: map[string][]string{}}
 	reads := slices.Clone(h.Reads)
-	slices.SortFunc(reads, func(a, b Read) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(reads, func(a, b Read) int { return cmp.Compare(a.Start, b.Start) })
 	for _, r := range reads {
 		c.one(r)
 	}
+	c.sessions(reads)
 	own := byNode(reads)
 	for _, node := range rules.Nodes {
-		c.monotonic(own[node])
+		c.order(own[node])
 		c.converges(node, own[node])
 	}
 	slices.SortStableFunc(c.found, func(a, b Violation) int { return cmp.Compare(a.Read.Start, b.Read.Start) })
@@ -69,7 +94,8 @@ func Check(h *History, rules Rules) []Violation {
 type check struct {
 	Rules
 	timeline
-	found []Violation
+	found  []Violation
+	sorted map[string][]string // Rules.Keys by version
 }
 
 func (c *check) violated(rule string, r Read, format string, args ...any) {
@@ -94,55 +120,14 @@ func (c *check) one(r Read) {
 		if !c.paused(r) && !c.down(r) {
 			c.violated(noAnswer, r, "from a node that is up")
 		}
-	case r.Code == http.StatusOK, r.Code == http.StatusNotFound:
+	case r.Code == http.StatusOK, r.Code == http.StatusNotFound && r.Op == Get:
 		c.answer(r)
 	case r.Code == http.StatusServiceUnavailable && c.starting(r):
+	case refused(r): // see order
 	case r.Code >= 500 && (c.unsafe(r) || c.paused(r)):
 	default:
 		c.violated(errorStatus, r, "while every partition had a live, reachable replica")
 	}
-}
-
-// answer compares an answer with the content of its version.
-func (c *check) answer(r Read) {
-	if at, ok := c.published[r.Version]; !ok || at > r.End {
-		c.violated(wrongAnswer, r, "version %q is not published yet", r.Version)
-		return
-	}
-	want, exists := c.Value(r.Key, r.Version)
-	switch {
-	case exists && r.Code == http.StatusNotFound:
-		c.violated(wrongAnswer, r, "the key exists: %.80q", want)
-	case exists && r.Body != want:
-		c.violated(wrongAnswer, r, "want %.80q", want)
-	case !exists && r.Code == http.StatusOK:
-		c.violated(wrongAnswer, r, "the key does not exist")
-	}
-}
-
-// monotonic finds answers from an older version than an answer that was received
-// before the request was sent. reads are those of one node, ordered by Start.
-func (c *check) monotonic(reads []Read) {
-	ended := slices.DeleteFunc(slices.Clone(reads), func(r Read) bool { return !answered(r) })
-	slices.SortFunc(ended, func(a, b Read) int { return cmp.Compare(a.End, b.End) })
-	var newest Read // of the reads that ended before the current one began
-	next := 0
-	for _, r := range reads {
-		for next < len(ended) && ended[next].End < r.Start {
-			if ended[next].Version > newest.Version {
-				newest = ended[next]
-			}
-			next++
-		}
-		if answered(r) && r.Version < newest.Version {
-			c.violated(wentBack, r, "client %d had version %q by %v", newest.Client, newest.Version, newest.End)
-		}
-	}
-}
-
-// answered reports whether a read shows the version of a node.
-func answered(r Read) bool {
-	return (r.Code == http.StatusOK || r.Code == http.StatusNotFound) && r.Version != ""
 }
 
 // converges finds answers from an old version after Convergence, and requires an
@@ -155,7 +140,11 @@ func (c *check) converges(node string, reads []Read) {
 		limit, seen := calm.At+c.Convergence, false
 		for _, r := range reads {
 			switch {
-			case !answered(r):
+			case refused(r):
+				if r.AtLeast != "" && r.AtLeast <= calm.Version && r.Start > limit && !c.starting(r) {
+					c.violated(staysBehind, r, "%v after the last fault; version %q was complete", r.Start-calm.At, calm.Version)
+				}
+			case !showsCurrent(r):
 			case r.Version >= calm.Version:
 				seen = seen || calm.At <= r.End && r.End <= limit
 			case r.Start > limit:

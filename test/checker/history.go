@@ -7,9 +7,13 @@
 // publishes versions and disturbs nodes. Check returns every Violation:
 //
 //   - an answer that differs from the content of its version, including a
-//     404 for an existing key, or a version that was not published;
+//     404 for an existing key, or a version that was not published. All values of a
+//     batch, and all records of a range, must be those of one version, with none
+//     missing and none too many;
 //   - an answer from an older version than an earlier answer of the same node,
-//     also across a restart;
+//     also across a restart, or of the same session, on any node;
+//   - an answer from another version than the one that the request names, or a
+//     refusal of a version that the node serves;
 //   - an error status while every partition had a live, reachable replica, except
 //     503 from a node that has just started;
 //   - no answer, or a late one, from an undisturbed node;
@@ -28,20 +32,59 @@ import (
 	"time"
 )
 
-// Read is a GET of a key and its answer. Times are relative to the beginning of
-// the history.
+// Op is what a Read asks for.
+type Op string
+
+// What is in an answer depends on the Op.
+const (
+	// Get asks for Key; Body is its value.
+	Get Op = ""
+	// Batch asks for Keys; Values are theirs.
+	Batch Op = "batch"
+	// Range asks for the records within Bounds. Keys are those of the answer; Values are theirs, unless KeysOnly is set.
+	Range Op = "range"
+	// Count asks for the number of records within Bounds, which is Total.
+	Count Op = "count"
+)
+
+// Read is a request and its answer. Times are relative to the beginning of the
+// history.
 type Read struct {
 	Node   string        `json:"node"` // the node that received it
 	Client int           `json:"client"`
 	Start  time.Duration `json:"start"` // before the request was sent
 	End    time.Duration `json:"end"`   // when the answer was complete
 
-	Key     string `json:"key"`
-	Code    int    `json:"code,omitempty"` // 0: no answer
-	Err     string `json:"err,omitempty"`  // why there was no answer
-	Version string `json:"version,omitempty"`
-	Body    string `json:"body,omitempty"` // the value, or the line of an error
-	Peer    string `json:"peer,omitempty"` // the peer that the node got the answer from
+	Op   Op       `json:"op,omitempty"`
+	Key  string   `json:"key,omitempty"`
+	Keys []string `json:"keys,omitempty"`
+	Bounds
+
+	// Session names the session that the read belongs to, if any. Its reads follow each other in the order of Start, and
+	// in the order in which they were added if that is the same.
+	Session string `json:"session,omitempty"`
+	AtLeast string `json:"atLeast,omitempty"` // the request is for this version or a later one
+	Exact   string `json:"exact,omitempty"`   // the request is for this version alone, by its name or by a cursor
+
+	Code    int       `json:"code,omitempty"` // HTTP status; 0: no answer
+	Err     string    `json:"err,omitempty"`  // why there was no answer, or what is malformed in it
+	Version string    `json:"version,omitempty"`
+	Inside  string    `json:"inside,omitempty"` // the version as the body names it, if it does
+	Body    string    `json:"body,omitempty"`   // the value, or the line of an error
+	Values  []*string `json:"values,omitempty"` // nil: the key is absent
+	More    bool      `json:"more,omitempty"`   // the range goes on behind the last record
+	Total   int       `json:"total,omitempty"`
+	Peer    string    `json:"peer,omitempty"` // the peer that the node got the answer from
+}
+
+// Bounds are those of a range of keys, in byte order. The zero Bounds contain all keys.
+type Bounds struct {
+	From     string `json:"from,omitempty"`   // the first key
+	Until    string `json:"until,omitempty"`  // the first key behind the range; "": none
+	Prefix   string `json:"prefix,omitempty"` // of all keys
+	After    string `json:"after,omitempty"`  // the last key of the page before
+	Limit    int    `json:"limit,omitempty"`  // maximum number of records; 0: none
+	KeysOnly bool   `json:"keysOnly,omitempty"`
 }
 
 // Kind is the kind of an Event.
