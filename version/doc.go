@@ -6,8 +6,22 @@
 // what has happened (the source was listed, a partition is ready, a load has
 // ended) into an Event for Next, which returns the new State and the Actions to
 // carry out. Next is a pure function without clock, disk or network: all rules
-// are in machine.go and decide.go, tested by tables and random walks. The states
-// of a version, and their successors, are listed at Status.
+// are in machine.go and decide.go, tested by tables and random walks.
+//
+//	            open                         switch
+//	AVAILABLE ──────────────┐   ┌──────────┐        ┌────────┐
+//	    │ load              ├──▶│ PREPARED │───────▶│ ACTIVE │
+//	    ▼        planned    │   └──────────┘        └────────┘
+//	BUILDING ───────────────┘    │  ▲    │               │ a newer version is active
+//	    │                   fails│  │    │ superseded    ▼
+//	    └──────────▶ ERROR ◀─────┘  │    └─────────▶ REMOVING ──▶ closed, deleted, forgotten
+//	        fails      │   retry    │                    │
+//	                   └────────────┴────────────────────┘ wanted again
+//
+// The successors of each state are listed at Status. Two further states refine it:
+// Work is the background work on a version in any state, and Exit is the step of
+// a version in REMOVING. A version's blocks are being opened, loaded or given up
+// while it is in each of these states, so one enum would need all combinations.
 //
 // A request reads through one atomic pointer: Set.Acquire returns a Handle on the
 // current version, Handle.Get reads a key from one of its blocks, and

@@ -174,12 +174,36 @@ var successors = map[Status][]Status{
 	Error:     {Building, Prepared, Active, Removing},
 }
 
+// workSuccessors and exitSuccessors are the transitions listed at Work and Exit. One event can end a work and begin the
+// next one, and can take a removal by two or three steps.
+var (
+	workSuccessors = map[Work][]Work{
+		Resting:    {Opening, Loading},
+		Opening:    {Resting, Loading},
+		Loading:    {Resting, Cancelling},
+		Cancelling: {Resting, Loading},
+	}
+	exitSuccessors = map[Exit][]Exit{
+		Staying:   {Lingering, Closing, Waiting, Deleting},
+		Lingering: {Staying, Closing},
+		Closing:   {Waiting, Deleting, Staying},
+		Waiting:   {Staying, Deleting},
+		Deleting:  {Staying, Waiting},
+	}
+)
+
 func (w *world) checkStates(before, after State, e Event) {
 	w.t.Helper()
 	for _, v := range after.Entries {
 		old, found := before.Entry(v.Name)
 		if e == (Deleted{v.Name, ""}) {
 			continue // forgotten, and found in the source again
+		}
+		if found && old.Work != v.Work && !slices.Contains(workSuccessors[old.Work], v.Work) {
+			w.fatalf("%s: work %d → %d is not a legal step", v.Name, old.Work, v.Work)
+		}
+		if found && old.Exit != v.Exit && !slices.Contains(exitSuccessors[old.Exit], v.Exit) {
+			w.fatalf("%s: exit %d → %d is not a legal step", v.Name, old.Exit, v.Exit)
 		}
 		if found && old.Status != v.Status && !slices.Contains(successors[old.Status], v.Status) {
 			w.fatalf("%s: %v → %v is not a legal step", v.Name, old.Status, v.Status)
