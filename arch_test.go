@@ -33,7 +33,7 @@ var layers = []layer{
 	{"demo", []string{"shard", "input/sequencefile", "internal/sleep"}},
 	{"datafile/datafiletest", []string{"datafile", "blocks", "input/sequencefile", "input/sparkey"}},
 	{"datafile", []string{"load", "shard", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet"}},
-	{"node", []string{"server", "status", "reads", "discovery", "version", "loadproc", "load", "shard", "store", "blocks", "source", "metrics", "tracing", "internal/sleep"}},
+	{"node", []string{"server", "status", "reads", "discovery", "version", "loadproc", "load", "shard", "store", "blocks", "source", "metrics", "tracing", "internal/human", "internal/sleep"}},
 	{"server", []string{"statuspage", "status", "reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog"}},
 	{"statuspage", []string{"status", "internal/human"}},
 	{"reads", []string{"version", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog"}},

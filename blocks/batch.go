@@ -26,7 +26,7 @@ type BatchScratch struct {
 	copies  []byte
 	keys    [batchSize]batchKey
 	cold    []int // keys whose pages are not known to be in memory
-	touched byte // of the bytes that are read to bring their cache lines in
+	touched byte  // of the bytes that are read to bring their cache lines in
 }
 
 // Reads is how many pages have been read from files with this BatchScratch, and not found in memory, since it was made.

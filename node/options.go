@@ -125,7 +125,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Source == nil || o.Store == nil || o.Loads == nil || o.Listener == nil {
 		return o, errors.New("a node needs a source, a store, a launcher of loads and a listener")
 	}
-	o.Source = newBoundedSource(o.Source)
+	o.Source = source.NewBounded(o.Source)
 	if o.Cluster == nil {
 		o.Cluster = version.Solo{}
 	}

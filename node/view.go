@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"sequins/internal/human"
 	"sequins/load"
 	"sequins/status"
 	"sequins/version"
@@ -238,34 +237,9 @@ func (d *db) detail(v versionView) string {
 		if len(missing) == 0 {
 			return "prepared"
 		}
-		return "prepared, waiting for other nodes to hold " + partitions(missing)
+		return "prepared, waiting for other nodes to hold " + human.Plural(len(missing), "partition") + ": " + human.Ranges(missing)
 	}
 	return ""
-}
-
-// partitions describes ascending partitions within one line: 3 partitions: 0-1, 4.
-func partitions(list []int) string {
-	const most = 12
-	var runs []string
-	for i := 0; i < len(list) && len(runs) <= most; i++ {
-		from := list[i]
-		for i+1 < len(list) && list[i+1] == list[i]+1 {
-			i++
-		}
-		switch {
-		case len(runs) == most:
-			runs = append(runs, "…")
-		case list[i] == from:
-			runs = append(runs, strconv.Itoa(from))
-		default:
-			runs = append(runs, fmt.Sprintf("%d-%d", from, list[i]))
-		}
-	}
-	noun := "partitions"
-	if len(list) == 1 {
-		noun = "partition"
-	}
-	return fmt.Sprintf("%d %s: %s", len(list), noun, strings.Join(runs, ", "))
 }
 
 var stages = map[int32]string{

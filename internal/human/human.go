@@ -5,6 +5,7 @@ package human
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -52,4 +53,28 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 	}
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// maxRanges is the number of ranges that Ranges shows.
+const maxRanges = 12
+
+// Ranges formats ascending numbers: "0-1, 4", and at most 12 ranges.
+func Ranges(list []int) string {
+	var runs []string
+	for i := 0; i < len(list); i++ {
+		if len(runs) == maxRanges {
+			runs = append(runs, "…")
+			break
+		}
+		from := list[i]
+		for i+1 < len(list) && list[i+1] == list[i]+1 {
+			i++
+		}
+		run := strconv.Itoa(from)
+		if list[i] > from {
+			run += "-" + strconv.Itoa(list[i])
+		}
+		runs = append(runs, run)
+	}
+	return strings.Join(runs, ", ")
 }

@@ -30,3 +30,17 @@ func TestInWords(t *testing.T) {
 		}
 	}
 }
+
+func TestRanges(t *testing.T) {
+	var odd []int
+	for i := range 20 {
+		odd = append(odd, 2*i+1)
+	}
+	for want, list := range map[string][]int{
+		"": nil, "7": {7}, "0-1, 4": {0, 1, 4}, "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, …": odd, "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23": odd[:12],
+	} {
+		if got := Ranges(list); got != want {
+			t.Errorf("%v: %q, want %q", list, got, want)
+		}
+	}
+}

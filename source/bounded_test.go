@@ -1,4 +1,4 @@
-package node
+package source_test
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // A deadSource hangs in every listing until it is let go, whatever the context says, as system calls do.
@@ -23,9 +23,8 @@ func (s deadSource) Databases(context.Context) ([]string, error) {
 }
 
 func TestBoundedSource(t *testing.T) {
-	f := newFixture(t)
-	dead := deadSource{f.source, make(chan struct{})}
-	b := newBoundedSource(dead)
+	dead := deadSource{release: make(chan struct{})}
+	b := source.NewBounded(dead)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.Databases(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "does not answer") {
@@ -35,31 +34,10 @@ func TestBoundedSource(t *testing.T) {
 		t.Errorf("a second attempt: %v", err)
 	}
 	close(dead.release)
-	for deadline := time.Now().Add(patience); ; {
+	expect.Eventually(t, "it answers again", func() bool {
 		names, err := b.Databases(t.Context())
-		if err == nil && len(names) == 1 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("when it answers again: %q, %v", names, err)
-		}
-	}
-}
-
-// A node serves what it has although its source hangs, and ends when it is told to.
-func TestSourceThatHangs(t *testing.T) {
-	f := newFixture(t)
-	f.put("fruit", "1", 1, fruit...)
-	r := f.run()
-	r.serves("fruit", "1")
-	r.stop()
-
-	dead := deadSource{f.source, make(chan struct{})}
-	defer close(dead.release)
-	r = f.run(func(o *Options) { o.Source = dead })
-	r.eventually("it serves", func() bool { return r.get("/fruit/fig").body == "fig of 1" })
-	r.Refresh()
-	r.stop()
+		return err == nil && len(names) == 1
+	})
 }
 
 // A largeSource counts what is read of its files.
@@ -77,12 +55,14 @@ func (s largeSource) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+func (s largeSource) Path(string, string) string { return "path" }
+
 func (s largeSource) Close() error { return nil }
 
 // TestExistenceReadsNothing: a file need not be read to find out whether it is there.
 func TestExistenceReadsNothing(t *testing.T) {
 	read := 0
-	b := newBoundedSource(largeSource{newFixture(t).source, &read})
+	b := source.NewBounded(largeSource{read: &read})
 	if ok, err := source.Exists(t.Context(), b, "fruit", "1", "part-0"); !ok || err != nil || read > 0 {
 		t.Errorf("it is there: %t, %v; %d bytes were read", ok, err, read)
 	}

@@ -1,0 +1,102 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// A Bounded is a source whose calls return when their context ends. A system call on a hanging
+// file system may never return, and must not block the start or the shutdown. At most one call of each
+// kind hangs at a time. Open reads the whole file, up to the maximum size of a marker and one byte more, so
+// that it is not for data files.
+type Bounded struct {
+	Source
+	mu      sync.Mutex
+	hanging map[string]bool // calls that have not returned although their context has ended
+}
+
+// NewBounded returns s with calls that return when their context ends.
+func NewBounded(s Source) *Bounded {
+	return &Bounded{Source: s, hanging: make(map[string]bool)}
+}
+
+// bounded runs a call of a source. what identifies the call.
+func bounded[T any](ctx context.Context, b *Bounded, what string, call func() (T, error)) (result T, err error) {
+	b.mu.Lock()
+	hangs := b.hanging[what]
+	b.mu.Unlock()
+	if hangs {
+		return result, fmt.Errorf("%s: an earlier attempt has not returned yet; the file system may hang", what)
+	}
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	returned := false // guarded by b.mu
+	go func() {
+		v, err := call()
+		done <- outcome{v, err}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		returned = true
+		delete(b.hanging, what)
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if !returned {
+			b.hanging[what] = true
+		}
+		return result, fmt.Errorf("%s: the source does not answer: %w", what, ctx.Err())
+	}
+}
+
+// Databases implements [Source].
+func (b *Bounded) Databases(ctx context.Context) ([]string, error) {
+	return bounded(ctx, b, "listing the databases", func() ([]string, error) { return b.Source.Databases(ctx) })
+}
+
+// Versions implements [Source].
+func (b *Bounded) Versions(ctx context.Context, db string) ([]string, error) {
+	return bounded(ctx, b, "listing the versions of "+db, func() ([]string, error) { return b.Source.Versions(ctx, db) })
+}
+
+// Contents implements [Source].
+func (b *Bounded) Contents(ctx context.Context, db, version string) (Contents, error) {
+	return bounded(ctx, b, "listing "+b.Path(db, version), func() (Contents, error) { return b.Source.Contents(ctx, db, version) })
+}
+
+// Open implements [Source]. It reads the whole file.
+func (b *Bounded) Open(ctx context.Context, db, version string, file File, o ReadOptions) (io.ReadCloser, error) {
+	return bounded(ctx, b, "reading "+b.Path(db, version)+"/"+file.Name, func() (_ io.ReadCloser, err error) {
+		f, err := b.Source.Open(ctx, db, version, file, o)
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(io.LimitReader(f, maxMarkers+1))
+		if cerr := f.Close(); err == nil && len(data) <= maxMarkers {
+			err = cerr
+		}
+		if err != nil {
+			return nil, err
+		}
+		return io.NopCloser(bytes.NewReader(data)), nil
+	})
+}
+
+// Exists implements [Finder]. It reads no data.
+func (b *Bounded) Exists(ctx context.Context, db, version, name string) (bool, error) {
+	return bounded(ctx, b, "looking for "+b.Path(db, version)+"/"+name, func() (bool, error) { return Exists(ctx, b.Source, db, version, name) })
+}
+
+// Invalid implements [Reporter].
+func (b *Bounded) Invalid(ctx context.Context, db string) ([]string, error) {
+	return bounded(ctx, b, "looking for names that are left out of "+db, func() ([]string, error) { return Invalid(ctx, b.Source, db) })
+}
