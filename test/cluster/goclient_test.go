@@ -149,12 +149,14 @@ func (c *cluster) testPython(t *testing.T, version string) {
 
 // readers are users of one Go client.
 type readers struct {
-	c      *cluster
-	cl     *client.Client
-	stop   atomic.Bool
-	wg     sync.WaitGroup
-	reads  atomic.Int64
-	newest atomic.Pointer[string]
+	c       *cluster
+	cl      *client.Client
+	stop    atomic.Bool
+	failed  atomic.Int64
+	lenient atomic.Bool // reads may fail
+	wg      sync.WaitGroup
+	reads   atomic.Int64
+	newest  atomic.Pointer[string]
 }
 
 // read reads keys with a session of its own until the end: none may fail, be wrong, or be older than the one before.
@@ -167,7 +169,10 @@ func (r *readers) read(t *testing.T) {
 		}
 		b, err := r.one(t, s, keys)
 		if err != nil {
-			t.Errorf("a read of the session %s: %v", s, err)
+			r.failed.Add(1)
+			if !r.lenient.Load() {
+				t.Errorf("a read of the session %s: %v", s, err)
+			}
 			continue
 		}
 		for i, key := range keys {
@@ -255,4 +260,42 @@ func (r *readers) wait(t *testing.T, n int64) {
 	t.Helper()
 	until := r.reads.Load() + n
 	process.Eventually(t, "the client reads on", func() bool { return r.reads.Load() >= until })
+}
+
+// TestGoClientUnderNemesis has the Go client read while the nemesis does what it can. Reads fail only while it is careless;
+// none is ever wrong, or goes back.
+func TestGoClientUnderNemesis(t *testing.T) {
+	t.Parallel()
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
+	z := startZookeeper(t, 3)
+	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2})
+	c.publish(t, versionName(1))
+	c.startAll(t)
+	c.waitServed(t, versionName(1))
+	n := &nemesis{t: t, c: c, look: z.look(t), version: 1, rng: rand.New(rand.NewPCG(*seed, 2))}
+	c.waitWhole(t, n.look, versionName(1))
+	n.r = record(t, c, 1, versionName(1))
+	defer n.r.judge(t, "history-goclient")
+	var addrs []string
+	for _, m := range c.members {
+		addrs = append(addrs, m.addr())
+	}
+	cl, err := client.New(client.Options{Addrs: addrs, Timeout: 20 * time.Second, RefreshPeriod: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	r := &readers{c: c, cl: cl}
+	for range 4 {
+		r.wg.Go(func() { r.read(t) })
+	}
+	n.sequence(false, 4)
+	r.lenient.Store(true)
+	n.sequence(true, 4)
+	r.stop.Store(true)
+	r.wg.Wait()
+	t.Logf("%d reads, and %d that failed while the nemesis was careless", r.reads.Load(), r.failed.Load())
 }
