@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/version"
 	"sequins/zk"
@@ -97,11 +98,7 @@ const (
 
 func (f *testCluster) eventually(what string, ok func() bool) {
 	f.t.Helper()
-	for end := time.Now().Add(deadline); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			f.t.Fatalf("timed out waiting until: %s", what)
-		}
-	}
+	expect.Eventually(f.t, what, ok)
 }
 
 // holder is a node with the partitions that it holds of one version, in place of package node.

@@ -351,15 +351,9 @@ func (r *running) try(path string) (answer, error) {
 	return answer{resp.StatusCode, string(body), resp.Header.Get("X-Sequins-Version")}, err
 }
 
-// eventually waits for something to become true.
 func (r *running) eventually(what string, f func() bool) {
 	r.f.t.Helper()
-	for deadline := time.Now().Add(patience); !f(); {
-		if time.Now().After(deadline) {
-			r.f.t.Fatalf("never: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	expect.Eventually(r.f.t, what, f)
 }
 
 // serves waits until a version of a db is the current one.

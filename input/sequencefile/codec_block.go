@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/golang/snappy"
+	"github.com/golang/snappy" // the decoders of klauspost/compress accept copies of offset 0, and these files have no checksums
 	"github.com/pierrec/lz4/v4"
 )
 
