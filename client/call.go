@@ -37,6 +37,7 @@ func (cl *call) run(ctx context.Context) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
+	c.calls.Add(1)
 	c.budget.earn()
 	cl.d.refreshIfDue()
 	var failures []failure
@@ -160,6 +161,7 @@ func (r *race) start(ctx context.Context, hedge bool) bool {
 		return false
 	}
 	r.running = append(r.running, run)
+	r.c.attempts.Add(1)
 	return true
 }
 

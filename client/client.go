@@ -21,7 +21,9 @@ type Client struct {
 	late          *lateness // of Get
 	lateBatch     *lateness // of MultiGet
 	budget        *budget
-	hedged        atomic.Int64 // hedged requests
+	calls         atomic.Int64
+	attempts      atomic.Int64
+	hedged        atomic.Int64
 
 	ctx     context.Context // canceled by Close
 	cancel  context.CancelFunc
@@ -48,6 +50,13 @@ type Batch struct {
 	Values [][]byte
 	// Version is the version of the database that all values are from; empty if there were no keys.
 	Version string
+}
+
+// Stats counts what a client has done.
+type Stats struct {
+	// Calls are those of Get and MultiGet, Attempts the requests for keys that they have sent, and Hedged those of
+	// them that were sent because another one was late.
+	Calls, Attempts, Hedged int64
 }
 
 // MaxKey is the maximum length of a key in bytes.
@@ -120,6 +129,11 @@ func (c *Client) Get(ctx context.Context, db string, key []byte) (Value, error) 
 // ErrTooLarge.
 func (c *Client) MultiGet(ctx context.Context, db string, keys [][]byte) (Batch, error) {
 	return c.multiGet(ctx, db, keys, "")
+}
+
+// Stats returns the counts since New.
+func (c *Client) Stats() Stats {
+	return Stats{Calls: c.calls.Load(), Attempts: c.attempts.Load(), Hedged: c.hedged.Load()}
 }
 
 // get is Get from the version atLeast or a later one.

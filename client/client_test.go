@@ -160,3 +160,17 @@ func TestContext(t *testing.T) {
 	_, err = c.MultiGet(t.Context(), "db", [][]byte{[]byte("k")})
 	expect.Error(t, "Options.Timeout", err, context.DeadlineExceeded)
 }
+
+// A client that cannot reach the nodes of the map does not ask for it.
+func TestSeedsOnly(t *testing.T) {
+	f, other := startFake(t, "v1", odd), startFake(t, "v1", odd)
+	f.say(1, other.addr)
+	c := newClient(t, client.Options{SeedsOnly: true}, f)
+	for range 20 {
+		_, err := c.Get(t.Context(), "db", []byte("apple"))
+		expect.NoError(t, err)
+	}
+	if f.asked("/db/?partitions") > 0 || len(other.requests) > 0 {
+		t.Errorf("%d requests for the map, %d to its node", f.asked("/db/?partitions"), len(other.requests))
+	}
+}

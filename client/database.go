@@ -36,7 +36,7 @@ func (d *database) suspect() {
 
 // refreshIfDue requests the map in the background if it is due.
 func (d *database) refreshIfDue() {
-	if int64(d.c.now()) < d.due.Load() || !d.refreshing.CompareAndSwap(false, true) {
+	if d.c.opts.SeedsOnly || int64(d.c.now()) < d.due.Load() || !d.refreshing.CompareAndSwap(false, true) {
 		return
 	}
 	if !d.c.spawn(d.refresh) {

@@ -114,6 +114,9 @@ func TestHedging(t *testing.T) {
 			}
 		}
 		extra := w.total() - before - calls
+		if s := c.Stats(); s.Calls != calls+500 || s.Attempts != int64(w.total()) || s.Hedged < int64(extra) || s.Hedged > s.Attempts-s.Calls {
+			t.Errorf("%+v, and %d requests", s, w.total())
+		}
 		if late > calls/500 || extra > calls/10+10 || extra < calls/100 {
 			t.Errorf("%d calls: %d late, %d extra requests", calls, late, extra)
 		}

@@ -37,6 +37,10 @@ type Options struct {
 	// RefreshPeriod is the time between two requests for the map of a db that is in use, ± 25 %. 0 means 30s.
 	RefreshPeriod time.Duration
 
+	// SeedsOnly asks only Addrs, for clients that do not reach the nodes at the addresses by which these know each
+	// other, such as clients outside of a private network with a load balancer.
+	SeedsOnly bool
+
 	// MaxValue limits the size of a value, MaxBatch that of the values of a MultiGet together, in bytes. 0 means
 	// 64 MiB, which is also a node's default for batches.
 	MaxValue, MaxBatch int64

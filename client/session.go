@@ -10,7 +10,8 @@ import (
 
 // A Session reads monotonically: a read that begins after another one has returned never has a value from an older
 // version of that database, whichever nodes answer. A node that is not as new yet is passed over; if all are, a read
-// waits until its context ends. Databases are independent of each other. A Session is safe for concurrent use, and
+// waits until its context ends, also if that version has been withdrawn for good: after ErrBehind, begin a new
+// session if an older version is acceptable. Databases are independent of each other. A Session is safe for concurrent use, and
 // holds no resources.
 type Session struct {
 	c *Client

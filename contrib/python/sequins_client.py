@@ -169,11 +169,11 @@ class Client:
     token            is sent as "Authorization: Bearer <token>"; never over http if addrs are https
     timeout          of a call, in seconds
     attempt_timeout  after so many seconds without any bytes a node counts as failed
-    refresh          seconds between two requests for the map of a database
+    refresh          seconds between two requests for the map of a database; None: ask only addrs, such as a load balancer
     max_value        limit of a value, max_batch of the values of a batch together, in bytes
     """
 
-    def __init__(self, addrs: Sequence[str], token: str = "", timeout: float = 5.0, attempt_timeout: float = 1.0, refresh: float = 30.0,
+    def __init__(self, addrs: Sequence[str], token: str = "", timeout: float = 5.0, attempt_timeout: float = 1.0, refresh: Optional[float] = 30.0,
                  ssl_context: Optional[ssl.SSLContext] = None, max_value: int = 64 << 20, max_batch: int = 64 << 20):
         split = [urlsplit(a if "://" in a else "//" + a, scheme="https" if ssl_context else "http") for a in addrs]
         self._seeds = [s.netloc for s in split]
@@ -438,6 +438,8 @@ class Client:
 
     def _map(self, db: str, deadline: float) -> Optional[_Map]:
         """The map of a database, requested if it is due. Meanwhile other threads use the previous one."""
+        if self._refresh is None:
+            return None
         now = time.monotonic()
         with self._lock:
             m = self._maps.get(db)
