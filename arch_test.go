@@ -37,6 +37,8 @@ var layers = []layer{
 	{"server", []string{"statuspage", "status", "reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog"}},
 	{"statuspage", []string{"status", "internal/human"}},
 	{"reads", []string{"version", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog"}},
+	{"reads/internal/cache", nil},
+	{"reads/internal/hotkeys", nil},
 	{"auth", []string{"internal/names"}},
 	{"cluster", []string{"version", "zk", "shard", "internal/fsys"}},
 	{"discovery", []string{"version", "load", "store", "source", "internal/sleep"}},
