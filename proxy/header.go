@@ -13,6 +13,7 @@ import (
 // slices are valid until the answer's body is read or closed.
 type Header struct {
 	Version      []byte // X-Sequins-Version
+	Plan         []byte // X-Sequins-Plan: the plan by which the peer loaded the version
 	ContentType  []byte
 	ETag         []byte
 	LastModified []byte
@@ -128,6 +129,7 @@ func (h *header) field(name, value []byte, chunked *bool) error {
 		if bytes.EqualFold(name, []byte("Content-Length")) {
 			return h.contentLength(value)
 		}
+		keep = h.named(name, "X-Sequins-Plan", &h.Plan)
 	case len("X-Sequins-Version"):
 		keep = h.named(name, "X-Sequins-Version", &h.Version)
 		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {

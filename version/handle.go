@@ -19,6 +19,10 @@ type Handle Version
 // Version returns the name of the version in the source.
 func (h *Handle) Version() string { return h.name }
 
+// ID identifies the version among all that this process has had: another one of the
+// same name, such as a revision, has another ID.
+func (h *Handle) ID() uint64 { return h.id }
+
 // Plan returns the plan of the version's blocks; "" if unknown.
 func (h *Handle) Plan() string { return h.info.Plan }
 

@@ -100,6 +100,16 @@ func (s *Set) AcquireServed(name string) *Handle {
 // samePlan reports whether two plans are equal or one is unknown.
 func samePlan(a, b string) bool { return a == "" || b == "" || a == b }
 
+// Readable reports whether the version with a Handle.ID is in the set.
+func (s *Set) Readable(id uint64) bool {
+	for _, v := range *s.named.Load() {
+		if v.id == id {
+			return true
+		}
+	}
+	return false
+}
+
 // Version returns a version by its id, or nil.
 func (s *Set) Version(name string) *Version { return (*s.named.Load())[name] }
 

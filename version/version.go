@@ -37,6 +37,7 @@ type Info struct {
 // Version is one readable version, with the partitions that are on this node. Put, Drop, SetDamaged, Retire and Close
 // belong to the goroutine that owns the database; readers use Handles.
 type Version struct {
+	id      uint64
 	info    Info
 	name    string // in the source
 	blocks  []atomic.Pointer[slot]
@@ -67,9 +68,13 @@ type slot struct {
 	damaged  atomic.Bool // set aside, and read until it is replaced
 }
 
+// lastID is the Handle.ID of the version that New has returned last.
+var lastID atomic.Uint64
+
 // New returns a version without blocks.
 func New(info Info) *Version {
 	return &Version{
+		id:      lastID.Add(1),
 		info:    info,
 		name:    Name(info.Name),
 		blocks:  make([]atomic.Pointer[slot], info.Partitions),
