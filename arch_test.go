@@ -36,7 +36,7 @@ var layers = []layer{
 	{"node", []string{"server", "status", "reads", "discovery", "version", "loadproc", "load", "shard", "store", "blocks", "source", "metrics", "tracing", "internal/human", "internal/sleep"}},
 	{"server", []string{"statuspage", "status", "reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog"}},
 	{"statuspage", []string{"status", "internal/human"}},
-	{"reads", []string{"version", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog"}},
+	{"reads", []string{"reads/internal/cache", "reads/internal/hotkeys", "version", "proxy", "blocks", "metrics", "status", "tracing", "internal/http1", "internal/limitlog"}},
 	{"reads/internal/cache", nil},
 	{"reads/internal/hotkeys", nil},
 	{"auth", []string{"internal/names"}},

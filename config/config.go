@@ -68,6 +68,7 @@ type Config struct {
 	TLS      TLS      `toml:"tls"`
 	Auth     Auth     `toml:"auth"`
 	Batch    Batch    `toml:"batch"`
+	Cache    Cache    `toml:"cache"`
 	Tracing  Tracing  `toml:"tracing"`
 	Debug    Debug    `toml:"debug"`
 	Datadog  Datadog  `toml:"datadog"`
@@ -96,6 +97,15 @@ type Batch struct {
 // MinBatchBytes is the smallest valid batch.max_bytes: a batch has room for one of the longest keys, or for a value
 // that is not large.
 const MinBatchBytes = 128 << 10
+
+// Cache is [cache]: values of keys on other nodes.
+type Cache struct {
+	// Bytes is the maximum size of the cache; 0 means none.
+	Bytes Size `toml:"bytes"`
+}
+
+// MinCacheBytes is the smallest valid cache.bytes other than 0.
+const MinCacheBytes = 1 << 20
 
 // LoadKeys is [load].
 type LoadKeys struct {
@@ -281,6 +291,8 @@ type Debug struct {
 	RequestLogFile string `toml:"request_log_file"`
 	// RequestLogSample logs a random 1-in-N sample of requests.
 	RequestLogSample int `toml:"request_log_sample" reload:"yes"`
+	// ShowKeys shows the keys that are read most on the status pages, instead of their hashes alone.
+	ShowKeys bool `toml:"show_keys" reload:"yes"`
 }
 
 // Datadog is [datadog].

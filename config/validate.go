@@ -100,6 +100,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.atLeast("batch.max_keys", int64(c.Batch.MaxKeys), 1)
 	k.atLeast("batch.max_bytes", int64(c.Batch.MaxBytes), MinBatchBytes)
 	k.fits("batch.max_bytes", c.Batch.MaxBytes, machineMemory())
+	k.cache(c)
 	k.s3(&c.S3)
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
@@ -400,6 +401,18 @@ func (k *checker) tracing(t *Tracing) {
 	}
 	if !(t.Sample >= 0 && t.Sample <= 1) {
 		k.problem("tracing.sample", "must be from 0 to 1, not %v", t.Sample)
+	}
+}
+
+// cache checks the size of the cache.
+func (k *checker) cache(c *Config) {
+	n := c.Cache.Bytes
+	if n != 0 {
+		k.atLeast("cache.bytes", int64(n), MinCacheBytes)
+	}
+	k.fits("cache.bytes", n, machineMemory())
+	if n != 0 && !c.Sharding.Enabled {
+		k.warn("cache.bytes", "has no effect: a single node (sharding.enabled = false) asks no other nodes")
 	}
 }
 

@@ -20,6 +20,7 @@ func everything(t *testing.T) *Metrics {
 	m := New()
 	m.Server.DB("a").Clients.Done(0, 200, 1, 1)
 	m.Server.ChecksumFailure("a")
+	m.Server.SetCache(func() int64 { return 1 })
 	m.Load.Begin("a")(nil)
 	m.Load.Begin("a")(errors.New("failed"))
 	m.Load.Read("a", 1, 1)

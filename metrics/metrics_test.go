@@ -161,6 +161,7 @@ func TestStateGauges(t *testing.T) {
 		}}}
 	})
 	m.Server.ChecksumFailure("a")
+	m.Server.SetCache(func() int64 { return 1 })
 	for prefix, want := range map[string][]string{
 		"sequins_connections":      {"sequins_connections 3"},
 		"sequins_draining":         {"sequins_draining 1"},

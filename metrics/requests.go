@@ -73,7 +73,8 @@ func newRequests(route, db string) *Requests {
 type Keys struct {
 	Clients, Peers, Batches *Requests
 
-	batched atomic.Uint64 // keys in Batches
+	batched              atomic.Uint64 // keys in Batches
+	cacheHits, cacheMiss atomic.Uint64
 }
 
 func newKeys(db string) *Keys {
@@ -85,6 +86,15 @@ func (k *Keys) Batch(n int) *Requests {
 	k.batched.Add(uint64(n))
 	return k.Batches
 }
+
+// CacheHits counts n keys of partitions on other nodes that were answered from the cache.
+func (k *Keys) CacheHits(n int) { k.cacheHits.Add(uint64(n)) }
+
+// CacheMisses counts n keys of partitions on other nodes that were not in the cache.
+func (k *Keys) CacheMisses(n int) { k.cacheMiss.Add(uint64(n)) }
+
+// CacheCounts returns the sums of CacheHits and CacheMisses.
+func (k *Keys) CacheCounts() (hits, misses uint64) { return k.cacheHits.Load(), k.cacheMiss.Load() }
 
 // Of returns the counters of requests from other nodes if fromPeer is set,
 // otherwise those from clients.

@@ -32,6 +32,7 @@ type Server struct {
 	inFlight  gauge
 	checksums *prometheus.CounterVec
 	state     atomic.Pointer[func() State]
+	cache     atomic.Pointer[func() int64] // nil without a cache
 
 	second atomic.Pointer[totals] // clients' requests in the last whole second; see Sample
 
@@ -100,6 +101,10 @@ func (s *Server) ChecksumFailure(db string) { s.checksums.WithLabelValues(db).In
 // once per scrape and must not block.
 func (s *Server) SetState(f func() State) { s.state.Store(&f) }
 
+// SetCache sets the function that returns the bytes of the cache at a scrape. The metrics of the cache are exposed from
+// then on.
+func (s *Server) SetCache(bytes func() int64) { s.cache.Store(&bytes) }
+
 // keys returns the counters of requests for keys, by db; "" for unknown dbs.
 func (s *Server) keys() map[string]*Keys {
 	s.mu.Lock()
@@ -120,6 +125,12 @@ var (
 		"Bytes in the bodies of answers, by route and db.", []string{"route", "db"}, nil)
 	descBatched = prometheus.NewDesc("sequins_batch_keys_total",
 		"Keys in the batches of clients.", []string{"db"}, nil)
+	descCacheHits = prometheus.NewDesc("sequins_cache_hits_total",
+		"Keys of partitions on other nodes that were answered from the cache.", []string{"db"}, nil)
+	descCacheMisses = prometheus.NewDesc("sequins_cache_misses_total",
+		"Keys of partitions on other nodes that were not in the cache.", []string{"db"}, nil)
+	descCacheBytes = prometheus.NewDesc("sequins_cache_bytes",
+		"Memory of the entries of the cache.", nil, nil)
 	descReads = prometheus.NewDesc("sequins_block_reads_total",
 		"Pages read from block files to answer requests.", []string{"db"}, nil)
 	descInFlight = prometheus.NewDesc("sequins_requests_in_flight",
@@ -163,7 +174,7 @@ var (
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descRequests, descDuration, descBytes, descBatched, descReads, descInFlight, descConns, descRefused, descHandshakes, descDraining, descSourceError,
+		descRequests, descDuration, descBytes, descBatched, descCacheHits, descCacheMisses, descCacheBytes, descReads, descInFlight, descConns, descRefused, descHandshakes, descDraining, descSourceError,
 		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descDiverged, descUnderreplicated, descActive, descModified, descRecords, descDisk,
 	} {
 		ch <- d
@@ -188,11 +199,18 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 		}
 		if db != "" {
 			count(ch, descBatched, k.batched.Load(), db)
+			if s.cache.Load() != nil {
+				count(ch, descCacheHits, k.cacheHits.Load(), db)
+				count(ch, descCacheMisses, k.cacheMiss.Load(), db)
+			}
 			count(ch, descReads, clients.reads+peers.reads+batches.reads, db)
 		}
 	}
 	emit(ch, descInFlight, float64(s.inFlight.value()))
 	s.checksums.Collect(ch)
+	if f := s.cache.Load(); f != nil {
+		emit(ch, descCacheBytes, float64((*f)()))
+	}
 	if f := s.state.Load(); f != nil {
 		(*f)().collect(ch)
 	}

@@ -228,6 +228,7 @@ func (n *Node) apply(r Reloadable) {
 	}
 	n.reloadable.Store(&r)
 	n.reads.SetContentType(r.ContentType)
+	n.reads.SetShowKeys(r.ShowKeys)
 	n.server.SetRequestLogSample(r.RequestLogSample)
 	n.o.Tracer.SetSample(r.TraceSample)
 	n.o.Loads.SetBandwidth(r.Bandwidth)

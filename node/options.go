@@ -110,6 +110,8 @@ type Reloadable struct {
 	RequestLogSample int
 	// TraceSample is the fraction of requests to trace, from 0 to 1, among those without a parent.
 	TraceSample float64
+	// ShowKeys shows the keys that are read most in the status, see reads.Options.
+	ShowKeys bool
 }
 
 // dbRemoveTimeout returns DBRemoveTimeout or its default.

@@ -47,6 +47,7 @@ func (r *Read) DoBatch(q *Query, keys [][]byte) Outcome {
 	}
 	if !q.fromPeer() {
 		r.counts = r.db.counts.Batch(len(keys))
+		r.observeAll(keys)
 	}
 	r.Values = slices.Grow(r.Values[:0], len(keys))[:len(keys)]
 	clear(r.Values)

@@ -44,6 +44,9 @@ func (b *Body) Read(p []byte) (int, error) {
 	if b.tooSlow() {
 		return 0, b.fail(errTooSlow)
 	}
+	if b.r.cached {
+		return b.readCached(p)
+	}
 	var source io.Reader = b.r.answered
 	if b.r.answered == nil {
 		if b.section == nil {
@@ -57,6 +60,15 @@ func (b *Body) Read(p []byte) (int, error) {
 		err = b.fail(err)
 	}
 	return n, err
+}
+
+// readCached reads from an entry of the cache.
+func (b *Body) readCached(p []byte) (int, error) {
+	n := copy(p, b.r.Bytes[b.off:])
+	if b.off += int64(n); n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 // Seek implements io.Seeker for a local value.
@@ -80,7 +92,7 @@ func (b *Body) Seek(offset int64, whence int) (int64, error) {
 // tooSlow reports whether the client delays the removal of the version for too long.
 func (b *Body) tooSlow() bool {
 	late := time.Since(b.began) - leavingGrace
-	return late > 0 && b.r.answered == nil && float64(b.sent) < late.Seconds()*leavingRate && b.r.handle.Leaving()
+	return late > 0 && b.r.answered == nil && !b.r.cached && float64(b.sent) < late.Seconds()*leavingRate && b.r.handle.Leaving()
 }
 
 // fail stores and logs the error that ends the body.

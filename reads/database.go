@@ -8,6 +8,7 @@ import (
 
 	"sequins/internal/http1"
 	"sequins/metrics"
+	"sequins/reads/internal/hotkeys"
 	"sequins/version"
 )
 
@@ -16,6 +17,7 @@ type database struct {
 	name   string
 	counts *metrics.Keys
 	labels atomic.Pointer[labels]
+	hot    atomic.Pointer[hotkeys.Sketch] // nil before the first sample, or if there are too many dbs
 }
 
 // labels are the header values that all values of one version share, rendered once.
@@ -49,6 +51,7 @@ func (rd *Reader) addDatabase(name string) *database {
 		if rd.catalog.Set([]byte(gone)) == nil {
 			delete(table, gone)
 			rd.opts.Metrics.Forget(gone)
+			rd.sketches.remove(old[gone])
 		}
 	}
 	d := &database{name: name, counts: rd.opts.Metrics.DB(name)}

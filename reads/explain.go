@@ -29,7 +29,8 @@ type Explanation struct {
 	Found  bool   `json:"found"`
 	Status int    `json:"status"`
 	Error  string `json:"error,omitempty"`
-	// AnsweredBy is "local", the address of the peer, or "" if there was no answer.
+	// AnsweredBy is "local", "cache" for an earlier answer of a peer, the address of the peer, or "" if there was no
+	// answer.
 	AnsweredBy string `json:"answered_by"`
 	// Block is the place of the key in the block of this node, also if the key is absent; nil if this node
 	// has no block or no page can hold the key.
@@ -109,9 +110,13 @@ func (r *Read) Explain(outcome Outcome) *Explanation {
 	t := r.laps.taken
 	e.Microseconds = Steps{Version: t[lapVersion], Partition: t[lapPartition], Block: t[lapBlock], Peers: t[lapPeers], Total: micros(time.Since(r.start))}
 	if outcome == Found || outcome == Absent {
-		e.AnsweredBy = "local"
-		if r.Peer != "" {
+		switch {
+		case r.cached:
+			e.AnsweredBy = "cache"
+		case r.Peer != "":
 			e.AnsweredBy = r.Peer
+		default:
+			e.AnsweredBy = "local"
 		}
 	}
 	if outcome == Found {

@@ -41,6 +41,10 @@ func (b *batch) away(r *Read, remote *fetches, parts []partitionKeys, unreadable
 	case r.reader.opts.Proxy == nil:
 		return Unreadable
 	}
+	parts, o := b.lookUpCache(r, parts)
+	if o != Found {
+		return o
+	}
 	groups := r.replicaGroups(parts, nil)
 	if slices.ContainsFunc(groups, func(g *replicaGroup) bool { return len(g.peers) == 0 }) {
 		return Unreachable
@@ -148,6 +152,7 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (Outcome, err
 	default:
 		return Found, fmt.Errorf("%w: status %d", errBatch, a.Status)
 	}
+	known := r.hasPlan(a) // reading the body invalidates the header
 	left := a.Length
 	var head [LengthSize]byte
 	for _, p := range g.parts {
@@ -178,6 +183,9 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (Outcome, err
 	}
 	if left != 0 {
 		return Found, fmt.Errorf("%w: %d bytes follow it", errBatch, left)
+	}
+	if known {
+		b.fillCache(r, g)
 	}
 	return Found, nil
 }

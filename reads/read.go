@@ -65,7 +65,9 @@ const (
 type Result struct {
 	// Version is the name of the version that was read; empty if there is none.
 	Version []byte
-	// Peer is the address of the node that answered; empty for this node.
+	// Plan names the plan by which the version was loaded; empty if unknown.
+	Plan []byte
+	// Peer is the address of the node that answered; empty for this node, also for an answer from its cache.
 	Peer string
 	// Status is the HTTP status of a peer's answer.
 	Status int
@@ -99,6 +101,8 @@ type Read struct {
 	labels    *labels
 	partition int
 	local     bool // this node holds the partition
+	cached    bool // the answer is from the cache
+	untilNext int  // keys until the next one that is sampled, see observe
 	body      Body
 	answered  io.ReadCloser // body of a peer's answer
 	laps      *laps         // nil unless Record was called
@@ -144,6 +148,9 @@ func (r *Read) Do(q *Query) Outcome {
 	if o := r.open(q); o != Found {
 		return o
 	}
+	if !q.fromPeer() && r.laps == nil {
+		r.observe(q.Key)
+	}
 	if r.handle.Partitions() == 0 {
 		return Absent
 	}
@@ -175,7 +182,7 @@ func (r *Read) open(q *Query) Outcome {
 		return Unready
 	}
 	r.labels = r.db.labelsOf(r.reader, r.handle)
-	r.Version = r.labels.version
+	r.Version, r.Plan = r.labels.version, r.labels.plan
 	r.lap(lapVersion)
 	if string(r.Version) < string(q.AtLeast) {
 		return Behind
@@ -228,11 +235,13 @@ func (r *Read) lookUp() Outcome {
 
 var bytesUnit = []byte("bytes")
 
-// elsewhere asks the peers that hold the partition, because this node does not or cannot read it.
+// elsewhere answers from the cache or asks the peers that hold the partition, because this node does not or cannot read it.
 func (r *Read) elsewhere(unreadable bool) Outcome {
 	outcome := Unreachable
 	if r.query.fromPeer() {
 		outcome = NotLocal
+	} else if o, ok := r.lookUpCache(); ok {
+		return o
 	} else if peers := r.handle.Peers(r.partition); r.reader.opts.Proxy != nil && len(peers) > 0 {
 		outcome = r.ask(peers)
 		r.lap(lapPeers)
@@ -265,6 +274,7 @@ func (r *Read) ask(peers []string) Outcome {
 	r.ETag, r.LastModified, r.ContentType = a.Header.ETag, a.Header.LastModified, a.Header.ContentType
 	r.AcceptRanges, r.ContentRange = a.Header.AcceptRanges, a.Header.ContentRange
 	r.body = Body{r: r, began: r.start}
+	r.fillCache(a)
 	switch a.Status {
 	case 200, 206:
 		return Found
@@ -290,8 +300,8 @@ func (r *Read) fetchError(peers []string, err error) Outcome {
 const (
 	// SecretHeader carries the credential of the cluster.
 	SecretHeader = "X-Sequins-Cluster"
-	// PlanHeader names the plan by which the version was loaded. A peer that loaded the version by another
-	// plan does not have it. Requests of older releases lack it.
+	// PlanHeader names the plan by which the version was loaded, in requests and answers. A peer that loaded the
+	// version by another plan does not have it. Requests and answers of older releases lack it.
 	PlanHeader = "X-Sequins-Plan"
 )
 
@@ -319,7 +329,7 @@ func (r *Read) fields() []proxy.Field {
 func (r *Read) Retry() Outcome {
 	r.body.close()
 	r.body = Body{}
-	r.Result = Result{Version: r.Version}
+	r.Result = Result{Version: r.Version, Plan: r.Plan}
 	return r.elsewhere(true)
 }
 
@@ -370,7 +380,7 @@ func (r *Read) LetGo() {
 func (r *Read) Release() {
 	r.LetGo()
 	r.Result, r.body = Result{}, Body{}
-	r.Timed, r.local, r.Lookup, r.Asking = false, false, 0, 0
+	r.Timed, r.local, r.cached, r.Lookup, r.Asking = false, false, false, 0, 0
 	r.db, r.labels, r.query, r.laps = nil, nil, nil, nil
 	r.trace, r.asked.Trace = nil, nil
 	r.traceparent, r.tracestate = nil, nil

@@ -9,6 +9,7 @@ import (
 	"sequins/internal/limitlog"
 	"sequins/metrics"
 	"sequins/proxy"
+	"sequins/reads/internal/cache"
 	"sequins/tracing"
 	"sequins/version"
 )
@@ -45,6 +46,10 @@ type Options struct {
 	// MaxBatchBytes limits the keys of a batch and its values, each, in bytes; 0 means 64 MiB. All batches together
 	// may hold four times as much.
 	MaxBatchBytes int64
+	// CacheBytes is the size of the cache of values on other nodes, in bytes; 0 means none. It is at least 1 MiB.
+	CacheBytes int64
+	// ShowKeys makes HotKeys return the keys themselves, beside their hashes.
+	ShowKeys bool
 	// Name is the name of this node in explanations; "" means localhost.
 	Name string
 	// Metrics counts requests; it may be nil.
@@ -67,6 +72,9 @@ type Reader struct {
 	mu          sync.Mutex // guards changes to databases
 	stripes     atomic.Uint32
 	reserved    atomic.Int64 // bytes that batches hold, see Read.Reserve
+	cache       *cache.Cache // nil if there is none
+	sketches    sketches
+	running     sync.WaitGroup
 
 	// ending is canceled by Stop; requests to other nodes end with it.
 	ending context.Context
@@ -94,11 +102,17 @@ func New(c Catalog, o Options) *Reader {
 	rd.ending, rd.stop = context.WithCancel(context.Background())
 	rd.databases.Store(&map[string]*database{})
 	rd.SetContentType(o.ContentType)
+	rd.sketches.init()
+	rd.SetShowKeys(o.ShowKeys)
+	rd.openCache()
 	return rd
 }
 
 // Stop cancels the pending requests to other nodes.
-func (rd *Reader) Stop() { rd.stop() }
+func (rd *Reader) Stop() {
+	rd.stop()
+	rd.running.Wait()
+}
 
 // BatchLimits returns Options.MaxBatchKeys and Options.MaxBatchBytes.
 func (rd *Reader) BatchLimits() (keys int, bytes int64) {
@@ -114,4 +128,6 @@ func (rd *Reader) SetContentType(f func(db string) string) {
 }
 
 // NewRead returns a Read, which serves one request at a time.
-func (rd *Reader) NewRead() Read { return Read{reader: rd, stripe: rd.stripes.Add(1)} }
+func (rd *Reader) NewRead() Read {
+	return Read{reader: rd, stripe: rd.stripes.Add(1), untilNext: nextSample()}
+}

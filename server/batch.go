@@ -159,6 +159,9 @@ func (r *request) sendBatch(w *writer, req *http.Request) {
 	r.LetGo()
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
+	if r.query.Version != nil && len(r.Plan) > 0 {
+		h.Set(keyPlan, string(r.Plan))
+	}
 	h.Set("Vary", "Accept")
 	b := batchBuffers.Get().(*batchBuffer)
 	defer batchBuffers.Put(b)

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -95,8 +96,11 @@ func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
 
 // statusPage answers with the status of the node or of one db, as HTML or JSON.
 func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey) {
-	key.html = wantsHTML(r.Header["Accept"])
+	key.html, key.peer = wantsHTML(r.Header["Accept"]), fromPeer([]byte(r.URL.RawQuery))
 	s.statusFor(r).serve(w, key, func(w http.ResponseWriter, st status.Status) {
+		if !key.peer {
+			st.DBs = s.withHotKeys(st.DBs, key.db)
+		}
 		switch {
 		case key.html:
 			page, err := statuspage.Render(st, key.db, time.Now())
@@ -107,6 +111,18 @@ func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey)
 			s.json(w, http.StatusOK, st)
 		}
 	})
+}
+
+// withHotKeys returns a copy of the dbs with the hot keys of one db, or of all if only is empty.
+func (s *Server) withHotKeys(dbs map[string]status.DB, only string) map[string]status.DB {
+	all, now := maps.Clone(dbs), time.Now()
+	for name, db := range all {
+		if only == "" || only == name {
+			db.HotKeys = s.reads.HotKeys(name, now)
+			all[name] = db
+		}
+	}
+	return all
 }
 
 // status returns the status of this node.

@@ -139,6 +139,9 @@ func (r *request) prepare(o reads.Outcome) {
 	r.peer = append(r.peer[:0], r.Peer...)
 	r.add(keyVersion, r.Version)
 	r.add(keyProxiedTo, r.peer)
+	if len(r.query.Version) > 0 {
+		r.add(keyPlan, r.Plan)
+	}
 	switch o {
 	case reads.Found:
 		r.code, r.text = http.StatusOK, ""

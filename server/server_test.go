@@ -45,6 +45,8 @@ type testOptions struct {
 	Name             string
 	MaxBatchKeys     int
 	MaxBatchBytes    int64
+	CacheBytes       int64
+	ShowKeys         bool
 	Proxy            reads.Proxy
 	Peers            func() []status.Peer
 	PeerTLS          *tls.Config
@@ -67,7 +69,7 @@ func newServer(c testCatalog, o testOptions) *Server {
 	}
 	rd := reads.New(c, reads.Options{
 		ContentType: o.ContentType, Name: o.Name, Proxy: o.Proxy, PeerSecret: o.PeerSecret, Metrics: o.Metrics, Tracer: o.Tracer, Logger: o.Logger,
-		MaxBatchKeys: o.MaxBatchKeys, MaxBatchBytes: o.MaxBatchBytes,
+		MaxBatchKeys: o.MaxBatchKeys, MaxBatchBytes: o.MaxBatchBytes, CacheBytes: o.CacheBytes, ShowKeys: o.ShowKeys,
 	})
 	return New(c, rd, Options{
 		RequestLog: o.RequestLog, RequestLogSample: o.RequestLogSample, Timeouts: o.Timeouts, MaxConns: o.MaxConns,
@@ -268,6 +270,7 @@ func startOn(t testing.TB, ln net.Listener, c testCatalog, o testOptions) *runni
 		if err := r.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
+		r.reads.Stop()
 		if err := <-r.done; err != nil {
 			t.Error(err)
 		}

@@ -30,6 +30,7 @@ type pageKey struct {
 	db    string // of routeDB
 	html  bool   // the HTML page
 	code  bool   // only the status code
+	peer  bool   // for another node
 }
 
 // rendered is a rendered answer. As an http.ResponseWriter it collects what is written to it.

@@ -105,6 +105,25 @@ type DB struct {
 
 	// Error is an error of the db as a whole, e.g. that it has no versions or that they cannot be listed.
 	Error string `json:"error,omitempty"`
+
+	// HotKeys are the keys that clients have read most from this node in the last minutes, the first most of all. The
+	// answer to another node lacks them.
+	HotKeys []HotKey `json:"hot_keys,omitempty"`
+}
+
+// HotKey is a key that is read often, estimated from a sample of the reads.
+type HotKey struct {
+	// Hash identifies the key. It is keyed with random bytes that the process has chosen at its start, and reveals nothing
+	// else.
+	Hash string `json:"hash"`
+	// Key is the key, percent-escaped, if the configuration allows to show it. Truncated reports whether it is only the
+	// beginning.
+	Key       string `json:"key,omitempty"`
+	Truncated bool   `json:"key_truncated,omitempty"`
+	// Share is the key's part of the reads of the db, from 0 to 1. The true share may be higher.
+	Share float64 `json:"share"`
+	// PerSecond is the number of reads of the key per second.
+	PerSecond float64 `json:"per_second"`
 }
 
 // Version is the status of one version on all nodes known to have it. The node sets Path, NumPartitions,

@@ -66,8 +66,11 @@ type dbView struct {
 	Name, Level, Summary string
 	Error                string
 	Facts                []fact
+	HotKeys              []hotView
 	Versions             []versionView
 }
+
+type hotView struct{ Name, Summary string }
 
 type fact struct{ Name, Value string }
 
@@ -129,6 +132,9 @@ func newPage(st status.Status, only string, now time.Time) page {
 
 func newDBView(name string, db status.DB, node string, now time.Time) dbView {
 	v := dbView{Name: name, Level: status.LevelBad, Summary: "nothing to serve yet", Error: db.Error}
+	for _, k := range db.HotKeys {
+		v.HotKeys = append(v.HotKeys, newHotView(k))
+	}
 	for _, version := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {
 		vs := db.Versions[version]
 		n, here := vs.Nodes[node]
@@ -140,6 +146,21 @@ func newDBView(name string, db status.DB, node string, now time.Time) dbView {
 	}
 	if v.Level == status.LevelGood && db.Failed(node) {
 		v.Level = status.LevelWarn
+	}
+	return v
+}
+
+func newHotView(k status.HotKey) hotView {
+	rate := strconv.FormatFloat(k.PerSecond, 'f', 1, 64)
+	if k.PerSecond >= 10 {
+		rate = human.Count(int64(k.PerSecond))
+	}
+	v := hotView{k.Key, fmt.Sprintf("%.1f %% of the reads, about %s a second", 100*k.Share, rate)}
+	switch {
+	case k.Truncated:
+		v.Name += "…"
+	case k.Key == "":
+		v.Name = "hash " + k.Hash
 	}
 	return v
 }

@@ -185,6 +185,15 @@ function tiles(v, own) {
     tile('partitioner', own.partitioner));
 }
 
+// hotKeys are the keys that clients have read most from this node in the last minutes.
+function hotKeys(keys) {
+  if (!keys) return;
+  const name = k => k.key ? k.key + (k.key_truncated ? '…' : '') : 'hash ' + k.hash;
+  const rate = n => n < 10 ? n.toFixed(1) : thousands(Math.floor(n));
+  return [el('h3', {}, 'Keys read most from this node'), el('ol', {class: 'hot'}, keys.map(k => el('li', {},
+    el('code', {}, name(k)), ' ', el('span', {class: 'dim'}, `${(100 * k.share).toFixed(1)} % of the reads, about ${rate(k.per_second)} a second`))))];
+}
+
 function database(name, db, here) {
   const versions = sorted(db.versions).reverse();
   const current = versions.find(v => (db.versions[v].nodes[here] || {}).current);
@@ -197,6 +206,7 @@ function database(name, db, here) {
     el('span', {class: level}, v ? 'serving ' + current : 'nothing to serve yet'),
     db.error && el('p', {class: 'bad'}, db.error),
     v && tiles(v, v.nodes[here]),
+    hotKeys(db.hot_keys),
     el('h3', {}, 'Versions'),
     el('ul', {class: 'versions'}, versions.map(x => timeline(name, x, db.versions[x], here)),
       !versions.length && el('li', {class: 'none'}, el('span', {class: 'dim'}, 'no versions'))),

@@ -70,7 +70,7 @@ func TestPagePolicy(t *testing.T) {
 func TestStatusPageEscapes(t *testing.T) {
 	const evil = `"><script>alert(1)</script>&'`
 	st := status.Status{Node: evil, Build: evil, Source: evil, SourceError: evil, Warnings: []string{evil}, DBs: map[string]status.DB{
-		evil: {Error: evil, Versions: map[string]status.Version{evil: {Path: evil, Nodes: map[string]status.OnNode{
+		evil: {Error: evil, HotKeys: []status.HotKey{{Key: evil}, {Hash: evil}}, Versions: map[string]status.Version{evil: {Path: evil, Nodes: map[string]status.OnNode{
 			evil: {State: evil, Error: evil, Detail: evil, Partitioner: evil, Current: true, Progress: &status.Progress{}},
 			"x":  {State: evil, Detail: evil},
 		}}}},
@@ -84,7 +84,23 @@ func TestStatusPageEscapes(t *testing.T) {
 	if strings.Count(text, "<script") != 1 || !strings.Contains(text, "<script></script>") { // our own
 		t.Errorf("not escaped:\n%s", text)
 	}
-	if n := strings.Count(html.UnescapeString(text), evil); n < 12 {
+	if n := strings.Count(html.UnescapeString(text), evil); n < 14 {
 		t.Errorf("only %d of the texts are on the page:\n%s", n, text)
+	}
+}
+
+// Keys that are read often are shown by their hashes, or themselves if the status has them.
+func TestHotKeys(t *testing.T) {
+	st := status.Status{DBs: map[string]status.DB{"db": {HotKeys: []status.HotKey{
+		{Hash: "0123456789abcdef", Share: 0.5, PerSecond: 12345.6}, {Hash: "x", Key: "a%20b", Share: 0.123, PerSecond: 0.26}, {Hash: "x", Key: "long", Truncated: true},
+	}}}}
+	want := []hotView{{"hash 0123456789abcdef", "50.0 % of the reads, about 12,345 a second"}, {"a%20b", "12.3 % of the reads, about 0.3 a second"},
+		{"long…", "0.0 % of the reads, about 0.0 a second"}}
+	if diff := cmp.Diff(want, newPage(st, "", pageTime).DBs[0].HotKeys); diff != "" {
+		t.Error(diff)
+	}
+	page, err := Render(st, "db", pageTime)
+	if err != nil || !strings.Contains(string(page), "<li><code>hash 0123456789abcdef</code> <span class=\"dim\">50.0 % of the reads") {
+		t.Errorf("%s, %v", page, err)
 	}
 }

@@ -209,6 +209,7 @@ func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 	o.Metrics.Process.SetBlocks(blocks.Usage)
 	o.Server.MaxConns = maxConnections(c.MaxConnections)
 	o.Reads.MaxBatchKeys, o.Reads.MaxBatchBytes = c.Batch.MaxKeys, int64(c.Batch.MaxBytes)
+	o.Reads.CacheBytes = int64(c.Cache.Bytes)
 	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
 	return o
 }
@@ -323,6 +324,7 @@ func reloadable(c config.Config) node.Reloadable {
 		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
 		ContentType:          func(db string) string { return c.ForDB(db).ContentType },
 		RequestLogSample:     c.Debug.RequestLogSample,
+		ShowKeys:             c.Debug.ShowKeys,
 		TraceSample:          c.Tracing.Sample,
 	}
 }
