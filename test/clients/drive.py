@@ -3,10 +3,15 @@
 partition PARTITIONER N    prints the partition of each key
 read DB ADDR...            prints the version and the value of each key in hexadecimal, or -, as get, session and multi_get read it
 refuse ADDR DB             prints the exception of a read of each key
+walk N DB ADDR...          reads the keys key-0000000 to key-N at random in three threads, each with a session, until stdin ends; prints the
+                           thread, the key, the version and the value of each, or the exception
 """
 
 import os
+import random
 import sys
+import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "contrib", "python"))
 sys.dont_write_bytecode = True
@@ -31,7 +36,41 @@ def read(keys, db, *addrs):
                 print(value.version, shown(value.data))
 
 
+def walk(n, db, *addrs):
+    lock, stop = threading.Lock(), threading.Event()
+    client = sequins_client.Client(addrs, timeout=60)
+
+    def reader(number):
+        session = client.session()
+        while not stop.is_set():
+            some = ["key-%07d" % random.randrange(int(n)) for _ in range(random.choice([1, 5]))]
+            try:
+                if len(some) == 1:
+                    value = session.get(db, some[0])
+                    values, version = [value.data], value.version
+                else:
+                    values, version = session.multi_get(db, some)
+                lines = ["%d %s %s %s" % (number, key, version, shown(data)) for key, data in zip(some, values)]
+            except Exception as e:
+                lines = ["error %s %s" % (type(e).__name__, e)]
+            with lock:
+                print("\n".join(lines), flush=True)
+            time.sleep(0.002)
+
+    threads = [threading.Thread(target=reader, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    sys.stdin.read()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    client.close()
+
+
 def main(mode, *args):
+    if mode == "walk":
+        walk(*args)
+        return
     keys = [bytes.fromhex(line) for line in sys.stdin]
     if mode == "partition":
         for key in keys:

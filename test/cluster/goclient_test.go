@@ -235,6 +235,7 @@ func TestGoClient(t *testing.T) {
 	for range 4 {
 		r.wg.Go(func() { r.read(t) })
 	}
+	stopPython := c.walkInPython(t, addrs)
 	for i, disturb := range []func(m *member) (undo func()){
 		func(m *member) func() { m.kill(); return func() { m.start(t) } },
 		func(m *member) func() { m.terminate(t); return func() { m.start(t) } },
@@ -252,7 +253,53 @@ func TestGoClient(t *testing.T) {
 	}
 	r.stop.Store(true)
 	r.wg.Wait()
-	t.Logf("%d reads", r.reads.Load())
+	t.Logf("%d reads of Go, %d of Python", r.reads.Load(), stopPython())
+}
+
+// walkInPython lets threads of the Python client read until stop, which checks what they have read, and returns how many
+// values that were.
+func (c *cluster) walkInPython(t *testing.T, addrs []string) (stop func() int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "python3", append([]string{filepath.Join(process.Root(), "test", "clients", "drive.py"), "walk", fmt.Sprint(c.data.keys), db}, addrs...)...)
+	var out, stderr process.Output
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() int {
+		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+			t.Errorf("python: %v, %s", err, &stderr)
+		}
+		return c.checkWalk(t, out.String())
+	}
+}
+
+// checkWalk checks the lines of a walk in Python, and returns their number.
+func (c *cluster) checkWalk(t *testing.T, out string) (n int) {
+	t.Helper()
+	last := map[string]string{}
+	for line := range strings.Lines(out) {
+		n++
+		words := strings.Fields(line)
+		if len(words) != 4 || words[0] == "error" {
+			t.Errorf("python: %s", line)
+			continue
+		}
+		session, key, version, shown := words[0], words[1], words[2], words[3]
+		want := "-"
+		if value, there := c.data.value(key, version); there {
+			want = "=" + hex.EncodeToString([]byte(value))
+		}
+		if shown != want || version < last[session] {
+			t.Errorf("python, after %s: %s", last[session], line)
+		}
+		last[session] = version
+	}
+	return n
 }
 
 // wait waits for a number of reads.
