@@ -91,7 +91,7 @@ func (b *batch) do(r *Read, keys [][]byte) Outcome {
 	if outcome == Unreachable && len(b.lost) > 0 {
 		outcome = Unreadable
 	}
-	return outcome
+	return r.goneIfReplaced(outcome)
 }
 
 // sort orders the keys by partition.

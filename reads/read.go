@@ -51,7 +51,7 @@ const (
 	NotLocal            // a peer requests a partition that this node does not hold
 	Unready             // no version of the db is readable yet
 	Behind              // the version is older than Query.AtLeast
-	Gone                // Query.Exact cannot be read
+	Gone                // Query.Exact cannot be read, or has been replaced and no peer could answer
 	TooLarge            // the keys or the values of a batch are larger than Options.MaxBatchBytes
 	Busy                // the batches of all requests need too much memory at the moment
 	Unreadable          // the local block cannot be read, or is lost on a single node, and no peer answered
@@ -252,7 +252,16 @@ func (r *Read) elsewhere(unreadable bool) Outcome {
 	if unreadable || r.reader.opts.Proxy == nil && !r.query.fromPeer() { // a single node has lost the partition
 		return Unreadable
 	}
-	return outcome
+	return r.goneIfReplaced(outcome)
+}
+
+// goneIfReplaced returns Gone in place of Unreachable for a replaced version that was requested by name, because nodes
+// remove it at different times. Otherwise it returns o.
+func (r *Read) goneIfReplaced(o Outcome) Outcome {
+	if o == Unreachable && len(r.query.Exact) > 0 && r.handle.Replaced() {
+		return Gone
+	}
+	return o
 }
 
 // ask asks peers for the key in the acquired version.

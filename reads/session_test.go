@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"sequins/proxy"
 	"sequins/reads"
+	"sequins/shard"
 	"sequins/version"
 )
 
@@ -66,6 +68,39 @@ func TestSessions(t *testing.T) {
 		r.Begin(time.Now())
 		if got := r.Do(&q); got != test.want || string(r.Bytes) != test.value {
 			t.Errorf("at least %q, exactly %q: outcome %d with %q, want %d with %q", test.atLeast, test.exact, got, r.Bytes, test.want, test.value)
+		}
+		r.Release()
+	}
+}
+
+// Nodes remove a replaced version at different times. Who asks for it by name is told that it is gone, also by a node that
+// still has it, and needs a partition from nodes that do not.
+func TestReplacedVersionElsewhere(t *testing.T) {
+	set := version.NewSet("db")
+	for _, name := range []string{"v1", "v2"} {
+		v := version.New(version.Info{DB: "db", Name: name, Partitions: 1, Partitioner: shard.String, Following: replicas{of: [][]string{{"a:1"}}}})
+		set.Prepare(v)
+		if err := set.Activate(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set.Retire("v1")
+	rd := reads.New(catalog{"db": set}, reads.Options{Proxy: fails(proxy.ErrNoPeers), Logger: slog.New(slog.DiscardHandler)})
+	defer rd.Stop()
+	for _, test := range []struct {
+		exact string
+		want  reads.Outcome
+	}{{"", reads.Unreachable}, {"v1", reads.Gone}, {"v2", reads.Unreachable}} {
+		q := reads.Query{DB: []byte("db"), Key: []byte("k"), Exact: []byte(test.exact)}
+		r := rd.NewRead()
+		r.Begin(time.Now())
+		if got := r.Do(&q); got != test.want {
+			t.Errorf("exactly %q: outcome %d, want %d", test.exact, got, test.want)
+		}
+		r.Release()
+		r.Begin(time.Now())
+		if got := r.DoBatch(&q, [][]byte{[]byte("k")}); got != test.want {
+			t.Errorf("exactly %q, a batch: outcome %d, want %d", test.exact, got, test.want)
 		}
 		r.Release()
 	}

@@ -106,6 +106,9 @@ func (h *Handle) Held() []bool { return (*Version)(h).Held() }
 // the source.
 func (h *Handle) LastModified() time.Time { return h.info.LastModified }
 
+// Replaced reports whether the version has been replaced. Other nodes may have removed it.
+func (h *Handle) Replaced() bool { return h.retired.Load() != 0 }
+
 // Release releases the reference. The handle and its values must not be used
 // afterwards.
 func (h *Handle) Release() { (*Version)(h).release() }
