@@ -44,6 +44,17 @@ func (d dataset) value(key, version string) (string, bool) {
 	return version + "/" + key + strings.Repeat("x", d.pad), true
 }
 
+// sorted are the keys of a version in byte order.
+func (d dataset) sorted(version string) []string {
+	var keys []string
+	for i := range d.keys {
+		if _, there := d.value(d.key(i), version); there {
+			keys = append(keys, d.key(i))
+		}
+	}
+	return keys
+}
+
 // partition is where a key belongs.
 func (d dataset) partition(key string) int { return shard.String.Partition([]byte(key), d.partitions) }
 

@@ -33,17 +33,28 @@ type Client struct {
 }
 
 // Client returns a client of the node.
-func (n *Node) Client() *Client { return &Client{addr: n.Addr} }
+func (n *Node) Client() *Client { return NewClient(n.Addr) }
+
+// NewClient returns a client of the node at an address.
+func NewClient(addr string) *Client { return &Client{addr: addr} }
 
 // Get requests a target such as /db/key, and dials again if the connection is closed.
 func (c *Client) Get(target string) (*Response, error) { return c.Do("GET", target, "") }
 
 // Do sends a request without a body. header consists of lines that end in \r\n.
 func (c *Client) Do(method, target, header string) (*Response, error) {
+	return c.Send(method, target, header, nil)
+}
+
+// Send is Do with a body, unless that is nil.
+func (c *Client) Send(method, target, header string, body []byte) (*Response, error) {
+	if body != nil {
+		header += fmt.Sprintf("Content-Length: %d\r\n", len(body))
+	}
 	if err := c.connect(); err != nil {
 		return nil, err
 	}
-	r, err := c.exchange(method, target, header)
+	r, err := c.exchange(method, target, header, body)
 	if err != nil || r.Header.Get("Connection") == "close" {
 		c.Close()
 	}
@@ -63,12 +74,13 @@ func (c *Client) connect() error {
 	return nil
 }
 
-func (c *Client) exchange(method, target, header string) (*Response, error) {
+func (c *Client) exchange(method, target, header string, body []byte) (*Response, error) {
 	if err := c.conn.SetDeadline(time.Now().Add(Deadline)); err != nil {
 		return nil, err
 	}
 	var request bytes.Buffer
 	c.format(&request, method, target, header)
+	request.Write(body)
 	if _, err := c.conn.Write(request.Bytes()); err != nil {
 		return nil, err
 	}

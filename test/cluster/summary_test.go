@@ -1,0 +1,57 @@
+//go:build integration
+
+package cluster
+
+import (
+	"testing"
+
+	"sequins/test/checker"
+)
+
+// A summary is the number of answers of each kind.
+type summary struct {
+	local, proxied, absent, errors, refused int // to reads of keys
+	batches, sessions, exact                int // answers to batches, in sessions, and from the version asked for
+	behind, gone                            int // refusals of a version
+}
+
+func (s *summary) count(read checker.Read) {
+	switch {
+	case read.Code == 0:
+		s.refused++
+	case read.Code == 503 && read.AtLeast != "":
+		s.behind++
+	case read.Code == 412:
+		s.gone++
+	case read.Code >= 500:
+		s.errors++
+	case read.Op == checker.Batch:
+		s.batches++
+	case read.Code == 404:
+		s.absent++
+	case read.Peer != "":
+		s.proxied++
+	default:
+		s.local++
+	}
+	if read.Code == 200 && read.AtLeast != "" {
+		s.sessions++
+	}
+	if read.Code == 200 && read.Exact != "" {
+		s.exact++
+	}
+}
+
+// describe logs how much was asked, and fails the test if some kind of answer
+// never came.
+func (r *recording) describe(t testing.TB) {
+	t.Helper()
+	var s summary
+	for _, read := range r.Reads {
+		s.count(read)
+	}
+	t.Logf("%d reads: %+v", len(r.Reads), s)
+	if s.local == 0 || s.proxied == 0 || s.absent == 0 || s.batches == 0 || s.sessions == 0 || s.exact == 0 {
+		t.Error("this shows too little")
+	}
+}
