@@ -138,6 +138,12 @@ func TestRanges(t *testing.T) {
 		{"412 for a cursor", nil, []Read{read(210, "v3"), within(220, "v2", Bounds{After: "a"}).with(status(412)).with(exactly("v2"))}, "error status"},
 		{"410 while the version is served", nil,
 			[]Read{read(210, "v2"), within(220, "v2", Bounds{After: "a"}).with(status(410)).with(exactly("v2")), read(230, "v2")}, "refusal"},
+		{"a cursor of a version that the node does not serve yet", nil,
+			[]Read{read(210, "v1"), within(220, "v2", Bounds{After: "a"}).with(status(503)).with(exactly("v2")).with(atLeast("v2")), read(230, "v2")}, ""},
+		{"that it does", nil,
+			[]Read{read(210, "v2"), within(220, "v2", Bounds{After: "a"}).with(status(503)).with(exactly("v2")).with(atLeast("v2")), read(230, "v2")}, "refusal"},
+		{"broken off", nil, []Read{within(220, "v2", all).with(lost)}, "no answer"},
+		{"broken off while nodes are missing", []Event{at(215, Unsafe, "n")}, []Read{within(220, "v2", all).with(lost)}, ""},
 	} {
 		h.check(t)
 	}

@@ -63,8 +63,8 @@ type Read struct {
 	// Session names the session that the read belongs to, if any. Its reads follow each other in the order of Start, and
 	// in the order in which they were added if that is the same.
 	Session string `json:"session,omitempty"`
-	AtLeast string `json:"atLeast,omitempty"` // the request is for this version or a later one
-	Exact   string `json:"exact,omitempty"`   // the request is for this version alone, by its name or by a cursor
+	AtLeast string `json:"atLeast,omitempty"` // the request is for this version or a later one; a node that is behind may refuse
+	Exact   string `json:"exact,omitempty"`   // the request is for this version alone. That of a cursor is AtLeast, too
 
 	Code    int       `json:"code,omitempty"` // HTTP status; 0: no answer
 	Err     string    `json:"err,omitempty"`  // why there was no answer, or what is malformed in it
@@ -73,6 +73,7 @@ type Read struct {
 	Body    string    `json:"body,omitempty"`   // the value, or the line of an error
 	Values  []*string `json:"values,omitempty"` // nil: the key is absent
 	More    bool      `json:"more,omitempty"`   // the range goes on behind the last record
+	Cursor  string    `json:"-"`                // from where it goes on
 	Total   int       `json:"total,omitempty"`
 	Peer    string    `json:"peer,omitempty"` // the peer that the node got the answer from
 }

@@ -76,9 +76,9 @@ func refused(r Read) bool {
 	case http.StatusServiceUnavailable:
 		return r.AtLeast != ""
 	case http.StatusPreconditionFailed:
-		return r.Exact != "" && r.Op != Range
+		return r.Exact != "" && r.After == ""
 	case http.StatusGone:
-		return r.Exact != "" && r.Op == Range
+		return r.Exact != "" && r.After != ""
 	}
 	return false
 }

@@ -29,13 +29,19 @@ var sabotages = []sabotage{
 	{"nothing is broken", nil, ""},
 	{"a peer answers from the version that it serves, and says it were the one asked for", []change{
 		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Plan))", "set.Acquire()"},
-		{"reads/read.go", "r.Version = r.labels.version", "r.Version = r.labels.version\nif q.fromPeer() {\nr.Version = q.Version\n}"},
+		{"reads/read.go", "r.Version, r.Plan = r.labels.version, r.labels.plan", "r.Version, r.Plan = r.labels.version, r.labels.plan\nif q.fromPeer() {\nr.Version = q.Version\n}"},
 	}, "wrong answer"},
 	{"a peer answers from the version that it serves, and the answer is passed on", []change{
 		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Plan))", "set.Acquire()"},
 		{"proxy/attempt.go", "if string(h.Version) != a.version {", "if false {"},
 		{"reads/read.go", "r.answered = a.Body", "r.answered, r.Version = a.Body, a.Header.Version"},
 	}, "went back"},
+	{"X-Sequins-At-Least has no effect", []change{
+		{"reads/read.go", "if string(r.Version) < string(q.AtLeast) {", "if false {"},
+	}, "wrong answer"},
+	{"a batch lacks the values of other nodes", []change{
+		{"reads/fetch.go", "r.Values[uint32(o)] = value", "r.Values[uint32(o)] = nil"},
+	}, "wrong answer"},
 }
 
 // TestSabotage shows that the checker finds what it is there to find: programs that

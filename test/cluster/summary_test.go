@@ -12,6 +12,7 @@ import (
 type summary struct {
 	local, proxied, absent, errors, refused int // to reads of keys
 	batches, sessions, exact                int // answers to batches, in sessions, and from the version asked for
+	ranges, pages, counts                   int // answers to ordered reads: from the beginning, behind a cursor, and numbers
 	behind, gone                            int // refusals of a version
 }
 
@@ -21,12 +22,18 @@ func (s *summary) count(read checker.Read) {
 		s.refused++
 	case read.Code == 503 && read.AtLeast != "":
 		s.behind++
-	case read.Code == 412:
+	case read.Code == 412, read.Code == 410:
 		s.gone++
 	case read.Code >= 500:
 		s.errors++
 	case read.Op == checker.Batch:
 		s.batches++
+	case read.Op == checker.Count:
+		s.counts++
+	case read.Op == checker.Range && read.After == "":
+		s.ranges++
+	case read.Op == checker.Range:
+		s.pages++
 	case read.Code == 404:
 		s.absent++
 	case read.Peer != "":
@@ -51,7 +58,7 @@ func (r *recording) describe(t testing.TB) {
 		s.count(read)
 	}
 	t.Logf("%d reads: %+v", len(r.Reads), s)
-	if s.local == 0 || s.proxied == 0 || s.absent == 0 || s.batches == 0 || s.sessions == 0 || s.exact == 0 {
+	if min(s.local, s.proxied, s.absent, s.batches, s.sessions, s.exact) == 0 {
 		t.Error("this shows too little")
 	}
 }
