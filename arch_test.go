@@ -112,7 +112,7 @@ var layers = []layer{
 var forbiddenNames = []string{"util", "utils", "common", "base", "helper", "helpers"}
 
 // testModules may be imported by tests only.
-var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/dsnet/compress", "github.com/google/go-cmp", "go.opentelemetry.io/proto", "go.uber.org/goleak", "go.yaml.in/yaml"}
+var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/dsnet/compress", "github.com/getkin/kin-openapi", "github.com/google/go-cmp", "go.opentelemetry.io/proto", "go.uber.org/goleak", "go.yaml.in/yaml"}
 
 func TestLayers(t *testing.T) {
 	packages := parseTree(t)

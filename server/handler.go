@@ -231,6 +231,7 @@ func (r *request) serveExplanation(w *writer, req *http.Request) {
 		return
 	}
 	r.CountAs(r.s.opts.Metrics.Status)
+	w.Header().Set(keyVersion, e.Version)
 	e.Status = http.StatusOK
 	if o != reads.Found {
 		e.Status, e.Error = failures[o].code, failures[o].text
