@@ -34,7 +34,7 @@ func (p *countingProxy) Fetch(ctx context.Context, q *proxy.Query) (*proxy.Answe
 	return p.Client.Fetch(ctx, q)
 }
 
-func newCacheTest(t *testing.T, o testOptions) *cacheTest {
+func newCacheTest(t testing.TB, o testOptions) *cacheTest {
 	t.Helper()
 	c := &cacheTest{sets: map[string]*version.Set{"asker": version.NewSet("db"), "holder": version.NewSet("db")},
 		metrics: metrics.New().Server}
@@ -50,7 +50,7 @@ func newCacheTest(t *testing.T, o testOptions) *cacheTest {
 }
 
 // load makes a version current on both nodes.
-func (c *cacheTest) load(t *testing.T, id, plan string, records map[string]string) {
+func (c *cacheTest) load(t testing.TB, id, plan string, records map[string]string) {
 	t.Helper()
 	info := version.Info{DB: "db", Name: id, Partitions: 2, LastModified: modified, Plan: plan, Following: version.Solo{}}
 	activate(t, c.sets["holder"], versionWith(t, info, records))
@@ -78,8 +78,8 @@ func TestCachedAnswersAreTheSame(t *testing.T) {
 		first.header.Del("X-Sequins-Proxied-To")
 		first.header.Del("Date")
 		before := c.requests()
-		for range 3 {
-			again := c.asker.get(t, target)
+		for _, general := range []string{"", "?general"} { // by the loop of plain GETs and by net/http
+			again := c.asker.get(t, target+general)
 			again.header.Del("Date")
 			if diff := cmp.Diff(first, again, cmp.AllowUnexported(answer{})); diff != "" {
 				t.Errorf("%.20s (-proxied +cached):\n%.1000s", target, diff)
@@ -281,5 +281,21 @@ func TestCachedGetAllocations(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, func() { client.ask(t) }); n > 0 && !raceEnabled {
 			t.Errorf("GET %s: %v allocations", target, n)
 		}
+	}
+}
+
+// A request for a key of another node that is in the cache, over loopback, the client's share included.
+func BenchmarkCachedGet(b *testing.B) {
+	c := newCacheTest(b, testOptions{})
+	c.load(b, "v1", "plan", map[string]string{"100": strings.Repeat("x", 100), "10000": strings.Repeat("x", 10000)})
+	for _, key := range []string{"100", "10000", "absent"} {
+		b.Run(key, func(b *testing.B) {
+			c.asker.get(b, "/db/"+key)
+			client := newClient(b, c.asker.addr, "/db/"+key)
+			b.ReportAllocs()
+			for b.Loop() {
+				client.ask(b)
+			}
+		})
 	}
 }

@@ -350,7 +350,7 @@ function explained(x) {
       x.found ? `found, ${size(x.size || 0)}` : x.error || 'not found'), ` in version ${x.version}`, x.etag && `, ETag ${x.etag}`),
     line('hash', x.partitions > 0 && `${x.partitioner}: ${x.hash}, mod ${x.partitions} is partition ${x.partition}`),
     line('replicas', x.replicas.join(', ')),
-    line('answered by', x.answered_by === 'local' ? 'this node' : x.answered_by || 'nobody'),
+    line('answered by', ({local: 'this node', cache: 'the cache of this node'})[x.answered_by] || x.answered_by || 'nobody'),
     line('block', b && el('code', {}, b.file), b && ` page ${b.page} of ${b.pages}: ${size(b.length)} at offset ${thousands(b.offset)}${b.compressed ? ', compressed' : ''}`),
     line('time', `${t.total} µs: version ${t.version}, hash ${t.partition}, block ${t.block}` + (t.peers ? `, other nodes ${t.peers}` : '')));
 }

@@ -141,6 +141,8 @@ const scenarios = {
     const page = await open('/');
     await has(page, 'h1.warn', 'could not be loaded');
     await has(page, '.versions li.bad .bad', `part-<img src=x onerror="document.title='owned'">`);
+    await has(page, 'ol.hot li code', '%3Cimg%20src%3Dx%20onerror%3D%22document.title%3D%27owned%27%22%3E');
+    await has(page, 'ol.hot li', '100.0 % of the reads');
     await lookUp(page, 'words', '"><img src=x onerror=alert(1)>');
     assert.equal(await page.locator('img, iframe, object').count(), 0);
     assert.match(await page.title(), /^⚠ sequins/);

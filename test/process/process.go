@@ -103,7 +103,7 @@ type Config struct {
 	Source, Store string
 	Addr, Debug   string   // addresses of the listeners; "" chooses a free port of 127.0.0.1
 	Extra         string   // lines of sequins.conf before the first section
-	Sections      string   // sections of sequins.conf
+	Sections      string   // sections of sequins.conf, after keys of [debug]
 	Header        string   // lines that end in \r\n, sent with every request except those of a Client
 	Prefix        []string // command before the binary, such as taskset
 	Binary        string   // "" for that of this tree
