@@ -17,6 +17,7 @@ type Iterator struct {
 	span    []byte // part of the file from spanAt on
 	spanAt  int64
 	want    int // length of the next span
+	most    int // which want grows up to
 	spans   spanReader
 	next    int // the next page
 	page    page
@@ -34,7 +35,13 @@ const (
 
 // Iter walks over the keys from start up to, not including, end. A nil end means all that follow.
 func (r *Reader) Iter(start, end []byte) *Iterator {
-	it := &Iterator{r: r, end: end, want: minSpan}
+	return r.IterWithin(start, end, maxSpan)
+}
+
+// IterWithin is Iter with spans of up to size bytes, or of one page if that is larger. An iterator takes about twice
+// as much memory.
+func (r *Reader) IterWithin(start, end []byte, size int) *Iterator {
+	it := &Iterator{r: r, end: end, want: min(minSpan, size), most: size}
 	if it.err = r.EnsureOpen(); it.err == nil && r.props.Pages > 0 {
 		it.seek(start)
 	}
@@ -43,11 +50,11 @@ func (r *Reader) Iter(start, end []byte) *Iterator {
 
 // IterPrefix walks over the keys that begin with prefix.
 func (r *Reader) IterPrefix(prefix []byte) *Iterator {
-	return r.Iter(prefix, prefixEnd(prefix))
+	return r.Iter(prefix, PrefixEnd(prefix))
 }
 
-// prefixEnd is the least key greater than all that begin with prefix; nil if there is none.
-func prefixEnd(prefix []byte) []byte {
+// PrefixEnd is the least key greater than all that begin with prefix; nil if there is none.
+func PrefixEnd(prefix []byte) []byte {
 	for n := len(prefix); n > 0; n-- {
 		if prefix[n-1] < 0xff {
 			end := bytes.Clone(prefix[:n])
@@ -179,7 +186,7 @@ func (it *Iterator) stored(l index.Location) ([]byte, error) {
 			return nil, err
 		}
 		it.span, it.spanAt = b, l.Offset()
-		it.want = min(2*it.want, maxSpan)
+		it.want = min(2*it.want, it.most)
 	}
 	start := l.Offset() - it.spanAt
 	return it.span[start : start+int64(l.Length())], nil

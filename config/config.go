@@ -69,6 +69,7 @@ type Config struct {
 	Auth     Auth     `toml:"auth"`
 	Batch    Batch    `toml:"batch"`
 	Cache    Cache    `toml:"cache"`
+	Scan     Scan     `toml:"scan"`
 	Tracing  Tracing  `toml:"tracing"`
 	Debug    Debug    `toml:"debug"`
 	Datadog  Datadog  `toml:"datadog"`
@@ -92,6 +93,12 @@ type Batch struct {
 	MaxKeys int `toml:"max_keys"`
 	// MaxBytes limits the bytes of its keys, and those of the values of its answer.
 	MaxBytes Size `toml:"max_bytes"`
+}
+
+// Scan is [scan]: ordered reads.
+type Scan struct {
+	// MaxConcurrent limits the ordered reads of clients at the same time.
+	MaxConcurrent int `toml:"max_concurrent"`
 }
 
 // MinBatchBytes is the smallest valid batch.max_bytes: a batch has room for one of the longest keys, or for a value
@@ -342,6 +349,7 @@ func Default() Config {
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
 		Load:                 LoadKeys{Memory: 256 << 20},
 		Batch:                Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
+		Scan:                 Scan{MaxConcurrent: 16},
 		S3:                   S3{MaxRetries: 3},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{

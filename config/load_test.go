@@ -56,6 +56,7 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		ZK:      ZK{Servers: []string{"localhost:2181"}, ConnectTimeout: time.Second, SessionTimeout: 10 * time.Second},
 		Log:     Log{Level: "info", Format: "text"},
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
+		Scan:    Scan{MaxConcurrent: 16},
 		Tracing: Tracing{Sample: 0.01},
 		Debug:   Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
 	}
@@ -97,6 +98,7 @@ func TestEveryOldKey(t *testing.T) {
 		ZK:      ZK{Servers: []string{"zk1:2181", "zk2:2181"}, ConnectTimeout: 2 * time.Second, SessionTimeout: 30 * time.Second},
 		Log:     Log{Level: "info", Format: "text"},
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
+		Scan:    Scan{MaxConcurrent: 16},
 		Tracing: Tracing{Sample: 0.01},
 		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
 			RequestLogFile: "/var/log/sequins-requests.log", RequestLogSample: 1},

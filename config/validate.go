@@ -98,6 +98,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.fits("load.memory", c.Load.Memory, machineMemory())
 	k.fits("load.memory_limit", c.Load.MemoryLimit, machineMemory())
 	k.atLeast("batch.max_keys", int64(c.Batch.MaxKeys), 1)
+	k.atLeast("scan.max_concurrent", int64(c.Scan.MaxConcurrent), 1)
 	k.atLeast("batch.max_bytes", int64(c.Batch.MaxBytes), MinBatchBytes)
 	k.fits("batch.max_bytes", c.Batch.MaxBytes, machineMemory())
 	k.cache(c)

@@ -71,15 +71,20 @@ func newRequests(route, db string) *Requests {
 // nodes are counted apart: only the former, on the node that the client connects
 // to, show the latency and errors that clients see. Batches are those of clients.
 type Keys struct {
-	Clients, Peers, Batches *Requests
+	Clients, Peers, Batches, Scans *Requests
 
 	batched              atomic.Uint64 // keys in Batches
+	scanned              atomic.Uint64 // records in Scans
 	cacheHits, cacheMiss atomic.Uint64
 }
 
 func newKeys(db string) *Keys {
-	return &Keys{Clients: newRequests(RouteKey, db), Peers: newRequests(RoutePeer, db), Batches: newRequests(RouteBatch, db)}
+	return &Keys{Clients: newRequests(RouteKey, db), Peers: newRequests(RoutePeer, db), Batches: newRequests(RouteBatch, db),
+		Scans: newRequests(RouteScan, db)}
 }
+
+// Scanned counts n records that an ordered read has sent to a client.
+func (k *Keys) Scanned(n int64) { k.scanned.Add(uint64(n)) }
 
 // Batch counts n keys of a client's batch, and returns the counters of the request.
 func (k *Keys) Batch(n int) *Requests {

@@ -16,6 +16,7 @@ const (
 	RouteKey     = "key"     // GET /<db>/<key>
 	RoutePeer    = "peer"    // GET /<db>/<key>?proxy=<version>, from another node
 	RouteBatch   = "batch"   // POST /<db>, GET /<db>?key=
+	RouteScan    = "scan"    // GET /<db>?prefix=, ?start=, ?count and so on
 	RouteStatus  = "status"  // GET /, /<db>
 	RouteHealth  = "health"  // GET /healthz, /livez, /readyz
 	RouteInvalid = "invalid" // malformed requests
@@ -131,6 +132,8 @@ var (
 		"Keys of partitions on other nodes that were not in the cache.", []string{"db"}, nil)
 	descCacheBytes = prometheus.NewDesc("sequins_cache_bytes",
 		"Memory of the entries of the cache.", nil, nil)
+	descScanned = prometheus.NewDesc("sequins_scan_records_total",
+		"Records sent to clients by ordered reads.", []string{"db"}, nil)
 	descReads = prometheus.NewDesc("sequins_block_reads_total",
 		"Pages read from block files to answer requests.", []string{"db"}, nil)
 	descInFlight = prometheus.NewDesc("sequins_requests_in_flight",
@@ -174,7 +177,7 @@ var (
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descRequests, descDuration, descBytes, descBatched, descCacheHits, descCacheMisses, descCacheBytes, descReads, descInFlight, descConns, descRefused, descHandshakes, descDraining, descSourceError,
+		descRequests, descDuration, descBytes, descBatched, descScanned, descCacheHits, descCacheMisses, descCacheBytes, descReads, descInFlight, descConns, descRefused, descHandshakes, descDraining, descSourceError,
 		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descDiverged, descUnderreplicated, descActive, descModified, descRecords, descDisk,
 	} {
 		ch <- d
@@ -197,12 +200,16 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 		if batches.any() {
 			k.Batches.collect(ch, batches)
 		}
+		if scans := k.Scans.totals(); scans.any() {
+			k.Scans.collect(ch, scans)
+		}
 		if db != "" {
 			count(ch, descBatched, k.batched.Load(), db)
 			if s.cache.Load() != nil {
 				count(ch, descCacheHits, k.cacheHits.Load(), db)
 				count(ch, descCacheMisses, k.cacheMiss.Load(), db)
 			}
+			count(ch, descScanned, k.scanned.Load(), db)
 			count(ch, descReads, clients.reads+peers.reads+batches.reads, db)
 		}
 	}

@@ -52,8 +52,10 @@ const (
 	Unready             // no version of the db is readable yet
 	Behind              // the version is older than Query.AtLeast
 	Gone                // Query.Exact cannot be read, or has been replaced and no peer could answer
+	Expired             // the version of Range.After cannot be read
+	BadCursor           // Range.After is not a cursor of this db
 	TooLarge            // the keys or the values of a batch are larger than Options.MaxBatchBytes
-	Busy                // the batches of all requests need too much memory at the moment
+	Busy                // the batches, or the ordered reads, of all requests need too much memory at the moment
 	Unreadable          // the local block cannot be read, or is lost on a single node, and no peer answered
 	Unreachable         // no peer could answer
 	Late                // the peers timed out
@@ -107,6 +109,7 @@ type Read struct {
 	answered  io.ReadCloser // body of a peer's answer
 	laps      *laps         // nil unless Record was called
 	batch     *batch        // nil before the first DoBatch
+	scan      *Scan         // nil unless the request is an ordered read
 	held      atomic.Int64  // bytes reserved, see Reserve
 
 	traceparent, tracestate []byte // of the request, forwarded to peers
@@ -374,6 +377,10 @@ func (r *Read) endTrace(a tracing.Answer) {
 
 // LetGo releases the version and the connection to a peer. Copied values can still be sent.
 func (r *Read) LetGo() {
+	if r.scan != nil {
+		r.scan.close()
+		r.scan = nil
+	}
 	r.body.close()
 	if r.answered != nil {
 		r.answered.Close() //nolint:errcheck // it has been passed on, or cannot be

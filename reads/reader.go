@@ -50,6 +50,10 @@ type Options struct {
 	CacheBytes int64
 	// ShowKeys makes HotKeys return the keys themselves, beside their hashes.
 	ShowKeys bool
+	// MaxScans limits the ordered reads of clients at the same time; 0 means 16. Each may hold about 32 MiB, and counts
+	// several times if its version has so many partitions that it needs more. Four times as many are answered for other nodes, which
+	// take milliseconds each.
+	MaxScans int
 	// Name is the name of this node in explanations; "" means localhost.
 	Name string
 	// Metrics counts requests; it may be nil.
@@ -75,6 +79,8 @@ type Reader struct {
 	cache       *cache.Cache // nil if there is none
 	sketches    sketches
 	running     sync.WaitGroup
+	scans       atomic.Int64 // of clients, see reserveScan
+	pages       atomic.Int64 // of other nodes
 
 	// ending is canceled by Stop; requests to other nodes end with it.
 	ending context.Context
@@ -94,6 +100,9 @@ func New(c Catalog, o Options) *Reader {
 	}
 	if o.MaxBatchBytes <= 0 {
 		o.MaxBatchBytes = 64 << 20
+	}
+	if o.MaxScans <= 0 {
+		o.MaxScans = 16
 	}
 	if o.Name == "" {
 		o.Name = "localhost"

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"sequins/reads"
@@ -165,7 +165,7 @@ func (r *request) sendBatch(w *writer, req *http.Request) {
 	h.Set("Vary", "Accept")
 	b := batchBuffers.Get().(*batchBuffer)
 	defer batchBuffers.Put(b)
-	b.w, b.b, b.sent = w, b.b[:0], false
+	b.reset(w)
 	r.code = http.StatusOK
 	accept := strings.Join(req.Header["Accept"], ",")
 	switch {
@@ -200,12 +200,15 @@ func accepts(header, media string) bool {
 
 // batchBuffer collects an answer and sends it in pieces.
 type batchBuffer struct {
-	w    *writer
-	b    []byte
-	sent bool // a piece
+	w      *writer
+	b      []byte
+	sent   bool          // a piece
+	waited time.Duration // for the client, while pieces were sent
 }
 
 var batchBuffers = sync.Pool{New: func() any { return &batchBuffer{b: make([]byte, 0, responseBuffer)} }}
+
+func (b *batchBuffer) reset(w *writer) { b.w, b.b, b.sent, b.waited = w, b.b[:0], false, 0 }
 
 // room sends what has been collected, if n more bytes would not fit.
 func (b *batchBuffer) room(n int) {
@@ -224,18 +227,25 @@ func (b *batchBuffer) finish() {
 
 func (b *batchBuffer) flush() {
 	b.sent = true
-	if !b.w.broken && len(b.b) > 0 {
-		b.w.Write(b.b) //nolint:errcheck // w records the error
-	}
+	b.write(b.b)
 	b.b = b.b[:0]
+}
+
+// write sends p.
+func (b *batchBuffer) write(p []byte) {
+	if b.w.broken || len(p) == 0 {
+		return
+	}
+	began := time.Now()
+	b.w.Write(p) //nolint:errcheck // w records the error
+	b.waited += time.Since(began)
 }
 
 // bytes appends p, or sends it without a copy if it is large.
 func (b *batchBuffer) bytes(p []byte) {
 	if b.room(len(p)); len(p) > responseBuffer {
-		if b.flush(); !b.w.broken {
-			b.w.Write(p) //nolint:errcheck // w records the error
-		}
+		b.flush()
+		b.write(p)
 		return
 	}
 	b.b = append(b.b, p...)
@@ -295,12 +305,7 @@ func (b *batchBuffer) value(v []byte) {
 		b.text("}")
 	default:
 		b.text(`{"base64":"`)
-		for len(v) > 0 { // pieces of a multiple of three bytes need no padding between them
-			piece := v[:min(len(v), 3<<10)]
-			b.room(base64.StdEncoding.EncodedLen(len(piece)))
-			b.b = base64.StdEncoding.AppendEncode(b.b, piece)
-			v = v[len(piece):]
-		}
+		b.base64(v)
 		b.text(`"}`)
 	}
 }
@@ -308,13 +313,18 @@ func (b *batchBuffer) value(v []byte) {
 // string appends a string, which must be UTF-8.
 func (b *batchBuffer) string(s []byte) {
 	b.text(`"`)
+	b.escaped(s)
+	b.text(`"`)
+}
+
+// escaped appends the inside of a JSON string, or a part of it.
+func (b *batchBuffer) escaped(s []byte) {
 	for len(s) > 0 {
 		piece := s[:min(len(s), 4<<10)]
 		b.room(6*len(piece) + 8)
 		b.b = appendEscapedJSON(b.b, piece)
 		s = s[len(piece):]
 	}
-	b.text(`"`)
 }
 
 // appendEscapedJSON appends the inside of a JSON string. b must have room for 6 times the length of s, and 8 bytes more.

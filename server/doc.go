@@ -20,12 +20,13 @@
 // value is copied once, from its page to the buffer that is written to the socket; a large one is read while
 // it is sent. A plain request allocates nothing.
 //
-// GET /<db>?partitions (partitions.go) is the map from keys to nodes, for clients that ask replicas directly.
+// GET /<db>?prefix= and its like (scan.go) stream ordered reads. GET /<db>?partitions (partitions.go) is the map from
+// keys to nodes, for clients that ask replicas directly.
 //
 // The pages (pages.go, page.go, status.go) are made from Catalog.Status.
 //
 // Notes for clients: an empty key cannot be requested, because /<db>/ is the status of the db. Parameters
-// other than proxy, explain and partitions are ignored. A request for several ranges gets the whole value.
+// other than those above are ignored, except in ordered reads. A request for several ranges gets the whole value.
 // If-Modified-Since and If-Range with a date are mostly ignored, because the date is that of the version, not
 // of the value (see restrict). A request with a body is answered without reading the body, and the connection
 // is closed.

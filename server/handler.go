@@ -72,6 +72,9 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	case c != nil && c.crowded && !r.target.route.isProbe():
 		r.add("Retry-After", retryAfter)
 		r.fail(http.StatusServiceUnavailable, "this node has too many connections")
+	case r.isScan():
+		r.serveScan(out, req)
+		return
 	case r.isBatch():
 		r.serveBatch(out, req)
 		return

@@ -122,6 +122,8 @@ var failures = [...]struct {
 	reads.TooLarge:    {http.StatusRequestEntityTooLarge, "the values are too large"},
 	reads.Busy:        {http.StatusServiceUnavailable, errBusy.Error()},
 	reads.Gone:        {http.StatusPreconditionFailed, "the version of X-Sequins-Version cannot be read on this node"},
+	reads.Expired:     {http.StatusGone, "the version of the cursor cannot be read any more: begin again without it"},
+	reads.BadCursor:   {http.StatusBadRequest, "after is not a cursor of this database"},
 	reads.Unreadable:  {http.StatusInternalServerError, "the block of this key cannot be read"},
 	reads.Unreachable: {http.StatusBadGateway, "no node that can be reached has this key's partition"},
 	reads.Late:        {http.StatusGatewayTimeout, "the nodes that have this key's partition took too long"},

@@ -172,7 +172,7 @@ func fromPeer(query []byte) bool {
 }
 
 // readsDB reports whether a target reads from a db, as opposed to pages and probes.
-func (t *target) readsDB() bool { return t.route == routeKey || t.asksPartitions() }
+func (t *target) readsDB() bool { return t.route == routeKey || t.asksPartitions() || t.asksScan() }
 
 // explains reports whether a query has the parameter explain, with any value.
 func explains(query []byte) bool { return hasParameter(query, "explain") }

@@ -14,6 +14,8 @@ func (*namedBlock) Get([]byte, *blocks.Scratch) (blocks.Value, bool, error) {
 	return blocks.Value{}, false, nil
 }
 func (*namedBlock) GetBatch([][]byte, []blocks.Result, *blocks.BatchScratch) {}
+func (*namedBlock) IterWithin([]byte, []byte, int) *blocks.Iterator          { return nil }
+func (*namedBlock) Properties() blocks.Properties                            { return blocks.Properties{} }
 func (*namedBlock) Close() error                                             { return nil }
 
 func TestEachBlock(t *testing.T) {

@@ -81,6 +81,19 @@ func (h *Handle) GetBatch(partition int, keys [][]byte, results []blocks.Result,
 	return nil
 }
 
+// Block returns the block of a partition, or nil if the partition is not on this node. It can be read until the handle
+// is released; damage must be passed to Report.
+func (h *Handle) Block(partition int) Block {
+	if uint(partition) >= uint(len(h.blocks)) {
+		return nil
+	}
+	s := h.blocks[partition].Load()
+	if s == nil {
+		return nil
+	}
+	return s.Block
+}
+
 // Report reports an error from reading the block b of a partition after Get or in
 // EachBlock. If b is damaged, it is loaded again. If b is no longer the partition's
 // block, nothing is done: its successor may be intact. Report returns false if there

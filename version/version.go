@@ -16,6 +16,8 @@ import (
 type Block interface {
 	Get(key []byte, s *blocks.Scratch) (blocks.Value, bool, error)
 	GetBatch(keys [][]byte, results []blocks.Result, s *blocks.BatchScratch)
+	IterWithin(start, end []byte, size int) *blocks.Iterator
+	Properties() blocks.Properties
 	Close() error
 }
 

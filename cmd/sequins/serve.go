@@ -210,6 +210,7 @@ func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 	o.Server.MaxConns = maxConnections(c.MaxConnections)
 	o.Reads.MaxBatchKeys, o.Reads.MaxBatchBytes = c.Batch.MaxKeys, int64(c.Batch.MaxBytes)
 	o.Reads.CacheBytes = int64(c.Cache.Bytes)
+	o.Reads.MaxScans = c.Scan.MaxConcurrent
 	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
 	return o
 }

@@ -1,0 +1,131 @@
+package reads
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+)
+
+// Page answers a request of another node for records or for their number, from local partitions alone. After Found, the
+// answer is complete; it is valid until Release. The request for a large value is answered with Do.
+func (r *Read) Page(ctx context.Context, q *Query, p *PageRequest) ([]byte, Outcome) {
+	if o := r.open(q); o != Found {
+		return nil, o
+	}
+	for _, n := range p.partitions {
+		if !r.handle.Has(n) {
+			return nil, NotLocal
+		}
+	}
+	in := interval{start: p.start, end: p.end}
+	if p.kind == pageCount {
+		return r.countPage(ctx, in, p)
+	}
+	s := r.newScan(ctx, in, p.keysOnly, 0)
+	if o := s.begin(p.partitions); o != Found {
+		return nil, o
+	}
+	room := p.size
+	if p.limit > 0 {
+		room = min(room, minPage)
+	}
+	b := s.appendPage(make([]byte, 0, room+maxPageEnd), p)
+	return b, s.outcome
+}
+
+// appendPage appends the records of a page, each as its key and value in the form of a batch, and their end. A large value
+// is not in the page: there is its length, with largeBit.
+func (s *Scan) appendPage(b []byte, p *PageRequest) []byte {
+	more := byte(0)
+	for s.Next() {
+		if len(b) > 0 && (len(b) >= p.size || p.limit > 0 && s.records > p.limit) {
+			more = 1
+			break
+		}
+		b = s.appendRecord(b)
+	}
+	return append(binary.BigEndian.AppendUint32(b, endOfPage), more)
+}
+
+func (s *Scan) appendRecord(b []byte) []byte {
+	key := s.current.key
+	b = append(binary.BigEndian.AppendUint32(b, uint32(len(key))), key...)
+	switch {
+	case s.keys:
+		return b
+	case s.item.large:
+		return binary.BigEndian.AppendUint32(b, uint32(s.item.length)|largeBit)
+	}
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(s.item.small))), s.item.small...)
+}
+
+// parsePage checks a page: its form, and that its keys ascend, are in the range that was asked for and in the partitions.
+func (s *Scan) parsePage(q *PageRequest, members map[int]bool, b []byte) (page, error) {
+	a := page{body: b}
+	in := interval{start: q.start, end: q.end}
+	for rest := b; ; {
+		if len(rest) < maxPageEnd {
+			return a, fmt.Errorf("%w: it ends early", errPage)
+		}
+		if binary.BigEndian.Uint32(rest) == endOfPage {
+			return a.finish(b, rest)
+		}
+		key, after, err := checkRecord(rest, q.keysOnly)
+		if err != nil {
+			return a, err
+		}
+		switch {
+		case a.n > 0 && bytes.Compare(key, a.last) <= 0:
+			return a, fmt.Errorf("%w: keys out of order", errPage)
+		case a.n == 0 && bytes.Compare(key, in.start) < 0, in.end != nil && bytes.Compare(key, in.end) >= 0:
+			return a, fmt.Errorf("%w: a key outside of the range", errPage)
+		case !members[s.r.handle.Partition(key)]:
+			return a, fmt.Errorf("%w: a key of another partition", errPage)
+		}
+		a.last, rest = key, after
+		if a.n++; q.limit > 0 && a.n > q.limit {
+			return a, fmt.Errorf("%w: more than %d records", errPage, q.limit)
+		}
+	}
+}
+
+// finish checks the end of a page.
+func (a page) finish(b, end []byte) (page, error) {
+	more := end[LengthSize]
+	if len(end) != maxPageEnd || more > 1 || more == 1 && a.n == 0 {
+		return a, fmt.Errorf("%w: its end", errPage)
+	}
+	a.body, a.more = b[:len(b)-len(end)], more == 1
+	return a, nil
+}
+
+// checkRecord checks the lengths of the first record of b, and returns its key and what follows it.
+func checkRecord(b []byte, keysOnly bool) (key, rest []byte, err error) {
+	errLength := fmt.Errorf("%w: it ends in a record, or a record is too long", errPage)
+	if len(b) < LengthSize {
+		return nil, nil, errLength
+	}
+	n := binary.BigEndian.Uint32(b)
+	if b = b[LengthSize:]; n > maxBound-1 || int(n) > len(b) {
+		return nil, nil, errLength
+	}
+	if key, b = b[:n:n], b[n:]; keysOnly {
+		return key, b, nil
+	}
+	if len(b) < LengthSize {
+		return nil, nil, errLength
+	}
+	n = binary.BigEndian.Uint32(b)
+	b = b[LengthSize:]
+	if n&largeBit != 0 {
+		if n&^largeBit <= maxSmallValue {
+			return nil, nil, errLength
+		}
+		return key, b, nil
+	}
+	if n > maxSmallValue || int(n) > len(b) {
+		return nil, nil, errLength
+	}
+	return key, b[n:], nil
+}

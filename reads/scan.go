@@ -1,0 +1,411 @@
+package reads
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sequins/blocks"
+	"sequins/proxy"
+	"sequins/version"
+)
+
+// Scan is an ordered read of one version. Its methods are for one goroutine, until Release of its Read.
+//
+// It merges the records of local blocks and of pages that other nodes answer with, see pager. It holds one reference to
+// the version, of this node. Other nodes hold none between two pages, but keep the version as long as pages are asked for.
+type Scan struct {
+	r    *Read
+	in   interval
+	keys bool // without values
+	// limit is the number of records after which the scan ends, 0 for none. A peer's page request has one more, to know
+	// whether a record follows.
+	limit   int64
+	records int64
+	full    bool // ended at limit, before the end of the range
+
+	m       merger
+	current *leaf // with the current record; nil before the first
+	item    scanned
+	last    []byte // the key before the current one
+	begun   bool   // last is set
+	ended   bool
+	outcome Outcome
+
+	first    bool // no record has been given to the client
+	replaced int  // sources, see replace
+	lost     map[int]bool
+	span     int // of a local block's iterator, in bytes
+	pagers   int // opened so far
+	pageSize int // in bytes
+
+	ctx      context.Context // ends with the client's, and with Reader.Stop
+	cancel   context.CancelFunc
+	detach   func() bool
+	running  sync.WaitGroup // goroutines of pagers
+	path     []byte
+	fields   []proxy.Field
+	reserved int64 // in budget, see Reader.reserveScan
+	budget   *atomic.Int64
+	leaving  time.Time
+}
+
+// scanned is the value of a record: in memory if it has up to blocks.LargeValue bytes.
+type scanned struct {
+	small  []byte
+	length int64
+	large  bool
+	local  blocks.Value // of a large value on this node
+}
+
+const (
+	// spanBudget and pageBudget limit what one scan reads ahead, in bytes, from local blocks and from other nodes.
+	// The least spans and pages may exceed them if there are thousands of partitions.
+	spanBudget = 16 << 20
+	pageBudget = 16 << 20
+	minSpan    = 4 << 10
+	maxSpan    = 1 << 20
+)
+
+// Scan begins to read the records of a range in byte order, all of the same version. q.Key and q.Path are not used. After
+// Found, Next moves to the first record. q.Head only acquires the version. The other outcomes are the reasons of Do, and
+// BadCursor, Expired, Behind and Busy. The slices of g must not change until Release. The scan ends with ctx.
+func (r *Read) Scan(ctx context.Context, q *Query, g *Range) (*Scan, Outcome) {
+	in := g.interval()
+	if o := r.openRange(q, g, &in); o != Found {
+		return nil, o
+	}
+	r.counts = r.db.counts.Scans
+	s := r.newScan(ctx, in, g.KeysOnly, g.Limit)
+	if q.Head {
+		s.ended = true
+		return s, Found
+	}
+	if o := r.goneIfReplaced(s.begin(allPartitions(r.handle))); o == Gone && g.After != nil {
+		return nil, Expired
+	} else if o != Found {
+		return nil, o
+	}
+	return s, Found
+}
+
+func allPartitions(h *version.Handle) []int {
+	all := make([]int, h.Partitions())
+	for p := range all {
+		all[p] = p
+	}
+	return all
+}
+
+// newScan returns a scan without sources. It belongs to r until LetGo.
+func (r *Read) newScan(ctx context.Context, in interval, keysOnly bool, limit int64) *Scan {
+	s := &Scan{r: r, in: in, keys: keysOnly, limit: limit, first: true, lost: map[int]bool{}}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.detach = context.AfterFunc(r.reader.ending, s.cancel)
+	s.path = AppendEscaped([]byte{'/'}, r.query.DB)
+	s.fields = slices.Clone(r.fields())
+	r.scan = s
+	return s
+}
+
+// begin opens the sources and moves each to its first record.
+func (s *Scan) begin(partitions []int) Outcome {
+	if s.in.empty() || len(partitions) == 0 {
+		s.ended = true
+		return Found
+	}
+	here := 0
+	for _, p := range partitions {
+		if s.r.handle.Has(p) {
+			here++
+		}
+	}
+	s.span = min(max(spanBudget/2/max(here, 1), minSpan), maxSpan)
+	if !s.r.reader.reserveScan(s, readAhead(here, len(partitions)-here, s.span)) {
+		return Busy
+	}
+	if s.outcome = s.open(partitions, s.in.start, nil); s.outcome == Found {
+		s.prime(0)
+	}
+	return s.outcome
+}
+
+// readAhead returns how many bytes a scan may hold of partitions here and elsewhere.
+func readAhead(here, away, span int) int64 {
+	n := int64(here) * int64(2*span)
+	return n + min(int64(away)*2*maxPage, max(pageBudget, int64(away)*2*minPage))
+}
+
+// open adds the sources of partitions, from start on. avoid are nodes that have just failed.
+func (s *Scan) open(partitions []int, start []byte, avoid []string) Outcome {
+	var away []partitionKeys
+	for _, p := range partitions {
+		b := s.r.handle.Block(p)
+		if b == nil || s.lost[p] {
+			away = append(away, partitionKeys{partition: p})
+			continue
+		}
+		s.add(&localSource{partition: p, block: b, it: b.IterWithin(start, s.in.end, s.span)})
+	}
+	if len(away) == 0 {
+		return Found
+	}
+	return s.openAway(away, start, avoid)
+}
+
+// openAway adds the pagers of partitions that this node does not hold, or cannot read. All of them ask at once.
+func (s *Scan) openAway(parts []partitionKeys, start []byte, avoid []string) Outcome {
+	r := s.r
+	switch {
+	case r.query.fromPeer() && s.lost[parts[0].partition]:
+		return Unreadable
+	case r.query.fromPeer():
+		return NotLocal
+	case r.reader.opts.Proxy == nil:
+		return Unreadable
+	}
+	groups := r.replicaGroups(parts, avoid)
+	s.pagers += len(groups)
+	s.pageSize = min(max(pageBudget/2/s.pagers, minPage), maxPage)
+	for _, g := range groups {
+		if len(g.peers) == 0 && s.first {
+			return Unreachable
+		}
+	}
+	for _, g := range groups {
+		for some := range slices.Chunk(g.parts, maxPagePartitions) {
+			p := newPager(s, some, start, avoid)
+			p.ask()
+			s.add(p)
+		}
+	}
+	return Found
+}
+
+func (s *Scan) add(src source) { s.m.leaves = append(s.m.leaves, leaf{src: src}) }
+
+// prime moves the leaves from n on to their first records, also those that it adds, and plays their matches.
+func (s *Scan) prime(n int) {
+	for ; n < len(s.m.leaves) && s.outcome == Found; n++ {
+		s.step(n)
+	}
+	if s.outcome == Found {
+		s.m.build()
+	}
+}
+
+// step moves a leaf to its next record. If its source fails, others take its place, as new leaves.
+func (s *Scan) step(i int) {
+	l := &s.m.leaves[i]
+	if l.src.next() {
+		l.set(l.src.key())
+		return
+	}
+	l.done = true
+	if o := s.replace(l.src); o != Found {
+		s.outcome = o
+	}
+}
+
+// maxReplaced limits how often a scan replaces a source, as its partitions can fail or move again and again.
+const maxReplaced = 100
+
+// replace opens the partitions of a source that has failed again, behind the last key. It does nothing for a source that
+// is at its end.
+func (s *Scan) replace(src source) Outcome {
+	o := Unreachable
+	var avoid []string
+	switch src := src.(type) {
+	case *localSource:
+		err := src.it.Err()
+		if err == nil {
+			return Found
+		}
+		s.report(src.partition, src.block, err)
+		o = Unreadable
+	case *pager:
+		if src.failed == nil {
+			return Found
+		}
+		if !errors.Is(src.failed, errMoved) {
+			return s.r.fetchError(src.peers, src.failed)
+		}
+		avoid = src.peers
+	}
+	if s.replaced++; s.replaced > maxReplaced+4*s.r.handle.Partitions() {
+		return o
+	}
+	start := s.in.start
+	if s.begun {
+		start = successor(s.last)
+	}
+	if got := s.open(src.partitions(), start, avoid); got != Found && o != Unreadable {
+		return got
+	} else if got != Found {
+		return Unreadable
+	}
+	return Found
+}
+
+// report logs and reports an error of a local block, which is not read again by this scan.
+func (s *Scan) report(partition int, b version.Block, err error) {
+	s.lost[partition] = true
+	s.r.handle.Report(partition, b, err)
+	s.r.reader.log.Error("reading a block", "db", s.r.db.name, "version", s.r.handle.Version(), "partition", partition, "error", err)
+}
+
+// Next moves to the next record. It returns false at the end of the range, after Range.Limit records, and after an error:
+// see Outcome.
+func (s *Scan) Next() bool {
+	if s.ended || s.outcome != Found {
+		return false
+	}
+	if !s.advance() {
+		return false
+	}
+	if s.limit > 0 && s.records == s.limit {
+		s.full, s.ended = true, true
+		return false
+	}
+	s.records++
+	s.first = false
+	if !s.keys {
+		s.item = s.current.src.value()
+	}
+	return true
+}
+
+// advance moves to the record with the next key.
+func (s *Scan) advance() bool {
+	if s.current != nil {
+		s.last, s.begun = append(s.last[:0], s.current.key...), true
+		i, n := s.m.losers[0], len(s.m.leaves)
+		if s.step(int(i)); len(s.m.leaves) > n {
+			s.prime(n)
+		} else if s.outcome == Found {
+			s.m.replay(i)
+		}
+	}
+	if s.outcome != Found {
+		return s.stopped()
+	}
+	if s.current = s.m.winner(); s.current == nil {
+		s.ended = true
+		return false
+	}
+	if s.begun && bytes.Compare(s.current.key, s.last) <= 0 {
+		s.r.reader.log.Error("ordered read: keys out of order", "db", s.r.db.name, "version", s.r.handle.Version(), "partitions", s.current.src.partitions())
+		s.outcome = Unreadable
+		return false
+	}
+	return true
+}
+
+// stopped ends a scan that has failed. If all records that were asked for have been given, it has not failed: the client
+// goes on from its cursor.
+func (s *Scan) stopped() bool {
+	if s.limit > 0 && s.records == s.limit {
+		s.outcome, s.full, s.ended = Found, true, true
+	}
+	return false
+}
+
+// Key returns the key of the current record, valid until Next.
+func (s *Scan) Key() []byte { return s.current.key }
+
+// Value returns the current value, valid until Next; nil if it is large, or if there are keys only. See Open.
+func (s *Scan) Value() []byte { return s.item.small }
+
+// Large reports whether the current value has more than blocks.LargeValue bytes. It is read with Open.
+func (s *Scan) Large() bool { return s.item.large }
+
+// Length returns the length of the current value in bytes; 0 if there are keys only.
+func (s *Scan) Length() int64 { return s.item.length }
+
+// KeysOnly reports whether there are only keys.
+func (s *Scan) KeysOnly() bool { return s.keys }
+
+// Records returns the number of records that Next has moved to.
+func (s *Scan) Records() int64 { return s.records }
+
+// Outcome returns Found, or the reason why the scan has ended early.
+func (s *Scan) Outcome() Outcome { return s.outcome }
+
+// Cursor returns the cursor behind the last record if there are more records in the range, or nil.
+func (s *Scan) Cursor() []byte {
+	if !s.full {
+		return nil
+	}
+	c := cursor{version: s.r.handle.Version(), plan: planHash(s.r.handle.Plan()), last: s.last, end: s.in.end}
+	return c.encode(s.r.db.name)
+}
+
+// Fail ends the scan: the front end cannot send its records.
+func (s *Scan) Fail(o Outcome) {
+	if s.outcome == Found {
+		s.outcome = o
+	}
+	s.r.body.Outcome = s.outcome
+}
+
+// leavingLimit is how long a scan may go on after the removal of its version has begun, however fast the client is.
+const leavingLimit = time.Hour
+
+// Hurry ends the scan with TooSlow if it delays the removal of the version for too long. The front end calls it after it
+// has sent bytes in total, for which it has waited so long. It returns false if the scan has ended.
+func (s *Scan) Hurry(sent int64, waited time.Duration) bool {
+	if s.r.handle == nil || !s.r.handle.Leaving() {
+		return true
+	}
+	if s.leaving.IsZero() {
+		s.leaving = time.Now()
+	}
+	late := waited - leavingGrace
+	if (late <= 0 || float64(sent) >= late.Seconds()*leavingRate) && time.Since(s.leaving) < leavingLimit {
+		return true
+	}
+	s.Fail(TooSlow)
+	s.r.reader.log.Error("a client was cut off", "target", s.r.target(), "version", s.r.handle.Version(), "error", errTooSlow)
+	return false
+}
+
+// scanUnit is the memory, in bytes, of an ordered read that counts once.
+const scanUnit = 64 << 20
+
+// reserveScan counts a scan that may hold some bytes, until close. It returns false if there are too many; one is
+// never too many.
+func (rd *Reader) reserveScan(s *Scan, bytes int64) bool {
+	running, limit := &rd.scans, int64(rd.opts.MaxScans)
+	if s.r.query.fromPeer() {
+		running, limit = &rd.pages, 4*limit
+	}
+	n := min(1+bytes/scanUnit, limit)
+	if running.Add(n) > limit {
+		running.Add(-n)
+		return false
+	}
+	s.reserved, s.budget = n, running
+	return true
+}
+
+// close waits for the requests to other nodes and gives back what the scan has reserved.
+func (s *Scan) close() {
+	s.detach()
+	s.cancel()
+	s.running.Wait()
+	if s.r.db != nil && !s.r.query.fromPeer() {
+		s.r.db.counts.Scanned(s.records)
+	}
+	if s.budget != nil {
+		s.budget.Add(-s.reserved)
+	}
+	s.m = merger{}
+}
+
+// errMoved means that none of the nodes that hold all partitions of a pager has answered, or that there are none any more, but
+// that others hold some of the partitions.
+var errMoved = errors.New("the partitions are on different nodes")

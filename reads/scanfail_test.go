@@ -1,0 +1,363 @@
+package reads_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sequins/blocks"
+	"sequins/proxy"
+	"sequins/reads"
+	"sequins/shard"
+	"sequins/version"
+)
+
+// farReader is a Reader of a version with two partitions that only another node has, which answers with f.
+func farReader(t testing.TB, f func(p *reads.PageRequest) []byte) (*reads.Reader, func()) {
+	v := version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, Partitioner: shard.String, Plan: "plan", Following: replicas{of: [][]string{{"a:1"}, {"a:1"}}}})
+	set := version.NewSet("db")
+	set.Prepare(v)
+	if err := set.Activate("v1"); err != nil {
+		t.Fatal(err)
+	}
+	fetch := proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+		p, err := reads.ParsePageRequest(bytes.TrimPrefix(q.Params, []byte("page=")))
+		if err != nil {
+			t.Errorf("a request with %q: %v", q.Params, err)
+		}
+		body := f(p)
+		return &proxy.Answer{Peer: "a:1", Status: 200, Length: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}, nil
+	})
+	return reads.New(catalog{"db": set}, reads.Options{Proxy: fetch, Logger: quiet}), func() {
+		if err := set.Remove("v1").Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// pageOf returns a page as another node would send it.
+func pageOf(more byte, records ...record) (b []byte) {
+	for _, r := range records {
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(r.key))), r.key...)
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(r.value))), r.value...)
+	}
+	return append(b, 0xff, 0xff, 0xff, 0xff, more)
+}
+
+// Pages that lie are errors, and nothing of them is passed on.
+func TestHostilePages(t *testing.T) {
+	large := func(n uint32) []byte {
+		b := append(pageOf(0, record{"k", ""})[:5], binary.BigEndian.AppendUint32(nil, n|1<<31)...)
+		return append(b, 0xff, 0xff, 0xff, 0xff, 0)
+	}
+	for name, body := range map[string][]byte{
+		"empty":                     {},
+		"no end":                    pageOf(0)[:4],
+		"short":                     pageOf(0, record{"k", "value"})[:12],
+		"an end of another kind":    pageOf(2),
+		"more of nothing":           pageOf(1),
+		"something behind the end":  append(pageOf(0), 0),
+		"a key too long":            append(binary.BigEndian.AppendUint32(nil, blocks.MaxKey+1), make([]byte, 70<<10)...),
+		"a key longer than it":      append(binary.BigEndian.AppendUint32(nil, 100), 1, 2, 3, 4, 5, 6),
+		"a value longer than it":    append(pageOf(0, record{"k", ""})[:5], 0, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 0),
+		"a small value that is not": pageOf(0, record{"k", string(make([]byte, blocks.LargeValue+1))}),
+		"a large value that is not": large(10),
+		"twice":                     pageOf(0, record{"k", "1"}, record{"k", "2"}),
+		"out of order":              pageOf(0, record{"k2", ""}, record{"k1", ""}),
+		"before the range":          pageOf(0, record{"a", ""}),
+		"behind the range":          pageOf(0, record{"x", ""}),
+		"too long":                  pageOf(0, manyRecords(40_000)...),
+	} {
+		rd, done := farReader(t, func(*reads.PageRequest) []byte { return body })
+		r := rd.NewRead()
+		got, _, o := collectScan(t, &r, &reads.Query{DB: []byte("db")}, &reads.Range{Start: []byte("b"), End: []byte("x")})
+		if o != reads.Unreachable || len(got) > 0 {
+			t.Errorf("%s: outcome %d, %d records", name, o, len(got))
+		}
+		done()
+	}
+}
+
+func manyRecords(n int) (all []record) {
+	for i := range n {
+		all = append(all, record{fmt.Sprintf("k%08d", i), "a value of more than 30 bytes, for the size"})
+	}
+	return all
+}
+
+// A page with keys of a partition that was not asked for is an error.
+func TestPageOfAnotherPartition(t *testing.T) {
+	of := [][]string{{"a:1"}, {"a:1"}}
+	records := map[string]string{"b": "1", "c": "2"} // in different partitions
+	set := held(t, "v1", records, of, func(p int) bool { return p == shard.String.Partition([]byte("b"), 2) })
+	rd := reads.New(catalog{"db": set}, reads.Options{Logger: quiet, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
+		body := pageOf(0, record{"b", "forged"}, record{"c", "2"})
+		return &proxy.Answer{Peer: "a:1", Status: 200, Length: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}, nil
+	})})
+	r := rd.NewRead()
+	if got, _, o := collectScan(t, &r, &reads.Query{DB: []byte("db")}, &reads.Range{}); o != reads.Unreachable || len(got) > 0 {
+		t.Errorf("outcome %d, %v", o, got)
+	}
+}
+
+// FuzzPage has a peer answer with anything. What is passed on ascends and is in the range.
+func FuzzPage(f *testing.F) {
+	f.Add(pageOf(0, record{"b", "1"}, record{"c", "2"}), pageOf(0), []byte("a"), []byte("z"), false)
+	f.Add(pageOf(1, record{"b", "1"}, record{"c", "2"}), pageOf(0, record{"d", ""}), []byte("a"), []byte("z"), false)
+	f.Add(pageOf(1, record{"b", "1"}), pageOf(1, record{"b", ""}), []byte("a"), []byte("z"), true)
+	f.Fuzz(func(t *testing.T, first, second, start, end []byte, keys bool) {
+		var n atomic.Int32
+		rd, done := farReader(t, func(*reads.PageRequest) []byte {
+			if n.Add(1) == 1 {
+				return first
+			}
+			return second
+		})
+		defer done()
+		r := rd.NewRead()
+		defer r.Release()
+		r.Begin(time.Now())
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		if len(start) > 100 || len(end) > 100 {
+			return
+		}
+		s, o := r.Scan(ctx, &reads.Query{DB: []byte("db")}, &reads.Range{Start: start, End: end, KeysOnly: keys})
+		if o != reads.Found {
+			return
+		}
+		var last []byte
+		for i := 0; s.Next() && i < 1000; i++ {
+			k := s.Key()
+			if i > 0 && bytes.Compare(k, last) <= 0 || bytes.Compare(k, start) < 0 || len(end) > 0 && bytes.Compare(k, end) >= 0 {
+				t.Errorf("%q after %q, from %q to %q", k, last, start, end)
+			}
+			last = bytes.Clone(k)
+			if n.Load() > 2 {
+				cancel() // or the retries take long
+			}
+		}
+	})
+}
+
+// FuzzPageRequest parses anything.
+func FuzzPageRequest(f *testing.F) {
+	f.Add("AQAAgIAEAAAAAgAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		if p, err := reads.ParsePageRequest([]byte(text)); (p == nil) == (err == nil) {
+			t.Errorf("%v, %v", p, err)
+		}
+	})
+}
+
+// FuzzCursor goes on from anything. A cursor that is accepted is not the end of the world: the scan ends or is refused.
+func FuzzCursor(f *testing.F) {
+	block := func(t testing.TB) *version.Set {
+		v := version.New(version.Info{DB: "db", Name: "v1", Partitions: 0, Partitioner: shard.String, Following: version.Solo{}})
+		set := version.NewSet("db")
+		set.Prepare(v)
+		if err := set.Activate("v1"); err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	f.Add([]byte("AQJ2MQ"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		rd := reads.New(catalog{"db": block(t)}, reads.Options{Logger: quiet})
+		for _, after := range [][]byte{text, []byte(base64.RawURLEncoding.EncodeToString(text))} {
+			r := rd.NewRead()
+			if _, _, o := collectScan(t, &r, &reads.Query{DB: []byte("db")}, &reads.Range{After: append([]byte{}, after...)}); o != reads.BadCursor {
+				t.Errorf("%q: outcome %d", after, o)
+			}
+		}
+	})
+}
+
+// badIterator is a block that cannot be iterated from a key on, as the test damages it.
+type badIterator struct {
+	*blocks.Reader
+	other *blocks.Reader // its file is damaged
+}
+
+func (b badIterator) IterWithin(start, end []byte, size int) *blocks.Iterator {
+	return b.other.IterWithin(start, end, size)
+}
+
+// A block that turns out damaged in the middle is reported, and read elsewhere from there; or the scan fails.
+func TestDamagedScan(t *testing.T) {
+	records := map[string]string{}
+	rnd := rand.New(rand.NewPCG(1, 1))
+	for i := range 5000 {
+		records[fmt.Sprintf("key-%05d", i)] = fmt.Sprintf("%d", rnd.Uint64())
+	}
+	of := [][]string{{"a:1"}, {"a:1"}}
+	mesh := &scanMesh{t: t, nodes: map[string]*reads.Reader{}, rnd: rnd}
+	mesh.nodes["a:1"] = reads.New(catalog{"db": held(t, "v1", records, of, func(int) bool { return true })}, reads.Options{Logger: quiet})
+	for _, test := range []struct {
+		proxy reads.Proxy
+		want  reads.Outcome
+	}{{mesh, reads.Found}, {fails(proxy.ErrNoPeers), reads.Unreachable}, {nil, reads.Unreadable}} {
+		mine := held(t, "v1", records, of, func(int) bool { return true })
+		damagePartition(t, mine, 1)
+		rd := reads.New(catalog{"db": mine}, reads.Options{Proxy: test.proxy, Logger: quiet})
+		r := rd.NewRead()
+		want := scanModel(records, &reads.Range{})
+		got, _, o := collectScan(t, &r, &reads.Query{DB: []byte("db")}, &reads.Range{})
+		if o != test.want || len(got) < 100 {
+			t.Errorf("outcome %d after %d records, want %d", o, len(got), test.want)
+		}
+		if o != reads.Found {
+			want = want[:min(len(got), len(want)-1)] // nothing is missing in between
+		}
+		sameRecords(t, got, want, "of a damaged block")
+		select {
+		case c := <-mine.Corruptions():
+			if c.Partition != 1 || !errors.Is(c.Err, blocks.ErrCorrupt) {
+				t.Errorf("reported: %+v", c)
+			}
+		default:
+			t.Error("the damage was not reported")
+		}
+		n, o := countOf(t, &r, &reads.Range{Prefix: []byte("key")})
+		if o != test.want && test.want == reads.Found || test.want == reads.Found && n != int64(len(records)) {
+			t.Errorf("counted %d, outcome %d", n, o)
+		}
+	}
+}
+
+// damagePartition replaces the block of a partition by one with a damaged page in the middle.
+func damagePartition(t *testing.T, set *version.Set, partition int) {
+	t.Helper()
+	err := set.EachBlock(func(_ *version.Handle, p int, b version.Block) error {
+		if p != partition {
+			return nil
+		}
+		r := b.(*blocks.Reader)
+		return set.Version("v1").Put(p, badIterator{r, damagedCopy(t, r)})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// damagedCopy writes the records of a block into another, of which a page in the middle is damaged.
+func damagedCopy(t *testing.T, r *blocks.Reader) *blocks.Reader {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partitions: 1, BlockSize: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := r.Iter(nil, nil)
+	for it.Next() {
+		if err := w.Add(it.Key(), it.Value().Bytes()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	data := b.Bytes()
+	data[len(data)/3] ^= 1
+	damaged, err := blocks.NewReader(bytes.NewReader(data), int64(len(data)), "damaged.block")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { damaged.Close() })
+	return damaged
+}
+
+// Cursors of versions that have gone, that are not there yet, of other databases and of other plans.
+func TestCursors(t *testing.T) {
+	records := map[string]string{"a": "1", "b": "2", "c": "3"}
+	v := func(name, plan string) *version.Version {
+		v := version.New(version.Info{DB: "db", Name: name, Partitions: 1, Partitioner: shard.String, Plan: plan, Following: version.Solo{}})
+		if err := v.Put(0, blockOf(t, [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}})); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	set, other := version.NewSet("db"), version.NewSet("other")
+	set.Prepare(v("v1", "p"))
+	other.Prepare(v("v1", "p"))
+	for _, s := range []*version.Set{set, other} {
+		if err := s.Activate("v1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rd := reads.New(catalog{"db": set, "other": other}, reads.Options{Logger: quiet})
+	r := rd.NewRead()
+	scan := func(db string, q reads.Query, after []byte) ([]record, []byte, reads.Outcome) {
+		q.DB = []byte(db)
+		return collectScan(t, &r, &q, &reads.Range{After: after, Limit: 2})
+	}
+	got, cursor, o := scan("db", reads.Query{}, nil)
+	if o != reads.Found || len(got) != 2 || cursor == nil {
+		t.Fatalf("%v, %q, outcome %d", got, cursor, o)
+	}
+	check := func(what string, db string, q reads.Query, want reads.Outcome) {
+		t.Helper()
+		got, more, o := scan(db, q, cursor)
+		if o != want || o == reads.Found && (more != nil || !slices.Equal(got, []record{{"c", "3"}})) {
+			t.Errorf("%s: outcome %d, want %d; %v", what, o, want, got)
+		}
+	}
+	check("current", "db", reads.Query{}, reads.Found)
+	check("of another database", "other", reads.Query{}, reads.BadCursor)
+	check("with the version", "db", reads.Query{Exact: []byte("v1")}, reads.Found)
+	check("with another version", "db", reads.Query{Exact: []byte("v2")}, reads.Gone)
+	check("with a later version", "db", reads.Query{AtLeast: []byte("v2")}, reads.Expired)
+	set.Prepare(v("v2", "p"))
+	if err := set.Activate("v2"); err != nil {
+		t.Fatal(err)
+	}
+	check("replaced", "db", reads.Query{}, reads.Found)
+	gone := set.Remove("v1")
+	check("removed", "db", reads.Query{}, reads.Expired)
+	if err := gone.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	set.Prepare(v("v1+00001", "q"))
+	check("loaded again from other files", "db", reads.Query{}, reads.Expired)
+	if want := int64(len(records)); want != 3 {
+		t.Fatal(want)
+	}
+	behind := version.NewSet("db")
+	behind.Prepare(v("v0", "p"))
+	if err := behind.Activate("v0"); err != nil {
+		t.Fatal(err)
+	}
+	rd = reads.New(catalog{"db": behind}, reads.Options{Logger: quiet})
+	r = rd.NewRead()
+	check("on a node that is behind", "db", reads.Query{}, reads.Behind)
+}
+
+// Too many ordered reads at a time are refused; those of other nodes have a limit of their own.
+func TestScansAtOnce(t *testing.T) {
+	set := held(t, "v1", map[string]string{"a": "1"}, [][]string{nil}, func(int) bool { return true })
+	rd := reads.New(catalog{"db": set}, reads.Options{MaxScans: 2, Logger: quiet})
+	all := make([]reads.Read, 3)
+	for i := range all {
+		all[i] = rd.NewRead()
+		all[i].Begin(time.Now())
+		defer all[i].Release()
+		_, o := all[i].Scan(context.Background(), &reads.Query{DB: []byte("db")}, &reads.Range{})
+		if want := []reads.Outcome{reads.Found, reads.Found, reads.Busy}[i]; o != want {
+			t.Errorf("scan %d: outcome %d, want %d", i, o, want)
+		}
+	}
+	all[0].Release()
+	all[0].Begin(time.Now())
+	if _, o := all[0].Scan(context.Background(), &reads.Query{DB: []byte("db")}, &reads.Range{}); o != reads.Found {
+		t.Errorf("after a release: outcome %d", o)
+	}
+}

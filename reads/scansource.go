@@ -1,0 +1,262 @@
+package reads
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"sequins/blocks"
+	"sequins/proxy"
+	"sequins/version"
+)
+
+// localSource is the source of a block on this node.
+type localSource struct {
+	partition int
+	block     version.Block
+	it        *blocks.Iterator
+}
+
+func (l *localSource) next() bool        { return l.it.Next() }
+func (l *localSource) key() []byte       { return l.it.Key() }
+func (l *localSource) partitions() []int { return []int{l.partition} }
+
+func (l *localSource) value() scanned {
+	v := l.it.Value()
+	if v.Large() {
+		return scanned{length: v.Len(), large: true, local: v}
+	}
+	return scanned{small: v.Bytes(), length: v.Len()}
+}
+
+// pager is the source of partitions that the same other nodes hold. It asks for them in pages, each a request of its own:
+// a slow client delays nothing on other nodes, and every page can come from another one. While a page is merged,
+// the next one is fetched.
+type pager struct {
+	s       *Scan
+	parts   []int
+	members map[int]bool // parts
+	got     int64        // records so far
+	page    page
+	spare   []byte // of the page before
+	pending bool
+	answers chan page
+	failed  error
+	peers   []string // asked last
+	avoid   []string // nodes that failed before there was this pager
+
+	k []byte
+	v scanned
+}
+
+// page is the answer to a PageRequest for records. Its last record is followed by endOfPage and a byte, which is 1 if there
+// are more records behind it.
+type page struct {
+	body []byte // what is left of it
+	buf  []byte // all of it
+	last []byte // key
+	n    int64  // records
+	more bool
+	err  error
+	from []string // the nodes that were asked
+}
+
+const (
+	endOfPage = 1<<32 - 1
+	// largeBit marks the length of a value that is not in the page.
+	largeBit = 1 << 31
+	// maxRecord is the size in bytes of the largest record of a page, and maxPageEnd that of its end.
+	maxSmallValue = blocks.LargeValue
+	maxRecord     = 2*LengthSize + blocks.MaxKey + maxSmallValue
+	maxPageEnd    = LengthSize + 1
+)
+
+var errPage = errors.New("a malformed page")
+
+func newPager(s *Scan, parts []partitionKeys, start []byte, avoid []string) *pager {
+	p := &pager{s: s, avoid: avoid, members: make(map[int]bool, len(parts)), answers: make(chan page, 1)}
+	for _, part := range parts {
+		p.parts = append(p.parts, part.partition)
+		p.members[part.partition] = true
+	}
+	slices.Sort(p.parts)
+	p.page = page{more: true, last: start}
+	return p
+}
+
+func (p *pager) key() []byte       { return p.k }
+func (p *pager) value() scanned    { return p.v }
+func (p *pager) partitions() []int { return p.parts }
+
+// ask requests the page that follows the current one, unless it is the last.
+func (p *pager) ask() {
+	if !p.page.more || p.pending || p.s.limit > 0 && p.got > p.s.limit {
+		return
+	}
+	in := interval{start: p.page.last, end: p.s.in.end}
+	if p.got > 0 {
+		in.start = successor(p.page.last)
+	}
+	q := &PageRequest{keysOnly: p.s.keys, partitions: p.parts, size: p.s.pageSize, start: in.start, end: in.end}
+	if p.s.limit > 0 {
+		q.limit = p.s.limit + 1 - p.got
+	}
+	buf, first := p.spare, p.s.first && p.got == 0
+	p.spare, p.pending = nil, true
+	p.s.running.Go(func() { p.answers <- p.fetchPage(q, buf, first) })
+}
+
+// next moves to the next record, and waits for its page if necessary.
+func (p *pager) next() bool {
+	for len(p.page.body) == 0 {
+		if !p.pending {
+			p.ask()
+		}
+		if p.failed != nil || !p.pending {
+			return false
+		}
+		answer := <-p.answers
+		p.pending = false
+		p.spare, p.page, p.peers = p.page.buf, answer, answer.from
+		if p.failed = answer.err; p.failed != nil {
+			return false
+		}
+		p.got += answer.n
+		p.ask()
+	}
+	p.k, p.v, p.page.body = cutScanned(p.page.body, p.s.keys)
+	return true
+}
+
+// cutScanned splits the first record off a page that has been checked.
+func cutScanned(b []byte, keysOnly bool) (key []byte, v scanned, rest []byte) {
+	n := binary.BigEndian.Uint32(b)
+	key, b = b[LengthSize:LengthSize+n:LengthSize+n], b[LengthSize+n:]
+	if keysOnly {
+		return key, v, b
+	}
+	n = binary.BigEndian.Uint32(b)
+	b = b[LengthSize:]
+	if n&largeBit != 0 {
+		return key, scanned{length: int64(n &^ largeBit), large: true}, b
+	}
+	return key, scanned{small: b[:n:n], length: int64(n)}, b[n:]
+}
+
+// fetchTries is how often a page is requested in the middle of a scan: a client that has read for minutes should not begin
+// again because one node restarts.
+const fetchTries = 6
+
+// fetchPause is the pause after the first failure, which doubles. Tests set it.
+var fetchPause = 50 * time.Millisecond
+
+// fetchPage requests a page from the nodes that hold all partitions at the moment. It tries only once if the client can still
+// get a status.
+func (p *pager) fetchPage(q *PageRequest, buf []byte, once bool) (a page) {
+	s, pause := p.s, fetchPause
+	for try := 1; ; try++ {
+		a.from, a.err = s.holders(p.parts, p.avoid)
+		if a.err == nil {
+			a, a.err = s.fetchPageFrom(q, p.members, buf, a.from)
+		}
+		if a.err != nil && s.ctx.Err() == nil && s.haveOthers(p.parts, append(a.from, p.avoid...)) {
+			a.err = fmt.Errorf("%w: %w", errMoved, a.err)
+		}
+		if a.err == nil || once || try == fetchTries || errors.Is(a.err, errMoved) || s.ctx.Err() != nil {
+			return a
+		}
+		select {
+		case <-time.After(pause):
+			pause *= 2
+			p.avoid = nil
+		case <-s.ctx.Done():
+			a.err = s.ctx.Err()
+			return a
+		}
+	}
+}
+
+// holders returns the other nodes that hold all of some partitions, except those to avoid.
+func (s *Scan) holders(partitions []int, avoid []string) (all []string, err error) {
+	for i, p := range partitions {
+		peers := slices.Sorted(slices.Values(s.r.handle.Peers(p)))
+		if i == 0 {
+			all = slices.DeleteFunc(peers, func(addr string) bool { return slices.Contains(avoid, addr) })
+		} else {
+			all = common(all, peers)
+		}
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	return nil, fmt.Errorf("%w: none has partition %d", proxy.ErrNoPeers, partitions[0])
+}
+
+// haveOthers reports whether nodes that have not been asked hold some of the partitions.
+func (s *Scan) haveOthers(partitions []int, asked []string) bool {
+	for _, p := range partitions {
+		for _, addr := range s.r.handle.Peers(p) {
+			if !slices.Contains(asked, addr) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fetchPageFrom requests a page from one of some nodes, and from the others if its answer is not what it should be.
+func (s *Scan) fetchPageFrom(q *PageRequest, members map[int]bool, buf []byte, peers []string) (page, error) {
+	pq := s.query(q, peers, 1+len(q.partitions)/4+q.size>>16)
+	limit := q.size + maxRecord + maxPageEnd
+	for {
+		b, peer, err := s.fetchBytes(pq, buf, limit)
+		var a page
+		if err == nil {
+			a, err = s.parsePage(q, members, b)
+		}
+		if err == nil || peer == "" {
+			a.from, a.buf = pq.Peers, b
+			return a, err
+		}
+		if err = s.distrust(pq, peer, err); err != nil {
+			return page{from: peers}, err
+		}
+	}
+}
+
+// query returns a request to other nodes.
+func (s *Scan) query(q *PageRequest, peers []string, scale int) *proxy.Query {
+	return &proxy.Query{Peers: peers, Path: s.path, Version: s.r.handle.Version(), Params: q.pageParameter(), Scale: scale, Fields: s.fields, Trace: s.r.trace}
+}
+
+// distrust removes a node whose answer was wrong from a request. It returns an error if none is left.
+func (s *Scan) distrust(q *proxy.Query, peer string, err error) error {
+	s.r.reader.log.Error("reading a peer's answer", "db", s.r.db.name, "version", s.r.handle.Version(), "peer", peer, "error", err)
+	q.Peers = slices.DeleteFunc(slices.Clone(q.Peers), func(addr string) bool { return addr == peer })
+	if len(q.Peers) == 0 {
+		return fmt.Errorf("%w: %w", proxy.ErrNoPeers, err)
+	}
+	return nil
+}
+
+// fetchBytes requests an answer of up to limit bytes and reads it into buf, grown as needed. peer is empty if there was no
+// answer.
+func (s *Scan) fetchBytes(q *proxy.Query, buf []byte, limit int) (b []byte, peer string, err error) {
+	a, err := s.r.reader.opts.Proxy.Fetch(s.ctx, q)
+	if err != nil {
+		return buf, "", err
+	}
+	defer a.Body.Close() //nolint:errcheck // it was only read from
+	if a.Status != http.StatusOK || a.Length < 0 || a.Length > int64(limit) {
+		return buf, a.Peer, fmt.Errorf("%w: status %d, %d bytes", errPage, a.Status, a.Length)
+	}
+	b = slices.Grow(buf[:0], int(a.Length))[:a.Length]
+	if _, err := io.ReadFull(a.Body, b); err != nil {
+		return buf, a.Peer, err
+	}
+	return b, a.Peer, nil
+}

@@ -1,0 +1,136 @@
+package reads
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"sequins/proxy"
+)
+
+// Open returns the current value if it is large. It can be opened several times, and must be closed before Next. A node
+// or a block that fails in the middle is replaced by others; if none is left, Read fails, and so does the scan: see
+// Outcome.
+func (s *Scan) Open() io.ReadCloser {
+	v := &scannedValue{s: s, key: s.current.key, left: s.item.length}
+	if src, local := s.current.src.(*localSource); local {
+		v.src = src
+		v.body = s.item.local.Section(0, s.item.length)
+	}
+	return v
+}
+
+// scannedValue reads a large value from a local block or from other nodes.
+type scannedValue struct {
+	s      *Scan
+	key    []byte
+	src    *localSource  // while it is read from there
+	body   io.ReadCloser // nil before the first answer
+	off    int64
+	left   int64
+	failed int
+	err    error
+}
+
+// maxValueFailures limits how often a value is requested.
+const maxValueFailures = 4
+
+// Read implements io.Reader.
+func (v *scannedValue) Read(p []byte) (int, error) {
+	for v.err == nil && v.left > 0 {
+		if v.body == nil {
+			if v.err = v.fetch(); v.err != nil {
+				break
+			}
+		}
+		n, err := v.body.Read(p[:min(int64(len(p)), v.left)])
+		v.off, v.left = v.off+int64(n), v.left-int64(n)
+		if err == nil || n > 0 {
+			return n, nil // an error comes again
+		}
+		v.lose(err)
+	}
+	if v.err == nil {
+		return 0, io.EOF
+	}
+	if v.s.outcome == Found {
+		v.s.outcome = v.outcome()
+	}
+	return 0, v.err
+}
+
+func (v *scannedValue) outcome() Outcome {
+	if len(v.s.lost) > 0 && v.s.r.reader.opts.Proxy == nil {
+		return Unreadable
+	}
+	if v.s.ctx.Err() != nil {
+		return GivenUp
+	}
+	return Unreachable
+}
+
+// lose gives up what the value is read from.
+func (v *scannedValue) lose(err error) {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if v.src != nil {
+		v.s.report(v.src.partition, v.src.block, err)
+		v.src = nil
+	}
+	v.body.Close() //nolint:errcheck // it was only read from
+	v.body = nil
+	if v.failed++; v.failed == maxValueFailures || v.s.ctx.Err() != nil {
+		v.err = err
+	}
+}
+
+// fetch requests the value and skips what has been read of it.
+func (v *scannedValue) fetch() error {
+	s := v.s
+	if s.r.reader.opts.Proxy == nil || s.r.query.fromPeer() {
+		return errors.New("no other node can be asked")
+	}
+	peers, err := s.holders([]int{s.r.handle.Partition(v.key)}, nil)
+	if err != nil {
+		return err
+	}
+	q := s.query(&PageRequest{kind: pageValue, start: v.key}, peers, 1)
+	for {
+		a, err := s.r.reader.opts.Proxy.Fetch(s.ctx, q)
+		if err != nil {
+			s.r.fetchError(q.Peers, err)
+			return err
+		}
+		err = v.accept(a)
+		if err == nil {
+			return nil
+		}
+		a.Body.Close() //nolint:errcheck // it was only read from
+		if err := s.distrust(q, a.Peer, err); err != nil {
+			return err
+		}
+	}
+}
+
+// accept reads from an answer from now on.
+func (v *scannedValue) accept(a *proxy.Answer) error {
+	if a.Status != http.StatusOK || a.Length != v.off+v.left {
+		return fmt.Errorf("%w: status %d, a value of %d bytes instead of %d", errPage, a.Status, a.Length, v.off+v.left)
+	}
+	if _, err := io.CopyN(io.Discard, a.Body, v.off); err != nil {
+		return err
+	}
+	v.body = a.Body
+	return nil
+}
+
+// Close implements io.Closer.
+func (v *scannedValue) Close() error {
+	if v.body != nil {
+		v.body.Close() //nolint:errcheck // it was only read from
+		v.body = nil
+	}
+	return nil
+}

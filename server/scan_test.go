@@ -1,0 +1,588 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"sequins/metrics"
+	"sequins/proxy"
+	"sequins/reads"
+	"sequins/test/expect"
+	"sequins/version"
+)
+
+// pair is a record of an answer.
+type pair struct{ key, value string }
+
+// parseLines parses an answer in NDJSON with encoding/json.
+func parseLines(t testing.TB, body string) (all []pair, cursor string, complete bool) {
+	t.Helper()
+	text := func(raw json.RawMessage) string {
+		var s string
+		var b struct {
+			Base64 *string `json:"base64"`
+		}
+		if json.Unmarshal(raw, &s) == nil {
+			return s
+		}
+		if err := json.Unmarshal(raw, &b); err != nil || b.Base64 == nil {
+			t.Fatalf("%.100q: %v", raw, err)
+		}
+		p, err := base64.StdEncoding.DecodeString(*b.Base64)
+		if err != nil || utf8.Valid(p) {
+			t.Fatalf("base64 of %.100q: %v", p, err)
+		}
+		return string(p)
+	}
+	for line := range strings.Lines(body) {
+		var l struct {
+			Key     json.RawMessage `json:"key"`
+			Value   json.RawMessage `json:"value"`
+			Version *string         `json:"version"`
+			Records int             `json:"records"`
+			Cursor  *string         `json:"cursor"`
+		}
+		d := json.NewDecoder(strings.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&l); err != nil || complete {
+			t.Fatalf("%.100q: %v, behind the end: %v", line, err, complete)
+		}
+		if l.Version != nil {
+			complete = true
+			if l.Records != len(all) || *l.Version != "v1" {
+				t.Errorf("%s after %d records", line, len(all))
+			}
+			if l.Cursor != nil {
+				cursor = *l.Cursor
+			}
+			continue
+		}
+		p := pair{key: text(l.Key)}
+		if l.Value != nil {
+			p.value = text(l.Value)
+		}
+		all = append(all, p)
+	}
+	return all, cursor, complete
+}
+
+// parseBytes parses an answer in bytes.
+func parseBytes(t testing.TB, body string) (all []pair, cursor string, complete bool) {
+	t.Helper()
+	b := []byte(body)
+	take := func() string {
+		n := binary.BigEndian.Uint32(b)
+		s := string(b[4 : 4+n])
+		b = b[4+n:]
+		return s
+	}
+	for len(b) > 0 {
+		if binary.BigEndian.Uint32(b) == 1<<32-1 {
+			b = b[4:]
+			cursor = take()
+			return all, cursor, len(b) == 0
+		}
+		all = append(all, pair{take(), take()})
+	}
+	return all, "", false
+}
+
+var scanFormats = map[string]func(t testing.TB, body string) ([]pair, string, bool){
+	"application/x-ndjson":     parseLines,
+	"application/octet-stream": parseBytes,
+}
+
+// wantPairs returns the records from start up to end, in order.
+func wantPairs(records map[string]string, prefix, start, end string) (all []pair) {
+	for _, k := range slices.Sorted(maps.Keys(records)) {
+		if strings.HasPrefix(k, prefix) && k >= start && (end == "" || k < end) {
+			all = append(all, pair{k, records[k]})
+		}
+	}
+	return all
+}
+
+func samePairs(t testing.TB, what string, got, want []pair) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d records, want %d", what, len(got), len(want))
+	}
+	for i := range min(len(got), len(want)) {
+		if got[i] != want[i] {
+			t.Fatalf("%s: record %d is %.60q: %.60q, want %.60q: %.60q", what, i, got[i].key, got[i].value, want[i].key, want[i].value)
+		}
+	}
+}
+
+// Ordered reads in every format, from a node that holds the records and from one that asks it, also in pieces of which each
+// comes from the other node.
+func TestScan(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	records := oddRecords(rnd)
+	records["large text"] = strings.Repeat("ü\"\\\n€😀", 20<<10)
+	records["large text, cut"] = strings.Repeat("€", 40<<10)[:100<<10]
+	records["k, large"] = strings.Repeat("x", 65<<10)
+	holder := start(t, catalogOf(t, records), testOptions{})
+	asker := startAsker(t, proxy.Options{Timeout: patience}, holder.addr)
+	nodes := []*running{holder, asker}
+	for _, r := range [][3]string{{"", "", ""}, {"k", "", ""}, {"", "k1", "k2"}, {"k1", "k15", ""}, {"\xff", "", ""}, {"", "x", "a"}, {"nothing", "", ""}, {"", "", "\x00"}} {
+		want := wantPairs(records, r[0], r[1], r[2])
+		query := fmt.Sprintf("/db?prefix=%s&start=%s&end=%s", escapeKey(r[0]), escapeKey(r[1]), escapeKey(r[2]))
+		for i, s := range nodes {
+			for accept, parse := range scanFormats {
+				what := fmt.Sprintf("node %d, %s, %s", i, query, accept)
+				got := s.get(t, query, "Accept: "+accept)
+				if got.status != 200 || got.header.Get("Content-Type") != accept || got.header.Get("X-Sequins-Version") != "v1" {
+					t.Errorf("%s: %d %v", what, got.status, got.header)
+				}
+				all, cursor, complete := parse(t, got.body)
+				if cursor != "" || !complete {
+					t.Errorf("%s: cursor %q, complete: %v", what, cursor, complete)
+				}
+				samePairs(t, what, all, want)
+				pieces(t, what, nodes, query, accept, want, 30+rnd.IntN(200))
+			}
+			if got := s.get(t, strings.Replace(query, "?", "?count&", 1)); got.status != 200 || got.body != fmt.Sprintf(`{"version":"v1","count":%d}`+"\n", len(want)) {
+				t.Errorf("node %d, %s: %d %s", i, query, got.status, got.body)
+			}
+		}
+	}
+	for i, s := range nodes {
+		if got := s.get(t, "/db/?count="); got.body != fmt.Sprintf(`{"version":"v1","count":%d}`+"\n", len(records)) || got.header.Get("Content-Type") != "application/json" {
+			t.Errorf("node %d: %+v", i, got)
+		}
+		got := s.get(t, "/db?keys_only&prefix=k1")
+		var want strings.Builder
+		n := 0
+		for _, p := range wantPairs(records, "k1", "", "") {
+			fmt.Fprintf(&want, `{"key":"%s"}`+"\n", p.key)
+			n++
+		}
+		fmt.Fprintf(&want, `{"version":"v1","records":%d,"cursor":null}`+"\n", n)
+		if got.body != want.String() {
+			t.Errorf("node %d, keys only: %.300s", i, got.body)
+		}
+	}
+}
+
+func escapeKey(k string) string { return strings.ReplaceAll(url.QueryEscape(k), "+", "%20") }
+
+// pieces reads a range with a limit, each piece from the next node.
+func pieces(t *testing.T, what string, nodes []*running, query, accept string, want []pair, limit int) {
+	t.Helper()
+	var all []pair
+	for i, cursor := 0, ""; ; i++ {
+		target := fmt.Sprintf("%s&limit=%d", query, limit)
+		if cursor != "" {
+			target += "&after=" + cursor
+		}
+		if cursor != "" && i%2 == 0 {
+			target = "/db?after=" + cursor // without the range and the limit
+		}
+		got := nodes[i%2].get(t, target, "Accept: "+accept)
+		some, next, complete := scanFormats[accept](t, got.body)
+		if got.status != 200 || !complete || next != "" && len(some) != limit {
+			t.Fatalf("%s: %d, %d records, complete: %v", what, got.status, len(some), complete)
+		}
+		all = append(all, some...)
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	samePairs(t, what+", in pieces", all, want)
+}
+
+// What is not an ordered read, and what is a malformed one.
+func TestScanRequests(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": "1", "b": "2", "a+b": "3"}), testOptions{})
+	for target, want := range map[string]string{
+		"/db?limt=1&prefix=a":                       "unknown parameter",
+		"/db?prefix=a&partitions":                   "unknown parameter",
+		"/db?prefix=a&key=a":                        "unknown parameter",
+		"/db?explain&count":                         "unknown parameter",
+		"/db?limit=0":                               "limit must be",
+		"/db?limit=":                                "limit must be",
+		"/db?limit":                                 "limit must be",
+		"/db?limit=-1":                              "limit must be",
+		"/db?limit=%2B1":                            "limit must be",
+		"/db?limit=9223372036854775808":             "limit must be",
+		"/db?limit=1.0":                             "limit must be",
+		"/db?limit=1&limit=2":                       "the parameter limit is repeated",
+		"/db?prefix=%4":                             "the parameter prefix",
+		"/db?prefix=%zz":                            "the parameter prefix",
+		"/db?keys_only=no":                          "keys_only has no value",
+		"/db?count=false":                           "count has no value",
+		"/db?count&limit=1":                         "count is combined",
+		"/db?count&after=x":                         "count is combined",
+		"/db?count&keys_only":                       "count is combined",
+		"/db?after=":                                "after is empty",
+		"/db?after=nonsense":                        "after is not a cursor",
+		"/db?after=AAAA%0A":                         "after is not a cursor",
+		"/db?proxy=v1&prefix=a":                     "proxy and page",
+		"/db?page=AAAA":                             "malformed parameter page",
+		"/db?proxy=v1&page=AAAA":                    "malformed parameter page",
+		"/db?start=" + strings.Repeat("%00", 65538): "start is longer than 65537 bytes",
+	} {
+		got := s.get(t, target)
+		if got.status != 400 || !strings.HasPrefix(got.body, want) || strings.Count(got.body, "\n") != 1 {
+			t.Errorf("%.60s: %d %s", target, got.status, got.body)
+		}
+	}
+	for target, want := range map[string]string{
+		"/db?prefix=a%2b":                        `{"key":"a+b","value":"3"}`,
+		"/db?prefix=a+":                          `{"key":"a+b","value":"3"}`,
+		"/db?start=b&&keys_only=1":               `{"key":"b"}`,
+		"/db/?end=a%2B&keys_only=true":           `{"key":"a"}`,
+		"/db?limit=1":                            `{"key":"a","value":"1"}`,
+		"http://elsewhere/db?start=b":            `{"key":"b","value":"2"}`,
+		"/db?limit=0000000000000000001":          `{"key":"a","value":"1"}`,
+		"/db?limit=9223372036854775807&prefix=b": `{"key":"b","value":"2"}`,
+	} {
+		if got := s.get(t, target); got.status != 200 || strings.SplitN(got.body, "\n", 2)[0] != want || strings.Count(got.body, "\n") != 2 {
+			t.Errorf("%s: %d %s", target, got.status, got.body)
+		}
+	}
+	if got, want := s.get(t, "/db?limt=1"), s.get(t, "/db"); got.status != want.status || got.body != want.body {
+		t.Errorf("the status page: %d %s", got.status, got.body)
+	}
+	if got := s.get(t, "/nodb?prefix="); got.status != 404 || got.body != "no such db\n" {
+		t.Errorf("no db: %d %s", got.status, got.body)
+	}
+	if got := s.get(t, "/perhaps?count"); got.status != 503 || got.header.Get("Retry-After") == "" {
+		t.Errorf("not ready: %d %s", got.status, got.body)
+	}
+	if got := s.do(t, "PUT", "/db?prefix="); got.status != 405 {
+		t.Errorf("PUT: %d %s", got.status, got.body)
+	}
+	for _, target := range []string{"/db?prefix=", "/db?count"} {
+		if got := s.do(t, "HEAD", target); got.status != 200 || got.header.Get("X-Sequins-Version") != "v1" || got.header.Get("Content-Type") == "" {
+			t.Errorf("HEAD %s: %+v", target, got)
+		}
+	}
+}
+
+// Sessions of ordered reads, and cursors of versions that have gone.
+func TestScanSessions(t *testing.T) {
+	set := version.NewSet("db")
+	activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"a": "1", "b": "2"}))
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
+	_, cursor, _ := parseBytes(t, s.get(t, "/db?limit=1", "Accept: application/octet-stream").body)
+	for _, test := range []struct {
+		target string
+		header string
+		status int
+	}{
+		{"/db?prefix=", "X-Sequins-At-Least: v2", 200},
+		{"/db?prefix=", "X-Sequins-At-Least: v3", 503},
+		{"/db?count", "X-Sequins-Version: v1", 412},
+		{"/db?after=" + cursor, "X-Sequins-Version: v2", 200},
+		{"/db?after=" + cursor, "X-Sequins-Version: v1", 412},
+		{"/db?after=" + cursor, "X-Sequins-At-Least: v3", 410},
+	} {
+		if got := s.get(t, test.target, test.header); got.status != test.status {
+			t.Errorf("%s, %s: %d %s", test.target, test.header, got.status, got.body)
+		}
+	}
+	activate(t, set, versionOf(t, "db", "v3", 1, map[string]string{"b": "3"}))
+	if got := s.get(t, "/db?after="+cursor); got.status != 200 || !strings.HasPrefix(got.body, `{"key":"b","value":"2"}`) {
+		t.Errorf("of a version that is still there: %d %s", got.status, got.body)
+	}
+	closeVersion(t, set.Remove("v2"))
+	if got := s.get(t, "/db?after="+cursor); got.status != 410 || !strings.HasPrefix(got.body, "the version of the cursor") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// manyRecords are n records of the same size.
+func manyRecords(n, size int) map[string]string {
+	records := make(map[string]string, n)
+	for i := range n {
+		records[fmt.Sprintf("key-%07d", i)] = noise(uint64(i), size)
+	}
+	return records
+}
+
+// A client that reads slowly gets all of one version, however many come meanwhile; the version is closed after that. One
+// that leaves in the middle holds nothing.
+func TestScanWhileVersionsSwitch(t *testing.T) {
+	records := manyRecords(1200, 10<<10)
+	set := version.NewSet("db")
+	v1 := versionOf(t, "db", "v1", 3, records)
+	activate(t, set, v1)
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
+	_, resp := startLarge(t, s, "/db?start=")
+	left, gone := startLarge(t, s, "/db?start=")
+	first := make([]byte, 1<<20)
+	for _, r := range []io.Reader{resp.Body, gone.Body} {
+		if _, err := io.ReadFull(r, first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		activate(t, set, versionOf(t, "db", fmt.Sprintf("v2%d", i), 1, map[string]string{"key-0000000": "new"}))
+	}
+	set.Remove("v1")
+	closed := make(chan struct{})
+	go func() { closeVersion(t, v1); close(closed) }()
+	left.Close()
+	select {
+	case <-closed:
+		t.Error("the version was closed in the middle")
+	default:
+	}
+	rest, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _, complete := parseLines(t, string(first)+string(rest))
+	if !complete {
+		t.Error("not complete")
+	}
+	samePairs(t, "of v1", all, wantPairs(records, "", "", ""))
+	<-closed
+}
+
+// A client that stops reading in the middle of a range is cut off, and holds nothing after that.
+func TestScanClientStops(t *testing.T) {
+	m := metrics.New()
+	set := version.NewSet("db")
+	activate(t, set, versionOf(t, "db", "v1", 3, manyRecords(3000, 10<<10)))
+	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server}, func(_ *Server, dial func() net.Conn) {
+		c := dial()
+		io.WriteString(c, "GET /db?start= HTTP/1.1\r\nHost: x\r\n\r\n")
+		resp := readHeader(t, c)
+		defer resp.Body.Close()
+		if _, err := io.ReadFull(resp.Body, make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(29 * time.Second)
+		if strings.Contains(scrapeText(t, m), `route="scan"`) {
+			t.Error("the client was cut off before its time")
+		}
+		time.Sleep(2 * time.Second)
+		if text := scrapeText(t, m); !strings.Contains(text, `sequins_requests_total{code="499",db="db",route="scan"} 1`) {
+			t.Errorf("the client has not been cut off: %s", text)
+		}
+	})
+	closeVersion(t, set.Remove("v1"))
+}
+
+// A client that reads slowly, but not too slowly for a single GET, does not delay the removal of a version for ever.
+func TestScanDelaysRemoval(t *testing.T) {
+	m := metrics.New()
+	set := version.NewSet("db")
+	v1 := versionOf(t, "db", "v1", 3, manyRecords(3000, 10<<10))
+	activate(t, set, v1)
+	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server}, func(_ *Server, dial func() net.Conn) {
+		c := dial()
+		io.WriteString(c, "GET /db?start= HTTP/1.1\r\nHost: x\r\n\r\n")
+		resp := readHeader(t, c)
+		defer resp.Body.Close()
+		set.Remove("v1")
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if v1.Close(ctx) == nil {
+			t.Error("the version was closed in the middle")
+		}
+		began, err := time.Now(), error(nil)
+		for err == nil {
+			_, err = io.CopyN(io.Discard, resp.Body, 32<<10)
+			time.Sleep(5 * time.Second)
+		}
+		if took := time.Since(began); took > 3*time.Minute || !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
+	closeVersion(t, v1)
+}
+
+func readHeader(t testing.TB, r io.Reader) *http.Response {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(r), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+// mortal is a node whose connections can be cut and refused.
+type mortal struct {
+	addr string
+	mu   sync.Mutex
+	dead bool
+	open []net.Conn
+}
+
+func startMortal(t *testing.T, records map[string]string) *mortal {
+	t.Helper()
+	s := start(t, catalogOf(t, records), testOptions{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mortal{addr: ln.Addr().String()}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			in, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", s.addr)
+			if err != nil || !m.add(in, out) {
+				in.Close()
+				continue
+			}
+			running.Go(func() { io.Copy(in, out); in.Close() })
+			running.Go(func() { io.Copy(out, in); out.Close() })
+		}
+	})
+	t.Cleanup(func() { ln.Close(); m.kill(); running.Wait() })
+	return m
+}
+
+func (m *mortal) add(conns ...net.Conn) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open = append(m.open, conns...)
+	if m.dead {
+		for _, c := range conns {
+			c.Close()
+		}
+	}
+	return !m.dead
+}
+
+func (m *mortal) kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dead = true
+	for _, c := range m.open {
+		c.Close()
+	}
+	m.open = nil
+}
+
+func (m *mortal) revive() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dead = false
+}
+
+// A damaged block breaks the answer off where others cannot help, before the first byte with a status.
+func TestScanDamage(t *testing.T) {
+	records := manyRecords(500, 1000)
+	for _, test := range []struct {
+		where  string // the record that is damaged
+		status int
+	}{{"key-0000000", 500}, {"key-0000400", 200}} {
+		set := damagedOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Following: version.Solo{}}, records, records[test.where][100:200])
+		m := metrics.New()
+		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server})
+		c := s.dial(t)
+		io.WriteString(c, "GET /db?start= HTTP/1.1\r\nHost: x\r\n\r\n")
+		resp := readHeader(t, bufio.NewReader(c))
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if resp.StatusCode != test.status || test.status == 200 && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: %d, %d bytes, %v", test.where, resp.StatusCode, len(body), err)
+		}
+		if bytes.Contains(body, []byte(`"records"`)) {
+			t.Errorf("%s: a last line", test.where)
+		}
+		expect.Eventually(t, "the request to be counted", func() bool {
+			return strings.Contains(scrapeText(t, m), `sequins_requests_total{code="500",db="db",route="scan"} 1`)
+		})
+	}
+}
+
+// A node that asks two others gets everything in order while they go and come back in turn.
+func TestScanWhileNodesAreKilled(t *testing.T) {
+	records := manyRecords(6000, 2000)
+	a, b := startMortal(t, records), startMortal(t, records)
+	asker := startAsker(t, proxy.Options{Timeout: patience, StageTimeout: patience / 2}, a.addr, b.addr)
+	_, resp := startLarge(t, asker, "/db?start=")
+	var body bytes.Buffer
+	for i := 0; ; i++ {
+		n, err := io.CopyN(&body, resp.Body, 1<<20)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("after %d bytes: %v", int64(body.Len())+n, err)
+		}
+		mortals := []*mortal{a, b}
+		mortals[i%2].kill()
+		mortals[(i+1)%2].revive()
+	}
+	all, _, complete := parseLines(t, body.String())
+	if !complete {
+		t.Error("not complete")
+	}
+	samePairs(t, "with two nodes", all, wantPairs(records, "", "", ""))
+}
+
+// Another node's requests for pages are answered from local partitions, and only with the secret.
+func TestScanOfPeers(t *testing.T) {
+	holder := start(t, catalogOf(t, map[string]string{"a": "1"}), testOptions{PeerSecret: "secret"})
+	var asked string
+	set := version.NewSet("db")
+	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 2, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
+	asker := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+		asked = string(q.Path) + "?proxy=" + q.Version + "&" + string(q.Params)
+		return nil, proxy.ErrNoPeers
+	})})
+	if got := asker.get(t, "/db?prefix=a"); got.status != 502 {
+		t.Errorf("%+v", got)
+	}
+	if got := holder.get(t, asked); got.status != 403 {
+		t.Errorf("without the secret: %+v", got)
+	}
+	const secret = reads.SecretHeader + ": secret"
+	if got := holder.get(t, asked, secret); got.status != 200 || got.body != "\x00\x00\x00\x01a\x00\x00\x00\x011\xff\xff\xff\xff\x00" || got.header.Get("X-Sequins-Version") != "v1" {
+		t.Errorf("%+v", got)
+	}
+	if got := holder.get(t, strings.Replace(asked, "proxy=v1", "proxy=v2", 1), secret); got.status != 501 {
+		t.Errorf("of another version: %+v", got)
+	}
+	if got := asker.get(t, asked); got.status != 501 {
+		t.Errorf("of a node that does not hold it: %+v", got)
+	}
+}
+
+// FuzzScanQuery parses anything.
+func FuzzScanQuery(f *testing.F) {
+	for _, q := range []string{"prefix=a&start=%00&end=b&limit=10&keys_only", "count", "after=AAAA", "proxy=v&page=AQAA", "limit=1&&", "=&="} {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		q, err := parseScan([]byte(query))
+		if err != nil {
+			if s := err.Error(); strings.ContainsAny(s, "\r\n") {
+				t.Errorf("%q: %q", query, s)
+			}
+			return
+		}
+		if q.Limit < 0 || len(q.Prefix) > maxBound || len(q.Start) > maxBound || len(q.End) > maxBound {
+			t.Errorf("%q: %+v", query, q)
+		}
+	})
+}
