@@ -18,6 +18,8 @@ type Rules struct {
 	Keys func(version string) []string
 	// Patience is the maximum latency of a node that is up.
 	Patience time.Duration
+	// RangePatience is the same for ranges and counts; 0 means Patience.
+	RangePatience time.Duration
 	// Convergence is how long after Calm every node that is up may still serve an
 	// older version.
 	Convergence time.Duration
@@ -112,7 +114,11 @@ func byNode(reads []Read) map[string][]Read {
 
 // one checks a single read.
 func (c *check) one(r Read) {
-	if r.End-r.Start > c.Patience && !c.paused(r) && !c.down(r) {
+	patience := c.Patience
+	if r.Op == Range || r.Op == Count {
+		patience = cmp.Or(c.RangePatience, patience)
+	}
+	if r.End-r.Start > patience && !c.paused(r) && !c.down(r) {
 		c.violated(lateAnswer, r, "took %v", r.End-r.Start)
 	}
 	switch {

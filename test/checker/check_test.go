@@ -29,7 +29,7 @@ var rules = Rules{
 		}
 		return []string{"a", "b"}
 	},
-	Patience: 100 * ms, Convergence: 1000 * ms,
+	Patience: 100 * ms, RangePatience: 120 * ms, Convergence: 1000 * ms,
 }
 
 // read returns a correct read of a from node n that took 2 ms.

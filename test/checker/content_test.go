@@ -142,6 +142,8 @@ func TestRanges(t *testing.T) {
 			[]Read{read(210, "v1"), within(220, "v2", Bounds{After: "a"}).with(status(503)).with(exactly("v2")).with(atLeast("v2")), read(230, "v2")}, ""},
 		{"that it does", nil,
 			[]Read{read(210, "v2"), within(220, "v2", Bounds{After: "a"}).with(status(503)).with(exactly("v2")).with(atLeast("v2")), read(230, "v2")}, "refusal"},
+		{"late", nil, []Read{within(220, "v2", all).with(slow), count(220, "v2", all, 3).with(slow)}, "late answer, late answer"},
+		{"not late for a range", nil, []Read{within(220, "v2", all).with(func(r *Read) { r.End = r.Start + 110*ms })}, ""},
 		{"broken off", nil, []Read{within(220, "v2", all).with(lost)}, "no answer"},
 		{"broken off while nodes are missing", []Event{at(215, Unsafe, "n")}, []Read{within(220, "v2", all).with(lost)}, ""},
 	} {

@@ -147,12 +147,17 @@ func (r *recording) publish(t testing.TB, version string) {
 func (r *recording) finish() []checker.Violation {
 	r.stop.Store(true)
 	r.wg.Wait()
-	rules := checker.Rules{Value: r.c.data.value, Keys: r.c.data.sorted, Patience: proxyTimeout + 2*time.Second, Convergence: convergence}
+	rules := checker.Rules{Value: r.c.data.value, Keys: r.c.data.sorted, Convergence: convergence,
+		Patience: proxyTimeout + 2*time.Second, RangePatience: proxyTimeout + 2*time.Second + rangeScale*stageTimeout}
 	for _, m := range r.c.members {
 		rules.Nodes = append(rules.Nodes, m.name)
 	}
 	return checker.Check(r.History, rules)
 }
+
+// rangeScale is the greatest multiple of proxy_stage_timeout after which a node that counts or reads a range asks another
+// one.
+const rangeScale = 32
 
 // convergence is how long after the last fault members may be behind.
 const convergence = 30 * time.Second

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"sequins/test/checker"
 	"sequins/test/process"
@@ -27,6 +28,7 @@ func (r *recording) roam(n int) {
 	for i := range n {
 		r.wg.Go(func() { r.newRoamer(2 * i).session() })
 		r.wg.Go(func() { r.newRoamer(2*i + 1).pinned(50) })
+		r.wg.Go(func() { r.newRoamer(50 + i).ranges(0) })
 	}
 }
 
@@ -103,6 +105,7 @@ func TestReplacedVersions(t *testing.T) {
 	defer r.judge(t, "history-replaced")
 	for i := range 4 {
 		r.wg.Go(func() { r.newRoamer(100 + i).pinned(math.MaxInt) })
+		r.wg.Go(func() { r.newRoamer(200 + i).ranges(time.Duration(i) * 200 * time.Millisecond) })
 	}
 	for n := 2; n <= 4; n++ {
 		old, version := versionName(n-1), versionName(n)

@@ -58,7 +58,7 @@ func (r *recording) describe(t testing.TB) {
 		s.count(read)
 	}
 	t.Logf("%d reads: %+v", len(r.Reads), s)
-	if min(s.local, s.proxied, s.absent, s.batches, s.sessions, s.exact) == 0 {
+	if min(s.local, s.proxied, s.absent, s.batches, s.sessions, s.exact, s.ranges, s.pages, s.counts) == 0 {
 		t.Error("this shows too little")
 	}
 }
