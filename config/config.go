@@ -70,6 +70,7 @@ type Config struct {
 	Batch    Batch    `toml:"batch"`
 	Cache    Cache    `toml:"cache"`
 	Scan     Scan     `toml:"scan"`
+	Redis    Redis    `toml:"redis"`
 	Tracing  Tracing  `toml:"tracing"`
 	Debug    Debug    `toml:"debug"`
 	Datadog  Datadog  `toml:"datadog"`
@@ -99,6 +100,14 @@ type Batch struct {
 type Scan struct {
 	// MaxConcurrent limits the ordered reads of clients at the same time.
 	MaxConcurrent int `toml:"max_concurrent"`
+}
+
+// Redis is [redis]: the listener for clients of Redis.
+type Redis struct {
+	// Bind is the address (host:port) to listen on; empty disables it.
+	Bind string `toml:"bind"`
+	// IdleTimeout is how long a connection may be idle; 0 means no limit.
+	IdleTimeout time.Duration `toml:"idle_timeout"`
 }
 
 // MinBatchBytes is the smallest valid batch.max_bytes: a batch has room for one of the longest keys, or for a value
@@ -350,6 +359,7 @@ func Default() Config {
 		Load:                 LoadKeys{Memory: 256 << 20},
 		Batch:                Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:                 Scan{MaxConcurrent: 16},
+		Redis:                Redis{IdleTimeout: 10 * time.Minute},
 		S3:                   S3{MaxRetries: 3},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{

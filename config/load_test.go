@@ -57,6 +57,7 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		Log:     Log{Level: "info", Format: "text"},
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:    Scan{MaxConcurrent: 16},
+		Redis:   Redis{IdleTimeout: 10 * time.Minute},
 		Tracing: Tracing{Sample: 0.01},
 		Debug:   Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
 	}
@@ -99,6 +100,7 @@ func TestEveryOldKey(t *testing.T) {
 		Log:     Log{Level: "info", Format: "text"},
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:    Scan{MaxConcurrent: 16},
+		Redis:   Redis{IdleTimeout: 10 * time.Minute},
 		Tracing: Tracing{Sample: 0.01},
 		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
 			RequestLogFile: "/var/log/sequins-requests.log", RequestLogSample: 1},

@@ -111,6 +111,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.oneOf("log.format", c.Log.Format, LogFormats)
 	k.tls(&c.TLS)
 	k.tracing(&c.Tracing)
+	k.redis(c)
 	k.debug(c)
 	k.agent("datadog.url", c.Datadog.URL)
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
@@ -417,12 +418,26 @@ func (k *checker) cache(c *Config) {
 	}
 }
 
+func (k *checker) redis(c *Config) {
+	k.notNegative("redis.idle_timeout", c.Redis.IdleTimeout)
+	if c.Redis.Bind != "" {
+		k.address("redis.bind", c.Redis.Bind)
+		k.notTwice("redis.bind", c.Redis.Bind, "bind", c.Bind)
+	}
+}
+
+// notTwice checks that two listeners have different addresses.
+func (k *checker) notTwice(key, address, other, otherAddress string) {
+	if _, port, _ := net.SplitHostPort(address); address == otherAddress && port != "0" {
+		k.problem(key, "%q is the address of %s too", address, other)
+	}
+}
+
 func (k *checker) debug(c *Config) {
 	if c.Debug.Bind != "" {
 		k.address("debug.bind", c.Debug.Bind)
-		if _, port, _ := net.SplitHostPort(c.Bind); c.Debug.Bind == c.Bind && port != "0" {
-			k.problem("debug.bind", "%q is the address of bind too", c.Debug.Bind)
-		}
+		k.notTwice("debug.bind", c.Debug.Bind, "bind", c.Bind)
+		k.notTwice("debug.bind", c.Debug.Bind, "redis.bind", c.Redis.Bind)
 	}
 	if c.Debug.RequestLogEnable && c.Debug.RequestLogFile == "" {
 		k.problem("debug.request_log_file", "is empty, and request_log_enable is set")

@@ -29,6 +29,7 @@ func everything(t *testing.T) *Metrics {
 	m.Process.SetCertificate(time.Now)
 	m.Process.SetBlocks(func() (files, maps int, held int64) { return 1, 2, 3 })
 	m.Cluster.SetState(func() ClusterState { return ClusterState{Nodes: 1} })
+	m.Server.SetRedis(func() RedisState { return RedisState{Connections: 1} })
 	m.Server.SetState(func() State {
 		return State{Status: status.Status{Node: "n", DBs: map[string]status.DB{"a": {Versions: map[string]status.Version{
 			"1": {Nodes: map[string]status.OnNode{"n": {State: status.Active, Current: true, ActiveAt: time.Now()}}},

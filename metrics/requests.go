@@ -69,18 +69,19 @@ func newRequests(route, db string) *Requests {
 
 // Keys counts the requests for keys of one db. Requests of clients and of other
 // nodes are counted apart: only the former, on the node that the client connects
-// to, show the latency and errors that clients see. Batches are those of clients.
+// to, show the latency and errors that clients see. Batches are those of clients. Redis are the requests of the Redis
+// protocol, of one key or of several.
 type Keys struct {
-	Clients, Peers, Batches, Scans *Requests
+	Clients, Peers, Batches, Scans, Redis *Requests
 
-	batched              atomic.Uint64 // keys in Batches
+	batched              atomic.Uint64 // keys in Batches, and in those of Redis
 	scanned              atomic.Uint64 // records in Scans
 	cacheHits, cacheMiss atomic.Uint64
 }
 
 func newKeys(db string) *Keys {
 	return &Keys{Clients: newRequests(RouteKey, db), Peers: newRequests(RoutePeer, db), Batches: newRequests(RouteBatch, db),
-		Scans: newRequests(RouteScan, db)}
+		Scans: newRequests(RouteScan, db), Redis: newRequests(RouteRedis, db)}
 }
 
 // Scanned counts n records that an ordered read has sent to a client.
@@ -100,6 +101,9 @@ func (k *Keys) CacheMisses(n int) { k.cacheMiss.Add(uint64(n)) }
 
 // CacheCounts returns the sums of CacheHits and CacheMisses.
 func (k *Keys) CacheCounts() (hits, misses uint64) { return k.cacheHits.Load(), k.cacheMiss.Load() }
+
+// RedisKeys counts n keys of a batch of the Redis protocol.
+func (k *Keys) RedisKeys(n int) { k.batched.Add(uint64(n)) }
 
 // Of returns the counters of requests from other nodes if fromPeer is set,
 // otherwise those from clients.

@@ -17,6 +17,7 @@ const (
 	RoutePeer    = "peer"    // GET /<db>/<key>?proxy=<version>, from another node
 	RouteBatch   = "batch"   // POST /<db>, GET /<db>?key=
 	RouteScan    = "scan"    // GET /<db>?prefix=, ?start=, ?count and so on
+	RouteRedis   = "redis"   // commands of the Redis protocol; those that are looked up together count once
 	RouteStatus  = "status"  // GET /, /<db>
 	RouteHealth  = "health"  // GET /healthz, /livez, /readyz
 	RouteInvalid = "invalid" // malformed requests
@@ -33,6 +34,7 @@ type Server struct {
 	inFlight  gauge
 	checksums *prometheus.CounterVec
 	state     atomic.Pointer[func() State]
+	redis     atomic.Pointer[func() RedisState]
 	cache     atomic.Pointer[func() int64] // nil without a cache
 
 	second atomic.Pointer[totals] // clients' requests in the last whole second; see Sample
@@ -50,6 +52,13 @@ type State struct {
 	Refused, BadHandshakes int64
 	// Status is the status of the node.
 	Status status.Status
+}
+
+// RedisState is the state of the server of the Redis protocol.
+type RedisState struct {
+	// Connections, Refused and BadHandshakes are as in State.
+	Connections            int
+	Refused, BadHandshakes int64
 }
 
 func newServer() *Server {
@@ -106,6 +115,9 @@ func (s *Server) SetState(f func() State) { s.state.Store(&f) }
 // then on.
 func (s *Server) SetCache(bytes func() int64) { s.cache.Store(&bytes) }
 
+// SetRedis sets the function that returns the state of the server of the Redis protocol at a scrape. It must not block.
+func (s *Server) SetRedis(f func() RedisState) { s.redis.Store(&f) }
+
 // keys returns the counters of requests for keys, by db; "" for unknown dbs.
 func (s *Server) keys() map[string]*Keys {
 	s.mu.Lock()
@@ -125,7 +137,7 @@ var (
 	descBytes = prometheus.NewDesc("sequins_response_bytes_total",
 		"Bytes in the bodies of answers, by route and db.", []string{"route", "db"}, nil)
 	descBatched = prometheus.NewDesc("sequins_batch_keys_total",
-		"Keys in the batches of clients.", []string{"db"}, nil)
+		"Keys in the batches of clients, and in reads of the Redis protocol that are looked up together.", []string{"db"}, nil)
 	descCacheHits = prometheus.NewDesc("sequins_cache_hits_total",
 		"Keys of partitions on other nodes that were answered from the cache.", []string{"db"}, nil)
 	descCacheMisses = prometheus.NewDesc("sequins_cache_misses_total",
@@ -140,6 +152,8 @@ var (
 		"Requests in progress.", nil, nil)
 	descConns = prometheus.NewDesc("sequins_connections",
 		"Open connections from clients.", nil, nil)
+	descRedisConns = prometheus.NewDesc("sequins_redis_connections",
+		"Open connections from clients of the Redis protocol.", nil, nil)
 	descRefused = prometheus.NewDesc("sequins_refused_connections_total",
 		"Connections refused because max_connections were open.", nil, nil)
 	descHandshakes = prometheus.NewDesc("sequins_tls_handshakes_failed_total",
@@ -177,7 +191,7 @@ var (
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descRequests, descDuration, descBytes, descBatched, descScanned, descCacheHits, descCacheMisses, descCacheBytes, descReads, descInFlight, descConns, descRefused, descHandshakes, descDraining, descSourceError,
+		descRequests, descDuration, descBytes, descBatched, descScanned, descCacheHits, descCacheMisses, descCacheBytes, descReads, descInFlight, descConns, descRedisConns, descRefused, descHandshakes, descDraining, descSourceError,
 		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descDiverged, descUnderreplicated, descActive, descModified, descRecords, descDisk,
 	} {
 		ch <- d
@@ -200,6 +214,10 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 		if batches.any() {
 			k.Batches.collect(ch, batches)
 		}
+		redis := k.Redis.totals()
+		if redis.any() {
+			k.Redis.collect(ch, redis)
+		}
 		if scans := k.Scans.totals(); scans.any() {
 			k.Scans.collect(ch, scans)
 		}
@@ -210,7 +228,7 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 				count(ch, descCacheMisses, k.cacheMiss.Load(), db)
 			}
 			count(ch, descScanned, k.scanned.Load(), db)
-			count(ch, descReads, clients.reads+peers.reads+batches.reads, db)
+			count(ch, descReads, clients.reads+peers.reads+batches.reads+redis.reads, db)
 		}
 	}
 	emit(ch, descInFlight, float64(s.inFlight.value()))
@@ -218,8 +236,15 @@ func (s *Server) Collect(ch chan<- prometheus.Metric) {
 	if f := s.cache.Load(); f != nil {
 		emit(ch, descCacheBytes, float64((*f)()))
 	}
+	var redis RedisState
+	if f := s.redis.Load(); f != nil {
+		redis = (*f)()
+		emit(ch, descRedisConns, float64(redis.Connections))
+	}
 	if f := s.state.Load(); f != nil {
-		(*f)().collect(ch)
+		st := (*f)()
+		st.Refused, st.BadHandshakes = st.Refused+redis.Refused, st.BadHandshakes+redis.BadHandshakes
+		st.collect(ch)
 	}
 }
 

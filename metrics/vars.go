@@ -61,6 +61,7 @@ func (s *Server) Sample(ctx context.Context) {
 func (s *Server) clients() (sum totals) {
 	for _, k := range s.keys() {
 		sum.add(k.Clients.totals())
+		sum.add(k.Redis.totals())
 	}
 	return sum
 }
@@ -74,6 +75,7 @@ func (s *Server) Vars() Vars {
 	for _, k := range s.keys() {
 		all.add(k.Clients.totals())
 		all.add(k.Peers.totals())
+		all.add(k.Redis.totals())
 	}
 	v := Vars{QPS: second.qps(), Latency: second.latency(), Requests: make(map[string]uint64), Bytes: all.bytes, InFlight: s.inFlight.value()}
 	for i, n := range all.codes {

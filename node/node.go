@@ -14,6 +14,7 @@ import (
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/reads"
+	"sequins/resp"
 	"sequins/server"
 	"sequins/shard"
 	"sequins/store"
@@ -34,6 +35,7 @@ type Node struct {
 	log    *slog.Logger
 	reads  *reads.Reader
 	server *server.Server
+	redis  *resp.Server // nil if disabled
 	debug  *http.Server
 
 	reloadable atomic.Pointer[Reloadable]
@@ -94,6 +96,10 @@ func New(o Options) (*Node, error) {
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.health.init()
 	n.reads = reads.New(n, o.Reads)
+	if o.RedisListener != nil {
+		n.redis = n.newRedis()
+		o.Server.OtherConns = n.redis.Connections
+	}
 	n.server = server.New(n, n.reads, o.Server)
 	n.server.Hold()
 	n.apply(o.Reloadable)
@@ -109,7 +115,7 @@ func New(o Options) (*Node, error) {
 func (n *Node) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	failed := make(chan error, 2)
+	failed := make(chan error, 3) // one for each listener
 
 	n.listen(failed)
 	interrupted := context.AfterFunc(ctx, stop)
@@ -142,6 +148,9 @@ func (n *Node) Run(ctx context.Context) error {
 // admit makes the server answer requests for keys, and lets loads begin.
 func (n *Node) admit() {
 	n.server.Admit()
+	if n.redis != nil {
+		n.redis.Admit()
+	}
 	n.admission = time.Now()
 	n.admitted.Store(true)
 	close(n.serving)
@@ -151,6 +160,10 @@ func (n *Node) admit() {
 // for keys.
 func (n *Node) listen(failed chan<- error) {
 	n.servers.Go(func() { failed <- n.server.Serve(n.o.Listener) })
+	if n.redis != nil {
+		n.servers.Go(func() { failed <- n.redis.Serve(n.o.RedisListener) })
+		n.log.Info("serving the Redis protocol", "address", n.o.RedisListener.Addr().String())
+	}
 	if n.debug == nil {
 		return
 	}
@@ -167,6 +180,9 @@ func (n *Node) listen(failed chan<- error) {
 func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	n.log.Info("shutting down", "delay", delay)
 	n.server.Drain()
+	if n.redis != nil {
+		n.redis.Drain()
+	}
 	delayed := time.After(delay)
 	n.o.Cluster.Leave() // other nodes stop sending requests
 
@@ -176,7 +192,7 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 
 	ctx, cancel := context.WithTimeout(context.Background(), n.o.ShutdownTimeout)
 	defer cancel()
-	errs := []error{n.server.Shutdown(ctx)}
+	errs := []error{n.shutdownServers(ctx)}
 	n.reads.Stop()
 	n.o.Listener.Close() //nolint:errcheck // already closed by the server, unless the start failed
 	if n.debug != nil {

@@ -10,6 +10,7 @@ import (
 	"sequins/loadproc"
 	"sequins/metrics"
 	"sequins/reads"
+	"sequins/resp"
 	"sequins/server"
 	"sequins/source"
 	"sequins/status"
@@ -42,6 +43,10 @@ type Options struct {
 	DebugListener net.Listener
 	// Debug are the settings of the debug listener. The node sets its Metrics.
 	Debug server.DebugOptions
+	// RedisListener is the listener for clients of Redis; nil disables it. Run closes it.
+	RedisListener net.Listener
+	// Redis are the settings of that listener. The node sets all but Idle.
+	Redis resp.Options
 	// Server are the settings of the server. The node sets Metrics and Logger.
 	Server server.Options
 	// Reads are the settings of reads. The node sets all but Proxy and the limits.

@@ -45,7 +45,10 @@ func (r *Read) DoBatch(q *Query, keys [][]byte) Outcome {
 	if o := r.open(q); o != Found {
 		return o
 	}
-	if !q.fromPeer() {
+	switch {
+	case q.Redis:
+		r.db.counts.RedisKeys(len(keys))
+	case !q.fromPeer():
 		r.counts = r.db.counts.Batch(len(keys))
 		r.observeAll(keys)
 	}

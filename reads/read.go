@@ -29,6 +29,8 @@ type Query struct {
 	Plan []byte
 	// Path is the path of requests to other nodes: "/", the db, "/" and the key, escaped.
 	Path []byte
+	// Redis counts the request as one of the Redis protocol.
+	Redis bool
 	// Head requests the metadata without the value.
 	Head bool
 	// Fields are sent with requests to other nodes.
@@ -37,6 +39,14 @@ type Query struct {
 
 // fromPeer reports whether another node sent the request.
 func (q *Query) fromPeer() bool { return len(q.Version) > 0 }
+
+// countsOf returns the counters of the request among those of its db.
+func (q *Query) countsOf(k *metrics.Keys) *metrics.Requests {
+	if q.Redis {
+		return k.Redis
+	}
+	return k.Of(q.fromPeer())
+}
 
 // Outcome is the result of a read.
 type Outcome uint8
@@ -165,7 +175,7 @@ func (r *Read) Do(q *Query) Outcome {
 // open acquires the version that q asks for. It returns Found, or the reason why there is none.
 func (r *Read) open(q *Query) Outcome {
 	r.query = q
-	r.counts = r.reader.opts.Metrics.Unknown.Of(q.fromPeer())
+	r.counts = q.countsOf(r.reader.opts.Metrics.Unknown)
 	set := r.reader.catalog.Set(q.DB)
 	switch {
 	case set == nil && q.fromPeer():
@@ -198,7 +208,7 @@ func (r *Read) open(q *Query) Outcome {
 func (r *Read) acquire(set *version.Set) {
 	q := r.query
 	r.db = r.reader.database(q.DB)
-	r.counts = r.db.counts.Of(q.fromPeer())
+	r.counts = q.countsOf(r.db.counts)
 	switch {
 	case q.fromPeer() && string(q.Version) != "true":
 		r.handle = set.AcquireVersion(string(q.Version), string(q.Plan))

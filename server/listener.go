@@ -39,7 +39,7 @@ const crowdedTime = 2 * time.Second
 
 // admit serves a connection, or closes it if there are too many.
 func (s *Server) admit(nc net.Conn) {
-	n := s.open.count()
+	n := s.open.count() + s.opts.OtherConns()
 	if n >= s.opts.MaxConns {
 		s.refused.Add(1)
 		s.limited.Error("too many connections: clients are refused", "open", n, "max_connections", s.opts.MaxConns)

@@ -65,15 +65,6 @@ var documented = []struct {
 	{"plain", "GET", "/{db}", "/db?partitions", "X-Sequins-Version: v0", "", 412},
 	{"plain", "GET", "/{db}", "/db?key=a&key=a&key=a&key=a", "", "", 413},
 	{"plain", "GET", "/{db}", "/none?partitions", "", "", 503},
-	{"plain", "GET", "/{db}", "/db?prefix=a&limit=1", "", "", 200},
-	{"plain", "GET", "/{db}", "/db?start=&keys_only", "Accept: application/octet-stream", "", 200},
-	{"plain", "GET", "/{db}", "/db?count&prefix=a", "", "", 200},
-	{"plain", "GET", "/{db}", "/db?prefix=a&limit=none", "", "", 400},
-	{"plain", "GET", "/{db}", "/db?after=" + oldCursor, "", "", 410},
-	{"alone", "GET", "/{db}", "/db?prefix=", "", "", 500},
-	{"plain", "GET", "/{db}", "/db?key=a&proxy=v0", "", "", 501},
-	{"unreachable", "GET", "/{db}", "/db?prefix=", "", "", 502},
-	{"late", "GET", "/{db}", "/db?prefix=", "", "", 504},
 
 	{"plain", "POST", "/{db}", "/db", "", `{"keys":["a","absent",{"base64":"/w=="}]}`, 200},
 	{"plain", "POST", "/{db}", "/db", "Accept: application/x-ndjson", `{"keys":["a"]}`, 200},
@@ -107,9 +98,6 @@ var documented = []struct {
 	{"guarded", "GET", "/readyz", "/readyz?db=db", otherToken, "", 403},
 	{"plain", "GET", "/readyz", "/readyz?db=nodb", "", "", 503},
 }
-
-// oldCursor is a cursor of db in version v0, behind the key a.
-const oldCursor = "AQJ2MAAAAAAAAAAAAWEAqZnGznf5yrQ"
 
 // The description of the interface is valid, each request of the table has a response as described, and each response that is
 // described is that of a request.

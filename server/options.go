@@ -39,6 +39,8 @@ type Options struct {
 	// MaxConns limits the open connections. Another 64 are accepted for one request each, which gets 503
 	// unless it is a probe; further ones are closed immediately. 0 means 262144.
 	MaxConns int
+	// OtherConns returns the number of open connections of other servers, which count for MaxConns; it may be nil.
+	OtherConns func() int
 	// Peers returns the other nodes of the cluster, for the status; nil on a single node. PeerTLS enables TLS
 	// to them.
 	Peers   func() []status.Peer
@@ -61,6 +63,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Timeouts.Write, 30*time.Second)
 	if o.MaxConns <= 0 {
 		o.MaxConns = 256 << 10
+	}
+	if o.OtherConns == nil {
+		o.OtherConns = func() int { return 0 }
 	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.New().Server

@@ -109,6 +109,9 @@ func (s *Server) listen(ln net.Listener) bool {
 	return true
 }
 
+// Connections returns the number of open connections.
+func (s *Server) Connections() int { return s.open.count() }
+
 // Hold answers requests for keys with 503 until Admit is called, so that a db that is not open yet does not
 // appear missing. Status and health are served.
 func (s *Server) Hold() { s.holding.Store(true) }

@@ -211,6 +211,9 @@ func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 	o.Reads.MaxBatchKeys, o.Reads.MaxBatchBytes = c.Batch.MaxKeys, int64(c.Batch.MaxBytes)
 	o.Reads.CacheBytes = int64(c.Cache.Bytes)
 	o.Reads.MaxScans = c.Scan.MaxConcurrent
+	if o.Redis.Idle = c.Redis.IdleTimeout; c.Redis.IdleTimeout == 0 {
+		o.Redis.Idle = -1 // no limit
+	}
 	o.Debug.Pprof, o.Debug.Expvars = c.Debug.Pprof, c.Debug.Expvars
 	return o
 }
@@ -236,6 +239,11 @@ func (s *serving) listen(c *config.Config, o *node.Options, opened *closers) (er
 	s.address = o.Listener.Addr().String()
 	if c.Debug.Bind != "" {
 		if o.DebugListener, err = listen("debug.bind", c.Debug.Bind, opened); err != nil {
+			return err
+		}
+	}
+	if c.Redis.Bind != "" {
+		if o.RedisListener, err = listen("redis.bind", c.Redis.Bind, opened); err != nil {
 			return err
 		}
 	}
@@ -272,6 +280,9 @@ func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
 	}
 	if s.keys != nil {
 		o.Listener = tls.NewListener(o.Listener, s.keys.server())
+		if o.RedisListener != nil {
+			o.RedisListener = tls.NewListener(o.RedisListener, s.keys.redisServer())
+		}
 		o.Metrics.Process.SetCertificate(s.keys.expiry)
 	}
 	if s.tokens, err = openTokens(c.Auth, o.Logger); err != nil {

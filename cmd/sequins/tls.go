@@ -28,6 +28,7 @@ type loadedKeys struct {
 	own    *tls.Certificate
 	nodes  *x509.CertPool // nil means the system's
 	server *tls.Config    // shared by all handshakes, so that sessions can be resumed
+	redis  *tls.Config    // the same without protocols
 }
 
 // lookPeriod is the minimum interval between checks of the files, which handshakes trigger.
@@ -67,6 +68,8 @@ func (k *keyring) load() (loaded loadedKeys, err error) {
 	if clients != nil {
 		loaded.server.ClientCAs, loaded.server.ClientAuth = clients, tls.RequireAndVerifyClientCert
 	}
+	loaded.redis = loaded.server.Clone()
+	loaded.redis.NextProtos = nil
 	if k.host != "" {
 		return loaded, loaded.check(k.host)
 	}
@@ -182,6 +185,14 @@ func (k *keyring) server() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.now().server, nil },
+	}
+}
+
+// redisServer returns the TLS settings for clients of Redis, which do not negotiate a protocol.
+func (k *keyring) redisServer() *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return k.now().redis, nil },
 	}
 }
 

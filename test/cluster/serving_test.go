@@ -191,24 +191,9 @@ func (c *cluster) check(r *process.Response, m *member, key, version string, hol
 	return nil
 }
 
-// checkCache reads a key and an absent one twice: the second answer is the first, without another node.
-func checkCache(t *testing.T, c *cluster, router *member) {
-	t.Helper()
-	for _, key := range []string{c.data.key(0), "absent"} {
-		direct := c.members[0].node.Get(t, "/"+db+"/"+key)
-		router.node.Get(t, "/"+db+"/"+key)
-		got := router.node.Get(t, "/"+db+"/"+key)
-		if got.Code != direct.Code || string(got.Body) != string(direct.Body) || got.Header.Get("X-Sequins-Proxied-To") != "" ||
-			got.Header.Get("Etag") != direct.Header.Get("Etag") || got.Header.Get("X-Sequins-Version") != direct.Header.Get("X-Sequins-Version") {
-			t.Errorf("%s: %+v, directly %+v", key, got, direct)
-		}
-	}
-}
-
 // testRouter adds a node that takes no partitions.
 func testRouter(t *testing.T, c *cluster, version string) {
 	router := c.add(t, `role = "router"`)
-	router.config.Extra += "cache.bytes = \"8MiB\"\n"
 	defer func() { c.members = slices.DeleteFunc(c.members, func(m *member) bool { return m == router }) }()
 	router.start(t)
 	router.node.WaitCurrent(t, db, version)
@@ -218,7 +203,6 @@ func testRouter(t *testing.T, c *cluster, version string) {
 	if err := c.expectAll(client, router, version, holders, 0, 1+c.data.keys/5000); err != nil {
 		t.Fatal(err)
 	}
-	checkCache(t, c, router)
 	if p := router.holds(t, version); len(p) > 0 {
 		t.Errorf("the router holds %v", p)
 	}

@@ -1,0 +1,216 @@
+package resp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sequins/blocks"
+	"sequins/internal/limitlog"
+	"sequins/internal/names"
+	"sequins/reads"
+)
+
+// Server serves the Redis protocol. It is safe for concurrent use.
+type Server struct {
+	reads   *reads.Reader
+	opts    Options
+	limited *limitlog.Logger
+	limits  limits
+	maxKeys int
+	started time.Time
+	rounds  sync.Pool // of *round
+
+	holding  atomic.Bool
+	draining atomic.Bool
+	loops    sync.WaitGroup // goroutines that accept or serve connections
+
+	ids        atomic.Int64
+	charged    atomic.Int64 // bytes of large buffers for commands
+	refused    atomic.Int64 // connections beyond Options.MaxConns
+	handshakes atomic.Int64 // failed TLS handshakes
+
+	mu        sync.Mutex
+	closed    bool // Shutdown was called
+	listeners []net.Listener
+	open      map[*conn]struct{}
+}
+
+// maxCharged is how many commands of the maximum size may be in memory at a time.
+const maxCharged = 8
+
+// New returns a server that reads with rd.
+func New(rd *reads.Reader, o Options) *Server {
+	s := &Server{reads: rd, opts: o.withDefaults(), started: time.Now(), open: make(map[*conn]struct{})}
+	s.limited = limitlog.New(s.opts.Logger)
+	keys, bytes := rd.BatchLimits()
+	s.maxKeys = keys
+	// Besides the keys there are the name of the command and a db, in each key or before them.
+	s.limits = limits{args: keys + 2, bulk: blocks.MaxKey + names.Max + 1, total: bytes}
+	s.rounds.New = func() any { return &round{Read: rd.NewRead()} }
+	return s
+}
+
+// Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting fails. It closes
+// ln.
+func (s *Server) Serve(ln net.Listener) error {
+	defer ln.Close() //nolint:errcheck // Shutdown closes it, too
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		s.listeners = append(s.listeners, ln)
+		s.loops.Add(1)
+	}
+	s.mu.Unlock()
+	if closed {
+		return nil
+	}
+	defer s.loops.Done()
+	if err := s.accept(ln); !s.isClosed() {
+		return fmt.Errorf("serving on %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+func (s *Server) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// maxAcceptDelay is the longest pause of accept after an error.
+const maxAcceptDelay = time.Second
+
+// accept serves the connections of a listener until it fails permanently. Temporary errors, such as a lack of file
+// descriptors, are retried.
+func (s *Server) accept(ln net.Listener) error {
+	for delay := 5 * time.Millisecond; ; {
+		nc, err := ln.Accept()
+		if err == nil {
+			delay = 5 * time.Millisecond
+			s.admit(nc)
+			continue
+		}
+		var passing interface{ Temporary() bool }
+		if !errors.As(err, &passing) || !passing.Temporary() {
+			return err
+		}
+		s.limited.Error("accepting a connection", "error", err)
+		time.Sleep(delay)
+		delay = min(2*delay, maxAcceptDelay)
+	}
+}
+
+// admit serves a connection, or closes it if there are too many.
+func (s *Server) admit(nc net.Conn) {
+	n := s.Connections() + s.opts.OtherConns()
+	if n < s.opts.MaxConns {
+		c := newConn(nc, s, s.ids.Add(1))
+		s.mu.Lock()
+		s.open[c] = struct{}{}
+		s.mu.Unlock()
+		s.loops.Go(c.serve)
+		return
+	}
+	s.refused.Add(1)
+	s.limited.Error("too many connections: clients are refused", "open", n, "max_connections", s.opts.MaxConns)
+	if _, isTCP := nc.(*net.TCPConn); isTCP { // a handshake would take time
+		nc.SetWriteDeadline(time.Now().Add(time.Millisecond)) //nolint:errcheck // the text is a courtesy
+		io.WriteString(nc, "-"+errMaxClients+"\r\n")          //nolint:errcheck // likewise
+	}
+	nc.Close() //nolint:errcheck // nothing was received from it
+}
+
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+}
+
+// Connections returns the number of open connections.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
+// Refused returns the number of connections that were refused as there were too many, and of failed TLS handshakes.
+func (s *Server) Refused() (conns, handshakes int64) { return s.refused.Load(), s.handshakes.Load() }
+
+// charge counts n more bytes of buffers. It returns false, and does not count them, if there are too many.
+func (s *Server) charge(n int64) bool {
+	if s.charged.Add(n) > maxCharged*s.limits.total && n > 0 {
+		s.charged.Add(-n)
+		return false
+	}
+	return true
+}
+
+// countRefused counts a client whose token is not known.
+func (s *Server) countRefused() {
+	if m := s.opts.Metrics; m != nil {
+		m.Unknown.Redis.Done(0, 401, 0, 0)
+	}
+}
+
+// Hold answers commands that read with -LOADING until Admit is called, so that a db that is not open yet does not appear
+// missing.
+func (s *Server) Hold() { s.holding.Store(true) }
+
+// Admit ends Hold.
+func (s *Server) Admit() { s.holding.Store(false) }
+
+// Drain closes each connection after the answers to what it has received.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.open {
+		c.hurry() //nolint:errcheck // fails where it is closed already
+	}
+}
+
+// Shutdown drains, closes the listeners, and waits for the answers to what was received. If ctx ends first, it closes all
+// connections and returns an error that wraps that of ctx.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.close()
+	s.Drain()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.loops.Wait()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	err := fmt.Errorf("finishing the commands of %d connections: %w", s.Connections(), ctx.Err())
+	s.reads.Stop()
+	s.closeAll()
+	<-done
+	return err
+}
+
+// close closes the listeners.
+func (s *Server) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, ln := range s.listeners {
+		ln.Close() //nolint:errcheck // Serve closes it again
+	}
+}
+
+func (s *Server) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.open {
+		c.Conn.Close() //nolint:errcheck // nothing can be done about it
+	}
+}
