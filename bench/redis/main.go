@@ -1,0 +1,252 @@
+// Command redis compares the Redis protocol of sequins with redis-server, by redis-benchmark: single GETs and pipelines of a
+// hundred, on random keys that exist.
+//
+// Both servers run at once, on one processor, and redis-benchmark on the other asks them in turn. Where redis-benchmark is
+// the slower side, the requests a second of both servers are its own: what a key costs the server is then the processor
+// time, from the account of the kernel. An additional client, which takes less time than redis-benchmark and checks the
+// values, sends the same pipelines.
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"sequins/bench/internal/daemon"
+	"sequins/bench/internal/data"
+	"sequins/bench/internal/proc"
+	"sequins/bench/internal/setup"
+	"sequins/bench/internal/table"
+	"sequins/bench/internal/wire"
+)
+
+var (
+	program = flag.String("sequins", "../bin/sequins", "the program under test")
+	records = flag.Int("records", 0, "records (1,000,000, short 50,000)")
+	value   = flag.Int("value", 100, "bytes of a value")
+	conns   = flag.Int("conns", 50, "connections")
+	seconds = flag.Float64("seconds", 1, "length of a turn of the additional client")
+	gets    = flag.Int("gets", 0, "single GETs of a turn (200,000, short 20,000)")
+	cpu     = flag.String("cpu", "0", "the processor of the servers")
+	client  = flag.Int("client", 1, "the processor of the clients")
+	profile = flag.String("profile", "", "beginning of the names of two files for processor profiles of sequins, taken in additional turns at the end")
+)
+
+// depth is the number of GETs in a pipeline.
+const depth = 100
+
+func main() {
+	setup.Main(func(env *setup.Env) error {
+		if err := proc.Pin(*client); err != nil {
+			return err
+		}
+		r := &run{env: env, spec: data.Spec{Records: env.Size(*records, 1_000_000, 50_000), ValueSize: *value, Keys: "user"}}
+		defer r.stop()
+		if err := r.start(); err != nil {
+			return err
+		}
+		r.makePipelines()
+		if err := r.measure(env.Size(*gets, 200_000, 20_000)); err != nil || *profile == "" {
+			return err
+		}
+		return errors.Join(r.profile(1), r.profile(depth))
+	})
+}
+
+type run struct {
+	env       *setup.Env
+	spec      data.Spec
+	debug     string // address of the debug listener
+	servers   []*server
+	pipelines [][]byte
+	asked     [][]int // the records of each pipeline
+}
+
+// server is a contender.
+type server struct {
+	name   string
+	daemon *daemon.Daemon
+	addr   string // of the Redis protocol
+}
+
+func (s *server) String() string { return s.name }
+
+const (
+	reference = "redis"
+	ours      = "sequins"
+)
+
+// key returns the key of a record, which redis-benchmark can make, too.
+func key(i int) string { return fmt.Sprintf("%s/key:%012d", data.DB, i) }
+
+func (r *run) start() (err error) {
+	source, err := r.env.Cache.Get(fmt.Sprintf("redis %v", r.spec), r.spec.Size()*6/5+1<<20, r.build)
+	if err != nil {
+		return err
+	}
+	redis, err := daemon.Redis(*cpu)
+	if err != nil {
+		return err
+	}
+	r.servers = append(r.servers, &server{reference, redis, redis.Addr})
+	setup.Logf("filling redis")
+	if err := r.fill(redis.Addr); err != nil {
+		return err
+	}
+	addr, err := daemon.Address()
+	if err != nil {
+		return err
+	}
+	if r.debug, err = daemon.Address(); err != nil {
+		return err
+	}
+	extra := fmt.Sprintf("[redis]\nbind = %q\n[debug]\nbind = %q\npprof = true\n", addr, r.debug)
+	d, err := daemon.Sequins(*program, *cpu, source, filepath.Join(r.env.Cache.Dir(), "redis.tmp"), "none", extra)
+	if err != nil {
+		return err
+	}
+	r.servers = append(r.servers, &server{ours, d, addr})
+	return nil
+}
+
+func (r *run) stop() {
+	for _, s := range r.servers {
+		if err := s.daemon.Stop(); err != nil {
+			setup.Logf("%v", err)
+		}
+	}
+}
+
+// makePipelines makes the pipelines of the additional client.
+func (r *run) makePipelines() {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for range 5000 {
+		var pipeline []byte
+		ids := make([]int, depth)
+		for i := range ids {
+			ids[i] = rng.IntN(r.spec.Records)
+			k := key(ids[i])
+			pipeline = fmt.Appendf(pipeline, "*2\r\n$3\r\nGET\r\n$%d\r\n%s\r\n", len(k), k)
+		}
+		r.pipelines, r.asked = append(r.pipelines, pipeline), append(r.asked, ids)
+	}
+}
+
+// The columns.
+const (
+	single    = "GETs/s"
+	singleCPU = "µs a GET"
+	piped     = "GETs/s, pipelined"
+	pipedCPU  = "µs a pipelined GET"
+	bulk      = "GETs/s, pipelined, checked"
+	bulkCPU   = "µs a checked GET"
+)
+
+func (r *run) measure(n int) error {
+	t := table.New(fmt.Sprintf("GETs by redis-benchmark, %d connections, pipelines of %d, %v", *conns, depth, r.spec), reference).
+		Column(single, "%.0f", true).Column(singleCPU, "%.2f", true).Column(piped, "%.0f", true).Column(pipedCPU, "%.3f", true).
+		Column(bulk, "%.0f", true).Column(bulkCPU, "%.3f", true)
+	err := table.Rounds(r.env.Rounds, r.servers, func(_ int, s *server) error {
+		for _, turn := range []struct {
+			rate, cpu string
+			ask       func() (rate float64, keys int, err error)
+		}{
+			{single, singleCPU, func() (float64, int, error) { return r.benchmark(s, n, 1) }},
+			{piped, pipedCPU, func() (float64, int, error) { return r.benchmark(s, 10*n, depth) }},
+			{bulk, bulkCPU, func() (float64, int, error) { return r.ask(s) }},
+		} {
+			before, err := s.daemon.CPU()
+			if err != nil {
+				return err
+			}
+			rate, keys, err := turn.ask()
+			if err != nil {
+				return fmt.Errorf("%s: %w", s, err)
+			}
+			after, err := s.daemon.CPU()
+			if err != nil {
+				return err
+			}
+			t.Add(s.name, turn.rate, rate)
+			t.Add(s.name, turn.cpu, float64((after-before).Nanoseconds())/1e3/float64(keys))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c := &r.env.Checks
+	c.AtLeast("single GETs/s / redis", t.Ratio(ours, reference, single), 1)
+	c.AtLeast("pipelined GETs/s / redis", t.Ratio(ours, reference, piped), 1.5)
+	c.AtLeast("pipelined GETs/s, checked / redis", t.Ratio(ours, reference, bulk), 1.5)
+	r.env.Print(t)
+	return nil
+}
+
+// benchmark has redis-benchmark send n GETs.
+func (r *run) benchmark(s *server, n, pipeline int) (rate float64, keys int, err error) {
+	host, port, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		return 0, 0, err
+	}
+	cmd := proc.OnCPUs(strconv.Itoa(*client), "redis-benchmark", "-h", host, "-p", port, "-c", strconv.Itoa(*conns), "-n", strconv.Itoa(n), "-P", strconv.Itoa(pipeline),
+		"-r", strconv.Itoa(r.spec.Records), "--csv", "-e", "GET", data.DB+"/key:__rand_int__")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return 0, 0, fmt.Errorf("redis-benchmark: %w: %s", err, stderr.Bytes())
+	}
+	rows, err := csv.NewReader(bytes.NewReader(lastLine(out))).ReadAll()
+	if err != nil || len(rows) != 1 || len(rows[0]) < 2 {
+		return 0, 0, fmt.Errorf("redis-benchmark: %q, %w", out, err)
+	}
+	rate, err = strconv.ParseFloat(rows[0][1], 64)
+	return rate, n, err
+}
+
+func lastLine(out []byte) []byte {
+	out = bytes.TrimSpace(out)
+	return out[bytes.LastIndexByte(out, '\n')+1:]
+}
+
+// ask sends pipelines and checks one in 64.
+func (r *run) ask(s *server) (rate float64, keys int, err error) {
+	l := wire.Load{Addr: s.addr, Conns: *conns, Requests: r.pipelines, Parse: r.parse, Check: r.check, Duration: time.Duration(*seconds * float64(time.Second))}
+	result, _, err := wire.Measure(l, s.daemon.CPU)
+	if err != nil {
+		return 0, 0, err
+	}
+	keys = result.Times.Count() * depth
+	return float64(keys) / result.Took.Seconds(), keys, nil
+}
+
+// parse parses the answers of a pipeline, in which every value is there.
+func (r *run) parse(received []byte) (wire.Reply, int, error) {
+	one := len(fmt.Sprintf("$%d\r\n", *value)) + *value + 2
+	if len(received) < depth*one {
+		return wire.Reply{}, 0, nil
+	}
+	return wire.Reply{Found: true, Body: received[:depth*one]}, depth * one, nil
+}
+
+func (r *run) check(i int, reply wire.Reply) error {
+	if i%64 != 0 {
+		return nil
+	}
+	var want []byte
+	for _, id := range r.asked[i] {
+		want = fmt.Appendf(want, "$%d\r\n%s\r\n", *value, r.spec.Value(nil, id))
+	}
+	if !bytes.Equal(reply.Body, want) {
+		return fmt.Errorf("values that are not those of the records: %.40q", reply.Body)
+	}
+	return nil
+}
