@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"sequins/reads"
+	"sequins/server/internal/batchkeys"
 )
 
 // isBatch reports whether the request is for several keys of a db: POST /<db>, or GET /<db>?key=A&key=B.
@@ -56,7 +57,7 @@ func (r *request) serveBatch(w *writer, req *http.Request) {
 	r.sendBatch(w, req)
 }
 
-// Reasons why the keys of a batch are not accepted, besides errTooLarge.
+// Reasons why the keys of a batch are not accepted, besides batchkeys.ErrTooLarge.
 var (
 	errBusy = errors.New("the batches of all requests need too much memory: try again")
 	errSlow = errors.New("the keys could not be read")
@@ -65,7 +66,7 @@ var (
 // batchStatus returns the status for an error in the keys of a batch.
 func batchStatus(err error) int {
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, batchkeys.ErrTooLarge):
 		return http.StatusRequestEntityTooLarge
 	case errors.Is(err, errBusy):
 		return http.StatusServiceUnavailable
@@ -91,15 +92,15 @@ func (r *request) batchKeys(req *http.Request) ([][]byte, error) {
 		return nil, err
 	}
 	if isBinary(req.Header.Get("Content-Type")) {
-		return parseKeys(body, maxKeys)
+		return batchkeys.Parse(body, maxKeys)
 	}
-	return parseJSONKeys(body, maxKeys)
+	return batchkeys.ParseJSON(body, maxKeys)
 }
 
 // readKeys reads the body of a request. Memory is reserved for what has arrived, not for what is announced.
 func (r *request) readKeys(req *http.Request, limit int64) (body []byte, err error) {
 	tooLarge := func() ([]byte, error) {
-		return nil, fmt.Errorf("%w: the request has more than %d bytes ([batch] max_bytes)", errTooLarge, limit)
+		return nil, fmt.Errorf("%w: the request has more than %d bytes ([batch] max_bytes)", batchkeys.ErrTooLarge, limit)
 	}
 	if req.ContentLength > limit {
 		return tooLarge()
@@ -141,7 +142,7 @@ func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if keys, err = appendKey(keys, key, limit); err != nil {
+		if keys, err = batchkeys.Append(keys, key, limit); err != nil {
 			return nil, err
 		}
 	}

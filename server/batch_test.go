@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -282,42 +281,4 @@ func TestBatchSession(t *testing.T) {
 	if got := s.post(t, "/db", []string{"a"}, "X-Sequins-Version: v1", "X-Sequins-At-Least: v1"); got.status != 200 {
 		t.Errorf("%+v", got)
 	}
-}
-
-// FuzzKeys holds the parser of JSON keys against encoding/json: what it accepts, encoding/json reads as the same keys.
-func FuzzKeys(f *testing.F) {
-	for _, s := range []string{`{"keys":["a",{"base64":"AP8="},"\u00e9\ud83d\ude00\n"]}`, ` { "keys" : [ ] } `, `{"keys":["\ud800"]}`, `{"keys":[{"base64":"AA"}]}`, `{"keys":[""`, `{"\\u`} {
-		f.Add([]byte(s), true)
-	}
-	f.Add([]byte("\x00\x00\x00\x01a\x00\x00\x00\x00"), false)
-	f.Fuzz(func(t *testing.T, data []byte, isJSON bool) {
-		if !isJSON {
-			keys, err := parseKeys(slices.Clone(data), 100)
-			var again []byte
-			for _, k := range keys {
-				again = append(binary.BigEndian.AppendUint32(again, uint32(len(k))), k...)
-			}
-			if err == nil && !bytes.Equal(again, data) {
-				t.Errorf("%q is read as %q", data, keys)
-			}
-			return
-		}
-		keys, err := parseJSONKeys(slices.Clone(data), 100)
-		var want struct{ Keys []any }
-		strict := json.NewDecoder(bytes.NewReader(data))
-		strict.DisallowUnknownFields()
-		if wrong := strict.Decode(&want); err == nil && (wrong != nil || len(want.Keys) != len(keys)) {
-			t.Fatalf("%q is accepted, as %q; encoding/json: %v", data, keys, wrong)
-		}
-		for i, k := range keys {
-			plain, ok := want.Keys[i].(string)
-			if !ok {
-				b, _ := base64.StdEncoding.DecodeString(want.Keys[i].(map[string]any)["base64"].(string))
-				plain = string(b)
-			}
-			if string(k) != plain {
-				t.Errorf("%q: key %d is %q, want %q", data, i, k, plain)
-			}
-		}
-	})
 }

@@ -132,6 +132,23 @@ func (s *Server) status() (st status.Status) {
 	return st
 }
 
+// cluster returns the status of this node merged with that of the other nodes.
+func (s *Server) cluster() (st status.Status) {
+	st = s.own()
+	st.Merge(s.peers.Ask(s.ending))
+	s.complete(&st)
+	return st
+}
+
+// statusFor returns the status to answer a request from: that of the cluster, or of this node alone on a
+// single node and for requests of other nodes.
+func (s *Server) statusFor(r *http.Request) *snapshot {
+	if s.peers == nil || fromPeer([]byte(r.URL.RawQuery)) {
+		return s.ownStatus
+	}
+	return s.clusterStatus
+}
+
 // own returns the catalog's status, which complete must be called on next.
 func (s *Server) own() status.Status {
 	st := s.catalog.Status()

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"sequins/internal/limitlog"
+	"sequins/peerstatus"
 	"sequins/reads"
 )
 
@@ -26,21 +27,21 @@ const (
 
 // Server is an HTTP server for keys and status pages. It is safe for concurrent use.
 type Server struct {
-	catalog    Catalog
-	reads      *reads.Reader
-	opts       Options
-	limited    *limitlog.Logger
-	http       *http.Server
-	handed     *handedConns   // the connections handed over to http
-	loops      sync.WaitGroup // goroutines that accept connections, and goroutines of connections not handed over
-	handing    sync.WaitGroup // connections being handed over to http
-	running    sync.WaitGroup // the goroutine of http
-	open       connections
-	log        *requestLog // nil if disabled
-	peerStatus *peerStatus // status of other nodes; nil on a single node
+	catalog Catalog
+	reads   *reads.Reader
+	opts    Options
+	limited *limitlog.Logger
+	http    *http.Server
+	handed  *handedConns   // the connections handed over to http
+	loops   sync.WaitGroup // goroutines that accept connections, and goroutines of connections not handed over
+	handing sync.WaitGroup // connections being handed over to http
+	running sync.WaitGroup // the goroutine of http
+	open    connections
+	log     *requestLog        // nil if disabled
+	peers   *peerstatus.Client // nil on a single node
 
 	ownStatus     *snapshot // of this node
-	clusterStatus *snapshot // of all nodes; used only with peerStatus
+	clusterStatus *snapshot // of all nodes; used only with peers
 
 	peerSecret []byte // Options.PeerSecret
 	draining   atomic.Bool
@@ -73,7 +74,7 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 	}
 	s.requests.New = func() any { return &request{Read: rd.NewRead(), s: s} }
 	if o.Peers != nil {
-		s.peerStatus = newPeerStatus(o.Peers, o.PeerTLS, o.PeerSecret)
+		s.peers = peerstatus.New(o.Peers, o.PeerTLS, o.PeerSecret)
 	}
 	s.ownStatus, s.clusterStatus = &snapshot{take: s.status}, &snapshot{take: s.cluster}
 	s.opts.Metrics.SetState(s.state)
@@ -127,8 +128,8 @@ func (s *Server) Drain() { s.draining.Store(true) }
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	defer s.cancel()
-	if s.peerStatus != nil {
-		defer s.peerStatus.close()
+	if s.peers != nil {
+		defer s.peers.Close()
 	}
 	s.closeListeners()
 	s.open.hurry()

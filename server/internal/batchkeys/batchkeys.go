@@ -1,4 +1,5 @@
-package server
+// Package batchkeys parses the keys of a batch: as JSON, or in bytes. Keys point into the request, and are decoded in place.
+package batchkeys
 
 import (
 	"bytes"
@@ -6,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -13,8 +15,8 @@ import (
 	"sequins/reads"
 )
 
-// parseKeys parses the keys of a batch in bytes, see reads.NoValue. They point into b.
-func parseKeys(b []byte, limit int) (keys [][]byte, err error) {
+// Parse parses the keys of a batch in bytes, see reads.NoValue. They point into b.
+func Parse(b []byte, limit int) (keys [][]byte, err error) {
 	for len(b) > 0 {
 		if len(b) < reads.LengthSize {
 			return nil, fmt.Errorf("the request ends in the length of key %d", len(keys))
@@ -24,7 +26,7 @@ func parseKeys(b []byte, limit int) (keys [][]byte, err error) {
 		if uint64(n) > uint64(len(b)) {
 			return nil, fmt.Errorf("the request ends in key %d, of %d bytes", len(keys), n)
 		}
-		if keys, err = appendKey(keys, b[:n:n], limit); err != nil {
+		if keys, err = Append(keys, b[:n:n], limit); err != nil {
 			return nil, err
 		}
 		b = b[n:]
@@ -32,10 +34,10 @@ func parseKeys(b []byte, limit int) (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// appendKey appends a key, unless it or their number is too large.
-func appendKey(keys [][]byte, key []byte, limit int) ([][]byte, error) {
+// Append appends a key, unless it or their number is too large.
+func Append(keys [][]byte, key []byte, limit int) ([][]byte, error) {
 	if len(keys) == limit {
-		return nil, fmt.Errorf("%w: more than %d keys ([batch] max_keys)", errTooLarge, limit)
+		return nil, fmt.Errorf("%w: more than %d keys ([batch] max_keys)", ErrTooLarge, limit)
 	}
 	if len(key) > blocks.MaxKey {
 		return nil, fmt.Errorf("key %d is longer than %d bytes", len(keys), blocks.MaxKey)
@@ -43,13 +45,13 @@ func appendKey(keys [][]byte, key []byte, limit int) ([][]byte, error) {
 	return append(keys, key), nil
 }
 
-// errTooLarge is the class of batches that exceed a limit that is configured.
-var errTooLarge = errors.New("the batch is too large")
+// ErrTooLarge is the class of batches that exceed a limit that is configured.
+var ErrTooLarge = errors.New("the batch is too large")
 
-// parseJSONKeys parses {"keys": [KEY, ...]}, where KEY is a string or {"base64": "..."}. Strings are decoded in place, so
+// ParseJSON parses {"keys": [KEY, ...]}, where KEY is a string or {"base64": "..."}. Strings are decoded in place, so
 // the keys point into b, which is overwritten. It is stricter than encoding/json, which replaces bytes that are not UTF-8,
 // and so would look up other keys.
-func parseJSONKeys(b []byte, limit int) (keys [][]byte, err error) {
+func ParseJSON(b []byte, limit int) (keys [][]byte, err error) {
 	p := jsonParser{b: b}
 	keys = make([][]byte, 0, min(limit, bytes.Count(b, []byte{','})+1))
 	p.member("keys")
@@ -58,7 +60,7 @@ func parseJSONKeys(b []byte, limit int) (keys [][]byte, err error) {
 		for {
 			key := p.key()
 			if p.err == nil {
-				keys, p.err = appendKey(keys, key, limit)
+				keys, p.err = Append(keys, key, limit)
 			}
 			if p.err != nil || !p.accept(',') {
 				break
@@ -202,17 +204,14 @@ func (p *jsonParser) escape(to []byte) int {
 }
 
 // hex returns the number of the escape \uXXXX at i.
-func (p *jsonParser) hex(i int) (r rune) {
+func (p *jsonParser) hex(i int) rune {
 	if len(p.b) < i+6 || p.b[i] != '\\' || p.b[i+1] != 'u' {
 		p.fail("a malformed escape")
 		return 0
 	}
-	for _, c := range p.b[i+2 : i+6] {
-		if unhex[c] > 15 {
-			p.fail("a malformed escape")
-			return 0
-		}
-		r = r<<4 | rune(unhex[c])
+	n, err := strconv.ParseUint(string(p.b[i+2:i+6]), 16, 32)
+	if err != nil {
+		p.fail("a malformed escape")
 	}
-	return r
+	return rune(n)
 }

@@ -1,4 +1,6 @@
-package server
+// Package peerstatus fetches the status of the other nodes of a cluster, GET /?proxy=status, for the status of the whole: from all at once,
+// within a second, and with limits on what they say. Package status merges the answers.
+package peerstatus
 
 import (
 	"bytes"
@@ -10,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,8 +34,8 @@ const (
 	statusAtOnce = 64
 )
 
-// peerStatus fetches the status of the other nodes.
-type peerStatus struct {
+// Client fetches the status of the other nodes. It is safe for concurrent use.
+type Client struct {
 	peers   func() []status.Peer
 	client  *http.Client
 	scheme  string
@@ -42,24 +45,26 @@ type peerStatus struct {
 	decoding sync.Mutex // held while a status is decoded, which takes several times its size in memory
 }
 
-func newPeerStatus(peers func() []status.Peer, secure *tls.Config, secret string) *peerStatus {
+// New returns a client for the nodes that peers returns. secure enables TLS to them; secret is the secret of the cluster, which is sent to
+// them, or "". The caller must close it.
+func New(peers func() []status.Peer, secure *tls.Config, secret string) *Client {
 	t := &http.Transport{TLSClientConfig: secure, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: statusTimeout, MaxResponseHeaderBytes: maxAnswer}
-	s := &peerStatus{peers: peers, scheme: "http", timeout: statusTimeout, secret: secret, client: &http.Client{
+	c := &Client{peers: peers, scheme: "http", timeout: statusTimeout, secret: secret, client: &http.Client{
 		Transport: t, Timeout: statusTimeout,
 		// Do not send the credential of the cluster elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	if secure != nil {
-		s.scheme = "https"
+		c.scheme = "https"
 	}
-	return s
+	return c
 }
 
-// ask returns the status of the other nodes.
-func (s *peerStatus) ask(ctx context.Context) []status.Answer {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+// Ask returns the answers of the other nodes: their status, or an error in one line.
+func (c *Client) Ask(ctx context.Context) []status.Answer {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	peers, ration := s.peers(), new(atomic.Int64)
+	peers, ration := c.peers(), new(atomic.Int64)
 	ration.Store(maxAllStatus)
 	answers := make([]status.Answer, len(peers))
 	slots := make(chan struct{}, statusAtOnce)
@@ -67,7 +72,7 @@ func (s *peerStatus) ask(ctx context.Context) []status.Answer {
 	for i, p := range peers {
 		slots <- struct{}{}
 		all.Go(func() {
-			answers[i] = s.askOne(ctx, p, ration)
+			answers[i] = c.askOne(ctx, p, ration)
 			<-slots
 		})
 	}
@@ -75,14 +80,14 @@ func (s *peerStatus) ask(ctx context.Context) []status.Answer {
 	return answers
 }
 
-func (s *peerStatus) askOne(ctx context.Context, p status.Peer, ration *atomic.Int64) status.Answer {
+func (c *Client) askOne(ctx context.Context, p status.Peer, ration *atomic.Int64) status.Answer {
 	a := status.Answer{Peer: p}
-	if err := s.get(ctx, p.Addr, ration, &a.Status); err != nil {
+	if err := c.get(ctx, p.Addr, ration, &a.Status); err != nil {
 		var wrapped *url.Error // adds method and URL, which are known
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
-		a.Error = oneLine(err.Error())
+		a.Error = strings.Join(strings.Fields(err.Error()), " ")
 		a.Status = status.Status{}
 		return a
 	}
@@ -90,16 +95,16 @@ func (s *peerStatus) askOne(ctx context.Context, p status.Peer, ration *atomic.I
 	return a
 }
 
-func (s *peerStatus) get(ctx context.Context, addr string, ration *atomic.Int64, st *status.Status) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.scheme+"://"+addr+"/?proxy=status", nil)
+func (c *Client) get(ctx context.Context, addr string, ration *atomic.Int64, st *status.Status) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.scheme+"://"+addr+"/?proxy=status", nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept", "application/json")
-	if s.secret != "" {
-		req.Header.Set(keySecret, s.secret)
+	if c.secret != "" {
+		req.Header.Set(secretHeader, c.secret)
 	}
-	resp, err := s.client.Do(req)
+	resp, err := c.client.Do(req)
 	if err != nil {
 		return err
 	}
@@ -111,19 +116,19 @@ func (s *peerStatus) get(ctx context.Context, addr string, ration *atomic.Int64,
 	if err != nil {
 		return fmt.Errorf("its status cannot be read: %w", err)
 	}
-	return s.decode(ctx, body, st)
+	return c.decode(ctx, body, st)
 }
 
 // decode decodes the status of a node, unless it is too large.
-func (s *peerStatus) decode(ctx context.Context, body []byte, st *status.Status) error {
+func (c *Client) decode(ctx context.Context, body []byte, st *status.Status) error {
 	switch {
 	case len(body) > maxStatus:
 		return fmt.Errorf("its status is longer than %d MiB", maxStatus>>20)
 	case bytes.Count(body, []byte{':'}) > maxMembers: // also counts colons in strings
 		return fmt.Errorf("its status has more than %d fields", maxMembers)
 	}
-	s.decoding.Lock()
-	defer s.decoding.Unlock()
+	c.decoding.Lock()
+	defer c.decoding.Unlock()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -132,6 +137,9 @@ func (s *peerStatus) decode(ctx context.Context, body []byte, st *status.Status)
 	}
 	return nil
 }
+
+// secretHeader carries the secret of the cluster, as in requests for keys.
+const secretHeader = "X-Sequins-Cluster"
 
 // rationed is a Reader whose bytes count against a shared budget.
 type rationed struct {
@@ -148,21 +156,5 @@ func (r *rationed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (s *peerStatus) close() { s.client.CloseIdleConnections() }
-
-// cluster returns the status of this node merged with that of the other nodes.
-func (s *Server) cluster() (st status.Status) {
-	st = s.own()
-	st.Merge(s.peerStatus.ask(s.ending))
-	s.complete(&st)
-	return st
-}
-
-// statusFor returns the status to answer a request from: that of the cluster, or of this node alone on a
-// single node and for requests of other nodes.
-func (s *Server) statusFor(r *http.Request) *snapshot {
-	if s.peerStatus == nil || fromPeer([]byte(r.URL.RawQuery)) {
-		return s.ownStatus
-	}
-	return s.clusterStatus
-}
+// Close closes idle connections.
+func (c *Client) Close() { c.client.CloseIdleConnections() }
