@@ -21,8 +21,8 @@ import (
 // largestBatch is the most keys that a client asks for at a time.
 const largestBatch = 30
 
-// anyBatch requests keys at random in one of the formats. Some of the keys are in no version, and some repeat.
-func (d dataset) anyBatch() request {
+// anyKeys returns keys at random. Some are in no version, and some repeat.
+func (d dataset) anyKeys() []string {
 	keys := make([]string, 1+rand.IntN(largestBatch))
 	for i := range keys {
 		keys[i] = d.key(rand.IntN(d.keys + d.keys/10))
@@ -30,7 +30,12 @@ func (d dataset) anyBatch() request {
 			keys[i] = keys[rand.IntN(i)]
 		}
 	}
-	q := request{read: checker.Read{Op: checker.Batch, Keys: keys}, method: "POST", target: "/" + db}
+	return keys
+}
+
+// anyBatch requests keys at random in one of the formats.
+func (d dataset) anyBatch() request {
+	q := request{read: checker.Read{Op: checker.Batch, Keys: d.anyKeys()}, method: "POST", target: "/" + db}
 	formats[rand.IntN(len(formats))](&q)
 	return q
 }

@@ -48,13 +48,14 @@ func record(t testing.TB, c *cluster, clients int, versions ...string) *recordin
 	return r
 }
 
-// bind lets clients ask a member: some for keys, and one for batches.
+// bind lets clients ask a member: some for keys, one for batches, and one as clients of Redis do.
 func (r *recording) bind(t testing.TB, m *member, clients int) {
 	t.Helper()
 	for i := range clients {
 		r.wg.Go(func() { r.ask(m, i, pace, r.c.data.anyKey) })
 	}
 	r.wg.Go(func() { r.ask(m, clients, slowPace, r.c.data.anyBatch) })
+	r.wg.Go(func() { r.askRedis(m, clients+1) })
 }
 
 // A request is what a client sends, and how it takes the answer.

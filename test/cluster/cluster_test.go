@@ -108,6 +108,7 @@ func (m *member) sections() string {
 	for key, value := range keys {
 		fmt.Fprintf(&b, "%s = %s\n", key, value)
 	}
+	fmt.Fprintf(&b, "[redis]\nbind = \"%s:%s\"\n", m.host.ip, redisPort)
 	fmt.Fprintf(&b, "[zk]\nservers = [\"%s\"]\nsession_timeout = %q\n", strings.Join(m.link.addresses(), `", "`), sessionTimeout)
 	return b.String()
 }

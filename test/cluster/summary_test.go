@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 
 	"sequins/test/checker"
@@ -13,6 +14,7 @@ type summary struct {
 	local, proxied, absent, errors, refused int // to reads of keys
 	batches, sessions, exact                int // answers to batches, in sessions, and from the version asked for
 	ranges, pages, counts                   int // answers to ordered reads: from the beginning, behind a cursor, and numbers
+	redis                                   int // answers to commands of Redis
 	behind, gone                            int // refusals of a version
 }
 
@@ -26,6 +28,9 @@ func (s *summary) count(read checker.Read) {
 		s.gone++
 	case read.Code >= 500:
 		s.errors++
+	case strings.HasPrefix(read.Session, redisSession):
+		s.redis++
+		return
 	case read.Op == checker.Batch:
 		s.batches++
 	case read.Op == checker.Count:
@@ -58,7 +63,7 @@ func (r *recording) describe(t testing.TB) {
 		s.count(read)
 	}
 	t.Logf("%d reads: %+v", len(r.Reads), s)
-	if min(s.local, s.proxied, s.absent, s.batches, s.sessions, s.exact, s.ranges, s.pages, s.counts) == 0 {
+	if min(s.local, s.proxied, s.absent, s.batches, s.sessions, s.exact, s.ranges, s.pages, s.counts, s.redis) == 0 {
 		t.Error("this shows too little")
 	}
 }
