@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"sequins/metrics"
 	"sequins/resp"
@@ -15,6 +17,7 @@ func (n *Node) newRedis() *resp.Server {
 	o.MaxConns, o.OtherConns = n.o.Server.MaxConns, func() int { return n.server.Connections() }
 	o.Tokens, o.Proxied, o.Build = n.o.Server.Tokens, n.o.Reads.Proxy != nil, n.o.Build
 	o.Exists = func(db []byte) bool { return n.Set(db) != nil || n.MayExist(db) }
+	o.Databases = func() []string { return slices.Sorted(maps.Keys(*n.catalog.Load())) }
 	o.Metrics, o.Logger = n.o.Metrics.Server, n.o.Logger
 	s := resp.New(n.reads, o)
 	s.Hold()

@@ -13,6 +13,8 @@
 // So a pipeline is a batch: the keys that a client has sent together are looked up together, and in one version. A round has
 // pooled state; a connection that waits holds a buffer for commands and little else.
 //
+// HSCAN and SCAN (scan.go) read pages of records in order; cursors are numbers of positions (cursors.go).
+//
 // A key names its db, as in db/key, unless the client has selected one (session.go). A read that has no answer is an error
 // and never null: null means that the version that was read does not have the key.
 //

@@ -30,6 +30,7 @@ type Server struct {
 	draining atomic.Bool
 	loops    sync.WaitGroup // goroutines that accept or serve connections
 
+	cursors    cursors
 	ids        atomic.Int64
 	charged    atomic.Int64 // bytes of large buffers for commands
 	refused    atomic.Int64 // connections beyond Options.MaxConns

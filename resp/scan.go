@@ -1,0 +1,289 @@
+package resp
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strconv"
+	"time"
+
+	"sequins/reads"
+	"sequins/tracing"
+)
+
+// Limits of HSCAN and SCAN.
+const (
+	defaultCount = 10
+	maxCount     = 10_000
+	// pageBytes is the size from which a page ends before it has as many records as the client wants.
+	pageBytes = 1 << 20
+)
+
+const (
+	errCursor  = "ERR invalid cursor"
+	errPattern = "ERR only patterns of the form prefix* are supported"
+)
+
+// scanning is one call of HSCAN or SCAN.
+type scanning struct {
+	db       []byte
+	prepend  []byte // to the keys of the answer
+	at       position
+	prefix   []byte
+	whole    bool // prefix is a key
+	count    int64
+	noValues bool
+
+	records [][]byte // keys, or keys and values
+	size    int64
+	last    []byte // key
+	more    bool
+}
+
+// hscan answers HSCAN.
+func (c *conn) hscan(args [][]byte) {
+	s := scanning{db: args[1], count: defaultCount}
+	text := c.readable(s.db)
+	if text == "" {
+		text = s.parse(args[3:], true)
+	}
+	c.scanPage(&s, args[2], text)
+}
+
+// scan answers SCAN.
+func (c *conn) scan(args [][]byte) {
+	s := scanning{db: c.selected, count: defaultCount, noValues: true}
+	text := s.parse(args[2:], false)
+	if text == "" && s.db == nil {
+		i := bytes.IndexByte(s.prefix, '/')
+		if i < 0 {
+			c.fail("ERR no database is named: SELECT one, or MATCH db/prefix*")
+			return
+		}
+		s.db, s.prepend, s.prefix = s.prefix[:i], s.prefix[:i+1], s.prefix[i+1:]
+	}
+	if text == "" {
+		text = c.readable(s.db)
+	}
+	c.scanPage(&s, args[1], text)
+}
+
+// parse parses the options. It returns an error text, or "".
+func (s *scanning) parse(options [][]byte, isHash bool) string {
+	for i := 0; i < len(options); i++ {
+		left := len(options) - 1 - i
+		switch o := options[i]; {
+		case is(o, "NOVALUES") && isHash:
+			s.noValues = true
+			continue
+		case left == 0:
+			return errSyntax
+		case is(o, "MATCH"):
+			var ok bool
+			if s.prefix, s.whole, ok = parsePattern(options[i+1]); !ok {
+				return errPattern
+			}
+		case is(o, "COUNT"):
+			n, err := strconv.ParseInt(string(options[i+1]), 10, 64)
+			if err != nil {
+				return errInteger
+			}
+			if n < 1 {
+				return errSyntax
+			}
+			s.count = min(n, maxCount)
+		case is(o, "TYPE") && !isHash:
+			if !is(options[i+1], "STRING") {
+				return "ERR all values are of the type string"
+			}
+		default:
+			return errSyntax
+		}
+		i++
+	}
+	return ""
+}
+
+// parsePattern returns the prefix of a pattern that ends in *, or the key of one without special characters.
+func parsePattern(pattern []byte) (prefix []byte, whole, ok bool) {
+	prefix = []byte{}
+	for i := 0; i < len(pattern); i++ {
+		switch b := pattern[i]; {
+		case b == '*':
+			return prefix, false, len(bytes.Trim(pattern[i:], "*")) == 0
+		case b == '?' || b == '[':
+			return nil, false, false
+		case b == '\\' && i+1 < len(pattern):
+			i++
+			prefix = append(prefix, pattern[i])
+		default:
+			prefix = append(prefix, b)
+		}
+	}
+	return prefix, true, true
+}
+
+// scanPage answers with a page of records, unless there is an error text.
+func (c *conn) scanPage(s *scanning, cursor []byte, text string) {
+	id, err := strconv.ParseUint(string(cursor), 10, 64)
+	switch known := false; {
+	case text != "":
+	case err != nil:
+		text = errCursor
+	case id != 0:
+		if s.at, known = c.server.cursors.find(id); !known || s.at.db != string(s.db) {
+			text = errCursor
+		}
+	}
+	if text != "" {
+		c.fail(text)
+		return
+	}
+	if o := c.readPage(s); o != reads.Found {
+		c.fail(failures[o].text)
+		return
+	}
+	next := uint64(0)
+	if s.more {
+		next = c.server.cursors.add(position{db: string(s.db), version: s.at.version, after: s.last})
+	}
+	c.w.array(2)
+	c.w.text(strconv.FormatUint(next, 10))
+	c.w.array(len(s.records))
+	for _, b := range s.records {
+		c.w.bulk(b)
+		c.flushIfFull()
+	}
+}
+
+// readPage reads the records of a page.
+func (c *conn) readPage(s *scanning) reads.Outcome {
+	b, r := &c.round.reading, &c.round.Read
+	defer b.clear()
+	g := reads.Range{Prefix: s.prefix, KeysOnly: s.noValues, Limit: s.count + 1}
+	if s.whole {
+		g.Prefix, g.Start, g.End = nil, s.prefix, append(bytes.Clone(s.prefix), 0)
+	}
+	r.Begin(time.Now())
+	defer r.Release()
+	c.ask(s.db, nil)
+	if s.at.version != "" {
+		if q := b.query.Exact; len(q) > 0 && string(q) != s.at.version {
+			r.Done(tracing.Answer{Status: status(reads.Gone)})
+			return reads.Gone
+		}
+		b.query.Exact = []byte(s.at.version)
+		if next := append(bytes.Clone(s.at.after), 0); bytes.Compare(next, g.Start) > 0 {
+			g.Start = next
+		}
+	}
+	scan, o := r.Scan(context.Background(), &b.query, &g)
+	if o == reads.Found {
+		version := r.Version
+		if o = s.collect(r, scan); o == reads.Found {
+			s.at.version = string(version)
+			c.answerFrom(s.db, version)
+		}
+	}
+	if o == reads.Gone && s.at.version != "" {
+		o = reads.Expired
+	}
+	r.Done(tracing.Answer{Status: status(o), Bytes: s.size})
+	return o
+}
+
+// collect copies records until the page is full.
+func (s *scanning) collect(r *reads.Read, scan *reads.Scan) reads.Outcome {
+	for n := int64(0); scan.Next(); n++ {
+		if n == s.count || s.size >= pageBytes {
+			s.more = true
+			return reads.Found
+		}
+		key := scan.Key()
+		size := int64(len(key)) + scan.Length()
+		if o := r.Reserve(size); o != reads.Found {
+			return o
+		}
+		s.size += size
+		s.last = append(s.last[:0], key...)
+		s.records = append(s.records, append(bytes.Clone(s.prepend), key...))
+		if s.noValues {
+			continue
+		}
+		value := bytes.Clone(scan.Value())
+		if scan.Large() {
+			var o reads.Outcome
+			if value, o = readLarge(scan); o != reads.Found {
+				return o
+			}
+		}
+		s.records = append(s.records, value)
+	}
+	return scan.Outcome()
+}
+
+// readLarge reads a large value whole.
+func readLarge(scan *reads.Scan) ([]byte, reads.Outcome) {
+	body := scan.Open()
+	defer body.Close() //nolint:errcheck // it was only read from
+	value := make([]byte, scan.Length())
+	if _, err := io.ReadFull(body, value); err != nil {
+		if o := scan.Outcome(); o != reads.Found {
+			return nil, o
+		}
+		return nil, reads.Unreadable
+	}
+	return value, reads.Found
+}
+
+// hlen answers HLEN.
+func (c *conn) hlen(args [][]byte) {
+	if text := c.readable(args[1]); text != "" {
+		c.fail(text)
+		return
+	}
+	n, version, o := c.records(args[1])
+	if o != reads.Found {
+		c.fail(failures[o].text)
+		return
+	}
+	c.answerFrom(args[1], version)
+	c.w.integer(n)
+}
+
+// dbSize answers DBSIZE with the records of the selected db, or of all dbs that the client may read.
+func (c *conn) dbSize([][]byte) {
+	all := []string{string(c.selected)}
+	if c.selected == nil {
+		all = c.server.opts.Databases()
+	}
+	total := int64(0)
+	for _, db := range all {
+		switch text := c.readable([]byte(db)); {
+		case text != "" && c.selected == nil:
+			continue
+		case text != "":
+			c.fail(text)
+			return
+		}
+		n, _, o := c.records([]byte(db))
+		if o != reads.Found {
+			c.fail(failures[o].text)
+			return
+		}
+		total += n
+	}
+	c.w.integer(total)
+}
+
+// records returns the number of records of a db, and the version that has them.
+func (c *conn) records(db []byte) (n int64, version []byte, o reads.Outcome) {
+	b, r := &c.round.reading, &c.round.Read
+	defer b.clear()
+	r.Begin(time.Now())
+	defer r.Release()
+	c.ask(db, nil)
+	n, o = r.Count(context.Background(), &b.query, &reads.Range{})
+	r.Done(tracing.Answer{Status: status(o)})
+	return n, r.Version, o
+}
