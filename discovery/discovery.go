@@ -2,7 +2,7 @@
 // versions for markers and completeness, waits until versions without a marker stay the same, and compares versions that
 // nodes hold by different plans with the files in the source. It keeps no state: a Question contains what the node
 // knows, with the previous Listing, and Find answers it with the next Listing. The node then passes that to the state
-// machine of package version, and lists again when Listing.Next is due.
+// machine of package version, and lists again when Listing.Next is due. Health records what cannot be listed.
 package discovery
 
 import (

@@ -28,7 +28,7 @@ func (f *follower) present(d *db) {
 	}
 	d.setListed()
 	delete(f.absent, d.name)
-	f.health.setAbsent(d.name, "")
+	f.health.SetAbsent(d.name, "")
 	if noted {
 		d.log.Info("database is in the source again")
 	}
@@ -56,8 +56,8 @@ func (f *follower) missing(d *db) {
 			"since", a.since, "db_remove_timeout", timeout)
 	}
 	a.looks++
-	f.health.ok(d.name)
-	f.health.setAbsent(d.name, fmt.Sprintf("%s is not in the source since %s; it is served on, and removed when it has been absent for %s",
+	f.health.OK(d.name)
+	f.health.SetAbsent(d.name, fmt.Sprintf("%s is not in the source since %s; it is served on, and removed when it has been absent for %s",
 		d.name, a.since.UTC().Format(time.RFC3339), timeout))
 	if a.looks >= minAbsentLooks && time.Since(a.since) >= timeout {
 		f.remove(d)

@@ -290,8 +290,8 @@ func TestBrokenVersionsBlockNobody(t *testing.T) {
 			if reason := n.node("fruit", "7").Error; !strings.Contains(reason, test.says) {
 				t.Errorf("%q, want %q", reason, test.says)
 			}
-			if r := n.health.report(); r.err != nil {
-				t.Errorf("the source is reported as unreachable: %v", r.err)
+			if r := n.health.Report(); r.Err != nil {
+				t.Errorf("the source is reported as unreachable: %v", r.Err)
 			}
 		})
 	}
@@ -308,9 +308,9 @@ func TestLeftOutIsShown(t *testing.T) {
 		if w := strings.Join(n.Status().Warnings, "\n"); !strings.Contains(w, "of version 1 of fruit, files or directories are left out (extra/)") {
 			t.Errorf("warnings: %s", w)
 		}
-		refreshed := n.health.report().refreshed
+		refreshed := n.health.Report().Refreshed
 		n.Refresh()
-		n.eventually("it has looked again", func() bool { return n.health.report().refreshed.After(refreshed) })
+		n.eventually("it has looked again", func() bool { return n.health.Report().Refreshed.After(refreshed) })
 	}
 }
 

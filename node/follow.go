@@ -79,7 +79,7 @@ func (n *Node) follow(ctx context.Context) {
 			for _, d := range n.dbs {
 				wake(d.survey)
 			}
-		case <-n.health.failed:
+		case <-n.health.Failed():
 			f.retryLater()
 		case <-n.refresh:
 			f.look(ctx, true)
@@ -133,7 +133,7 @@ func (f *follower) wait() time.Duration {
 
 // retryLater schedules a retry, with growing pauses.
 func (f *follower) retryLater() {
-	since := f.health.failingSince()
+	since := f.health.FailingSince()
 	if since.IsZero() || !f.retry.IsZero() {
 		return
 	}
@@ -156,7 +156,7 @@ func (f *follower) look(ctx context.Context, full bool) {
 		return
 	}
 	f.looking = true
-	full = full || f.health.rootFailing() // the refresh that failed is repeated
+	full = full || f.health.RootFailing() // the refresh that failed is repeated
 	timeout, served := listTimeout, f.served()
 	if !f.looked.Load() {
 		timeout = startTimeout
@@ -203,7 +203,7 @@ func (f *follower) update(ctx context.Context, found databases) {
 		switch {
 		case d.leaving:
 			f.missed = true
-		case found.full || back || f.health.isFailing(name):
+		case found.full || back || f.health.IsFailing(name):
 			f.present(d)
 			wake(d.refresh)
 		}
@@ -226,7 +226,7 @@ func (f *follower) remove(d *db) {
 		d.leaving = true
 		d.log.Warn("database removed: it has been absent from the source for long enough")
 	}
-	f.health.ok(d.name)
+	f.health.OK(d.name)
 	wake(d.gone)
 }
 
@@ -235,7 +235,7 @@ func (f *follower) forget(d *db) {
 	delete(f.dbs, d.name)
 	delete(f.absent, d.name)
 	f.o.Metrics.Load.Forget(d.name)
-	f.health.forget(d.name)
+	f.health.Forget(d.name)
 	f.success.Delete(d.name)
 	if err := f.o.Store.ForgetServed(d.name); err != nil {
 		d.log.Error("what is left of a database cannot be removed", "error", err)
@@ -260,7 +260,7 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return // the node is shutting down
 	}
-	n.health.fail(db, err)
+	n.health.Fail(db, err)
 	n.o.Metrics.Load.SourceFailed()
 	if db != "" {
 		n.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err)
@@ -272,7 +272,7 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 // sourceRead records that the source or a db of it was listed, and reports ignored entries; also are
 // further messages.
 func (n *Node) sourceRead(ctx context.Context, db string, also []string) {
-	switch since := n.health.ok(db); {
+	switch since := n.health.OK(db); {
 	case since.IsZero():
 	case db == "":
 		n.log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
@@ -283,7 +283,7 @@ func (n *Node) sourceRead(ctx context.Context, db string, also []string) {
 	if err != nil {
 		return // it will be listed again
 	}
-	for _, warning := range n.health.leftOut(db, names, also) {
+	for _, warning := range n.health.LeftOut(db, names, also) {
 		n.log.Warn(warning)
 	}
 }

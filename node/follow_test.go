@@ -377,7 +377,7 @@ func TestManyDatabasesOfAMuteSource(t *testing.T) {
 		time.Sleep(startTimeout)
 		synctest.Wait()
 		for name, d := range *n.catalog.Load() {
-			if !n.health.isFailing(name) {
+			if !n.health.IsFailing(name) {
 				t.Errorf("%s is still being listed: %+v", d.name, d.view.Load())
 			}
 		}

@@ -102,7 +102,7 @@ func (d *db) countFailure(err error) {
 		d.unlistable = 0
 	case errors.Is(err, fs.ErrPermission):
 		d.unlistable = passingAttempts
-	case !d.node.health.rootFailing():
+	case !d.node.health.RootFailing():
 		d.unlistable++
 	}
 }

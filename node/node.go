@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/discovery"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/reads"
@@ -41,7 +42,7 @@ type Node struct {
 	reloadable atomic.Pointer[Reloadable]
 
 	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
-	health  health
+	health  *discovery.Health
 	success sync.Map // names of dbs with a version that has _SUCCESS
 	started time.Time
 
@@ -94,7 +95,7 @@ func New(o Options) (*Node, error) {
 	}
 	n.catalog.Store(&map[string]*db{})
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
-	n.health.init()
+	n.health = discovery.NewHealth()
 	n.reads = reads.New(n, o.Reads)
 	if o.RedisListener != nil {
 		n.redis = n.newRedis()

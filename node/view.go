@@ -91,15 +91,15 @@ func (d *db) tried() bool {
 
 // Status implements server.Catalog.
 func (n *Node) Status() status.Status {
-	r := n.health.report()
+	r := n.health.Report()
 	s := status.Status{
 		DBs:     make(map[string]status.DB),
 		ShardID: n.o.ShardID(), Node: n.o.Name, Build: n.o.Build,
 		StartedAt: seconds(n.started), Source: n.o.SourceName,
-		SourceErrorSince: seconds(r.since), RefreshedAt: seconds(r.refreshed), Warnings: r.warnings,
+		SourceErrorSince: seconds(r.Since), RefreshedAt: seconds(r.Refreshed), Warnings: r.Warnings,
 	}
-	if r.err != nil {
-		s.SourceError = r.err.Error()
+	if r.Err != nil {
+		s.SourceError = r.Err.Error()
 	}
 	if disk := n.o.Metrics.Process.Disk(); disk != nil {
 		s.Disk = status.Disk{Bytes: disk.Size, Free: disk.Free}
@@ -109,8 +109,8 @@ func (n *Node) Status() status.Status {
 	}
 	for name, d := range *n.catalog.Load() {
 		db := d.status()
-		if f, failing := r.dbs[name]; failing {
-			db.Error = fmt.Sprintf("its versions cannot be listed since %s: %v", f.since.UTC().Format(time.RFC3339), f.err)
+		if f, failing := r.DBs[name]; failing {
+			db.Error = fmt.Sprintf("its versions cannot be listed since %s: %v", f.Since.UTC().Format(time.RFC3339), f.Err)
 		}
 		s.DBs[name] = db
 	}
@@ -295,7 +295,7 @@ func (n *Node) Ready(db string) (bool, string) {
 	case !looked:
 		return false, "the source is being listed for the first time"
 	case len(dbs) == 0 && !listed:
-		return false, fmt.Sprintf("the source has not been read yet: %v", n.health.report().err)
+		return false, fmt.Sprintf("the source has not been read yet: %v", n.health.Report().Err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(dbs)) {
 		v := dbs[name].view.Load()

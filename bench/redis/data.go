@@ -87,4 +87,3 @@ func (r *run) profile(n int) error {
 	setup.Logf("profile of %d GETs at a time: %s", n, name)
 	return wire.Profile(l, r.debug, name)
 }
-

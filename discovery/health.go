@@ -1,0 +1,159 @@
+package discovery
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxWarnings limits the list of ignored entries per database.
+const maxWarnings = 20
+
+// A Failure is the reason why the source or a database cannot be listed, and since when.
+type Failure struct {
+	Err   error
+	Since time.Time
+}
+
+// Health is the health of the source: failed listings and ignored entries. It is safe for concurrent use.
+type Health struct {
+	mu        sync.Mutex
+	failures  map[string]Failure // by db; "" is the list of databases
+	refreshed time.Time          // when the list of databases was last read
+	warnings  map[string][]string
+	absent    map[string]string // messages about dbs that the source does not list
+
+	failed chan struct{} // see Failed
+}
+
+// NewHealth returns the health of a source that has not been read yet.
+func NewHealth() *Health {
+	return &Health{failures: map[string]Failure{}, warnings: map[string][]string{}, absent: map[string]string{}, failed: make(chan struct{}, 1)}
+}
+
+// Failed receives a value after failures.
+func (h *Health) Failed() <-chan struct{} { return h.failed }
+
+// Fail records that the list of databases, or the versions of a db, could not be listed.
+func (h *Health) Fail(db string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f, failing := h.failures[db]
+	if !failing {
+		f.Since = time.Now()
+	}
+	f.Err = err
+	h.failures[db] = f
+	select {
+	case h.failed <- struct{}{}:
+	default:
+	}
+}
+
+// OK clears the failure of a db. It returns since when the db was failing; zero if it was not.
+func (h *Health) OK(db string) (since time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if db == "" {
+		h.refreshed = time.Now()
+	}
+	since = h.failures[db].Since
+	delete(h.failures, db)
+	return since
+}
+
+// FailingSince returns since when anything has been failing; zero if nothing is.
+func (h *Health) FailingSince() (since time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, f := range h.failures {
+		if since.IsZero() || f.Since.Before(since) {
+			since = f.Since
+		}
+	}
+	return since
+}
+
+// IsFailing reports whether the versions of a db cannot be listed.
+func (h *Health) IsFailing(db string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failures[db].Err != nil
+}
+
+// RootFailing reports whether the list of databases cannot be read.
+func (h *Health) RootFailing() bool { return h.IsFailing("") }
+
+// Forget drops the state of a removed db.
+func (h *Health) Forget(db string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.failures, db)
+	delete(h.warnings, db)
+	delete(h.absent, db)
+}
+
+// SetAbsent records a message about a db that the source does not list; "" for a listed one.
+func (h *Health) SetAbsent(db, warning string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if warning == "" {
+		delete(h.absent, db)
+		return
+	}
+	h.absent[db] = warning
+}
+
+// LeftOut records names in the source that are ignored and other messages, and returns the new
+// messages.
+func (h *Health) LeftOut(db string, names, also []string) (fresh []string) {
+	if len(names) > maxWarnings {
+		names = names[:maxWarnings]
+	}
+	what := "cannot be the name of a database"
+	if db != "" {
+		what = "cannot be the name of a version of " + db
+	}
+	var all []string
+	for _, name := range names {
+		all = append(all, fmt.Sprintf("%q in the source is left out: this %s", name, what))
+	}
+	all = append(all, also...)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range all {
+		if !slices.Contains(h.warnings[db], w) {
+			fresh = append(fresh, w)
+		}
+	}
+	h.warnings[db] = all
+	return fresh
+}
+
+// A Report is a snapshot of Health.
+type Report struct {
+	Err              error              // of the list of databases
+	Since, Refreshed time.Time          // of that error, and when the list was last read
+	DBs              map[string]Failure // dbs whose versions cannot be listed
+	Warnings         []string
+}
+
+// Report returns the health at the moment.
+func (h *Health) Report() Report {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r := Report{Err: h.failures[""].Err, Since: h.failures[""].Since, Refreshed: h.refreshed, DBs: maps.Clone(h.failures)}
+	delete(r.DBs, "")
+	for _, db := range slices.Sorted(maps.Keys(r.DBs)) {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the versions of %s cannot be listed: %v", db, r.DBs[db].Err))
+	}
+	for _, db := range slices.Sorted(maps.Keys(h.absent)) {
+		r.Warnings = append(r.Warnings, h.absent[db])
+	}
+	for _, db := range slices.Sorted(maps.Keys(h.warnings)) {
+		r.Warnings = append(r.Warnings, h.warnings[db]...)
+	}
+	return r
+}
