@@ -30,7 +30,7 @@ type replicas struct {
 func (r replicas) Peers(p int) []string { return r.of[p] }
 
 // held returns a set with one version of which some partitions are here.
-func held(t *testing.T, name string, records map[string]string, of [][]string, here func(partition int) bool) *version.Set {
+func held(t testing.TB, name string, records map[string]string, of [][]string, here func(partition int) bool) *version.Set {
 	t.Helper()
 	n := len(of)
 	v := version.New(version.Info{DB: "db", Name: name, Partitions: n, Partitioner: shard.String, Plan: "plan", Following: replicas{of: of}})

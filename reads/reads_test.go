@@ -55,7 +55,7 @@ func setOf(t *testing.T, info version.Info, records ...[2]string) *version.Set {
 	return set
 }
 
-func blockOf(t *testing.T, records [][2]string) *blocks.Reader {
+func blockOf(t testing.TB, records [][2]string) *blocks.Reader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "0.block")
 	f, err := os.Create(path)

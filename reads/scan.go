@@ -65,7 +65,7 @@ type scanned struct {
 const (
 	// spanBudget and pageBudget limit what one scan reads ahead, in bytes, from local blocks and from other nodes.
 	// The least spans and pages may exceed them if there are thousands of partitions.
-	spanBudget = 16 << 20
+	spanBudget = 8 << 20
 	pageBudget = 16 << 20
 	minSpan    = 4 << 10
 	maxSpan    = 1 << 20

@@ -330,6 +330,22 @@ func (b *batchBuffer) escaped(s []byte) {
 
 // appendEscapedJSON appends the inside of a JSON string. b must have room for 6 times the length of s, and 8 bytes more.
 func appendEscapedJSON(b, s []byte) []byte {
+	for len(s) >= 32 { // most need no escape
+		w0, w1, w2, w3 := binary.LittleEndian.Uint64(s), binary.LittleEndian.Uint64(s[8:]), binary.LittleEndian.Uint64(s[16:]), binary.LittleEndian.Uint64(s[24:])
+		if mayNeedEscape(w0)|mayNeedEscape(w1)|mayNeedEscape(w2)|mayNeedEscape(w3) != 0 {
+			b, s = appendEscapedWords(b, s[:32]), s[32:]
+			continue
+		}
+		n := len(b)
+		b = b[:n+32]
+		copy(b[n:], s[:32])
+		s = s[32:]
+	}
+	return appendEscapedWords(b, s)
+}
+
+// appendEscapedWords is appendEscapedJSON for what may need escapes.
+func appendEscapedWords(b, s []byte) []byte {
 	for len(s) >= 8 { // copies 8 bytes at a time, of which those before the first that needs an escape count
 		w, n := binary.LittleEndian.Uint64(s), len(b)
 		binary.LittleEndian.PutUint64(b[n:n+8], w)
@@ -356,6 +372,12 @@ func needEscape(w uint64) uint64 {
 	const each = 0x0101010101010101
 	quote, backslash := w^('"'*each), w^('\\'*each)
 	return ((w-' '*each)&^w | (quote-each)&^quote | (backslash-each)&^backslash) & (0x80 * each)
+}
+
+// mayNeedEscape returns 0 only if no byte of w needs an escape. It is the cheaper of both.
+func mayNeedEscape(w uint64) uint64 {
+	const each = 0x0101010101010101
+	return ((w - ' '*each) | (w ^ '"'*each) - each | (w ^ '\\'*each) - each) &^ w & (0x80 * each)
 }
 
 func appendEscape(b []byte, c byte) []byte {

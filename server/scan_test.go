@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -585,4 +586,52 @@ func FuzzScanQuery(f *testing.F) {
 			t.Errorf("%q: %+v", query, q)
 		}
 	})
+}
+
+// A client that reads slowly for longer than the timeout of a request gets all, also of what other nodes hold.
+func TestScanTakesLong(t *testing.T) {
+	var asked atomic.Int64
+	value := noise(1, 200<<10)[:60<<10]
+	const n = 200
+	fetch := contextProxy(func(ctx context.Context) (*proxy.Answer, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		i := asked.Add(1)
+		key := fmt.Sprintf("key-%07d", i)
+		body := append(binary.BigEndian.AppendUint32(nil, uint32(len(key))), key...)
+		body = append(binary.BigEndian.AppendUint32(body, uint32(len(value))), value...)
+		body = append(body, 0xff, 0xff, 0xff, 0xff, 1)
+		if i == n {
+			body[len(body)-1] = 0
+		}
+		return &proxy.Answer{Peer: "p:1", Status: 200, Length: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}, nil
+	})
+	set := version.NewSet("db")
+	activate(t, set, version.New(version.Info{DB: "db", Name: "v1", Partitions: 1, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
+	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: fetch}, func(_ *Server, dial func() net.Conn) {
+		c := dial()
+		io.WriteString(c, "GET /db?start= HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n")
+		resp := readHeader(t, c)
+		defer resp.Body.Close()
+		var body bytes.Buffer
+		for {
+			if _, err := io.CopyN(&body, resp.Body, 200<<10); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("after %d bytes: %v", body.Len(), err)
+			}
+			time.Sleep(time.Second)
+		}
+		if all, _, complete := parseBytes(t, body.String()); len(all) != n || !complete {
+			t.Errorf("%d records, complete: %v", len(all), complete)
+		}
+	})
+}
+
+// contextProxy is a Proxy of one function.
+type contextProxy func(ctx context.Context) (*proxy.Answer, error)
+
+func (f contextProxy) Fetch(ctx context.Context, _ *proxy.Query) (*proxy.Answer, error) {
+	return f(ctx)
 }

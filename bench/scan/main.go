@@ -66,6 +66,7 @@ const (
 	perSecond = "million records/s"
 	valueRate = "GB/s of values"
 	memory    = "most memory, MB"
+	cpuTime   = "CPU of the server, ns/record"
 )
 
 func (r *run) measure() (err error) {
@@ -79,7 +80,7 @@ func (r *run) measure() (err error) {
 	}
 	defer r.daemon.Stop() //nolint:errcheck // the figures are there
 	t := table.New(fmt.Sprintf("Ordered read of %v, %d partitions", r.spec, r.files), "").
-		Column(perSecond, "%.2f", false).Column(valueRate, "%.2f", false).Column(memory, "%.0f", false)
+		Column(perSecond, "%.2f", false).Column(valueRate, "%.2f", false).Column(cpuTime, "%.0f", false).Column(memory, "%.0f", false)
 	if err := table.Rounds(r.env.Rounds, formats, func(_ int, f format) error { return r.turn(t, f) }); err != nil {
 		return err
 	}
@@ -98,14 +99,23 @@ func (r *run) measure() (err error) {
 
 // turn reads everything once.
 func (r *run) turn(t *table.Table, f format) error {
+	before, err := r.daemon.CPU()
+	if err != nil {
+		return err
+	}
 	peak := r.daemon.WatchMemory()
 	began := time.Now()
-	err := r.read(f)
+	err = r.read(f)
 	took := time.Since(began).Seconds()
 	t.Add(f.name, memory, float64(peak())/1e6)
 	if err != nil {
 		return err
 	}
+	after, err := r.daemon.CPU()
+	if err != nil {
+		return err
+	}
+	t.Add(f.name, cpuTime, float64((after-before).Nanoseconds())/float64(r.spec.Records))
 	t.Add(f.name, perSecond, float64(r.spec.Records)/took/1e6)
 	if f.name == "octet-stream" || f.name == "NDJSON" {
 		t.Add(f.name, valueRate, float64(r.spec.Records)*float64(r.spec.ValueSize)/took/1e9)
