@@ -42,6 +42,10 @@ var sabotages = []sabotage{
 	{"a batch lacks the values of other nodes", []change{
 		{"reads/fetch.go", "r.Values[uint32(o)] = value", "r.Values[uint32(o)] = nil"},
 	}, "wrong answer"},
+	{"a cursor goes on in the version that the node serves", []change{
+		{"reads/scanrange.go", "q.Exact = []byte(c.version)", "q.Exact = nil"},
+		{"reads/scanrange.go", "plan != c.plan", "false"},
+	}, "wrong answer"},
 }
 
 // TestSabotage shows that the checker finds what it is there to find: programs that
