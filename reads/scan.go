@@ -232,7 +232,11 @@ func (s *Scan) replace(src source) Outcome {
 			return Found
 		}
 		if !errors.Is(src.failed, errMoved) {
-			return s.r.fetchError(src.peers, src.failed)
+			got := s.r.fetchError(src.peers, src.failed)
+			if got == Unreachable && slices.ContainsFunc(src.parts, func(p int) bool { return s.lost[p] }) {
+				return Unreadable
+			}
+			return got
 		}
 		avoid = src.peers
 	}

@@ -205,7 +205,7 @@ func TestDamagedScan(t *testing.T) {
 	for _, test := range []struct {
 		proxy reads.Proxy
 		want  reads.Outcome
-	}{{mesh, reads.Found}, {fails(proxy.ErrNoPeers), reads.Unreachable}, {nil, reads.Unreadable}} {
+	}{{mesh, reads.Found}, {fails(proxy.ErrNoPeers), reads.Unreadable}, {nil, reads.Unreadable}} {
 		mine := held(t, "v1", records, of, func(int) bool { return true })
 		damagePartition(t, mine, 1)
 		rd := reads.New(catalog{"db": mine}, reads.Options{Proxy: test.proxy, Logger: quiet})
