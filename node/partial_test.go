@@ -82,7 +82,7 @@ func TestRestartWithoutABlock(t *testing.T) {
 // TestVersionsFasterThanLoads: a node goes on to newer versions, although one comes before the last is loaded.
 func TestVersionsFasterThanLoads(t *testing.T) {
 	f := newFixture(t)
-	name := func(i int) string { return fmt.Sprintf("%03d", i) }
+	name := func(i int) string { return fmt.Sprintf("%05d", i) }
 	f.put("fruit", name(0), 1, fruit...)
 	r := f.run(func(o *Options) {
 		o.RefreshPeriod = 20 * time.Millisecond
@@ -93,8 +93,9 @@ func TestVersionsFasterThanLoads(t *testing.T) {
 		_, found := r.Status().DBs["fruit"].Versions[v]
 		return found
 	}
+	deadline := time.Now().Add(patience)                           // loads have the lowest priority
 	for i := 1; r.Set([]byte("fruit")).Current() == name(0); i++ { // the next one as soon as this one loads
-		if i > 100 {
+		if time.Now().After(deadline) {
 			t.Fatalf("%d versions have come, and none is served", i)
 		}
 		f.put("fruit", name(i), 1, fruit...)
