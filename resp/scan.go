@@ -84,11 +84,11 @@ func (s *scanning) parse(options [][]byte, isHash bool) string {
 				return errPattern
 			}
 		case is(o, "COUNT"):
-			n, err := strconv.ParseInt(string(options[i+1]), 10, 64)
-			if err != nil {
+			n, ok := parseInteger(options[i+1])
+			switch {
+			case !ok:
 				return errInteger
-			}
-			if n < 1 {
+			case n < 1:
 				return errSyntax
 			}
 			s.count = min(n, maxCount)

@@ -2,7 +2,6 @@ package resp
 
 import (
 	"bytes"
-	"strconv"
 
 	"sequins/auth"
 )
@@ -128,9 +127,9 @@ func (c *conn) auth(args [][]byte) {
 func (c *conn) hello(args [][]byte) {
 	resp3 := c.w.resp3
 	if len(args) > 1 {
-		v, err := strconv.ParseInt(string(args[1]), 10, 64)
+		v, ok := parseInteger(args[1])
 		switch {
-		case err != nil:
+		case !ok:
 			c.fail(errProtoRange)
 			return
 		case v != 2 && v != 3:

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"io"
 	"strconv"
 	"sync"
@@ -134,11 +135,21 @@ func (c *conn) failRead(o reads.Outcome) {
 	c.round.Done(tracing.Answer{Status: status(o)})
 }
 
+// parseInteger parses an integer as Redis does: without a plus sign, leading zeros and blanks.
+func parseInteger(b []byte) (n int64, ok bool) {
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil || b[0] == '+' {
+		return 0, false
+	}
+	digits := bytes.TrimPrefix(b, []byte{'-'})
+	return n, string(b) == "0" || digits[0] != '0'
+}
+
 // getRange answers GETRANGE.
 func (c *conn) getRange(args [][]byte) {
-	start, err1 := strconv.ParseInt(string(args[2]), 10, 64)
-	end, err2 := strconv.ParseInt(string(args[3]), 10, 64)
-	if err1 != nil || err2 != nil {
+	start, ok1 := parseInteger(args[2])
+	end, ok2 := parseInteger(args[3])
+	if !ok1 || !ok2 {
 		c.fail(errInteger)
 		return
 	}
