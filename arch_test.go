@@ -51,6 +51,7 @@ var layers = []layer{
 	{"load", []string{"shard", "store", "extsort", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "metrics",
 		"internal/fsys", "internal/render"}},
 	{"test/single", nil},
+	{"test/redis", nil},
 	{"test/cluster", nil},
 	{"test/alerts", nil},
 	{"test/browser", nil},
@@ -115,7 +116,7 @@ var layers = []layer{
 var forbiddenNames = []string{"util", "utils", "common", "base", "helper", "helpers"}
 
 // testModules may be imported by tests only.
-var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/dsnet/compress", "github.com/getkin/kin-openapi", "github.com/google/go-cmp", "go.opentelemetry.io/proto", "go.uber.org/goleak", "go.yaml.in/yaml"}
+var testModules = []string{"github.com/Shopify/toxiproxy", "github.com/colinmarc/sequencefile", "github.com/dsnet/compress", "github.com/getkin/kin-openapi", "github.com/google/go-cmp", "github.com/redis/go-redis", "go.opentelemetry.io/proto", "go.uber.org/goleak", "go.yaml.in/yaml"}
 
 func TestLayers(t *testing.T) {
 	packages := parseTree(t)
