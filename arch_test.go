@@ -112,7 +112,7 @@ var layers = []layer{
 	{"internal/sleep", nil},
 }
 
-// forbiddenNames do not tell what a package owns.
+// forbiddenNames are names that do not say what a package owns.
 var forbiddenNames = []string{"util", "utils", "common", "base", "helper", "helpers"}
 
 // testModules may be imported by tests only.
@@ -133,7 +133,7 @@ var (
 	diagram           = regexp.MustCompile("(?s)```mermaid\nflowchart TD\n(.*?)```")
 )
 
-// The table of packages in ARCHITECTURE.md lists all of them, and its diagram shows imports that there are.
+// The table of packages in ARCHITECTURE.md lists all packages, and its diagram shows only existing imports.
 func TestArchitectureDocument(t *testing.T) {
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
@@ -214,7 +214,7 @@ func TestViolationsAreFound(t *testing.T) {
 	}
 }
 
-// pkg is what the test knows about one package.
+// pkg describes one package.
 type pkg struct {
 	imports []string // of its files other than tests
 	doc     bool     // it has a package comment
@@ -284,7 +284,7 @@ func isTestModule(imported string) bool {
 	return slices.ContainsFunc(testModules, func(m string) bool { return imported == m || strings.HasPrefix(imported, m+"/") })
 }
 
-// parseTree reads every Go file below this directory, whatever system it is for.
+// parseTree reads every Go file below this directory, for all operating systems.
 func parseTree(t *testing.T) map[string]*pkg {
 	t.Helper()
 	packages := map[string]*pkg{}
@@ -310,13 +310,13 @@ func parseTree(t *testing.T) map[string]*pkg {
 	return packages
 }
 
-// isElsewhere reports whether a directory is none of this module's packages.
+// isElsewhere reports whether a directory is not a package of this module.
 func isElsewhere(dir, name string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil || strings.HasPrefix(name, ".") || name == "testdata"
 }
 
-// add reads one file into what is known of its package.
+// add adds a file to the description of its package.
 func (p *pkg) add(file string) error {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, file, nil, parser.ParseComments|parser.SkipObjectResolution)

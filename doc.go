@@ -1,4 +1,4 @@
-// Package sequins holds no code: the packages below it do, and the command cmd/sequins puts them
-// together. Its test holds the house to its plan: which package may import which, that each says what it
-// owns, and that no test is ever skipped. ARCHITECTURE.md is that plan in prose.
+// Package sequins contains no code, only the test of the architecture: which package may import which,
+// that each package comment names what the package owns, and that no test is skipped. ARCHITECTURE.md
+// describes the packages, and the command cmd/sequins connects them.
 package sequins

@@ -26,7 +26,7 @@ func (t *Tokens) Hold(token []byte) *Holder {
 	return h
 }
 
-// Grant returns what the holder may do by the present tokens file; nil if the token is no longer in it.
+// Grant returns the rights of the holder according to the current tokens file; nil if the token is no longer in it.
 func (h *Holder) Grant() *Grant {
 	if all := h.tokens.table.Load(); all != h.table {
 		h.table, h.grant = all, all.find(&h.digest)

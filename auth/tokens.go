@@ -21,7 +21,7 @@ type Tokens struct {
 	seen os.FileInfo // the file that table was read from
 }
 
-// Grant is what the holder of a token may do.
+// Grant is the rights of the holder of a token.
 type Grant struct {
 	// Name is the token's name in the file. It is not secret.
 	Name string

@@ -74,7 +74,7 @@ type Cluster struct {
 // key identifies a version, which is named by its id: see version.Revise.
 type key struct{ db, version string }
 
-// inSource returns the key of the version of which k is a revision.
+// inSource returns the key of the version whose revision is k.
 func (k key) inSource() key { return key{k.db, version.Name(k.version)} }
 
 // New returns a Cluster without members. Join connects it.

@@ -141,9 +141,9 @@ func (f *following) heldHere() []bool {
 	return held
 }
 
-// outdated reports whether a version should be divided again: because too few
-// replicas can be reached to switch to it, or because members have differed, or
-// replicas been missing, for HealAfter.
+// outdated reports whether a version should be divided again: because it has too few reachable
+// replicas for a switch, or because members have differed or replicas have been missing for
+// HealAfter.
 //
 // Without enough replicas, who holds them matters, too: nodes that start together
 // with blocks of a division among other members learn only later what the others

@@ -53,7 +53,7 @@ func (h *holder) advertise() {
 	}
 }
 
-// A cluster that is restarted without one of its nodes holds all partitions in the end. Each node has divided the version
+// A cluster that restarts without one of its nodes finally holds all partitions, although each node divided the version
 // before it knew what the others hold.
 func TestRestartWithANodeLess(t *testing.T) {
 	const partitions = 24

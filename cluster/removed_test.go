@@ -9,8 +9,8 @@ import (
 	"sequins/version"
 )
 
-// A database that is removed from all nodes is unknown then, however many partitions it had; so is one whose nodes have
-// all crashed, to those that start later.
+// A database that was removed from all nodes is unknown, for any number of partitions. Nodes that start after all nodes
+// of a database have crashed do not know it either.
 func testRemoved(t *testing.T, server string) {
 	f := newTestCluster(t, server, nil)
 	a, lose := f.node("a")

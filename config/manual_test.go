@@ -136,7 +136,7 @@ func manual(example string) string {
 	return strings.TrimRight(c.out.String(), "\n") + "\n"
 }
 
-// paragraph writes what has been read of one.
+// paragraph writes the collected lines of a paragraph.
 func (c *chapter) paragraph() {
 	if len(c.prose) > 0 {
 		fmt.Fprintf(&c.out, "%s\n\n", strings.Join(c.prose, "\n"))
@@ -144,7 +144,7 @@ func (c *chapter) paragraph() {
 	c.prose = nil
 }
 
-// key writes the section of a key, whose text has been read.
+// key writes the section of a key from its collected text.
 func (c *chapter) key(name, value string, isDefault bool) {
 	if c.keys++; c.keys == 1 {
 		c.out.WriteString("## Top level\n\n")

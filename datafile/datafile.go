@@ -1,6 +1,6 @@
-// Package datafile reads local files of records without a server. It owns what the commands that work on files know
-// about formats: what a file is, what its header tells, its records, and where a load would put them. The commands
-// inspect, verify, get and cat of cmd/sequins use it. It prints nothing and escapes nothing.
+// Package datafile reads local files of records without a server. It owns what the commands for files know about
+// formats: the type of a file, its header, its records, and their partitions. The commands inspect, verify, get and
+// cat of cmd/sequins use it. It prints nothing and escapes nothing.
 package datafile
 
 import (
@@ -26,7 +26,7 @@ import (
 type File interface {
 	Kind() Kind
 	Size() int64          // in bytes
-	Describe() []Property // what is known without reading the records
+	Describe() []Property // what can be known without reading the records
 
 	// Next reads the next record. It returns false at the end and after an error, which Err returns.
 	Next() bool
@@ -53,7 +53,7 @@ type File interface {
 	Close() error
 }
 
-// Property is something that a header tells. Data are bytes of any length after Value, such as a key.
+// Property is a line of a header's description. Data are bytes of any length that follow Value, such as a key.
 type Property struct {
 	Name, Value string
 	Data        []byte

@@ -20,7 +20,7 @@ func open(t *testing.T, path string) datafile.File {
 	return f
 }
 
-// What verify counts of its files is what they have.
+// The bytes that verify counts are the sizes of the files.
 func TestVerifyCountsItsBytes(t *testing.T) {
 	dir := t.TempDir()
 	for name, kind := range map[string]datafile.Kind{"00000.block": datafile.Block, "part-00000": datafile.SequenceFile, "part-00001.spl": datafile.SparkeyLog} {

@@ -17,7 +17,7 @@ const (
 	RoutePeer    = "peer"    // GET /<db>/<key>?proxy=<version>, from another node
 	RouteBatch   = "batch"   // POST /<db>, GET /<db>?key=
 	RouteScan    = "scan"    // GET /<db>?prefix=, ?start=, ?count and so on
-	RouteRedis   = "redis"   // commands of the Redis protocol; those that are looked up together count once
+	RouteRedis   = "redis"   // commands of the Redis protocol; commands that are looked up together count once
 	RouteStatus  = "status"  // GET /, /<db>
 	RouteHealth  = "health"  // GET /healthz, /livez, /readyz
 	RouteInvalid = "invalid" // malformed requests

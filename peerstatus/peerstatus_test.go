@@ -15,7 +15,7 @@ import (
 	"sequins/status"
 )
 
-// otherNode is a node that says something when it is asked for its status.
+// otherNode is a node with a given answer to requests for its status.
 func otherNode(t *testing.T, says string) (addr string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -103,8 +103,8 @@ func (c *conn) until(deadline time.Time, slack time.Duration) error {
 	return c.SetDeadline(deadline)
 }
 
-// usable reports whether an idle connection can be used. Unsolicited input would be taken for the
-// next answer.
+// usable reports whether an idle connection can be used. Unsolicited input would be mistaken for
+// the next answer.
 func (c *conn) usable() bool {
 	if !c.tls {
 		return c.silent()

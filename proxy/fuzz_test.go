@@ -33,9 +33,8 @@ func (s *scripted) Write(p []byte) (int, error) { return len(p), nil }
 func (s *scripted) SetDeadline(time.Time) error { return nil }
 func (s *scripted) Close() error                { return nil }
 
-// Whatever a peer sends, in whatever pieces: what is taken for an answer is one
-// to net/http too, the same one, and the connection is used again only if
-// nothing but the answer has come.
+// For any bytes from a peer, in any pieces: what is accepted as an answer is the same answer to
+// net/http, and the connection is reused only if nothing but the answer has arrived.
 func FuzzAnswer(f *testing.F) {
 	for _, raw := range []string{
 		answer(200, "value", `ETag: "e"`, "Date: x", "Connection: keep-alive"), answer(404, "no such key\n"), answer(206, "al", "Content-Range: bytes 1-2/5"),

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Those that are well are asked equally often, those that fail after them, but
-// for one request a second.
+// Healthy peers are asked equally often; failing ones after them, except for one request a second.
 func TestOrder(t *testing.T) {
 	inWorld(t, 4, func(w *world) {
 		w.warm()

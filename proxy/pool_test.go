@@ -147,7 +147,7 @@ func TestPeerRestarts(t *testing.T) {
 	}
 }
 
-// One peer gets so many connections and no more; who needs another one waits.
+// The connections to one peer are limited; a request that needs another one waits.
 func TestMaxConnsPerPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFake("a", after(10*time.Millisecond, says(answer(200, "a"))))
@@ -194,7 +194,7 @@ func TestMaxConnsPerPeer(t *testing.T) {
 	})
 }
 
-// What is idle is closed in the end, and a peer that nobody asks is forgotten.
+// Idle connections are closed after a while, and a peer without requests is forgotten.
 func TestIdle(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.warm()
@@ -354,8 +354,8 @@ func TestReuseWithTLS(t *testing.T) {
 	}
 }
 
-// Values that are being read slowly keep nobody from asking: small reads have
-// their own connections, and one value too many is asked of another peer.
+// Values that are read slowly do not block other requests: small reads have their own connections,
+// and a value beyond the limit is requested from another peer.
 func TestStreamsHaveTheirOwnSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		large := answer(200, strings.Repeat("x", 1<<20))
@@ -423,8 +423,7 @@ func TestLeastRate(t *testing.T) {
 	})
 }
 
-// A peer that fails within what the first write to the client takes loses to
-// another one.
+// A peer that fails before the prefix of its body is complete loses to another one.
 func TestPeerFailsInThePrefix(t *testing.T) {
 	raw := answer(200, strings.Repeat("x", 1<<20))
 	inWorld(t, 2, func(w *world) {

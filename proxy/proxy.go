@@ -71,7 +71,7 @@ type Client struct {
 	logger    *slog.Logger
 	dial      func(ctx context.Context, addr string) (net.Conn, error)
 	stage     time.Duration // min(StageTimeout, Timeout)
-	slack     time.Duration // by which a stage may end early
+	slack     time.Duration // the time by which a stage may end early
 	tolerated time.Duration // a peer whose cost is higher is failing
 	began     time.Time
 

@@ -25,7 +25,8 @@ type Query struct {
 	// Body makes the request a POST with this body, of application/octet-stream. It must not change until
 	// Fetch and all attempts that it started have ended, so it must not be reused.
 	Body []byte
-	// Scale multiplies the timeouts, for requests that cost a peer as much as so many for single keys; 0 means 1.
+	// Scale multiplies the timeouts, for requests that cost a peer as much as Scale requests for single keys; 0 means
+	// 1.
 	Scale int
 	// Fields are header fields of the request.
 	Fields []Field

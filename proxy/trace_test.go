@@ -15,9 +15,8 @@ import (
 	"sequins/tracing"
 )
 
-// Every attempt has a span of its own, which ends once and says what the metrics
-// count; and the peer is told just that span, also when it is asked again on a new
-// connection.
+// Every attempt has its own span, which ends once and has the same outcome as in the metrics. The
+// request names that span, also when it is repeated on a new connection.
 func TestAttemptSpans(t *testing.T) {
 	inWorld(t, 5, func(w *world) {
 		recorder := tracetest.NewSpanRecorder()
@@ -87,7 +86,7 @@ func TestAttemptSpans(t *testing.T) {
 	})
 }
 
-// stageLabel is what the metrics call a stage.
+// stageLabel is the name of a stage in the metrics.
 func stageLabel(stage string) string {
 	if stage > "2" {
 		return "3+"

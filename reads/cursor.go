@@ -10,9 +10,9 @@ import (
 	"sequins/blocks"
 )
 
-// cursor is a position in a range of a version: behind the key last. As text it is opaque to clients. Its checksum,
-// which includes the db, detects mistakes; it is no protection, and none is needed, because a cursor says nothing that
-// a client may not ask for.
+// cursor is a position in a range of a version: after the key last. As text it is opaque to clients. Its checksum,
+// which includes the db, detects mistakes; it does not protect against forgery, which would gain nothing, because a
+// client may request every position.
 type cursor struct {
 	version string
 	plan    uint64 // hash of the version's plan, 0 if that is unknown
@@ -25,7 +25,7 @@ const (
 	checksumSize = 8
 	// maxVersion is more than the longest name of a version, in bytes.
 	maxVersion = 4 << 10
-	// maxBound is the longest bound of a range, in bytes: the least key behind the longest one.
+	// maxBound is the longest bound of a range, in bytes: the least key after the longest one.
 	maxBound = blocks.MaxKey + 1
 )
 

@@ -122,7 +122,7 @@ func TestWhatCountsAsHot(t *testing.T) {
 	}
 }
 
-// The keys of no more than so many dbs are counted, and those that are gone make room for others.
+// The number of dbs whose keys are counted is limited, and removed dbs make room for others.
 func TestSketchesAreBounded(t *testing.T) {
 	c := catalog{}
 	for i := range reads.MaxSketches + 10 {

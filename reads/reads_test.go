@@ -26,7 +26,7 @@ type catalog map[string]*version.Set
 func (c catalog) Set(db []byte) *version.Set { return c[string(db)] }
 func (c catalog) MayExist(db []byte) bool    { return string(db) == "perhaps" }
 
-// peersOnly is a version of which others have every partition.
+// peersOnly is a version whose partitions are all on other nodes.
 type peersOnly struct{ version.Solo }
 
 func (peersOnly) Peers(int) []string { return []string{"q:2", "p:1"} }
@@ -97,7 +97,7 @@ func answers(status int, value string) proxyFunc {
 	}
 }
 
-// Each outcome of a read, who has answered, and what it is counted as.
+// Each outcome of a read, the node that answered, and the counter that counts it.
 func TestOutcomes(t *testing.T) {
 	info := func(db string, partitions int) version.Info {
 		return version.Info{DB: db, Name: "v1", Partitions: partitions, Plan: "plan", Following: peersOnly{}}
@@ -161,7 +161,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// What no condition has asked for is no answer.
+// A status that only a condition can cause is not an answer to an unconditional request.
 func TestPeerAnswersWhatWasNotAsked(t *testing.T) {
 	set := setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Following: peersOnly{}})
 	for _, status := range []int{206, 304, 412, 416} {

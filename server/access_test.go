@@ -52,7 +52,7 @@ func openTokens(t testing.TB, text string) (tokens *auth.Tokens, file string) {
 	return tokens, file
 }
 
-// guarded serves one db, "db", to those who have a token.
+// guarded serves one db, "db", to clients with a token.
 func guarded(t *testing.T, o testOptions) (*running, *catalog) {
 	c := catalogOf(t, map[string]string{"k": "value"})
 	c.reason = "db is not there yet"
@@ -187,8 +187,7 @@ func TestWithoutToken(t *testing.T) {
 	}
 }
 
-// A browser cannot send a token by itself: it gets the page, with nothing on it,
-// for any name.
+// A browser cannot send a token when it opens a page: it gets an empty page for any name.
 func TestPageWithoutToken(t *testing.T) {
 	s, _ := guarded(t, testOptions{})
 	for _, target := range []string{"/", "/db", "/none/"} {
@@ -214,8 +213,7 @@ func TestPageWithoutToken(t *testing.T) {
 	}
 }
 
-// What the file says holds from the next request on, also on connections that are
-// open.
+// A changed file applies from the next request on, also on open connections.
 func TestTokensAreReplaced(t *testing.T) {
 	tokens, file := openTokens(t, tokensFile)
 	s := start(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{Tokens: tokens})
@@ -291,7 +289,7 @@ func TestTokensBetweenNodes(t *testing.T) {
 	}
 }
 
-// Where there is a secret, ?proxy= is for those who show it, with a token or not.
+// If the cluster has a secret, ?proxy= requires it, with or without a token.
 func TestSecretOfTheCluster(t *testing.T) {
 	const shows = "X-Sequins-Cluster: the-secret-of-the-cluster"
 	o := testOptions{PeerSecret: "the-secret-of-the-cluster"}

@@ -15,7 +15,7 @@ import (
 	"sequins/version"
 )
 
-// post sends keys as JSON by encoding/json, those that are not UTF-8 in base64.
+// post sends keys as JSON made by encoding/json; keys that are not UTF-8 are in base64.
 func (s *running) post(t testing.TB, target string, keys []string, headers ...string) answer {
 	t.Helper()
 	list := make([]any, 0, len(keys))
@@ -170,7 +170,7 @@ func binaryBatch(t *testing.T, s *running, keys []string) (values []string) {
 	return values
 }
 
-// What is not a batch that can be answered gets a status and one line; and the connection is used on where it can be.
+// A batch that cannot be answered gets a status and one line, and the connection stays open if possible.
 func TestBadBatches(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": "1", "b": strings.Repeat("x", 3000)})
 	c.sets["none"] = version.NewSet("none")
@@ -226,7 +226,7 @@ func TestBadBatches(t *testing.T) {
 	}
 }
 
-// A body that arrives in chunks is read to its end; one that breaks off is not taken for a shorter one.
+// A chunked body is read to its end; one that breaks off is an error, not a shorter body.
 func TestChunkedBatch(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "1"}), testOptions{})
 	const head = "POST /db HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Type: application/octet-stream\r\nAccept: application/octet-stream\r\n\r\n"

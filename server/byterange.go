@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// byteRange returns a Range field in a form for http.ServeContent, or "" if it is to be ignored: if its unit
+// byteRange returns a Range field in a form for http.ServeContent, or "" if it must be ignored: if its unit
 // is not bytes, if it is malformed, or if it has several ranges. http.ServeContent would answer some of these
 // with 416, which is meant for valid ranges beyond the end of the value.
 func byteRange(field string) string {

@@ -40,7 +40,7 @@ func ranged(field, value string) (status int, body string) {
 	return 206, value[first.Int64() : last.Int64()+1]
 }
 
-// Range fields that are malformed, of another unit or several are ignored; only a valid range behind the end is 416.
+// Malformed ranges, those of another unit and several ranges are ignored; only a valid range after the end is 416.
 func TestRanges(t *testing.T) {
 	const value = "0123456789"
 	s := start(t, catalogOf(t, map[string]string{"k": value, "empty": ""}), testOptions{})

@@ -124,8 +124,8 @@ func TestWhatIsNotCached(t *testing.T) {
 	}
 }
 
-// Versions and revisions of the same name have entries of their own, sessions read theirs, and a version that is loaded
-// again after it was removed is not answered from what the first had.
+// Versions and revisions of the same name have separate entries, sessions read those of their version, and a version
+// that is loaded again after its removal is not answered from entries of the first.
 func TestCacheFollowsVersions(t *testing.T) {
 	c := newCacheTest(t, testOptions{})
 	want := func(value, proxied string, header ...string) {
@@ -154,7 +154,7 @@ func TestCacheFollowsVersions(t *testing.T) {
 	want("again", "")
 }
 
-// What a peer answers by an unknown plan is not kept: it may be a node of an older release with other files.
+// The answer of a peer with an unknown plan is not kept: it may be a node of an older release with other files.
 func TestUnknownPlanIsNotCached(t *testing.T) {
 	c := newCacheTest(t, testOptions{})
 	info := version.Info{DB: "db", Name: "v1", Partitions: 2, Following: version.Solo{}}

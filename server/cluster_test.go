@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// otherNode is a node that says something when it is asked for its status.
+// otherNode is a node with a given answer to requests for its status.
 func otherNode(t *testing.T, says string) (addr string, asked *atomic.Int64) {
 	t.Helper()
 	asked = new(atomic.Int64)
@@ -31,15 +31,14 @@ func otherNode(t *testing.T, says string) (addr string, asked *atomic.Int64) {
 	return strings.TrimPrefix(s.URL, "http://"), asked
 }
 
-// saysOf is what a node says of version 1 of a db.
+// saysOf is a node's status of version 1 of a db.
 func saysOf(db, partitions string) string {
 	return `{"build": "b", "disk": {"bytes": 1000, "bytes_free": 90, "bytes_blocks": 5, "low": true}, "dbs": {"` + db + `": {"versions": {"1": {"path": "/p", "num_partitions": 3, "target_replication": 2,
 		"nodes": {"SELF": {"name": "SELF", "state": "ACTIVE", "partitions": ` + partitions + `}, "liar": {"partitions": [0]}}}}}}}`
 }
 
-// A node shows what the others say of themselves, and nothing else of it. What
-// makes no sense is left out; and the answers, which are shown to others
-// meanwhile, stay as they are.
+// A node shows what other nodes report about themselves, and nothing else of their answers. Invalid
+// parts are left out, and the cached answers are not modified.
 func TestStatusOfOthers(t *testing.T) {
 	well, asked := otherNode(t, saysOf("db", "[1, 7, 2, -1]"))
 	alone, _ := otherNode(t, saysOf("theirs", "[0]"))

@@ -145,7 +145,7 @@ func between(t *testing.T, what string, least, most time.Duration, f func()) {
 	}
 }
 
-// A client that has said all it has to say still gets its answer.
+// A client that has closed its sending side still gets its answer.
 func TestHalfClosed(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "one", "large": noise(1, 1<<20)}), testOptions{})
 	for _, key := range []string{"a", "large"} {
@@ -219,7 +219,7 @@ func TestConnWritesInChunks(t *testing.T) {
 	}
 }
 
-// What is refused while the client still sends gets to the client all the same.
+// An error that is sent while the client is still sending reaches the client.
 func TestRefusedWhileSending(t *testing.T) {
 	s := start(t, catalogOf(t, nil), testOptions{})
 	for range 20 {
@@ -238,8 +238,8 @@ func TestRefusedWhileSending(t *testing.T) {
 	expect.Eventually(t, "the connections to be forgotten", func() bool { return s.open.count() == 0 })
 }
 
-// However requests are cut into packets, fetch returns each by itself and whole, up to the length of a plain
-// one; net/http reads the rest of a longer one, and what follows.
+// For any division of requests into packets, fetch returns each header whole and separately, up to the
+// length of a plain one; net/http reads the rest of a longer one and what follows.
 func TestFetchReturnsWholeHeaders(t *testing.T) {
 	var requests []string
 	for _, n := range []int{0, 10, 4000, 4090 - len("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), 3, 5000, 60000, 0} {
@@ -277,8 +277,8 @@ func TestFetchReturnsWholeHeaders(t *testing.T) {
 	}
 }
 
-// Whatever length a header has and however its lines end, every request gets its
-// own answer, or the connection ends.
+// For headers of any length and any line ends, every request gets its own answer, or the connection
+// ends.
 func TestAnswersStayInOrder(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
 	const follows = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"

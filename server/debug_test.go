@@ -110,7 +110,7 @@ func TestRequestLog(t *testing.T) {
 	}
 }
 
-// The time that a peer took is told apart from the rest.
+// The log shows the time of a peer separately.
 func TestRequestLogOfAPeer(t *testing.T) {
 	lines := new(logs)
 	s := start(t, away(t), testOptions{RequestLog: lines, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
@@ -125,7 +125,7 @@ func TestRequestLogOfAPeer(t *testing.T) {
 	}
 }
 
-// One request in so many is logged, and as many as were asked for from the next one on.
+// A 1-in-N sample of requests is logged, and a new N applies from the next request on.
 func TestRequestLogSample(t *testing.T) {
 	lines := new(logs)
 	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{RequestLog: lines, RequestLogSample: 2})

@@ -80,8 +80,8 @@ func TestExplainLocal(t *testing.T) {
 	}
 }
 
-// What is no lookup at all is answered as without explain, and a parameter that
-// only looks like it is ignored.
+// Requests that are not lookups are answered as without explain, and similar parameters are
+// ignored.
 func TestExplainIsNotForAll(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{})
 	for target, want := range map[string]string{
@@ -98,7 +98,7 @@ func TestExplainIsNotForAll(t *testing.T) {
 	}
 }
 
-// What is elsewhere is asked for there, and nothing but its head.
+// For a key on another node, only the header of its value is requested.
 func TestExplainElsewhere(t *testing.T) {
 	records := map[string]string{"k": "value", "large": noise(3, 3<<20)}
 	m := metrics.New()
@@ -148,7 +148,7 @@ func TestExplainIsCountedApart(t *testing.T) {
 	}
 }
 
-// A condition or a range is of the value, and not of its explanation, whoever has the value.
+// Conditions and ranges apply to the value and not to its explanation, on the node that holds the value and on others.
 func TestExplainUnderConditions(t *testing.T) {
 	holder := start(t, catalogOf(t, map[string]string{"k": "value"}), testOptions{})
 	asker := startAsker(t, proxy.Options{Timeout: patience}, holder.addr)

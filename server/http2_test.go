@@ -151,8 +151,8 @@ func narrow(t *testing.T, size int, write time.Duration) (s *running, client *ht
 	return s, client, set, m
 }
 
-// A client that keeps the window of its stream closed is cut off, and the version it reads from is let go; other
-// streams of its connection are answered.
+// A client that keeps the window of its stream closed is cut off, and the version it reads from is released;
+// other streams of its connection are answered.
 func TestHTTP2ClosedWindow(t *testing.T) {
 	s, client, set, m := narrow(t, 8<<20, 200*time.Millisecond)
 	resp, err := client.Get("https://" + s.addr + "/db/k")

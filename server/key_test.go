@@ -113,8 +113,7 @@ func TestReadyForOneDB(t *testing.T) {
 	}
 }
 
-// Every key can be asked for as its bytes stand, where the request line allows
-// them, and escaped.
+// Every key can be requested escaped, and as raw bytes if the request line allows them.
 func TestKeysAreBytes(t *testing.T) {
 	records := map[string]string{}
 	for b := range 256 {

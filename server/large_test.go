@@ -70,8 +70,8 @@ func startLarge(t *testing.T, s *running, target string) (net.Conn, *http.Respon
 	return c, resp
 }
 
-// A client that reads slowly gets the value that it asked for, whole, however
-// many versions come and go meanwhile; the old one is closed after that.
+// A client that reads slowly gets its complete value, also if several versions are replaced
+// meanwhile; the old version is closed afterwards.
 func TestUpgradeUnderASlowReader(t *testing.T) {
 	old, young := noise(1, 16<<20), "small now"
 	set := version.NewSet("db")
@@ -254,8 +254,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Damage that is found after the header has gone cuts the connection: the
-// client gets less than it was promised, and none of what is wrong.
+// Damage that is found after the header was sent ends the connection: the client gets less than
+// Content-Length, and no damaged byte.
 func TestDamageInTheMiddle(t *testing.T) {
 	large := noise(2, 4<<20)
 	set := damaged(t, map[string]string{"large": large}, large[3<<20:3<<20+100])

@@ -8,8 +8,8 @@ import (
 	"sequins/version"
 )
 
-// A node without others that has lost a partition answers as for a block that cannot be read; one in a cluster says
-// that nobody has it.
+// A single node that has lost a partition answers as for an unreadable block; one in a cluster answers that no node
+// has it.
 func TestLostPartition(t *testing.T) {
 	for name, test := range map[string]struct {
 		proxy reads.Proxy

@@ -7,7 +7,7 @@ import (
 	"sequins/version"
 )
 
-// thirds has peers for two of three partitions, one of which is on two.
+// thirds has peers for two of three partitions: one peer for the one, two for the other.
 type thirds struct{ version.Solo }
 
 func (thirds) Peers(p int) []string { return [][]string{{"b:2", "c:3"}, nil, {"c:3"}}[p] }

@@ -81,8 +81,7 @@ func TestParsePlain(t *testing.T) {
 
 var dateLine = regexp.MustCompile(`\r\nDate: [A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r\n`)
 
-// talk sends requests and returns all that is answered, but for the date, which has to be
-// one of the last minute.
+// talk sends requests and returns the answers without the date, which must be in the last minute.
 func talk(t *testing.T, s *Server, requests string, general bool) string {
 	t.Helper()
 	c := record(requests)
@@ -210,7 +209,7 @@ func TestRequestsAsShutdownBegins(t *testing.T) {
 	}
 }
 
-// What peers say is passed on as it is where net/http does it.
+// Answers of peers are forwarded like those of the net/http front end.
 func TestPlainProxiedAnswersAreTheSame(t *testing.T) {
 	whole := proxy.Header{ETag: []byte(`"e"`), LastModified: []byte("x"), ContentType: []byte("text/y"), AcceptRanges: []byte("bytes")}
 	for name, answer := range map[string]func() (*proxy.Answer, error){
@@ -251,7 +250,7 @@ func TestPlainProxiedAnswersAreTheSame(t *testing.T) {
 	}
 }
 
-// Behind an answer that could not be sent whole, nothing is answered.
+// After an answer that could not be sent completely, the connection sends nothing.
 func TestPlainAfterBrokenOff(t *testing.T) {
 	s := newServer(away(t), testOptions{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
 		a := response(t, 200, noise(3, 300<<10), proxy.Header{})
@@ -271,7 +270,7 @@ func valueOf(a *proxy.Answer, value string) *proxy.Answer {
 	return a
 }
 
-// A large value of a peer's whose client goes away, or takes nothing, is given up.
+// The forwarding of a large value of a peer stops when the client closes the connection or stops reading.
 func TestPlainRelayIsGivenUp(t *testing.T) {
 	m := metrics.New()
 	inBubble(t, away(t), testOptions{Metrics: m.Server, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
@@ -395,7 +394,7 @@ func TestShutdownGivesUpPlainRequests(t *testing.T) {
 	})
 }
 
-// A client that does not take its answer is cut off, whatever its requests are like.
+// A client that does not read its answer is cut off, for plain and other requests.
 func TestPlainWriteTimeout(t *testing.T) {
 	inBubble(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{}, func(s *Server, dial func() net.Conn) {
 		client := dial()

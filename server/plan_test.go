@@ -48,7 +48,7 @@ func TestPeerOfAnotherPlan(t *testing.T) {
 	}
 }
 
-// A node asks peers for what they have loaded by its own plan.
+// Requests to peers name the plan of the node.
 func TestPlanIsAskedFor(t *testing.T) {
 	for _, test := range []struct {
 		theirs string

@@ -194,7 +194,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("reset by peer") }
 
-// A block that cannot be read is asked for elsewhere; 500 where nobody has it.
+// If a block cannot be read, other nodes are asked; the answer is 500 if none has it.
 func TestDamageWithPeers(t *testing.T) {
 	for _, helpful := range []bool{true, false} {
 		value := noise(1, 1000)

@@ -211,7 +211,7 @@ func pieces(t *testing.T, what string, nodes []*running, query, accept string, w
 	samePairs(t, what+", in pieces", all, want)
 }
 
-// What is not an ordered read, and what is a malformed one.
+// Requests that are not ordered reads, and malformed ones.
 func TestScanRequests(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "1", "b": "2", "a+b": "3"}), testOptions{})
 	for target, want := range map[string]string{

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// testOptions are those of a server and of what it reads.
+// testOptions are the options of a server and of its reader.
 type testOptions struct {
 	ContentType      func(db string) string
 	RequestLog       io.Writer
@@ -57,7 +57,7 @@ type testOptions struct {
 	Logger           *slog.Logger
 }
 
-// testCatalog is what a server and what it reads need of a node.
+// testCatalog is the catalog of a node, for a server and its reader.
 type testCatalog interface {
 	Catalog
 	reads.Catalog
@@ -124,7 +124,7 @@ func (c *catalog) remove(db string) {
 	delete(c.sets, db)
 }
 
-// peersOnly is a version of which others have every partition.
+// peersOnly is a version whose partitions are all on other nodes.
 type peersOnly struct {
 	version.Solo
 	peers []string

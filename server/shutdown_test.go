@@ -36,8 +36,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// Shutdown takes idle connections away, also those that never had a request,
-// and waits for a value that is being read.
+// Shutdown closes idle connections, also those without a request so far, and waits until a client
+// has read its value.
 func TestShutdownFinishesRequests(t *testing.T) {
 	value := noise(1, 16<<20)
 	set := version.NewSet("db")
@@ -80,7 +80,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	}
 }
 
-// When its time is over, Shutdown cuts what is left and everything is let go.
+// At its deadline, Shutdown closes the remaining connections and releases everything.
 func TestShutdownGivesUp(t *testing.T) {
 	set := version.NewSet("db")
 	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 16<<20)}))
@@ -240,7 +240,7 @@ func TestConnectionCloseInAnyForm(t *testing.T) {
 	}
 }
 
-// A client that speaks HTTP without TLS is told so, and the log does not grow with such clients.
+// A client that uses HTTP without TLS gets an error that says so, and such clients do not fill the log.
 func TestPlainHTTPToTLS(t *testing.T) {
 	s, _ := startTLS(t, catalogOf(t, nil), testOptions{})
 	requests := []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD /db/k HTTP/1.0\r\n\r\n", "POST /"}

@@ -26,7 +26,7 @@ const (
 	unsampled = "00-" + traceID + "-00f067aa0ba902b7-00"
 )
 
-// tracer returns one that traces what it is told to alone, and what sees its spans end.
+// tracer returns a tracer for requests that their clients sample, and the recorder of its ended spans.
 func tracer() (*tracing.Tracer, *tracetest.SpanRecorder) {
 	r := tracetest.NewSpanRecorder()
 	return tracing.New(sdk.NewTracerProvider(sdk.WithSpanProcessor(r)), "test"), r
@@ -41,8 +41,7 @@ func attributesOf(s sdk.ReadOnlySpan) map[string]string {
 	return all
 }
 
-// Which requests have a span, what it is called and says, and that it says
-// nothing of keys.
+// Which requests have a span, with which name and attributes, and that no attribute contains a key.
 func TestRequestSpans(t *testing.T) {
 	tests := []struct {
 		method, target string
@@ -111,8 +110,8 @@ func TestSampledAtTheEdge(t *testing.T) {
 	}
 }
 
-// A peer is told the span of the attempt where the request is traced, and
-// otherwise what the client has said.
+// A request to a peer names the span of the attempt if the request is traced; otherwise it has the
+// client's fields.
 func TestTraceGoesOn(t *testing.T) {
 	client := []string{"traceparent: " + sampled, "tracestate: a=1", "tracestate: b=2", "Range: bytes=0-0"}
 	rest := []proxy.Field{{Name: "Range", Value: []byte("bytes=0-0")}}
@@ -156,8 +155,8 @@ func TestTraceGoesOn(t *testing.T) {
 	}
 }
 
-// A request that is not traced costs no allocation: neither one that nobody has
-// chosen, nor one that its client has not.
+// A request that is not traced costs no allocation: neither one without traceparent, nor one whose
+// client did not sample it.
 func TestUntracedDoesNotAllocate(t *testing.T) {
 	tracer, ended := tracer()
 	tracer.SetSample(1e-15)
@@ -180,8 +179,8 @@ func TestUntracedDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkTracing is what a hit takes without tracing, with it
-// for one that is not traced, and for one that is.
+// BenchmarkTracing measures a hit without tracing, with tracing for a request that is not sampled,
+// and for one that is.
 func BenchmarkTracing(b *testing.B) {
 	for _, c := range []struct {
 		name   string

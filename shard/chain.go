@@ -24,14 +24,14 @@ type chains struct {
 	has [][]int // by shard: its partitions
 	new [][]int // by shard: the partitions among them that it does not hold yet
 
-	through [][]int   // by shard: what it may pass on in this round as an inner shard
+	through [][]int   // by shard: the partitions that it may pass on in this round as an inner shard
 	left    [][]int32 // by zone: the shards not reached yet
 	reached []bool
 	links   []link // how each shard was reached
 	queue   []int32
 	ends    []int32   // reached shards over their quota
 	crossed []bool    // by zone: whether waiting is complete
-	waiting [][]offer // by zone: what it may take from others, if the taker does not have it yet
+	waiting [][]offer // by zone: the partitions that it may take from others, if the taker does not have them yet
 }
 
 // link records that a shard can give partition p to another, which is -1 at the
@@ -97,8 +97,8 @@ func (c *chains) begin(through [][]int) {
 	}
 }
 
-// gives returns what a shard may give: a shard over its quota ends the chain and
-// may give any partition.
+// gives returns the partitions that a shard may give: a shard over its quota ends the chain and may
+// give any partition.
 func (c *chains) gives(i int32) []int {
 	if c.load[i] > c.quota[i] {
 		return c.has[i]

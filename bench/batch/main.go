@@ -1,9 +1,9 @@
-// Command batch measures what a key costs that is one of a hundred in a request, beside one that has a request of its
-// own, and beside MGET of redis.
+// Command batch compares the cost of a key in a request for a hundred keys with that of a key in its own request, and
+// with MGET of redis.
 //
-// Two nodes run, which are the server of sequins without anything around it: the holder has both partitions of a version,
-// the asker has one and asks the holder for the other. All servers are on one processor, the client on the other, which
-// asks them in turn and checks every answer. CPU is that of the servers, from their own accounts with the kernel.
+// Two nodes run, each only the HTTP server of sequins: the holder has both partitions of a version, the asker has one
+// and requests the other from the holder. All servers run on one processor; the client on the other sends requests to
+// them in turn and checks every answer. CPU is that of the servers, from the kernel's accounting.
 package main
 
 import (
@@ -239,7 +239,7 @@ func (r *run) measure() error {
 	return nil
 }
 
-// cpu is the processor time of all servers; those that are not asked use none.
+// cpu is the processor time of all servers; those without requests use none.
 func (r *run) cpu() (sum time.Duration, err error) {
 	for _, d := range r.daemons {
 		t, e := d.CPU()

@@ -31,7 +31,7 @@ func (c catalog) Status() status.Status       { return status.Status{} }
 func (c catalog) MayExist([]byte) bool        { return false }
 func (c catalog) Ready(string) (bool, string) { return true, "" }
 
-// others is a version of which one other node has everything.
+// others is a version whose partitions are all on one other node.
 type others struct {
 	version.Solo
 	peers []string
@@ -39,7 +39,7 @@ type others struct {
 
 func (o others) Peers(int) []string { return o.peers }
 
-// node serves for ever: both partitions, or one of them and a peer.
+// node serves until the process ends: both partitions, or one of them and a peer.
 func node(kind, addr string) error {
 	m := metrics.New()
 	o := reads.Options{Metrics: m.Server}

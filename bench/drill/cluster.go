@@ -186,7 +186,7 @@ func (c *cluster) publish() error {
 	return os.Rename(temp, filepath.Join(db, c.version()))
 }
 
-// await polls a condition, seldom enough for nobody to feel it.
+// await polls a condition, rarely enough not to affect the measurement.
 func await(what string, limit time.Duration, condition func() bool) error {
 	for end := time.Now().Add(limit); !condition(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -208,7 +208,7 @@ func (c *cluster) awaitWhole() error {
 	})
 }
 
-// whole reports whether the node serves a version of which all replicas are there.
+// whole reports whether the node serves a version and all replicas of it exist.
 func (n *node) whole(version string) bool {
 	resp, err := http.Get("http://" + n.addr + "/" + data.DB)
 	if err != nil {

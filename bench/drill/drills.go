@@ -15,7 +15,7 @@ import (
 	"sequins/test/balance"
 )
 
-// The names of drills that have to come without failures.
+// The names of drills without failures.
 const (
 	rolling = "a rolling restart"
 	upgrade = "an upgrade"
@@ -28,7 +28,7 @@ type drill struct {
 	during func(c *cluster) error
 }
 
-// drills are what a cluster goes through, one after the other. The last one takes its source away for good.
+// drills are the events that a cluster goes through, one after the other. The last one removes its source permanently.
 var drills = []drill{
 	{"nothing happens", (*cluster).awaitWhole, (*cluster).rest},
 	{rolling, (*cluster).awaitWhole, (*cluster).roll},
@@ -56,7 +56,7 @@ func (c *cluster) perform(d drill) (balance.Summary, error) {
 // restTime is about as long as a rolling restart.
 const restTime = 10 * time.Second
 
-// rest shows what the machine alone does to the figures.
+// rest measures without an event, which shows the influence of the machine.
 func (c *cluster) rest() error {
 	time.Sleep(restTime)
 	return nil
@@ -109,7 +109,7 @@ func (c *cluster) takeAway() error {
 	return os.Rename(c.source(), c.source()+".away")
 }
 
-// endAll ends all nodes and drops what the kernel keeps of their stores in memory.
+// endAll ends all nodes and removes their stores from the page cache.
 func (c *cluster) endAll() error {
 	for _, n := range c.nodes {
 		if err := n.end(syscall.SIGTERM); err != nil {

@@ -1,9 +1,9 @@
-// Command drill measures what clients feel of the events in the life of a cluster: of a rolling restart, of a node
-// that is killed, of an upgrade, and of a start of all nodes while the source is away.
+// Command drill measures how events in the life of a cluster affect its clients: a rolling restart, a node that is
+// killed, an upgrade, and a start of all nodes without the source.
 //
 // Three nodes run with a real ZooKeeper and hold every partition twice. GETs are due at a steady rate; the client
-// sends each to one of the nodes whose /readyz it found to be 200, as a load balancer does, and sends none twice. All
-// values are checked, and that no node goes back to an older version.
+// sends each once, to one of the nodes whose /readyz is 200, like a load balancer. It checks all values, and that no
+// node returns to an older version.
 package main
 
 import (

@@ -1,8 +1,8 @@
-// Command http compares GETs over loopback: sequins, as it is built and configured for use, with servers
-// that do nothing but answer, and with others that look keys up.
+// Command http compares GETs over loopback: sequins, built and configured as for production, with
+// servers that return a constant answer, and with others that look keys up.
 //
-// All servers run at once, on one processor, and are asked in turn by a client on the other, which checks
-// every answer. What a request costs is from the server's own account with the kernel.
+// All servers run at once on one processor. A client on the other processor sends requests to them in
+// turn and checks every answer. The cost of a request is from the kernel's accounting of the server.
 package main
 
 import (
@@ -56,14 +56,14 @@ func main() {
 	})
 }
 
-// run is what the measurements share.
+// run is the state that the measurements share.
 type run struct {
 	env     *setup.Env
 	spec    data.Spec
 	debug   string // address of the reference's debug listener
 	daemons []*daemon.Daemon
 	servers []*server
-	ids     []int // of the records that are asked for
+	ids     []int // of the requested records
 }
 
 // server is a contender: how to ask a daemon.
@@ -72,7 +72,7 @@ type server struct {
 	daemon   *daemon.Daemon
 	request  func(key []byte) []byte
 	parse    wire.Parser
-	constant bool // answers the same whatever the key: has no misses
+	constant bool // the answer does not depend on the key: no misses
 
 	present, absent [][]byte
 }

@@ -14,7 +14,7 @@ import (
 	"sequins/blocks"
 )
 
-// serveForever is what the servers in Go do that sequins is compared with.
+// serveForever runs one of the Go servers that sequins is compared with.
 func serveForever(kind, dir, addr string) error {
 	switch kind {
 	case "fasthttp":

@@ -1,13 +1,13 @@
 // Command load measures how SequenceFiles become blocks: processor time, wall time and the most memory for
 // each record, beside what it takes to copy the same bytes.
 //
-// It is package load that is measured, in the process that calls it: without the low priority, the memory limit
-// and the start of the process that a node's load has, which bench/steady measures as a whole.
+// It measures package load in the calling process, without the low priority, the memory limit and the process
+// start of a node's load, which bench/steady measures as a whole.
 //
-// Every measurement is a process of its own, this program started again to do one thing ([work]), so that
-// the kernel's accounts of it are those of that thing alone. Before each, the input is brought into memory
-// and everything written is flushed, and memory is taken and given back; so that what is measured is the
-// work and not the history of the disk and of the memory.
+// Every measurement runs in its own process, this program started again for one task ([work]), so that the
+// kernel's accounting covers only that task. Before each, the input is read into memory, everything
+// written is flushed, and memory is allocated and freed, so that earlier work on the disk and in memory
+// does not affect the measurement.
 package main
 
 import (
@@ -63,7 +63,7 @@ type run struct {
 	memory int64
 }
 
-// task is one row of the table: what a child is to do. Task and Input are for the child too.
+// task is one row of the table: the work of a child process. Task and Input are also used in the child.
 type task struct {
 	Task    string // a case of work
 	Codec   string // of blocks
@@ -80,7 +80,7 @@ type task struct {
 
 func (t *task) String() string { return t.name }
 
-// outcome is what a child says of itself.
+// outcome is the report of a child process.
 type outcome struct {
 	Peak int64 // bytes of memory
 }
@@ -176,7 +176,7 @@ func (r *run) check(t *table.Table) {
 	c.AtLeast("speed on two cores / on one", t.Ratio(rowOneCPU, rowSorted, wallTime), 1.7)
 }
 
-// turn has a child do a task, and the first time looks whether it did it right.
+// turn runs a task in a child process, and verifies the result of the first run.
 func (r *run) turn(tab *table.Table, t *task, round int) error {
 	if err := os.RemoveAll(t.Out); err != nil {
 		return err

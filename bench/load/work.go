@@ -23,7 +23,7 @@ import (
 	"sequins/store"
 )
 
-// work does one task in a process of its own and says on the standard output what it took.
+// work does one task in its own process and prints its cost to the standard output.
 func work(job string) error {
 	var t task
 	if err := json.Unmarshal([]byte(job), &t); err != nil {
@@ -139,7 +139,7 @@ func copyPieces(w io.Writer, r io.Reader, encode encoder) error {
 	}
 }
 
-// load does what a node does with a version: plan it, and make all blocks.
+// load loads a version like a node: it plans it and builds all blocks.
 func (t *task) load() error {
 	ctx := context.Background()
 	src, err := local.New(t.Root)
@@ -167,7 +167,7 @@ func (t *task) load() error {
 	return l.Load(ctx, plan, all, nil)
 }
 
-// verify holds what a child has loaded to the records.
+// verify compares the blocks that a child has loaded with the records.
 func (r *run) verify(t *task) error {
 	local, err := store.Open(t.Out)
 	if err != nil {

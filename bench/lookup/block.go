@@ -12,7 +12,7 @@ import (
 type block struct {
 	codec    blocks.Compression
 	pageSize int
-	each     *dictionary // packs every value by itself; nil but for the experiment
+	each     *dictionary // packs every value separately; nil except in the experiment
 
 	r       *blocks.Reader
 	scratch blocks.Scratch

@@ -69,7 +69,7 @@ func (r *run) coldTurn(t *table.Table, c contender, n int) error {
 	return nil
 }
 
-// farApart returns keys of which no two are in the same page, in random order.
+// farApart returns keys, no two of them in the same page, in random order.
 func (r *run) farApart(n int) [][]byte {
 	order := r.spec.Order()
 	stride := len(order) / n
@@ -81,7 +81,7 @@ func (r *run) farApart(n int) [][]byte {
 	return list
 }
 
-// counted returns what was read from disk meanwhile, without what counting itself reads.
+// counted returns the bytes read from disk meanwhile, without those of the counting itself.
 func counted(path string, do func() error) (proc.Reads, error) {
 	nothing, err := readsOf(path, func() error { return nil })
 	if err != nil {

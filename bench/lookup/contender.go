@@ -8,7 +8,7 @@ import (
 	"sequins/blocks"
 )
 
-// contender is a store that is asked for keys.
+// contender is a store whose lookups are measured.
 type contender interface {
 	fmt.Stringer
 	// build makes the store's files, unless they are there, and returns their path.
@@ -34,7 +34,7 @@ var (
 	pageSizes = []int{4096, 2048, 1024}
 )
 
-// contenders returns those whose names match, the reference first and always.
+// contenders returns the contenders whose names match; the reference is always the first.
 func contenders(pattern string) ([]contender, error) {
 	match, err := regexp.Compile(pattern)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Command lookup compares lookups within a process: our blocks in every codec and page size, and the
-// stores that one might use in their place, on the same records, one processor, taking turns.
+// Command lookup compares lookups within a process: blocks with every codec and page size, and
+// alternative stores, on the same records and one processor, in turn.
 //
-// A run builds what each contender needs, opens all, checks their answers, and measures them warm (all
-// files in memory) and, with -cold, from the disk, where the kernel's own accounts say what was read.
+// A run builds the files of each contender, opens all, checks their answers, and measures them warm
+// (all files in memory) and, with -cold, from the disk, with the bytes read from the kernel's
+// accounting.
 package main
 
 import (
@@ -45,7 +46,7 @@ func main() {
 	})
 }
 
-// run is what the measurements share.
+// run is the state that the measurements share.
 type run struct {
 	env        *setup.Env
 	spec       data.Spec
@@ -86,7 +87,7 @@ func (r *run) verify(c contender, n int) error {
 	return nil
 }
 
-// keyList returns random keys, those of records or absent ones, one behind the other in memory.
+// keyList returns random keys, of records or absent ones, contiguous in memory.
 func (r *run) keyList(n int, absent bool) [][]byte {
 	size := len(r.spec.Key(nil, 0))
 	all := make([]byte, 0, n*size)
@@ -103,7 +104,7 @@ func (r *run) keyList(n int, absent bool) [][]byte {
 	return list
 }
 
-// sink keeps what was read of values from being left out by the compiler.
+// sink uses the values, so that the compiler does not remove the reads.
 var sink struct{ sum byte }
 
 // touch reads every cache line of a value: contenders that return a place in a map have not done it yet.

@@ -91,7 +91,7 @@ func (r *run) openWarm(c contender, t *table.Table) error {
 	return nil
 }
 
-// heap is what is in use on the heap, garbage apart.
+// heap returns the bytes in use on the heap without garbage.
 func heap() float64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -1,9 +1,9 @@
-// Command proxy measures what it costs when the node that is asked does not have the key: it asks one that
-// does. Two nodes run, which are the server of sequins without anything around it: the holder has a block
-// and the asker nothing. A client asks both for the same keys, in turn, and checks every answer.
+// Command proxy measures the cost of a request to a node that does not hold the key and requests it from
+// one that does. Two nodes run, each only the HTTP server of sequins: the holder has a block and the asker
+// nothing. A client requests the same keys from both in turn and checks every answer.
 //
-// Both nodes are on one processor, the client on the other. CPU is that of both nodes, from their own
-// accounts with the kernel.
+// Both nodes run on one processor, the client on the other. CPU is that of both nodes, from the
+// kernel's accounting.
 package main
 
 import (

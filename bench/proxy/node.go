@@ -29,7 +29,7 @@ func (c catalog) Status() status.Status       { return status.Status{} }
 func (c catalog) MayExist([]byte) bool        { return false }
 func (c catalog) Ready(string) (bool, string) { return true, "" }
 
-// others is a version of which one other node has everything.
+// others is a version whose partitions are all on one other node.
 type others struct {
 	version.Solo
 	peers []string
@@ -37,7 +37,7 @@ type others struct {
 
 func (o others) Peers(int) []string { return o.peers }
 
-// node serves for ever: with a block, or without one and with a peer.
+// node serves until the process ends: with a block, or without one and with a peer.
 func node(kind, addr string) error {
 	m := metrics.New()
 	o := reads.Options{Metrics: m.Server}

@@ -1,10 +1,10 @@
 // Command redis compares the Redis protocol of sequins with redis-server, by redis-benchmark: single GETs and pipelines of a
 // hundred, on random keys that exist.
 //
-// Both servers run at once, on one processor, and redis-benchmark on the other asks them in turn. Where redis-benchmark is
-// the slower side, the requests a second of both servers are its own: what a key costs the server is then the processor
-// time, from the account of the kernel. An additional client, which takes less time than redis-benchmark and checks the
-// values, sends the same pipelines.
+// Both servers run at once on one processor, and redis-benchmark on the other sends requests to them in turn. If
+// redis-benchmark is the bottleneck, the requests per second of both servers are its own; the cost of a key is then the
+// processor time, from the kernel's accounting. An additional client, which is faster than redis-benchmark and checks
+// the values, sends the same pipelines.
 package main
 
 import (

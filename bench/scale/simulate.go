@@ -9,7 +9,7 @@ import (
 	"sequins/shard"
 )
 
-// A cluster is what is simulated: all databases get a new version at once.
+// A cluster is the simulated cluster: all databases get a new version at once.
 type cluster struct {
 	nodes, databases, partitions, replication int // partitions and replication of each database
 }
@@ -69,7 +69,7 @@ type directory struct {
 	watching []int32
 }
 
-// A view is what a node knows of a directory.
+// A view is a node's knowledge of a directory.
 type view struct {
 	size     int // of the last listing
 	changes  int // that it had seen
@@ -112,8 +112,8 @@ func newSimulation(c cluster, w way, load time.Duration, rate float64, name int,
 	return s
 }
 
-// planLoads has each node load what is assigned to it, one after another in random order. Some nodes are faster than
-// others, and some partitions larger.
+// planLoads schedules the loads of each node: its partitions one after another in random order. Some nodes are
+// faster than others, and some partitions are larger.
 func (s *simulation) planLoads() {
 	index := map[string]int{}
 	var members []shard.Member
@@ -212,7 +212,7 @@ func (s *simulation) duration(children int) time.Duration {
 
 func (s *simulation) bytes(children int) int { return replyBytes + children*(4+s.name) }
 
-// serve reads the directory as it is now. Changes from now on are told of.
+// serve reads the current content of the directory. Later changes cause a notification.
 func (s *simulation) serve(v int32) {
 	d := &s.dirs[int(v)%s.databases]
 	view := &s.views[v]
@@ -245,13 +245,13 @@ func (s *simulation) count(bytes int) {
 	s.perSecond[second] += int64(bytes)
 }
 
-// A bucket has tokens for what a node may read, as golang.org/x/time/rate counts them.
+// A bucket has tokens for the bytes that a node may read, like golang.org/x/time/rate.
 type bucket struct {
 	spent float64 // of readBurst
 	at    time.Duration
 }
 
-// take returns when so many tokens are there, and takes them.
+// take waits until n tokens are available, and takes them.
 func (b *bucket) take(now time.Duration, n int) time.Duration {
 	b.spent = max(0, b.spent-(now-b.at).Seconds()*readBudget) + float64(n)
 	b.at = now

@@ -38,7 +38,7 @@ func main() {
 	})
 }
 
-// task is one row of the table, and what a child is to do.
+// task is one row of the table: the work of a child process.
 type task struct {
 	Name     string
 	Endpoint string
@@ -48,7 +48,7 @@ type task struct {
 
 func (t *task) String() string { return t.Name }
 
-// outcome is what a child says of itself.
+// outcome is the report of a child process.
 type outcome struct {
 	Seconds float64
 	Peak    int64 // bytes of memory
@@ -117,7 +117,7 @@ func measure(env *setup.Env) (err error) {
 	return nil
 }
 
-// turn has a child do a task.
+// turn runs a task in a child process.
 func turn(tab *table.Table, t *task) error {
 	if err := os.RemoveAll(t.Out); err != nil {
 		return err

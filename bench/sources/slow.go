@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A slow stands before a server and lets so many bytes a second through each connection.
+// A slow is a proxy in front of a server that limits the bytes per second of each connection.
 type slow struct {
 	net.Listener
 	server string

@@ -21,7 +21,7 @@ import (
 	"sequins/test/gateway"
 )
 
-// work does one task in a process of its own and says on the standard output what it took.
+// work does one task in its own process and prints its cost to the standard output.
 func work(job string) error {
 	var t task
 	if err := json.Unmarshal([]byte(job), &t); err != nil {
@@ -92,7 +92,7 @@ func (t *task) read() error {
 	return t.whole(io.Copy(io.Discard, f))
 }
 
-// load does what a node does with a version.
+// load loads a version like a node.
 func (t *task) load() error {
 	ctx := context.Background()
 	src, err := t.source()

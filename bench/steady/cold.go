@@ -40,7 +40,7 @@ const (
 // apart is how many records of a partition are between two that are surely not in the same page.
 const apart = 40
 
-// scattered returns records of which no two are in the same page: some that are hot, and all others.
+// scattered returns records, no two of them in the same page: some hot ones, and all others.
 func (r *run) scattered() (hot, cold []int) {
 	seen := make([]int, *files)
 	var key []byte
@@ -83,7 +83,7 @@ func named(row string, pace float64) phase {
 	return phase(row + ", as fast as they can")
 }
 
-// beside is what the others do: one process, started from this program.
+// beside is the load of the other clients: one process, started from this program.
 type beside struct {
 	Addr   string
 	Spec   data.Spec
@@ -94,7 +94,7 @@ type beside struct {
 	Length time.Duration
 }
 
-// coldPhase runs one phase: those who ask beside, if any, begin before the GETs that are measured and end after them.
+// coldPhase runs one phase. The other clients, if any, begin before the measured GETs and end after them.
 func (r *run) coldPhase(t *table.Table, p phase, pace float64, round int) error {
 	if err := r.restartCold(); err != nil {
 		return err

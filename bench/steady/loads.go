@@ -46,7 +46,7 @@ type loadPhase struct {
 
 func (p loadPhase) String() string { return p.r.name + p.row }
 
-// compareLoads measures GETs while nothing happens and while versions load, and loads while nobody asks.
+// compareLoads measures GETs on an idle node and during loads, and loads without requests.
 func (r *run) compareLoads() error {
 	servers := []*run{r}
 	if *before != "" {
@@ -155,7 +155,7 @@ func (r *run) servePhase(t *table.Table, p loadPhase) error {
 	return nil
 }
 
-// loadQuietly loads a version while nobody asks, but for the version twenty times a second.
+// loadQuietly loads a version without requests other than 20 a second for the version.
 func (r *run) loadQuietly() (time.Duration, error) {
 	if err := r.publish(); err != nil {
 		return 0, err

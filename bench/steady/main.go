@@ -1,9 +1,9 @@
-// Command steady measures what those who are being served feel of other work: of a new version being
-// loaded, and of others who ask for keys that are not in memory.
+// Command steady measures how other work affects GETs: loads of new versions, and requests of other
+// clients for keys that are not in memory.
 //
-// GETs are due at a fixed rate, and their time counts from when they were due; so a server that stops for a
-// second is late for all the requests of that second, and not for one. The figure of a phase is the worst
-// of the 99th percentiles of its seconds.
+// GETs are due at a fixed rate, and their time counts from when they were due, so a server that stops for a
+// second is late for all requests of that second. The figure of a phase is the worst of the 99th
+// percentiles of its seconds.
 package main
 
 import (
@@ -62,7 +62,7 @@ func main() {
 	})
 }
 
-// run is what the measurements share.
+// run is the state that the measurements share.
 type run struct {
 	env     *setup.Env
 	program string
@@ -155,8 +155,8 @@ func (r *run) publish() error {
 
 var versionHeader = []byte("\r\nX-Sequins-Version: ")
 
-// keys returns requests for random records, and what their answers must be: of version or of the one
-// before it, never that one again after the first of version, of which seen is told.
+// keys returns requests for random records with checks of their answers: each must be of version or
+// of the one before it, and after the first answer of version, which sets seen, only of version.
 func (r *run) keys(n int, seen func(version string)) ([][]byte, func(int, wire.Reply) error) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	ids := make([]int, n)
@@ -186,13 +186,13 @@ func (r *run) requests(ids []int) [][]byte {
 	return all
 }
 
-// felt is what a phase was like for those who asked at a steady rate.
+// felt is the result of a phase for the client with the steady rate.
 type felt struct {
 	worst, half time.Duration // of the p99 of each second
 	failures    int
 }
 
-// feel sends GETs at the steady rate, for a time or until the context is done.
+// feel sends GETs at the steady rate for a duration or until the context is done.
 func (r *run) feel(ctx context.Context, d time.Duration, requests [][]byte, check func(int, wire.Reply) error) (felt, error) {
 	var f felt
 	var each []time.Duration

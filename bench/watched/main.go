@@ -1,7 +1,7 @@
-// Command watched measures what it costs to be watched: a node whose metrics are scraped, whose page is open in
-// twenty browsers and that traces one request in a hundred, beside one of which nobody sees anything.
+// Command watched measures the cost of monitoring: it compares a node whose metrics are scraped, whose page is
+// open in twenty browsers and that traces one request in a hundred with a node without monitoring.
 //
-// Both are on one processor, and are asked in turn by a client on the other, where those who watch are, too.
+// Both run on one processor. The client, which sends requests to them in turn, and the monitoring run on the other.
 package main
 
 import (
@@ -66,7 +66,7 @@ type run struct {
 type node struct {
 	name   string
 	daemon *daemon.Daemon
-	debug  string // address of its metrics; "" if nobody watches
+	debug  string // address of its metrics; "" if it is not watched
 }
 
 func (n *node) String() string { return n.name }
@@ -139,7 +139,7 @@ func (r *run) measure() error {
 	return nil
 }
 
-// turn asks one node over some connections for a while, with or without those who watch.
+// turn sends requests to one node over some connections for a while, with or without monitoring.
 func (r *run) turn(t *table.Table, n *node) (err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup

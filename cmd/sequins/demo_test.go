@@ -46,7 +46,7 @@ func TestDemo(t *testing.T) {
 	stop(syscall.SIGINT)
 }
 
-// Whatever ends the demo early, nothing is left.
+// However the demo is interrupted, it leaves no files.
 func TestDemoCutShort(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
 		p, stop := startDemo(t, "--bind", "127.0.0.1:0", "--pause", "1h")

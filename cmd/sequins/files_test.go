@@ -96,7 +96,7 @@ func TestCatJSON(t *testing.T) {
 	}
 }
 
-// has checks that each of some lines is in a text, whatever the spaces between words.
+// has checks that a text contains each of the lines, ignoring differences in spaces.
 func has(t *testing.T, text string, lines ...string) {
 	t.Helper()
 	var got []string
@@ -223,8 +223,7 @@ func TestVerifyNamesWhatIsBad(t *testing.T) {
 	sequins(t, "cat", log).wants(t, exitFailure, "sequins: "+log)
 }
 
-// A file whose head is destroyed is bad, also where it is found in a directory. Files that are known to have no records
-// are passed over.
+// A file whose header is destroyed is bad, also in a directory. Files that are known to have no records are skipped.
 func TestVerifyOfADestroyedHead(t *testing.T) {
 	block, sequence, log := makeFiles(t)
 	dir := filepath.Dir(block)

@@ -17,7 +17,7 @@ import (
 	"sequins/test/expect"
 )
 
-// process is a running sequins, with what it has said so far.
+// process is a running sequins, with its output so far.
 type process struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -25,7 +25,7 @@ type process struct {
 	mu    sync.Mutex
 	lines []string
 	more  chan struct{} // closed and replaced at each line
-	done  chan struct{} // closed when it has said its last
+	done  chan struct{} // closed at the end of the output
 }
 
 // start starts a command and follows one of its streams: what it logs, or for the demo what it prints.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Into a pipe goes a line every ten seconds, and nothing about what is done sooner.
+// A pipe gets a line every ten seconds, and none for work that ends sooner.
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

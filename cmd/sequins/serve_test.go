@@ -23,7 +23,7 @@ const patience = time.Minute
 
 const demoPath = "/" + demo.DB + "/red-wool-scarf"
 
-// From relative paths on the command line alone, to an orderly end; and again from what is in the store.
+// A node starts with relative paths on the command line only and ends in order; then it starts again from its store.
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	source := demoSource(t, dir)

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A node of this test: what it serves, what it says when a version is bad, and when it is gone.
+// The status of a node while it serves, when a version is bad, and when the node has ended.
 func TestStatusOfANode(t *testing.T) {
 	dir := t.TempDir()
 	source := demoSource(t, dir)
@@ -75,7 +75,7 @@ func TestStatusFindsItsNode(t *testing.T) {
 	}
 }
 
-// A node that does not answer is told apart from one that does not run.
+// The errors for a node that does not answer and for one that does not run differ.
 func TestStatusUnreachable(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -165,7 +165,7 @@ n3:9599  3      b\x1b[1m  90.0 GiB   0 B (0%)        100.0 GiB  the disk is near
 	}
 }
 
-// --watch goes on until ^C, through a node that comes and goes, and ends with what it saw last.
+// --watch runs until ^C, also while the node is down, and ends with the last status.
 func TestStatusWatch(t *testing.T) {
 	healthy := make(chan bool, 1)
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -147,7 +147,7 @@ func eventuallyOK(t *testing.T, c *http.Client, base string) *http.Response {
 	}
 }
 
-// A node with [tls] answers those who speak TLS, and takes up new certificates while it runs.
+// A node with [tls] answers clients that use TLS, and reloads its certificates while it runs.
 func TestTLS(t *testing.T) {
 	a := newAuthority(t, "ca")
 	a.issue("node", nil)
@@ -275,7 +275,7 @@ func TestTLSFilesThatAreNotGood(t *testing.T) {
 	}
 }
 
-// What is wrong with the files of a client is said by the name that their user knows them by.
+// Errors of the files of a client use the names of their flags or keys.
 func TestClientTLSNamesItsFiles(t *testing.T) {
 	a := newAuthority(t, "ca")
 	a.issue("client", nil)

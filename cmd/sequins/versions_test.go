@@ -68,7 +68,7 @@ birds     7        1      1 B   2026-01-31 08:30  no: _SUCCESS lists /birds/7/pa
 	sequins(t, "versions").wants(t, exitFailure, "sequins: there is no configuration")
 }
 
-// TestVersionsReasons: whatever is the matter with a version is shown beside it.
+// TestVersionsReasons: the list shows the problem of each version.
 func TestVersionsReasons(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")

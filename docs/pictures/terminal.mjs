@@ -1,6 +1,6 @@
 // Runs the commands of a session and draws what they print: node terminal.mjs FILE.svg. The environment names the
 // program (SEQUINS), a directory with two versions of a database in made/ (DIR) and a free port (PORT); the picture
-// shows the usual names in their place. Whoever does not want motion gets the last frame.
+// shows the usual names in their place. With reduced motion, it shows the last frame.
 import {execFileSync, spawn} from 'node:child_process';
 import {cpSync, mkdirSync, writeFileSync} from 'node:fs';
 import {join} from 'node:path';
@@ -49,7 +49,7 @@ try {
   await until(() => sh(version).includes('2026-01-31'));
   type('curl localhost:9599/products/red-wool-scarf');
   say(sh(get), 0.3);
-  await until(() => sh(`${SEQUINS} status ${address}`).includes('\n'));
+  await until(() => !sh(`${SEQUINS} status ${address}`).includes('loading'));
   type('sequins status');
   say(sh(`${SEQUINS} status ${address}`).split('\nNODE')[0], 0.4);
 } finally {
@@ -67,7 +67,7 @@ const lines = frames.map((f, i) => {
   const text = f.typed ? `<tspan class="p">$</tspan>${escape(f.line.slice(1))}` : escape(f.line);
   return `<text x="${left}" y="${top + i * step}" style="animation-delay:${at.toFixed(2)}s" class="${f.note ? 'n' : f.typed ? 't' : 'o'}">${text}</text>`;
 });
-writeFileSync(process.argv[2], `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="A terminal session: a node serves a version, and moves on to the next one">
+writeFileSync(process.argv[2], `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="A terminal session: a node serves a version, and switches to the next one">
 <style>
 text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre; fill: #d5d9e0; }
 .t { fill: #ffffff; } .p { fill: #5fb878; } .n { fill: #8b93a1; }

@@ -37,7 +37,7 @@ type Decoder struct {
 	open      bool // within a stream
 	blockSize int  // of this stream, in bytes
 	streamCRC uint32
-	blockCRC  uint32 // as stored; what has been counted so far is in out
+	blockCRC  uint32 // as stored; the checksum so far is in out
 	block     block
 	out       output
 }
@@ -128,10 +128,11 @@ func (d *Decoder) nextBlock() error {
 	return errMagic
 }
 
-// output undoes the first stage of bzip2 on the bytes of a block: behind four equal bytes stands a count of more.
+// output undoes the first stage of bzip2 on the bytes of a block: a count of further repetitions follows four equal
+// bytes.
 type output struct {
 	next uint32 // entry in the block's table, see block
-	left int    // bytes of the block that have not been looked at
+	left int    // bytes of the block that are not yet processed
 	last byte
 	same int // times that last has come in a row, up to 4
 	run  int // times that last is still to be given out

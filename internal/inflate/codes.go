@@ -34,8 +34,8 @@ const (
 	maxDistances = 30  // likewise
 )
 
-// codeTables are the codes of a block. A table for further bits has at least two symbols in it, so that there are no
-// more of them than half the symbols.
+// codeTables are the codes of a block. A table for further bits has at least two symbols, so the number of these
+// tables is at most half that of the symbols.
 type codeTables struct {
 	lengths   [1<<lengthBits + (maxLengths+2)/2<<(codeMax-lengthBits)]uint32
 	distances [1<<distanceBits + (maxDistances+2)/2<<(codeMax-distanceBits)]uint32
@@ -58,8 +58,8 @@ var (
 	}()
 )
 
-// baseSymbols makes symbols for the values from first on. After two groups without extra bits, each group of so many
-// symbols has one extra bit more than the one before.
+// baseSymbols makes symbols for the values from first on. The first two groups have no extra bits; each group after
+// them has one extra bit more than the one before.
 func baseSymbols(s []uint32, first, group int) {
 	for i := range s {
 		extra := max(0, i/group-1)
@@ -157,7 +157,7 @@ func reverse(code, size int) int {
 	return int(bits.Reverse16(uint16(code)) >> (16 - size))
 }
 
-// fillTable sets all entries of which the lowest bits are the code.
+// fillTable sets all entries whose lowest bits are the code.
 func fillTable(table []uint32, code, size int, entry uint32) {
 	for ; code < len(table); code += 1 << size {
 		table[code] = entry

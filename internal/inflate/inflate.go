@@ -11,7 +11,7 @@ import (
 
 const (
 	window       = 32 << 10 // how far back a match can lie, in bytes
-	piece        = 64 << 10 // what is decompressed at a time, about
+	piece        = 64 << 10 // the approximate number of bytes that are decompressed at a time
 	longestMatch = 258      // the longest match
 	slack        = 8        // matches are copied in words, and so beyond their ends
 

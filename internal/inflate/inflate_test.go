@@ -48,8 +48,8 @@ func deflate(tb testing.TB, level int, in []byte) []byte {
 	return b.Bytes()
 }
 
-// inflateInputs are what takes every path: runs at every distance, matches as long and as far as can be, long codes,
-// pieces and windows of exactly their size and about.
+// inflateInputs cover every path: runs at every distance, the longest and farthest matches, long codes, and inputs
+// of about the size of a piece and of a window.
 func inflateInputs() [][]byte {
 	rng := rand.New(rand.NewPCG(13, 14))
 	inputs := [][]byte{nil, {0}, []byte("a"), []byte(strings.Repeat("hello world ", 50))}

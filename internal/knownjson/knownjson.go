@@ -25,7 +25,7 @@ func (r *Reader) Literal(s string) {
 	}
 }
 
-// Number reads a number of up to 18 digits behind a name.
+// Number reads a name and its value, a number of up to 18 digits.
 func (r *Reader) Number(name string) (v int64) {
 	r.Literal(name)
 	n := 0
@@ -42,7 +42,7 @@ func (r *Reader) Number(name string) (v int64) {
 	return v
 }
 
-// Text reads a string without escapes behind a name.
+// Text reads a name and its value, a string without escapes.
 func (r *Reader) Text(name string) []byte {
 	r.Literal(name)
 	r.Literal(`"`)
@@ -60,7 +60,7 @@ func (r *Reader) Text(name string) []byte {
 	return nil
 }
 
-// Base64 reads bytes in base64 behind a name.
+// Base64 reads a name and its value, bytes in base64.
 func (r *Reader) Base64(name string) []byte {
 	text := r.Text(name)
 	if !r.OK {
@@ -72,7 +72,7 @@ func (r *Reader) Base64(name string) []byte {
 	return b[:n]
 }
 
-// Bool reads true or false behind a name.
+// Bool reads a name and its value, true or false.
 func (r *Reader) Bool(name string) bool {
 	r.Literal(name)
 	if rest, ok := bytes.CutPrefix(r.Rest, []byte("true")); ok {
@@ -83,7 +83,7 @@ func (r *Reader) Bool(name string) bool {
 	return false
 }
 
-// Time reads a time behind a name.
+// Time reads a name and its value, a time.
 func (r *Reader) Time(name string) (t time.Time) {
 	text := r.Text(name)
 	if r.OK {

@@ -18,7 +18,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What is not laid out as expected is not read, nor is anything behind it.
+// JSON with another layout is not read, and neither is anything after it.
 func TestReaderRefuses(t *testing.T) {
 	reads := map[string]func(r *Reader){
 		"x":                   func(r *Reader) { r.Literal("y") },

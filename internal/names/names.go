@@ -1,5 +1,6 @@
 // Package names has the one rule for the names of databases, versions and tokens. A valid name needs no escaping in a
-// URL, leads out of no directory, and is none of the files of a source or store, which begin with a dot or an underscore.
+// URL, cannot leave its directory, and differs from the files of a source or store, which begin with a dot or an
+// underscore.
 package names
 
 // Max is the maximum length of a name, in bytes: the limit of file systems.

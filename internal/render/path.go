@@ -13,7 +13,7 @@ var ErrNullKey = errors.New("the key is null")
 // is not configured.
 var ErrField = errors.New("the fields that are set do not fit the records")
 
-// Paths selects what is served of a record.
+// Paths selects the fields of a record that are served.
 type Paths struct {
 	Key   string // field used as the key
 	Value string // field used as the value; "" is the whole record, as JSON

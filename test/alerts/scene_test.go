@@ -20,8 +20,8 @@ import (
 	"sequins/test/process"
 )
 
-// patience is how long an alert may take to change. On a machine so busy that a scrape is not answered within a
-// second, what has lasted for a while begins to last anew.
+// patience is how long an alert may take to change. If a scrape is not answered within a second on a busy
+// machine, the duration of a pending alert starts again.
 const patience = 4 * time.Minute
 
 // A scene is where a fault is caused: a source, nodes that read it, and the Prometheus that scrapes them.
@@ -44,7 +44,8 @@ func newScene(t *testing.T, name string, p *prometheus, java *harness.Harness) *
 
 func (s *scene) source() string { return filepath.Join(s.dir, "source") }
 
-// config describes a node of the scene. It looks at its source only when told to, if extra does not say otherwise.
+// config returns the configuration of a node of the scene. The node lists its source only at SIGHUP, unless extra
+// overrides that.
 func (s *scene) config(extra string) process.Config {
 	return process.Config{
 		Source: s.source(), Store: filepath.Join(s.TempDir(), "store"), Extra: extra,
@@ -52,7 +53,7 @@ func (s *scene) config(extra string) process.Config {
 	}
 }
 
-// polling has a node look at its source by itself.
+// polling makes a node list its source periodically.
 const polling = `refresh_period = "200ms"`
 
 // watch has Prometheus scrape these nodes, and no others of the scene.
@@ -83,7 +84,7 @@ func (s *scene) of(n *process.Node) map[string]string {
 	return l
 }
 
-// quiet waits until an alert is neither firing nor about to, by an evaluation of what was scraped since.
+// quiet waits until an alert is neither firing nor pending, in an evaluation of data scraped since the call.
 func (s *scene) quiet(name string, labels map[string]string) {
 	s.Helper()
 	start := time.Now()
@@ -148,7 +149,7 @@ func section(t *testing.T, name string) string {
 	return strings.Join(strings.Fields(section), " ")
 }
 
-// run runs a command of sequins, which may fail, and returns what it prints.
+// run runs a command of sequins, which may fail, and returns its output.
 func (s *scene) run(args ...string) string {
 	s.Helper()
 	out, err := exec.Command(process.Binary(s), args...).CombinedOutput()
@@ -217,7 +218,7 @@ func (s *scene) write(version string) {
 	s.publish(version)
 }
 
-// publish renames a version to what it is called.
+// publish renames a version to its final name.
 func (s *scene) publish(version string) {
 	s.Helper()
 	dir := filepath.Join(s.source(), s.name)

@@ -1,5 +1,5 @@
-// Package balance is the client of several nodes that a load balancer is: it asks each node for /readyz, sends
-// GETs at a steady rate to those that are ready, in turn, and sends none of them twice.
+// Package balance is a client of several nodes that acts like a load balancer: it requests /readyz from each
+// node, sends GETs at a steady rate to the ready ones in turn, and repeats none.
 //
 // The load is an open loop: requests are due at fixed times, and a request's time counts from when it was due. So
 // a node that stops for a second is late for all requests of that second.
@@ -20,7 +20,7 @@ type Options struct {
 	Rate   float64       // requests a second
 	Probe  time.Duration // between two looks at a node's /readyz
 	Target func(n int) string
-	// Check reports what is wrong with the answer to request n, which is a 200 or a 404.
+	// Check returns an error if the answer to request n, a 200 or a 404, is wrong.
 	Check func(n int, a Answer) error
 }
 
@@ -61,7 +61,7 @@ type Client struct {
 	requests []Request
 }
 
-// Start begins a load, after one look at each node. Stop has to be called.
+// Start checks each node once and begins a load. Stop must be called.
 func Start(o Options) *Client {
 	c := &Client{o: o, stop: make(chan struct{})}
 	for _, addr := range o.Addrs {
@@ -162,7 +162,7 @@ func (c *Client) one(n, node int, due time.Duration) Request {
 	return r
 }
 
-// pool is what is known of a node, and the connections to it that wait for a request.
+// pool is the state of a node, with its idle connections.
 type pool struct {
 	addr  string
 	ready atomic.Bool

@@ -44,7 +44,7 @@ func (c *conn) get(target string) (a Answer, last bool, err error) {
 	return a, resp.Close, err
 }
 
-// open reports whether the node has neither closed the connection nor sent anything that was not asked for.
+// open reports whether the node has neither closed the connection nor sent unsolicited data.
 func (c *conn) open() bool {
 	raw, err := c.Conn.(syscall.Conn).SyscallConn()
 	if err != nil {

@@ -11,7 +11,7 @@ type Summary struct {
 	Requests    int
 	Connections int // failed without a complete answer
 	Statuses    int // failed by their status
-	NoneReady   int // were sent to nobody
+	NoneReady   int // requests for which no node was ready
 	Wrong       int // had an answer that Options.Check refused
 	First       error
 	P99         time.Duration // of the requests that did not fail
@@ -23,7 +23,7 @@ type Summary struct {
 // Failures is how many requests failed.
 func (s Summary) Failures() int { return s.Connections + s.Statuses + s.NoneReady + s.Wrong }
 
-// Summarize counts requests, of which it changes the order.
+// Summarize counts requests. It changes their order.
 func Summarize(requests []Request) Summary {
 	slices.SortFunc(requests, func(a, b Request) int { return int(a.Due - b.Due) })
 	s := Summary{Requests: len(requests)}

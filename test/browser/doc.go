@@ -1,7 +1,7 @@
-// Package browser looks at the status page as people do: in headless Chromium, driven by Playwright, over real
-// sequins processes that are healthy, loading, failing, and a cluster that has lost a node.
+// Package browser tests the status page in headless Chromium, driven by Playwright, with real sequins
+// processes that are healthy, loading and failing, and with a cluster that has lost a node.
 //
-// A test makes a situation and hands its address to page.mjs, which holds the page against what it has to show and
-// takes screenshots of it into .cache/screenshots: light, dark, and as wide as a phone. Where a situation has to
-// change meanwhile, page.mjs asks for it (see script).
+// A test creates a situation and passes its address to page.mjs, which checks the page and takes screenshots of it
+// into .cache/screenshots: light, dark, and as wide as a phone. If the situation must change during the test,
+// page.mjs requests it (see script).
 package browser

@@ -53,7 +53,7 @@ func TestLoading(t *testing.T) {
 	script(t, "loading", n.Addr, nil)
 }
 
-// What the source has in its names is text on the page, also where it is meant to be more.
+// Names in the source are text on the page, also if they contain HTML.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	source, c := newSource(t)

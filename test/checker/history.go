@@ -35,7 +35,7 @@ import (
 // Op is what a Read asks for.
 type Op string
 
-// What is in an answer depends on the Op.
+// The content of an answer depends on the Op.
 const (
 	// Get asks for Key; Body is its value.
 	Get Op = ""
@@ -72,8 +72,8 @@ type Read struct {
 	Inside  string    `json:"inside,omitempty"` // the version as the body names it, if it does
 	Body    string    `json:"body,omitempty"`   // the value, or the line of an error
 	Values  []*string `json:"values,omitempty"` // nil: the key is absent
-	More    bool      `json:"more,omitempty"`   // the range goes on behind the last record
-	Cursor  string    `json:"-"`                // from where it goes on
+	More    bool      `json:"more,omitempty"`   // the range continues after the last record
+	Cursor  string    `json:"-"`                // where the range continues
 	Total   int       `json:"total,omitempty"`
 	Peer    string    `json:"peer,omitempty"` // the peer that the node got the answer from
 }
@@ -81,7 +81,7 @@ type Read struct {
 // Bounds are those of a range of keys, in byte order. The zero Bounds contain all keys.
 type Bounds struct {
 	From     string `json:"from,omitempty"`   // the first key
-	Until    string `json:"until,omitempty"`  // the first key behind the range; "": none
+	Until    string `json:"until,omitempty"`  // the first key after the range; "": none
 	Prefix   string `json:"prefix,omitempty"` // of all keys
 	After    string `json:"after,omitempty"`  // the last key of the page before
 	Limit    int    `json:"limit,omitempty"`  // maximum number of records; 0: none

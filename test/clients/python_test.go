@@ -36,7 +36,7 @@ func TestPartitionersInPython(t *testing.T) {
 	}
 }
 
-// Go and Python read every key of a node, whatever partitions its data, and the map names the partitioner.
+// Go and Python read every key of a node for every partitioner, and the map names the partitioner.
 func TestOneNode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -85,7 +85,7 @@ func shown(data []byte) string {
 	return "=" + hex.EncodeToString(data)
 }
 
-// What a node must not answer is an exception of the client, and soon.
+// An answer that a node must not send causes an exception in the client without delay.
 func TestWrongAnswersInPython(t *testing.T) {
 	t.Parallel()
 	const ok = "HTTP/1.1 200 OK\r\nX-Sequins-Version: v1\r\nContent-Type: application/octet-stream\r\n"

@@ -86,7 +86,7 @@ type jsonValue struct {
 	Base64 []byte  `json:"base64"`
 }
 
-// add appends values, of which nil ones are absent.
+// add appends values; nil stands for an absent one.
 func add(read *checker.Read, values ...*jsonValue) {
 	for _, v := range values {
 		switch {
@@ -101,7 +101,7 @@ func add(read *checker.Read, values ...*jsonValue) {
 	}
 }
 
-// decodeStrictly decodes one JSON value, in which every field is known.
+// decodeStrictly decodes one JSON value and rejects unknown fields.
 func decodeStrictly(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

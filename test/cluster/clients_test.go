@@ -33,8 +33,8 @@ const (
 	redialIn = 10 * time.Millisecond
 )
 
-// record begins a history of a cluster whose members serve versions already, with
-// so many clients to each of them that read keys, and some more.
+// record begins a history of a cluster whose members already serve versions. clients is the
+// number of clients of each member that read single keys; some others run, too.
 func record(t testing.TB, c *cluster, clients int, versions ...string) *recording {
 	t.Helper()
 	r := &recording{History: &checker.History{}, c: c}
@@ -58,7 +58,7 @@ func (r *recording) bind(t testing.TB, m *member, clients int) {
 	r.wg.Go(func() { r.askRedis(m, clients+1) })
 }
 
-// A request is what a client sends, and how it takes the answer.
+// A request is the request of a client, with the parser of its answer.
 type request struct {
 	read           checker.Read // what is asked for
 	method, target string
@@ -121,8 +121,8 @@ func (r *recording) send(client *process.Client, node string, q request) checker
 	return read
 }
 
-// heard says whether a member has answered a client from a version since a moment. What was asked during a fault may
-// take its clients a while longer.
+// heard reports whether a member has answered a client from a version since a moment. Requests sent during a fault
+// may take longer.
 func (r *recording) heard(m *member, version string, since time.Duration) bool {
 	read, ok := r.last.Load(m.name)
 	return ok && read.(checker.Read).Version >= version && read.(checker.Read).End >= since
@@ -163,8 +163,8 @@ const rangeScale = 32
 // convergence is how long after the last fault members may be behind.
 const convergence = 30 * time.Second
 
-// judge finishes a recording and fails the test for what it breaks of the rules.
-// Then the history is kept under the name.
+// judge finishes a recording and fails the test for each violation of the rules. Then it saves the
+// history under the name.
 func (r *recording) judge(t testing.TB, name string) {
 	t.Helper()
 	found := r.finish()

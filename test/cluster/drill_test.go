@@ -14,8 +14,8 @@ import (
 	"sequins/test/process"
 )
 
-// balanced sends GETs of random keys to the members of a cluster, through a client that follows /readyz. Every answer
-// has to be right, and from a version that is not older than one which the same member had answered from before.
+// balanced sends GETs of random keys to the members of a cluster, through a client that follows /readyz. It checks
+// every answer, and that no member answers from an older version than before.
 func (c *cluster) balanced() *balance.Client {
 	var addrs []string
 	for _, m := range c.members {
@@ -51,7 +51,7 @@ func (c *cluster) calm(t testing.TB, load *balance.Client) {
 	process.Eventually(t, "requests have been sent", func() bool { return load.Now() > since+time.Second/2 })
 }
 
-// expectAnswers fails the test for requests that failed, except those that may, and for one that took very long.
+// expectAnswers fails the test if a request failed that must not fail, or if one took very long.
 func (c *cluster) expectAnswers(t testing.TB, requests []balance.Request, may func(r balance.Request) bool) {
 	t.Helper()
 	s := balance.Summarize(requests)

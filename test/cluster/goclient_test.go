@@ -52,7 +52,7 @@ func (m *member) mapOf(t testing.TB, version string) [][]string {
 	return nodes
 }
 
-// TestMapOfPartitions: what every member answers is what the members hold.
+// TestMapOfPartitions: the map of every member shows what the members hold.
 func TestMapOfPartitions(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
@@ -256,8 +256,7 @@ func TestGoClient(t *testing.T) {
 	t.Logf("%d reads of Go, %d of Python", r.reads.Load(), stopPython())
 }
 
-// walkInPython lets threads of the Python client read until stop, which checks what they have read, and returns how many
-// values that were.
+// walkInPython reads with threads of the Python client until stop, which checks the values and returns their number.
 func (c *cluster) walkInPython(t *testing.T, addrs []string) (stop func() int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "python3", append([]string{filepath.Join(process.Root(), "test", "clients", "drive.py"), "walk", fmt.Sprint(c.data.keys), db}, addrs...)...)
@@ -309,8 +308,8 @@ func (r *readers) wait(t *testing.T, n int64) {
 	process.Eventually(t, "the client reads on", func() bool { return r.reads.Load() >= until })
 }
 
-// TestGoClientUnderNemesis has the Go client read while the nemesis does what it can. Reads fail only while it is careless;
-// none is ever wrong, or goes back.
+// TestGoClientUnderNemesis reads with the Go client while the nemesis causes faults. Reads fail only while it is
+// careless; none is wrong or returns to an older version.
 func TestGoClientUnderNemesis(t *testing.T) {
 	t.Parallel()
 	if *seed == 0 {

@@ -13,13 +13,13 @@ import (
 	"sequins/test/checker"
 )
 
-// pieceTime is what a job that writes in place takes for each half of a file:
-// nodes list several times while it writes, and never see the same twice.
+// pieceTime is the time in which a job that writes in place writes half a file: nodes list several
+// times meanwhile, and never find the same twice.
 const pieceTime = 300 * time.Millisecond
 
-// TestInPlace has jobs write versions where nodes look for them, file by file,
-// while the nodes list every second. Nobody gets a wrong 404, and all nodes end
-// with the whole of every version, whatever they have seen of it before.
+// TestInPlace writes versions file by file in the source while the nodes list it every second. No
+// client gets a wrong 404, and all nodes finally have every version completely, whichever parts of
+// it they listed before.
 func TestInPlace(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
@@ -58,8 +58,8 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// publishInPlace writes a version under its own name, each file in two halves,
-// and at the end _SUCCESS if there is to be one.
+// publishInPlace writes a version under its final name, each file in two halves, and at the end
+// _SUCCESS if required.
 func (d dataset) publishInPlace(t testing.TB, source, version string, marker bool) {
 	t.Helper()
 	if err := d.newJob(t, source, version, marker).run(); err != nil {
@@ -67,7 +67,7 @@ func (d dataset) publishInPlace(t testing.TB, source, version string, marker boo
 	}
 }
 
-// A job writes a version in place. It goes on where its directory is moved.
+// A job writes a version in place. If its directory is moved, it continues there.
 type job struct {
 	from       string // directory with the files
 	to         *os.Root
@@ -90,7 +90,7 @@ func (d dataset) newJob(t testing.TB, source, version string, marker bool) job {
 	return job{from: filepath.Join(away, db, version), to: to, partitions: d.partitions, marker: marker}
 }
 
-// run writes the files. It is to be called once.
+// run writes the files. It must be called once.
 func (j job) run() error {
 	var errs []error
 	for p := range j.partitions {

@@ -11,8 +11,8 @@ import (
 	"sequins/test/process"
 )
 
-// TestJoin adds a node to a cluster that serves a version: it answers for every
-// key before it has loaded anything, and nobody feels its load.
+// TestJoin adds a node to a cluster that serves a version: the node answers for every key before it
+// has loaded anything, and its load does not delay requests.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
@@ -111,8 +111,8 @@ func testHealing(t *testing.T, z *zookeeper, stay string) {
 	c.settle(t, l, version)
 }
 
-// settle waits until the members that run hold what the formula says, no more and
-// no less. Meanwhile no partition may have too few replicas.
+// settle waits until the running members hold exactly the partitions that the formula assigns to
+// them. Meanwhile no partition may have too few replicas.
 func (c *cluster) settle(t testing.TB, l *look, version string) {
 	t.Helper()
 	var names []string
@@ -131,8 +131,8 @@ func (c *cluster) settle(t testing.TB, l *look, version string) {
 	})
 }
 
-// checkAdvertised fails the test if a partition has too few members that run and
-// are asked for it. One listing shows all partitions at the same moment.
+// checkAdvertised fails the test if too few running members are advertised for a partition. One
+// listing shows all partitions at the same moment.
 func (c *cluster) checkAdvertised(t testing.TB, l *look, version string) {
 	t.Helper()
 	found := c.advertised(t, l, version)

@@ -53,7 +53,7 @@ func TestAllFaults(t *testing.T) {
 // A mixer is a nemesis with further faults: of versions, of the source, and of all members at the same time.
 type mixer struct {
 	*nemesis
-	away bool       // the source is not where it belongs
+	away bool       // the source is moved away
 	job  chan error // gets the end of the job that writes in place; nil: none runs
 }
 
@@ -119,8 +119,8 @@ func (n *mixer) next() string {
 	return version
 }
 
-// publish puts a version into the source, wherever that is. A job that writes in place is waited for: what is newest
-// has to be complete in the end.
+// publish puts a version into the source, also while that is moved away. It waits for a job that writes in place,
+// because the newest version must be complete at the end.
 func (n *mixer) publish() {
 	n.endJob()
 	n.c.data.publish(n.t, n.place(), n.next())

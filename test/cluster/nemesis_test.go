@@ -40,7 +40,7 @@ type fault struct {
 
 var noFault = fault{"nothing", func() {}, func() {}}
 
-// round does what a round is, and publishes a version.
+// round runs the faults of one round, and publishes a version.
 func (n *nemesis) round() {
 	n.t.Helper()
 	faults := []fault{n.zookeeperFault()}
@@ -95,7 +95,7 @@ func (n *nemesis) publish() {
 	n.r.publish(n.t, versionName(n.version))
 }
 
-// zookeeperFault is one of those that must not be felt by anybody who reads.
+// zookeeperFault is one of the faults that must not affect reads.
 func (n *nemesis) zookeeperFault() fault {
 	some := n.some()
 	each := func(name string, do, undo func(m *member)) fault {
@@ -198,7 +198,7 @@ func (n *nemesis) resume(m *member) {
 	n.r.note(checker.Resume, m, "")
 }
 
-// isolate cuts a member off from all others. Its clients may be told so.
+// isolate cuts a member off from all others. Its clients may get errors.
 func (n *nemesis) isolate(m *member) {
 	n.r.note(checker.Unsafe, m, "isolated")
 	m.cut = true
@@ -236,7 +236,7 @@ func (n *nemesis) recover() {
 	n.r.note(checker.Safe, nil, "")
 }
 
-// broken says what is not as it should be, "" if nothing.
+// broken returns what is wrong with the cluster, "" if nothing is.
 func (n *nemesis) broken() string {
 	versions := map[string]bool{}
 	for _, m := range n.c.live() {
@@ -254,8 +254,8 @@ func (n *nemesis) broken() string {
 	return ""
 }
 
-// unsettled says what a member waits for, as it sees things; or that it serves a
-// version which has all replicas.
+// unsettled returns what a member waits for according to its status, or that it serves a version
+// with all replicas.
 func (m *member) unsettled(t testing.TB) (serves, what string) {
 	t.Helper()
 	version, s := m.current(t), m.status(t)

@@ -16,7 +16,7 @@ import (
 	"sequins/test/process"
 )
 
-// rangePace is what a client waits between two ordered reads, as an answer may have all keys.
+// rangePace is the pause of a client between two ordered reads, because an answer may have all keys.
 const rangePace = 20 * time.Millisecond
 
 // ranges reads ranges at random, each page from any of the members, and counts. It waits between two pages.
@@ -68,7 +68,7 @@ func (o *roamer) pages(b checker.Bounds, between time.Duration) {
 	}
 }
 
-// rangePatience is how long a client goes on with a range if it gets errors. The end of a recording does not wait for it.
+// rangePatience is how long a client continues a range that gets errors. The end of a recording does not wait for it.
 const rangePatience = 20 * time.Second
 
 // parameters returns those of bounds.

@@ -71,7 +71,7 @@ func (o *roamer) session() {
 	}
 }
 
-// pinned asks for the version that one member serves, until it is gone or has been asked for so many times.
+// pinned requests the version that one member serves, by name, for a number of times or until it is gone.
 func (o *roamer) pinned(times int) {
 	defer func() { o.r.Add(o.reads) }()
 	version := ""

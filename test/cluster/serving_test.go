@@ -58,8 +58,8 @@ func (d dataset) ofEach(version string) []string {
 	return keys
 }
 
-// testPeerRequests asks every node for a key of every partition as a peer would:
-// it answers from what it holds, and never asks somebody else.
+// testPeerRequests requests a key of every partition from every node as a peer: the node answers
+// from its own blocks, and never asks another node.
 func testPeerRequests(t *testing.T, c *cluster, version string, held map[string][]int) {
 	for _, m := range c.members {
 		for p, key := range c.data.ofEach(version) {
@@ -111,8 +111,8 @@ func testEveryKey(t *testing.T, c *cluster, version string, held map[string][]in
 	}
 }
 
-// TestConnectionsAreKept asks for values that take several packets, most of which other nodes have: connections between
-// nodes stay open although header and body arrive in pieces.
+// TestConnectionsAreKept requests values of several packets, most of them from other nodes: connections between nodes
+// stay open although header and body arrive in pieces.
 func TestConnectionsAreKept(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 1000, partitions: 12, pad: 6 << 10}, members: 3, replication: 1})

@@ -55,14 +55,14 @@ func TestLateZooKeeper(t *testing.T) {
 	c.checkNumbered(t, version)
 }
 
-// shardID is what a member says that it is.
+// shardID returns the shard id in a member's status.
 func (m *member) shardID(t testing.TB) string {
 	t.Helper()
 	return m.node.Get(t, "/healthz").Header.Get("X-Sequins-Shard-ID")
 }
 
-// checkNumbered waits until all members hold what the formula says of the shard
-// ids 1, 2 and so on, of which each of them has one.
+// checkNumbered waits until the members have the shard ids 1, 2 and so on, and hold the partitions
+// that the formula assigns to them.
 func (c *cluster) checkNumbered(t testing.TB, version string) {
 	t.Helper()
 	var want, got []string

@@ -15,8 +15,8 @@ import (
 // route is that of requests for keys.
 const route = "/{db}/{key}"
 
-// TestTracing has two nodes, each with half of the data, trace what a client asks
-// them: a trace is one line from the client's span to the node that has answered.
+// TestTracing traces requests to two nodes, each with half of the data: a trace is a chain from the
+// client's span to that of the node that has answered.
 func TestTracing(t *testing.T) {
 	t.Parallel()
 	const client = "00f067aa0ba902b7" // its span

@@ -10,9 +10,8 @@ import (
 	"sequins/test/checker"
 )
 
-// TestUpgrades is the heart of it: clients read without pause while versions are
-// published and the nemesis does what it can, and package checker judges what
-// they have seen.
+// TestUpgrades is the main test: clients read continuously while versions are published and the
+// nemesis causes faults, and package checker checks the recorded answers.
 func TestUpgrades(t *testing.T) {
 	t.Parallel()
 	if *seed == 0 {

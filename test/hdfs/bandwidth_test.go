@@ -18,8 +18,8 @@ import (
 	"sequins/test/gateway"
 )
 
-// testBandwidth loads two databases at the same time, under one limit. What servers send is counted before it
-// reaches this process: it is never more than what the limit lets through and what buffers hold.
+// testBandwidth loads two databases at the same time, under one limit. The bytes of the servers are counted
+// before they reach this process: never more than the limit plus the buffers.
 func testBandwidth(t *testing.T, c *cluster) {
 	const limit, dbs = 4 << 20, 2
 	d := c.newDir()

@@ -85,7 +85,7 @@ func testConnections(t *testing.T, c *cluster) {
 	}
 }
 
-// testOneDatanodeAway: with one of them half-open or refusing, what it has is read from another.
+// testOneDatanodeAway: if one datanode is half-open or refuses connections, its blocks are read from another.
 func testOneDatanodeAway(t *testing.T, c *cluster) {
 	d := c.newDir()
 	data := random(6<<20, 6)
@@ -119,7 +119,8 @@ func testOneDatanodeAway(t *testing.T, c *cluster) {
 	read()
 }
 
-// testSilentNamenode: who asks a namenode that hangs gets an error in time, or what he asked for once it is back, and holds up nobody.
+// testSilentNamenode: a request to a namenode that hangs fails in time, or succeeds when the namenode is back, and does
+// not block other requests.
 func testSilentNamenode(t *testing.T, c *cluster) {
 	d := c.newDir()
 	d.Put(t, "db/1/part-00000", []byte("x"))

@@ -9,8 +9,8 @@ import (
 	"sequins/source/hdfs"
 )
 
-// Two namenodes, of which the active one is killed in the middle of a load, and which fail over back and forth within the five seconds
-// that the library would turn its back on both.
+// Of two namenodes, the active one is killed in the middle of a load; then they fail over back and forth within the
+// five seconds for which the library would avoid both.
 func TestFailover(t *testing.T) {
 	c := start(t, "ha dn=2 rep=2")
 	set := dataset{files: 60, records: 500, size: 1000}

@@ -29,7 +29,7 @@ import (
 // A realm is a cluster that wants Kerberos, and its KDC.
 type realm struct {
 	*harness.Harness
-	kdc       map[string]string // what the harness says of it
+	kdc       map[string]string // its description by the harness
 	conf, url string
 }
 
@@ -67,7 +67,7 @@ func (k realm) configure(t *testing.T, keytab string) process.Config {
 		k.conf, k.kdc["krb5conf"], k.kdc["principal"], keytab))
 }
 
-// wantJob loads what the job has written.
+// wantJob loads the output of the job.
 func wantJob(t *testing.T, s *hdfs.Source) {
 	t.Helper()
 	l := dataset{}.load(t, s, 1<<30)

@@ -22,8 +22,8 @@ func configure(t *testing.T, url, hdfs string) process.Config {
 	}
 }
 
-// testNode: a MapReduce job writes its output, and a node that runs serves every record of it, with nobody touching it; and the next
-// version when that is done.
+// testNode: a MapReduce job writes its output, and a running node serves every record of it without a signal, and then
+// the next version.
 func testNode(t *testing.T, c *cluster) {
 	const records, reducers = 5000, 3
 	d := c.newDir()

@@ -21,7 +21,7 @@ import (
 	"sequins/test/expect"
 )
 
-// testErrors: what is wrong is said, by class and in words.
+// testErrors: each error has the right class and a message that names the cause.
 func testErrors(t *testing.T, c *cluster) {
 	d := c.newDir()
 	d.Put(t, "db/1/part-00000", []byte("x"))
@@ -192,7 +192,8 @@ func spoil(t *testing.T, paths []string) {
 	}
 }
 
-// testBadReplicas: what a datanode's disk has spoiled is read from another, and from nowhere if that is spoiled too.
+// testBadReplicas: a replica that is damaged on the disk of a datanode is read from another; if that is damaged, too,
+// the read fails.
 func testBadReplicas(t *testing.T, c *cluster) {
 	d := c.newDir()
 	data := random(16<<20+100, 3)
@@ -236,7 +237,7 @@ func testErasureCoded(t *testing.T, c *cluster) {
 	says(t, err, "erasure-coded", "db/1/part-00000")
 }
 
-// testClosing: whatever a reader is doing, closing it ends its goroutines.
+// testClosing: closing a reader ends its goroutines in every state.
 func testClosing(t *testing.T, c *cluster) {
 	d := c.newDir()
 	d.Put(t, "db/1/part-00000", random(8<<20, 4))

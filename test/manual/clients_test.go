@@ -15,7 +15,7 @@ import (
 	"sequins/test/process"
 )
 
-// The programs of the chapter on clients run, and print what they promise.
+// The programs of the page on clients run and print what the page says.
 func TestClientsOfTheManual(t *testing.T) {
 	t.Parallel()
 	_, n := example(t)
@@ -61,7 +61,7 @@ func runClient(t *testing.T, name, program string, command []string, want ...str
 	}
 }
 
-// checkFields holds that the map in the chapter has the fields of a node's answer, each of which it describes.
+// checkFields checks that the map on the page has the fields of a node's answer, and that the page describes each.
 func checkFields(t *testing.T, n *process.Node, shown string) {
 	t.Helper()
 	var documented, answered map[string]any

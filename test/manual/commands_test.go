@@ -16,7 +16,7 @@ import (
 	"sequins/test/process"
 )
 
-// programs are those that the manual tells people to run.
+// programs are the programs in the commands of the manual.
 const programs = `sequins|systemctl|journalctl|go|make|curl|cat|apt|apt-get|dmesg|smartctl|iostat|docker|kubectl|helm|openssl`
 
 var (
@@ -40,8 +40,8 @@ func commands(text string) (found []string) {
 // what is in the log, and openssl, by test/alerts.
 var ofTheSystem = regexp.MustCompile(`^(systemctl|journalctl|iostat|smartctl|apt|openssl) |^cat /sys/`)
 
-// Every command of the manual is run here; or it is one that takes long, of the tests or benchmarks themselves,
-// and it is there what it names; or it is one of the system.
+// Every command of the manual is run here, except two kinds: slow ones of the tests and benchmarks, for which
+// the files that they name must exist, and commands of the system.
 func TestCommands(t *testing.T) {
 	c, n := example(t)
 	here := strings.NewReplacer("node1:9599", n.Addr, "NODE:9599", n.Addr, "/var/lib/sequins", c.Store, "/etc/sequins.conf", n.Conf,
@@ -115,8 +115,8 @@ func example(t *testing.T) (process.Config, *process.Node) {
 	return c, n
 }
 
-// runIt runs a command beside a node, in whose configuration it finds what it is not told. It has to succeed, or if it
-// goes on for ever, to have said something.
+// runIt runs a command next to a node, with the configuration of that node. The command must succeed, or if it runs
+// until it is stopped, must have printed something.
 func runIt(t *testing.T, n *process.Node, command string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), process.Deadline)

@@ -1,3 +1,3 @@
-// Package manual holds the tests of what the manual tells people to do: its commands are run, its programs
-// compiled and run, its links followed, and its lists held against what they list.
+// Package manual tests the documentation: it runs its commands, compiles and runs its programs, follows
+// its links, and compares its lists with the code.
 package manual

@@ -16,7 +16,7 @@ import (
 
 var className = regexp.MustCompile(`(?m)^public class (\w+) `)
 
-// The programs of the chapter on preparing data compile, run with the real Hadoop, and what they write is served.
+// The programs of the page on preparing data compile and run with the real Hadoop, and their output is served.
 func TestJavaOfTheManual(t *testing.T) {
 	t.Parallel()
 	if err := harness.Build(); err != nil {

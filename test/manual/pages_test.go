@@ -38,7 +38,7 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-// anchors are what headings can be linked by.
+// anchors are the fragments by which links can refer to headings.
 func anchors(text string) map[string]bool {
 	found := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
@@ -88,8 +88,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// The chapter on migration has every key that the old files have, and says of those that do nothing any more
-// that they are warned of.
+// The page on migration has every key of the old files, and says that keys without effect cause a warning.
 func TestMigrationHasEveryOldKey(t *testing.T) {
 	old, err := os.ReadFile(filepath.Join(process.Root(), "config", "testdata", "every-old-key.conf"))
 	if err != nil {

@@ -99,8 +99,8 @@ func normal(out string) string {
 	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(out, " ")
 }
 
-// typed has a shell run commands in a directory, and returns what they print. Each has to succeed. What is still
-// running at the end is ended.
+// typed runs commands by a shell in a directory, and returns their output. Each must succeed. Processes that
+// still run at the end are killed.
 func typed(t *testing.T, dir, commands string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*process.Deadline)

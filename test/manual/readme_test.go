@@ -18,7 +18,7 @@ import (
 	"sequins/test/process"
 )
 
-// clone makes a directory that has what a clone of the repository has, and its own place for what is built there.
+// clone makes a directory with the content of a clone of the repository and its own directories for built files.
 func clone(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -86,7 +86,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// The first command of the README upgrades while it asks, and ends with ^C.
+// The first command of the README switches to another version under load, and ends with ^C.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	const command = "go run ./cmd/sequins demo"

@@ -12,8 +12,8 @@ import (
 	"sequins/test/spark"
 )
 
-// The jobs of the chapter on preparing data run in Spark's own shell, as they stand there but for where they write to,
-// and what they write is served with the configuration that stands there, too.
+// The jobs of the page on preparing data run in Spark's shell, unchanged except for the output directory, and their
+// output is served with the configuration on that page.
 func TestSparkOfTheManual(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

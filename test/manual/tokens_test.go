@@ -14,7 +14,7 @@ import (
 	"sequins/auth"
 )
 
-// What the chapter on operating says makes a token makes one that is known, and is sent as a node wants it.
+// The commands of the page on operating create a token that a node accepts in the form in which they send it.
 func TestTokens(t *testing.T) {
 	var sent string
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { sent = r.Header.Get("Authorization") }))

@@ -1,5 +1,4 @@
-// Package packaging holds the tests of what sequins is handed out as: a deb and an rpm are made, looked into,
-// and the deb is installed below a directory, started, upgraded and removed; the unit is held against systemd's
-// own checks; what the image holds is run with nothing else around it; and the manifests for Kubernetes are
-// held against what they are about.
+// Package packaging tests the packages of sequins: it builds a deb and an rpm and checks their content;
+// installs the deb below a directory, starts, upgrades and removes it; checks the unit with systemd; runs the
+// content of the image without other files; and compares the manifests for Kubernetes with the program.
 package packaging

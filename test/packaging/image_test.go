@@ -15,8 +15,8 @@ import (
 	"sequins/test/process"
 )
 
-// What the image holds is run with nothing else around it: the program, below a root of its own, as the
-// user that the Dockerfile names.
+// The content of the image runs without other files: the program, in its own root, as the user that the
+// Dockerfile names.
 func TestImage(t *testing.T) {
 	dockerfile, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "Dockerfile"))
 	if err != nil {
@@ -66,7 +66,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// open lets everybody into a tree, which the test made for itself.
+// open makes a tree of the test accessible to all users.
 func open(t *testing.T, dir string) {
 	t.Helper()
 	output(t, "chmod", "-R", "a+rwX", dir)

@@ -19,7 +19,7 @@ import (
 	"sequins/test/process"
 )
 
-// object is what the tests look at of an object for Kubernetes.
+// object is the part of a Kubernetes object that the tests check.
 type object struct {
 	Kind     string                `yaml:"kind"`
 	Metadata struct{ Name string } `yaml:"metadata"`
@@ -95,7 +95,7 @@ func objects(t *testing.T) map[string]object {
 	}
 }
 
-// What the manifests say of sequins is true, and their parts fit together.
+// The manifests are consistent with sequins and with each other.
 func TestKubernetes(t *testing.T) {
 	all := objects(t)
 	set, config := all["StatefulSet/sequins"], all["ConfigMap/sequins"]

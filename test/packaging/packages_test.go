@@ -195,7 +195,7 @@ func (r *root) read(name string) string {
 	return string(b)
 }
 
-// dpkg runs dpkg on the root. The package's scripts run too, and are told where it is.
+// dpkg runs dpkg on the root. The scripts of the package run too, with the root in their environment.
 func (r *root) dpkg(args ...string) string {
 	r.t.Helper()
 	cmd := []string{"dpkg", "--root=" + r.dir, "--force-script-chrootless", "--force-depends", "--force-confold"}
@@ -262,7 +262,7 @@ func TestDeb(t *testing.T) {
 	}
 }
 
-// withoutBackups leaves out what useradd keeps of the files that it changes, and what it adds.
+// withoutBackups leaves out the backups of useradd, and the lines that it adds.
 func withoutBackups(files []string) []string {
 	return slices.DeleteFunc(files, func(name string) bool {
 		return strings.HasPrefix(name, "/etc/") && (strings.HasSuffix(name, "-") || strings.Contains(name, "shadow") || strings.Contains(name, "/etc/sub"))
@@ -275,7 +275,7 @@ func sameFiles(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// serve runs what is installed as the unit does, but for where its data is, and as systemd would see it.
+// serve runs the installed program like the unit, with other directories for its data, and watches it like systemd.
 func serve(t *testing.T, r *root) {
 	t.Helper()
 	unit := r.read("usr/lib/systemd/system/sequins.service")

@@ -72,7 +72,7 @@ func lock(port int) (*os.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// unused reports whether nobody listens on an address.
+// unused reports whether no process listens on an address.
 func unused(addr string) bool {
 	ln, err := net.Listen("tcp", addr)
 	return err == nil && ln.Close() == nil

@@ -14,8 +14,8 @@ import (
 	"sequins/test/process"
 )
 
-// TestJob uploads what a MapReduce job has written, and finds every record of
-// it, with nobody touching the node.
+// TestJob uploads the output of a MapReduce job, and a running node finds and serves every record
+// of it.
 func TestJob(t *testing.T) {
 	const records, reducers = 5000, 3
 	g := gateway.Start(t)
@@ -40,8 +40,8 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// removeHidden removes what is not data: checksums of the local file system,
-// and _SUCCESS, which has to come last.
+// removeHidden removes the files that are not data: checksums of the local file system, and
+// _SUCCESS, which must be uploaded last.
 func removeHidden(t *testing.T, dir string) {
 	t.Helper()
 	for _, pattern := range []string{".*", "_*"} {

@@ -26,13 +26,13 @@ import (
 	"sequins/test/gateway"
 )
 
-// A ledger stands before a gateway and writes down what it is asked for.
+// A ledger is a proxy in front of a gateway that records the requests.
 type ledger struct {
 	mu    sync.Mutex
 	asked map[string]int64 // bytes of each object, by the last part of its key
 }
 
-// reset returns what was asked for since the last time.
+// reset returns the requests since the last call.
 func (l *ledger) reset() map[string]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,8 +65,8 @@ func (l *ledger) serve(t *testing.T, g *gateway.Gateway) (endpoint string) {
 	return server.URL
 }
 
-// TestOnlyWhatIsNeeded: of files that are cut as a partitioner cuts them, a node reads those of its own
-// partitions, each once, and of the others a sample. What is read is counted.
+// TestOnlyWhatIsNeeded: of files that are partitioned like the version, a node reads those of its own
+// partitions, each once, and of the others a sample. A metric counts the bytes.
 func TestOnlyWhatIsNeeded(t *testing.T) {
 	const files, records, valueSize = 8, 8 * 1500, 1000
 	want := []int{2, 5}

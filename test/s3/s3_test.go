@@ -96,8 +96,8 @@ func TestUpload(t *testing.T) {
 	n.WaitCurrent(t, "another", "1")
 }
 
-// TestRefused has the wrong secret: the log says what was refused, and does not
-// tell the secret.
+// TestRefused uses the wrong secret: the log names the refused request and does not contain the
+// secret.
 func TestRefused(t *testing.T) {
 	g := gateway.Start(t)
 	upload(t, g, "db", "1", 1, 10)
@@ -109,8 +109,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOutage takes the server away in the middle of a load. What is served
-// goes on being served, and when the server is back, the load is made up for.
+// TestOutage stops the server in the middle of a load. The node keeps serving, and repeats the load
+// when the server is back.
 func TestOutage(t *testing.T) {
 	g := gateway.Start(t)
 	upload(t, g, "db", "1", 2, 1000)

@@ -16,7 +16,7 @@ import (
 	"sequins/test/process"
 )
 
-// agent is a DogStatsD agent that keeps what it is told.
+// agent is a DogStatsD agent that records what it receives.
 type agent struct {
 	conn  net.PacketConn
 	mu    sync.Mutex
@@ -69,7 +69,7 @@ func (a *agent) values(t *testing.T, name, kind, tag string) (all []float64) {
 	return all
 }
 
-// said is how many lines begin like this.
+// said returns how many lines have a prefix.
 func (a *agent) said(prefix string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -94,8 +94,8 @@ func (a *agent) unknown() (names []string) {
 	return names
 }
 
-// The agent of [datadog] is told of loads, of versions and of requests, as by the first sequins, and has it all when
-// the node has ended.
+// The agent of [datadog] gets the metrics of loads, versions and requests, with the names of Stripe's sequins, and
+// has all of them when the node has ended.
 func TestDatadog(t *testing.T) {
 	t.Parallel()
 	a := startAgent(t)

@@ -112,7 +112,7 @@ func (n *diskNode) Read(ctx context.Context, f fs.FileHandle, dest []byte, off i
 }
 
 // TestHangingDisk: while reads of the block of one database hang, some of the requests for it wait and the others fail
-// after a bounded time. All else is answered, and another database goes on to its next version.
+// after a bounded time. All other requests are answered, and another database switches to its next version.
 func TestHangingDisk(t *testing.T) {
 	t.Parallel()
 	const keys = 2000

@@ -192,8 +192,8 @@ func TestDiskFull(t *testing.T) {
 	n.WaitCurrent(t, "db", "2")
 }
 
-// TestSourceUnreachable moves the source away: serving goes on, log and metrics say since when,
-// and new versions are seen when it is back.
+// TestSourceUnreachable moves the source away: the node keeps serving, the log and the metrics show
+// since when the source is missing, and new versions are found when it is back.
 func TestSourceUnreachable(t *testing.T) {
 	t.Parallel()
 	source, n := startWithGood(t)
@@ -217,7 +217,7 @@ func TestSourceUnreachable(t *testing.T) {
 	wantText(t, n.Log(), "source")
 }
 
-// TestStartWithoutSource: what is complete on disk is served though the source cannot be read.
+// TestStartWithoutSource: complete versions on disk are served although the source cannot be read.
 func TestStartWithoutSource(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
@@ -234,8 +234,9 @@ func TestStartWithoutSource(t *testing.T) {
 	expect(t, n, "/db/key-000042", 200, "1", "1/42")
 }
 
-// TestStartWithSourceThatHangs: what was served before is served at once, though the source takes connections and says
-// nothing. The first look at it ends after 15 seconds, so that a start that waits for it is told from one that does not.
+// TestStartWithSourceThatHangs: the versions in the store are served at once although the source accepts connections
+// and never answers. The first listing ends after 15 seconds, which distinguishes a start that waits for it from one
+// that does not.
 func TestStartWithSourceThatHangs(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
@@ -310,7 +311,7 @@ func oneError(t *testing.T, log string) {
 var rounds = flag.Int("rounds", 12, "how often TestKillDuringLoads kills the process")
 
 // TestKillDuringLoads kills the process at random moments of loads: each start serves a complete
-// version, what was finished is kept, and no stray file is left.
+// version and keeps finished blocks, and no stray file is left.
 func TestKillDuringLoads(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
@@ -441,8 +442,8 @@ func TestBadRequests(t *testing.T) {
 	expect(t, n, "/db/key-000042", 200, "1", "1/42")
 }
 
-// TestSlowClients: one that never ends its request is told so and cut off, and so is one that never
-// reads its answer; others are served meanwhile.
+// TestSlowClients: a client that never ends its request gets an error and is cut off, and one that
+// never reads its answer is cut off; other clients are served meanwhile.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)

@@ -28,7 +28,7 @@ var mutations = flag.Int("mutations", 64, "how many mutated files of each format
 // A mutant is a fixture that is mutated.
 type mutant struct {
 	fixture string
-	checked bool // its format has checksums over the values, so that what is served must be right: see covered
+	checked bool // its format has checksums over the values, so served values must be right: see covered
 }
 
 // mutants are the fixtures of each format.
@@ -42,7 +42,7 @@ var mutants = map[string][]mutant{
 	"sparkey": {{"sparkey-none", false}, {"sparkey-snappy", false}, {"sparkey-zstd", false}, {"sparkey-deletes-snappy", false}},
 }
 
-// The bounds of the processes, in bytes: a load's is configured, and what a node that serves next to nothing may take.
+// Memory limits of the processes in bytes: the configured one of a load, and one for a node that serves very little.
 const (
 	loadLimit = 640 << 20
 	nodeLimit = 400 << 20
@@ -96,7 +96,7 @@ type mutatedDB struct {
 	fixture harness.Fixture
 	records map[string]harness.Record
 	served  string // the version that is current, "" if none is
-	covered bool   // the newest is damaged only where its format can tell
+	covered bool   // the newest version is damaged only where checksums of its format detect it
 }
 
 func newMutation(t *testing.T, of []mutant) *mutation {
@@ -124,7 +124,7 @@ func newMutation(t *testing.T, of []mutant) *mutation {
 	return m
 }
 
-// batch loads count mutated files, from the seed first on, and removes them but for those that are served.
+// batch loads count mutated files, with seeds from first, and removes them except those that are served.
 func (m *mutation) batch(first, count int) {
 	m.t.Helper()
 	version := fmt.Sprintf("%08d", first+1)
@@ -260,8 +260,8 @@ func peakMemory[PID int | string](pid PID) int64 {
 	return 0
 }
 
-// writeMutant copies a version of a fixture with one of its files mutated, and reports whether it is whole where its
-// format cannot tell.
+// writeMutant copies a version of a fixture with one of its files mutated, and reports whether the parts without a
+// checksum are unchanged.
 func writeMutant(t *testing.T, from, db, version string, seed uint64) (covered bool) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 13))

@@ -211,8 +211,8 @@ func TestDamagedTwice(t *testing.T) {
 	}
 }
 
-// TestPipelinedHeaders sends three requests at once, of which the second has a header of a length about those at which
-// buffers end: the answers come in order. A client's "Connection: Close" counts in any case.
+// TestPipelinedHeaders sends three requests at once. The header of the second is about as long as a buffer. The
+// answers come in order. "Connection: Close" counts in upper and lower case.
 func TestPipelinedHeaders(t *testing.T) {
 	t.Parallel()
 	_, n := startWithGood(t)
@@ -298,8 +298,8 @@ func TestOddVersionsHarmNobody(t *testing.T) {
 	}
 }
 
-// TestTooManyConnections opens more connections than a node takes: it says so, answers probes, and serves those who
-// were there before, and everybody when others have gone.
+// TestTooManyConnections opens more connections than a node accepts: the node answers 503 on the surplus ones,
+// answers probes, serves the earlier connections, and serves new ones after others have closed.
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)

@@ -37,7 +37,7 @@ func varsOf(t *testing.T, n *process.Node) (v oldVars) {
 	return v
 }
 
-// What the first sequins published at /debug/vars is there by the same names, while there are requests and after.
+// The variables that Stripe's sequins published at /debug/vars have the same names, during requests and afterwards.
 func TestOldVars(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)

@@ -27,8 +27,8 @@ func inTrace(spans []collector.Span, trace string) (found []collector.Span) {
 	return found
 }
 
-// A node traces what its clients trace, and the loads of versions, good ones and
-// bad ones. No key and no value is ever in what it sends.
+// A node traces requests that its clients trace, and loads of versions, good and bad ones. Its
+// spans contain no key and no value.
 func TestTracing(t *testing.T) {
 	t.Parallel()
 	sink := collector.Start(t, "")

@@ -50,7 +50,7 @@ func python(t *testing.T) string {
 	return interpreter
 }
 
-// lock takes an exclusive lock on a file, waiting for whoever has it.
+// lock takes an exclusive lock on a file; it waits until the holder releases it.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

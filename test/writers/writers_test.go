@@ -33,7 +33,7 @@ type file struct {
 	path                              string // of the file
 }
 
-// records is what the readers of both formats are.
+// records is the reader of either format.
 type records interface {
 	Scan() bool
 	Value() []byte
@@ -76,7 +76,7 @@ func TestWriters(t *testing.T) {
 	golden(t, table.String())
 }
 
-// runSpark runs spark.scala, and renders what it wrote.
+// runSpark runs spark.scala, and renders its files.
 func runSpark(t *testing.T, dir string) {
 	t.Helper()
 	job, err := os.ReadFile("spark.scala")
@@ -87,7 +87,7 @@ func runSpark(t *testing.T, dir string) {
 	run(t, python(t), "spark.py", dir)
 }
 
-// manifest returns the files of a directory, of which there are at least atLeast.
+// manifest returns the files of a directory, at least atLeast.
 func manifest(t *testing.T, dir string, atLeast int) (files []file) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "manifest.ndjson"))
@@ -108,7 +108,7 @@ func manifest(t *testing.T, dir string, atLeast int) (files []file) {
 	return files
 }
 
-// compare reads a file. reason is why it is not read; err is what is wrong about what was read.
+// compare reads a file. reason is why it cannot be read; err is a difference in its values.
 func compare(path string, f file) (reason string, err error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -158,7 +158,7 @@ func open(in *os.File, f file) (records, error) {
 
 var place = regexp.MustCompile(`.*(corrupt|unsupported) \w+ file: |the page at \d+: `)
 
-// explain returns the reason of an error that a reader gives. It is wrong if it is not one about what is not supported.
+// explain returns the reason of a reader's error, which must be that a feature is not supported.
 func explain(err error) (string, error) {
 	reason := place.ReplaceAllString(err.Error(), "")
 	var damage *parquet.CorruptError
@@ -168,7 +168,7 @@ func explain(err error) (string, error) {
 	return reason, nil
 }
 
-// cell returns the codecs that are exact, and those that are errors with their reasons.
+// cell returns the codecs that are read exactly, and those that are errors, with their reasons.
 func cell(outcomes []string) string {
 	codecs := map[string][]string{}
 	var reasons []string

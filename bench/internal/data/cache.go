@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cache is a directory of files that took time to build. What has not been used for longest makes room.
+// Cache is a directory of files that took time to build. The least recently used are removed first.
 type Cache struct {
 	dir    string
 	limit  int64           // bytes
@@ -21,7 +21,8 @@ type Cache struct {
 	report func(format string, args ...any)
 }
 
-// NewCache keeps up to limit bytes in dir, which it makes; report is told what is built and what removed.
+// NewCache keeps up to limit bytes in dir, which it creates; it calls report for each file set that it builds or
+// removes.
 func NewCache(dir string, limit int64, report func(format string, args ...any)) (*Cache, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (c *Cache) Get(name string, size int64, build func(path string) error) (str
 	return path, os.Rename(temp, path)
 }
 
-// Fresh is Get for what may not be kept from an earlier run: it is always built.
+// Fresh is Get for data that must not be from an earlier run: it always builds.
 func (c *Cache) Fresh(name string, size int64, build func(path string) error) (string, error) {
 	if err := os.RemoveAll(filepath.Join(c.dir, name)); err != nil {
 		return "", err
@@ -73,8 +74,8 @@ type entry struct {
 	used time.Time
 }
 
-// makeRoom removes what has not been used for longest until size more bytes fit, below the limit and on
-// the disk, of which a tenth stays free.
+// makeRoom removes the least recently used entries until size more bytes fit below the limit and on the
+// disk, a tenth of which stays free.
 func (c *Cache) makeRoom(size int64) error {
 	entries, sum, err := c.entries()
 	if err != nil {
@@ -109,7 +110,7 @@ func (c *Cache) free() (int64, error) {
 	return st.Bsize * (int64(st.Bavail) - int64(st.Blocks/10)), nil
 }
 
-// entries lists what is in the cache, what has not been used for longest first.
+// entries lists the cache, the least recently used entry first.
 func (c *Cache) entries() ([]entry, int64, error) {
 	names, err := os.ReadDir(c.dir)
 	if err != nil {

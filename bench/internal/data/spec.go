@@ -22,7 +22,7 @@ type Spec struct {
 	Keys      string // how keys look: "hex", 16 random hex digits, or "user", "user:" and 12 ascending digits
 }
 
-// Check says what is wrong with the spec, if anything is.
+// Check returns an error if the spec is invalid.
 func (s Spec) Check() error {
 	if s.Keys != "hex" && s.Keys != "user" {
 		return fmt.Errorf("keys %q: want hex or user", s.Keys)
@@ -80,7 +80,7 @@ func appendRandom(dst []byte, n uint64, digits int) []byte {
 	return dst
 }
 
-// field is one part of a value: a name that returns in every value, and what stands behind it.
+// field is one part of a value: a name that is the same in every value, and the data after it.
 type field struct {
 	name   string
 	digits int // random characters of 64; 0 for a word of the vocabulary
@@ -157,7 +157,7 @@ func (s Spec) Each(do func(key, value []byte) error) error {
 	return nil
 }
 
-// Verify says what is wrong with an answer for record i.
+// Verify returns an error if an answer for record i is wrong.
 func (s Spec) Verify(i int, value []byte, found bool, err error) error {
 	switch {
 	case err != nil:

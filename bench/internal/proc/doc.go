@@ -1,4 +1,3 @@
-// Package proc asks the kernel: which processor a process runs on, what it has used of processor, memory
-// and disk, and which files lie in memory. Everything that a benchmark says of cost is from its accounting
-// and not from ours.
+// Package proc queries the kernel: which processor a process runs on, its use of processor, memory and
+// disk, and which files are in memory. All costs in benchmarks are from the kernel's accounting.
 package proc

@@ -30,7 +30,7 @@ func stolen() (steal, all float64) {
 
 var stealBefore, allBefore = stolen()
 
-// Machine describes what the benchmark runs on, in one line of text, with how busy it and its host are.
+// Machine describes the machine of the benchmark in one line, with the load of the machine and of its host.
 func Machine() string {
 	var u unix.Utsname
 	var si unix.Sysinfo_t

@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Populate takes n bytes of memory from the kernel, writes to them and gives them back, for whatever is measured next
-// to find them. A virtual machine's host takes back what lies free for two seconds (free page reporting), and
-// each piece of it then costs a fault there, which the one who is measured pays or not, depending on what
-// ran before it and how long ago.
+// Populate allocates n bytes of memory from the kernel, writes to them and frees them, so that the next measurement
+// finds them populated. The host of a virtual machine reclaims memory that is free for two seconds (free page
+// reporting), and each piece of it then costs a fault on the host, which would count or not count in a measurement
+// depending on what ran before it.
 func Populate(n int64) error {
 	b, err := unix.Mmap(-1, 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {

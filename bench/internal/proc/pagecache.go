@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Drop writes the files out and has the kernel forget what it holds of them in memory. It fails if anything
-// is left, as it is of files that somebody has mapped.
+// Drop flushes the files and removes them from the page cache. It fails if a part remains in memory, as of
+// mapped files.
 func Drop(paths ...string) error {
 	for _, p := range paths {
 		if err := forget(p); err != nil {
@@ -39,8 +39,8 @@ func forget(path string) error {
 	return unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }
 
-// Warm reads the files, so that they are in memory. It fails if more than a hundredth of one does not stay
-// there: the kernel is free to drop a page at any time, but not so many.
+// Warm reads the files, so that they are in memory. It fails if more than a hundredth of one is not in
+// memory afterwards: the kernel may drop single pages at any time.
 func Warm(paths ...string) error {
 	for _, p := range paths {
 		f, err := os.Open(p)

@@ -41,7 +41,7 @@ func (r Reads) Sub(since Reads) Reads {
 	return Reads{r.Calls - since.Calls, r.Bytes - since.Bytes, r.MajorFaults - since.MajorFaults, r.Device - since.Device}
 }
 
-// ReadsSoFar is what has been read by now; Device counts those of the disk that holds path.
+// ReadsSoFar returns the reads until now; Device counts those of the disk that holds path.
 func ReadsSoFar(path string) (Reads, error) {
 	r := Reads{MajorFaults: self().Majflt}
 	var err error

@@ -1,5 +1,5 @@
-// Package setup is what the benchmark commands begin and end with: the flags that they share, the
-// directory of data sets, the line that says what machine this is, and the checks.
+// Package setup contains what the benchmark commands share: their flags, the directory of data
+// sets, the line that describes the machine, and the checks.
 package setup
 
 import (
@@ -13,7 +13,7 @@ import (
 	"sequins/bench/internal/table"
 )
 
-// Env is what a benchmark runs with.
+// Env is the environment of a benchmark: its flags and data.
 type Env struct {
 	Short  bool // small sizes, to see that all of it works; the figures mean nothing
 	Rounds int
@@ -39,11 +39,11 @@ func (e *Env) Print(tables ...*table.Table) {
 	}
 }
 
-// Logf tells what is going on, apart from the results.
+// Logf reports progress, separate from the results.
 func Logf(format string, args ...any) { fmt.Fprintf(os.Stderr, "# "+format+"\n", args...) }
 
-// Main parses the flags, has a benchmark run and prints what it has checked. It exits with 1 after an error
-// and, if asked to be strict, where a check was missed.
+// Main parses the flags, runs a benchmark and prints its checks. It exits with 1 after an error and, if
+// -strict is set, after a failed check.
 func Main(run func(*Env) error) {
 	env := &Env{}
 	dir := flag.String("dir", filepath.Join(os.TempDir(), "sequins-bench"), "directory of data sets, kept for the next run")

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Checks compares measurements with what they must be.
+// Checks compares measurements with their required values.
 type Checks struct {
 	lines  [][]string
 	missed int
@@ -40,7 +40,7 @@ func (c *Checks) add(what string, got float64, sign string, limit float64, met b
 // Missed is how many were not met.
 func (c *Checks) Missed() int { return c.missed }
 
-// Print writes what was checked as a Markdown table.
+// Print writes the checks as a Markdown table.
 func (c *Checks) Print(w io.Writer) {
 	if len(c.lines) == 0 {
 		return

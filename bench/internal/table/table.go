@@ -1,8 +1,8 @@
 // Package table turns measurements into tables that compare: medians with their spread, and ratios.
 //
-// Contenders take turns ([Rounds]), so that whatever else the machine does hits all of them. A ratio is
-// that of two contenders in the same round, and the median of those; so a machine that slows down in the
-// middle of a run changes the times and not the ratios.
+// Contenders take turns ([Rounds]), so that other work on the machine affects all of them. A ratio is
+// the median of the ratios of two contenders in the same round, so a machine that slows down during a
+// run changes the times and not the ratios.
 package table
 
 import (
@@ -15,7 +15,7 @@ import (
 // Table holds a sample per round for each row and column.
 type Table struct {
 	title     string
-	reference string // row that ratios are to; "" for none
+	reference string // the row that ratios refer to; "" for none
 	rows      []string
 	columns   []column
 	samples   map[[2]string][]float64

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Load is what is sent to a server.
+// Load describes the requests to a server.
 type Load struct {
 	Addr     string
 	Conns    int
 	Requests [][]byte // sent one after the other, from the first again after the last
 	Parse    Parser
-	// Check says what is wrong with the answer to Requests[i].
+	// Check returns an error if the answer to Requests[i] is wrong.
 	Check    func(i int, r Reply) error
 	Duration time.Duration // 0: until the context is done
 	Rate     float64       // requests a second, open loop; 0: closed loop
-	// Second is told of each second that is over, with its number from 0, if it is not nil.
+	// Second, if not nil, is called at the end of each second, with its number from 0.
 	Second func(n int, s *Times)
 }
 
@@ -62,7 +62,7 @@ type conn struct {
 	n       int // received
 }
 
-// Run sends a load and waits for the answers. It keeps its thread for itself.
+// Run sends a load and waits for the answers. It locks its goroutine to a thread.
 func Run(ctx context.Context, l Load) (Result, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -283,7 +283,7 @@ func (c *client) fail(err error) {
 	}
 }
 
-// finish counts what was never answered. The second that was not over is told to nobody.
+// finish counts the requests without an answer. The last, incomplete second is not reported.
 func (c *client) finish() {
 	c.result.Times.merge(&c.now)
 	for i := range c.conns {

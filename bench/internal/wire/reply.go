@@ -14,8 +14,8 @@ type Reply struct {
 	Body  []byte
 }
 
-// Parser finds the first answer in what a connection has received, with its length; 0 while it is not all
-// there.
+// Parser finds the first answer in the received bytes of a connection, and its length; 0 while it is
+// incomplete.
 type Parser func(received []byte) (Reply, int, error)
 
 var (
@@ -51,7 +51,7 @@ func HTTP(received []byte) (Reply, int, error) {
 	return r, end + n, nil
 }
 
-// HeaderValue finds what stands behind a header's name, which is given as "\r\nName: ".
+// HeaderValue returns the value of a header field, whose name is given as "\r\nName: ".
 func HeaderValue(head, name []byte) ([]byte, bool) {
 	i := bytes.Index(head, name)
 	if i < 0 {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// valueOf is what a key has in a version: nil if it is absent there.
+// valueOf returns the value of a key in a version, nil if it is absent.
 func valueOf(version uint64, key string, size int) []byte {
 	if size == 0 {
 		return nil
@@ -23,8 +23,8 @@ func valueOf(version uint64, key string, size int) []byte {
 	return bytes.Repeat([]byte(fmt.Sprint(version, key, ",")), size)[:size]
 }
 
-// The entries of several versions, of random sizes and put by several goroutines, are what was put for that version, and
-// never hold more than the cache may.
+// Several goroutines add entries of several versions with random sizes; each entry is that of its version, and the
+// cache never exceeds its limit.
 func TestRandomEntries(t *testing.T) {
 	const limit = 2 << 20
 	c := cache.New(limit)
@@ -87,7 +87,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A value that would fill much of the cache is not kept, and neither are the bytes that the caller goes on to use.
+// A value that would fill much of the cache is not kept, and entries do not share memory with the caller.
 func TestWhatIsKept(t *testing.T) {
 	c := cache.New(0)
 	c.Put(1, []byte("large"), cache.Entry{Value: make([]byte, cache.MinBytes/8)})

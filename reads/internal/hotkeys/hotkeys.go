@@ -21,8 +21,8 @@ const (
 	halfLife = time.Minute
 	// MaxKey is the number of bytes that are kept of a key.
 	MaxKey = 128
-	// minReads and minShare are what a key must have at least to be in Top: the sampled reads that are certain, after
-	// decay, and their share of all.
+	// minReads and minShare are the minimum for a key in Top: its certain sampled reads, after decay, and their share
+	// of all.
 	minReads = 3
 	minShare = 0.001
 )
@@ -53,7 +53,7 @@ type Sketch struct {
 
 type slot struct {
 	id     uint64
-	excess float64 // by which the count may be too high
+	excess float64 // by how much the count may be too high
 	name   []byte
 	known  bool // name is the key's
 	cut    bool

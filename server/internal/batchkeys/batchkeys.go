@@ -139,7 +139,7 @@ func (p *jsonParser) key() []byte {
 	return text[:n:n]
 }
 
-// string parses a string and decodes it in place: no escape is shorter than what it stands for.
+// string parses a string and decodes it in place: no escape is shorter than the text that it encodes.
 func (p *jsonParser) string() []byte {
 	p.want('"')
 	start := p.i
@@ -169,7 +169,7 @@ func (p *jsonParser) string() []byte {
 	return nil
 }
 
-// escape decodes an escape to a buffer that is behind it, and returns the length of what it stands for.
+// escape decodes an escape to an earlier place of the buffer, and returns the length of the decoded text.
 func (p *jsonParser) escape(to []byte) int {
 	if p.i+1 == len(p.b) {
 		p.fail("a string without its end")
