@@ -26,11 +26,13 @@ type recording struct {
 }
 
 // pace is what a client waits between two reads of a key, and slowPace between two of more than that; redialIn is what it
-// waits after one that nobody took. Without them the clients would leave nothing of two cores to the cluster.
+// waits after one that nobody took. Without them the clients would leave nothing of two cores to the cluster, whose loads
+// have the lowest priority. maxPace is the longest wait: on a slow machine, whose answers take long, clients ask less.
 const (
-	pace     = 500 * time.Microsecond
-	slowPace = 4 * time.Millisecond
+	pace     = 2 * time.Millisecond
+	slowPace = 8 * time.Millisecond
 	redialIn = 10 * time.Millisecond
+	maxPace  = 100 * time.Millisecond
 )
 
 // record begins a history of a cluster whose members already serve versions. clients is the
@@ -92,11 +94,12 @@ func (r *recording) ask(m *member, number int, pace time.Duration, next func() r
 	r.Add(reads)
 }
 
+// wait waits after a read for pace, or for twice what the read took.
 func wait(read checker.Read, pace time.Duration) {
 	if read.Code == 0 {
 		pace = redialIn
 	}
-	time.Sleep(pace)
+	time.Sleep(max(pace, min(2*(read.End-read.Start), maxPace)))
 }
 
 // send sends a request to a node and returns what came of it.
