@@ -30,6 +30,9 @@ const (
 	// maxPage is the largest PageRequest.size, in bytes, and minPage what a scan of many partitions asks for.
 	maxPage = 1 << 20
 	minPage = 16 << 10
+	// firstPage is the size of a scan's first page from a node, in bytes. Each page may be twice as large as the one before
+	// it: most ranges are short, and the less a page may have, the sooner another node is asked for it.
+	firstPage = 16 << 10
 	// maxPagePartitions limits the partitions of a request, so that it is accepted as a request target.
 	maxPagePartitions = 4096
 	// maxPartitions is the largest number of partitions of a version.

@@ -41,6 +41,7 @@ type pager struct {
 	parts   []int
 	members map[int]bool // parts
 	got     int64        // records so far
+	size    int          // of the page that is asked for next, in bytes
 	page    page
 	spare   []byte // of the page before
 	pending bool
@@ -78,7 +79,7 @@ const (
 var errPage = errors.New("a malformed page")
 
 func newPager(s *Scan, parts []partitionKeys, start []byte, avoid []string) *pager {
-	p := &pager{s: s, avoid: avoid, members: make(map[int]bool, len(parts)), answers: make(chan page, 1)}
+	p := &pager{s: s, avoid: avoid, size: firstPage, members: make(map[int]bool, len(parts)), answers: make(chan page, 1)}
 	for _, part := range parts {
 		p.parts = append(p.parts, part.partition)
 		p.members[part.partition] = true
@@ -101,7 +102,8 @@ func (p *pager) ask() {
 	if p.got > 0 {
 		in.start = successor(p.page.last)
 	}
-	q := &PageRequest{keysOnly: p.s.keys, partitions: p.parts, size: p.s.pageSize, start: in.start, end: in.end}
+	q := &PageRequest{keysOnly: p.s.keys, partitions: p.parts, size: min(p.size, p.s.pageSize), start: in.start, end: in.end}
+	p.size = min(2*p.size, maxPage)
 	if p.s.limit > 0 {
 		q.limit = p.s.limit + 1 - p.got
 	}
