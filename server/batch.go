@@ -377,7 +377,7 @@ func needEscape(w uint64) uint64 {
 // mayNeedEscape returns 0 only if no byte of w needs an escape. It is the cheaper of both.
 func mayNeedEscape(w uint64) uint64 {
 	const each = 0x0101010101010101
-	return ((w - ' '*each) | (w ^ '"'*each) - each | (w ^ '\\'*each) - each) &^ w & (0x80 * each)
+	return ((w - ' '*each) | ((w ^ '"'*each) - each) | ((w ^ '\\'*each) - each)) &^ w & (0x80 * each)
 }
 
 func appendEscape(b []byte, c byte) []byte {
