@@ -356,3 +356,37 @@ func TestBatchFallsBack(t *testing.T) {
 		}
 	}
 }
+
+// Nodes that have given up some partitions are still taken for their replicas, so that each of those asked for all of them
+// refuses. Those that they hold are requested by themselves.
+func TestBatchOfMovedPartitions(t *testing.T) {
+	records := map[string]string{}
+	var keys [][]byte
+	for i := range 100 {
+		key := fmt.Sprintf("key-%03d", i)
+		records[key] = "value of " + key
+		keys = append(keys, []byte(key))
+	}
+	of := make([][]string, 7)
+	for p := range of {
+		of[p] = []string{"a:1", "b:1"}
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	m := &mesh{t: t, nodes: map[string]*reads.Reader{}, rnd: rand.New(rand.NewPCG(1, 1))}
+	for i, name := range of[0] {
+		set := held(t, "v1", records, of, func(p int) bool { return p%2 == i })
+		m.nodes[name] = reads.New(catalog{"db": set}, reads.Options{Logger: quiet})
+	}
+	rd := reads.New(catalog{"db": held(t, "v1", records, of, func(int) bool { return false })}, reads.Options{Proxy: m, Logger: quiet})
+	r := rd.NewRead()
+	r.Begin(time.Now())
+	defer r.Release()
+	if o := r.DoBatch(&reads.Query{DB: []byte("db")}, keys); o != reads.Found {
+		t.Fatalf("outcome %d", o)
+	}
+	for i, key := range keys {
+		if string(r.Values[i]) != records[string(key)] {
+			t.Errorf("%s: %q", key, r.Values[i])
+		}
+	}
+}

@@ -139,6 +139,8 @@ func (s *Scan) countAway(partitions []int, start []byte) (total int64, o Outcome
 		switch {
 		case err != nil && s.lost[partitions[0]]:
 			return 0, Unreadable
+		case err != nil && len(partitions) > 1 && !errors.Is(err, context.DeadlineExceeded):
+			return s.countHalves(partitions, start)
 		case err != nil:
 			return 0, s.r.fetchError(peers, err)
 		}
@@ -148,6 +150,16 @@ func (s *Scan) countAway(partitions []int, start []byte) (total int64, o Outcome
 		}
 		q.start = a.next
 	}
+}
+
+// countHalves counts partitions by halves: each of the nodes that have refused to count all of them may hold some.
+func (s *Scan) countHalves(partitions []int, start []byte) (total int64, o Outcome) {
+	half := len(partitions) / 2
+	if total, o = s.countAway(partitions[:half], start); o != Found {
+		return 0, o
+	}
+	rest, o := s.countAway(partitions[half:], start)
+	return total + rest, o
 }
 
 // countAnswer is the answer to a PageRequest for a number: eight bytes, and the key to go on from if the range has more

@@ -89,19 +89,28 @@ func common(a, b []string) []string {
 	return both
 }
 
-// fetch requests the keys of a group. If none of its nodes answers, each partition is requested from its other nodes.
+// fetch requests the keys of a group. If its nodes are late, each partition is requested from its other nodes. If they
+// refuse, each of them may still hold some of the partitions, so these are requested by halves.
 func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.Field) Outcome {
 	o := b.fetchFrom(r, g, fields)
-	if o != Unreachable && o != Late {
+	var again [][]partitionKeys
+	switch n := len(g.parts); {
+	case o == Late:
+		asked = append(slices.Clip(asked), g.peers...)
+		again = [][]partitionKeys{g.parts}
+	case o == Unreachable && n > 1:
+		again = [][]partitionKeys{g.parts[:n/2], g.parts[n/2:]}
+	default:
 		return o
 	}
-	asked = append(slices.Clip(asked), g.peers...)
-	for _, rest := range r.replicaGroups(g.parts, asked) {
-		if len(rest.peers) == 0 {
-			return o
-		}
-		if o := b.fetch(r, rest, asked, fields); o != Found {
-			return o
+	for _, parts := range again {
+		for _, rest := range r.replicaGroups(parts, asked) {
+			if len(rest.peers) == 0 {
+				return o
+			}
+			if o := b.fetch(r, rest, asked, fields); o != Found {
+				return o
+			}
 		}
 	}
 	return Found

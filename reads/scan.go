@@ -217,7 +217,7 @@ const maxReplaced = 100
 // replace opens the partitions of a source that has failed again, behind the last key. It does nothing for a source that
 // is at its end.
 func (s *Scan) replace(src source) Outcome {
-	o := Unreachable
+	o, again := Unreachable, [][]int{src.partitions()}
 	var avoid []string
 	switch src := src.(type) {
 	case *localSource:
@@ -238,7 +238,11 @@ func (s *Scan) replace(src source) Outcome {
 			}
 			return got
 		}
-		avoid = src.peers
+		if n := len(src.parts); src.divisible(src.failed) {
+			again = [][]int{src.parts[:n/2], src.parts[n/2:]}
+		} else {
+			avoid = src.peers
+		}
 	}
 	if s.replaced++; s.replaced > maxReplaced+4*s.r.handle.Partitions() {
 		return o
@@ -247,10 +251,12 @@ func (s *Scan) replace(src source) Outcome {
 	if s.begun {
 		start = successor(s.last)
 	}
-	if got := s.open(src.partitions(), start, avoid); got != Found && o != Unreadable {
-		return got
-	} else if got != Found {
-		return Unreadable
+	for _, partitions := range again {
+		if got := s.open(partitions, start, avoid); got != Found && o != Unreadable {
+			return got
+		} else if got != Found {
+			return Unreadable
+		}
 	}
 	return Found
 }
@@ -411,5 +417,5 @@ func (s *Scan) close() {
 }
 
 // errMoved means that none of the nodes that hold all partitions of a pager has answered, or that there are none any more, but
-// that others hold some of the partitions.
+// that some of the partitions may be had from others, or by themselves.
 var errMoved = errors.New("the partitions are on different nodes")

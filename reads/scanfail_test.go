@@ -361,3 +361,32 @@ func TestScansAtOnce(t *testing.T) {
 		t.Errorf("after a release: outcome %d", o)
 	}
 }
+
+// Nodes that have given up some partitions are still taken for their replicas, so that each of those asked for a page of all
+// of them refuses. Pages of those that they hold are requested by themselves.
+func TestScanOfMovedPartitions(t *testing.T) {
+	records := map[string]string{}
+	for i := range 2000 {
+		records[fmt.Sprintf("key-%05d", i)] = fmt.Sprintf("value %d", i)
+	}
+	of := make([][]string, 7)
+	for p := range of {
+		of[p] = []string{"a:1", "b:1"}
+	}
+	m := &scanMesh{t: t, nodes: map[string]*reads.Reader{}, rnd: rand.New(rand.NewPCG(1, 1))}
+	for i, name := range of[0] {
+		set := held(t, "v1", records, of, func(p int) bool { return p%2 == i })
+		m.nodes[name] = reads.New(catalog{"db": set}, reads.Options{Logger: quiet})
+	}
+	rd := reads.New(catalog{"db": held(t, "v1", records, of, func(int) bool { return false })}, reads.Options{Proxy: m, Logger: quiet})
+	r := rd.NewRead()
+	got, _, o := collectScan(t, &r, &reads.Query{DB: []byte("db")}, &reads.Range{})
+	if want := scanModel(records, &reads.Range{}); o != reads.Found || !slices.Equal(got, want) {
+		t.Errorf("outcome %d, %d records of %d", o, len(got), len(want))
+	}
+	r.Begin(time.Now())
+	defer r.Release()
+	if n, o := r.Count(context.Background(), &reads.Query{DB: []byte("db")}, &reads.Range{}); o != reads.Found || n != int64(len(records)) {
+		t.Errorf("outcome %d, a count of %d", o, n)
+	}
+}

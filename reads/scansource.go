@@ -1,6 +1,7 @@
 package reads
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -165,7 +166,7 @@ func (p *pager) fetchPage(q *PageRequest, buf []byte, once bool) (a page) {
 		if a.err == nil {
 			a, a.err = s.fetchPageFrom(q, p.members, buf, a.from)
 		}
-		if a.err != nil && s.ctx.Err() == nil && s.haveOthers(p.parts, append(a.from, p.avoid...)) {
+		if a.err != nil && s.ctx.Err() == nil && (p.divisible(a.err) || s.haveOthers(p.parts, append(a.from, p.avoid...))) {
 			a.err = fmt.Errorf("%w: %w", errMoved, a.err)
 		}
 		if a.err == nil || once || try == fetchTries || errors.Is(a.err, errMoved) || s.ctx.Err() != nil {
@@ -180,6 +181,11 @@ func (p *pager) fetchPage(q *PageRequest, buf []byte, once bool) (a page) {
 			return a
 		}
 	}
+}
+
+// divisible reports whether nodes that have refused a page of several partitions may hold some of them.
+func (p *pager) divisible(err error) bool {
+	return len(p.parts) > 1 && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // holders returns the other nodes that hold all of some partitions, except those to avoid.
