@@ -27,7 +27,6 @@
 //
 // Notes for clients: an empty key cannot be requested, because /<db>/ is the status of the db. Parameters
 // other than those above are ignored, except in ordered reads. A request for several ranges gets the whole value.
-// If-Modified-Since and If-Range with a date are mostly ignored, because the date is that of the version, not
-// of the value (see restrict). A request with a body is answered without reading the body, and the connection
+// Conditions with a date are ignored, because the date is that of the version, not of the value (see restrict). A request with a body is answered without reading the body, and the connection
 // is closed.
 package server

@@ -135,7 +135,7 @@ func headerSize(h http.Header) (n int) {
 
 // conditions returns the conditional fields and ranges of a request. They are forwarded to peers.
 func conditions(h http.Header) (all []proxy.Field) {
-	for _, name := range []string{"If-Match", "If-None-Match", "If-Modified-Since", "If-Unmodified-Since", "If-Range", "Range"} {
+	for _, name := range []string{"If-Match", "If-None-Match", "If-Range", "Range"} {
 		for _, line := range h[name] {
 			all = append(all, proxy.Field{Name: name, Value: []byte(line)})
 		}
@@ -183,7 +183,7 @@ func (r *request) sendValue(w *writer) {
 func (r *request) serveValue(w *writer, req *http.Request) {
 	modified, _ := http.ParseTime(string(r.LastModified)) // zero if unknown
 	h := req.Header
-	restrict(h, modified, req.Method, r.Length)
+	restrict(h, req.Method, r.Length)
 	body := r.Body()
 	http.ServeContent(w, req, "", modified, body)
 	switch {
@@ -199,15 +199,11 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 }
 
 // restrict removes conditions that http.ServeContent would evaluate but that are not reliable here.
-// Last-Modified is the time of a version and not of a value, and a newer version may have older files. A date
-// therefore counts only if it is exactly the date that was sent, and never for ranges. Ranges are valid only
-// for GET; see byteRange.
-func restrict(h http.Header, modified time.Time, method string, length int64) {
-	if since := h.Get("If-Modified-Since"); since != "" {
-		if t, err := http.ParseTime(since); err != nil || !t.Equal(modified) {
-			h.Del("If-Modified-Since")
-		}
-	}
+// Last-Modified is the time of a version and not of a value, and another version may have the same or an earlier time. So
+// dates do not count. Ranges are valid only for GET; see byteRange.
+func restrict(h http.Header, method string, length int64) {
+	h.Del("If-Modified-Since")
+	h.Del("If-Unmodified-Since")
 	ranges, tags := h["Range"], h["If-Range"]
 	valid := ""
 	if method == http.MethodGet && len(ranges) == 1 && length > 0 && (len(tags) == 0 || len(tags) == 1 && strings.HasPrefix(tags[0], `"`)) {

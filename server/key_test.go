@@ -333,7 +333,7 @@ func TestConditionalRequests(t *testing.T) {
 	}{
 		{"/db/a", "If-None-Match: " + etagOf("0123456789"), 304, "", ""},
 		{"/db/a", "If-None-Match: *", 304, "", ""},
-		{"/db/a", "If-Modified-Since: Sat, 31 Jan 2026 10:00:00 GMT", 304, "", ""},
+		{"/db/a", "If-Modified-Since: Sat, 31 Jan 2026 10:00:00 GMT", 200, "0123456789", ""}, // may be that of another version
 		{"/db/a", `If-None-Match: "x"`, 200, "0123456789", ""},
 		{"/db/a", `If-Match: "x"`, 412, "the value is not the one of the request's condition\n", ""},
 		{"/db/a", "Range: bytes=2-4", 206, "234", "bytes 2-4/10"},
@@ -343,8 +343,7 @@ func TestConditionalRequests(t *testing.T) {
 		{"/db/empty", "Range: bytes=0-5", 200, "", ""},
 		{"/db/a", "If-Modified-Since: Sat, 31 Jan 2026 09:59:59 GMT", 200, "0123456789", ""},
 		{"/db/a", "If-Modified-Since: Sat, 31 Jan 2026 10:00:01 GMT", 200, "0123456789", ""}, // of a version with younger files
-		{"/db/a", "If-Modified-Since: Saturday, 31-Jan-26 10:00:00 GMT", 304, "", ""},
-		{"/db/a", "If-Unmodified-Since: Sat, 31 Jan 2026 09:59:59 GMT", 412, "the value is not the one of the request's condition\n", ""},
+		{"/db/a", "If-Unmodified-Since: Sat, 31 Jan 2026 09:59:59 GMT", 200, "0123456789", ""},
 		{"/db/a", "Range: bytes=0-1\r\nIf-Range: " + etagOf("0123456789"), 206, "01", "bytes 0-1/10"},
 		{"/db/a", "Range: bytes=0-1\r\nIf-Range: \"x\"", 200, "0123456789", ""},
 		{"/db/a", "Range: bytes=0-1\r\nIf-Range: W/" + etagOf("0123456789"), 200, "0123456789", ""},
