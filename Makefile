@@ -17,6 +17,8 @@ TAGS     := -tags integration
 FUZZTIME ?= 10s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
 SEQUENTIAL := ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/inflate
+# Whole clusters under faults are tested after everything else: beside that, what a test sees is a machine that stands still.
+ALONE := ./test/cluster
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 GOLANGCI_VERSION := v2.15.0
@@ -40,7 +42,8 @@ test: tools lint cross fuzz rules $(NFPM)
 	mkdir -p .cache
 	status=0; { \
 	  CGO_ENABLED=0 $(GO) test $(TAGS) -timeout 20m -v $(SEQUENTIAL) || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test $(TAGS) -race -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SEQUENTIAL))") || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -race -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(ALONE))") || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -race -timeout 20m -v $(ALONE) || status=$$?; \
 	  exit $$status; } 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
 lint: $(GOLANGCI)

@@ -118,7 +118,8 @@ func (c *check) one(r Read) {
 	if r.Op == Range || r.Op == Count {
 		patience = cmp.Or(c.RangePatience, patience)
 	}
-	if r.End-r.Start > patience && !c.paused(r) && !c.down(r) {
+	patience *= time.Duration(1 + r.Behind)
+	if r.End-r.Start-c.stalled(r) > patience && !c.paused(r) && !c.down(r) {
 		c.violated(lateAnswer, r, "took %v", r.End-r.Start)
 	}
 	switch {
@@ -131,6 +132,7 @@ func (c *check) one(r Read) {
 	case r.Code == http.StatusServiceUnavailable && c.starting(r):
 	case refused(r): // see order
 	case r.Code >= 500 && (c.unsafe(r) || c.paused(r)):
+	case (r.Code == http.StatusGatewayTimeout || r.Code == http.StatusBadGateway) && c.stalled(r) > c.Patience/4:
 	default:
 		c.violated(errorStatus, r, "while every partition had a live, reachable replica")
 	}

@@ -16,7 +16,8 @@
 //     refusal of a version that the node serves;
 //   - an error status while every partition had a live, reachable replica, except
 //     503 from a node that has just started;
-//   - no answer, or a late one, from an undisturbed node;
+//   - no answer, or a late one, from an undisturbed node on a machine that did not
+//     stand still;
 //   - a node that still serves an old version some time after the last fault.
 //
 // Save writes a history to a file, with one line of JSON for each event and read.
@@ -65,6 +66,8 @@ type Read struct {
 	Session string `json:"session,omitempty"`
 	AtLeast string `json:"atLeast,omitempty"` // the request is for this version or a later one; a node that is behind may refuse
 	Exact   string `json:"exact,omitempty"`   // the request is for this version alone. That of a cursor is AtLeast, too
+
+	Behind int `json:"behind,omitempty"` // requests in front of it in its pipeline, each of which may take Patience
 
 	Code    int       `json:"code,omitempty"` // HTTP status; 0: no answer
 	Err     string    `json:"err,omitempty"`  // why there was no answer, or what is malformed in it
@@ -115,6 +118,10 @@ const (
 	// Safe: the end of Unsafe.
 	Safe Kind = "safe"
 
+	// Stall: the machine itself stood still from For ago until now, so that answers
+	// may be later by that, or time out.
+	Stall Kind = "stall"
+
 	// Calm: the last fault is over, and Version is the newest complete version.
 	Calm Kind = "calm"
 	// Fault: another fault, recorded in the file and ignored by Check.
@@ -128,6 +135,7 @@ type Event struct {
 	Node    string        `json:"node,omitempty"`
 	Version string        `json:"version,omitempty"`
 	Note    string        `json:"note,omitempty"`
+	For     time.Duration `json:"for,omitempty"` // of a Stall
 }
 
 // History contains reads and events in any order. The zero History is empty and

@@ -13,6 +13,7 @@ type timeline struct {
 	calm          []Event
 	downs, pauses map[string][]span // by node
 	unsafes       map[string][]span // by node; "" for all nodes
+	stalls        []span
 	starts        map[string][]time.Duration
 	firsts        map[string][]time.Duration // by node: the times of the first answers after starts
 }
@@ -55,6 +56,8 @@ func (t *timeline) note(e Event) {
 		open(t.pauses, e)
 	case Resume:
 		shut(t.pauses, e)
+	case Stall:
+		t.stalls = append(t.stalls, span{e.At - e.For, e.At})
 	case Unsafe:
 		open(t.unsafes, e)
 	case Safe:
@@ -101,6 +104,14 @@ func (t *timeline) starting(r Read) bool {
 
 func (t *timeline) down(r Read) bool   { return overlaps(t.downs[r.Node], r) }
 func (t *timeline) paused(r Read) bool { return overlaps(t.pauses[r.Node], r) }
+
+// stalled returns for how long the machine stood still during a read.
+func (t *timeline) stalled(r Read) (all time.Duration) {
+	for _, s := range t.stalls {
+		all += max(0, min(s.to, r.End)-max(s.from, r.Start))
+	}
+	return all
+}
 
 func (t *timeline) unsafe(r Read) bool {
 	return overlaps(t.unsafes[""], r) || overlaps(t.unsafes[r.Node], r)

@@ -3,10 +3,14 @@
 package cluster
 
 import (
+	"errors"
+	"io"
 	"math/rand/v2"
+	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -32,7 +36,7 @@ const (
 	pace     = 2 * time.Millisecond
 	slowPace = 8 * time.Millisecond
 	redialIn = 10 * time.Millisecond
-	maxPace  = 100 * time.Millisecond
+	maxPace  = 30 * time.Millisecond
 )
 
 // record begins a history of a cluster whose members already serve versions. clients is the
@@ -47,7 +51,27 @@ func record(t testing.TB, c *cluster, clients int, versions ...string) *recordin
 		r.bind(t, m, clients)
 	}
 	r.roam(clients)
+	r.wg.Go(r.watchMachine)
 	return r
+}
+
+// Every heartbeat, watchMachine starts a process that does nothing. If that takes longer than maxBeat, it is the machine that
+// stands still, and not the cluster.
+const (
+	heartbeat = 100 * time.Millisecond
+	maxBeat   = 500 * time.Millisecond
+)
+
+// watchMachine records when the machine stands still.
+func (r *recording) watchMachine() {
+	for !r.stop.Load() {
+		began := r.Now()
+		exec.Command("true").Run() //nolint:errcheck // only the time counts
+		if ended := r.Now(); ended-began > maxBeat {
+			r.Note(checker.Event{Kind: checker.Stall, For: ended - began})
+		}
+		time.Sleep(heartbeat)
+	}
 }
 
 // bind lets clients ask a member: some for keys, one for batches, and one as clients of Redis do.
@@ -106,7 +130,11 @@ func wait(read checker.Read, pace time.Duration) {
 func (r *recording) send(client *process.Client, node string, q request) checker.Read {
 	read := q.read
 	read.Node, read.Start = node, r.Now()
+	used := client.Connected()
 	a, err := client.Send(q.method, q.target, q.header, q.body)
+	if used && isClosed(err) { // the node has been restarted since the last request
+		a, err = client.Send(q.method, q.target, q.header, q.body)
+	}
 	read.End = r.Now()
 	if err != nil {
 		read.Err = err.Error()
@@ -122,6 +150,11 @@ func (r *recording) send(client *process.Client, node string, q request) checker
 		r.last.Store(node, read)
 	}
 	return read
+}
+
+// isClosed reports whether a connection was closed before the first byte of an answer.
+func isClosed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // heard reports whether a member has answered a client from a version since a moment. Requests sent during a fault

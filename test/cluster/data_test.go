@@ -31,6 +31,9 @@ func (d dataset) key(i int) string { return fmt.Sprintf("key-%07d", i) }
 // versionName is the name of the n-th version; names sort by n.
 func versionName(n int) string { return fmt.Sprintf("v%04d", n) }
 
+// valueEnd is in each value what an answer as JSON has to escape.
+const valueEnd = ` {"name":"Ann \"A\" Bob","text":"is longer than some words\n"},{"value":"forged"}`
+
 // value is what a version holds for a key, which tells both.
 func (d dataset) value(key, version string) (string, bool) {
 	i, err := strconv.Atoi(strings.TrimPrefix(key, "key-"))
@@ -41,7 +44,7 @@ func (d dataset) value(key, version string) (string, bool) {
 	if i%10 == 9 && (i/10+n)%2 == 0 {
 		return "", false
 	}
-	return version + "/" + key + strings.Repeat("x", d.pad), true
+	return version + "/" + key + valueEnd + strings.Repeat("x", d.pad), true
 }
 
 // sorted are the keys of a version in byte order.

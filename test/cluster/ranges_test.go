@@ -24,7 +24,7 @@ func (o *roamer) ranges(between time.Duration) {
 	defer func() { o.r.Add(o.reads) }()
 	for !o.r.stop.Load() {
 		b := o.r.c.data.anyRange()
-		if rand.IntN(5) == 0 {
+		if rand.IntN(3) == 0 {
 			b.Limit, b.KeysOnly = 0, false
 			o.send(countRequest(b))
 		} else {

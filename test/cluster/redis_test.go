@@ -79,7 +79,7 @@ func (r *recording) pipeline(c *redisClient, reads []checker.Read) {
 	end := r.Now()
 	for i := range reads {
 		read := &reads[i]
-		read.Start, read.End = start, end
+		read.Start, read.End, read.Behind = start, end, i
 		if i >= len(replies) {
 			read.Err = err.Error()
 			continue
@@ -167,8 +167,18 @@ func (c *redisClient) close() {
 	}
 }
 
-// do sends commands in one write. It returns the replies before an error.
-func (c *redisClient) do(commands [][]string) (replies []redisReply, err error) {
+// do sends commands in one write, once more if the node has been restarted since the last ones. It returns the replies
+// before an error.
+func (c *redisClient) do(commands [][]string) ([]redisReply, error) {
+	used := c.conn != nil
+	replies, err := c.once(commands)
+	if used && len(replies) == 0 && isClosed(err) {
+		return c.once(commands)
+	}
+	return replies, err
+}
+
+func (c *redisClient) once(commands [][]string) (replies []redisReply, err error) {
 	defer func() {
 		if err != nil {
 			c.close()

@@ -146,6 +146,9 @@ func (c *Client) getAll(targets []string) ([]*Response, error) {
 	return all, <-sent
 }
 
+// Connected reports whether there is a connection from an earlier request. The node may have closed it.
+func (c *Client) Connected() bool { return c.conn != nil }
+
 // Close closes the connection.
 func (c *Client) Close() {
 	if c.conn != nil {
