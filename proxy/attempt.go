@@ -25,7 +25,6 @@ type attempt struct {
 
 // Reasons why an attempt has no usable answer.
 var (
-	errAbsent   = errors.New("it does not have the version or the partition")
 	errRefused  = errors.New("it answers with an error")
 	errUnusable = errors.New("its answer cannot be used")
 	errBusy     = errors.New("too many large values are being read from it")
@@ -44,10 +43,10 @@ func (a *attempt) judge() error {
 	case http.StatusNotFound, http.StatusNotModified, http.StatusPreconditionFailed,
 		http.StatusRequestEntityTooLarge, http.StatusRequestedRangeNotSatisfiable:
 		if len(h.Version) == 0 {
-			return errAbsent // the peer does not know the database
+			return ErrAbsent // the peer does not know the database
 		}
 	case http.StatusNotImplemented:
-		return errAbsent
+		return ErrAbsent
 	default:
 		if h.status >= 500 {
 			return fmt.Errorf("%w: status %d", errRefused, h.status)
@@ -158,7 +157,7 @@ func (a *attempt) conclude(err error) (metrics.Outcome, error) {
 		a.conn.since = time.Now()
 		a.peer.observe(a.conn.since.Sub(a.began)/time.Duration(a.scale), errLate)
 		return metrics.ProxyOK, nil
-	case errors.Is(err, errAbsent):
+	case errors.Is(err, ErrAbsent):
 		outcome = metrics.ProxyAbsent
 		a.conn.done()
 	case errors.Is(err, errUnusable), errors.Is(err, errBusy):

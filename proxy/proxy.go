@@ -18,6 +18,9 @@ import (
 // ErrNoPeers means that no peer gave a usable answer and none is left to try.
 var ErrNoPeers = errors.New("no peer could answer")
 
+// ErrAbsent is also wrapped by an error of Fetch if a peer does not have the version, or a partition that was asked for.
+var ErrAbsent = errors.New("it does not have the version or the partition")
+
 var errClosed = errors.New("the proxy is closed")
 
 // Options are the settings of a Client. The zero value works.
@@ -186,7 +189,7 @@ func (c *Client) evicted(now time.Time) (all []*conn) {
 // from the requested version. It does not use q after it returns.
 //
 // The error wraps context.DeadlineExceeded if Options.Timeout expired, the error of ctx if ctx
-// ended, and otherwise ErrNoPeers; it lists the failed attempts. ctx is not checked while the first
+// ended, and otherwise ErrNoPeers, also ErrAbsent; it lists the failed attempts. ctx is not checked while the first
 // attempt runs on the caller's goroutine, and does not end an answer that Fetch has returned.
 func (c *Client) Fetch(ctx context.Context, q *Query) (*Answer, error) {
 	if err := q.check(); err != nil {

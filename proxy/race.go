@@ -217,8 +217,13 @@ func (r *race) noPeers() error { return r.failure(ErrNoPeers) }
 // failure wraps err with the errors of all attempts, in one line.
 func (r *race) failure(err error) error {
 	var all strings.Builder
+	absent := false
 	for _, e := range r.errs {
 		fmt.Fprintf(&all, "; %v", e)
+		absent = absent || errors.Is(e, ErrAbsent)
+	}
+	if absent {
+		err = fmt.Errorf("%w (%w)", err, ErrAbsent)
 	}
 	return fmt.Errorf("asking peers for version %s (%d asked, no answer from %d within %v): %w%s",
 		r.version, r.stages, r.pending, time.Since(r.began).Round(time.Millisecond), err, all.String())

@@ -177,7 +177,8 @@ func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) 
 	if err != nil { // the block has been dropped since
 		return false, Found
 	}
-	if o := b.count(r, sizeOf(b.results)); o != Found {
+	n := sizeOf(b.results)
+	if o := b.count(r, n); o != Found {
 		return true, o
 	}
 	for i, o := range p.order {
@@ -188,6 +189,7 @@ func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) 
 		if res.Err != nil {
 			r.handle.Report(p.partition, res.Value.Reader(), res.Err)
 			r.reader.log.Error("reading a block", "db", r.db.name, "version", r.handle.Version(), "partition", p.partition, "error", res.Err)
+			b.uncount(r, n)
 			return false, Found
 		}
 	}
@@ -234,6 +236,13 @@ func (b *batch) count(r *Read, n int64) Outcome {
 		return TooLarge
 	}
 	return r.Reserve(n)
+}
+
+// uncount takes count back.
+func (b *batch) uncount(r *Read, n int64) {
+	b.size.Add(-n)
+	r.held.Add(-n)
+	r.reader.reserved.Add(-n)
 }
 
 // release frees what is too large to be kept.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -81,6 +82,7 @@ func (m *mesh) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.asked++
+	absent := error(nil)
 	for _, i := range m.rnd.Perm(len(q.Peers)) {
 		addr := q.Peers[i]
 		if m.down[addr] {
@@ -88,6 +90,7 @@ func (m *mesh) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, error) {
 		}
 		status, body := m.answer(addr, q)
 		if status == http.StatusNotImplemented {
+			absent = proxy.ErrAbsent
 			continue
 		}
 		length := int64(len(body))
@@ -96,7 +99,7 @@ func (m *mesh) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, error) {
 		}
 		return &proxy.Answer{Peer: addr, Status: status, Length: length, Body: io.NopCloser(bytes.NewReader(body))}, nil
 	}
-	return nil, proxy.ErrNoPeers
+	return nil, errors.Join(proxy.ErrNoPeers, absent)
 }
 
 // damage returns an answer that cannot be right: one that breaks off, or that is too long or too short.
@@ -388,5 +391,37 @@ func TestBatchOfMovedPartitions(t *testing.T) {
 		if string(r.Values[i]) != records[string(key)] {
 			t.Errorf("%s: %q", key, r.Values[i])
 		}
+	}
+}
+
+// What an answer that breaks off has brought does not count for the limit of the batch.
+func TestBatchOfBrokenAnswer(t *testing.T) {
+	value := bytes.Repeat([]byte("x"), 100<<10)
+	var keys [][]byte
+	var answer []byte
+	for i := range 7 {
+		keys = append(keys, fmt.Appendf(nil, "key-%d", i))
+		answer = append(binary.BigEndian.AppendUint32(answer, uint32(len(value))), value...)
+	}
+	asked := 0
+	rd := reads.New(catalog{"db": held(t, "v1", nil, [][]string{{"a:1", "b:1"}}, func(int) bool { return false })}, reads.Options{
+		MaxBatchBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler),
+		Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
+			body := answer
+			if asked++; asked == 1 {
+				body = answer[:len(answer)-1]
+			}
+			return &proxy.Answer{Peer: q.Peers[0], Status: http.StatusOK, Length: int64(len(answer)), Body: io.NopCloser(bytes.NewReader(body))}, nil
+		})})
+	r := rd.NewRead()
+	for range 3 {
+		r.Begin(time.Now())
+		if o := r.DoBatch(&reads.Query{DB: []byte("db")}, keys); o != reads.Found {
+			t.Errorf("outcome %d", o)
+		}
+		r.Release()
+	}
+	if asked != 4 {
+		t.Errorf("%d requests", asked)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"sequins/proxy"
 	"sequins/version"
 )
 
@@ -139,7 +140,7 @@ func (s *Scan) countAway(partitions []int, start []byte) (total int64, o Outcome
 		switch {
 		case err != nil && s.lost[partitions[0]]:
 			return 0, Unreadable
-		case err != nil && len(partitions) > 1 && !errors.Is(err, context.DeadlineExceeded):
+		case err != nil && len(partitions) > 1 && errors.Is(err, proxy.ErrAbsent):
 			return s.countHalves(partitions, start)
 		case err != nil:
 			return 0, s.r.fetchError(peers, err)

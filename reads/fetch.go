@@ -89,17 +89,19 @@ func common(a, b []string) []string {
 	return both
 }
 
-// fetch requests the keys of a group. If its nodes are late, each partition is requested from its other nodes. If they
-// refuse, each of them may still hold some of the partitions, so these are requested by halves.
+// fetch requests the keys of a group. If some of its nodes refuse because they lack a partition, they may hold others, so
+// the partitions are requested by halves. If its nodes are late or fail, each partition is requested from its other nodes.
 func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.Field) Outcome {
-	o := b.fetchFrom(r, g, fields)
+	o, err := b.fetchFrom(r, g, fields)
 	var again [][]partitionKeys
 	switch n := len(g.parts); {
-	case o == Late:
+	case n > 1 && errors.Is(err, proxy.ErrAbsent) && o == Late: // one by one, as each division could take as long again
+		again = slices.Collect(slices.Chunk(g.parts, 1))
+	case n > 1 && errors.Is(err, proxy.ErrAbsent):
+		again = [][]partitionKeys{g.parts[:n/2], g.parts[n/2:]}
+	case o == Late || o == Unreachable:
 		asked = append(slices.Clip(asked), g.peers...)
 		again = [][]partitionKeys{g.parts}
-	case o == Unreachable && n > 1:
-		again = [][]partitionKeys{g.parts[:n/2], g.parts[n/2:]}
 	default:
 		return o
 	}
@@ -116,25 +118,27 @@ func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.F
 	return Found
 }
 
-// fetchFrom requests the keys of a group from its nodes. A node that breaks off in its answer is not asked again.
-func (b *batch) fetchFrom(r *Read, g *replicaGroup, fields []proxy.Field) Outcome {
+// fetchFrom requests the keys of a group from its nodes. A node that breaks off in its answer is not asked again. The error
+// is the reason of Late and Unreachable.
+func (b *batch) fetchFrom(r *Read, g *replicaGroup, fields []proxy.Field) (Outcome, error) {
 	body, n := b.request(g)
 	q := proxy.Query{Peers: g.peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Body: body,
 		Scale: 1 + n/keysPerScale, Fields: fields, Trace: r.trace}
 	for {
 		a, err := r.reader.opts.Proxy.Fetch(r.reader.ending, &q)
 		if err != nil {
-			return r.fetchError(q.Peers, err)
+			return r.fetchError(q.Peers, err), err
 		}
-		o, err := b.receive(r, g, a)
+		o, n, err := b.receive(r, g, a)
 		a.Body.Close() //nolint:errcheck // it was only read from
 		if err == nil {
-			return o
+			return o, nil
 		}
+		b.uncount(r, n)
 		r.reader.log.Error("reading a peer's answer", "db", r.db.name, "version", r.handle.Version(), "peer", a.Peer, "error", err)
 		q.Peers = slices.DeleteFunc(slices.Clone(q.Peers), func(addr string) bool { return addr == a.Peer })
 		if len(q.Peers) == 0 {
-			return Unreachable
+			return Unreachable, err
 		}
 	}
 }
@@ -152,49 +156,63 @@ func (b *batch) request(g *replicaGroup) (body []byte, n int) {
 	return body, n
 }
 
-// receive takes the values of a group from an answer.
-func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (Outcome, error) {
+// receive takes the values of a group from an answer. size is how many bytes it has counted.
+func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (o Outcome, size int64, err error) {
 	switch a.Status {
 	case http.StatusOK:
 	case http.StatusRequestEntityTooLarge:
-		return TooLarge, nil
+		return TooLarge, 0, nil
 	default:
-		return Found, fmt.Errorf("%w: status %d", errBatch, a.Status)
+		return Found, 0, fmt.Errorf("%w: status %d", errBatch, a.Status)
 	}
 	known := r.hasPlan(a) // reading the body invalidates the header
 	left := a.Length
-	var head [LengthSize]byte
 	for _, p := range g.parts {
-		for _, o := range p.order {
-			if left -= LengthSize; left < 0 {
-				return Found, fmt.Errorf("%w: it ends early", errBatch)
+		for _, i := range p.order {
+			n, err := receiveLength(a, &left)
+			if err != nil {
+				return Found, size, err
 			}
-			if _, err := io.ReadFull(a.Body, head[:]); err != nil {
-				return Found, err
-			}
-			n := binary.BigEndian.Uint32(head[:])
 			if n == NoValue {
-				r.Values[uint32(o)] = nil
+				r.Values[uint32(i)] = nil
 				continue
 			}
-			if left -= int64(n); left < 0 || n > blocks.MaxValue {
-				return Found, fmt.Errorf("%w: a value of %d bytes", errBatch, n)
+			if o := b.count(r, n); o != Found {
+				return o, size, nil
 			}
-			if o := b.count(r, int64(n)); o != Found {
-				return o, nil
-			}
+			size += n
 			value := make([]byte, n)
 			if _, err := io.ReadFull(a.Body, value); err != nil {
-				return Found, err
+				return Found, size, err
 			}
-			r.Values[uint32(o)] = value
+			r.Values[uint32(i)] = value
 		}
 	}
 	if left != 0 {
-		return Found, fmt.Errorf("%w: %d bytes follow it", errBatch, left)
+		return Found, size, fmt.Errorf("%w: %d bytes follow it", errBatch, left)
 	}
 	if known {
 		b.fillCache(r, g)
 	}
-	return Found, nil
+	return Found, size, nil
+}
+
+// receiveLength reads the length of the next value, or NoValue. left is what is left of the answer, in bytes, and is reduced
+// by the length and the value.
+func receiveLength(a *proxy.Answer, left *int64) (int64, error) {
+	var head [LengthSize]byte
+	if *left -= LengthSize; *left < 0 {
+		return 0, fmt.Errorf("%w: it ends early", errBatch)
+	}
+	if _, err := io.ReadFull(a.Body, head[:]); err != nil {
+		return 0, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n == NoValue {
+		return NoValue, nil
+	}
+	if *left -= int64(n); *left < 0 || n > blocks.MaxValue {
+		return 0, fmt.Errorf("%w: a value of %d bytes", errBatch, n)
+	}
+	return int64(n), nil
 }

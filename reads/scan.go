@@ -103,6 +103,9 @@ func allPartitions(h *version.Handle) []int {
 
 // newScan returns a scan without sources. It belongs to r until LetGo.
 func (r *Read) newScan(ctx context.Context, in interval, keysOnly bool, limit int64) *Scan {
+	if limit == maxLimit { // one more is asked for, and no version has as many
+		limit = 0
+	}
 	s := &Scan{r: r, in: in, keys: keysOnly, limit: limit, first: true, lost: map[int]bool{}}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.detach = context.AfterFunc(r.reader.ending, s.cancel)

@@ -3,6 +3,7 @@ package reads_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,12 +46,16 @@ func (m *scanMesh) Fetch(ctx context.Context, q *proxy.Query) (*proxy.Answer, er
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	absent := error(nil)
 	for _, i := range m.rnd.Perm(len(q.Peers)) {
 		addr := q.Peers[i]
 		if m.down[addr] || m.nodes[addr] == nil {
 			continue
 		}
 		status, body := m.answer(ctx, addr, q)
+		if status == http.StatusNotImplemented {
+			absent = proxy.ErrAbsent
+		}
 		if status == http.StatusNotImplemented || status == http.StatusInternalServerError {
 			continue
 		}
@@ -62,7 +67,7 @@ func (m *scanMesh) Fetch(ctx context.Context, q *proxy.Query) (*proxy.Answer, er
 		m.largest = max(m.largest, len(body))
 		return &proxy.Answer{Peer: addr, Status: status, Length: length, Body: io.NopCloser(bytes.NewReader(body))}, nil
 	}
-	return nil, proxy.ErrNoPeers
+	return nil, errors.Join(proxy.ErrNoPeers, absent)
 }
 
 func (m *scanMesh) answer(ctx context.Context, addr string, q *proxy.Query) (int, []byte) {

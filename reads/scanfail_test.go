@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -388,5 +389,40 @@ func TestScanOfMovedPartitions(t *testing.T) {
 	defer r.Release()
 	if n, o := r.Count(context.Background(), &reads.Query{DB: []byte("db")}, &reads.Range{}); o != reads.Found || n != int64(len(records)) {
 		t.Errorf("outcome %d, a count of %d", o, n)
+	}
+}
+
+// Nodes that are too busy for a page are not asked for each of its partitions.
+func TestScanOfBusyNodes(t *testing.T) {
+	of := make([][]string, 1024)
+	for p := range of {
+		of[p] = []string{"a:1", "b:1"}
+	}
+	var asked atomic.Int32
+	rd := reads.New(catalog{"db": held(t, "v1", nil, of, func(int) bool { return false })}, reads.Options{Logger: quiet, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
+		asked.Add(1)
+		return nil, proxy.ErrNoPeers
+	})})
+	r := rd.NewRead()
+	if _, _, o := collectScan(t, &r, &reads.Query{DB: []byte("db")}, &reads.Range{}); o != reads.Unreachable {
+		t.Errorf("outcome %d", o)
+	}
+	if n := asked.Load(); n > 10 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// The greatest limit is as none.
+func TestGreatestLimit(t *testing.T) {
+	records := map[string]string{"a": "1", "b": "2", "c": "3"}
+	of := [][]string{{"a:1"}, {"a:1"}}
+	m := &scanMesh{t: t, nodes: map[string]*reads.Reader{}, rnd: rand.New(rand.NewPCG(1, 1))}
+	m.nodes["a:1"] = reads.New(catalog{"db": held(t, "v1", records, of, func(int) bool { return true })}, reads.Options{Logger: quiet})
+	rd := reads.New(catalog{"db": held(t, "v1", records, of, func(int) bool { return false })}, reads.Options{Proxy: m, Logger: quiet})
+	r := rd.NewRead()
+	for _, limit := range []int64{math.MaxInt64, math.MaxInt64 - 1} {
+		if got, _, o := collectScan(t, &r, &reads.Query{DB: []byte("db")}, &reads.Range{Limit: limit}); o != reads.Found || len(got) != 3 {
+			t.Errorf("limit %d: outcome %d, %d records", limit, o, len(got))
+		}
 	}
 }

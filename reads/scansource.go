@@ -1,7 +1,6 @@
 package reads
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -183,10 +182,8 @@ func (p *pager) fetchPage(q *PageRequest, buf []byte, once bool) (a page) {
 	}
 }
 
-// divisible reports whether nodes that have refused a page of several partitions may hold some of them.
-func (p *pager) divisible(err error) bool {
-	return len(p.parts) > 1 && !errors.Is(err, context.DeadlineExceeded)
-}
+// divisible reports whether nodes that have refused a page of several partitions, as they lack some, may hold others.
+func (p *pager) divisible(err error) bool { return len(p.parts) > 1 && errors.Is(err, proxy.ErrAbsent) }
 
 // holders returns the other nodes that hold all of some partitions, except those to avoid.
 func (s *Scan) holders(partitions []int, avoid []string) (all []string, err error) {
