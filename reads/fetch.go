@@ -90,7 +90,8 @@ func common(a, b []string) []string {
 }
 
 // fetch requests the keys of a group. If some of its nodes refuse because they lack a partition, they may hold others, so
-// the partitions are requested by halves. If its nodes are late or fail, each partition is requested from its other nodes.
+// the partitions are requested by halves. If its nodes are late or fail, each partition is requested from its other nodes;
+// if these are late, too, it is given up.
 func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.Field) Outcome {
 	o, err := b.fetchFrom(r, g, fields)
 	var again [][]partitionKeys
@@ -99,7 +100,7 @@ func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.F
 		again = slices.Collect(slices.Chunk(g.parts, 1))
 	case n > 1 && errors.Is(err, proxy.ErrAbsent):
 		again = [][]partitionKeys{g.parts[:n/2], g.parts[n/2:]}
-	case o == Late || o == Unreachable:
+	case o == Late && len(asked) == 0 || o == Unreachable:
 		asked = append(slices.Clip(asked), g.peers...)
 		again = [][]partitionKeys{g.parts}
 	default:

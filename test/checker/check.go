@@ -18,8 +18,8 @@ type Rules struct {
 	Keys func(version string) []string
 	// Patience is the maximum latency of a node that is up.
 	Patience time.Duration
-	// RangePatience is the same for ranges and counts; 0 means Patience.
-	RangePatience time.Duration
+	// RangePatience is the same for ranges and counts, BatchPatience for batches; 0 means Patience.
+	RangePatience, BatchPatience time.Duration
 	// Convergence is how long after Calm every node that is up may still serve an
 	// older version.
 	Convergence time.Duration
@@ -115,8 +115,11 @@ func byNode(reads []Read) map[string][]Read {
 // one checks a single read.
 func (c *check) one(r Read) {
 	patience := c.Patience
-	if r.Op == Range || r.Op == Count {
+	switch r.Op {
+	case Range, Count:
 		patience = cmp.Or(c.RangePatience, patience)
+	case Batch:
+		patience = cmp.Or(c.BatchPatience, patience)
 	}
 	patience *= time.Duration(1 + r.Behind)
 	if r.End-r.Start-c.stalled(r) > patience && !c.paused(r) && !c.down(r) {

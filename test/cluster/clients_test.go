@@ -185,7 +185,8 @@ func (r *recording) finish() []checker.Violation {
 	r.stop.Store(true)
 	r.wg.Wait()
 	rules := checker.Rules{Value: r.c.data.value, Keys: r.c.data.sorted, Convergence: convergence,
-		Patience: proxyTimeout + 2*time.Second, RangePatience: proxyTimeout + 2*time.Second + rangeScale*stageTimeout}
+		Patience: proxyTimeout + 2*time.Second, BatchPatience: 2*proxyTimeout + 2*time.Second,
+		RangePatience: proxyTimeout + 2*time.Second + rangeScale*stageTimeout}
 	for _, m := range r.c.members {
 		rules.Nodes = append(rules.Nodes, m.name)
 	}

@@ -312,9 +312,6 @@ func (r *readers) wait(t *testing.T, n int64) {
 // careless; none is wrong or returns to an older version.
 func TestGoClientUnderNemesis(t *testing.T) {
 	t.Parallel()
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
 	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
 	z := startZookeeper(t, 3)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2})

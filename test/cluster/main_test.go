@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,9 @@ func TestMain(m *testing.M) {
 	}
 	// Most of what the parallel tests do is wait, so several run at a time, however few cores there are.
 	flag.Parse()
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}

@@ -21,9 +21,6 @@ import (
 // read without pause. After the last fault every node has to come to the newest good version within 30 s.
 func TestAllFaults(t *testing.T) {
 	t.Parallel()
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
 	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
 	z := startZookeeper(t, 3)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 8}, members: 5, replication: 2,

@@ -14,9 +14,6 @@ import (
 // nemesis causes faults, and package checker checks the recorded answers.
 func TestUpgrades(t *testing.T) {
 	t.Parallel()
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
 	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
 	z := startZookeeper(t, 3)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2})
