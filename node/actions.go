@@ -22,7 +22,7 @@ func (d *db) carryOut(a version.Action) version.Event {
 	case version.Prepare:
 		return d.prepare(a.Version)
 	case version.Activate:
-		d.activate(a.Version)
+		d.activate(a.Version, a.Back)
 	case version.SetAside:
 		return d.setAside(a.Version, a.Partition)
 	case version.Cancel:
@@ -45,9 +45,12 @@ type outcome struct{ event version.Event }
 // tell implements message.
 func (o outcome) tell(d *db) { d.handle(o.event) }
 
-func (d *db) activate(name string) {
-	old := d.set.Current()
-	if err := d.set.Activate(name); err != nil {
+func (d *db) activate(name string, back bool) {
+	old, activate := d.set.Current(), d.set.Activate
+	if back {
+		activate = d.set.GoBack
+	}
+	if err := activate(name); err != nil {
 		d.log.Error("bug: version cannot be activated", "version", name, "error", err)
 		return
 	}

@@ -27,36 +27,63 @@ func (m *machine) decide() {
 	m.removeOthers(wanted)
 }
 
-// activate switches to the newest version that is ready, if it is newer than the current one.
+// activate switches to the newest version that is ready, if it is newer than the current one, or if the pin does not
+// allow that.
 func (m *machine) activate() {
 	m.judgeServed()
+	v := m.successor()
+	if v == nil {
+		return
+	}
+	old := m.entry(m.Current)
+	m.actions = append(m.actions, Action{Op: Activate, Version: v.Name, Back: v.Name < m.Current})
+	m.Current, m.Served, v.Status = v.Name, "", Active
+	m.Superseded, m.Crowded = false, false
+	v.Local = true // its manifest is stored even if no block is
+	if old != nil {
+		m.replace(old)
+	}
+}
+
+// successor returns the version to switch to, or nil. What was served before a restart comes last if the pin does not
+// allow it: it is served only until another version is ready.
+func (m *machine) successor() *Entry {
+	var served *Entry
 	for i := len(m.Entries) - 1; i >= 0; i-- {
 		v := &m.Entries[i]
-		if v.Name <= m.Current || v.Name < m.Served {
-			return
-		}
-		if m.Unrecorded && v.Name != m.Served {
-			continue
-		}
-		if v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v)) {
-			old := m.entry(m.Current)
-			m.Current, m.Served, v.Status = v.Name, "", Active
-			m.Superseded = false
-			v.Local = true // its manifest is stored even if no block is
-			m.act(Activate, v.Name)
-			if old != nil {
-				m.remove(old)
-			}
-			return
+		switch {
+		case m.isBehind(v.Name):
+			return served
+		case v.Name == m.Current || m.Unrecorded && v.Name != m.Served || !m.isReady(v):
+		case m.Pin.Allows(v.Name):
+			return v
+		case v.Name == m.Served:
+			served = v
 		}
 	}
+	return served
+}
+
+// isBehind reports whether the node does not go back to a version: from the current one, or from what was served before
+// a restart.
+func (m *machine) isBehind(id string) bool {
+	return m.isOld(id) || id < m.Floor()
+}
+
+// isOld reports whether a version is not newer than the current one, if the pin allows that.
+func (m *machine) isOld(id string) bool {
+	return m.Current != "" && m.Pin.Allows(m.Current) && id <= m.Current
+}
+
+func (m *machine) isReady(v *Entry) bool {
+	return v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v))
 }
 
 // mayServe reports whether clients may be answered from v once it is ready: it
 // is in the source, or the source cannot be read, or it was served before a
-// restart.
+// restart or is kept.
 func (m *machine) mayServe(v *Entry) bool {
-	return !m.Read && !m.Looking || v.Name == m.Served || slices.Contains(m.Listed, v.Name)
+	return !m.Read && !m.Looking || v.Name == m.Served || slices.Contains(m.Listed, v.Name) || !m.Looking && slices.Contains(m.kept(), v.Name)
 }
 
 // mustServe reports whether v was active before a restart and is served again although the cluster lacks partitions
@@ -108,7 +135,7 @@ func inSource(ids []string, id string) bool {
 func (m *machine) wanted() []string {
 	var names []string
 	for _, name := range slices.Backward(m.Listed) {
-		if name <= m.Current || name < m.Served {
+		if m.isBehind(name) {
 			break
 		}
 		names = append(names, name)
@@ -171,11 +198,13 @@ func clearError(v *Entry) {
 // superfluous. What was served before a restart stays until another version is
 // active.
 func (m *machine) removeOthers(wanted []string) {
+	kept := m.kept()
 	for _, name := range m.names() {
 		v := m.entry(name)
 		switch {
 		case v.Exit != Staying:
 			m.leave(v)
+		case slices.Contains(kept, name):
 		case name == m.Current || slices.Contains(wanted, name):
 		case !m.Read:
 		case name == m.Served, slices.Contains(m.Unknown, name):
@@ -191,7 +220,7 @@ func (m *machine) removeOthers(wanted []string) {
 // waits for other nodes, or it is loading and another load was given up for a newer version before. Otherwise a node
 // would never switch if versions came faster than they load.
 func (m *machine) mayStillServe(v *Entry) bool {
-	if v.Name <= m.Current || !slices.Contains(m.Listed, v.Name) {
+	if m.isOld(v.Name) || !slices.Contains(m.Listed, v.Name) {
 		return false
 	}
 	return v.Live && v.Complete && v.Work == Resting || m.Superseded && v.Name == m.firstLoading()
@@ -200,7 +229,7 @@ func (m *machine) mayStillServe(v *Entry) bool {
 // firstLoading returns the oldest version that is loading, "" if there is none.
 func (m *machine) firstLoading() string {
 	for _, v := range m.Entries {
-		if v.Name > m.Current && v.Exit == Staying && v.Work == Loading {
+		if !m.isOld(v.Name) && v.Exit == Staying && v.Work == Loading {
 			return v.Name
 		}
 	}

@@ -15,6 +15,8 @@ type (
 		// Waiting: other nodes have not yet had time to advertise what they hold.
 		// Waited follows.
 		Waiting bool
+		Pin     Pin // the last one that was read
+		Keep    int // see State
 	}
 	// Waited says that other nodes have had time to advertise what they hold.
 	Waited struct{}
@@ -30,6 +32,8 @@ type (
 		Unknown []string
 		// Relook: this is not a refresh, so what has failed is not tried again.
 		Relook bool
+		Pin    Pin
+		Keep   int // see State
 	}
 	// Unlisted says that the first look at the source has failed, or has not
 	// found the database.
@@ -65,6 +69,8 @@ type (
 		// Passing: the source, the disk or the load's process failed, and a retry
 		// may succeed.
 		Passing bool
+		// NoRoom: the disk is full.
+		NoRoom bool
 		// Outdated: the partitions that this node owns have changed since the
 		// load began.
 		Outdated bool
@@ -148,13 +154,17 @@ func (o Op) String() string {
 type Action struct {
 	Op        Op
 	Version   string
-	Partition int // for SetAside
+	Partition int  // for SetAside
+	Back      bool // for Activate: the version is older than the current one, which the pin does not allow
 }
 
 // String returns the action, as in "load 2026-01-31".
 func (a Action) String() string {
 	if a.Op == SetAside {
 		return fmt.Sprintf("%s %s/%d", a.Op, a.Version, a.Partition)
+	}
+	if a.Back {
+		return a.Op.String() + " " + a.Version + " back"
 	}
 	return a.Op.String() + " " + a.Version
 }

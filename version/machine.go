@@ -102,6 +102,7 @@ func (m *machine) noteStart(e Start) {
 		m.add(name).Local = true
 	}
 	m.Served, m.Likely, m.Looking, m.Waiting = e.Served, e.Likely, true, e.Waiting
+	m.Pin, m.Keep = e.Pin, e.Keep
 	if m.Served != "" {
 		m.open(m.Served)
 	}
@@ -119,7 +120,7 @@ const newestOpened = 10
 // openListed opens the newest versions of the source that are not open.
 func (m *machine) openListed() {
 	for _, name := range slices.Backward(m.Listed[max(0, len(m.Listed)-newestOpened):]) {
-		if v := m.entry(name); name > m.Current && name > m.Served && (v == nil || m.canOpen(v)) {
+		if v := m.entry(name); !m.isBehind(name) && name != m.Served && (v == nil || m.canOpen(v)) {
 			m.open(name)
 		}
 	}
@@ -143,6 +144,7 @@ func (m *machine) noteListed(e Listed) {
 	}
 	first := m.Looking
 	m.Read, m.Looking, m.Listed, m.Unknown = true, false, ascending(e.Versions), slices.Clone(e.Unknown)
+	m.Pin, m.Keep = e.Pin, e.Keep
 	if first {
 		m.openListed()
 	}
@@ -204,6 +206,7 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 	}
 	cancelled := v.Work == Cancelling
 	v.Work = Resting
+	m.Crowded = m.Crowded || e.NoRoom
 	switch {
 	case v.Exit != Staying, cancelled:
 	case e.Err != "":

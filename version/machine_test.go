@@ -547,6 +547,7 @@ var scripts = map[string][]step{
 
 func TestNext(t *testing.T) {
 	maps.Copy(scripts, servedScripts)
+	maps.Copy(scripts, pinScripts)
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
 			var s State

@@ -147,13 +147,19 @@ func (s *Set) Prepare(v *Version) (replaced *Version) {
 }
 
 // Activate makes a version of the set the current one. An older version than the
-// current one is an error.
-func (s *Set) Activate(name string) error {
+// current one is an error: see GoBack.
+func (s *Set) Activate(name string) error { return s.activate(name, false) }
+
+// GoBack is Activate for a version that may be older than the current one, which
+// the pin does not allow.
+func (s *Set) GoBack(name string) error { return s.activate(name, true) }
+
+func (s *Set) activate(name string, back bool) error {
 	v := s.Version(name)
 	if v == nil {
 		return fmt.Errorf("version %s of %s cannot become active: it is not in the set", name, s.db)
 	}
-	if current := s.Current(); name < current {
+	if current := s.Current(); name < current && !back {
 		return fmt.Errorf("version %s of %s cannot become active after %s", name, s.db, current)
 	}
 	s.current.Store(v)

@@ -21,7 +21,8 @@ const (
 	// are answered from the partitions that are on this node; more may be
 	// loading. Next: Active, Error, Removing.
 	Prepared
-	// Active: clients are served from it. Next: Removing.
+	// Active: clients are served from it. Next: Removing, or Prepared if former
+	// versions are kept.
 	Active
 	// Removing: superseded or not in the source any more. It stays readable by
 	// name until it has been idle for long enough; then it is closed, deleted and
@@ -107,6 +108,8 @@ type Entry struct {
 	// Faulty: the last failure was caused by the version itself, so a retry
 	// cannot succeed unless its files change.
 	Faulty bool
+	// Former: it was active, and another version has replaced it.
+	Former bool
 	// Reloaded are the partitions set aside as corrupt since the last refresh or
 	// Retry.
 	Reloaded []int
@@ -117,9 +120,17 @@ type Entry struct {
 type State struct {
 	// Entries are the versions on this node, ascending by name.
 	Entries []Entry
-	// Current is the active version, or "". It only increases while the database
-	// exists.
+	// Current is the active version, or "". While the database exists it only
+	// increases, unless Pin does not allow it.
 	Current string
+	// Pin is what people have decided about the versions, by the last look at the
+	// source, or before a restart.
+	Pin Pin
+	// Keep is how many versions stay on the disk and open, with the active one.
+	// Crowded: the disk was full since the last Activate, so none but that one
+	// stays.
+	Keep    int
+	Crowded bool
 	// Served is the version that was active before a restart. It is kept, and no
 	// older version becomes active, until a newer version is active or nothing of
 	// it can be read any more. "" once that is decided.
@@ -129,7 +140,8 @@ type State struct {
 	// Superseded: a load was given up for a newer version since the last Activate.
 	Superseded bool
 	// Listed are the versions in the source when it was last read, ascending.
-	// Versions older than Current may be left out.
+	// Versions older than Current may be left out, and those that Pin does not
+	// allow are.
 	Listed []string
 	// Looking: the first look at the source has not ended. Only what was served
 	// before the restart becomes active until then, and nothing is loaded or
@@ -177,6 +189,7 @@ func (s State) clone() State {
 		e := &s.Entries[i]
 		e.Reloaded = slices.Clone(e.Reloaded)
 	}
+	s.Pin.Excluded = slices.Clone(s.Pin.Excluded)
 	s.Listed, s.Unknown = slices.Clone(s.Listed), slices.Clone(s.Unknown)
 	return s
 }

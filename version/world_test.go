@@ -31,6 +31,9 @@ type world struct {
 	gone     bool
 	full     bool   // the disk: no other version can be recorded than that which is
 	recorded string // version that a restart would serve
+	pin      Pin
+	pinned   bool // pin has changed
+	keep     int
 	served   string // version that was active before the restart at the start of the walk
 }
 
@@ -39,6 +42,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		loads: map[string]bool{}, planned: map[string]bool{}, live: map[string]bool{}, held: map[string]bool{},
 		lingers: map[string]bool{}, closing: map[string]bool{}}
 	w.solo = w.rnd.IntN(2) == 0
+	w.keep = w.rnd.IntN(4)
 	return w
 }
 
@@ -121,7 +125,7 @@ func (w *world) carryOut(a Action) {
 		w.answer(w.seen(v))
 	case Activate:
 		first := len(w.answered) == 0
-		w.must(a, w.live[v] && v > w.current && (!w.solo || w.held[v] || first && v == w.served))
+		w.must(a, w.live[v] && (v > w.current || a.Back && !w.pin.Allows(w.current)) && v != w.current && (!w.solo || w.held[v] || first && v == w.served))
 		w.must(a, !w.state.Looking || v == w.served)
 		w.must(a, !w.full || v == w.recorded)
 		w.current, w.recorded = v, v
@@ -138,7 +142,7 @@ func (w *world) carryOut(a Action) {
 		w.must(a, w.live[v] && !w.lingers[v] && !w.closing[v] && v != w.current)
 		w.lingers[v] = true
 	case Revive:
-		w.must(a, w.lingers[v] && v > w.current && slices.Contains(w.state.Listed, v))
+		w.must(a, w.lingers[v] && (v > w.current || !w.pin.Allows(w.current)) && slices.Contains(w.state.Listed, v))
 		delete(w.lingers, v)
 	case Close:
 		w.must(a, w.live[v] && !w.closing[v] && (v != w.current || w.state.Gone))
@@ -169,7 +173,7 @@ var successors = map[Status][]Status{
 	Available: {Building, Prepared, Active, Error, Removing},
 	Building:  {Prepared, Error, Removing},
 	Prepared:  {Active, Error, Removing},
-	Active:    {Removing},
+	Active:    {Removing, Prepared},
 	Removing:  {Available, Building, Prepared},
 	Error:     {Building, Prepared, Active, Removing},
 }
@@ -212,12 +216,12 @@ func (w *world) checkStates(before, after State, e Event) {
 	if before.Served != "" && after.Served == "" && after.Current == "" { // it was dropped
 		lost, known := after.Entry(before.Served)
 		readable := known && (lost.Readable || lost.Work != Resting)
-		gone := after.Read && !slices.Contains(after.Listed, before.Served)
+		gone := after.Read && !slices.Contains(after.Listed, before.Served) // maybe as the pin does not allow it
 		if !after.Gone && (readable || !gone && !lost.Faulty) {
 			w.fatalf("%s was dropped without a reason", before.Served)
 		}
 	}
-	if !after.Gone && after.Current < before.Current {
+	if !after.Gone && after.Current < before.Current && after.Pin.Allows(before.Current) {
 		w.fatalf("current went back from %q to %q", before.Current, after.Current)
 	}
 }
