@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"sequins/pin"
 	"sequins/source"
 	"sequins/store"
 )
@@ -45,9 +46,10 @@ type Question struct {
 	// Plans are the node's plans of versions to compare with the source: of those that other nodes hold by
 	// another plan, and of Changed.
 	Plans   map[string]store.Manifest
-	Changed string  // a version whose files have changed before: it is compared, but need not be shared
-	Last    Listing // the previous one
-	Again   bool    // only repeats an unfinished listing, not requested by a refresh
+	Pin     pin.File // the last one that could be read
+	Changed string   // a version whose files have changed before: it is compared, but need not be shared
+	Last    Listing  // the previous one
+	Again   bool     // only repeats an unfinished listing, not requested by a refresh
 }
 
 // A Look is the first of consecutive inspections of a version without a marker that found the same
@@ -71,6 +73,7 @@ type Listing struct {
 	LeftOut    map[string]string         // by version: a message about ignored files
 	Looks      map[string]Look           // of versions that will be inspected again
 	Next       time.Time                 // when to list again; zero: at the next refresh
+	Pin        pin.File                  // of the database; Question.Pin if it cannot be read
 	Marked     bool                      // a version has _SUCCESS, and with Finder.Auto all of them need it
 }
 
@@ -104,16 +107,18 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}
 	for name, s := range q.Last.LeftOut {
-		if q.Known[q.id(name)] {
+		if name != pin.FileName && q.Known[q.id(name)] {
 			o.found.LeftOut[name] = s
 		}
 	}
+	o.readPin(ctx)
 	o.knowMarker(ctx)
+	allowed := Allowed(o.found.Pin, o.now)
 	for _, name := range slices.Backward(names) {
-		if q.id(name) <= q.Current {
+		if q.id(name) <= q.Current && allowed.Allows(q.Current) {
 			break
 		}
-		if o.good >= maxCandidates && q.id(name) != q.Served && !q.Loading[q.id(name)] {
+		if !allowed.Allows(name) || o.good >= maxCandidates && q.id(name) != q.Served && !q.Loading[q.id(name)] {
 			continue
 		}
 		if err := o.observe(ctx, name); err != nil {

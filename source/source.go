@@ -123,7 +123,8 @@ type Source interface {
 	// Open opens a file for reading. For a file from Contents, it reads exactly
 	// the listed file or fails with an error that wraps ErrChanged. Any other
 	// file below the version's directory, such as _SUCCESS, is identified by its
-	// Name only. Reads fail soon after ctx is cancelled.
+	// Name only. With an empty version, it is a hidden file of the database's
+	// directory. Reads fail soon after ctx is cancelled.
 	Open(ctx context.Context, db, version string, file File, o ReadOptions) (io.ReadCloser, error)
 
 	// Path returns the location of a version for messages.

@@ -21,7 +21,7 @@ const (
 )
 
 // notes are the files in a db's directory that say something about the db.
-var notes = []string{servedName, absentName, markedName}
+var notes = []string{servedName, absentName, markedName, pinName}
 
 // SetServed remembers, durably, that clients are answered from a version of db from now on. The
 // version need not be in the store: its blocks may all be on other nodes.
@@ -65,7 +65,7 @@ func (s *Store) Served(db string) (string, error) {
 	return version, nil
 }
 
-// ForgetServed takes SetServed, SetAbsent and SetMarked back: the db is gone. Its directory goes too, unless
+// ForgetServed takes SetServed, SetAbsent, SetMarked and SetPin back: the db is gone. Its directory goes too, unless
 // there are versions in it.
 func (s *Store) ForgetServed(db string) error {
 	path, err := s.dbPath(db)

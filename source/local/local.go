@@ -221,6 +221,9 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 		return nil, err
 	}
 	dir, err := s.versionDir(db, version)
+	if version == "" && names.ValidDatabase(db) && source.Hidden(listed.Name) {
+		dir, err = filepath.Join(s.root, db), nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,9 +5,11 @@ import (
 	"io"
 	"io/fs"
 	"math/bits"
+	"path"
 	"sync"
 	"time"
 
+	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -62,6 +64,9 @@ type reader struct {
 // listed object is recognized by its ETag.
 func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	dir, err := s.versionDir(ctx, db, version)
+	if version == "" && names.ValidDatabase(db) && source.Hidden(file.Name) {
+		dir, err = path.Join(s.root, db), nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,109 @@
+// Package pin owns the file _PIN in a database's directory of the source: what people have decided about its versions.
+//
+// Commands (pin, unpin, rollback, approve) read the file, change it and write it back; each node reads it at every look
+// at the source, and its state machine (package version) follows it. The file is TOML:
+//
+//	version = "2026-01-30"      # serve this version and no other
+//	exclude = ["2026-01-31"]    # never serve these
+//	approve = ["2026-02-01"]    # serve these although a gate holds them
+//	reason = "half of the input was missing"
+//	by = "ana@batch-01"
+//	until = 2026-02-02T12:00:00Z  # from then on, version has no effect
+//
+// All keys are optional.
+package pin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"sequins/internal/names"
+)
+
+// FileName is the name of the file.
+const FileName = "_PIN"
+
+// MaxSize is the maximum size of the file, in bytes.
+const MaxSize = 64 << 10
+
+// File is the content of the file. The zero File decides nothing.
+type File struct {
+	Version string    `toml:"version,omitempty"` // the only version to be served, "" for any
+	Exclude []string  `toml:"exclude,omitempty"` // versions that must not be served
+	Approve []string  `toml:"approve,omitempty"` // versions that may be served although a gate holds them
+	Reason  string    `toml:"reason,omitempty"`
+	By      string    `toml:"by,omitempty"`
+	Until   time.Time `toml:"until,omitempty"` // when Version ends to have effect; zero: never
+}
+
+// Parse parses the content of a file. Unknown keys, invalid names of versions and more than MaxSize bytes are errors.
+func Parse(data []byte) (File, error) {
+	if len(data) > MaxSize {
+		return File{}, fmt.Errorf("%d bytes, more than the limit of %d", len(data), MaxSize)
+	}
+	var f File
+	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return File{}, describe(err)
+	}
+	return f, f.check()
+}
+
+// describe names the place of an error of TOML.
+func describe(err error) error {
+	var unknown *toml.StrictMissingError
+	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
+		row, _ := unknown.Errors[0].Position()
+		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, approve, reason, by and until", row, strings.Join(unknown.Errors[0].Key(), "."))
+	}
+	var decode *toml.DecodeError
+	if errors.As(err, &decode) {
+		row, column := decode.Position()
+		return fmt.Errorf("line %d, column %d: %w", row, column, err)
+	}
+	return err
+}
+
+func (f File) check() error {
+	for _, name := range slices.Concat(f.Exclude, f.Approve, []string{f.Version}) {
+		if name != "" && !names.Valid(name) {
+			return fmt.Errorf("%q is not the name of a version", name)
+		}
+	}
+	if f.Version != "" && slices.Contains(f.Exclude, f.Version) {
+		return fmt.Errorf("version %s is both pinned and excluded", f.Version)
+	}
+	return nil
+}
+
+// Encode returns the content of a file, which Parse accepts, or the error of Parse.
+func (f File) Encode() ([]byte, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	data, err := toml.Marshal(f)
+	if err == nil && len(data) > MaxSize {
+		err = fmt.Errorf("%d bytes, more than the limit of %d", len(data), MaxSize)
+	}
+	return data, err
+}
+
+// Pinned returns the version that is pinned at a time, "" if none is.
+func (f File) Pinned(now time.Time) string {
+	if !f.Until.IsZero() && !now.Before(f.Until) {
+		return ""
+	}
+	return f.Version
+}
+
+// Equal reports whether two files are the same.
+func (f File) Equal(g File) bool {
+	return f.Version == g.Version && slices.Equal(f.Exclude, g.Exclude) && slices.Equal(f.Approve, g.Approve) &&
+		f.Reason == g.Reason && f.By == g.By && f.Until.Equal(g.Until)
+}

@@ -1,0 +1,67 @@
+package pin_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/pin"
+)
+
+func TestParse(t *testing.T) {
+	f, err := pin.Parse([]byte("version = \"2026-01-30\"\nexclude = [\"2026-01-31\"]\napprove = [\"2026-02-01\"]\nreason = \"half\"\nby = \"ana\"\nuntil = 2026-02-02T12:00:00Z\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := time.Date(2026, 2, 2, 12, 0, 0, 0, time.UTC)
+	want := pin.File{Version: "2026-01-30", Exclude: []string{"2026-01-31"}, Approve: []string{"2026-02-01"}, Reason: "half", By: "ana", Until: until}
+	if !f.Equal(want) {
+		t.Errorf("got %+v", f)
+	}
+	if got := f.Pinned(until.Add(-time.Second)); got != "2026-01-30" {
+		t.Errorf("before its end %q is pinned", got)
+	}
+	if got := f.Pinned(until); got != "" {
+		t.Errorf("after its end %q is pinned", got)
+	}
+	if empty, err := pin.Parse(nil); err != nil || !empty.Equal(pin.File{}) {
+		t.Errorf("an empty file is %+v, %v", empty, err)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"versio = \"1\"":                     "line 1: unknown key versio",
+		"version = 1":                        "line 1",
+		"version = \"a/b\"":                  `"a/b" is not the name of a version`,
+		"exclude = [\"_x\"]":                 `"_x" is not the name of a version`,
+		"version = \"1\"\nexclude = [\"1\"]": "both pinned and excluded",
+		"version = \"1":                      "line 1",
+		"reason = '''" + strings.Repeat("x", pin.MaxSize) + "'''": "more than the limit",
+	} {
+		if _, err := pin.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte("version = \"1\"\nexclude = [\"2\"]\nuntil = 2026-02-02T12:00:00+01:00\n"))
+	f.Add([]byte("reason = \"\\u0000\"\nby = '\"'"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := pin.Parse(data)
+		if err != nil {
+			return
+		}
+		again, err := file.Encode()
+		if err != nil {
+			if len(data) < pin.MaxSize/8 {
+				t.Fatalf("%+v cannot be encoded: %v", file, err)
+			}
+			return
+		}
+		if parsed, err := pin.Parse(again); err != nil || !parsed.Equal(file) {
+			t.Fatalf("%+v is written as %q, read as %+v, %v", file, again, parsed, err)
+		}
+	})
+}
