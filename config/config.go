@@ -48,6 +48,8 @@ type Config struct {
 	MaxDownloadBandwidth int `toml:"max_download_bandwidth_mb_per_second" reload:"yes"`
 	// VersionRemoveTimeout is how long a replaced version is kept after its last request.
 	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes"`
+	// KeepVersions is how many versions stay on the disk and open, with the one that is served.
+	KeepVersions int `toml:"keep_versions" reload:"yes"`
 	// DBRemoveTimeout is how long a database is served after it has disappeared from the source.
 	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" reload:"yes"`
 	// ShutdownDelay is how long requests are served after SIGTERM while /readyz fails; with 0 the node
@@ -338,6 +340,7 @@ type DB struct {
 	Partitioner        string  `toml:"partitioner" reload:"yes"`
 	Compression        string  `toml:"compression" reload:"yes"`
 	BlockSize          int     `toml:"block_size" reload:"yes"`
+	KeepVersions       int     `toml:"keep_versions" reload:"yes"`
 	// Key and Value are the names of fields of Avro and Parquet records; an empty Value means the whole
 	// record.
 	Key   string `toml:"key" reload:"yes"`
@@ -353,6 +356,7 @@ func Default() Config {
 		Settle:               3 * time.Second,
 		Partitioner:          "auto",
 		VersionRemoveTimeout: 10 * time.Minute,
+		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
 		ScrubMBPerSecond:     20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
@@ -401,5 +405,6 @@ func (c *Config) allDBs() DB {
 		Partitioner:        c.Partitioner,
 		Compression:        c.Storage.Compression,
 		BlockSize:          c.Storage.BlockSize,
+		KeepVersions:       c.KeepVersions,
 	}
 }

@@ -45,6 +45,7 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		Settle:               3 * time.Second,
 		Partitioner:          "auto",
 		VersionRemoveTimeout: 10 * time.Minute,
+		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
 		ScrubMBPerSecond:     20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
@@ -84,6 +85,7 @@ func TestEveryOldKey(t *testing.T) {
 		Partitioner:          "auto",
 		MaxDownloadBandwidth: 50,
 		VersionRemoveTimeout: 10 * time.Minute,
+		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
 		ScrubMBPerSecond:     20,
 		Storage:              Storage{Compression: "none", BlockSize: 8192},
@@ -184,9 +186,9 @@ func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]DB{
-		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024},
-		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512},
-		"other": {RequireSuccessFile: RequireTrue, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024},
+		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1},
+		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512, KeepVersions: 1},
+		"other": {RequireSuccessFile: RequireTrue, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1},
 	}
 	for name, db := range want {
 		if diff := cmp.Diff(db, got.ForDB(name)); diff != "" {

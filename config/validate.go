@@ -83,6 +83,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.notNegative("refresh_period", c.RefreshPeriod)
 	k.notNegative("settle", c.Settle)
 	k.notNegative("version_remove_timeout", c.VersionRemoveTimeout)
+	k.atLeast("keep_versions", int64(c.KeepVersions), 1)
 	k.positive("db_remove_timeout", c.DBRemoveTimeout)
 	k.notNegative("shutdown_delay", c.ShutdownDelay)
 	k.notNegative("scrub_period", c.ScrubPeriod)
@@ -472,6 +473,9 @@ func (k *checker) db(key, name string, db, all DB) {
 	}
 	if db.BlockSize != all.BlockSize {
 		k.blockSize(key+".block_size", db.BlockSize)
+	}
+	if db.KeepVersions != all.KeepVersions {
+		k.atLeast(key+".keep_versions", int64(db.KeepVersions), 1)
 	}
 	if db.Value != "" && db.Key == "" {
 		k.problem(key+".value", "is set, and key is not")

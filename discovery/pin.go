@@ -39,21 +39,27 @@ func (o *observer) readPin(ctx context.Context) {
 }
 
 func (o *observer) pin(ctx context.Context) (pin.File, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.limit)
-	defer cancel()
-	r, err := o.Source.Open(ctx, o.DB, "", source.File{Name: pin.FileName}, source.ReadOptions{})
+	data, err := o.pinData(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		return pin.File{}, nil
 	}
 	if err != nil {
 		return pin.File{}, err
 	}
+	return pin.Parse(data)
+}
+
+// pinData reads the file, up to one byte more than it may have.
+func (o *observer) pinData(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	r, err := o.Source.Open(ctx, o.DB, "", source.File{Name: pin.FileName}, source.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
 	data, err := io.ReadAll(io.LimitReader(r, pin.MaxSize+1))
 	if cerr := r.Close(); err == nil && len(data) <= pin.MaxSize {
 		err = cerr
 	}
-	if err != nil {
-		return pin.File{}, err
-	}
-	return pin.Parse(data)
+	return data, err
 }

@@ -88,11 +88,14 @@ func Faulty(err error) bool {
 // process failed.
 func Passing(err error) bool {
 	switch Outcome(err) {
-	case "cancelled", "incomplete", "source changed", "source", "died", "disk full":
+	case "cancelled", "incomplete", "source changed", "source", "died", DiskFull:
 		return true
 	}
 	return false
 }
+
+// DiskFull is the Outcome of a load for which the disk has no room.
+const DiskFull = "disk full"
 
 // classes are in order of precedence, for errors that are of several classes.
 var classes = []struct {
@@ -113,6 +116,6 @@ var classes = []struct {
 	{parquet.ErrCorrupt, "corrupt"},
 	{ErrSource, "source"},
 	{ErrDied, "died"},
-	{syscall.ENOSPC, "disk full"},
-	{syscall.EDQUOT, "disk full"},
+	{syscall.ENOSPC, DiskFull},
+	{syscall.EDQUOT, DiskFull},
 }

@@ -11,6 +11,7 @@ import (
 
 	"sequins/discovery"
 	"sequins/internal/sleep"
+	"sequins/pin"
 	"sequins/version"
 )
 
@@ -46,7 +47,9 @@ type db struct {
 	others     map[string]string // other plans at the last comparison with the source
 	due        []string          // versions to retry after the running listing
 
-	changed    string // a current version whose files have changed before; listings compare it with the source
+	pin         pin.File  // as last read
+	recordedPin *pin.File // in the store; nil if that is not known
+	changed     string    // a current version whose files have changed before; listings compare it with the source
 	unrecorded int    // number of consecutive failed attempts to record the served version
 	recordDue  bool   // another attempt is scheduled
 
@@ -161,7 +164,9 @@ func (d *db) begin() {
 	if marked, err := d.node.o.Store.Marked(d.name); marked || err != nil {
 		d.node.success.Store(d.name, true) // if it is not known, the marker is required: a version without is not taken for complete
 	}
-	d.handle(version.Start{Local: local, Served: served, Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil})
+	d.pin = d.keptPin()
+	d.handle(version.Start{Local: local, Served: served, Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil,
+		Pin: d.allowed(), Keep: d.keep()})
 }
 
 // likelyServed returns the version that was probably served before the restart, if the record of it
@@ -271,7 +276,7 @@ func (d *db) note(before version.State) {
 
 // noteServed logs that an older version may be served than before a restart.
 func (d *db) noteServed(before version.State) {
-	if before.Served == "" || d.state.Served != "" || d.state.Current >= before.Served {
+	if before.Served == "" || d.state.Served != "" || d.state.Current >= before.Served || !d.state.Pin.Allows(before.Served) {
 		return
 	}
 	lost, _ := d.state.Entry(before.Served)

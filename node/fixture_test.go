@@ -151,7 +151,8 @@ func (s *testSource) Open(ctx context.Context, db, version string, file source.F
 	if s.down.Load() || s.bad.Load() && version == "2" && file.Name != source.SuccessFile {
 		return nil, errDown
 	}
-	if file.Name != source.SuccessFile && s.gate.Load() {
+	isData := version != "" && file.Name != source.SuccessFile
+	if isData && s.gate.Load() {
 		waiting := filepath.Join(s.dir, "waiting")
 		if err := os.WriteFile(waiting+".tmp", []byte(db+"/"+version+"/"+file.Name), 0o644); err != nil {
 			return nil, err
@@ -165,7 +166,7 @@ func (s *testSource) Open(ctx context.Context, db, version string, file source.F
 			}
 		}
 	}
-	for file.Name != source.SuccessFile && s.opened.Add(1) > 3 && s.planned.Load() {
+	for isData && s.opened.Add(1) > 3 && s.planned.Load() {
 		if err := sleep.For(ctx, time.Millisecond); err != nil {
 			return nil, err
 		}

@@ -46,7 +46,7 @@ func (d *db) startListing(again bool) {
 func (d *db) question() discovery.Question {
 	s := d.state
 	q := discovery.Question{Current: s.Current, Served: s.Served, Known: make(map[string]bool), Loading: make(map[string]bool), Settled: make(map[string]bool),
-		Failed: make(map[string]bool), Plans: make(map[string]store.Manifest), IDs: d.newest(), Changed: d.changed, Last: d.last}
+		Failed: make(map[string]bool), Plans: make(map[string]store.Manifest), IDs: d.newest(), Changed: d.changed, Last: d.last, Pin: d.pin}
 	for _, v := range s.Entries {
 		q.Failed[v.Name] = v.Reason != ""
 		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {
@@ -70,12 +70,17 @@ func (l listing) tell(d *db) {
 	d.listing = false
 	first, before := d.state.Looking, d.last
 	l = d.revised(l)
-	same := slices.Equal(after(l.Versions, d.state.Current), after(d.last.Versions, d.state.Current)) && slices.Equal(l.Unknown, d.last.Unknown)
+	floor := d.state.Floor()
+	same := slices.Equal(after(l.Versions, floor), after(d.last.Versions, floor)) && slices.Equal(l.Unknown, d.last.Unknown)
+	if l.err == nil {
+		d.followPin(l.Pin)
+		same = same && d.allowed().Equal(d.state.Pin)
+	}
 	d.take(l)
 	d.countFailure(l.err)
 	switch {
 	case l.err == nil && (first || !l.again || !same):
-		d.handle(version.Listed{Versions: l.Versions, Unknown: l.Unknown, Relook: l.again && !first})
+		d.handle(version.Listed{Versions: l.Versions, Unknown: l.Unknown, Relook: l.again && !first, Pin: d.allowed(), Keep: d.keep()})
 	case l.err != nil && first:
 		d.handle(version.Unlisted{})
 	}

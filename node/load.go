@@ -362,6 +362,7 @@ func (m loaded) tell(d *db) {
 		ended.Err = "cancelled"
 	default:
 		ended.Err, ended.Faulty, ended.Passing = m.err.Error(), load.Faulty(m.err), load.Passing(m.err)
+		ended.NoRoom = load.Outcome(m.err) == load.DiskFull
 	}
 	if live := d.live[m.name]; live != nil {
 		d.openBlocks(live)

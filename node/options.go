@@ -99,6 +99,9 @@ type Reloadable struct {
 	// VersionRemoveTimeout is how long a replaced version is kept after its last request, if there are
 	// other nodes.
 	VersionRemoveTimeout time.Duration
+	// KeepVersions returns how many versions of a database stay on the disk and open, with the active one;
+	// nil means 1.
+	KeepVersions func(db string) int
 	// DBRemoveTimeout is how long a database is served after it has disappeared from the source; 0
 	// means DefaultDBRemoveTimeout, a negative value the minimum.
 	DBRemoveTimeout time.Duration

@@ -76,7 +76,7 @@ func TestRetriesOfDamage(t *testing.T) {
 		before = f.log.count("load started")
 		n.Refresh()
 		time.Sleep(time.Minute)
-		if got := f.log.count("load started") - before; got != 1 {
+		if got := f.log.count("load started") - before; got < 1 || got > 2 { // it may have been due in this minute anyway
 			t.Errorf("it was tried %d times after a refresh", got)
 		}
 	})

@@ -330,6 +330,7 @@ func reloadable(c config.Config) node.Reloadable {
 		Settle:               c.Settle,
 		AutoSuccess:          func(db string) bool { return c.ForDB(db).RequireSuccessFile == config.RequireAuto },
 		VersionRemoveTimeout: c.VersionRemoveTimeout,
+		KeepVersions:         func(db string) int { return c.ForDB(db).KeepVersions },
 		DBRemoveTimeout:      c.DBRemoveTimeout,
 		Bandwidth:            float64(c.MaxDownloadBandwidth) * (1 << 20),
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },

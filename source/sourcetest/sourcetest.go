@@ -247,6 +247,19 @@ func testOpen(t *testing.T, p Place) {
 	for name, want := range map[string]string{"part-00000": "hello", "empty": "", "_SUCCESS": "{}", "weird name+%41ü": "weird"} {
 		equal(t, name, read(t, src, name, 0), want)
 	}
+	if err := open(t.Context(), src, "db", "", "_PIN"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file of the database that is not there: %v, want fs.ErrNotExist", err)
+	}
+	p.Put(t, "db/_PIN", []byte("pinned"))
+	p.Put(t, "db/README", []byte("not hidden"))
+	f := must(src.Open(t.Context(), "db", "", source.File{Name: "_PIN"}, source.ReadOptions{}))(t)
+	equal(t, "a file of the database", string(must(io.ReadAll(f))(t)), "pinned")
+	f.Close()
+	for _, name := range []string{"README", "1/part-00000", "_x/../1/part-00000", ""} {
+		if err := open(t.Context(), src, "db", "", name); err == nil {
+			t.Errorf("opened %q of the database", name)
+		}
+	}
 }
 
 func testOpenAtOffset(t *testing.T, p Place) {

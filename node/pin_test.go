@@ -1,0 +1,123 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/test/expect"
+)
+
+// pin writes the file _PIN of a database; none if text is empty.
+func (f *fixture) pin(db, text string) {
+	f.t.Helper()
+	path := filepath.Join(f.root, db, "_PIN")
+	if text == "" {
+		expect.NoError(f.t, os.Remove(path))
+		return
+	}
+	expect.NoError(f.t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// TestRollback excludes the version that is served: the one before comes back, and a newer one goes live by itself.
+func TestRollback(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("fruit", "2", 2, fruit...)
+	r := f.run()
+	defer r.stop()
+	r.serves("fruit", "2")
+	f.pin("fruit", `exclude = ["2"]`)
+	r.Refresh()
+	r.serves("fruit", "1")
+	f.put("fruit", "3", 2, fruit...)
+	r.Refresh()
+	r.serves("fruit", "3")
+}
+
+// TestPinned pins an older version: newer ones wait until it is taken back, or until its time is over.
+func TestPinned(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("fruit", "2", 2, fruit...)
+	r := f.run()
+	defer r.stop()
+	r.serves("fruit", "2")
+	f.pin("fruit", `version = "1"`)
+	r.Refresh()
+	r.serves("fruit", "1")
+	f.put("fruit", "3", 2, fruit...)
+	r.Refresh()
+	r.eventually("it is no version to be loaded", func() bool { return r.node("fruit", "3").State == "" })
+	f.pin("fruit", "")
+	r.Refresh()
+	r.serves("fruit", "3")
+	f.pin("fruit", "version = \"2\"\nuntil = "+time.Now().Add(3*time.Second).UTC().Format(time.RFC3339))
+	r.Refresh()
+	r.serves("fruit", "2")
+	r.serves("fruit", "3") // without another look by a refresh
+}
+
+// TestKeptVersion keeps two versions: the one before is served at once after a rollback, although the source does not
+// have it any more, and over a restart.
+func TestKeptVersion(t *testing.T) {
+	f := newFixture(t)
+	keep := func(o *Options) { o.KeepVersions = func(string) int { return 2 } }
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run(keep)
+	r.serves("fruit", "1")
+	f.put("fruit", "2", 2, fruit...)
+	f.remove("fruit", "1")
+	r.Refresh()
+	r.serves("fruit", "2")
+	r.stop()
+
+	r = f.run(keep)
+	defer r.stop()
+	r.serves("fruit", "2")
+	started := f.log.count("load started")
+	f.pin("fruit", `exclude = ["2"]`)
+	r.Refresh()
+	r.serves("fruit", "1")
+	if n := f.log.count("load started") - started; n > 0 {
+		t.Errorf("%d loads for what was on the disk", n)
+	}
+}
+
+// TestRollbackOverRestart: what has been excluded does not come back when the node restarts without the source.
+func TestRollbackOverRestart(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("fruit", "2", 2, fruit...)
+	r := f.run(func(o *Options) { o.KeepVersions = func(string) int { return 3 } })
+	r.serves("fruit", "2")
+	f.pin("fruit", `version = "1"`)
+	r.Refresh()
+	r.serves("fruit", "1")
+	r.stop()
+	f.source.down.Store(true)
+	r = f.run(func(o *Options) { o.KeepVersions = func(string) int { return 3 } })
+	defer r.stop()
+	r.serves("fruit", "1")
+	r.eventually("all that is on the disk is open", func() bool { return r.node("fruit", "2").Detail == "prepared" })
+	r.serves("fruit", "1")
+}
+
+// TestUnreadablePin: a pin that cannot be understood changes nothing, and is reported.
+func TestUnreadablePin(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("fruit", "2", 2, fruit...)
+	f.pin("fruit", `version = "1"`)
+	r := f.run()
+	defer r.stop()
+	r.serves("fruit", "1")
+	f.pin("fruit", `version = "1`)
+	r.Refresh()
+	r.eventually("it is reported", func() bool {
+		return strings.Contains(strings.Join(r.Status().Warnings, "\n"), "_PIN of fruit cannot be read")
+	})
+	r.serves("fruit", "1")
+}
