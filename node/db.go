@@ -50,8 +50,8 @@ type db struct {
 	pin         pin.File  // as last read
 	recordedPin *pin.File // in the store; nil if that is not known
 	changed     string    // a current version whose files have changed before; listings compare it with the source
-	unrecorded int    // number of consecutive failed attempts to record the served version
-	recordDue  bool   // another attempt is scheduled
+	unrecorded  int       // number of consecutive failed attempts to record the served version
+	recordDue   bool      // another attempt is scheduled
 
 	relookAt     time.Time // time of the scheduled listing; zero: none
 	cancelRelook context.CancelFunc
