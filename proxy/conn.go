@@ -25,6 +25,8 @@ const (
 	prefixSize = 68 << 10
 	// pieceTime is how long a peer may take to send the next part of a streamed body.
 	pieceTime = 10 * time.Second
+	// promptTime is the same for an answer that is read at once: see Query.Prompt.
+	promptTime = time.Second
 	// minRate is the lowest average rate, in bytes per second, at which a streamed body must be
 	// read after rateGrace. It bounds how long a slow client occupies a connection.
 	minRate   = 32 << 10
@@ -60,6 +62,7 @@ type conn struct {
 	body           []byte // the whole body, or the prefix of a streamed one
 	have           int    // bytes of body that have arrived
 	large          *[]byte
+	prompt         bool      // see Query.Prompt
 	streamed       int64     // bytes of a streamed body returned to the reader
 	streamingSince time.Time // when streaming began; zero if the connection holds an ordinary slot
 }
@@ -78,7 +81,7 @@ func newConn(nc net.Conn, p *peer) *conn {
 // caller may call await; after any other error the connection cannot be used.
 func (c *conn) ask(r *race, deadline time.Time, slack time.Duration) error {
 	c.head, c.w, c.start, c.searched, c.have, c.streamed = r.head, 0, 0, 0, 0, 0
-	c.header, c.body, c.asked = header{}, nil, true
+	c.header, c.body, c.asked, c.prompt = header{}, nil, true, r.prompt
 	c.out = append(append(append(c.out, "Host: "...), c.peer.addr...), "\r\n\r\n"...)
 	c.out = append(c.out, r.body...)
 	if err := c.until(deadline, slack); err != nil {
@@ -88,7 +91,11 @@ func (c *conn) ask(r *race, deadline time.Time, slack time.Duration) error {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return errLate // await will return it, too: the request was not sent
 		}
-		return fmt.Errorf("%w: %w", errUnanswered, err)
+		if r.body == nil || c.await() != nil {
+			return fmt.Errorf("%w: %w", errUnanswered, err)
+		}
+		c.header.closing = true // the peer has refused the request without having read its body
+		return nil
 	}
 	return c.await()
 }
@@ -248,7 +255,11 @@ func (c *conn) nextPiece(p []byte) (int, error) {
 	if late := now.Sub(c.streamingSince) - rateGrace; late > 0 && float64(c.streamed) < late.Seconds()*minRate {
 		return 0, errSlow
 	}
-	if err := c.until(now.Add(pieceTime), pieceTime/10); err != nil {
+	wait := pieceTime
+	if c.prompt {
+		wait = promptTime
+	}
+	if err := c.until(now.Add(wait), wait/10); err != nil {
 		return 0, err
 	}
 	return c.receive(p)

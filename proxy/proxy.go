@@ -198,7 +198,7 @@ func (c *Client) Fetch(ctx context.Context, q *Query) (*Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("asking peers: %w", err)
 	}
-	r := &race{c: c, q: q, version: q.Version, head: q.Head, body: q.Body, began: time.Now()}
+	r := &race{c: c, q: q, version: q.Version, head: q.Head, body: q.Body, prompt: q.Prompt, began: time.Now()}
 	r.rest = append(r.few[:0], q.Peers...)
 	r.scale = max(1, q.Scale)
 	r.stage, r.deadline = time.Duration(r.scale)*c.stage, r.began.Add(time.Duration(r.scale)*c.opts.Timeout)

@@ -28,6 +28,9 @@ type Query struct {
 	// Scale multiplies the timeouts, for requests that cost a peer as much as Scale requests for single keys; 0 means
 	// 1.
 	Scale int
+	// Prompt says that the caller reads the body of the answer at once, so that any pause is the peer's: Read then fails
+	// if it sends nothing for a second.
+	Prompt bool
 	// Fields are header fields of the request.
 	Fields []Field
 	// Trace is the parent of the spans of attempts; it may be nil.
@@ -54,7 +57,7 @@ type Answer struct {
 	Value []byte
 	// Body has Length bytes, or none for HEAD and 304. The caller must close it and must not use
 	// the answer afterwards; a second Close does nothing. Read fails if the peer sends nothing for
-	// ten seconds.
+	// ten seconds: see Query.Prompt.
 	Body io.ReadCloser
 }
 

@@ -18,6 +18,7 @@ type race struct {
 	version  string
 	head     bool
 	body     []byte        // of the request
+	prompt   bool          // see Query.Prompt
 	scale    int           // of the timeouts, see Query.Scale
 	stage    time.Duration // Client.stage, scaled
 	began    time.Time
@@ -88,6 +89,10 @@ func (r *race) draw() (a attempt, ok bool) {
 	return attempt{race: r, peer: p, stage: r.stages, began: r.began, trace: r.q.Trace.Attempt(r.q.method(), p.addr, r.stages)}, true
 }
 
+// maxEager is the longest body, in bytes, that begin sends. A stage may end while a longer one is being sent, and the rest
+// of it would be lost.
+const maxEager = 32 << 10
+
 // begin makes the first attempt on the caller's goroutine if an idle connection is available, for
 // at most one stage.
 func (r *race) begin(ctx context.Context) (*Answer, error) {
@@ -95,7 +100,10 @@ func (r *race) begin(ctx context.Context) (*Answer, error) {
 	if !ok {
 		return nil, r.noPeers()
 	}
-	if a.conn = a.peer.tryTake(r.began); a.conn == nil {
+	if len(r.body) <= maxEager {
+		a.conn = a.peer.tryTake(r.began)
+	}
+	if a.conn == nil {
 		r.launch(a)
 		return r.run(ctx)
 	}

@@ -11,13 +11,12 @@ import (
 	"sequins/version"
 )
 
-// countSlice is the number of records that a request to another node counts at most. It bounds its duration.
-const countSlice = 128 << 10
-
-// countScale is the scale of the timeouts of such a request, and recordsPerCheck the number of records after which a
-// local count looks whether it is still wanted.
 const (
-	countScale      = 32
+	// firstSlice is the number of records that the first request to another node counts at most. Each may count twice as
+	// many as the one before it, up to maxSlice: the less it counts, the sooner another node is asked.
+	firstSlice = 8 << 10
+	maxSlice   = 128 << 10
+	// recordsPerCheck is the number of records after which a local count looks whether it is still wanted.
 	recordsPerCheck = 4096
 )
 
@@ -33,7 +32,7 @@ func (r *Read) Count(ctx context.Context, q *Query, g *Range) (int64, Outcome) {
 		return 0, Found
 	}
 	s.span = maxSpan
-	if !r.reader.reserveScan(s, 2*maxSpan) {
+	if !s.in.whole() && !r.reader.reserveScan(s, 2*maxSpan) {
 		return 0, Busy
 	}
 	return s.count(allPartitions(r.handle))
@@ -134,7 +133,7 @@ func (s *Scan) countAway(partitions []int, start []byte) (total int64, o Outcome
 	case s.ctx.Err() != nil:
 		return 0, GivenUp
 	}
-	q := &PageRequest{kind: pageCount, partitions: partitions, start: start, end: s.in.end, limit: countSlice}
+	q := &PageRequest{kind: pageCount, partitions: partitions, start: start, end: s.in.end, limit: firstSlice}
 	for {
 		a, peers, err := s.fetchCount(q)
 		switch {
@@ -149,7 +148,7 @@ func (s *Scan) countAway(partitions []int, start []byte) (total int64, o Outcome
 		if a.next == nil {
 			return total, Found
 		}
-		q.start = a.next
+		q.start, q.limit = a.next, min(2*q.limit, maxSlice)
 	}
 }
 
@@ -174,7 +173,11 @@ func (s *Scan) fetchCount(q *PageRequest) (a countAnswer, peers []string, err er
 	if peers, err = s.holders(q.partitions, nil); err != nil {
 		return a, nil, err
 	}
-	pq := s.query(q, peers, countScale)
+	scale := 1 + len(q.partitions)/64 // for whole partitions, a node adds up numbers that it has
+	if !s.in.whole() || s.lost[q.partitions[0]] {
+		scale = 1 + int(q.limit/firstSlice)
+	}
+	pq := s.query(q, peers, scale)
 	for {
 		b, peer, err := s.fetchBytes(pq, nil, 8+maxBound)
 		if err == nil {
@@ -211,7 +214,7 @@ var errCountRange = errors.New("a range is counted in one partition at a time")
 func (r *Read) countPage(ctx context.Context, in interval, p *PageRequest) ([]byte, Outcome) {
 	s := r.newScan(ctx, in, true, 0)
 	s.span = maxSpan
-	if !r.reader.reserveScan(s, 2*maxSpan) {
+	if !in.whole() && !r.reader.reserveScan(s, 2*maxSpan) {
 		return nil, Busy
 	}
 	if !in.whole() && len(p.partitions) > 1 {

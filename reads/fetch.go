@@ -124,7 +124,7 @@ func (b *batch) fetch(r *Read, g *replicaGroup, asked []string, fields []proxy.F
 func (b *batch) fetchFrom(r *Read, g *replicaGroup, fields []proxy.Field) (Outcome, error) {
 	body, n := b.request(g)
 	q := proxy.Query{Peers: g.peers, Path: AppendEscaped([]byte{'/'}, r.query.DB), Version: r.handle.Version(), Body: body,
-		Scale: 1 + n/keysPerScale, Fields: fields, Trace: r.trace}
+		Scale: 1 + n/keysPerScale, Prompt: true, Fields: fields, Trace: r.trace}
 	for {
 		a, err := r.reader.opts.Proxy.Fetch(r.reader.ending, &q)
 		if err != nil {
