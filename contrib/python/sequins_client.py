@@ -407,6 +407,7 @@ class Client:
                 raise TimeoutError("the answer takes too long")
         if response.status == 200 and length is not None and size != int(length):
             raise http.client.IncompleteRead(b"", int(length) - size)
+        response.read()  # ends the answer: read1 does not, before Python 3.11.8 and 3.12.2, and only ended answers leave a connection to keep
         version, retry = response.getheader("X-Sequins-Version", ""), response.getheader("Retry-After", "")
         wait = min(max(float(retry), 0.05), 1.0) if retry.isdecimal() and len(retry) < 9 else 0.1
         return _Answer(response.status, version if _NAME.fullmatch(version) else "", response.getheader("Content-Type", ""), wait, b"".join(parts))

@@ -3,10 +3,13 @@
 partition PARTITIONER N    prints the partition of each key
 read DB ADDR...            prints the version and the value of each key in hexadecimal, or -, as get, session and multi_get read it
 refuse ADDR DB             prints the exception of a read of each key
+repeat DB OPTIONS ADDR...  reads each key, one after the other, with a client of OPTIONS, which are the arguments of Client in JSON; prints the
+                           value or the exception
 walk N DB ADDR...          reads the keys key-0000000 to key-N at random in three threads, each with a session, until stdin ends; prints the
                            thread, the key, the version and the value of each, or the exception
 """
 
+import json
 import os
 import random
 import sys
@@ -34,6 +37,15 @@ def read(keys, db, *addrs):
                 value, again = client.get(db, key), session.get(db, key)
                 assert value == again and value == (data, batch.version), (key, value, again, data)
                 print(value.version, shown(value.data))
+
+
+def repeat(keys, db, options, *addrs):
+    with sequins_client.Client(addrs, **json.loads(options)) as client:
+        for key in keys:
+            try:
+                print(shown(client.get(db, key).data))
+            except sequins_client.SequinsError as e:
+                print(type(e).__name__, e)
 
 
 def walk(n, db, *addrs):
@@ -77,6 +89,8 @@ def main(mode, *args):
             print(sequins_client.partition(args[0], key, int(args[1])))
     elif mode == "read":
         read(keys, *args)
+    elif mode == "repeat":
+        repeat(keys, *args)
     elif mode == "refuse":
         with sequins_client.Client(args[:1], timeout=3, attempt_timeout=0.5, max_value=1000, max_batch=1000) as client:
             for key in keys:
