@@ -117,6 +117,16 @@ type runner struct {
 	began   chan struct{} // closed when the node begins to answer
 }
 
+// isAnswering reports whether the node has begun to answer.
+func (run *runner) isAnswering() bool {
+	select {
+	case <-run.began:
+		return true
+	default:
+		return false
+	}
+}
+
 type result struct {
 	*runner
 	answer  *answer
@@ -134,6 +144,9 @@ func (cl *call) round(ctx context.Context) (*answer, []failure) {
 	for len(r.running) > 0 {
 		select {
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				r.overtaken()
+			}
 			r.failures = append(r.failures, failure{node: r.running[0].node.addr, err: errors.New("no answer yet")})
 			return nil, r.failures
 		case <-late.C:
@@ -167,13 +180,8 @@ func (r *race) start(ctx context.Context, hedge bool) bool {
 
 // hedge asks another node beside the one that is late, unless its answer is arriving.
 func (r *race) hedge(ctx context.Context) {
-	if len(r.running) != 1 {
+	if len(r.running) != 1 || r.running[0].isAnswering() {
 		return
-	}
-	select {
-	case <-r.running[0].began:
-		return
-	default:
 	}
 	if r.c.budget.spend() && r.start(ctx, true) {
 		r.c.hedged.Add(1)
@@ -197,13 +205,23 @@ func (r *race) take(got result) bool {
 	if m := r.d.current.Load(); m != nil && m.version != got.answer.version {
 		r.d.suspect()
 	}
-	for _, run := range r.running {
-		if waited := r.c.now() - run.started; waited >= run.late {
-			r.late.observe(waited)
-			run.node.lost(r.c.now())
-		}
-	}
+	r.overtaken()
 	return true
+}
+
+// overtaken counts the late ones of the running attempts against their nodes, because another attempt or the deadline of
+// the call was faster.
+func (r *race) overtaken() {
+	for _, run := range r.running {
+		waited := r.c.now() - run.started
+		if waited < run.late {
+			continue
+		}
+		if !run.isAnswering() {
+			r.late.observe(waited)
+		}
+		run.node.lost(r.c.now())
+	}
 }
 
 // attempt asks one node.

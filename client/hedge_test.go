@@ -173,6 +173,75 @@ func TestHungNode(t *testing.T) {
 	})
 }
 
+// A node that never answers is soon asked last, also if the calls end by their contexts before AttemptTimeout and are not
+// hedged.
+func TestHungNodeAndShortContexts(t *testing.T) {
+	for _, budget := range []float64{-1, 0.02, 0.1} {
+		synctest.Test(t, func(t *testing.T) {
+			w, c := newWorld(t, client.Options{HedgeBudget: budget})
+			defer c.Close()
+			w.set("b:1", func() time.Duration { return -1 })
+			failed := 0
+			const calls = 1000
+			for range calls {
+				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				if _, err := c.Get(ctx, "db", []byte("k")); err != nil {
+					failed++
+				}
+				cancel()
+				time.Sleep(10 * time.Millisecond)
+			}
+			if failed > 10 {
+				t.Errorf("budget %v: %d of %d calls fail", budget, failed, calls)
+			}
+		})
+	}
+}
+
+// That callers give up is not counted against the nodes.
+func TestCanceledCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := newWorld(t, client.Options{HedgeBudget: -1})
+		defer c.Close()
+		w.set("b:1", func() time.Duration { return 300 * time.Millisecond })
+		for range 100 {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(200*time.Millisecond, cancel)
+			c.Get(ctx, "db", []byte("k")) //nolint:errcheck // canceled, if it asks the slow node
+			cancel()
+		}
+		before := w.asked["b:1"]
+		for range 300 {
+			mustGet(t, c)
+		}
+		if n := w.asked["b:1"] - before; n < 50 {
+			t.Errorf("the node is asked %d times of 300", n)
+		}
+	})
+}
+
+// A node that begins to answer and sends too slowly for the deadline is soon asked last.
+func TestDribblingNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := newWorld(t, client.Options{})
+		c, err := client.New(client.Options{Addrs: []string{"a:1"}, Transport: &largeValues{world: w, host: "b:1", pause: 900 * time.Millisecond}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		failed := 0
+		const calls = 300
+		for range calls {
+			if _, err := c.Get(t.Context(), "db", []byte("k")); err != nil {
+				failed++
+			}
+		}
+		if failed > 10 {
+			t.Errorf("%d of %d calls fail", failed, calls)
+		}
+	})
+}
+
 // Every node hangs: the call ends with its context, and not later.
 func TestAllHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +270,7 @@ func TestNoHedgeForLargeValues(t *testing.T) {
 		w, c := newWorld(t, client.Options{})
 		defer c.Close()
 		before := w.total()
-		large := &largeValues{world: w}
+		large := &largeValues{world: w, pause: 200 * time.Millisecond}
 		c2, err := client.New(client.Options{Addrs: []string{"a:1"}, Transport: large})
 		if err != nil {
 			t.Fatal(err)
@@ -217,22 +286,27 @@ func TestNoHedgeForLargeValues(t *testing.T) {
 	})
 }
 
-// largeValues sends values for three seconds.
-type largeValues struct{ *world }
+// largeValues sends values byte by byte, with a pause before each.
+type largeValues struct {
+	*world
+	host  string // only those of this node, if it is not ""
+	pause time.Duration
+}
 
 // RoundTrip implements http.RoundTripper.
 func (l *largeValues) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.world.RoundTrip(r)
-	if err == nil && !strings.Contains(r.URL.RequestURI(), "?") {
-		resp.Body = io.NopCloser(&slowly{Reader: resp.Body, ctx: r.Context()})
+	if err == nil && !strings.Contains(r.URL.RequestURI(), "?") && (l.host == "" || l.host == r.Host) {
+		resp.Body = io.NopCloser(&slowly{Reader: resp.Body, ctx: r.Context(), pause: l.pause})
 	}
 	return resp, err
 }
 
-// slowly reads one byte in 200ms.
+// slowly reads one byte after each pause.
 type slowly struct {
 	io.Reader
-	ctx context.Context
+	ctx   context.Context
+	pause time.Duration
 }
 
 // Read implements io.Reader.
@@ -240,7 +314,7 @@ func (s *slowly) Read(p []byte) (int, error) {
 	select {
 	case <-s.ctx.Done():
 		return 0, s.ctx.Err()
-	case <-time.After(200 * time.Millisecond):
+	case <-time.After(s.pause):
 		return s.Reader.Read(p[:min(1, len(p))])
 	}
 }

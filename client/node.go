@@ -11,7 +11,7 @@ type node struct {
 	addr string
 	seed bool
 
-	strikes atomic.Int32 // lost races since the last answer
+	strikes atomic.Int32 // lost races since the last answer or failure
 	failed  atomic.Int32 // failures since the last answer
 	retryAt atomic.Int64 // time of the client's clock before which a failing node is asked last
 }
@@ -37,10 +37,11 @@ func (n *node) fail(now time.Duration) {
 	n.retryAt.Store(int64(now + pause(n.failed.Add(1))))
 }
 
-// lost records that a hedged request was faster. Several in a row are a failure: a node that never answers would
-// otherwise never be found out, because its requests are canceled.
+// lost records that a hedged request or the deadline of a call was faster. Several in a row are a failure, and each one
+// while the node is failing: a node that never answers would otherwise never be found out, because its requests are
+// canceled.
 func (n *node) lost(now time.Duration) {
-	if n.strikes.Add(1) >= maxStrikes {
+	if n.strikes.Add(1) >= maxStrikes || n.failed.Load() > 0 {
 		n.strikes.Store(0)
 		n.fail(now)
 	}
