@@ -31,6 +31,7 @@ type request struct {
 	body    []byte // not nil: POST
 	atLeast string
 	limit   int64  // of the body of the answer, in bytes
+	sent    func() // called when there is a connection for it; may be nil
 	began   func() // called when the node begins to answer; may be nil
 }
 
@@ -46,8 +47,17 @@ type reply struct {
 // maxText limits the body of answers other than 200, which are one line of text.
 const maxText = 1 << 10
 
-// send sends a request and returns the complete answer. It gives up after AttemptTimeout without any bytes.
+// send sends a request when a connection is free, and returns the complete answer. It gives up after AttemptTimeout without any
+// bytes from the node.
 func (c *Client) send(ctx context.Context, r *request) (*reply, error) {
+	release, err := c.acquire(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if r.sent != nil {
+		r.sent()
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := c.opts.AttemptTimeout
@@ -113,10 +123,34 @@ func (c *Client) newRequest(ctx context.Context, r *request) *http.Request {
 // transportFor returns the connections for a request. A node answers GETs of keys faster on connections that have had
 // no other requests.
 func (c *Client) transportFor(r *request) http.RoundTripper {
-	if r.body == nil && !strings.Contains(r.path, "?") {
+	if r.getsKey() {
 		return c.gets
 	}
 	return c.others
+}
+
+// getsKey reports whether the request is the GET of a key.
+func (r *request) getsKey() bool { return r.body == nil && !strings.Contains(r.path, "?") }
+
+// errNoConnection is the error for a request that was not sent, because all connections to the node were in use.
+var errNoConnection = errors.New("all connections to the node are in use")
+
+// acquire waits until one of MaxConnsPerNode connections is free, which it is again after release. The transport has the same
+// limit; waiting there could not be told from waiting for the node.
+func (c *Client) acquire(ctx context.Context, r *request) (release func(), err error) {
+	slots := r.node.others
+	if r.getsKey() {
+		slots = r.node.gets
+	}
+	if slots == nil { // Options.Transport has limits of its own
+		return func() {}, nil
+	}
+	select {
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", errNoConnection, ctx.Err())
+	}
 }
 
 // checkFraming rejects answers whose end cannot be told from a broken connection, and those with a coding that was

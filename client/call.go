@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -111,10 +112,21 @@ type race struct {
 
 // runner is one attempt of a race.
 type runner struct {
-	node    *node
-	started time.Duration
-	late    time.Duration // after which it is late
-	began   chan struct{} // closed when the node begins to answer
+	node  *node
+	late  time.Duration // after which it is late
+	sent  atomic.Int64  // when it had a connection, by the client's clock; notSent before
+	began chan struct{} // closed when the node begins to answer
+}
+
+const notSent = -1
+
+// waited returns for how long the node has had the request. Time without a connection is not the node's.
+func (run *runner) waited(now time.Duration) time.Duration {
+	sent := run.sent.Load()
+	if sent == notSent {
+		return 0
+	}
+	return now - time.Duration(sent)
 }
 
 // isAnswering reports whether the node has begun to answer.
@@ -169,7 +181,8 @@ func (r *race) start(ctx context.Context, hedge bool) bool {
 	if n == nil {
 		return false
 	}
-	run := &runner{node: n, started: r.c.now(), late: r.late.estimate(), began: make(chan struct{})}
+	run := &runner{node: n, late: r.late.estimate(), began: make(chan struct{})}
+	run.sent.Store(notSent)
 	if !r.c.spawn(func() { r.results <- r.attempt(ctx, run) }) {
 		return false
 	}
@@ -213,7 +226,7 @@ func (r *race) take(got result) bool {
 // the call was faster.
 func (r *race) overtaken() {
 	for _, run := range r.running {
-		waited := r.c.now() - run.started
+		waited := run.waited(r.c.now())
 		if waited < run.late {
 			continue
 		}
@@ -228,9 +241,10 @@ func (r *race) overtaken() {
 func (r *race) attempt(ctx context.Context, run *runner) result {
 	a, err := r.c.send(ctx, &request{
 		node: run.node, path: r.path, body: r.body, atLeast: r.atLeast, limit: r.limit,
+		sent: func() { run.sent.Store(int64(r.c.now())) },
 		began: func() {
 			close(run.began)
-			r.late.observe(r.c.now() - run.started)
+			r.late.observe(run.waited(r.c.now()))
 		},
 	})
 	if err != nil {

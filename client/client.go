@@ -84,7 +84,8 @@ func New(o Options) (*Client, error) {
 		c.authorization = "Bearer " + o.Token
 	}
 	for _, addr := range seeds {
-		n := &node{addr: addr, seed: true}
+		n := c.newNode(addr)
+		n.seed = true
 		c.seeds = append(c.seeds, n)
 		c.nodes[addr] = n
 	}
@@ -258,7 +259,7 @@ func (c *Client) node(addr string) *node {
 	defer c.mu.Unlock()
 	n := c.nodes[addr]
 	if n == nil {
-		n = &node{addr: addr}
+		n = c.newNode(addr)
 		c.nodes[addr] = n
 	}
 	return n

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -172,5 +173,40 @@ func TestSeedsOnly(t *testing.T) {
 	}
 	if f.asked("/db/?partitions") > 0 || len(other.requests) > 0 {
 		t.Errorf("%d requests for the map, %d to its node", f.asked("/db/?partitions"), len(other.requests))
+	}
+}
+
+// A call waits for one of the client's own connections for longer than AttemptTimeout: the node is not silent meanwhile.
+func TestWaitForConnection(t *testing.T) {
+	f := startFake(t, "v1", odd)
+	began := make(chan struct{})
+	f.misbehave(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/db/large" {
+			return false
+		}
+		w.Header().Set("X-Sequins-Version", "v1")
+		w.Header().Set("Content-Length", "50")
+		for i := range 50 {
+			io.WriteString(w, "x")                //nolint:errcheck // the test fails if the client has gone
+			http.NewResponseController(w).Flush() //nolint:errcheck // likewise
+			if i == 0 {
+				close(began)
+			}
+			time.Sleep(30 * time.Millisecond) // a slow network
+		}
+		return true
+	})
+	c := newClient(t, client.Options{MaxConnsPerNode: 1, AttemptTimeout: 300 * time.Millisecond, Timeout: time.Minute, SeedsOnly: true}, f)
+	large := make(chan error)
+	go func() {
+		_, err := c.Get(t.Context(), "db", []byte("large"))
+		large <- err
+	}()
+	<-began
+	_, err := c.Get(t.Context(), "db", []byte("apple"))
+	expect.NoError(t, err)
+	expect.NoError(t, <-large)
+	if n := c.Stats().Attempts; n != 2 {
+		t.Errorf("%d requests for two calls", n)
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -86,6 +87,8 @@ func (d *database) fetch(ctx context.Context, next *route) bool {
 func (d *database) fetchFrom(ctx context.Context, n *node) (*partitions, error) {
 	a, err := d.c.send(ctx, &request{node: n, path: "/" + d.name + "/?partitions", limit: maxMap})
 	switch {
+	case errors.Is(err, errNoConnection):
+		return nil, err
 	case err != nil:
 		n.fail(d.c.now())
 		return nil, err

@@ -11,6 +11,8 @@ type node struct {
 	addr string
 	seed bool
 
+	gets, others chan struct{} // as many elements as connections of Client.gets and Client.others are in use; nil without limit
+
 	strikes atomic.Int32 // lost races since the last answer or failure
 	failed  atomic.Int32 // failures since the last answer
 	retryAt atomic.Int64 // time of the client's clock before which a failing node is asked last
@@ -23,6 +25,15 @@ const (
 	minPause = 500 * time.Millisecond
 	maxPause = 15 * time.Second
 )
+
+// newNode returns the state of a node. c.mu is held, or c not yet in use.
+func (c *Client) newNode(addr string) *node {
+	n := &node{addr: addr}
+	if c.opts.Transport == nil {
+		n.gets, n.others = make(chan struct{}, c.opts.MaxConnsPerNode), make(chan struct{}, c.opts.MaxConnsPerNode)
+	}
+	return n
+}
 
 // answered records a usable answer.
 func (n *node) answered() {
