@@ -99,8 +99,10 @@ func causeOf(ctx context.Context, err error) error {
 
 // newRequest renders a request. It cannot fail: the parts of the URL were checked before.
 func (c *Client) newRequest(ctx context.Context, r *request) *http.Request {
+	escaped, query, _ := strings.Cut(r.path, "?")
+	path, _ := url.PathUnescape(escaped) //nolint:errcheck // pathOf has escaped it
 	req := &http.Request{
-		Method: http.MethodGet, URL: &url.URL{Scheme: c.scheme, Host: r.node.addr, Opaque: r.path}, Host: r.node.addr,
+		Method: http.MethodGet, URL: &url.URL{Scheme: c.scheme, Host: r.node.addr, Path: path, RawPath: escaped, RawQuery: query}, Host: r.node.addr,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header, 4),
 	}
 	req.Header["User-Agent"] = userAgent

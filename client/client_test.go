@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -208,5 +209,30 @@ func TestWaitForConnection(t *testing.T) {
 	expect.NoError(t, <-large)
 	if n := c.Stats().Attempts; n != 2 {
 		t.Errorf("%d requests for two calls", n)
+	}
+}
+
+// Options.Transport may send the requests by way of a proxy, and keys arrive as they are.
+func TestProxy(t *testing.T) {
+	f := startFake(t, "v1", odd)
+	u, err := url.Parse("http://" + f.addr)
+	expect.NoError(t, err)
+	transport := &http.Transport{Proxy: http.ProxyURL(u)}
+	defer transport.CloseIdleConnections()
+	c, err := client.New(client.Options{Addrs: []string{"node.invalid:9599"}, SeedsOnly: true, Transport: transport})
+	expect.NoError(t, err)
+	defer c.Close()
+	for key, want := range odd {
+		v, err := c.Get(t.Context(), "db", []byte(key))
+		if err != nil || string(v.Data) != want {
+			t.Errorf("%.20q: %.20q, %v", key, v.Data, err)
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.requests {
+		if r.URL.Scheme != "http" || r.Host != "node.invalid:9599" {
+			t.Errorf("the proxy receives %.80s of %s", r.RequestURI, r.Host)
+		}
 	}
 }

@@ -47,8 +47,8 @@ type Options struct {
 	// MaxConnsPerNode limits the connections to a node, for Get and for MultiGet each. 0 means 256. Calls wait for
 	// a connection when all are in use.
 	MaxConnsPerNode int
-	// Transport sends the requests, for instance with traces; nil means connections that the client manages. TLS
-	// and MaxConnsPerNode are then not used.
+	// Transport sends the requests, for instance with traces or by way of a proxy; nil means connections that the client
+	// manages, directly to the nodes whatever HTTP_PROXY says. With a Transport, TLS and MaxConnsPerNode are not used.
 	Transport http.RoundTripper
 }
 
