@@ -14,6 +14,7 @@ value. A Client is safe for use by several threads. It sends no hedged requests.
 """
 
 import http.client
+import io
 import itertools
 import json
 import random
@@ -162,13 +163,68 @@ class _Answer(NamedTuple):
     body: bytes
 
 
+class _Limited:
+    """Adds a limit of time to a connection: whatever it does ends at until, of time.monotonic(), with an OSError."""
+
+    until = 0.0
+
+    def left(self) -> float:
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("no answer in time")
+        return left
+
+    def connect(self) -> None:
+        self.timeout = self.left()
+        super().connect()
+
+    def send(self, data) -> None:
+        if self.sock is None:
+            self.connect()
+        self.sock.settimeout(self.left())
+        super().send(data)
+
+    def response_class(self, sock, *args, **kwargs) -> http.client.HTTPResponse:
+        return http.client.HTTPResponse(_Reader(self, sock), *args, **kwargs)
+
+
+class _HTTP(_Limited, http.client.HTTPConnection):
+    pass
+
+
+class _HTTPS(_Limited, http.client.HTTPSConnection):
+    pass
+
+
+class _Reader(io.RawIOBase):
+    """Reads from the socket of a connection within its limit of time, which that of a socket is not: it begins again with each byte."""
+
+    def __init__(self, connection: _Limited, sock):
+        self._connection, self._sock, self._file = connection, sock, sock.makefile("rb", buffering=0)
+
+    def makefile(self, _) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer):
+        self._sock.settimeout(self._connection.left())
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 class Client:
     """Reads from the nodes of one cluster.
 
     addrs            host:port, or http:// or https:// and host:port, all with the same scheme
     token            is sent as "Authorization: Bearer <token>"; never over http if addrs are https
     timeout          of a call, in seconds
-    attempt_timeout  after so many seconds without any bytes a node counts as failed
+    attempt_timeout  a node counts as failed if more seconds pass until the header of its answer, or then between two parts of it; as long
+                     as there is another node to ask, half of the time that is left for the call is the limit of the first
     refresh          seconds between two requests for the map of a database; None: ask only addrs, such as a load balancer
     max_value        limit of a value, max_batch of the values of a batch together, in bytes
     """
@@ -189,7 +245,7 @@ class Client:
         self._maps = {}  # type: Dict[str, _Map]
         self._due = {}  # type: Dict[str, float]
         self._failing = {}  # type: Dict[str, float] # until when a node is asked last
-        self._idle = {}  # type: Dict[str, List[http.client.HTTPConnection]]
+        self._idle = {}  # type: Dict[str, List[_Limited]]
         self._closed = False
 
     def get(self, db: str, key: Key) -> Value:
@@ -277,9 +333,10 @@ class Client:
         for round_ in itertools.count(1):
             m = self._map(db, deadline)
             failures = []
-            for node in self._route(preferred(m) if m else [], m):
+            route = self._route(preferred(m) if m else [], m)
+            for node in route:
                 try:
-                    a = self._attempt(node, path, body, at_least, limit, deadline)
+                    a = self._attempt(node, path, body, at_least, limit, self._until(deadline, node == route[-1]), deadline)
                     if m and a.version != m.version:
                         self._suspect(db)
                     answer = check(a)
@@ -333,7 +390,12 @@ class Client:
         with self._lock:
             self._due[db] = min(self._due.get(db, 0), time.monotonic() + 1)
 
-    def _attempt(self, node, path, body, at_least, limit, deadline) -> _Answer:
+    def _until(self, deadline: float, last: bool) -> float:
+        """Until when a node has time for the header of its answer. Unless it is the last one, others get a chance after it."""
+        now = time.monotonic()
+        return now + min(self._attempt_timeout, (deadline - now) / (1 if last else 2))
+
+    def _attempt(self, node, path, body, at_least, limit, until, deadline) -> _Answer:
         """The answer of a node that has a result."""
         header = dict(self._header)
         if at_least:
@@ -341,7 +403,7 @@ class Client:
         if body is not None:
             header["Content-Type"] = header["Accept"] = _BINARY
         try:
-            a = self._send(node, path, body, header, limit, deadline)
+            a = self._send(node, path, body, header, limit, until, deadline)
         except (OSError, http.client.HTTPException) as e:
             raise _Failure(SequinsError("%s: %s" % (type(e).__name__, e)), failing=True) from None
         if a.version and a.version < at_least and a.status in (200, 404, 503):
@@ -357,14 +419,12 @@ class Client:
             raise _Failure(TooLarge(text), final=True)
         raise _Failure(SequinsError(text), wait=a.retry_after if a.status == 503 else 0.0, failing=a.status in (200, 503), broken=a.status >= 500)
 
-    def _send(self, node, path, body, header, limit, deadline) -> _Answer:
+    def _send(self, node, path, body, header, limit, until, deadline) -> _Answer:
         """Sends a request, over an idle connection if there is one. If that was closed meanwhile, it uses a new one."""
         connection, idle = self._connection(node)
         while True:
             try:
-                connection.timeout = max(0.001, min(self._attempt_timeout, deadline - time.monotonic()))
-                if connection.sock:
-                    connection.sock.settimeout(connection.timeout)
+                connection.until = until
                 connection.request("GET" if body is None else "POST", path, body=body, headers=header)
                 response = connection.getresponse()
             except (ConnectionError, http.client.BadStatusLine):
@@ -378,14 +438,14 @@ class Client:
                 raise
             break
         try:
-            answer = self._read(response, limit, deadline)
+            answer = self._read(connection, response, limit, deadline)
         except BaseException:
             connection.close()
             raise
         self._keep(node, connection, response)
         return answer
 
-    def _read(self, response, limit, deadline) -> _Answer:
+    def _read(self, connection, response, limit, deadline) -> _Answer:
         length = response.getheader("Content-Length")
         if response.status == 200 and (length is None and not response.chunked or response.getheader("Content-Encoding")):
             raise http.client.HTTPException("an answer without a length, or with a coding")
@@ -396,6 +456,7 @@ class Client:
             raise _Failure(TooLarge("the answer has %s bytes" % length), final=True)
         parts, size = [], 0
         while True:
+            connection.until = min(deadline, time.monotonic() + self._attempt_timeout)
             part = response.read1(1 << 20)
             if not part:
                 break
@@ -403,11 +464,9 @@ class Client:
             size += len(part)
             if size > limit:
                 raise _Failure(TooLarge("the answer is larger than %d bytes" % limit), final=response.status == 200)
-            if time.monotonic() > deadline:
-                raise TimeoutError("the answer takes too long")
         if response.status == 200 and length is not None and size != int(length):
             raise http.client.IncompleteRead(b"", int(length) - size)
-        response.read()  # ends the answer: read1 does not, before Python 3.11.8 and 3.12.2, and only ended answers leave a connection to keep
+        response.read()  # marks the answer as read; read1 does not before Python 3.11.8 and 3.12.2
         version, retry = response.getheader("X-Sequins-Version", ""), response.getheader("Retry-After", "")
         wait = min(max(float(retry), 0.05), 1.0) if retry.isdecimal() and len(retry) < 9 else 0.1
         return _Answer(response.status, version if _NAME.fullmatch(version) else "", response.getheader("Content-Type", ""), wait, b"".join(parts))
@@ -421,12 +480,12 @@ class Client:
                 return idle.pop(), True
         return self._connect(node), False
 
-    def _connect(self, node: str) -> http.client.HTTPConnection:
+    def _connect(self, node: str) -> _Limited:
         host, port = _ADDRESS.fullmatch(node).groups()
         host = host.strip("[]")
         if self._scheme == "https":
-            return http.client.HTTPSConnection(host, int(port), timeout=self._attempt_timeout, context=self._context)
-        return http.client.HTTPConnection(host, int(port), timeout=self._attempt_timeout)
+            return _HTTPS(host, int(port), context=self._context)
+        return _HTTP(host, int(port))
 
     def _keep(self, node: str, connection, response) -> None:
         """Keeps a connection for the next request, unless it has to be closed."""
@@ -450,9 +509,10 @@ class Client:
                 self._due.clear()
                 self._maps.clear()
             self._due[db] = now + self._refresh * random.uniform(0.75, 1.25)
-        for node in self._route([], m)[:4]:
+        route = self._route([], m)[:4]
+        for node in route:
             try:
-                a = self._send(node, "/%s/?partitions" % db, None, dict(self._header), _MAX_MAP, deadline)
+                a = self._send(node, "/%s/?partitions" % db, None, dict(self._header), _MAX_MAP, self._until(deadline, node == route[-1]), deadline)
                 if a.status == 200:
                     m = self._parse(a.body, db, node)
                     with self._lock:

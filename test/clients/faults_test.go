@@ -5,11 +5,13 @@ package clients
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // node is a fake whose connections are counted.
@@ -59,4 +61,49 @@ func TestKeptConnectionsInPython(t *testing.T) {
 	if opened := n.opened.Load(); opened != 1 {
 		t.Errorf("100 calls open %d connections", opened)
 	}
+}
+
+// A node that sends bytes now and then, and no answer, costs no call more than attempt_timeout.
+func TestDribblingNodesInPython(t *testing.T) {
+	t.Parallel()
+	const ok = "HTTP/1.1 200 OK\r\nX-Sequins-Version: v1\r\n"
+	for name, answer := range map[string][2]string{
+		"header":          {ok, "X: y\r\n"},
+		"header line":     {ok + "X: ", "y"},
+		"continue":        {"", "HTTP/1.1 100 Continue\r\n\r\n"},
+		"chunk extension": {ok + "Transfer-Encoding: chunked\r\n\r\n1;", "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			good := startNode(t, answerValue)
+			bad := startNode(t, func(w http.ResponseWriter, r *http.Request) {
+				if !dribble(w, answer[0], answer[1]) {
+					t.Error("the client waits for the answer")
+				}
+			})
+			for _, line := range drive(t, bytes.Split(bytes.Repeat([]byte("k"), 20), nil), "repeat", "db", `{"refresh": null, "timeout": 20, "attempt_timeout": 0.3}`, bad.addr, good.addr) {
+				if line != "=76616c7565" {
+					t.Error(line)
+				}
+			}
+		})
+	}
+}
+
+// dribble answers with first and then, in every 30 ms, rest. It returns false if the client waits for five seconds.
+func dribble(w http.ResponseWriter, first, rest string) (ended bool) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return true
+	}
+	defer conn.Close()
+	_, err = io.WriteString(conn, first)
+	for range 5 * time.Second / (30 * time.Millisecond) {
+		if err != nil {
+			return true
+		}
+		time.Sleep(30 * time.Millisecond) // what the test is about
+		_, err = io.WriteString(conn, rest)
+	}
+	return false
 }
