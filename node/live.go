@@ -78,7 +78,18 @@ func (d *db) seen(l *live) version.Seen {
 		return p < 0 || p >= len(held) || !held[p]
 	})
 	return version.Seen{Version: l.v.Info().Name, Complete: complete && !refuted,
-		Replicated: !refuted && d.replicated(l.Following, held), Readable: readable(l.Following, held)}
+		Replicated: !refuted && d.replicated(l.Following, held), Readable: readable(l.Following, held),
+		Whole: !refuted && whole(l.Following, held)}
+}
+
+// whole reports whether every partition is here, or on a node that may be asked.
+func whole(f version.Following, held []bool) bool {
+	for p, here := range held {
+		if !here && len(f.Peers(p)) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // readable reports whether at least one partition can be read, here or from a peer.

@@ -6,6 +6,7 @@ import (
 
 	"sequins/discovery"
 	"sequins/pin"
+	"sequins/status"
 	"sequins/version"
 )
 
@@ -57,4 +58,13 @@ func (d *db) keep() int {
 		return keep(d.name)
 	}
 	return 1
+}
+
+// pinStatus returns the pin for the status; nil if there is none.
+func (d *db) pinStatus() *status.Pin {
+	p, f := d.allowed(), d.pin
+	if p.Version == "" && len(p.Excluded) == 0 && len(f.Approve) == 0 {
+		return nil
+	}
+	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Approve: f.Approve, Reason: f.Reason, By: f.By, Until: f.Until}
 }

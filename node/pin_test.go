@@ -29,9 +29,12 @@ func TestRollback(t *testing.T) {
 	r := f.run()
 	defer r.stop()
 	r.serves("fruit", "2")
-	f.pin("fruit", `exclude = ["2"]`)
+	f.pin("fruit", "exclude = [\"2\"]\nreason = \"half\"\nby = \"ana\"")
 	r.Refresh()
 	r.serves("fruit", "1")
+	if p := r.Status().DBs["fruit"].Pin; p == nil || p.String() != "2 excluded: half (by ana)" {
+		t.Errorf("the status says %v", p)
+	}
 	f.put("fruit", "3", 2, fruit...)
 	r.Refresh()
 	r.serves("fruit", "3")

@@ -20,8 +20,9 @@ type view struct {
 	tried      bool // its versions were listed, and all have failed through their own fault
 	whole      bool // every partition of current has been on some node at least once
 	versions   map[string]versionView
-	listed     bool   // the source has complete versions of it
-	read       bool   // its versions were listed at least once
+	listed     bool // the source has complete versions of it
+	read       bool // its versions were listed at least once
+	pin        *status.Pin
 	unfinished string // the newest incomplete version, and the reason
 }
 
@@ -42,7 +43,7 @@ func (d *db) publish() {
 	d.whole = d.whole || d.isWhole()
 	v := view{
 		current: s.Current, served: s.Current != "" || s.Served != "", listed: len(s.Listed) > 0, read: s.Read, unfinished: d.unfinished,
-		versions: make(map[string]versionView, len(s.Entries)), tried: d.tried(), whole: d.whole,
+		versions: make(map[string]versionView, len(s.Entries)), tried: d.tried(), whole: d.whole, pin: d.pinStatus(),
 	}
 	newest := d.newest()
 	for _, e := range s.Entries {
@@ -120,7 +121,7 @@ func (n *Node) Status() status.Status {
 
 func (d *db) status() status.DB {
 	v := d.view.Load()
-	s := status.DB{Versions: make(map[string]status.Version, len(v.versions)), Error: v.problem()}
+	s := status.DB{Versions: make(map[string]status.Version, len(v.versions)), Error: v.problem(), Pin: v.pin}
 	n := d.node
 	for name, id := range v.shown() {
 		vv := v.versions[id]

@@ -4,7 +4,10 @@
 // line all show it.
 package status
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // State is the state of a version on one node in the status JSON. The values are those of the original
 // sequins, which monitoring systems read.
@@ -106,9 +109,48 @@ type DB struct {
 	// Error is an error of the db as a whole, e.g. that it has no versions or that they cannot be listed.
 	Error string `json:"error,omitempty"`
 
+	// Pin is what people have decided about the versions; nil if nothing. It is what this node has read last.
+	Pin *Pin `json:"pin,omitempty"`
+
 	// HotKeys are the keys that clients have read most from this node in the last minutes, the first most of all. The
 	// answer to another node lacks them.
 	HotKeys []HotKey `json:"hot_keys,omitempty"`
+}
+
+// Pin is the content of a db's file _PIN in the source, see package pin. A Version whose time is over is left out.
+type Pin struct {
+	Version string    `json:"version,omitempty"`
+	Exclude []string  `json:"exclude,omitempty"`
+	Approve []string  `json:"approve,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	By      string    `json:"by,omitempty"`
+	Until   time.Time `json:"until,omitzero"`
+}
+
+// String returns p as a line for people: pinned to 2026-01-30, 2026-01-31 excluded: half of the input was missing (by ana).
+func (p *Pin) String() string {
+	var parts []string
+	if p.Version != "" {
+		s := "pinned to " + p.Version
+		if !p.Until.IsZero() {
+			s += " until " + p.Until.UTC().Format(time.RFC3339)
+		}
+		parts = append(parts, s)
+	}
+	if len(p.Exclude) > 0 {
+		parts = append(parts, strings.Join(p.Exclude, ", ")+" excluded")
+	}
+	if len(p.Approve) > 0 {
+		parts = append(parts, strings.Join(p.Approve, ", ")+" approved")
+	}
+	s := strings.Join(parts, ", ")
+	if p.Reason != "" {
+		s += ": " + p.Reason
+	}
+	if p.By != "" {
+		s += " (by " + p.By + ")"
+	}
+	return s
 }
 
 // HotKey is a key that is read often, estimated from a sample of the reads.

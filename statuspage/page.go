@@ -64,7 +64,7 @@ func clock(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
 type dbView struct {
 	Name, Level, Summary string
-	Error                string
+	Error, Pin           string
 	Facts                []fact
 	HotKeys              []hotView
 	Versions             []versionView
@@ -132,6 +132,9 @@ func newPage(st status.Status, only string, now time.Time) page {
 
 func newDBView(name string, db status.DB, node string, now time.Time) dbView {
 	v := dbView{Name: name, Level: status.LevelBad, Summary: "nothing to serve yet", Error: db.Error}
+	if db.Pin != nil {
+		v.Pin = db.Pin.String()
+	}
 	for _, k := range db.HotKeys {
 		v.HotKeys = append(v.HotKeys, newHotView(k))
 	}

@@ -70,7 +70,7 @@ func TestPagePolicy(t *testing.T) {
 func TestStatusPageEscapes(t *testing.T) {
 	const evil = `"><script>alert(1)</script>&'`
 	st := status.Status{Node: evil, Build: evil, Source: evil, SourceError: evil, Warnings: []string{evil}, DBs: map[string]status.DB{
-		evil: {Error: evil, HotKeys: []status.HotKey{{Key: evil}, {Hash: evil}}, Versions: map[string]status.Version{evil: {Path: evil, Nodes: map[string]status.OnNode{
+		evil: {Error: evil, Pin: &status.Pin{Version: evil, Reason: evil, By: evil, Exclude: []string{evil}}, HotKeys: []status.HotKey{{Key: evil}, {Hash: evil}}, Versions: map[string]status.Version{evil: {Path: evil, Nodes: map[string]status.OnNode{
 			evil: {State: evil, Error: evil, Detail: evil, Partitioner: evil, Current: true, Progress: &status.Progress{}},
 			"x":  {State: evil, Detail: evil},
 		}}}},

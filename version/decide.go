@@ -76,7 +76,7 @@ func (m *machine) isOld(id string) bool {
 }
 
 func (m *machine) isReady(v *Entry) bool {
-	return v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v))
+	return v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v) || m.mayReturn(v))
 }
 
 // mayServe reports whether clients may be answered from v once it is ready: it

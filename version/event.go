@@ -56,6 +56,7 @@ type (
 		Complete   bool // this node holds every partition that it owns
 		Replicated bool // every partition has enough replicas
 		Readable   bool // at least one partition can be read, here or from a peer
+		Whole      bool // every partition is here, or on a peer that is known, maybe from earlier
 	}
 	// LoadEnded reports that a load has succeeded, was cancelled, or has failed
 	// with Err. The last Seen precedes it.

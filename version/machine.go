@@ -195,7 +195,7 @@ func (m *machine) noteSeen(e Seen) {
 		v.Work, v.Live, v.Status = Resting, true, Prepared
 	}
 	if v.Live {
-		v.Complete, v.Replicated, v.Readable = e.Complete && !v.Stale, e.Replicated && !v.Stale, e.Readable
+		v.Complete, v.Replicated, v.Readable, v.Whole = e.Complete && !v.Stale, e.Replicated && !v.Stale, e.Readable, e.Whole
 	}
 }
 

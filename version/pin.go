@@ -50,6 +50,12 @@ func (m *machine) kept() []string {
 	return ids
 }
 
+// mayReturn reports whether v is a kept version that is at least as whole as what is served, which the pin does not allow. It
+// does not wait for more replicas: nodes may be down, and each of them that is up has kept its part.
+func (m *machine) mayReturn(v *Entry) bool {
+	return m.Current != "" && !m.Pin.Allows(m.Current) && v.Complete && v.Whole && slices.Contains(m.kept(), v.Name)
+}
+
 // replace ends the service of a version that another one has replaced. It is removed unless it is kept.
 func (m *machine) replace(v *Entry) {
 	v.Former = true

@@ -27,6 +27,16 @@ var pinScripts = map[string][]step{
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
 		{Listed{Pin: Pin{Excluded: []string{"2"}}, Keep: 2}, "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 	},
+	"a kept version is returned to without as many replicas as an upgrade needs": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
+		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
+		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
+		{Seen{Version: "1", Complete: true, Readable: true, Whole: true}, "", "1:PREPARED 2:ACTIVE*"},
+		{Listed{Versions: []string{"1"}, Pin: Pin{Excluded: []string{"2"}}, Keep: 2}, "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
+	},
 	"the version that is kept is the newest of the former ones": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},

@@ -96,6 +96,8 @@ type Entry struct {
 	Replicated bool
 	// Readable: at least one partition can be read, here or from a peer.
 	Readable bool
+	// Whole: every partition is here, or on a node that is known, maybe from earlier.
+	Whole bool
 	// Failed: no attempt is made before the next refresh or Retry.
 	Failed bool
 	// Retried: a load that ended without completing the version was repeated

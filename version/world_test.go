@@ -56,7 +56,7 @@ func (w *world) fatalf(format string, args ...any) {
 
 func (w *world) seen(v string) Seen {
 	replicated := w.held[v] && w.solo || !w.solo && w.rnd.IntN(4) == 0
-	return Seen{v, w.held[v], replicated, replicated || w.held[v] || w.rnd.IntN(2) == 0}
+	return Seen{v, w.held[v], replicated, replicated || w.held[v] || w.rnd.IntN(2) == 0, replicated || w.held[v] && w.rnd.IntN(2) == 0}
 }
 
 // feed passes an event to the machine and carries out the actions, with all

@@ -250,6 +250,11 @@ func printStatus(out io.Writer, st *status.Status, base string, now time.Time) e
 	for _, text := range slices.Concat(st.Problems, st.Warnings) {
 		lines = append(lines, plain(text))
 	}
+	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
+		if p := st.DBs[name].Pin; p != nil {
+			lines = append(lines, plain(name+" is "+p.String()))
+		}
+	}
 	if _, err := fmt.Fprintln(out, strings.Join(lines, "\n")); err != nil {
 		return err
 	}
