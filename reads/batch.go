@@ -17,7 +17,7 @@ type batch struct {
 	scratch blocks.BatchScratch
 	some    [][]byte        // keys of one partition
 	results []blocks.Result // of them
-	arena   []byte          // the local values
+	arena   []byte          // for local values, see room
 	pages   uint64          // pages read with scratch that were counted
 	size    atomic.Int64    // bytes of the values so far
 	lost    []partitionKeys // partitions whose local block cannot be read
@@ -77,6 +77,12 @@ func (r *Read) Reserve(n int64) Outcome {
 	}
 	r.held.Add(n)
 	return Found
+}
+
+// Unreserve takes back n bytes of what the request has reserved.
+func (r *Read) Unreserve(n int64) {
+	r.held.Add(-n)
+	r.reader.reserved.Add(-n)
 }
 
 func (b *batch) do(r *Read, keys [][]byte) Outcome {
@@ -198,6 +204,22 @@ func (b *batch) lookUpSome(r *Read, p partitionKeys) (readable bool, o Outcome) 
 
 var noBytes = []byte{}
 
+// arenaSize is the size of an arena, in bytes. Values of a quarter of it have memory of their own.
+const arenaSize = 256 << 10
+
+// room returns memory for a value. An arena that is full stays as long as the values in it.
+func (b *batch) room(n int) []byte {
+	if n > arenaSize/4 {
+		return make([]byte, n)
+	}
+	start := len(b.arena)
+	if start+n > cap(b.arena) {
+		b.arena, start = make([]byte, 0, arenaSize), 0
+	}
+	b.arena = b.arena[:start+n]
+	return b.arena[start : start+n : start+n]
+}
+
 // keep copies a local value to the arena, as those in results are valid only until the next lookup. An error of reading
 // it is in res.Err.
 func (b *batch) keep(r *Read, index int, res *blocks.Result) {
@@ -206,10 +228,7 @@ func (b *batch) keep(r *Read, index int, res *blocks.Result) {
 		r.Values[index] = noBytes
 		return
 	}
-	start := len(b.arena)
-	b.arena = slices.Grow(b.arena, int(n)) // values in an earlier arena stay where they are
-	b.arena = b.arena[:start+int(n)]
-	value := b.arena[start:len(b.arena):len(b.arena)]
+	value := b.room(int(n))
 	if res.Value.Large() {
 		s := res.Value.Section(0, n)
 		_, res.Err = io.ReadFull(s, value)
@@ -241,8 +260,7 @@ func (b *batch) count(r *Read, n int64) Outcome {
 // uncount takes count back.
 func (b *batch) uncount(r *Read, n int64) {
 	b.size.Add(-n)
-	r.held.Add(-n)
-	r.reader.reserved.Add(-n)
+	r.Unreserve(n)
 }
 
 // release frees what is too large to be kept.
@@ -250,7 +268,7 @@ func (b *batch) release() {
 	b.keys = nil
 	clear(b.some[:cap(b.some)])
 	clear(b.results[:cap(b.results)])
-	if cap(b.arena) > maxKept || cap(b.order) > maxKept/8 {
+	if cap(b.order) > maxKept/8 {
 		*b = batch{}
 	}
 }

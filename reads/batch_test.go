@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -424,4 +426,40 @@ func TestBatchOfBrokenAnswer(t *testing.T) {
 	if asked != 4 {
 		t.Errorf("%d requests", asked)
 	}
+}
+
+// A batch of local values holds little more memory than the values have.
+func TestBatchMemory(t *testing.T) {
+	for _, size := range []int{1 << 10, 60 << 10, 64<<10 + 1, 1 << 20} {
+		value := strings.Repeat("x", size)
+		var records [][2]string
+		var keys [][]byte
+		for i := range 20 {
+			records = append(records, [2]string{fmt.Sprintf("key-%02d", i), value})
+		}
+		n := min(30<<20/size, 10000)
+		for i := range n {
+			keys = append(keys, fmt.Appendf(nil, "key-%02d", i%20))
+		}
+		rd := reads.New(catalog{"db": setOf(t, version.Info{DB: "db", Name: "v1", Partitions: 1, Following: version.Solo{}}, records...)}, reads.Options{})
+		r := rd.NewRead()
+		r.Begin(time.Now())
+		before := heap()
+		if o := r.DoBatch(&reads.Query{DB: []byte("db")}, keys); o != reads.Found {
+			t.Fatalf("outcome %d", o)
+		}
+		if held := heap() - before; held > int64(n*size)*3/2+4<<20 {
+			t.Errorf("%d values of %d bytes hold %d KiB", n, size, held>>10)
+		}
+		runtime.KeepAlive(r.Values)
+		r.Release()
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

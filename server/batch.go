@@ -105,7 +105,10 @@ func (r *request) readKeys(req *http.Request, limit int64) (body []byte, err err
 	if req.ContentLength > limit {
 		return tooLarge()
 	}
-	for piece := int64(64 << 10); err == nil; piece = min(2*piece, 4<<20) {
+	var first [4 << 10]byte // what is announced and not sent takes no more than this
+	n, err := io.ReadAtLeast(req.Body, first[:], 1)
+	body = first[:n]
+	for piece := int64(len(first)); err == nil; piece = min(2*piece, 4<<20) {
 		if req.ContentLength >= 0 {
 			piece = min(piece, req.ContentLength-int64(len(body))+1) // one more, to see the end
 		}
@@ -116,11 +119,12 @@ func (r *request) readKeys(req *http.Request, limit int64) (body []byte, err err
 			return tooLarge()
 		}
 		body = slices.Grow(body, int(piece))
-		for end := len(body) + int(piece); err == nil && len(body) < end; {
-			var n int
+		end := len(body) + int(piece)
+		for err == nil && len(body) < end {
 			n, err = req.Body.Read(body[len(body):end])
 			body = body[:len(body)+n]
 		}
+		r.Unreserve(int64(end - len(body)))
 		if int64(len(body)) > limit {
 			return tooLarge()
 		}

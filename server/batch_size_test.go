@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 
@@ -73,6 +74,40 @@ func TestBatchOfLongKeys(t *testing.T) {
 		c.Close()
 		if n := <-sent; got.status != 413 || !strings.Contains(got.body, "more than 1048576 bytes") || !got.closed || n > 32<<20 {
 			t.Errorf("%s: %d %q, closed: %v, %d bytes sent", framing, got.status, got.body, got.closed, n)
+		}
+	}
+}
+
+// Connections that announce bodies and send nothing take nothing from other batches.
+func TestAnnouncedBodies(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": "1"}), testOptions{MaxBatchBytes: 1 << 20})
+	for range 200 {
+		c, err := net.Dial("tcp", s.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, "POST /db HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		if got := s.get(t, "/db?key=a"); got.status != 200 {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+}
+
+// A body in chunks counts for the limit as the same body in one piece.
+func TestBodyInChunks(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"a": strings.Repeat("v", 100<<10)}), testOptions{MaxBatchBytes: 1 << 20})
+	body := `{"keys":["a","a","a","a","a"` + strings.Repeat(`,"`+strings.Repeat("k", 60<<10)+`"`, 16) + `]}`
+	for _, rest := range []string{
+		fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
+		fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+	} {
+		if got := s.raw(t, "POST", "POST /db HTTP/1.1\r\nHost: x\r\n"+rest); got.status != 200 {
+			t.Errorf("%.20q: %d %.100s", rest, got.status, got.body)
 		}
 	}
 }

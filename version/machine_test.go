@@ -36,10 +36,10 @@ func (s State) String() string {
 	return strings.Join(all, " ")
 }
 
-func here(v string) Seen      { return Seen{v, true, true, true, true} }   // complete here; enough on a single node
+func here(v string) Seen      { return Seen{v, true, true, true, true} }    // complete here; enough on a single node
 func partly(v string) Seen    { return Seen{v, false, false, true, false} } // partly here
 func nothing(v string) Seen   { return Seen{v, false, false, false, false} }
-func elsewhere(v string) Seen { return Seen{v, false, true, true, true} } // complete on other nodes
+func elsewhere(v string) Seen { return Seen{v, false, true, true, true} }  // complete on other nodes
 func waiting(v string) Seen   { return Seen{v, true, false, true, false} } // complete here, but not on other nodes
 func ok(v string) LoadEnded   { return LoadEnded{Version: v} }
 func bad(v string) LoadEnded  { return LoadEnded{Version: v, Err: "bad", Faulty: true} }
