@@ -10,7 +10,8 @@
 
 A Client learns from any node which nodes hold which keys (GET /<db>?partitions), asks one of them directly, and others
 if it fails. Nodes fetch what they do not hold, so a map that is missing or out of date costs time and never changes a
-value. A Client is safe for use by several threads. It sends no hedged requests.
+value. The map is requested on a thread of its own. A Client is safe for use by several threads. It sends no hedged
+requests.
 """
 
 import http.client
@@ -27,6 +28,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from urllib.parse import parse_qsl, quote_from_bytes, urlencode, urlsplit
 
 Key = Union[str, bytes]
+_Pool = Tuple[str, bool]  # a node, and whether its connections are for GETs of keys, which are faster without other requests
 
 
 class SequinsError(Exception):
@@ -61,6 +63,7 @@ class Batch(NamedTuple):
 
 MAX_KEY = 64 << 10
 _MAX_MAP = 4 << 20
+_MAX_REFRESHING = 8  # maps that are requested at a time
 _BINARY = "application/octet-stream"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
@@ -244,8 +247,9 @@ class Client:
         self._lock = threading.Lock()  # guards the rest
         self._maps = {}  # type: Dict[str, _Map]
         self._due = {}  # type: Dict[str, float]
-        self._failing = {}  # type: Dict[str, float] # until when a node is asked last
-        self._idle = {}  # type: Dict[str, List[_Limited]]
+        self._refreshing = {}  # type: Dict[str, float] # until when a map is being requested, at most
+        self._failing = {}  # type: Dict[str, float] # until when a node is asked last; until it answers
+        self._idle = {}  # type: Dict[_Pool, List[_Limited]]
         self._closed = False
 
     def get(self, db: str, key: Key) -> Value:
@@ -331,7 +335,7 @@ class Client:
             raise ValueError("%.100r is no name of a database" % db)
         deadline = time.monotonic() + self._timeout
         for round_ in itertools.count(1):
-            m = self._map(db, deadline)
+            m = self._map(db)
             failures = []
             route = self._route(preferred(m) if m else [], m)
             for node in route:
@@ -372,17 +376,23 @@ class Client:
         """The order in which nodes are asked: failing ones last."""
         seeds = random.sample(self._seeds, len(self._seeds))
         others = random.sample(m.nodes, min(3, len(m.nodes))) if m else []
+        nodes = list(dict.fromkeys(preferred + seeds + others))
         now = time.monotonic()
         with self._lock:
-            failing = {node for node, until in self._failing.items() if until > now}
-        nodes = list(dict.fromkeys(preferred + seeds + others))
-        return sorted(nodes, key=lambda node: node in failing)
+            nodes.sort(key=lambda node: self._failing.get(node, 0) > now)
+            if nodes[0] in self._failing:  # one call tries it, others wait for the result
+                self._failing[nodes[0]] = now + 2
+        return nodes
 
-    def _fail(self, db: str, node: str) -> None:
+    def _mark(self, node: str) -> None:
+        """Marks a node as failing: for two seconds it is asked last, and then by one call at a time until it answers."""
         with self._lock:
             if len(self._failing) > 10000:
                 self._failing.clear()
             self._failing[node] = time.monotonic() + 2
+
+    def _fail(self, db: str, node: str) -> None:
+        self._mark(node)
         self._suspect(db)
 
     def _suspect(self, db: str) -> None:
@@ -421,7 +431,8 @@ class Client:
 
     def _send(self, node, path, body, header, limit, until, deadline) -> _Answer:
         """Sends a request, over an idle connection if there is one. If that was closed meanwhile, it uses a new one."""
-        connection, idle = self._connection(node)
+        pool = (node, body is None and "?" not in path)
+        connection, idle = self._connection(pool)
         while True:
             try:
                 connection.until = until
@@ -442,7 +453,7 @@ class Client:
         except BaseException:
             connection.close()
             raise
-        self._keep(node, connection, response)
+        self._keep(pool, connection, response)
         return answer
 
     def _read(self, connection, response, limit, deadline) -> _Answer:
@@ -471,14 +482,14 @@ class Client:
         wait = min(max(float(retry), 0.05), 1.0) if retry.isdecimal() and len(retry) < 9 else 0.1
         return _Answer(response.status, version if _NAME.fullmatch(version) else "", response.getheader("Content-Type", ""), wait, b"".join(parts))
 
-    def _connection(self, node: str):
+    def _connection(self, pool: _Pool):
         with self._lock:
             if self._closed:
                 raise _Failure(SequinsError("the client is closed"), final=True)
-            idle = self._idle.get(node)
+            idle = self._idle.get(pool)
             if idle:
                 return idle.pop(), True
-        return self._connect(node), False
+        return self._connect(pool[0]), False
 
     def _connect(self, node: str) -> _Limited:
         host, port = _ADDRESS.fullmatch(node).groups()
@@ -487,17 +498,17 @@ class Client:
             return _HTTPS(host, int(port), context=self._context)
         return _HTTP(host, int(port))
 
-    def _keep(self, node: str, connection, response) -> None:
+    def _keep(self, pool: _Pool, connection, response) -> None:
         """Keeps a connection for the next request, unless it has to be closed."""
         with self._lock:
-            keep = not self._closed and not response.will_close and response.isclosed() and len(self._idle.setdefault(node, [])) < 32
+            keep = not self._closed and not response.will_close and response.isclosed() and len(self._idle.setdefault(pool, [])) < 32
             if keep:
-                self._idle[node].append(connection)
+                self._idle[pool].append(connection)
         if not keep:
             connection.close()
 
-    def _map(self, db: str, deadline: float) -> Optional[_Map]:
-        """The map of a database, requested if it is due. Meanwhile other threads use the previous one."""
+    def _map(self, db: str) -> Optional[_Map]:
+        """The map of a database. If it is due, it is requested in the background, because a call can do without."""
         if self._refresh is None:
             return None
         now = time.monotonic()
@@ -505,24 +516,41 @@ class Client:
             m = self._maps.get(db)
             if self._due.get(db, 0) > now:
                 return m
+            self._refreshing = {each: until for each, until in self._refreshing.items() if until > now}
+            if db in self._refreshing or len(self._refreshing) >= _MAX_REFRESHING:
+                return m
             if len(self._due) > 1000:
                 self._due.clear()
                 self._maps.clear()
             self._due[db] = now + self._refresh * random.uniform(0.75, 1.25)
+            self._refreshing[db] = now + self._timeout + 1
+        try:
+            threading.Thread(target=self._request_map, args=(db, m), daemon=True).start()
+        except RuntimeError:  # there are too many threads, or the interpreter ends
+            pass
+        return m
+
+    def _request_map(self, db: str, m: Optional[_Map]) -> None:
+        """Replaces the map m of a database."""
+        deadline = time.monotonic() + self._timeout
         route = self._route([], m)[:4]
+        new, due = None, time.monotonic() + 2
         for node in route:
             try:
-                a = self._send(node, "/%s/?partitions" % db, None, dict(self._header), _MAX_MAP, self._until(deadline, node == route[-1]), deadline)
+                a = self._send(node, "/%s/?partitions" % db, None, self._header, _MAX_MAP, self._until(deadline, node == route[-1]), deadline)
                 if a.status == 200:
-                    m = self._parse(a.body, db, node)
-                    with self._lock:
-                        self._maps[db] = m
-                    return m
-            except (OSError, http.client.HTTPException, _Failure, ValueError, KeyError, TypeError, RecursionError):
+                    new = self._parse(a.body, db, node)
+                    break
+            except (OSError, http.client.HTTPException):
+                self._mark(node)
+            except (_Failure, ValueError, KeyError, TypeError, RecursionError):
                 pass  # the next node; without any, those of addrs are asked for keys
         with self._lock:
-            self._due[db] = time.monotonic() + 2
-        return m
+            self._refreshing.pop(db, None)
+            if new:
+                self._maps[db] = new
+            else:
+                self._due[db] = due
 
     def _parse(self, body: bytes, db: str, asked: str) -> _Map:
         """The map in an answer, checked."""

@@ -5,6 +5,7 @@ read DB ADDR...            prints the version and the value of each key in hexad
 refuse ADDR DB             prints the exception of a read of each key
 repeat DB OPTIONS ADDR...  reads each key, one after the other, with a client of OPTIONS, which are the arguments of Client in JSON; prints the
                            value or the exception
+first DB OPTIONS ADDR...   is repeat with a new client for each key
 walk N DB ADDR...          reads the keys key-0000000 to key-N at random in three threads, each with a session, until stdin ends; prints the
                            thread, the key, the version and the value of each, or the exception
 """
@@ -46,6 +47,11 @@ def repeat(keys, db, options, *addrs):
                 print(shown(client.get(db, key).data))
             except sequins_client.SequinsError as e:
                 print(type(e).__name__, e)
+
+
+def first(keys, *args):
+    for key in keys:
+        repeat([key], *args)
 
 
 def walk(n, db, *addrs):
@@ -91,6 +97,8 @@ def main(mode, *args):
         read(keys, *args)
     elif mode == "repeat":
         repeat(keys, *args)
+    elif mode == "first":
+        first(keys, *args)
     elif mode == "refuse":
         with sequins_client.Client(args[:1], timeout=3, attempt_timeout=0.5, max_value=1000, max_batch=1000) as client:
             for key in keys:

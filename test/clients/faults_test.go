@@ -3,12 +3,12 @@
 package clients
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,8 +53,8 @@ func answerValue(w http.ResponseWriter, r *http.Request) {
 func TestKeptConnectionsInPython(t *testing.T) {
 	t.Parallel()
 	n := startNode(t, answerValue)
-	for _, line := range drive(t, bytes.Split(bytes.Repeat([]byte("k"), 100), nil), "repeat", "db", `{"refresh": null}`, n.addr) {
-		if line != "=76616c7565" {
+	for _, line := range drive(t, sameKeys(100), "repeat", "db", `{"refresh": null}`, n.addr) {
+		if line != value {
 			t.Error(line)
 		}
 	}
@@ -81,8 +81,8 @@ func TestDribblingNodesInPython(t *testing.T) {
 					t.Error("the client waits for the answer")
 				}
 			})
-			for _, line := range drive(t, bytes.Split(bytes.Repeat([]byte("k"), 20), nil), "repeat", "db", `{"refresh": null, "timeout": 20, "attempt_timeout": 0.3}`, bad.addr, good.addr) {
-				if line != "=76616c7565" {
+			for _, line := range drive(t, sameKeys(20), "repeat", "db", `{"refresh": null, "timeout": 20, "attempt_timeout": 0.3}`, bad.addr, good.addr) {
+				if line != value {
 					t.Error(line)
 				}
 			}
@@ -106,4 +106,65 @@ func dribble(w http.ResponseWriter, first, rest string) (ended bool) {
 		_, err = io.WriteString(conn, rest)
 	}
 	return false
+}
+
+// A node that never answers fails no call, neither while there is no map yet nor when it is requested again.
+func TestHungNodeInPython(t *testing.T) {
+	t.Parallel()
+	hung := startNode(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	var maps atomic.Int64
+	var good *node
+	good = startNode(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == "" {
+			answerValue(w, r)
+			return
+		}
+		maps.Add(1)
+		fmt.Fprintf(w, `{"db":"db","version":"v1","partitioner":"string","partitions":1,"scheme":"http","nodes":["%s","%s"],"replicas":[[0]]}`, good.addr, hung.addr)
+	})
+	for mode, calls := range map[string]int{"first": 8, "repeat": 1000} {
+		lines := drive(t, sameKeys(calls), mode, "db", `{"refresh": 0.01, "timeout": 2, "attempt_timeout": 2}`, hung.addr, good.addr)
+		for _, line := range lines {
+			if line != value {
+				t.Errorf("%s: %s", mode, line)
+			}
+		}
+	}
+	if maps.Load() == 0 {
+		t.Error("the map is not requested")
+	}
+}
+
+// value is the value of answerValue as drive.py prints it.
+const value = "=76616c7565"
+
+func sameKeys(n int) [][]byte { return slices.Repeat([][]byte{[]byte("k")}, n) }
+
+// Calls do not wait for the map.
+func TestMapInBackgroundInPython(t *testing.T) {
+	t.Parallel()
+	const calls = 10
+	var read atomic.Int64
+	all := make(chan struct{})
+	n := startNode(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == "" {
+			answerValue(w, r)
+			if read.Add(1) == calls {
+				close(all)
+			}
+			return
+		}
+		select {
+		case <-all:
+		case <-r.Context().Done():
+			if read.Load() < calls {
+				t.Error("a call waits for the map")
+			}
+		}
+	})
+	for _, line := range drive(t, sameKeys(calls), "repeat", "db", `{"timeout": 5, "attempt_timeout": 5}`, n.addr) {
+		if line != value {
+			t.Error(line)
+		}
+	}
 }
