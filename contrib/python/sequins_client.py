@@ -1,4 +1,4 @@
-"""A client of sequins in one file, for Python 3.9 and later. It needs the standard library only.
+"""A client of sequins in one file, for Python 3.8 and later. It needs the standard library only.
 
     from sequins_client import Client
 
@@ -63,6 +63,7 @@ class Batch(NamedTuple):
 
 MAX_KEY = 64 << 10
 _MAX_MAP = 4 << 20
+_MAX_IDLE = 90.0  # seconds for which a connection is kept without a request; nodes close it after two minutes by default
 _MAX_REFRESHING = 8  # maps that are requested at a time
 _BINARY = "application/octet-stream"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
@@ -170,6 +171,7 @@ class _Limited:
     """Adds a limit of time to a connection: whatever it does ends at until, of time.monotonic(), with an OSError."""
 
     until = 0.0
+    idle_since = 0.0
 
     def left(self) -> float:
         left = self.until - time.monotonic()
@@ -250,6 +252,7 @@ class Client:
         self._refreshing = {}  # type: Dict[str, float] # until when a map is being requested, at most
         self._failing = {}  # type: Dict[str, float] # until when a node is asked last; until it answers
         self._idle = {}  # type: Dict[_Pool, List[_Limited]]
+        self._expire_at = 0.0  # when idle connections are looked through next
         self._closed = False
 
     def get(self, db: str, key: Key) -> Value:
@@ -486,10 +489,26 @@ class Client:
         with self._lock:
             if self._closed:
                 raise _Failure(SequinsError("the client is closed"), final=True)
+            old = self._expired()
             idle = self._idle.get(pool)
-            if idle:
-                return idle.pop(), True
-        return self._connect(pool[0]), False
+            kept = idle.pop() if idle else None
+        for connection in old:
+            connection.close()
+        return (kept, True) if kept else (self._connect(pool[0]), False)
+
+    def _expired(self) -> List[_Limited]:
+        """Removes the connections that have been idle for too long, of all nodes. The lock is held."""
+        old = []  # type: List[_Limited]
+        now = time.monotonic()
+        if now < self._expire_at:
+            return old
+        self._expire_at, before = now + _MAX_IDLE / 4, now - _MAX_IDLE
+        for pool, connections in list(self._idle.items()):
+            old += [c for c in connections if c.idle_since < before]
+            self._idle[pool] = [c for c in connections if c.idle_since >= before]
+            if not self._idle[pool]:
+                del self._idle[pool]
+        return old
 
     def _connect(self, node: str) -> _Limited:
         host, port = _ADDRESS.fullmatch(node).groups()
@@ -500,6 +519,7 @@ class Client:
 
     def _keep(self, pool: _Pool, connection, response) -> None:
         """Keeps a connection for the next request, unless it has to be closed."""
+        connection.idle_since = time.monotonic()
         with self._lock:
             keep = not self._closed and not response.will_close and response.isclosed() and len(self._idle.setdefault(pool, [])) < 32
             if keep:

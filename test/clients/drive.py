@@ -6,6 +6,7 @@ refuse ADDR DB             prints the exception of a read of each key
 repeat DB OPTIONS ADDR...  reads each key, one after the other, with a client of OPTIONS, which are the arguments of Client in JSON; prints the
                            value or the exception
 first DB OPTIONS ADDR...   is repeat with a new client for each key
+idle DB ADDR               reads a key in eight threads at a time, and then in one until stdin ends; keeps idle connections for 0.2 seconds
 walk N DB ADDR...          reads the keys key-0000000 to key-N at random in three threads, each with a session, until stdin ends; prints the
                            thread, the key, the version and the value of each, or the exception
 """
@@ -54,6 +55,22 @@ def first(keys, *args):
         repeat([key], *args)
 
 
+def idle(db, addr):
+    sequins_client._MAX_IDLE = 0.2
+    with sequins_client.Client([addr], refresh=None, timeout=30, attempt_timeout=30) as client:
+        threads = [threading.Thread(target=client.get, args=(db, "k")) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        print("read", flush=True)
+        stop = threading.Event()
+        threading.Thread(target=lambda: (sys.stdin.read(), stop.set())).start()
+        while not stop.is_set():
+            client.get(db, "k")
+            time.sleep(0.01)
+
+
 def walk(n, db, *addrs):
     lock, stop = threading.Lock(), threading.Event()
     client = sequins_client.Client(addrs, timeout=60)
@@ -88,6 +105,9 @@ def walk(n, db, *addrs):
 def main(mode, *args):
     if mode == "walk":
         walk(*args)
+        return
+    if mode == "idle":
+        idle(*args)
         return
     keys = [bytes.fromhex(line) for line in sys.stdin]
     if mode == "partition":

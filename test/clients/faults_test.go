@@ -8,10 +8,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
+	"sequins/test/process"
 )
 
 // node is a fake whose connections are counted.
@@ -167,4 +173,26 @@ func TestMapInBackgroundInPython(t *testing.T) {
 			t.Error(line)
 		}
 	}
+}
+
+// Connections that are no longer used are closed.
+func TestIdleConnectionsInPython(t *testing.T) {
+	t.Parallel()
+	var first sync.WaitGroup
+	first.Add(8)
+	var asked atomic.Int64
+	n := startNode(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) <= 8 {
+			first.Done()
+			first.Wait()
+		}
+		answerValue(w, r)
+	})
+	cmd := exec.CommandContext(t.Context(), "python3", filepath.Join(process.Root(), "test", "clients", "drive.py"), "idle", "db", n.addr)
+	in, err := cmd.StdinPipe()
+	expect.NoError(t, err)
+	expect.NoError(t, cmd.Start())
+	expect.Eventually(t, "all but one connection are closed", func() bool { return n.opened.Load() == 8 && n.open.Load() == 1 })
+	expect.NoError(t, in.Close())
+	expect.NoError(t, cmd.Wait())
 }
