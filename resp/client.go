@@ -109,9 +109,16 @@ func (c *conn) lastRead() string {
 	return string(c.readDB) + "/" + string(c.readVersion)
 }
 
+// maxClientName is the length of the names that a client can set on its connection.
+const maxClientName = 256
+
 func (c *conn) setName(args [][]byte) {
 	if !isPrintable(args[2]) {
 		c.fail(errClientName)
+		return
+	}
+	if len(args[2]) > maxClientName {
+		c.fail(errClientNameSize)
 		return
 	}
 	c.name = string(args[2])
@@ -148,6 +155,8 @@ func (c *conn) setLibrary(name string, value []byte) (text string) {
 	switch {
 	case !isPrintable(value):
 		return "ERR " + name + " cannot contain spaces, newlines or special characters."
+	case len(value) > maxClientName:
+		return errClientNameSize
 	case name == "lib-name":
 		c.libName = string(value)
 	default:

@@ -156,10 +156,11 @@ func (c *conn) extendRead(idle bool) error {
 			c.begun = time.Now()
 		}
 		deadline = c.begun.Add(o.Read)
-	case c.p.stranger:
-		deadline = c.accepted.Add(o.Read)
-	case o.Idle > 0:
+	case o.Idle > 0 && !c.p.stranger:
 		deadline = c.since.Add(o.Idle)
+	}
+	if c.p.stranger { // its commands must not keep the connection
+		deadline = c.accepted.Add(o.Read)
 	}
 	if d := deadline.Sub(c.haveRead); d >= 0 && d <= c.slack {
 		return nil
@@ -210,6 +211,7 @@ func (c *conn) answer() bool {
 		}
 		c.begun = time.Time{}
 		c.execute(cmd)
+		c.flushIfFull()
 	}
 	c.lookUp()
 	c.endRound()

@@ -207,3 +207,78 @@ func FuzzServer(f *testing.F) {
 		}
 	})
 }
+
+// Connections that always have a part of a command in their buffer do not keep the memory of a large one.
+func TestBuffersAreFreed(t *testing.T) {
+	s := start(t, catalog{"names": setOf(t, "names", "v2", records())}, resp.Options{}, reads.Options{MaxBatchBytes: 1 << 20})
+	key := "names/" + strings.Repeat("k", 60_000)
+	args := []string{"EXISTS"}
+	for range 17 {
+		args = append(args, key)
+	}
+	for range 4 {
+		c := s.dial(t)
+		c.send(command(args...) + "PIN")
+		if got := c.reply(); got != "0" {
+			t.Fatal(got)
+		}
+		c.send("G\r\nPIN")
+		if got := c.reply(); got != "PONG" {
+			t.Fatal(got)
+		}
+	}
+	c := s.dial(t)
+	expect.Eventually(t, "a command of 60 KB is answered", func() bool { return c.do("EXISTS", key) == "0" })
+}
+
+// Clients without a token cannot use up the memory for the commands of others.
+func TestStrangersUseNoMemory(t *testing.T) {
+	s := start(t, catalog{"names": setOf(t, "names", "v2", records())}, resp.Options{Tokens: tokens(t, "one abcdefghijklmnopqrstuvwx *\n")}, reads.Options{MaxBatchBytes: 1 << 20})
+	for range 40 {
+		c := s.dial(t)
+		c.send(command("nothing") + "*10\r\n" + strings.Repeat("$16384\r\n"+strings.Repeat("s", 16384)+"\r\n", 9))
+		c.reply()
+		c.send("$3\r\nend\r\n*10\r\n" + strings.Repeat("$16384\r\n"+strings.Repeat("s", 16384)+"\r\n", 9))
+		if got := c.reply(); got != "-ERR the arguments are too large: the limit is batch.max_bytes" {
+			t.Fatal(got)
+		}
+	}
+	c := s.dial(t)
+	c.do("AUTH", "abcdefghijklmnopqrstuvwx")
+	if got := c.do("EXISTS", "names/"+strings.Repeat("k", 60_000)); got != "0" {
+		t.Error(got)
+	}
+}
+
+// Commands do not keep the connection of a client that does not authenticate.
+func TestStrangersDoNotStay(t *testing.T) {
+	s := startNames(t, resp.Options{Read: 100 * time.Millisecond, Tokens: tokens(t, "one abcdefghijklmnopqrstuvwx *\n")})
+	c := s.dial(t)
+	expect.Eventually(t, "the connection is closed", func() bool {
+		io.WriteString(c, "PIN")   //nolint:errcheck // fails at the end
+		io.WriteString(c, "G\r\n") //nolint:errcheck // likewise
+		return s.Connections() == 0
+	})
+}
+
+// The names that a client sets are limited: they are a part of answers.
+func TestLongNames(t *testing.T) {
+	c := startNames(t, resp.Options{}).dial(t)
+	long := strings.Repeat("n", 257)
+	for _, args := range [][]string{{"CLIENT", "SETNAME", long}, {"CLIENT", "SETINFO", "LIB-NAME", long}, {"CLIENT", "SETINFO", "LIB-VER", long}, {"HELLO", "3", "SETNAME", long}} {
+		if got := c.do(args...); got != "-ERR the name is longer than 256 bytes" {
+			t.Errorf("%.30q: %.60s", args, got)
+		}
+	}
+}
+
+// A vertical tab and a form feed are parts of words, as in Redis.
+func TestInlineBlanks(t *testing.T) {
+	c := startNames(t, resp.Options{}).dial(t)
+	c.send("ECHO a\vb\r\nECHO \f\x04\v\r\nECHO a\fb\tc\r\nGET names/key-1\v\r\n")
+	for _, want := range []string{"a\vb", "\x04\v", "-ERR wrong number of arguments for 'echo' command", "nil"} {
+		if got := c.reply(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -31,7 +31,11 @@ func (p *parser) inline() (args [][]byte, ok bool, err error) {
 	return args, true, nil
 }
 
+// isBlank reports whether c is skipped between words.
 func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
+
+// endsWord reports whether c ends a word that is not in quotes. As in Redis, a vertical tab and a form feed do not.
+func endsWord(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == 0 }
 
 // splitWords splits a line into words. ok is false if a quote is not closed, or closed in the middle of a word.
 func splitWords(line []byte) (words [][]byte, ok bool) {
@@ -55,7 +59,7 @@ func nextWord(line []byte) (word, rest []byte, ok bool) {
 	word = []byte{}
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
-		case isBlank(c):
+		case endsWord(c):
 			return word, line[i:], true
 		case c == '"' || c == '\'':
 			part, n := quoted(line[i:])

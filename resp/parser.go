@@ -15,6 +15,9 @@ const (
 	// Of clients that must authenticate and have not.
 	maxStrangerArgs = 10
 	maxStrangerBulk = 16 << 10
+	// maxStrangerTotal is how many bytes of all arguments are kept. The buffer then stays so small that it is not counted,
+	// and such clients cannot use up the memory for commands.
+	maxStrangerTotal = 8 << 10
 )
 
 // limits are what a parser keeps of a command. A command beyond them is received and dropped, and has an error as its
@@ -204,7 +207,7 @@ func (p *parser) bulkLength() (ok bool, err error) {
 	}
 	if n > p.limits.bulk {
 		p.refuse(argTooLong)
-	} else if p.total > p.limits.total {
+	} else if p.total > p.limits.total || p.stranger && p.total > maxStrangerTotal {
 		p.refuse(argsTooLarge)
 	}
 	return true, nil
@@ -289,13 +292,19 @@ func (p *parser) resize(size int) {
 	p.buf = fresh
 }
 
-// shrink frees a large buffer of which nothing is used, and reports whether there was one.
+// shrink frees a large buffer of which little is used, and reports whether there was one. Commands that next has returned
+// are no longer valid.
 func (p *parser) shrink() bool {
-	if len(p.buf) <= readAhead || p.begin < p.w {
+	if len(p.buf) <= readAhead || p.w-p.begin > readAhead/2 {
 		return false
 	}
-	p.begin, p.r, p.w, p.searched = 0, 0, 0, 0
-	p.buf = make([]byte, leastBuffer)
+	p.compact()
+	if p.w == 0 {
+		p.r, p.searched = 0, 0
+		p.resize(leastBuffer)
+	} else {
+		p.resize(readAhead)
+	}
 	return true
 }
 

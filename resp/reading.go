@@ -185,6 +185,7 @@ func (c *conn) readAll() {
 		} else {
 			c.fail(failures[o].text)
 		}
+		c.flushIfFull()
 	}
 }
 

@@ -94,7 +94,11 @@ func (c *conn) authenticate(user, token []byte) string {
 		return errWrongPass
 	}
 	h := tokens.Hold(token)
-	if h == nil || len(user) > 0 && string(user) != "default" && string(user) != h.Grant().Name {
+	var g *auth.Grant
+	if h != nil {
+		g = h.Grant() // nil if the token was taken out of the file meanwhile
+	}
+	if g == nil || len(user) > 0 && string(user) != "default" && string(user) != g.Name {
 		c.server.countRefused()
 		return errWrongPass
 	}
@@ -166,6 +170,9 @@ func (c *conn) helloOptions(args [][]byte) (name []byte, text string) {
 		case left >= 1 && is(args[i], "SETNAME"):
 			if name = args[i+1]; !isPrintable(name) {
 				return nil, errClientName
+			}
+			if len(name) > maxClientName {
+				return nil, errClientNameSize
 			}
 			i++
 		default:
