@@ -23,11 +23,14 @@ import (
 const (
 	// statusTimeout limits the wait for the status of other nodes.
 	statusTimeout = time.Second
-	// maxStatus and maxMembers limit the status of one node, in bytes and in members of JSON objects.
-	// maxAllStatus limits the bytes of all nodes together.
-	maxStatus    = 16 << 20
-	maxMembers   = 1 << 19
-	maxAllStatus = 128 << 20
+	// maxStatus, maxMembers and maxElements limit the status of one node: in bytes, in members of JSON objects, and in
+	// members and elements of arrays together, which may take 30 times their bytes in memory. 16 versions of the maximum of
+	// partitions fit. maxAllStatus and maxAllElements limit the bytes and the elements of all nodes together.
+	maxStatus      = 16 << 20
+	maxMembers     = 1 << 19
+	maxElements    = 1 << 20
+	maxAllStatus   = 128 << 20
+	maxAllElements = 1 << 22
 	// maxAnswer limits the header of an answer, in bytes.
 	maxAnswer = 64 << 10
 	// statusAtOnce is the number of nodes asked in parallel.
@@ -60,19 +63,28 @@ func New(peers func() []status.Peer, secure *tls.Config, secret string) *Client 
 	return c
 }
 
+// ration is what the nodes may still say together.
+type ration struct{ bytes, elements atomic.Int64 }
+
+func newRation() *ration {
+	r := new(ration)
+	r.bytes.Store(maxAllStatus)
+	r.elements.Store(maxAllElements)
+	return r
+}
+
 // Ask returns the answers of the other nodes: their status, or an error in one line.
 func (c *Client) Ask(ctx context.Context) []status.Answer {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	peers, ration := c.peers(), new(atomic.Int64)
-	ration.Store(maxAllStatus)
+	peers, left := c.peers(), newRation()
 	answers := make([]status.Answer, len(peers))
 	slots := make(chan struct{}, statusAtOnce)
 	var all sync.WaitGroup
 	for i, p := range peers {
 		slots <- struct{}{}
 		all.Go(func() {
-			answers[i] = c.askOne(ctx, p, ration)
+			answers[i] = c.askOne(ctx, p, left)
 			<-slots
 		})
 	}
@@ -80,9 +92,9 @@ func (c *Client) Ask(ctx context.Context) []status.Answer {
 	return answers
 }
 
-func (c *Client) askOne(ctx context.Context, p status.Peer, ration *atomic.Int64) status.Answer {
+func (c *Client) askOne(ctx context.Context, p status.Peer, left *ration) status.Answer {
 	a := status.Answer{Peer: p}
-	if err := c.get(ctx, p.Addr, ration, &a.Status); err != nil {
+	if err := c.get(ctx, p.Addr, left, &a.Status); err != nil {
 		var wrapped *url.Error // adds method and URL, which are known
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
@@ -95,7 +107,7 @@ func (c *Client) askOne(ctx context.Context, p status.Peer, ration *atomic.Int64
 	return a
 }
 
-func (c *Client) get(ctx context.Context, addr string, ration *atomic.Int64, st *status.Status) error {
+func (c *Client) get(ctx context.Context, addr string, left *ration, st *status.Status) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.scheme+"://"+addr+"/?proxy=status", nil)
 	if err != nil {
 		return err
@@ -112,20 +124,25 @@ func (c *Client) get(ctx context.Context, addr string, ration *atomic.Int64, st 
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers with %s", resp.Status)
 	}
-	body, err := io.ReadAll(&rationed{Reader: io.LimitReader(resp.Body, maxStatus+1), left: ration})
+	body, err := io.ReadAll(&rationed{Reader: io.LimitReader(resp.Body, maxStatus+1), left: &left.bytes})
 	if err != nil {
 		return fmt.Errorf("its status cannot be read: %w", err)
 	}
-	return c.decode(ctx, body, st)
+	return c.decode(ctx, body, left, st)
 }
 
 // decode decodes the status of a node, unless it is too large.
-func (c *Client) decode(ctx context.Context, body []byte, st *status.Status) error {
+func (c *Client) decode(ctx context.Context, body []byte, left *ration, st *status.Status) error {
+	elements := bytes.Count(body, []byte{','}) // also counts commas in strings
 	switch {
 	case len(body) > maxStatus:
 		return fmt.Errorf("its status is longer than %d MiB", maxStatus>>20)
 	case bytes.Count(body, []byte{':'}) > maxMembers: // also counts colons in strings
 		return fmt.Errorf("its status has more than %d fields", maxMembers)
+	case elements > maxElements:
+		return fmt.Errorf("its status has more than %d elements", maxElements)
+	case left.elements.Add(-int64(elements)) < 0:
+		return fmt.Errorf("the nodes have said more than %d elements together", maxAllElements)
 	}
 	c.decoding.Lock()
 	defer c.decoding.Unlock()

@@ -36,6 +36,7 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	refused := map[string]string{
 		"longer than 16 MiB": `{"dbs":{},"build":"` + strings.Repeat("x", maxStatus) + `"}`,
 		"fields":             `{"dbs":{` + strings.Repeat(`"":null,`, maxMembers+1) + `"x":{}}}`,
+		"elements":           `{"dbs":{"a":{"hot_keys":[` + strings.Repeat("1,", maxElements+1) + `1]}}}`,
 		"cannot be read":     `{"dbs":{"db":{"versions":{"1":{"num_partitions":1e40}}}}}`,
 	}
 	peers, reasons := []status.Peer{{Addr: exaggerating}}, map[string]string{}
@@ -74,6 +75,20 @@ func TestStatusOfHostilePeers(t *testing.T) {
 	}
 	if theirs.NumPartitions != shard.MaxPartitions || theirs.MissingPartitions != shard.MaxPartitions-1 {
 		t.Errorf("what it does not know: %+v", theirs)
+	}
+}
+
+// All nodes together have a share of elements.
+func TestElementsAreBounded(t *testing.T) {
+	body := []byte(`{"warnings":["` + strings.Repeat(`","`, maxElements) + `"]}`)
+	client, left := New(nil, nil, ""), newRation()
+	defer client.Close()
+	for i := range maxAllElements/maxElements + 1 {
+		var st status.Status
+		err := client.decode(t.Context(), body, left, &st)
+		if want := i < maxAllElements/maxElements; (err == nil) != want {
+			t.Errorf("node %d: %v", i, err)
+		}
 	}
 }
 
