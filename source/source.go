@@ -1,6 +1,7 @@
 // Package source owns the interface to stored data: a tree of databases, versions
-// and files that jobs write and sequins only reads. Its subpackages implement it
-// for a local directory, HDFS and S3.
+// and files that jobs write and sequins reads, and of the small file _PIN that its
+// commands write (Writer). Its subpackages implement it for a local directory, HDFS
+// and S3.
 //
 // A version passes through in three steps. The node lists databases and versions;
 // for a version to be loaded, it lists the data files and checks that the job has

@@ -25,6 +25,8 @@ var codes = map[string]error{
 	"InvalidToken":          fs.ErrPermission,
 	"XAdminUserNotFound":    fs.ErrPermission, // versitygw's InvalidAccessKeyId, with status 404
 	"PreconditionFailed":    source.ErrChanged,
+
+	"ConditionalRequestConflict": source.ErrChanged, // two conditional writes at once
 }
 
 // statuses maps the statuses of other codes. A 404 only counts from an S3 server.

@@ -56,6 +56,8 @@ func Run(t *testing.T, newPlace func(t *testing.T) Place) {
 		{"OpenLarge", testOpenLarge},
 		{"OpenListed", testOpenListed},
 		{"OpenStaysInside", testOpenStaysInside},
+		{"Write", testWrite},
+		{"WriteAtOnce", testWriteAtOnce},
 		{"Cancel", testCancel},
 		{"CancelWhileReading", testCancelWhileReading},
 		{"Concurrent", testConcurrent},

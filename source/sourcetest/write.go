@@ -1,0 +1,79 @@
+package sourcetest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+
+	"sequins/source"
+)
+
+func testWrite(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-0", []byte("1"))
+	w, ok := p.Source(t).(source.Writer)
+	if !ok {
+		t.Skip("it cannot be written")
+	}
+	const name, limit = "_PIN", 1000
+	if _, _, err := w.ReadSmall(t.Context(), "db", name, limit); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("a file that is not there: %v", err)
+	}
+	if err := w.WriteSmall(t.Context(), "db", name, []byte("x"), "no such tag"); !errors.Is(err, source.ErrChanged) {
+		t.Errorf("a file that has been removed was written: %v", err)
+	}
+	tag := ""
+	for _, text := range []string{"one", "two", "", strings.Repeat("x", limit)} {
+		if err := w.WriteSmall(t.Context(), "db", name, []byte(text), tag); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteSmall(t.Context(), "db", name, []byte("late"), tag); !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), "db/"+name) {
+			t.Errorf("a changed file was written: %v", err)
+		}
+		data, now, err := w.ReadSmall(t.Context(), "db", name, limit)
+		if err != nil || string(data) != text || now == "" || now == tag {
+			t.Fatalf("%.20q is read as %.20q with tag %q after %q, %v", text, data, now, tag, err)
+		}
+		tag = now
+	}
+	if _, _, err := w.ReadSmall(t.Context(), "db", name, limit-1); err == nil {
+		t.Error("more than the limit was read")
+	}
+	for _, bad := range []string{"part-0", "1/_x", "_x/../y", ""} {
+		if err := w.WriteSmall(t.Context(), "db", bad, nil, ""); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%q was written: %v", bad, err)
+		}
+	}
+}
+
+// testWriteAtOnce: of writers that have read the same content, one succeeds.
+func testWriteAtOnce(t *testing.T, p Place) {
+	p.Put(t, "db/1/part-0", []byte("1"))
+	w, ok := p.Source(t).(source.Writer)
+	if !ok {
+		t.Skip("it cannot be written")
+	}
+	const writers, rounds = 4, 5
+	tag := ""
+	for round := range rounds {
+		var errs [writers]error
+		text := func(i int) string { return fmt.Sprintf("writer %d in round %d", i, round) }
+		var wg sync.WaitGroup
+		for i := range writers {
+			wg.Go(func() { errs[i] = w.WriteSmall(t.Context(), "db", "_PIN", []byte(text(i)), tag) })
+		}
+		wg.Wait()
+		data, now, err := w.ReadSmall(t.Context(), "db", "_PIN", 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, err := range errs {
+			if won := string(data) == text(i); won != (err == nil) || !won && !errors.Is(err, source.ErrChanged) {
+				t.Errorf("round %d: the content is %q, and writer %d got %v", round, data, i, err)
+			}
+		}
+		tag = now
+	}
+}
