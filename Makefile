@@ -108,12 +108,12 @@ $(GOLANGCI):
 	mv .cache/golangci-lint $@
 
 # What the tests need beside Go: a C compiler for the race detector, Java for the real Hadoop, a browser and what
-# drives it, Python for the writers of test/writers, redis for test/redis, which starts its own and needs no service, and what looks
+# drives it, Python for the writers of test/writers, redis and twemproxy (nutcracker) for test/redis, which starts its own and needs no service, and what looks
 # into packages and units.
 tools:
 	@need=""; \
 	  for pair in gcc:build-essential ip:iproute2 javac:openjdk-17-jdk-headless mvn:maven \
-	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools; do \
+	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
 	  python3 -c 'import ensurepip, venv' 2>/dev/null || need="$$need python3-venv"; \
@@ -121,5 +121,7 @@ tools:
 	    echo "installing Debian packages:$$need"; \
 	    as_root=$$([ $$(id -u) = 0 ] || echo sudo); \
 	    $$as_root apt-get update -q && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -yq --no-install-recommends $$need; \
-	    case "$$need" in *redis-server*) $$as_root systemctl disable -q --now redis-server 2>/dev/null || $$as_root service redis-server stop || true;; esac; \
+	    for service in redis-server nutcracker; do \
+	      case "$$need" in *$$service*) $$as_root systemctl disable -q --now $$service 2>/dev/null || $$as_root service $$service stop || true;; esac; \
+	    done; \
 	  fi
