@@ -121,6 +121,8 @@ type Read struct {
 	batch     *batch        // nil before the first DoBatch
 	scan      *Scan         // nil unless the request is an ordered read
 	held      atomic.Int64  // bytes reserved, see Reserve
+	sending   time.Time     // the first WriteBy; zero before
+	sent      int64         // bytes in WriteBy
 
 	traceparent, tracestate []byte // of the request, forwarded to peers
 
@@ -417,6 +419,7 @@ func (r *Read) Release() {
 		r.batch.release()
 	}
 	r.reader.reserved.Add(-r.held.Swap(0))
+	r.sending, r.sent = time.Time{}, 0
 }
 
 func (r *Read) logUnreadable(err error) {

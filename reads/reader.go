@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sequins/internal/limitlog"
 	"sequins/metrics"
@@ -46,6 +47,8 @@ type Options struct {
 	// MaxBatchBytes limits the keys of a batch and its values, each, in bytes; 0 means 64 MiB. All batches together
 	// may hold four times as much.
 	MaxBatchBytes int64
+	// HeldGrace is the time for the first bytes of an answer that holds memory of batches, see Read.WriteBy; 0 means 10s.
+	HeldGrace time.Duration
 	// CacheBytes is the size of the cache of values on other nodes, in bytes; 0 means none. It is at least 1 MiB.
 	CacheBytes int64
 	// ShowKeys makes HotKeys return the keys themselves, beside their hashes.
@@ -100,6 +103,9 @@ func New(c Catalog, o Options) *Reader {
 	}
 	if o.MaxBatchBytes <= 0 {
 		o.MaxBatchBytes = 64 << 20
+	}
+	if o.HeldGrace <= 0 {
+		o.HeldGrace = 10 * time.Second
 	}
 	if o.MaxScans <= 0 {
 		o.MaxScans = 16

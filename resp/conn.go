@@ -30,10 +30,11 @@ type conn struct {
 	p parser
 	w replies // its buffer is that of round
 	state
-	round   *round // nil between two rounds
-	closing bool   // close the connection after the round
-	last    int    // rounds since Drain
-	err     error  // the connection cannot be used any more
+	round   *round   // nil between two rounds
+	mixed   []*round // of the command with keys of several dbs that is being answered
+	closing bool     // close the connection after the round
+	last    int      // rounds since Drain
+	err     error    // the connection cannot be used any more
 
 	readDB, readVersion []byte // of the last read
 
@@ -259,19 +260,36 @@ func (c *conn) flush() {
 // write writes p, unless the connection has failed.
 func (c *conn) write(p []byte) {
 	for len(p) > 0 && c.err == nil {
-		now := time.Now()
-		deadline := now.Add(c.server.opts.Write)
-		if deadline.Sub(c.haveWrite) > c.slack {
+		now, n := time.Now(), min(len(p), writeChunk)
+		deadline, limited := c.writeBy(now, n)
+		if deadline.Sub(c.haveWrite) > c.slack || limited {
 			c.haveWrite = deadline
 			if c.err = c.Conn.SetWriteDeadline(deadline); c.err != nil {
 				return
 			}
 		}
-		var n int
 		c.since = now
-		n, c.err = c.Conn.Write(p[:min(len(p), writeChunk)])
+		n, c.err = c.Conn.Write(p[:n])
 		p = p[n:]
 	}
+}
+
+// writeBy returns the deadline for writing n bytes. limited reports that it is earlier than usual, because the answers hold
+// memory that others need.
+func (c *conn) writeBy(now time.Time, n int) (deadline time.Time, limited bool) {
+	deadline = now.Add(c.server.opts.Write)
+	earlier := func(by time.Time) {
+		if !by.IsZero() && by.Before(deadline) {
+			deadline, limited = by, true
+		}
+	}
+	if c.round != nil {
+		earlier(c.round.WriteBy(n))
+	}
+	for _, d := range c.mixed {
+		earlier(d.WriteBy(n))
+	}
+	return deadline, limited
 }
 
 // linger closes the connection. If answers were sent, it first waits for the client to close it, for a short time.

@@ -214,7 +214,7 @@ func TestBuffersAreFreed(t *testing.T) {
 	key := "names/" + strings.Repeat("k", 60_000)
 	args := []string{"EXISTS"}
 	for range 17 {
-		args = append(args, key)
+		args = append(args, "names/"+strings.Repeat("q", 61_664))
 	}
 	for range 4 {
 		c := s.dial(t)
@@ -280,5 +280,57 @@ func TestInlineBlanks(t *testing.T) {
 		if got := c.reply(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// megabytes are eight values of 1 MiB, and two of one byte.
+func megabytes() map[string]string {
+	m := map[string]string{"small": "x", "small2": "y"}
+	for i := range 8 {
+		m[fmt.Sprintf("k%d", i)] = strings.Repeat("0123456789abcdef", 1<<20/16)
+	}
+	return m
+}
+
+// Clients that do not read the values of a batch do not keep the memory for batches from others.
+func TestSlowReadersOfBatches(t *testing.T) {
+	s := start(t, catalog{"db": setOf(t, "db", "v1", megabytes()), "other": setOf(t, "other", "v1", megabytes())},
+		resp.Options{Write: time.Hour}, reads.Options{MaxBatchBytes: 8 << 20, HeldGrace: 50 * time.Millisecond})
+	for _, last := range []string{"db/k7", "other/k7"} {
+		cmd := []string{"MGET"}
+		for i := range 7 {
+			cmd = append(cmd, fmt.Sprintf("db/k%d", i))
+		}
+		for range 8 {
+			c := s.dial(t)
+			defer c.Close()
+			c.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+			c.send(command(append(cmd, last)...))
+			if _, err := c.r.Peek(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := s.dial(t)
+		expect.Eventually(t, "others are answered", func() bool { return c.do("MGET", "db/small", "db/small2") == "[x y]" })
+	}
+}
+
+// The limit of the values of one command applies to those of all of its dbs together.
+func TestLimitOfSeveralDatabases(t *testing.T) {
+	sets, keys := catalog{}, []string(nil)
+	for i := range 3 {
+		db := fmt.Sprintf("db%d", i)
+		sets[db] = setOf(t, db, "v1", map[string]string{"a": strings.Repeat("0123456789abcdef", 1<<19/16)})
+		keys = append(keys, db+"/a")
+	}
+	c := start(t, sets, resp.Options{}, reads.Options{MaxBatchBytes: 1 << 20}).dial(t)
+	if got := c.do(append([]string{"MGET"}, keys...)...); got != "-ERR the values are too large for one answer: ask for fewer keys" {
+		t.Errorf("%.80s", got)
+	}
+	if got := c.do(append([]string{"MGET"}, keys[:2]...)...); len(got) != 1<<20+3 {
+		t.Errorf("%.80s", got)
+	}
+	if got := c.do(append([]string{"EXISTS"}, keys...)...); got != "3" {
+		t.Errorf("%.80s", got)
 	}
 }

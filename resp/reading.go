@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"math"
 	"time"
 
 	"sequins/blocks"
@@ -282,8 +283,11 @@ func (c *conn) count(cmd *command, keys [][]byte) {
 
 // readMixed answers a command with keys of several dbs, which are looked up in one batch for each db.
 func (c *conn) readMixed(cmd *command, names [][]byte) {
-	m := mixed{values: make([][]byte, len(names))}
-	defer m.release(c.server)
+	m := mixed{values: make([][]byte, len(names)), limit: math.MaxInt64}
+	if cmd.answer.needsValue() {
+		_, m.limit = c.server.reads.BatchLimits()
+	}
+	defer m.release(c)
 	dbs, places := map[string]int{}, [][]int(nil)
 	for i, name := range names {
 		db, _ := c.databaseOf(name)
@@ -307,14 +311,14 @@ func (c *conn) readMixed(cmd *command, names [][]byte) {
 // mixed is the state of readMixed.
 type mixed struct {
 	values        [][]byte
-	rounds        []*round
+	size, limit   int64 // bytes of the values
 	dbs, versions [][]byte
 }
 
 // read looks up the keys of one db, whose names are at the given places.
 func (m *mixed) read(c *conn, names [][]byte, places []int) reads.Outcome {
 	d := c.server.rounds.Get().(*round)
-	m.rounds = append(m.rounds, d)
+	c.mixed = append(c.mixed, d)
 	b := &d.reading
 	db, _ := c.databaseOf(names[places[0]])
 	for _, i := range places {
@@ -330,15 +334,20 @@ func (m *mixed) read(c *conn, names [][]byte, places []int) reads.Outcome {
 	if o == reads.Found {
 		for j, i := range places {
 			m.values[i] = d.Values[j]
+			m.size += int64(len(d.Values[j]))
 		}
 		m.dbs, m.versions = append(m.dbs, db), append(m.versions, d.Version)
 	}
 	d.LetGo()
+	if m.size > m.limit {
+		o = reads.TooLarge
+	}
 	return o
 }
 
-func (m *mixed) release(s *Server) {
-	for _, d := range m.rounds {
-		d.end(s)
+func (m *mixed) release(c *conn) {
+	for _, d := range c.mixed {
+		d.end(c.server)
 	}
+	c.mixed = nil
 }

@@ -236,14 +236,19 @@ func (b *batchBuffer) flush() {
 	b.b = b.b[:0]
 }
 
-// write sends p.
+// write sends p, unless the client receives too slowly for what its answer holds.
 func (b *batchBuffer) write(p []byte) {
-	if b.w.broken || len(p) == 0 {
-		return
+	for len(p) > 0 && !b.w.broken {
+		n := min(len(p), writeChunk)
+		began := time.Now()
+		if by := b.w.r.WriteBy(n); !by.IsZero() && began.After(by) {
+			b.w.broken = true
+			return
+		}
+		b.w.Write(p[:n]) //nolint:errcheck // w records the error
+		b.waited += time.Since(began)
+		p = p[n:]
 	}
-	began := time.Now()
-	b.w.Write(p) //nolint:errcheck // w records the error
-	b.waited += time.Since(began)
 }
 
 // bytes appends p, or sends it without a copy if it is large.
