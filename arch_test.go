@@ -27,7 +27,7 @@ type layer struct {
 var layers = []layer{
 	{".", nil},
 	{"cmd/sequins", []string{"config", "node", "cluster", "status", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "store", "blocks", "source", "source/hdfs", "source/local", "source/s3",
-		"demo", "datafile", "internal/human", "internal/names"}},
+		"demo", "datafile", "pin", "internal/human", "internal/names"}},
 	{"client", []string{"shard"}},
 	{"config", nil},
 	{"demo", []string{"shard", "input/sequencefile", "internal/sleep"}},

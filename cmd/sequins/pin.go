@@ -1,0 +1,336 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sequins/config"
+	"sequins/internal/names"
+	"sequins/pin"
+	"sequins/source"
+)
+
+// pinFlags are the flags of the commands that write _PIN.
+type pinFlags struct {
+	source serveFlags
+	node   waitFlags
+	reason string
+	until  string
+	force  bool
+}
+
+func pinCommand() *cobra.Command {
+	var f pinFlags
+	cmd := f.command("pin DB VERSION", cobra.ExactArgs(2), func(p *pinning, args []string) error { return p.pin(args[1]) })
+	cmd.Short = "Serve one version of a database and no other"
+	cmd.Long = `Pin a database to a version: write version into <source>/<db>/_PIN. Every node
+reads the file when it next looks at the source (refresh_period, or SIGHUP),
+serves this version, also if it is older, and loads no other.
+
+--until ends the pin at a time (2026-02-02T12:00:00Z) or after a duration (36h).
+A version that is excluded or not in the source is refused, unless --force is
+given; --force also takes it off exclude.` + pinHelp
+	cmd.Example = `  sequins pin words 2026-01-30 --reason "half of the input was missing"
+  sequins pin words 2026-01-30 --until 36h --wait --server node1:9599`
+	f.node.register(cmd)
+	cmd.Flags().StringVar(&f.until, "until", "", "`time` or duration after which the pin has no effect")
+	f.registerForce(cmd)
+	return cmd
+}
+
+func unpinCommand() *cobra.Command {
+	var f pinFlags
+	cmd := f.command("unpin DB", cobra.ExactArgs(1), func(p *pinning, _ []string) error { return p.unpin() })
+	cmd.Short = "Serve the newest version of a database again"
+	cmd.Long = `End the pin of a database: remove version and until from <source>/<db>/_PIN. What
+is excluded stays excluded.` + pinHelp
+	cmd.Example = `  sequins unpin words --source /srv/sequins`
+	return cmd
+}
+
+func rollbackCommand() *cobra.Command {
+	var f pinFlags
+	cmd := f.command("rollback DB", cobra.ExactArgs(1), func(p *pinning, _ []string) error { return p.rollback() })
+	cmd.Short = "Exclude the active version of a database"
+	cmd.Long = `Exclude the active version of a database: add it to exclude in
+<source>/<db>/_PIN. Every node switches to the newest other version when it next
+looks at the source (refresh_period, or SIGHUP). The next version that is loaded
+goes live by itself.
+
+The active version is the newest one that a node serves, with --server. Without
+it, it is the newest complete version of the source that is not excluded. A
+database that is pinned is refused: pin another version instead. So is one
+without an older complete version in the source, unless --force is given.` + pinHelp
+	cmd.Example = `  sequins rollback words --reason "half of the input was missing"
+  sequins rollback words --server node1:9599 --wait`
+	f.node.register(cmd)
+	f.registerForce(cmd)
+	return cmd
+}
+
+func approveCommand() *cobra.Command {
+	var f pinFlags
+	cmd := f.command("approve DB VERSION", cobra.ExactArgs(2), func(p *pinning, args []string) error { return p.approve(args[1]) })
+	cmd.Short = "Record that a version of a database may be served"
+	cmd.Long = `Add a version to approve in <source>/<db>/_PIN, which the status of the nodes
+shows. It does not change what they serve. A version that is excluded or not in
+the source is refused, unless --force is given; --force also takes it off exclude.` + pinHelp
+	cmd.Example = `  sequins approve words 2026-02-01 --reason "the input is complete"`
+	f.registerForce(cmd)
+	return cmd
+}
+
+const pinHelp = `
+
+The other keys of the file stay as they are; comments are lost. The source is
+--source, or source of sequins.conf or /etc/sequins.conf, which also has the
+settings for S3 and HDFS. Its path and the new content are printed. If somebody
+else writes the file meanwhile, nothing is written.
+
+Exits with 1 if the file was not written, or if --wait ends without success.`
+
+func (f *pinFlags) registerForce(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.force, "force", false, "write it although a check fails")
+}
+
+// command returns a command that changes the file by edit.
+func (f *pinFlags) command(use string, args cobra.PositionalArgs, edit func(*pinning, []string) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Args: args, ValidArgsFunction: cobra.NoFileCompletions}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return f.run(cmd.Context(), cmd.OutOrStdout(), args, edit)
+	}
+	f.source.registerSource(cmd)
+	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` for the people who read the file and the status")
+	return cmd
+}
+
+// run changes the file and waits for the nodes if it should.
+func (f *pinFlags) run(ctx context.Context, out io.Writer, args []string, edit func(*pinning, []string) error) (err error) {
+	if !names.ValidDatabase(args[0]) {
+		return usageError{fmt.Errorf("%q cannot be the name of a database", args[0])}
+	}
+	if len(args) > 1 && !names.Valid(args[1]) {
+		return usageError{fmt.Errorf("%q cannot be the name of a version", args[1])}
+	}
+	if err := f.node.check(); err != nil {
+		return err
+	}
+	c, _, err := f.source.load()
+	if err != nil {
+		return err
+	}
+	src, err := openSource(ctx, &c)
+	if err != nil {
+		return err
+	}
+	if s, ok := src.(io.Closer); ok {
+		defer func() { err = errors.Join(err, s.Close()) }()
+	}
+	p := &pinning{pinFlags: f, ctx: ctx, out: out, config: &c, src: src, db: args[0], now: time.Now()}
+	if err := p.change(func() error { return edit(p, args) }); err != nil || !f.node.wait {
+		return err
+	}
+	return p.await()
+}
+
+// pinning is one change of the file of a database.
+type pinning struct {
+	*pinFlags
+	ctx    context.Context
+	out    io.Writer
+	config *config.Config
+	src    source.Source
+	db     string
+	now    time.Time
+	file   pin.File
+}
+
+// change reads the file, edits it and writes it.
+func (p *pinning) change(edit func() error) error {
+	w, ok := p.src.(source.Writer)
+	if !ok {
+		return fmt.Errorf("%s: this kind of source cannot be written", p.src.Path(p.db, pin.FileName))
+	}
+	data, tag, err := w.ReadSmall(p.ctx, p.db, pin.FileName, pin.MaxSize)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return explainPin(err)
+	}
+	path := p.src.Path(p.db, pin.FileName)
+	if p.file, err = pin.Parse(data); err != nil {
+		return fmt.Errorf("%s: %w: correct or remove the file", path, err)
+	}
+	if err := edit(); err != nil {
+		return err
+	}
+	p.file.By, p.file.Reason = whoAmI(), cmp.Or(p.reason, p.file.Reason)
+	if data, err = p.file.Encode(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := w.WriteSmall(p.ctx, p.db, pin.FileName, data, tag); err != nil {
+		return explainPin(err)
+	}
+	_, err = fmt.Fprintf(p.out, "%s:\n%s", path, data)
+	return err
+}
+
+// explainPin adds to an error what to do.
+func explainPin(err error) error {
+	switch {
+	case errors.Is(err, source.ErrChanged):
+		return fmt.Errorf("%w: nothing was written; look at the file and try again", err)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: run this where the source can be written", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: run this as a user who may write there", err)
+	}
+	return err
+}
+
+// whoAmI returns user@host of this process, or of who ran it by sudo.
+func whoAmI() string {
+	name := os.Getenv("SUDO_USER")
+	if u, err := user.Current(); name == "" && err == nil {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return cmp.Or(name, "unknown") + "@" + host
+}
+
+func (p *pinning) pin(version string) error {
+	until, err := parseUntil(p.until, p.now)
+	if err != nil {
+		return err
+	}
+	if err := p.admit(version); err != nil {
+		return err
+	}
+	p.file.Version, p.file.Until = version, until
+	return nil
+}
+
+// parseUntil parses a time or a duration from now. An empty text is the zero time.
+func parseUntil(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if d, derr := time.ParseDuration(text); derr == nil {
+		t, err = now.Add(d).UTC().Truncate(time.Second), nil
+	}
+	if err != nil {
+		return t, usageError{fmt.Errorf("--until %q is neither a time like 2026-02-02T12:00:00Z nor a duration like 36h", text)}
+	}
+	if !t.After(now) {
+		return t, usageError{fmt.Errorf("--until %s is not in the future", text)}
+	}
+	return t, nil
+}
+
+func (p *pinning) unpin() error {
+	p.file.Version, p.file.Until = "", time.Time{}
+	return nil
+}
+
+func (p *pinning) approve(version string) error {
+	if err := p.admit(version); err != nil || slices.Contains(p.file.Approve, version) {
+		return err
+	}
+	p.file.Approve = append(p.file.Approve, version)
+	return nil
+}
+
+// admit refuses a version that is excluded or not in the source. With --force, it is taken off the excluded ones.
+func (p *pinning) admit(version string) error {
+	if p.force {
+		p.file.Exclude = slices.DeleteFunc(p.file.Exclude, func(name string) bool { return name == version })
+		return nil
+	}
+	if slices.Contains(p.file.Exclude, version) {
+		return fmt.Errorf("version %s of %s is excluded: --force takes it off exclude", version, p.db)
+	}
+	all, err := p.src.Versions(p.ctx, p.db)
+	if err == nil && !slices.Contains(all, version) {
+		err = fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless", p.src.Path(p.db, version))
+	}
+	return err
+}
+
+func (p *pinning) rollback() error {
+	if v := p.file.Pinned(p.now); v != "" {
+		return fmt.Errorf("%s is pinned to version %s: pin another version instead, or unpin it first", p.db, v)
+	}
+	ready, err := p.complete()
+	if err != nil {
+		return err
+	}
+	bad, err := p.active(ready)
+	if err != nil {
+		return err
+	}
+	i, _ := slices.BinarySearch(ready, bad)
+	if i == 0 && !p.force {
+		return fmt.Errorf("there is no complete version of %s before %s in the source; --force excludes it nevertheless", p.db, bad)
+	}
+	if !slices.Contains(p.file.Exclude, bad) {
+		p.file.Exclude = append(p.file.Exclude, bad)
+	}
+	if p.file.Version == bad { // without effect, since its time is over
+		return p.unpin()
+	}
+	return nil
+}
+
+// complete returns the complete versions in the source that are not excluded, the newest last.
+func (p *pinning) complete() ([]string, error) {
+	all, err := p.src.Versions(p.ctx, p.db)
+	if err != nil {
+		return nil, err
+	}
+	l := lister{src: p.src, config: p.config}
+	found := make([]listed, len(all))
+	for i, name := range all {
+		// One that cannot be read is not complete, and no reason to keep a bad one.
+		found[i], err = l.look(p.ctx, p.db, name)
+		if err != nil {
+			found[i] = listed{}
+		}
+	}
+	marked, err := l.requires(p.ctx, p.db, all, found)
+	if err != nil {
+		return nil, err
+	}
+	var ready []string
+	for i, name := range all {
+		v := found[i]
+		if strings.HasPrefix(v.complete, complete) && (marked == "" || v.success) && !slices.Contains(p.file.Exclude, name) {
+			ready = append(ready, name)
+		}
+	}
+	return ready, p.ctx.Err()
+}
+
+// active returns the version to be excluded.
+func (p *pinning) active(ready []string) (string, error) {
+	if p.node.server != "" {
+		return p.node.active(p.ctx, p.db)
+	}
+	if len(ready) == 0 {
+		return "", fmt.Errorf("there is no complete version of %s in the source; --server finds the active one", p.db)
+	}
+	return ready[len(ready)-1], nil
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sequins/demo"
+	"sequins/pin"
+	"sequins/test/expect"
+)
+
+// pinSource is a source with versions 1, 2 and 3, of which 3 is incomplete.
+func pinSource(t *testing.T) string {
+	t.Helper()
+	source := t.TempDir()
+	for _, name := range []string{"1/part-0", "1/_SUCCESS", "2/part-0", "2/_SUCCESS", "3/part-0"} {
+		writeFile(t, filepath.Join(source, "words", name), "")
+	}
+	return source
+}
+
+// written returns what the file has.
+func written(t *testing.T, source string) pin.File {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(source, "words", pin.FileName))
+	expect.NoError(t, err)
+	f, err := pin.Parse(data)
+	expect.NoError(t, err)
+	if !strings.Contains(f.By, "@") {
+		t.Errorf("by is %q", f.By)
+	}
+	f.By = ""
+	return f
+}
+
+func TestPinCommands(t *testing.T) {
+	source := pinSource(t)
+	do := func(want pin.File, args ...string) {
+		t.Helper()
+		r := sequins(t, append(args, "--source", source)...)
+		r.wants(t, exitOK)
+		if got := written(t, source); !got.Equal(want) {
+			t.Errorf("%v: wrote %+v, want %+v", args, got, want)
+		}
+		if !strings.HasPrefix(r.stdout, filepath.Join(source, "words", pin.FileName)+":\n") {
+			t.Errorf("%v: printed %s", args, r.stdout)
+		}
+	}
+	do(pin.File{Version: "1", Reason: "half"}, "pin", "words", "1", "--reason", "half")
+	sequins(t, "rollback", "words", "--source", source).wants(t, exitFailure, "sequins: words is pinned to version 1: ")
+	do(pin.File{Reason: "half"}, "unpin", "words")
+	do(pin.File{Exclude: []string{"2"}, Reason: "bad"}, "rollback", "words", "--reason", "bad")
+	sequins(t, "rollback", "words", "--source", source).wants(t, exitFailure, "sequins: there is no complete version of words before 1")
+	sequins(t, "pin", "words", "2", "--source", source).wants(t, exitFailure, "sequins: version 2 of words is excluded")
+	do(pin.File{Exclude: []string{"2"}, Approve: []string{"3"}, Reason: "bad"}, "approve", "words", "3")
+	do(pin.File{Exclude: []string{"2"}, Approve: []string{"3"}, Reason: "bad"}, "approve", "words", "3")
+	do(pin.File{Version: "2", Approve: []string{"3"}, Reason: "bad"}, "pin", "words", "2", "--force")
+	do(pin.File{Version: "9", Approve: []string{"3"}, Reason: "bad"}, "pin", "words", "9", "--force")
+	sequins(t, "pin", "words", "1", "--until", "1h", "--source", source).wants(t, exitOK)
+	if got := written(t, source); got.Version != "1" || got.Until.IsZero() {
+		t.Errorf("--until wrote %+v", got)
+	}
+}
+
+func TestPinErrors(t *testing.T) {
+	source := pinSource(t)
+	path := filepath.Join(source, "words", pin.FileName)
+	for _, test := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitUsage, "", []string{"pin", "words"}},
+		{exitUsage, `"../x" cannot be the name of a database`, []string{"pin", "../x", "1"}},
+		{exitUsage, `"_x" cannot be the name of a version`, []string{"pin", "words", "_x"}},
+		{exitUsage, "--until", []string{"pin", "words", "1", "--until", "tomorrow"}},
+		{exitUsage, "--until", []string{"pin", "words", "1", "--until", "2020-01-01T00:00:00Z"}},
+		{exitUsage, "--wait needs --server", []string{"pin", "words", "1", "--wait"}},
+		{exitFailure, filepath.Join(source, "words", "9") + " is not in the source", []string{"pin", "words", "9"}},
+		{exitFailure, "", []string{"rollback", "none"}},
+	} {
+		r := sequins(t, append(test.args, "--source", source)...)
+		r.wants(t, test.code, "sequins: "+test.want)
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Fatalf("%v wrote %s", test.args, path)
+		}
+	}
+	writeFile(t, path, "versio = 1\n")
+	sequins(t, "unpin", "words", "--source", source).wants(t, exitFailure, "sequins: "+path+": line 1: unknown key versio")
+}
+
+// TestRollbackOfANode: a node follows, the command waits for it, and the next version goes live.
+func TestRollbackOfANode(t *testing.T) {
+	dir := t.TempDir()
+	source := demoSource(t, dir)
+	bad := demo.First + "x"
+	_, err := demo.Write(source, bad)
+	expect.NoError(t, err)
+	writeFile(t, filepath.Join(dir, "sequins.conf"), "source = \""+source+"\"\nlocal_store = \""+filepath.Join(dir, "store")+"\"\nrefresh_period = \"100ms\"\n")
+	s := startServer(t, dir)
+	s.awaitVersion(demoPath, bad)
+	r := sequins(t, "rollback", demo.DB, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
+	r.wants(t, exitOK)
+	if !strings.Contains(r.stdout, "localhost serves "+demo.First+"\n") {
+		t.Errorf("printed %s", r.stdout)
+	}
+	s.awaitVersion(demoPath, demo.First)
+	next := demo.First + "y"
+	_, err = demo.Write(source, next)
+	expect.NoError(t, err)
+	s.awaitVersion(demoPath, next)
+
+	r = sequins(t, "pin", demo.DB, "9", "--force", "--source", source, "--server", s.base, "--wait", "--timeout", "1s")
+	r.wants(t, exitFailure, "sequins: after 1s: 1 of 1 nodes do not follow")
+	s.stop(syscall.SIGTERM)
+}
