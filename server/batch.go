@@ -21,7 +21,8 @@ import (
 
 // isBatch reports whether the request is for several keys of a db: POST /<db>, or GET /<db>?key=A&key=B.
 func (r *request) isBatch() bool {
-	return r.target.route == routeDB && (r.method == http.MethodPost || hasParameter(r.target.query, "key"))
+	reading := r.method == http.MethodGet || r.method == http.MethodHead
+	return r.target.route == routeDB && (r.method == http.MethodPost || reading && hasParameter(r.target.query, "key"))
 }
 
 // serveBatch looks up several keys and answers with their values, all of one version, or with the reason why it cannot.
@@ -135,12 +136,17 @@ func (r *request) readKeys(req *http.Request, limit int64) (body []byte, err err
 	return body, nil
 }
 
+var errNoKey = errors.New("the parameter key has no value: ?key=K, or ?key= for the empty key")
+
 // keyParameters returns the values of all parameters named key, percent-decoded once, as bytes.
 func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
 	for pair := range bytes.SplitSeq(query, []byte{'&'}) {
-		value, ok := bytes.CutPrefix(pair, []byte("key="))
-		if !ok {
+		name, value, ok := bytes.Cut(pair, []byte{'='})
+		switch {
+		case string(name) != "key":
 			continue
+		case !ok:
+			return nil, errNoKey
 		}
 		key, _, err := unescape(value, nil)
 		if err != nil {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +58,13 @@ var documented = []struct {
 	{"plain", "GET", "/{db}", "/db?key=a&key=absent&key=%ff", "", "", 200},
 	{"plain", "GET", "/{db}", "/db?key=a", "Accept: application/x-ndjson", "", 200},
 	{"plain", "GET", "/{db}", "/db?key=a", "Accept: application/octet-stream", "", 200},
+	{"plain", "GET", "/{db}", "/db?prefix=a&start=a&end=b&limit=1", "", "", 200},
+	{"plain", "GET", "/{db}", "/db?start=&keys_only", "Accept: application/octet-stream", "", 200},
+	{"plain", "GET", "/{db}", "/db?count&prefix=a", "", "", 200},
 	{"plain", "GET", "/{db}", "/db?key=%zz", "", "", 400},
+	{"plain", "GET", "/{db}", "/db?key", "", "", 400},
+	{"plain", "GET", "/{db}", "/db?prefix=a&limit=0", "", "", 400},
+	{"plain", "GET", "/{db}", "/db?start=&after=EXPIRED", "", "", 410},
 	{"guarded", "GET", "/{db}", "/db", "", "", 401},
 	{"guarded", "GET", "/{db}", "/db", asksHTML, "", 401},
 	{"guarded", "GET", "/{db}", "/db?key=k", otherToken, "", 403},
@@ -113,7 +120,7 @@ func TestOpenAPI(t *testing.T) {
 	if err := doc.Validate(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	servers := documentedServers(t)
+	servers, expired := documentedServers(t), expiredCursor(t)
 	seen := map[string]bool{}
 	for _, d := range documented {
 		name := fmt.Sprintf("%s %.40s of %s with %.40q %.40q", d.method, d.target, d.server, d.headers, d.body)
@@ -122,7 +129,7 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("%s is not described", name)
 			continue
 		}
-		got := servers[d.server].describedRequest(t, d.method, d.target, d.headers, d.body)
+		got := servers[d.server].describedRequest(t, d.method, strings.Replace(d.target, "EXPIRED", expired, 1), d.headers, d.body)
 		if got.status != d.status {
 			t.Errorf("%s: %d %q, want %d", name, got.status, got.body, d.status)
 		}
@@ -167,6 +174,19 @@ func (s *running) describedRequest(t *testing.T, method, target, headers, body s
 		return s.postBody(t, target, body, lines...)
 	}
 	return s.do(t, method, target, lines...)
+}
+
+// expiredCursor is a cursor of a version that the servers do not have.
+func expiredCursor(t *testing.T) string {
+	set := version.NewSet("db")
+	activate(t, set, versionOf(t, "db", "v0", 1, map[string]string{"a": "1", "b": "2"}))
+	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
+	lines := strings.Split(strings.TrimSpace(s.get(t, "/db?start=&limit=1").body), "\n")
+	var end struct{ Cursor string }
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &end); err != nil || end.Cursor == "" {
+		t.Fatalf("%q: %v", lines, err)
+	}
+	return end.Cursor
 }
 
 // documentedServers are a server with a db, one with tokens, and three whose partitions are lost, unreachable and late.

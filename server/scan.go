@@ -92,6 +92,7 @@ func (r *request) servePeer(w *writer, req *http.Request, p *reads.PageRequest) 
 		r.refuseScan(w, req, o)
 		return
 	}
+	r.LetGo() // a node that does not read its page must not keep others from theirs
 	r.code = http.StatusOK
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))

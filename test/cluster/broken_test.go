@@ -40,7 +40,7 @@ var sabotages = []sabotage{
 		{"reads/read.go", "if string(r.Version) < string(q.AtLeast) {", "if false {"},
 	}, "wrong answer"},
 	{"a batch lacks the values of other nodes", []change{
-		{"reads/fetch.go", "r.Values[uint32(o)] = value", "r.Values[uint32(o)] = nil"},
+		{"reads/fetch.go", "r.Values[uint32(i)] = value", "r.Values[uint32(i)] = nil"},
 	}, "wrong answer"},
 	{"a cursor goes on in the version that the node serves", []change{
 		{"reads/scanrange.go", "q.Exact = []byte(c.version)", "q.Exact = nil"},
