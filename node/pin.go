@@ -27,7 +27,7 @@ func (d *db) keptPin() pin.File {
 // followPin takes a pin that was read in the source. If it cannot be recorded, that is tried again at the next look.
 func (d *db) followPin(f pin.File) {
 	if !f.Equal(d.pin) {
-		d.log.Info("the pin of the database has changed", slog.Group("pin", "version", f.Version, "exclude", f.Exclude, "approve", f.Approve,
+		d.log.Info("the pin of the database has changed", slog.Group("pin", "version", f.Version, "exclude", f.Exclude,
 			"reason", f.Reason, "by", f.By, "until", f.Until))
 	}
 	d.pin = f
@@ -63,8 +63,8 @@ func (d *db) keep() int {
 // pinStatus returns the pin for the status; nil if there is none.
 func (d *db) pinStatus() *status.Pin {
 	p, f := d.allowed(), d.pin
-	if p.Version == "" && len(p.Excluded) == 0 && len(f.Approve) == 0 {
+	if p.Version == "" && len(p.Excluded) == 0 {
 		return nil
 	}
-	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Approve: f.Approve, Reason: f.Reason, By: f.By, Until: f.Until}
+	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Reason: f.Reason, By: f.By, Until: f.Until}
 }

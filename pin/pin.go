@@ -1,11 +1,10 @@
 // Package pin owns the file _PIN in a database's directory of the source: what people have decided about its versions.
 //
-// Commands (pin, unpin, rollback, approve) read the file, change it and write it back; each node reads it at every look
+// Commands (pin, unpin, rollback) read the file, change it and write it back; each node reads it at every look
 // at the source, and its state machine (package version) follows it. The file is TOML:
 //
 //	version = "2026-01-30"      # serve this version and no other
 //	exclude = ["2026-01-31"]    # never serve these
-//	approve = ["2026-02-01"]    # serve these although a gate holds them
 //	reason = "half of the input was missing"
 //	by = "ana@batch-01"
 //	until = 2026-02-02T12:00:00Z  # from then on, version has no effect
@@ -36,7 +35,6 @@ const MaxSize = 64 << 10
 type File struct {
 	Version string    `toml:"version,omitempty"` // the only version to be served, "" for any
 	Exclude []string  `toml:"exclude,omitempty"` // versions that must not be served
-	Approve []string  `toml:"approve,omitempty"` // versions that may be served although a gate holds them
 	Reason  string    `toml:"reason,omitempty"`
 	By      string    `toml:"by,omitempty"`
 	Until   time.Time `toml:"until,omitempty"` // when Version ends to have effect; zero: never
@@ -60,7 +58,7 @@ func describe(err error) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
 		row, _ := unknown.Errors[0].Position()
-		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, approve, reason, by and until", row, strings.Join(unknown.Errors[0].Key(), "."))
+		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, reason, by and until", row, strings.Join(unknown.Errors[0].Key(), "."))
 	}
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
@@ -71,7 +69,7 @@ func describe(err error) error {
 }
 
 func (f File) check() error {
-	for _, name := range slices.Concat(f.Exclude, f.Approve, []string{f.Version}) {
+	for _, name := range append(slices.Clone(f.Exclude), f.Version) {
 		if name != "" && !names.Valid(name) {
 			return fmt.Errorf("%q is not the name of a version", name)
 		}
@@ -104,6 +102,6 @@ func (f File) Pinned(now time.Time) string {
 
 // Equal reports whether two files are the same.
 func (f File) Equal(g File) bool {
-	return f.Version == g.Version && slices.Equal(f.Exclude, g.Exclude) && slices.Equal(f.Approve, g.Approve) &&
+	return f.Version == g.Version && slices.Equal(f.Exclude, g.Exclude) &&
 		f.Reason == g.Reason && f.By == g.By && f.Until.Equal(g.Until)
 }

@@ -9,12 +9,12 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	f, err := pin.Parse([]byte("version = \"2026-01-30\"\nexclude = [\"2026-01-31\"]\napprove = [\"2026-02-01\"]\nreason = \"half\"\nby = \"ana\"\nuntil = 2026-02-02T12:00:00Z\n"))
+	f, err := pin.Parse([]byte("version = \"2026-01-30\"\nexclude = [\"2026-01-31\"]\nreason = \"half\"\nby = \"ana\"\nuntil = 2026-02-02T12:00:00Z\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	until := time.Date(2026, 2, 2, 12, 0, 0, 0, time.UTC)
-	want := pin.File{Version: "2026-01-30", Exclude: []string{"2026-01-31"}, Approve: []string{"2026-02-01"}, Reason: "half", By: "ana", Until: until}
+	want := pin.File{Version: "2026-01-30", Exclude: []string{"2026-01-31"}, Reason: "half", By: "ana", Until: until}
 	if !f.Equal(want) {
 		t.Errorf("got %+v", f)
 	}

@@ -134,6 +134,25 @@ func (rd *Reader) BatchLimits() (keys int, bytes int64) {
 	return rd.opts.MaxBatchKeys, rd.opts.MaxBatchBytes
 }
 
+// Holds reports whether the partitions of all keys are on this node in the current version of a db.
+func (rd *Reader) Holds(db []byte, keys [][]byte) bool {
+	set := rd.catalog.Set(db)
+	if set == nil {
+		return false
+	}
+	h := set.Acquire()
+	if h == nil {
+		return false
+	}
+	defer h.Release()
+	for _, key := range keys {
+		if !h.Has(h.Partition(key)) {
+			return false
+		}
+	}
+	return true
+}
+
 // SetContentType replaces Options.ContentType for later reads.
 func (rd *Reader) SetContentType(f func(db string) string) {
 	if f == nil {

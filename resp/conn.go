@@ -292,6 +292,28 @@ func (c *conn) writeBy(now time.Time, n int) (deadline time.Time, limited bool) 
 	return deadline, limited
 }
 
+// bulk appends a value, or sends it without a copy if it is large.
+func (c *conn) bulk(b []byte) {
+	if len(b) < writeChunk {
+		c.w.bulk(b)
+		c.flushIfFull()
+		return
+	}
+	c.w.header('$', int64(len(b)))
+	c.flush()
+	c.write(b)
+	c.w.out = append(c.w.out, '\r', '\n')
+}
+
+// value is bulk, or null for nil.
+func (c *conn) value(b []byte) {
+	if b == nil {
+		c.w.null()
+		return
+	}
+	c.bulk(b)
+}
+
 // linger closes the connection. If answers were sent, it first waits for the client to close it, for a short time.
 func (c *conn) linger() {
 	defer c.Close() //nolint:errcheck // nothing can be done about it

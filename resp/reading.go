@@ -181,7 +181,8 @@ func (c *conn) readAll() {
 	}
 	alone := o == reads.TooLarge || o == reads.Busy || o == reads.Unreadable || o == reads.Unreachable
 	for _, p := range b.pending {
-		if alone {
+		// Those that need a node that is late would each wait for it again.
+		if alone || o == reads.Late && c.server.reads.Holds(b.db, b.keys[p.from:p.to]) {
 			c.readOne(p)
 		} else {
 			c.fail(failures[o].text)
@@ -232,7 +233,7 @@ func (c *conn) ask(db, key []byte) {
 func (c *conn) renderAll(a answer, values [][]byte) {
 	switch a {
 	case aValue:
-		c.w.value(values[0])
+		c.value(values[0])
 	case aLength:
 		c.w.integer(int64(len(values[0])))
 	case aCount:
@@ -246,8 +247,7 @@ func (c *conn) renderAll(a answer, values [][]byte) {
 	case aValues:
 		c.w.array(len(values))
 		for _, v := range values {
-			c.w.value(v)
-			c.flushIfFull()
+			c.value(v)
 		}
 	}
 	c.flushIfFull()
@@ -256,29 +256,52 @@ func (c *conn) renderAll(a answer, values [][]byte) {
 // count answers a command that needs no values, one key after the other in the same version: the values are too large to
 // be read together.
 func (c *conn) count(cmd *command, keys [][]byte) {
+	var total int64
+	var version []byte
+	o := reads.Gone
+	for try := 0; o == reads.Gone && try < countTries; try++ {
+		total, version, o = c.countOnce(keys)
+		if s := c.session(c.round.reading.db); s != nil && s.exact != nil {
+			break // the client has required the version
+		}
+	}
+	if o > reads.Absent {
+		c.fail(failures[o].text)
+		return
+	}
+	c.answerFrom(c.round.reading.db, version)
+	c.w.integer(total)
+}
+
+// countTries is how often keys are counted from the beginning because their version has been replaced meanwhile.
+const countTries = 5
+
+// countOnce counts the keys that exist in the current version.
+func (c *conn) countOnce(keys [][]byte) (total int64, version []byte, o reads.Outcome) {
 	b, r := &c.round.reading, &c.round.Read
-	total, version := int64(0), []byte(nil)
-	for _, key := range keys {
+	for i, key := range keys {
 		r.Begin(time.Now())
 		c.ask(b.db, key)
 		b.query.Head = true
 		if version != nil {
 			b.query.Exact = version
 		}
-		o := r.Do(&b.query)
+		if len(key) > 0 {
+			o = r.Do(&b.query)
+		} else if o = r.DoBatch(&b.query, keys[i:i+1]); o == reads.Found && r.Values[0] == nil { // a URL has no empty key
+			o = reads.Absent
+		}
 		r.Done(tracing.Answer{Status: status(o)})
 		if o == reads.Found {
 			total++
 		}
-		version = r.Version
+		version = bytes.Clone(r.Version)
 		r.Release()
 		if o > reads.Absent {
-			c.fail(failures[o].text)
-			return
+			return 0, nil, o
 		}
 	}
-	c.answerFrom(b.db, version)
-	c.w.integer(total)
+	return total, version, o
 }
 
 // readMixed answers a command with keys of several dbs, which are looked up in one batch for each db.

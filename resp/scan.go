@@ -139,6 +139,7 @@ func (c *conn) scanPage(s *scanning, cursor []byte, text string) {
 		c.fail(text)
 		return
 	}
+	defer c.round.Release() // when what it has reserved is sent
 	if o := c.readPage(s); o != reads.Found {
 		c.fail(failures[o].text)
 		return
@@ -151,12 +152,11 @@ func (c *conn) scanPage(s *scanning, cursor []byte, text string) {
 	c.w.text(strconv.FormatUint(next, 10))
 	c.w.array(len(s.records))
 	for _, b := range s.records {
-		c.w.bulk(b)
-		c.flushIfFull()
+		c.bulk(b)
 	}
 }
 
-// readPage reads the records of a page.
+// readPage reads the records of a page. The caller releases the Read.
 func (c *conn) readPage(s *scanning) reads.Outcome {
 	b, r := &c.round.reading, &c.round.Read
 	defer b.clear()
@@ -165,7 +165,7 @@ func (c *conn) readPage(s *scanning) reads.Outcome {
 		g.Prefix, g.Start, g.End = nil, s.prefix, append(bytes.Clone(s.prefix), 0)
 	}
 	r.Begin(time.Now())
-	defer r.Release()
+	defer r.LetGo() // the records are copies
 	c.ask(s.db, nil)
 	if s.at.version != "" {
 		if q := b.query.Exact; len(q) > 0 && string(q) != s.at.version {
@@ -201,7 +201,10 @@ func (s *scanning) collect(r *reads.Read, scan *reads.Scan) reads.Outcome {
 		}
 		key := scan.Key()
 		size := int64(len(key)) + scan.Length()
-		if o := r.Reserve(size); o != reads.Found {
+		if o := r.Reserve(size); o != reads.Found && n > 0 {
+			s.more = true
+			return reads.Found
+		} else if o != reads.Found {
 			return o
 		}
 		s.size += size

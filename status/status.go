@@ -121,7 +121,6 @@ type DB struct {
 type Pin struct {
 	Version string    `json:"version,omitempty"`
 	Exclude []string  `json:"exclude,omitempty"`
-	Approve []string  `json:"approve,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
 	By      string    `json:"by,omitempty"`
 	Until   time.Time `json:"until,omitzero"`
@@ -139,9 +138,6 @@ func (p *Pin) String() string {
 	}
 	if len(p.Exclude) > 0 {
 		parts = append(parts, strings.Join(p.Exclude, ", ")+" excluded")
-	}
-	if len(p.Approve) > 0 {
-		parts = append(parts, strings.Join(p.Approve, ", ")+" approved")
 	}
 	s := strings.Join(parts, ", ")
 	if p.Reason != "" {

@@ -83,7 +83,7 @@ or 143 after a second SIGINT or SIGTERM.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags.register(root)
-	root.AddCommand(demoCommand(), statusCommand(), versionsCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), checkConfigCommand(), inspectCommand(), verifyCommand(),
+	root.AddCommand(demoCommand(), statusCommand(), versionsCommand(), pinCommand(), unpinCommand(), rollbackCommand(), checkConfigCommand(), inspectCommand(), verifyCommand(),
 		getCommand(), catCommand(), manCommand(), versionCommand(), loadWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range append(root.Commands(), root) {

@@ -80,18 +80,6 @@ without an older complete version in the source, unless --force is given.` + pin
 	return cmd
 }
 
-func approveCommand() *cobra.Command {
-	var f pinFlags
-	cmd := f.command("approve DB VERSION", cobra.ExactArgs(2), func(p *pinning, args []string) error { return p.approve(args[1]) })
-	cmd.Short = "Record that a version of a database may be served"
-	cmd.Long = `Add a version to approve in <source>/<db>/_PIN, which the status of the nodes
-shows. It does not change what they serve. A version that is excluded or not in
-the source is refused, unless --force is given; --force also takes it off exclude.` + pinHelp
-	cmd.Example = `  sequins approve words 2026-02-01 --reason "the input is complete"`
-	f.registerForce(cmd)
-	return cmd
-}
-
 const pinHelp = `
 
 The other keys of the file stay as they are; comments are lost. The source is
@@ -243,14 +231,6 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 
 func (p *pinning) unpin() error {
 	p.file.Version, p.file.Until = "", time.Time{}
-	return nil
-}
-
-func (p *pinning) approve(version string) error {
-	if err := p.admit(version); err != nil || slices.Contains(p.file.Approve, version) {
-		return err
-	}
-	p.file.Approve = append(p.file.Approve, version)
 	return nil
 }
 

@@ -55,10 +55,8 @@ func TestPinCommands(t *testing.T) {
 	do(pin.File{Exclude: []string{"2"}, Reason: "bad"}, "rollback", "words", "--reason", "bad")
 	sequins(t, "rollback", "words", "--source", source).wants(t, exitFailure, "sequins: there is no complete version of words before 1")
 	sequins(t, "pin", "words", "2", "--source", source).wants(t, exitFailure, "sequins: version 2 of words is excluded")
-	do(pin.File{Exclude: []string{"2"}, Approve: []string{"3"}, Reason: "bad"}, "approve", "words", "3")
-	do(pin.File{Exclude: []string{"2"}, Approve: []string{"3"}, Reason: "bad"}, "approve", "words", "3")
-	do(pin.File{Version: "2", Approve: []string{"3"}, Reason: "bad"}, "pin", "words", "2", "--force")
-	do(pin.File{Version: "9", Approve: []string{"3"}, Reason: "bad"}, "pin", "words", "9", "--force")
+	do(pin.File{Version: "2", Reason: "bad"}, "pin", "words", "2", "--force")
+	do(pin.File{Version: "9", Reason: "bad"}, "pin", "words", "9", "--force")
 	sequins(t, "pin", "words", "1", "--until", "1h", "--source", source).wants(t, exitOK)
 	if got := written(t, source); got.Version != "1" || got.Until.IsZero() {
 		t.Errorf("--until wrote %+v", got)
