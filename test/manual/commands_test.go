@@ -40,6 +40,9 @@ func commands(text string) (found []string) {
 // what is in the log, and openssl, by test/alerts.
 var ofTheSystem = regexp.MustCompile(`^(systemctl|journalctl|iostat|smartctl|apt|openssl) |^cat /sys/`)
 
+// ofRollingBack are the commands that write into the source.
+var ofRollingBack = regexp.MustCompile(`^sequins (rollback|pin|unpin) `)
+
 // Every command of the manual is run here, except two kinds: slow ones of the tests and benchmarks, for which
 // the files that they name must exist, and commands of the system.
 func TestCommands(t *testing.T) {
@@ -59,6 +62,7 @@ func TestCommands(t *testing.T) {
 			seen[command] = true
 			switch words := strings.Fields(command); {
 			case ofTheSystem.MatchString(command):
+			case ofRollingBack.MatchString(command): // TestRollingBack
 			case command == "sequins demo" || command == "go run ./cmd/sequins demo": // TestDemo
 			case command == "sequins inspect" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
 				runIt(t, n, command+" --help")
