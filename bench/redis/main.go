@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -108,7 +109,11 @@ func (r *run) start() (err error) {
 		return err
 	}
 	extra := fmt.Sprintf("[redis]\nbind = %q\n[debug]\nbind = %q\npprof = true\n", addr, r.debug)
-	d, err := daemon.Sequins(*program, *cpu, source, filepath.Join(r.env.Cache.Dir(), "redis.tmp"), "none", extra)
+	store := filepath.Join(r.env.Cache.Dir(), "redis.tmp")
+	if err := os.RemoveAll(store); err != nil { // that of an earlier run, maybe with other records
+		return err
+	}
+	d, err := daemon.Sequins(*program, *cpu, source, store, "none", extra)
 	if err != nil {
 		return err
 	}
