@@ -75,15 +75,6 @@ func (w *replies) nullArray() {
 	}
 }
 
-// value appends a value, or null if it is nil.
-func (w *replies) value(b []byte) {
-	if b == nil {
-		w.null()
-	} else {
-		w.bulk(b)
-	}
-}
-
 // array begins an array of n replies.
 func (w *replies) array(n int) { w.header('*', int64(n)) }
 
