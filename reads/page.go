@@ -49,7 +49,7 @@ func (s *Scan) appendPage(b []byte, p *PageRequest) []byte {
 }
 
 func (s *Scan) appendRecord(b []byte) []byte {
-	key := s.current.key
+	key := s.current.Key
 	b = append(binary.BigEndian.AppendUint32(b, uint32(len(key))), key...)
 	switch {
 	case s.keys:

@@ -11,6 +11,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/proxy"
+	"sequins/reads/internal/merge"
 	"sequins/version"
 )
 
@@ -28,8 +29,8 @@ type Scan struct {
 	records int64
 	full    bool // ended at limit, before the end of the range
 
-	m       merger
-	current *leaf // with the current record; nil before the first
+	m       merge.Tree[source]
+	current *merge.Leaf[source] // with the current record; nil before the first
 	item    scanned
 	last    []byte // the key before the current one
 	begun   bool   // last is set
@@ -189,27 +190,27 @@ func (s *Scan) openAway(parts []partitionKeys, start []byte, avoid []string) Out
 	return Found
 }
 
-func (s *Scan) add(src source) { s.m.leaves = append(s.m.leaves, leaf{src: src}) }
+func (s *Scan) add(src source) { s.m.Leaves = append(s.m.Leaves, merge.Leaf[source]{Source: src}) }
 
 // prime moves the leaves from n on to their first records, also those that it adds, and plays their matches.
 func (s *Scan) prime(n int) {
-	for ; n < len(s.m.leaves) && s.outcome == Found; n++ {
+	for ; n < len(s.m.Leaves) && s.outcome == Found; n++ {
 		s.step(n)
 	}
 	if s.outcome == Found {
-		s.m.build()
+		s.m.Build()
 	}
 }
 
 // step moves a leaf to its next record. If its source fails, others take its place, as new leaves.
 func (s *Scan) step(i int) {
-	l := &s.m.leaves[i]
-	if l.src.next() {
-		l.set(l.src.key())
+	l := &s.m.Leaves[i]
+	if l.Source.next() {
+		l.Set(l.Source.key())
 		return
 	}
-	l.done = true
-	if o := s.replace(l.src); o != Found {
+	l.Done = true
+	if o := s.replace(l.Source); o != Found {
 		s.outcome = o
 	}
 }
@@ -287,7 +288,7 @@ func (s *Scan) Next() bool {
 	s.records++
 	s.first = false
 	if !s.keys {
-		s.item = s.current.src.value()
+		s.item = s.current.Source.value()
 	}
 	return true
 }
@@ -295,23 +296,23 @@ func (s *Scan) Next() bool {
 // advance moves to the record with the next key.
 func (s *Scan) advance() bool {
 	if s.current != nil {
-		s.last, s.begun = append(s.last[:0], s.current.key...), true
-		i, n := s.m.losers[0], len(s.m.leaves)
-		if s.step(int(i)); len(s.m.leaves) > n {
+		s.last, s.begun = append(s.last[:0], s.current.Key...), true
+		i, n := s.m.First(), len(s.m.Leaves)
+		if s.step(i); len(s.m.Leaves) > n {
 			s.prime(n)
 		} else if s.outcome == Found {
-			s.m.replay(i)
+			s.m.Replay(i)
 		}
 	}
 	if s.outcome != Found {
 		return s.stopped()
 	}
-	if s.current = s.m.winner(); s.current == nil {
+	if s.current = s.m.Winner(); s.current == nil {
 		s.ended = true
 		return false
 	}
-	if s.begun && bytes.Compare(s.current.key, s.last) <= 0 {
-		s.r.reader.log.Error("ordered read: keys out of order", "db", s.r.db.name, "version", s.r.handle.Version(), "partitions", s.current.src.partitions())
+	if s.begun && bytes.Compare(s.current.Key, s.last) <= 0 {
+		s.r.reader.log.Error("ordered read: keys out of order", "db", s.r.db.name, "version", s.r.handle.Version(), "partitions", s.current.Source.partitions())
 		s.outcome = Unreadable
 		return false
 	}
@@ -328,7 +329,7 @@ func (s *Scan) stopped() bool {
 }
 
 // Key returns the key of the current record, valid until Next.
-func (s *Scan) Key() []byte { return s.current.key }
+func (s *Scan) Key() []byte { return s.current.Key }
 
 // Value returns the current value, valid until Next; nil if it is large, or if there are keys only. See Open.
 func (s *Scan) Value() []byte { return s.item.small }
@@ -416,7 +417,7 @@ func (s *Scan) close() {
 	if s.budget != nil {
 		s.budget.Add(-s.reserved)
 	}
-	s.m = merger{}
+	s.m = merge.Tree[source]{}
 }
 
 // errMoved means that none of the nodes that hold all partitions of a pager has answered, or that there are none any more, but

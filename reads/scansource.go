@@ -14,6 +14,16 @@ import (
 	"sequins/version"
 )
 
+// source gives the records of some partitions in ascending order of their keys. Key and value are valid until next.
+type source interface {
+	// next moves to the next record. It returns false at the end and after an error, see Scan.replace.
+	next() bool
+	key() []byte
+	value() scanned
+	// partitions are those that the source has the records of.
+	partitions() []int
+}
+
 // localSource is the source of a block on this node.
 type localSource struct {
 	partition int

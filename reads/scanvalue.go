@@ -13,8 +13,8 @@ import (
 // or a block that fails in the middle is replaced by others; if none is left, Read fails, and so does the scan: see
 // Outcome.
 func (s *Scan) Open() io.ReadCloser {
-	v := &scannedValue{s: s, key: s.current.key, left: s.item.length}
-	if src, local := s.current.src.(*localSource); local {
+	v := &scannedValue{s: s, key: s.current.Key, left: s.item.length}
+	if src, local := s.current.Source.(*localSource); local {
 		v.src = src
 		v.body = s.item.local.Section(0, s.item.length)
 	}
