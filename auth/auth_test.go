@@ -40,7 +40,7 @@ func open(t testing.TB, text string) *Tokens {
 
 func TestFind(t *testing.T) {
 	tokens := open(t, "# a comment\n\n"+
-		"web\t"+secret+"  users,products\r\n"+
+		"web\t"+secret+"  users,products,day=1%2C2\r\n"+
 		"  ops "+hashed("the.token~of+the/operators==")+" * pages\n"+
 		"monitor sha256:"+strings.ToUpper(hashed("another-long-token")[7:])+" - pages")
 	tests := []struct {
@@ -81,12 +81,15 @@ func TestFind(t *testing.T) {
 		if g.Name != test.name || g.Pages != test.pages {
 			t.Errorf("%.50q: %+v", test.header, g)
 		}
+		if g.Reads([]byte("day=1,2")) != (test.reads != "") {
+			t.Errorf("%s reads a name with a comma: %t", g.Name, test.reads == "")
+		}
 		for _, db := range []string{"users", "products", "other"} {
 			if g.Reads([]byte(db)) != strings.Contains(test.reads, db) {
 				t.Errorf("%s reads %s: %t", g.Name, db, g.Reads([]byte(db)))
 			}
 		}
-		for _, db := range []string{"", "*", "-", "user", "users,products"} {
+		for _, db := range []string{"", "*", "-", "user", "users,products", "day=1", "day=1%2C2"} {
 			if g.Reads([]byte(db)) && test.name != "ops" {
 				t.Errorf("%s reads %q", g.Name, db)
 			}

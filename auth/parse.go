@@ -81,7 +81,7 @@ func parseLine(fields []string) (g Grant, d digest, err error) {
 		return g, d, errFields
 	}
 	g.Name = fields[0]
-	if !names.Valid(g.Name) || len(g.Name) > maxName {
+	if !names.ValidToken(g.Name) || len(g.Name) > maxName {
 		return g, d, errName
 	}
 	if d, err = parseToken(fields[1]); err != nil {
@@ -96,6 +96,9 @@ func parseLine(fields []string) (g Grant, d digest, err error) {
 	return g, d, g.parseDatabases(fields[2])
 }
 
+// escapedComma stands for a comma in the name of a database, as commas separate the names. Names have no '%'.
+const escapedComma = "%2C"
+
 func (g *Grant) parseDatabases(field string) error {
 	switch {
 	case field == "*":
@@ -108,6 +111,7 @@ func (g *Grant) parseDatabases(field string) error {
 	}
 	g.databases = make(map[string]struct{})
 	for name := range strings.SplitSeq(field, ",") {
+		name = strings.ReplaceAll(name, escapedComma, ",")
 		if !names.Valid(name) {
 			return errDatabases
 		}

@@ -23,6 +23,8 @@ type Properties struct {
 	Compression string `json:"compression"`
 	BlockSize   int    `json:"block_size"`
 	ContentHash string `json:"content_hash"` // XXH64 of the CRC-32C of all payloads before packing, hex
+	// MaxValue is the size of the largest value, in bytes. It is 0 in blocks of older releases.
+	MaxValue int64 `json:"max_value,omitempty"`
 }
 
 func (p *Properties) encode() ([]byte, error) { return json.Marshal(p) }

@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -18,6 +19,12 @@ func FuzzParseWritten(f *testing.F) {
 		f.Fatalf("%s: %v, %+v", b, ok, got)
 	}
 	f.Add(b)
+	p.MaxValue = 77
+	b, _ = p.encode()
+	if got, ok := parseWritten(b); !ok || got.MaxValue != 77 {
+		f.Fatalf("%s: %v, %+v", b, ok, got)
+	}
+	f.Add(b)
 	p.FirstKey, p.Compression = []byte{}, `"<`
 	b, _ = p.encode()
 	f.Add(b)
@@ -31,4 +38,47 @@ func FuzzParseWritten(f *testing.F) {
 			t.Fatalf("%s: %+v, want %+v, %v", b, got, want, err)
 		}
 	})
+}
+
+// MaxValue is the size of the largest value that is in the block: not of one that Put has replaced.
+func TestMaxValue(t *testing.T) {
+	for name, test := range map[string]struct {
+		sizes []int // of values; each of the same key as the one before if negative
+		want  int64
+	}{
+		"none":              {nil, 0},
+		"empty":             {[]int{0, 0}, 0},
+		"first":             {[]int{9, 3, 4}, 9},
+		"last":              {[]int{3, 4, 9}, 9},
+		"large":             {[]int{3, LargeValue + 5, 4}, LargeValue + 5},
+		"replaced, smaller": {[]int{3, 9, -4, 2}, 4},
+		"replaced, larger":  {[]int{3, 4, -9, 2}, 9},
+		"last replaced":     {[]int{3, 9, -1}, 3},
+		"first replaced":    {[]int{9, -1, 3}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			w, err := NewWriter(&b, WriterOptions{Partitions: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := byte('a')
+			for i, size := range test.sizes {
+				if i > 0 && size >= 0 {
+					key++
+				}
+				if err := w.Put([]byte{key}, make([]byte, max(size, -size))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, err := w.Finish()
+			if err != nil || p.MaxValue != test.want {
+				t.Fatalf("%+v, %v; want %d", p, err, test.want)
+			}
+			r := openBytes(t, b.Bytes())
+			if err := r.Verify(t.Context()); err != nil || r.Properties().MaxValue != test.want {
+				t.Errorf("%+v, %v", r.Properties(), err)
+			}
+		})
+	}
 }

@@ -121,3 +121,47 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("Scrub of a damaged block: %v", err)
 	}
 }
+
+// TestScrubContent finds each flipped bit of a block that Verify finds, with small and large values, and no damage in a whole one.
+func TestScrubContent(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	records := append([]record{{[]byte(" "), make([]byte, 2<<20)}}, makeRecords(rng, blocktest.KeyShapes["hex"], 3000, 200)...)
+	records = append(records, record{[]byte("z"), bytes.Repeat([]byte("large"), 1<<19)})
+	for _, compression := range []Compression{None, Snappy} {
+		whole := buildBlock(t, records, WriterOptions{Compression: compression})
+		if full, content := verifyBoth(t, whole); full != nil || content != nil {
+			t.Fatalf("a whole block: %v, %v", full, content)
+		}
+		missed := 0
+		for range 100 {
+			damaged := bytes.Clone(whole)
+			at := rng.IntN(len(whole))
+			damaged[at] ^= 1 << rng.IntN(8)
+			full, content := verifyBoth(t, damaged)
+			if (full == nil) != (content == nil) {
+				t.Errorf("compression %v: a flipped bit at offset %d of %d: %v, and %v", compression, at, len(whole), full, content)
+			}
+			if content == nil {
+				missed++ // in bytes that nothing reads
+			}
+		}
+		if missed > 5 {
+			t.Errorf("compression %v: %d flipped bits of 100 are not found", compression, missed)
+		}
+	}
+}
+
+// verifyBoth opens a block and returns the results of Verify and of ScrubContent.
+func verifyBoth(t *testing.T, block []byte) (full, content error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "00000.block")
+	if err := os.WriteFile(path, block, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(path)
+	if err != nil {
+		return err, err
+	}
+	defer r.Close()
+	return r.Verify(t.Context()), r.ScrubContent(t.Context(), nil)
+}

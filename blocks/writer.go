@@ -51,6 +51,7 @@ type Writer struct {
 	hash   xxhash.Digest // of the content
 	sum    [4]byte
 
+	lastValue int64  // size of the last value, which Put may take back
 	keptKey   []byte // the last one before page
 	pageStart []byte // separator of the page being built
 	piece     int    // how much is written at once
@@ -131,9 +132,11 @@ func (b *Writer) addRecord(key, value []byte, replace bool) error {
 		if err := b.filter.Add(hash); err != nil {
 			return fmt.Errorf("filter: %w", err)
 		}
+		b.props.MaxValue = max(b.props.MaxValue, b.lastValue)
 	} else if err := b.takeBack(key, replace); err != nil {
 		return err
 	}
+	b.lastValue = int64(len(value))
 	size := recordSize(len(key), len(value))
 	if !b.page.empty() && (len(value) > LargeValue || b.page.size(size) > b.opts.BlockSize) {
 		if err := b.flushPage(); err != nil {
@@ -318,6 +321,7 @@ func (b *Writer) finish() error {
 	if b.props.Records > 0 {
 		b.props.LastKey = cloneKey(b.keptKey)
 	}
+	b.props.MaxValue = max(b.props.MaxValue, b.lastValue)
 	b.props.ContentHash = hex.EncodeToString(b.hash.Sum(nil))
 	var f footer
 	if err := b.section(&f.index, func(write func([]byte) error) error {

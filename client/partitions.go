@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"sequins/shard"
 )
@@ -126,8 +127,8 @@ func mostFirst(order, values []int, n int) []int {
 	return order[:n]
 }
 
-// validName reports whether s is a valid name of a database or a version: letters, digits, dots, underscores and
-// dashes, beginning with a letter or digit.
+// validName reports whether s is a valid name of a database or a version: letters, digits and
+// ._-=+,@: beginning with a letter or digit.
 func validName(s string) bool {
 	if s == "" || len(s) > 255 {
 		return false
@@ -135,7 +136,7 @@ func validName(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
+		case i > 0 && strings.IndexByte("._-=+,@:", c) >= 0:
 		default:
 			return false
 		}

@@ -58,6 +58,7 @@ func TestExportedSessions(t *testing.T) {
 	c := newClient(t, client.Options{}, startFake(t, "v1", nil))
 	for exported, want := range map[string]string{
 		"": "", "db=v1": "db=v1", "a=1&b=2": "a=1&b=2", "b=2&a=1&b=10": "a=1&b=2", "b=2&b=3": "b=3",
+		"a%3D1=run%402026-01-31T10%3A00%3A00%2B01%3A00%2Cx": "a%3D1=run%402026-01-31T10%3A00%3A00%2B01%3A00%2Cx", "a=1+2": "error",
 		"db=": "error", "db": "error", "=v1": "error", "db=a/b": "error", "db=%0d%0aX": "error", "a;b=c": "error", strings.Repeat("a=1&", 20000): "error",
 	} {
 		s, err := c.ResumeSession(exported)

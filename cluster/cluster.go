@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -119,6 +120,7 @@ func (c *Cluster) Leave() {
 	for _, revisions := range c.revisions {
 		for _, f := range revisions {
 			f.unpublish()
+			f.unreport()
 		}
 	}
 	for _, path := range c.published {
@@ -152,6 +154,9 @@ const minLinger = time.Second
 
 // Knows implements version.Cluster.
 func (c *Cluster) Knows(db string) bool { return (*c.dbs.Load())[db] }
+
+// Databases implements version.Cluster.
+func (c *Cluster) Databases() []string { return slices.Sorted(maps.Keys(*c.dbs.Load())) }
 
 // watchDatabases keeps the names of the databases that nodes hold something of, until Leave. Those that it finds first are
 // tidied once: when the last node of a database crashes, nobody removes its directory.

@@ -175,6 +175,7 @@ func TestCluster(t *testing.T) {
 			"shard id of another":      testShardIDTaken,
 			"a disk that was copied":   testCopiedDisk,
 			"removed":                  testRemoved,
+			"reports":                  testReports,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

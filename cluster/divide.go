@@ -28,6 +28,27 @@ func (f *following) Owned(held []bool) []int {
 	return f.divide(f.c.members.Load(), held).owned
 }
 
+// Owners implements version.Following.
+func (f *following) Owners() (byPartition [][]string, self string) {
+	f.c.mu.Lock()
+	d := f.division
+	f.c.mu.Unlock()
+	if d == nil {
+		return nil, f.c.o.Addr
+	}
+	ofShard := make(map[string][]string)
+	for _, m := range f.c.members.Load().all { // ordered
+		ofShard[m.ShardID] = append(ofShard[m.ShardID], m.Addr)
+	}
+	byPartition = make([][]string, len(d.owners))
+	for p, shards := range d.owners {
+		for _, id := range shards {
+			byPartition[p] = append(byPartition[p], ofShard[id]...)
+		}
+	}
+	return byPartition, f.c.o.Addr
+}
+
 // holders returns the shard ids that hold each partition: those that advertise
 // it, and this node's where held is true.
 func (f *following) holders(held []bool) [][]string {

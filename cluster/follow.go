@@ -37,6 +37,7 @@ type following struct {
 	sufficed     bool         // all partitions had enough replicas at some time since then
 	stable       bool         // the division has been stable for Converge
 	lackingSince time.Time    // when replicas were first found missing; zero if none are
+	reports      reports
 }
 
 // directory lists the znodes of a version. It is a zk.Children.
@@ -298,6 +299,7 @@ func (f *following) Stop() {
 	}
 	f.end()
 	f.unpublish()
+	f.unreport()
 	left := slices.DeleteFunc(c.revisions[name], func(each *following) bool { return each == f })
 	if c.revisions[name] = left; len(left) == 0 {
 		delete(c.revisions, name)
@@ -312,7 +314,14 @@ const pruneTimeout = 30 * time.Second
 // prune removes the directories of a database's versions up to last, or of all if last is empty, and that of the
 // database, if they are empty and not followed. Nodes that crash leave their directories.
 func (c *Cluster) prune(db, last string) {
-	versions := c.o.Session.Watch(zk.DatabaseDir(db), false)
+	for _, root := range []string{zk.PartitionsDir, zk.GatesDir} {
+		c.pruneBelow(root+"/"+db, db, last)
+	}
+}
+
+// pruneBelow is prune for the directory of one kind of znodes.
+func (c *Cluster) pruneBelow(dir, db, last string) {
+	versions := c.o.Session.Watch(dir, false)
 	defer versions.Stop()
 	select {
 	case <-versions.Seen():
@@ -323,10 +332,10 @@ func (c *Cluster) prune(db, last string) {
 	}
 	for _, e := range versions.Entries() {
 		if (last == "" || e.Name <= last) && !c.followed(db, e.Name) {
-			c.o.Session.Prune(zk.VersionDir(db, e.Name))
+			c.o.Session.Prune(dir + "/" + e.Name)
 		}
 	}
-	c.o.Session.Prune(zk.DatabaseDir(db))
+	c.o.Session.Prune(dir)
 }
 
 // followed reports whether any revision of a version is followed.

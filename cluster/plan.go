@@ -78,6 +78,7 @@ func (f *following) SetPlan(plan string, held []bool) {
 		f.updateView(new(view)) // the vanished ones may have had another plan
 		f.updating.Unlock()
 		f.unpublish()
+		f.publishReport()
 		f.division, f.switched, f.sufficed, f.stable, f.lackingSince = nil, false, false, false, time.Time{}
 	}
 	for p, here := range held {

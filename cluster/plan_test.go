@@ -236,7 +236,7 @@ func testRevisions(t *testing.T, server string) {
 	both.Advertise(1)
 	both.Refute("hadoop")
 	f.eventually("it has the old plan", func() bool { return early.Replicas(1) == 1 && len(late.OtherPlans()) == 1 })
-	revision := follow(cBoth, "1+00001", "new")
+	revision := follow(cBoth, "1#00001", "new")
 	revision.Advertise(0)
 	f.eventually("it has both plans of partition 0", func() bool {
 		return early.Replicas(0) == 1 && late.Replicas(0) == 1 && len(early.OtherPlans()) == 1

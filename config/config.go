@@ -1,12 +1,13 @@
 // Package config defines sequins.conf: its keys, their defaults, and which values are valid.
 //
 // The struct Config is the list of keys: a field with a toml tag is a key, the tag reload marks keys
-// that SIGHUP changes in a running node, and retired.go lists keys of older files that are accepted and
-// ignored. Load reads a file in four steps: go-toml parses it into a tree, a second parser finds the
-// line of each key (position.go), decode.go walks tree and struct together and reports every key that
-// is unknown or has a wrong type, and validate.go checks the values. All problems are collected, each
-// with its line, and reported together. The package reads no other file, so that a configuration can be
-// checked on a different machine.
+// that SIGHUP changes in a running node, the tag secret those whose values are not shown, and retired.go
+// lists keys of older files that are accepted and ignored. Load reads a file in five steps: go-toml
+// parses it into a tree, a second parser finds the line of each key (position.go), variables of the
+// environment and flags of the command line are put into the tree (environ.go, override.go), decode.go
+// walks tree and struct together and reports every key that is unknown or has a wrong type, and
+// validate.go checks the values. All problems are collected, each with its place, and reported together.
+// The package reads no other file, so that a configuration can be checked on a different machine.
 package config
 
 import (
@@ -16,8 +17,8 @@ import (
 
 // Config is a parsed sequins.conf. Its zero value is not valid: start from Default.
 type Config struct {
-	// Source is the location of the data: an absolute path, or a file://, hdfs:// or s3:// URL. It is
-	// required.
+	// Source is the location of the data: an absolute path, or a file://, hdfs:// or s3:// URL. s3a:// and s3n://, of
+	// Hadoop's file systems, mean s3://. It is required.
 	Source string `toml:"source"`
 	// Bind is the address (host:port) to listen on.
 	Bind string `toml:"bind"`
@@ -42,10 +43,10 @@ type Config struct {
 	AllowEmpty bool `toml:"allow_empty" reload:"yes"`
 	// ContentType is the media type of values; empty means application/octet-stream.
 	ContentType string `toml:"content_type" reload:"yes"`
-	// Partitioner is the function that partitions data files: auto, string, hadoop, spark or cascading.
+	// Partitioner is the function that partitions data files: one of Partitioners.
 	Partitioner string `toml:"partitioner" reload:"yes"`
-	// MaxDownloadBandwidth limits reads of the node from the source, in MiB/s; 0 is unlimited.
-	MaxDownloadBandwidth int `toml:"max_download_bandwidth_mb_per_second" reload:"yes"`
+	// MaxDownloadBandwidth limits reads of the node from the source; 0 is unlimited.
+	MaxDownloadBandwidth Rate `toml:"max_download_bandwidth_mb_per_second" reload:"yes"`
 	// VersionRemoveTimeout is how long a replaced version is kept after its last request.
 	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes"`
 	// KeepVersions is how many versions stay on the disk and open, with the one that is served.
@@ -57,8 +58,8 @@ type Config struct {
 	ShutdownDelay time.Duration `toml:"shutdown_delay"`
 	// ScrubPeriod is the interval of reading every block to find damage; 0 disables it.
 	ScrubPeriod time.Duration `toml:"scrub_period"`
-	// ScrubMBPerSecond limits these reads, in MiB/s; 0 is unlimited.
-	ScrubMBPerSecond int `toml:"scrub_mb_per_second"`
+	// ScrubBandwidth limits these reads; 0 is unlimited.
+	ScrubBandwidth Rate `toml:"scrub_mb_per_second"`
 
 	Storage  Storage  `toml:"storage"`
 	Load     LoadKeys `toml:"load"`
@@ -77,6 +78,10 @@ type Config struct {
 	Debug    Debug    `toml:"debug"`
 	Datadog  Datadog  `toml:"datadog"`
 
+	Events Events `toml:"events"`
+	// Gate holds the rules that versions of all databases must keep.
+	Gate Gate `toml:"gate"`
+
 	// DB holds the databases with a table [db.<name>]. Each is complete, with defaults from the rest of
 	// the file. Use ForDB to read it.
 	DB map[string]DB `toml:"db" reload:"yes"`
@@ -86,8 +91,8 @@ type Config struct {
 type Storage struct {
 	// Compression is the compression of pages: none, snappy, lz4 or zstd.
 	Compression string `toml:"compression" reload:"yes"`
-	// BlockSize is the size of a page before compression, in bytes.
-	BlockSize int `toml:"block_size" reload:"yes"`
+	// BlockSize is the size of a page before compression.
+	BlockSize Size `toml:"block_size" reload:"yes"`
 }
 
 // Batch is [batch]: requests for several keys.
@@ -132,6 +137,16 @@ type LoadKeys struct {
 	// MemoryLimit limits the memory of the process of one load; 0 means a computed limit, see
 	// LoadMemoryLimit.
 	MemoryLimit Size `toml:"memory_limit" reload:"yes"`
+	// MinFreeDisk is how many bytes of the disk loads leave free. CheckDisk lets a load begin only if the disk has room for it.
+	MinFreeDisk Size `toml:"min_free_disk" reload:"yes"`
+	CheckDisk   bool `toml:"check_disk" reload:"yes"`
+	// FromPeers copies blocks from other nodes of the cluster that have them. PeerStreams is how many blocks are given at a time, and
+	// how many received, and PeerBandwidth limits each of both; 0 is unlimited.
+	FromPeers     bool `toml:"from_peers" reload:"yes"`
+	PeerStreams   int  `toml:"peer_streams" reload:"yes"`
+	PeerBandwidth Rate `toml:"peer_bandwidth_mb_per_second" reload:"yes"`
+	// Window is when loads of new versions may begin, see turns.ParseWindows; empty means always.
+	Window string `toml:"window" reload:"yes"`
 }
 
 // The memory that a load process needs in addition to sorting, in bytes: a base, an amount for each
@@ -161,7 +176,9 @@ func (c *Config) LoadMemoryLimit() Size {
 type S3 struct {
 	Region          string `toml:"region"`
 	AccessKeyID     string `toml:"access_key_id"`
-	SecretAccessKey string `toml:"secret_access_key"`
+	SecretAccessKey string `toml:"secret_access_key" secret:"yes"`
+	// SecretAccessKeyFile is a file that contains SecretAccessKey.
+	SecretAccessKeyFile string `toml:"secret_access_key_file"`
 	// MaxRetries is how often a request is retried before a load fails.
 	MaxRetries int `toml:"max_retries"`
 	// Endpoint is the URL of an S3-compatible server; empty means Amazon S3.
@@ -230,7 +247,7 @@ type Sharding struct {
 	HealAfter time.Duration `toml:"heal_after"`
 	// Secret authenticates nodes to each other; SecretFile is a file that contains it. Empty disables
 	// it.
-	Secret     string `toml:"secret"`
+	Secret     string `toml:"secret" secret:"yes"`
 	SecretFile string `toml:"secret_file"`
 	// Role is node, or router for a node that holds no partitions and forwards all requests.
 	Role string `toml:"role"`
@@ -245,8 +262,9 @@ type ZK struct {
 	ConnectTimeout time.Duration `toml:"connect_timeout"`
 	SessionTimeout time.Duration `toml:"session_timeout"`
 	// Auth is "user:password" for ZooKeeper's digest scheme; znodes are then accessible only to that
-	// user.
-	Auth string `toml:"auth"`
+	// user. AuthFile is a file that contains it.
+	Auth     string `toml:"auth" secret:"yes"`
+	AuthFile string `toml:"auth_file"`
 	// TLS enables TLS to ZooKeeper.
 	TLS bool `toml:"tls"`
 	// TLSCA is a PEM file with the certificates of accepted issuers; empty means the system's.
@@ -331,7 +349,43 @@ const (
 	RequireAuto  Require = "auto"
 )
 
-// DB holds the settings of one database. Key and Value exist only here; the others default to those of
+// Events is [events]: where events of versions are sent.
+type Events struct {
+	// Webhook is the URL that receives them; empty disables it.
+	Webhook string `toml:"webhook" reload:"yes" secret:"yes"`
+	// Secret signs the requests; SecretFile is a file that contains it. Empty means no signature.
+	Secret     string `toml:"secret" reload:"yes" secret:"yes"`
+	SecretFile string `toml:"secret_file" reload:"yes"`
+}
+
+// Gate is [gate] and [db.<name>.gate]: what a version must be like to be served.
+type Gate struct {
+	// MinRecords is the least number of records of a version; 0 means no limit.
+	MinRecords int `toml:"min_records" reload:"yes"`
+	// MaxShrink and MaxGrowth limit the change of the number of records, and of the bytes of keys and values, from the
+	// version that is served, as fractions of that version; 0 means no limit.
+	MaxShrink float64 `toml:"max_shrink" reload:"yes"`
+	MaxGrowth float64 `toml:"max_growth" reload:"yes"`
+	// MaxMissing limits the fraction of a sample of the keys of the version that is served that the new one lacks; 0
+	// means no limit.
+	MaxMissing float64 `toml:"max_missing" reload:"yes"`
+	// MaxRecordErrors is how many records may be left out by the load of a node because their key is null, or because key or
+	// value are too long. With more, the load fails.
+	MaxRecordErrors int `toml:"max_record_errors" reload:"yes"`
+	// MaxValueSize limits the size of a value; 0 means no limit.
+	MaxValueSize Size `toml:"max_value_size" reload:"yes"`
+	// ShadowReads is the number of reads of clients on each node that are compared with a new version before it is served, in
+	// which at most the fraction MaxDiffering may find a key in only one version; 0 means none. ShadowTimeout is how long a
+	// version waits for them.
+	ShadowReads   int           `toml:"shadow_reads" reload:"yes"`
+	ShadowTimeout time.Duration `toml:"shadow_timeout" reload:"yes"`
+	MaxDiffering  float64       `toml:"max_differing" reload:"yes"`
+	// RequiredKeys are keys that a version must have, with regular expressions that their values must match; an empty
+	// one matches all.
+	RequiredKeys map[string]string `toml:"required_keys" reload:"yes"`
+}
+
+// DB holds the settings of one database. Partitions, Key, Value and PartitionColumns exist only here; the others default to those of
 // the whole file.
 type DB struct {
 	RequireSuccessFile Require `toml:"require_success_file" reload:"yes"`
@@ -339,12 +393,20 @@ type DB struct {
 	ContentType        string  `toml:"content_type" reload:"yes"`
 	Partitioner        string  `toml:"partitioner" reload:"yes"`
 	Compression        string  `toml:"compression" reload:"yes"`
-	BlockSize          int     `toml:"block_size" reload:"yes"`
+	BlockSize          Size    `toml:"block_size" reload:"yes"`
 	KeepVersions       int     `toml:"keep_versions" reload:"yes"`
+	// LoadWindow is when loads of new versions may begin; LoadPriority decides which of several that wait is next.
+	LoadWindow   string `toml:"load_window" reload:"yes"`
+	LoadPriority int    `toml:"load_priority" reload:"yes"`
+	Gate         Gate   `toml:"gate"`
+	// Partitions is the number of partitions of a version; 0 means that of its files, or that by which they are cut.
+	Partitions int `toml:"partitions" reload:"yes"`
 	// Key and Value are the names of fields of Avro and Parquet records; an empty Value means the whole
 	// record.
 	Key   string `toml:"key" reload:"yes"`
 	Value string `toml:"value" reload:"yes"`
+	// PartitionColumns adds the columns in the names of directories (day=2026-01-31) to whole records.
+	PartitionColumns bool `toml:"partition_columns" reload:"yes"`
 }
 
 // Default returns the configuration of an empty file.
@@ -358,12 +420,13 @@ func Default() Config {
 		VersionRemoveTimeout: 10 * time.Minute,
 		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
-		ScrubMBPerSecond:     20,
+		ScrubBandwidth:       20 << 20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
-		Load:                 LoadKeys{Memory: 256 << 20},
+		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
 		Batch:                Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:                 Scan{MaxConcurrent: 16},
 		Redis:                Redis{IdleTimeout: 10 * time.Minute},
+		Gate:                 Gate{ShadowTimeout: time.Minute},
 		S3:                   S3{MaxRetries: 3},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{
@@ -406,5 +469,7 @@ func (c *Config) allDBs() DB {
 		Compression:        c.Storage.Compression,
 		BlockSize:          c.Storage.BlockSize,
 		KeepVersions:       c.KeepVersions,
+		LoadWindow:         c.Load.Window,
+		Gate:               c.Gate,
 	}
 }

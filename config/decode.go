@@ -14,7 +14,7 @@ import (
 type decoder struct {
 	file     string
 	lines    map[string]int
-	flags    map[string]string // key → the flag that set it
+	flags    map[string]string // key → the flag or variable that set it
 	problems []*Problem
 	warnings []*Warning
 	dbs      any    // the [db.<name>] tables; nil if there are none
@@ -34,7 +34,20 @@ func (d *decoder) at(key, reason string) *Problem {
 	if flag, ok := d.flags[key]; ok {
 		return &Problem{File: flag, Reason: reason}
 	}
-	return &Problem{File: d.file, Line: d.lines[key], Key: key, Reason: reason}
+	return &Problem{File: d.file, Line: d.line(key), Key: key, Reason: reason}
+}
+
+// line returns the line of a key, also if the file spells it in another case; 0 if it is not in the file.
+func (d *decoder) line(key string) int {
+	if line, ok := d.lines[key]; ok {
+		return line
+	}
+	for spelled, line := range d.lines {
+		if strings.EqualFold(spelled, key) {
+			return line
+		}
+	}
+	return 0
 }
 
 // check adds problems of values. A key that could not be decoded has its default value here, and was
@@ -115,6 +128,9 @@ func fieldOf(out reflect.Value, name string) (reflect.Value, string) {
 
 // value sets one field.
 func (d *decoder) value(key string, in any, out reflect.Value) {
+	if t, ok := in.(text); ok {
+		in = t.as(out.Addr().Interface())
+	}
 	switch out := out.Addr().Interface().(type) {
 	case *string:
 		set(d, key, in, out, `a string`)
@@ -132,6 +148,10 @@ func (d *decoder) value(key string, in any, out reflect.Value) {
 		d.duration(key, in, out)
 	case *Size:
 		d.size(key, in, out)
+	case *Rate:
+		d.rate(key, in, out)
+	case *map[string]string:
+		d.texts(key, in, out)
 	case *map[string]DB:
 		d.dbs, d.dbsKey = in, key // decoded by databases, which needs the rest of the file
 	default:
@@ -235,6 +255,24 @@ func (d *decoder) strings(key string, in any, out *[]string) {
 	*out = read
 }
 
+// texts replaces a map by the one of the file.
+func (d *decoder) texts(key string, in any, out *map[string]string) {
+	table, ok := d.asTable(key, in)
+	if !ok {
+		return
+	}
+	read := make(map[string]string, len(table))
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		var text string
+		set(d, join(key, name), table[name], &text, `a string`)
+		read[name] = text
+	}
+	if len(read) == 0 {
+		read = nil
+	}
+	*out = read
+}
+
 func (d *decoder) duration(key string, in any, out *time.Duration) {
 	const want = `a duration such as "10m" or "800us"`
 	// The integer 0 needs no unit, as in Go's durations and in older files.
@@ -268,6 +306,27 @@ func (d *decoder) size(key string, in any, out *Size) {
 		*out = v
 	default:
 		d.mismatch(key, in, `a number of bytes or a size such as "256MiB"`)
+	}
+}
+
+// rate accepts integers, which are MiB/s.
+func (d *decoder) rate(key string, in any, out *Rate) {
+	switch in := in.(type) {
+	case int64:
+		if in > int64(maxRate/rateUnit) || in < 0 {
+			d.problem(key, "must be at least 0 and at most %d MiB/s, not %d", int64(maxRate/rateUnit), in)
+			return
+		}
+		*out = Rate(in * rateUnit)
+	case string:
+		v, err := ParseRate(in)
+		if err != nil {
+			d.problem(key, "%v", err)
+			return
+		}
+		*out = v
+	default:
+		d.mismatch(key, in, `a number of MiB/s or a rate such as "50MiB/s"`)
 	}
 }
 

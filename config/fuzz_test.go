@@ -21,8 +21,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("zk = {servers = [1, {a = 2}]}\n\"\\u0000\".'x y' = 1979-05-27T07:32:00Z"))
 	f.Add([]byte("[load]\nmemory = \"1e9GiB\"\n[a.b.c]\n[a]"))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		c, warnings, err := parse("f.conf", doc, nil)
-		for _, w := range warnings {
+		c, d, err := parse("f.conf", doc, nil, nil)
+		for _, w := range d.warnings {
 			checkLine(t, w.Error())
 		}
 		if err == nil {

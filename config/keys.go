@@ -30,6 +30,10 @@ func keysOf(path string, t reflect.Type) []Key {
 		case reflect.Struct:
 			keys = append(keys, keysOf(name, f.Type)...)
 		case reflect.Map:
+			if f.Type.Elem().Kind() == reflect.String {
+				keys = append(keys, Key{name, f.Tag.Get("reload") == "yes"})
+				continue
+			}
 			keys = append(keys, keysOf(name+".<name>", f.Type.Elem())...)
 		default:
 			keys = append(keys, Key{name, f.Tag.Get("reload") == "yes"})

@@ -1,14 +1,13 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -21,13 +20,6 @@ var SearchPath = []string{"sequins.conf", "/etc/sequins.conf"}
 // of keys.
 const maxFile = 256 << 10
 
-// A Flag is a key that the command line overrides.
-type Flag struct {
-	Name  string // as shown in problems: "--bind"
-	Key   string // dotted: "debug.bind"
-	Value string
-}
-
 // Find returns the first file of the search path that exists, or "" if there is none. An unreadable
 // file counts as existing; Load reports it.
 func Find(searchPath []string) string {
@@ -39,10 +31,19 @@ func Find(searchPath []string) string {
 	return ""
 }
 
-// Load reads a configuration file. The file overrides the defaults, and flags override the file. An
-// empty path means an empty file. The error is a Problems, or the reason why the file cannot be read;
-// the warnings are valid in both cases.
+// Load reads a configuration file. The file overrides the defaults, variables of the environment override
+// the file, and flags override both. An empty path means an empty file. The error is a Problems, or the
+// reason why the file cannot be read; the warnings are valid in both cases.
 func Load(path string, flags ...Flag) (Config, []*Warning, error) {
+	c, d, err := loadFile(path, flags)
+	if d == nil {
+		return c, nil, err
+	}
+	return c, d.warnings, err
+}
+
+// loadFile also returns the decoder, which knows where keys were set; nil if the file is not read.
+func loadFile(path string, flags []Flag) (Config, *decoder, error) {
 	var doc []byte
 	if path != "" {
 		var err error
@@ -50,7 +51,7 @@ func Load(path string, flags ...Flag) (Config, []*Warning, error) {
 			return Default(), nil, err
 		}
 	}
-	return parse(path, doc, flags)
+	return parse(path, doc, os.Environ(), flags)
 }
 
 func read(path string) ([]byte, error) {
@@ -69,16 +70,23 @@ func read(path string) ([]byte, error) {
 	return doc, nil
 }
 
-func parse(path string, doc []byte, flags []Flag) (Config, []*Warning, error) {
+func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *decoder, error) {
 	c := Default()
+	d := &decoder{file: path, flags: map[string]string{}}
 	tree := map[string]any{}
+	doc = bytes.TrimPrefix(doc, []byte("\ufeff")) // as some editors write it
 	if err := toml.Unmarshal(doc, &tree); err != nil {
-		return c, nil, syntaxProblem(path, err)
+		return c, d, syntaxProblem(path, err)
 	}
-	d := decoder{file: path, lines: positions(doc), flags: map[string]string{}}
-	for _, flag := range flags {
-		override(tree, flag)
-		d.flags[flag.Key] = flag.Name
+	d.lines = positions(doc)
+	env := newEnviron(environ)
+	d.expand("", tree, env)
+	variables, unknown := env.flags()
+	for _, name := range unknown {
+		d.warnings = append(d.warnings, unknownVariable(name))
+	}
+	for _, flag := range append(variables, flags...) {
+		d.override(tree, flag)
 	}
 	d.table("", tree, reflect.ValueOf(&c).Elem())
 	d.databases(&c)
@@ -86,9 +94,9 @@ func parse(path string, doc []byte, flags []Flag) (Config, []*Warning, error) {
 	sortProblems(d.problems)
 	sortProblems(d.warnings)
 	if len(d.problems) > 0 {
-		return c, d.warnings, Problems(d.problems)
+		return c, d, Problems(d.problems)
 	}
-	return c, d.warnings, nil
+	return c, d, nil
 }
 
 // syntaxProblem returns the first syntax error of go-toml as a Problems.
@@ -99,40 +107,4 @@ func syntaxProblem(path string, err error) error {
 		p.Line, _ = syntax.Position()
 	}
 	return Problems{p}
-}
-
-// override sets a flag in the tree. If the file has a value where the flag needs a table, decoding
-// reports that.
-func override(tree map[string]any, flag Flag) {
-	table, key, nested := strings.Cut(flag.Key, ".")
-	if !nested {
-		put(tree, flag.Key, flag.Value)
-		return
-	}
-	table = spelling(tree, table)
-	if tree[table] == nil {
-		tree[table] = map[string]any{}
-	}
-	if sub, ok := tree[table].(map[string]any); ok {
-		put(sub, key, flag.Value)
-	}
-}
-
-// put sets a key, replacing any spelling of it in another case.
-func put(table map[string]any, key, value string) {
-	delete(table, spelling(table, key))
-	table[key] = value
-}
-
-// spelling returns the spelling of a key in a table, ignoring case; key itself if it is absent.
-func spelling(table map[string]any, key string) string {
-	if _, ok := table[key]; ok {
-		return key
-	}
-	for _, name := range slices.Sorted(maps.Keys(table)) {
-		if strings.EqualFold(name, key) {
-			return name
-		}
-	}
-	return key
 }

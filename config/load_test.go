@@ -14,7 +14,8 @@ import (
 
 // load parses a document as the file sequins.conf.
 func load(doc string, flags ...Flag) (Config, []*Warning, error) {
-	return parse("sequins.conf", []byte(doc), flags)
+	c, d, err := parse("sequins.conf", []byte(doc), nil, flags)
+	return c, d.warnings, err
 }
 
 // report is the error as a person sees it, or "".
@@ -47,9 +48,9 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		VersionRemoveTimeout: 10 * time.Minute,
 		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
-		ScrubMBPerSecond:     20,
+		ScrubBandwidth:       20 << 20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
-		Load:                 LoadKeys{Memory: 268435456},
+		Load:                 LoadKeys{Memory: 268435456, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
 		S3:                   S3{MaxRetries: 3},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{Replication: 2, MinReplication: 1, TimeToConverge: 10 * time.Second,
@@ -59,6 +60,7 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:    Scan{MaxConcurrent: 16},
 		Redis:   Redis{IdleTimeout: 10 * time.Minute},
+		Gate:    Gate{ShadowTimeout: time.Minute},
 		Tracing: Tracing{Sample: 0.01},
 		Debug:   Debug{Expvars: true, RequestLogFile: "stdout", RequestLogSample: 1},
 	}
@@ -83,13 +85,13 @@ func TestEveryOldKey(t *testing.T) {
 		Settle:               3 * time.Second,
 		ContentType:          "application/json",
 		Partitioner:          "auto",
-		MaxDownloadBandwidth: 50,
+		MaxDownloadBandwidth: 50 << 20,
 		VersionRemoveTimeout: 10 * time.Minute,
 		KeepVersions:         1,
 		DBRemoveTimeout:      time.Hour,
-		ScrubMBPerSecond:     20,
+		ScrubBandwidth:       20 << 20,
 		Storage:              Storage{Compression: "none", BlockSize: 8192},
-		Load:                 LoadKeys{Memory: 256 << 20},
+		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		S3: S3{Region: "us-west-1", AccessKeyID: "AKIAIOSFODNN7EXAMPLE",
 			SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", MaxRetries: 5},
@@ -103,6 +105,7 @@ func TestEveryOldKey(t *testing.T) {
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:    Scan{MaxConcurrent: 16},
 		Redis:   Redis{IdleTimeout: 10 * time.Minute},
+		Gate:    Gate{ShadowTimeout: time.Minute},
 		Tracing: Tracing{Sample: 0.01},
 		Debug: Debug{Bind: "localhost:6060", Pprof: true, RequestLogEnable: true,
 			RequestLogFile: "/var/log/sequins-requests.log", RequestLogSample: 1},
@@ -133,15 +136,15 @@ func TestHabitsOfOlderFiles(t *testing.T) {
 		t.Errorf("got source %q, refresh_period %v, replication %d", got.Source, got.RefreshPeriod, got.Sharding.Replication)
 	}
 	want := "sequins.conf:1: Source: is written source"
-	if len(warnings) != 3 || warnings[0].Error() != want {
-		t.Errorf("warnings %v, want three, the first %q", warnings, want)
+	if len(warnings) != 4 || warnings[0].Error() != want {
+		t.Errorf("warnings %v, want four, the first %q", warnings, want)
 	}
 }
 
 // Tables of databases, and keys that a flag sets, are found in any case too.
 func TestOtherCasesCount(t *testing.T) {
-	got, warnings, err := parse("sequins.conf", []byte("Source = \"/data\"\n[DB.words]\nallow_empty = true\n[Debug]\nBind = \":1\""),
-		[]Flag{{"--source", "source", "/other"}, {"--debug-bind", "debug.bind", ":2"}})
+	got, warnings, err := load("Source = \"/data\"\n[DB.words]\nallow_empty = true\n[Debug]\nBind = \":1\"",
+		Flag{Name: "--source", Key: "source", Value: "/other"}, Flag{Name: "--debug-bind", Key: "debug.bind", Value: ":2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,9 +189,9 @@ func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]DB{
-		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1},
-		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512, KeepVersions: 1},
-		"other": {RequireSuccessFile: RequireTrue, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1},
+		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1, Gate: Gate{ShadowTimeout: time.Minute}},
+		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", Compression: "zstd", BlockSize: 512, KeepVersions: 1, Gate: Gate{ShadowTimeout: time.Minute}},
+		"other": {RequireSuccessFile: RequireTrue, ContentType: "text/plain", Partitioner: "auto", Compression: "snappy", BlockSize: 1024, KeepVersions: 1, Gate: Gate{ShadowTimeout: time.Minute}},
 	}
 	for name, db := range want {
 		if diff := cmp.Diff(db, got.ForDB(name)); diff != "" {
@@ -199,14 +202,14 @@ func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
 
 func TestFlagsComeBeforeTheFile(t *testing.T) {
 	got, _, err := load("source = \"relative\"\nbind = \"nowhere\"",
-		Flag{"--source", "source", "/data"}, Flag{"--bind", "bind", ":80"}, Flag{"--debug-bind", "debug.bind", ":81"})
+		Flag{Name: "--source", Key: "source", Value: "/data"}, Flag{Name: "--bind", Key: "bind", Value: ":80"}, Flag{Name: "--debug-bind", Key: "debug.bind", Value: ":81"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Source != "/data" || got.Bind != ":80" || got.Debug.Bind != ":81" {
 		t.Errorf("got %q, %q, %q", got.Source, got.Bind, got.Debug.Bind)
 	}
-	_, _, err = load(`bind = ":80"`, Flag{"--source", "source", "x"}, Flag{"--debug-bind", "debug.bind", "y"})
+	_, _, err = load(`bind = ":80"`, Flag{Name: "--source", Key: "source", Value: "x"}, Flag{Name: "--debug-bind", Key: "debug.bind", Value: "y"})
 	want := "--source: \"x\" is not an absolute path\n--debug-bind: \"y\" is not an address of the form host:port"
 	if report(err) != want {
 		t.Errorf("got  %s\nwant %s", report(err), want)
@@ -214,7 +217,7 @@ func TestFlagsComeBeforeTheFile(t *testing.T) {
 }
 
 func TestLoadWithoutAFile(t *testing.T) {
-	got, _, err := Load("", Flag{"--source", "source", "/data"})
+	got, _, err := Load("", Flag{Name: "--source", Key: "source", Value: "/data"})
 	want := Default()
 	want.Source = "/data"
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

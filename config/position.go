@@ -63,7 +63,7 @@ func (f *lineFinder) keyValue(table string, node *unstable.Node) {
 // key records the lines of a dotted key and of the tables it names, and returns the key. Parts deeper
 // than any known key are omitted, because their parent is already unknown.
 func (f *lineFinder) key(table string, parts unstable.Iterator) string {
-	const deepest = 3 // db.<name>.content_type
+	const deepest = 5 // db.<name>.gate.required_keys.<key>
 	path := table
 	for depth := 0; depth < deepest && parts.Next(); depth++ {
 		path = join(path, string(parts.Node().Data))

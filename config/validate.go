@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -11,13 +10,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sequins/turns"
 )
 
 // The valid words of keys. Their meaning is defined in the packages blocks, shard, cluster and
 // source/hdfs.
 var (
 	Compressions = []string{"none", "snappy", "lz4", "zstd"}
-	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading"}
+	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading", "murmur3", "murmur3-int", "murmur3-long", "kafka",
+		"hive", "hive-int", "hive-long", "hive-murmur3", "hive-murmur3-int", "hive-murmur3-long"}
 
 	Assignments = []string{"round_robin", "balanced"}
 	Roles       = []string{"node", "router"}
@@ -36,21 +38,15 @@ const (
 	// MinLoadMemory is the smallest load.memory, in bytes.
 	MinLoadMemory = 1 << 20
 
-	// maxBandwidth is the largest max_download_bandwidth_mb_per_second: 1 TiB/s, which fits an integer
-	// in bytes.
-	maxBandwidth = 1 << 20
-
-	// Weights outside this range are considered mistakes.
-	minWeight, maxWeight = 0.01, 1000.0
+	// maxRate is the largest bandwidth.
+	maxRate Rate = 1 << 40
 
 	maxDBName = 255 // bytes
 )
 
-var clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
-
 // The length is checked separately: a counted repetition would compile to a large pattern at each
 // start.
-var dbName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var dbName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=+,@:-]*$`)
 
 // Validate checks the values and their combinations. The error is a Problems without lines. Load calls
 // Validate and adds lines.
@@ -87,7 +83,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.positive("db_remove_timeout", c.DBRemoveTimeout)
 	k.notNegative("shutdown_delay", c.ShutdownDelay)
 	k.notNegative("scrub_period", c.ScrubPeriod)
-	k.bandwidth("scrub_mb_per_second", c.ScrubMBPerSecond)
+	k.bandwidth("scrub_mb_per_second", c.ScrubBandwidth)
 	k.header("content_type", c.ContentType)
 	k.oneOf("partitioner", c.Partitioner, Partitioners)
 	k.oneOf("storage.compression", c.Storage.Compression, Compressions)
@@ -96,6 +92,10 @@ func (c *Config) check() (problems, warnings []finding) {
 	if least := c.minMemoryLimit(); c.Load.MemoryLimit != 0 && c.Load.MemoryLimit < least {
 		k.problem("load.memory_limit", "must be 0 or, with this load.memory and on this machine, at least %d, not %d", least, c.Load.MemoryLimit)
 	}
+	k.atLeast("load.min_free_disk", int64(c.Load.MinFreeDisk), 0)
+	k.windows("load.window", c.Load.Window)
+	k.atLeast("load.peer_streams", int64(c.Load.PeerStreams), 1)
+	k.bandwidth("load.peer_bandwidth_mb_per_second", c.Load.PeerBandwidth)
 	k.fits("load.memory", c.Load.Memory, machineMemory())
 	k.fits("load.memory_limit", c.Load.MemoryLimit, machineMemory())
 	k.atLeast("batch.max_keys", int64(c.Batch.MaxKeys), 1)
@@ -115,10 +115,19 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.redis(c)
 	k.debug(c)
 	k.agent("datadog.url", c.Datadog.URL)
+	k.gate("gate", &c.Gate)
+	k.events(&c.Events)
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		k.db(join("db", name), name, c.DB[name], c.allDBs())
 	}
 	return k.problems, k.warnings
+}
+
+// windows checks times at which loads may begin.
+func (k *checker) windows(key, text string) {
+	if _, err := turns.ParseWindows(text); err != nil {
+		k.problem(key, "%v", err)
+	}
 }
 
 func (k *checker) problem(key, format string, args ...any) {
@@ -143,10 +152,9 @@ func (k *checker) fits(key string, v, memory Size) {
 	}
 }
 
-func (k *checker) bandwidth(key string, v int) {
-	k.atLeast(key, int64(v), 0)
-	if v > maxBandwidth {
-		k.problem(key, "must be at most %d, not %d", maxBandwidth, v)
+func (k *checker) bandwidth(key string, v Rate) {
+	if v < 0 || v > maxRate {
+		k.problem(key, "must be at least 0 and at most %s, not %s", maxRate, v)
 	}
 }
 
@@ -190,191 +198,25 @@ func (k *checker) header(key, v string) {
 	}
 }
 
-func (k *checker) blockSize(key string, v int) {
+func (k *checker) blockSize(key string, v Size) {
 	k.atLeast(key, int64(v), MinBlockSize)
 	if v > MaxBlockSize {
 		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("pages have at most %d bytes, and get them", MaxBlockSize)})
 	}
 }
 
-// source checks the form of the source; the node checks whether it exists.
-func (k *checker) source(key, v string) {
-	if v == "" {
-		k.problem(key, "is not set: name the directory or URL where the data is, here or with --source")
-		return
+// events checks [events]. The problems show neither the URL, which may contain a password, nor the secret.
+func (k *checker) events(e *Events) {
+	if u, err := url.Parse(e.Webhook); e.Webhook != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		k.problem("events.webhook", "is not an http:// or https:// URL")
 	}
-	scheme, rest, isURL := strings.Cut(v, "://")
-	if !isURL {
-		if !filepath.IsAbs(v) {
-			k.problem(key, "%q is not an absolute path", v)
-		}
-		return
-	}
-	u, err := url.Parse(v)
-	switch {
-	case err != nil:
-		k.problem(key, "%q is not a valid URL", v)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		k.problem(key, "%s://%s has more than a host and a path", scheme, u.Host+u.Path)
-	case scheme == "file" && u.Host != "":
-		k.problem(key, "%q names a host; a local path has three slashes: file:///%s", v, rest)
-	case scheme == "file" && u.Path == "":
-		k.problem(key, "%q has no path", v)
-	case scheme == "s3" && u.Host == "":
-		k.problem(key, "%q has no bucket: s3://bucket/path", v)
-	case !slices.Contains([]string{"file", "hdfs", "s3"}, scheme):
-		k.problem(key, "%q is of none of the kinds file://, hdfs://, s3://", v)
-	}
-}
-
-// localSource returns the path of a source in the local file system, and whether it is one.
-func (c *Config) localSource() (string, bool) {
-	if !strings.Contains(c.Source, "://") {
-		return c.Source, true
-	}
-	u, err := url.Parse(c.Source)
-	if err != nil || u.Scheme != "file" {
-		return "", false
-	}
-	return u.Path, true
-}
-
-// storeData is the subdirectory of the local store in which the node deletes files.
-const storeData = "data"
-
-// store checks the local store. It must not be inside the source, which would list it, and the source
-// must not be inside storeData. A source elsewhere in the local store, as in older files, is safe.
-func (k *checker) store(c *Config) {
-	const key = "local_store"
-	if !filepath.IsAbs(c.LocalStore) {
-		k.problem(key, "%q is not an absolute path", c.LocalStore)
-		return
-	}
-	source, local := c.localSource()
-	if !local || !filepath.IsAbs(source) {
-		return
-	}
-	if within(source, c.LocalStore) {
-		k.problem(key, "%q is within the source, %q", c.LocalStore, source)
-	} else if data := filepath.Join(c.LocalStore, storeData); within(data, source) {
-		k.problem("source", "%q is within the local store's %q, in which everything else is deleted", source, data)
-	} else if within(c.LocalStore, source) {
-		k.warn("source", "%q is within the local store, %q; a directory of its own is safer", source, c.LocalStore)
-	}
-}
-
-// within reports whether path is dir or below it. Both are absolute.
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
-}
-
-func (k *checker) s3(s *S3) {
-	k.atLeast("s3.max_retries", int64(s.MaxRetries), 0)
-	if s.AccessKeyID != "" && s.SecretAccessKey == "" {
-		k.problem("s3.access_key_id", "is set, and secret_access_key is not")
-	}
-	if s.SecretAccessKey != "" && s.AccessKeyID == "" {
-		k.problem("s3.secret_access_key", "is set, and access_key_id is not")
-	}
-	u, err := url.Parse(s.Endpoint)
-	if s.Endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		k.problem("s3.endpoint", "%q is not a URL of the form https://host:port", s.Endpoint)
-	}
-}
-
-func (k *checker) hdfs(h *HDFS) {
-	if h.Keytab != "" && h.Principal == "" {
-		k.problem("hdfs.keytab", "is set, and principal is not")
-	}
-	if h.Principal != "" && h.Keytab == "" {
-		k.problem("hdfs.principal", "is set, and keytab is not")
-	}
-	if h.CredentialCache != "" && h.Keytab != "" {
-		k.problem("hdfs.credential_cache", "is set, and so is keytab")
-	}
-	if h.DataTransferProtection != "" {
-		k.oneOf("hdfs.data_transfer_protection", h.DataTransferProtection, DataTransferProtections)
-	}
-	k.positive("hdfs.timeout", h.Timeout)
-	k.positive("hdfs.retry_for", h.RetryFor)
-}
-
-func (k *checker) sharding(s *Sharding) {
-	k.atLeast("sharding.replication", int64(s.Replication), 1)
-	k.atLeast("sharding.min_replication", int64(s.MinReplication), 1)
-	if s.MinReplication > s.Replication && s.Replication >= 1 {
-		k.problem("sharding.min_replication", "%d is more than sharding.replication, %d", s.MinReplication, s.Replication)
-	}
-	k.atLeast("sharding.max_replication", int64(s.MaxReplication), 0)
-	k.notNegative("sharding.time_to_converge", s.TimeToConverge)
-	k.positive("sharding.proxy_timeout", s.ProxyTimeout)
-	k.notNegative("sharding.proxy_stage_timeout", s.ProxyStageTimeout)
-	k.atLeast("sharding.min_nodes", int64(s.MinNodes), 0)
-	k.oneOf("sharding.assignment", s.Assignment, Assignments)
-	k.oneOf("sharding.role", s.Role, Roles)
-	k.notNegative("sharding.heal_after", s.HealAfter)
-	if !(s.Weight >= minWeight && s.Weight <= maxWeight) {
-		k.problem("sharding.weight", "must be from %v to %v, not %v", minWeight, maxWeight, s.Weight)
-	}
-	if !clusterName.MatchString(s.ClusterName) {
-		k.problem("sharding.cluster_name", "%q is not the name of a cluster: letters, digits, and . _ - / between them", s.ClusterName)
-	}
-	// They become part of names in ZooKeeper, between separators.
-	for key, v := range map[string]string{"advertised_hostname": s.AdvertisedHostname, "shard_id": s.ShardID} {
-		if strings.ContainsAny(v, "/@\x00") {
-			k.problem("sharding."+key, "%q must not have a / or @ in it", v)
+	if e.Secret != "" {
+		if err := CheckSecret(e.Secret); err != nil {
+			k.problem("events.secret", "%v", err)
 		}
 	}
-}
-
-// CheckSecret returns an error if a string cannot be the secret of a cluster: it is sent in a header,
-// and must be hard to guess.
-func CheckSecret(s string) error {
-	if len(s) < 16 || len(s) > 512 || !secret.MatchString(s) {
-		return errors.New("is not 16 to 512 letters, digits and -._~+/=")
-	}
-	return nil
-}
-
-var secret = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]+$`)
-
-// secret checks the secret of the cluster. It is required with tokens, because clients' tokens are not
-// forwarded.
-func (k *checker) secret(s *Sharding, tokens string) {
-	if s.Secret != "" {
-		if err := CheckSecret(s.Secret); err != nil {
-			k.problem("sharding.secret", "%v", err) // the error does not contain the secret
-		}
-	}
-	switch {
-	case s.Secret != "" && s.SecretFile != "":
-		k.problem("sharding.secret_file", "is set, and so is secret")
-	case s.Enabled && tokens != "" && s.Secret == "" && s.SecretFile == "":
-		k.problem("sharding.secret", "is not set, and auth.tokens_file is: nodes do not pass tokens on, and need a secret to ask each other")
-	}
-}
-
-func (k *checker) zk(z *ZK, enabled bool) {
-	k.positive("zk.connect_timeout", z.ConnectTimeout)
-	k.positive("zk.session_timeout", z.SessionTimeout)
-	if enabled && len(z.Servers) == 0 {
-		k.problem("zk.servers", "is empty, and sharding is enabled")
-	}
-	if slices.Contains(z.Servers, "") {
-		k.problem("zk.servers", "has an empty address")
-	}
-	if user, _, ok := strings.Cut(z.Auth, ":"); z.Auth != "" && (!ok || user == "") {
-		k.problem("zk.auth", "is not of the form user:password")
-	}
-	switch {
-	case z.TLSCertificate != "" && z.TLSKey == "":
-		k.problem("zk.tls_certificate", "is set, and tls_key is not")
-	case z.TLSKey != "" && z.TLSCertificate == "":
-		k.problem("zk.tls_key", "is set, and tls_certificate is not")
-	}
-	if z.TLSCA != "" && !z.TLS {
-		k.problem("zk.tls_ca", "is set, and tls is not")
+	if e.Secret != "" && e.SecretFile != "" {
+		k.problem("events.secret_file", "is set, and so is secret")
 	}
 }
 
@@ -454,30 +296,5 @@ func (k *checker) agent(key, v string) {
 		k.problem(key, "%q is not unix:// and an absolute path", v)
 	case v != "" && !socket:
 		k.address(key, v)
-	}
-}
-
-// db checks the values of [db.<name>] that differ from those for all databases.
-func (k *checker) db(key, name string, db, all DB) {
-	if len(name) > maxDBName || !dbName.MatchString(name) || slices.Contains([]string{"healthz", "livez", "readyz"}, name) {
-		k.problem(key, "%q cannot be the name of a database", name)
-	}
-	if db.ContentType != all.ContentType {
-		k.header(key+".content_type", db.ContentType)
-	}
-	if db.Partitioner != all.Partitioner {
-		k.oneOf(key+".partitioner", db.Partitioner, Partitioners)
-	}
-	if db.Compression != all.Compression {
-		k.oneOf(key+".compression", db.Compression, Compressions)
-	}
-	if db.BlockSize != all.BlockSize {
-		k.blockSize(key+".block_size", db.BlockSize)
-	}
-	if db.KeepVersions != all.KeepVersions {
-		k.atLeast(key+".keep_versions", int64(db.KeepVersions), 1)
-	}
-	if db.Value != "" && db.Key == "" {
-		k.problem(key+".value", "is set, and key is not")
 	}
 }

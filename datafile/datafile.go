@@ -152,7 +152,7 @@ func openRegular(path string) (*os.File, error) {
 // indexes, and other files of a local store.
 func NoRecords(name string) bool {
 	switch name {
-	case "BLOCKS.json", "MANIFEST.json", "SERVED", "sequins.lock":
+	case "BLOCKS.json", "INPUTS.json", "MANIFEST.json", "SERVED", "sequins.lock":
 		return true
 	}
 	return load.IsLogIndex(name) || strings.HasSuffix(name, ".crc") || strings.HasSuffix(name, ".tmp") ||

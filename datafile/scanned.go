@@ -167,7 +167,7 @@ func (s *scanned) inVersion() (dir, name string) {
 func (s *scanned) Place() (index, n int, known bool) {
 	dir, name := s.inVersion()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil || source.IsPartition(filepath.Base(dir)) { // the version may have other directories
 		return 0, 0, false
 	}
 	var names []string // ReadDir sorts them

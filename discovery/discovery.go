@@ -21,7 +21,7 @@ const (
 	// maxPromising limits how many complete or settling versions are inspected. Incomplete and failed
 	// ones do not count, so that they cannot hide good ones.
 	maxPromising = 100
-	// maxCandidates is how many complete versions that have not failed are listed.
+	// maxCandidates is how many complete versions that have not failed and are not held are listed.
 	maxCandidates = 3
 	// maxFailedLooks is how many inspections of a version may fail because this node has no
 	// permission to read another version, which may have a marker.
@@ -42,6 +42,7 @@ type Question struct {
 	Known   map[string]bool   // complete versions, which are not inspected again
 	Failed  map[string]bool   // versions that failed to load
 	Loading map[string]bool   // known versions that are being loaded
+	Held    map[string]bool   // versions that a gate holds: they are no alternative to others
 	Settled map[string]bool   // versions accepted before: they need not settle again
 	// Plans are the node's plans of versions to compare with the source: of those that other nodes hold by
 	// another plan, and of Changed.
@@ -77,6 +78,15 @@ type Listing struct {
 	Marked     bool                      // a version has _SUCCESS, and with Finder.Auto all of them need it
 }
 
+// After returns the versions newer than id.
+func (l Listing) After(id string) []string {
+	i, found := slices.BinarySearch(l.Versions, id)
+	if found {
+		i++
+	}
+	return l.Versions[i:]
+}
+
 // A Finder finds the versions of one database.
 type Finder struct {
 	Source source.Source
@@ -93,8 +103,8 @@ type Finder struct {
 	Shared func(id string, partitions int) bool
 }
 
-// Find returns the newest complete versions: a few that have not failed, so that there is an alternative
-// if the newest cannot be loaded, all that are newer than those, and those that are being loaded. An
+// Find returns the newest complete versions: a few that have not failed and are not held, so that there is an alternative
+// if the newest cannot be served, all that are newer than those, and those that are being loaded. An
 // error means that the source cannot be listed.
 func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 	names, err := f.Source.Versions(ctx, f.DB)

@@ -1,11 +1,15 @@
 package discovery
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"sequins/source"
 )
 
 // maxWarnings limits the list of ignored entries per database.
@@ -104,6 +108,24 @@ func (h *Health) SetAbsent(db, warning string) {
 		return
 	}
 	h.absent[db] = warning
+}
+
+// Read records that the source or a db of it was listed, and logs ignored entries; also are further messages.
+func (h *Health) Read(ctx context.Context, src source.Source, db string, also []string, log *slog.Logger) {
+	switch since := h.OK(db); {
+	case since.IsZero():
+	case db == "":
+		log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
+	default:
+		log.Info("a database can be listed again", "db", db, "after", time.Since(since).Round(time.Millisecond))
+	}
+	names, err := source.Invalid(ctx, src, db)
+	if err != nil {
+		return // it will be listed again
+	}
+	for _, warning := range h.LeftOut(db, names, also) {
+		log.Warn(warning)
+	}
 }
 
 // LeftOut records names in the source that are ignored and other messages, and returns the new

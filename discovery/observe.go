@@ -31,8 +31,7 @@ func (o *observer) observe(ctx context.Context, name string) error {
 	}
 	id := o.id(name)
 	if !o.Failed[id] && o.Known[id] {
-		o.good++
-		o.found.Versions = append(o.found.Versions, id)
+		o.add(id)
 		return nil
 	}
 	if o.Again && o.now.Before(l.retry) {
@@ -51,10 +50,7 @@ func (o *observer) observe(ctx context.Context, name string) error {
 		o.found.Looks[name] = Look{fingerprint: l.fingerprint, at: l.at}
 	}
 	if reason == "" {
-		o.found.Versions = append(o.found.Versions, id)
-		if !o.Failed[id] {
-			o.good++
-		}
+		o.add(id)
 		return nil
 	}
 	o.Log.Debug("version does not exist yet", "version", name, "reason", reason)
@@ -62,6 +58,14 @@ func (o *observer) observe(ctx context.Context, name string) error {
 		o.found.Unfinished = fmt.Sprintf("%s: %s", name, reason)
 	}
 	return nil
+}
+
+// add adds a complete version to the listing.
+func (o *observer) add(id string) {
+	o.found.Versions = append(o.found.Versions, id)
+	if !o.Failed[id] && !o.Held[id] {
+		o.good++
+	}
 }
 
 // observeFailed handles a failed inspection. A version with a permanent error is listed, and its load

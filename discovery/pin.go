@@ -16,7 +16,7 @@ import (
 
 // Allowed returns what a pin says at a time.
 func Allowed(f pin.File, now time.Time) version.Pin {
-	return version.Pin{Version: f.Pinned(now), Excluded: f.Exclude}
+	return version.Pin{Version: f.Pinned(now), Excluded: f.Exclude, Approved: f.Approve}
 }
 
 // readPin reads the pin of the database. If that fails, the last one stays in force: an error must not bring back a

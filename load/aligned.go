@@ -6,6 +6,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/extsort"
+	"sequins/internal/parallel"
 )
 
 // loadAligned makes each partition from its own files.
@@ -17,7 +18,7 @@ func (j *job) loadAligned(ctx context.Context, todo []int) error {
 	}
 	j.expect(all)
 	workers := min(j.opts.workers(), len(todo))
-	return parallel(ctx, workers, len(todo), func(ctx context.Context, i int) error {
+	return parallel.Run(ctx, workers, len(todo), func(ctx context.Context, i int) error {
 		p := todo[i]
 		a := aligned{
 			job: j, partition: p, files: files[p], memory: j.opts.Memory / int64(workers),

@@ -34,46 +34,70 @@ const (
 	sampleWhole = 1 << 14
 )
 
-// candidates returns the functions that fit the sampled keys, in order of preference. The result
-// depends only on the files. If several functions fit, it reads more until one is left or the budget is
+// candidates returns the cuts that fit the sampled keys, in order of preference. The result
+// depends only on the files. If several fit, it reads more until one is left or the budget is
 // used up.
-func (l *Loader) candidates(ctx context.Context, plan *Plan) ([]shard.Partitioner, error) {
-	fit := shard.Partitioners()
+func (l *Loader) candidates(ctx context.Context, plan *Plan, names layout) ([]shard.Cut, error) {
+	fit := names.detector()
 	budget := sampleRecords
 	for i, group := range sampleGroups(len(plan.Files)) {
-		if len(fit) <= 1 || budget < len(group) {
+		if fit.Decided() || budget < len(group) {
 			break
 		}
-		s := sampler{l: l, plan: plan, fit: fit, limit: budget / len(group), bytes: sampleBytes / len(group)}
+		s := sampler{l: l, plan: plan, names: names, fit: fit, limit: budget / len(group), bytes: sampleBytes / len(group)}
 		for _, file := range group {
-			s.files = append(s.files, &sample{file: file, fits: shard.NewDetector(plan.Partitions)})
+			s.files = append(s.files, &sample{file: file, fits: names.detector()})
 		}
 		if err := s.run(ctx, i == 0); err != nil {
 			return nil, err
 		}
-		fit = s.fit
 		plan.sampled = plan.sampled || s.found()
 		budget -= s.read()
 	}
-	return fit, nil
+	return fit.Candidates(), nil
 }
 
-// detect chooses the first candidate that is not refuted. If there is none, it returns String, not
+// detect chooses the first candidate that is not refuted. If there is none, it chooses String, not
 // aligned.
-func (l *Loader) detect(ctx context.Context, plan *Plan) (_ shard.Partitioner, aligned bool, err error) {
-	if plan.Partitions == 1 {
-		return shard.String, true, nil // everything fits
+func (l *Loader) detect(ctx context.Context, plan *Plan, names layout) error {
+	if names.whole == 1 {
+		plan.Aligned = true // everything fits
+		return nil
 	}
-	fit, err := l.candidates(ctx, plan)
+	fit, err := l.candidates(ctx, plan, names)
 	if err != nil {
-		return 0, false, err
+		return err
 	}
-	for _, p := range fit {
-		if !slices.Contains(plan.Refuted, p) {
-			return p, true, nil
+	for _, cut := range fit {
+		if !slices.Contains(plan.Refuted, cut.By) {
+			plan.Partitioner, plan.Partitions, plan.Aligned = cut.By, cut.Partitions, true
+			break
 		}
 	}
-	return shard.String, false, nil
+	return nil
+}
+
+// cutBy plans by a partitioner that is configured. If the files are not cut by it and the names do not tell, every file is
+// read; if the names tell that they are, a load fails at a record that is not.
+func (l *Loader) cutBy(ctx context.Context, plan *Plan, names layout, by shard.Partitioner) error {
+	plan.Partitioner, plan.Aligned = by, names.whole > 0
+	if names.least > names.most {
+		return nil
+	}
+	fit, err := l.candidates(ctx, plan, names)
+	if err != nil {
+		return err
+	}
+	if plan.Aligned {
+		plan.Partitions = names.whole
+	}
+	for _, cut := range fit {
+		if cut.By == by {
+			plan.Partitions, plan.Aligned = cut.Partitions, true
+			break
+		}
+	}
+	return nil
 }
 
 // sampleGroups returns the indices of n files in groups that are sampled together: first files spread

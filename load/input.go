@@ -35,8 +35,10 @@ type input struct {
 	records
 	deletes interface{ Deleted() bool } // nil if the format has no deletes
 	path    string
-	body    io.Closer
-	size    int64
+	// tolerance is what may be left out.
+	tolerance *tolerance
+	body      io.Closer
+	size      int64
 
 	meter *meter // of a file that is read sequentially
 	// Of a file that is read at several offsets:
@@ -46,7 +48,12 @@ type input struct {
 
 // open opens a file of the plan and reads its header.
 func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*input, error) {
-	return l.openFields(ctx, plan, file, l.opts.Fields)
+	in, err := l.openFields(ctx, plan, file, l.opts.Fields)
+	if err == nil {
+		in.tolerance = l.tolerance
+		in.tolerance.begin(in.path)
+	}
+	return in, err
 }
 
 // openKeys is open for readers that need the keys alone: values are the keys. A
@@ -55,7 +62,11 @@ func (l *Loader) open(ctx context.Context, plan *Plan, file source.File) (*input
 func (l *Loader) openKeys(ctx context.Context, plan *Plan, file source.File) (*input, error) {
 	fields := l.opts.Fields
 	fields.Value = fields.Key
-	return l.openFields(ctx, plan, file, fields)
+	in, err := l.openFields(ctx, plan, file, fields)
+	if err == nil {
+		in.tolerance = l.tolerance.sampling()
+	}
+	return in, err
 }
 
 func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, fields Fields) (*input, error) {
@@ -72,21 +83,24 @@ func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, f
 	}
 	in.body = body
 	in.meter = &meter{r: body, size: file.Size, path: in.path}
-	if err := l.decode(plan, fields, in); err != nil {
+	if err := l.decode(plan, fields, file.Name, in); err != nil {
 		return nil, errors.Join(l.orMixed(ctx, plan, file, err), body.Close())
 	}
 	return in, nil
 }
 
 // decode creates the reader of the plan's format.
-func (l *Loader) decode(plan *Plan, fields Fields, in *input) (err error) {
+func (l *Loader) decode(plan *Plan, fields Fields, file string, in *input) (err error) {
 	switch plan.Format {
 	case FormatSparkey:
 		var r *sparkey.Reader
 		r, err = sparkey.NewReader(in.meter, in.path)
 		in.records, in.deletes = r, r
 	case FormatAvro:
-		in.records, err = avro.NewReader(in.meter, in.path, fields)
+		var r *avro.Reader
+		if r, err = avro.NewReader(in.meter, in.path, fields); err == nil {
+			in.records, err = plan.extend(r, in, fields, file, r.Fields())
+		}
 	default:
 		var r *sequencefile.Reader
 		if r, err = sequencefile.NewReader(in.meter, in.path); err == nil {
@@ -108,7 +122,10 @@ func (l *Loader) openRanged(ctx context.Context, plan *Plan, file source.File, f
 	if err != nil {
 		return errors.Join(l.orMixed(ctx, plan, file, err), in.ranged.Close())
 	}
-	in.records, in.rows, in.body = r, r, in.ranged
+	in.rows, in.body = r, in.ranged
+	if in.records, err = plan.extend(r, in, fields, file.Name, r.Fields()); err != nil {
+		return errors.Join(err, in.ranged.Close())
+	}
 	return nil
 }
 

@@ -52,12 +52,24 @@ type Options struct {
 	Served string `json:",omitempty"`
 
 	// Partitioner is "auto" or "", which detects it, or a name: "string" reads every file and works
-	// with any files; "hadoop", "spark" or "cascading" assume that the files are cut by that function,
+	// with any files; the other names of package shard assume that the files are cut by that function,
 	// and check it for every record.
 	Partitioner string
 
+	// Partitions is the number of partitions. 0 means that of the files, or, if the files are cut by a function that puts their
+	// keys where they are only in another number of partitions, that number.
+	Partitions int `json:",omitempty"`
+
 	// Fields selects the key and the value in Avro and Parquet records.
 	Fields Fields
+
+	// PartitionColumns adds the columns in the names of directories (day=2026-01-31) to the values, which must be whole
+	// records of Avro or Parquet.
+	PartitionColumns bool `json:",omitempty"`
+
+	// MaxRecordErrors is how many records of the files that are read may be left out, because their key is null or their
+	// key or value is too long. With more the load fails.
+	MaxRecordErrors int64 `json:",omitempty"`
 
 	// Workers is how many partitions, or groups of files, are processed in parallel. 0 means
 	// GOMAXPROCS.
@@ -70,16 +82,24 @@ type Options struct {
 func (o Options) PlannedBy(m store.Manifest) Options {
 	if m.Fields != nil {
 		o.Fields = Fields{Key: m.Fields.Key, Value: m.Fields.Value}
+		o.PartitionColumns = m.Fields.PartitionColumns
 	}
 	o.AllowEmpty = o.AllowEmpty || len(m.Files) == 0
 	o.RequireSuccess = false // it was complete then, by the rules that held then
 	o.Served = m.PlanHash()
 	o.Partitioner = m.Partitioner
+	o.Partitions = m.Partitions
+	if !m.Aligned && m.Partitions == len(m.Files) {
+		o.Partitions = 0 // as many as files, whatever their numbers
+	}
 	if m.Aligned && m.Partitioner == shard.String.String() {
 		o.Partitioner = "auto" // only "auto" detects that it cut the files
 	}
 	return o
 }
+
+// SetWorkers sets Options.Workers. It must not be called while the Loader plans or loads.
+func (l *Loader) SetWorkers(n int) { l.opts.Workers = n }
 
 func (o Options) workers() int {
 	if o.Workers > 0 {
@@ -103,6 +123,8 @@ type Loader struct {
 	store   *store.Store
 	metrics Meter
 	opts    Options
+
+	tolerance *tolerance
 }
 
 // New returns a Loader from src into local. local may be nil if Load is not called, and m may be nil.
@@ -113,7 +135,7 @@ func New(src source.Source, local *store.Store, m Meter, opts Options) *Loader {
 	if m == nil {
 		m = (*metrics.Load)(nil) // counts nothing
 	}
-	return &Loader{src: marked{src}, store: local, metrics: m, opts: opts}
+	return &Loader{src: marked{src}, store: local, metrics: m, opts: opts, tolerance: newTolerance(opts.MaxRecordErrors)}
 }
 
 // A Target is the destination of a load.
@@ -166,7 +188,7 @@ func (l *Loader) Load(ctx context.Context, plan *Plan, want []int, p *Progress) 
 //
 // If the load fails or ctx is canceled, published blocks stay and everything else is removed. All
 // goroutines have ended when LoadInto returns. Errors name the file and the offset, and wrap their
-// cause: ErrCorrupt of the input format, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, or that
+// cause: ErrCorrupt of the input format or of package finished, *PartitionError, ErrSource, source.ErrChanged, ENOSPC, or that
 // of ctx.
 func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target, p *Progress) (err error) {
 	ended := l.metrics.Begin(plan.DB)
@@ -189,6 +211,9 @@ func (l *Loader) LoadInto(ctx context.Context, plan *Plan, to Target, p *Progres
 	j := &job{Loader: l, plan: plan, target: to, progress: p, pacer: newPacer(l.opts.Throttle)}
 	j.publisher = &publisher{job: j}
 	return j.loadAndPublish(ctx, func(ctx context.Context) error {
+		if plan.ready != nil {
+			return j.copyBlocks(ctx, to.Want)
+		}
 		if plan.Aligned {
 			return j.loadAligned(ctx, to.Want)
 		}

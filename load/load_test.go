@@ -16,7 +16,7 @@ import (
 )
 
 func TestAligned(t *testing.T) {
-	for _, by := range shard.Partitioners() {
+	for _, by := range onStrings {
 		t.Run(by.String(), func(t *testing.T) {
 			w := newWorld(t)
 			files := cut(by, 5, keys(2000)...)

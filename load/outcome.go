@@ -5,6 +5,7 @@ import (
 	"errors"
 	"syscall"
 
+	"sequins/finished"
 	"sequins/input/avro"
 	"sequins/input/parquet"
 	"sequins/input/sequencefile"
@@ -114,6 +115,7 @@ var classes = []struct {
 	{sparkey.ErrCorrupt, "corrupt"},
 	{avro.ErrCorrupt, "corrupt"},
 	{parquet.ErrCorrupt, "corrupt"},
+	{finished.ErrCorrupt, "corrupt"},
 	{ErrSource, "source"},
 	{ErrDied, "died"},
 	{syscall.ENOSPC, DiskFull},

@@ -34,6 +34,7 @@ const (
 	FormatSparkey      = "sparkey"
 	FormatAvro         = "avro"
 	FormatParquet      = "parquet"
+	FormatBlocks       = "blocks" // finished blocks, see package finished
 )
 
 // A Plan describes how to load a version. All nodes that know the same refuted partitioners make the
@@ -56,8 +57,10 @@ type Plan struct {
 	parts   []int  // the partition of each file if Aligned
 	witness string // a file of the format
 	fields  Fields
+	columns []pathColumn   // with Options.PartitionColumns
 	classes *recordClasses // of the SequenceFiles opened so far
 	sampled bool           // the sample contained a record
+	ready   *ready         // of finished blocks; nil otherwise
 }
 
 // Manifest returns the plan in the form that the store keeps.
@@ -71,7 +74,7 @@ func (p *Plan) Manifest() store.Manifest {
 		m.Files = append(m.Files, store.ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime})
 	}
 	if p.hasFields() {
-		m.Fields = &store.Fields{Key: p.fields.Key, Value: p.fields.Value}
+		m.Fields = &store.Fields{Key: p.fields.Key, Value: p.fields.Value, PartitionColumns: len(p.columns) > 0}
 	}
 	for _, r := range p.Refuted {
 		m.Refuted = append(m.Refuted, r.String())
@@ -80,12 +83,19 @@ func (p *Plan) Manifest() store.Manifest {
 }
 
 // contents returns the format, with a hash of the selected fields if the format has fields, because
-// blocks with other fields differ.
+// blocks with other fields differ, or with a hash of the manifest of finished blocks.
 func (p *Plan) contents() string {
+	if p.ready != nil {
+		return p.ready.contents()
+	}
 	if !p.hasFields() {
 		return p.Format
 	}
-	sum := sha256.Sum256([]byte(p.fields.Key + "\x00" + p.fields.Value)) // names can be long
+	selected := p.fields.Key + "\x00" + p.fields.Value // names can be long
+	if len(p.columns) > 0 {
+		selected += "\x00partition columns"
+	}
+	sum := sha256.Sum256([]byte(selected))
 	return fmt.Sprintf("%s %x", p.Format, sum[:8])
 }
 
@@ -125,6 +135,9 @@ func (l *Loader) plan(ctx context.Context, db, version string, refuted []shard.P
 	if plan.Format, plan.Files, err = l.list(ctx, db, version); err != nil {
 		return nil, err
 	}
+	if plan.Format == FormatBlocks {
+		return plan, l.planFinished(ctx, plan)
+	}
 	for _, f := range plan.Files {
 		if f.ModTime.After(plan.LastModified) {
 			plan.LastModified = f.ModTime
@@ -138,11 +151,14 @@ func (l *Loader) plan(ctx context.Context, db, version string, refuted []shard.P
 			return nil, err
 		}
 	}
-	fits, err := plan.place()
+	if err := l.setColumns(plan); err != nil {
+		return nil, err
+	}
+	names, err := plan.place(l.opts.Partitions)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.choose(ctx, plan, fits, refuted); err != nil {
+	if err := l.choose(ctx, plan, names, refuted); err != nil {
 		return nil, err
 	}
 	return plan, l.requireRecords(ctx, plan)
@@ -161,27 +177,28 @@ func (l *Loader) planEmpty(ctx context.Context, plan *Plan) error {
 		return err
 	}
 	plan.Partitions, plan.Aligned = 1, true
-	return f.Close()
+	return errors.Join(f.Close(), l.refuseManifest(ctx, plan))
 }
 
-// choose decides which partitioner to use and whether the files are cut by it. fits reports whether
-// their names allow that.
-func (l *Loader) choose(ctx context.Context, plan *Plan, fits bool, refuted []shard.Partitioner) (err error) {
+// choose decides which partitioner to use, and whether the files are cut by it, as far as their names allow that.
+func (l *Loader) choose(ctx context.Context, plan *Plan, names layout, refuted []shard.Partitioner) error {
 	switch name := l.opts.Partitioner; name {
 	case "", "auto":
 		plan.Auto = true
-		if !fits {
+		if !names.fits() {
 			return nil // String, not aligned
 		}
 		plan.Refuted = unique(slices.Clone(refuted))
-		plan.Partitioner, plan.Aligned, err = l.detect(ctx, plan)
+		return l.detect(ctx, plan, names)
 	case shard.String.String():
-		// Every file is read: this works with any files.
+		return nil // Every file is read: this works with any files.
 	default:
-		plan.Partitioner, err = shard.ParsePartitioner(name)
-		plan.Aligned = fits
+		by, err := shard.ParsePartitioner(name)
+		if err != nil {
+			return err
+		}
+		return l.cutBy(ctx, plan, names, by)
 	}
-	return err
 }
 
 // Refuted returns the partitioners that the plan in a manifest excludes, for another plan of the

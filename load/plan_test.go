@@ -102,8 +102,8 @@ func TestPlacesByNumber(t *testing.T) {
 	for _, name := range []string{"part-r-00001", "part-r-00002", "part-r-000000", "part-r-3"} {
 		p.Files = append(p.Files, source.File{Name: name})
 	}
-	if fits, err := p.place(); !fits || err != nil {
-		t.Fatal(fits, err)
+	if names, err := p.place(0); names.whole != 4 || err != nil {
+		t.Fatal(names, err)
 	}
 	if diff := cmp.Diff([]int{1, 2, 0, 3}, p.parts); diff != "" {
 		t.Error(diff)
@@ -144,7 +144,7 @@ func TestPlanErrors(t *testing.T) {
 		{"a log without a number", map[string][]byte{"part.spl": log}, Options{}, nil, []string{"part.spl"}},
 		{"a log with a large number", map[string][]byte{"part-65536.spl": log}, Options{}, nil, []string{"part-65536.spl", "65536"}},
 		{"a log with a huge number", map[string][]byte{"part-99999999999999999999.spl": log}, Options{}, nil, []string{"part-99999999999999999999.spl"}},
-		{"a partitioner that is none", map[string][]byte{"a": seq}, Options{Partitioner: "murmur3"}, nil, []string{"murmur3"}},
+		{"a partitioner that is none", map[string][]byte{"a": seq}, Options{Partitioner: "murmur"}, nil, []string{"murmur"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestPlanErrors(t *testing.T) {
 
 func TestPlanTooManyFiles(t *testing.T) {
 	p := &Plan{Format: FormatSequenceFile, Files: make([]source.File, shard.MaxPartitions+1)}
-	if _, err := p.place(); err == nil {
+	if _, err := p.place(0); err == nil {
 		t.Error("placed more files than there can be partitions")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"sequins/input/avro"
 	"sequins/input/sequencefile"
+	"sequins/internal/render"
 	"sequins/shard"
 	"sequins/source"
 )
@@ -69,12 +70,16 @@ func (s *sampler) keysAt(f *sample, r io.Reader, offset int64, keys int) (_ *sha
 	if err != nil {
 		return nil, 0, err
 	}
-	fits := shard.NewDetector(s.plan.Partitions)
+	fits := s.names.detector()
 	for size := 0; read < keys && size < probeBytes && in.Scan(); read++ {
 		fits.Add(s.plan.parts[f.file], in.Key())
 		size += len(in.Key()) + len(in.Value())
 	}
-	return fits, read, errors.Join(in.Err(), in.Close())
+	err = in.Err()
+	if s.l.tolerance != nil && errors.Is(err, render.ErrNullKey) {
+		err = nil // the sample ends there
+	}
+	return fits, read, errors.Join(err, in.Close())
 }
 
 // hasSyncMarkers reports whether files of the plan's format can be read from any offset.

@@ -10,8 +10,9 @@ import (
 type Progress struct {
 	files, filesDone           atomic.Int64
 	bytes, bytesDone           atomic.Int64
-	records                    atomic.Int64
+	records, leftOut           atomic.Int64
 	partitions, partitionsDone atomic.Int64
+	reused, reusedBytes        atomic.Int64
 	started                    atomic.Int64 // Unix time in nanoseconds; 0 before the start
 }
 
@@ -20,7 +21,9 @@ type Snapshot struct {
 	Files, FilesDone           int64 // that this node reads
 	Bytes, BytesDone           int64 // of these files, in the source
 	Records                    int64 // read, wanted or not
+	LeftOut                    int64 // records; see Options.MaxRecordErrors
 	Partitions, PartitionsDone int64 // that this node wants; done: with a block
+	Reused, ReusedBytes        int64 // partitions whose blocks were those of other versions, and the sizes of these
 	Started                    time.Time
 }
 
@@ -30,8 +33,9 @@ func (p *Progress) Snapshot() Snapshot {
 	s := Snapshot{
 		Files: p.files.Load(), FilesDone: p.filesDone.Load(),
 		Bytes: p.bytes.Load(), BytesDone: p.bytesDone.Load(),
-		Records:    p.records.Load(),
+		Records: p.records.Load(), LeftOut: p.leftOut.Load(),
 		Partitions: p.partitions.Load(), PartitionsDone: p.partitionsDone.Load(),
+		Reused: p.reused.Load(), ReusedBytes: p.reusedBytes.Load(),
 	}
 	if ns := p.started.Load(); ns != 0 {
 		s.Started = time.Unix(0, ns)
@@ -41,12 +45,19 @@ func (p *Progress) Snapshot() Snapshot {
 
 // begin resets p for a load.
 func (p *Progress) begin(partitions, done int) {
-	for _, v := range []*atomic.Int64{&p.files, &p.filesDone, &p.bytes, &p.bytesDone, &p.records} {
+	for _, v := range []*atomic.Int64{&p.files, &p.filesDone, &p.bytes, &p.bytesDone, &p.records, &p.leftOut} {
 		v.Store(0)
 	}
 	p.partitions.Store(int64(partitions))
 	p.partitionsDone.Store(int64(done))
 	p.started.Store(time.Now().UnixNano())
+}
+
+// Reuse counts partitions, before LoadInto is called for the others of those that are wanted, of which some are there already.
+func (p *Progress) Reuse(wanted, have, reused int, bytes int64) {
+	p.begin(wanted, have+reused)
+	p.reused.Store(int64(reused))
+	p.reusedBytes.Store(bytes)
 }
 
 // tally counts what one scan has read. It belongs to the scanning goroutine, which adds it to the

@@ -74,7 +74,7 @@ func (p *publisher) publish(ctx context.Context) error {
 	if len(partitions) == 0 {
 		return nil
 	}
-	err := p.verify(ctx)
+	err := p.Verify(ctx, p.plan)
 	if err == nil {
 		p.progress.partitionsDone.Add(int64(len(partitions))) // before Publish, so that a reader of the new partitions sees them counted
 		err = p.target.Publish(partitions)
@@ -93,30 +93,30 @@ func (p *publisher) remove(partitions []int) {
 	}
 }
 
-// verify returns an error of class source.ErrChanged if the version's files are not those of the plan.
-func (p *publisher) verify(ctx context.Context) error {
-	_, files, err := p.list(ctx, p.plan.DB, p.plan.Version)
-	path := p.src.Path(p.plan.DB, p.plan.Version)
+// Verify returns an error of class source.ErrChanged if the version's files are not those of the plan.
+func (l *Loader) Verify(ctx context.Context, plan *Plan) error {
+	_, files, err := l.list(ctx, plan.DB, plan.Version)
+	path := l.src.Path(plan.DB, plan.Version)
 	if errors.Is(err, ErrIncomplete) {
 		return fmt.Errorf("%s: %w: while it was read: %v", path, source.ErrChanged, err) //nolint:errorlint // of one class, which is not that of a version that is not there yet
 	}
 	if err != nil {
 		return err
 	}
-	for i, was := range p.plan.Files {
+	for i, was := range plan.Files {
 		if i >= len(files) || files[i].Name != was.Name {
 			return fmt.Errorf("%s: %w: there is a file less, or one more, than when it was planned: %d and %d, from %s on",
-				path, source.ErrChanged, len(p.plan.Files), len(files), was.Name)
+				path, source.ErrChanged, len(plan.Files), len(files), was.Name)
 		}
 		if err := was.Check(files[i]); err != nil {
 			return fmt.Errorf("%s/%s: %w", path, was.Name, err)
 		}
 	}
-	if len(files) > len(p.plan.Files) {
+	if len(files) > len(plan.Files) {
 		return fmt.Errorf("%s: %w: there are %d files, and were %d when it was planned; %s is new",
-			path, source.ErrChanged, len(files), len(p.plan.Files), files[len(p.plan.Files)].Name)
+			path, source.ErrChanged, len(files), len(plan.Files), files[len(plan.Files)].Name)
 	}
-	return nil
+	return l.sameManifest(ctx, plan)
 }
 
 // loadAndPublish runs load and publishes finished partitions, even if others fail.

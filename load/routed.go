@@ -6,6 +6,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/extsort"
+	"sequins/internal/parallel"
 )
 
 // rankSize is the length of the rank that precedes a key in a sorter. A sorter must accept the longest
@@ -37,10 +38,10 @@ func (j *job) loadRouted(ctx context.Context, todo []int) error {
 	r.assignPlaces(shards)
 	r.openSorters()
 	defer r.close()
-	if err := parallel(ctx, len(r.lanes), len(r.lanes), r.sort); err != nil {
+	if err := parallel.Run(ctx, len(r.lanes), len(r.lanes), r.sort); err != nil {
 		return err
 	}
-	return parallel(ctx, shards, shards, r.merge)
+	return parallel.Run(ctx, shards, shards, r.merge)
 }
 
 // routed is one load of files that are not aligned.

@@ -17,9 +17,10 @@ type sampler struct {
 	l     *Loader
 	plan  *Plan
 	files []*sample
-	fit   []shard.Partitioner // functions that fit every key so far
-	limit int                 // keys to read from the start of each file
-	bytes int                 // bytes of keys and values, likewise
+	names layout
+	fit   *shard.Detector // what fits every key so far
+	limit int             // keys to read from the start of each file
+	bytes int             // bytes of keys and values, likewise
 }
 
 // A sample is the sampled part of one file.
@@ -33,7 +34,7 @@ type sample struct {
 	found bool // there was a record that is not a delete
 }
 
-// run samples the heads of the files and then, while several functions fit, their ends and middles if
+// run samples the heads of the files and then, while several cuts fit, their ends and middles if
 // places is set, and finally more from their starts. It decides only between rounds, each of which
 // reads a fixed number of keys, so that the result does not depend on timing.
 func (s *sampler) run(ctx context.Context, places bool) error {
@@ -56,10 +57,10 @@ func (s *sampler) run(ctx context.Context, places bool) error {
 	return nil
 }
 
-// round runs work on every file in parallel, and removes the functions that no longer fit. It does
-// nothing if at most one is left.
+// round runs work on every file in parallel, and rules out what no longer fits. It does
+// nothing if the cut is decided.
 func (s *sampler) round(work func(*sample) error) error {
-	if len(s.fit) <= 1 {
+	if s.fit.Decided() {
 		return nil
 	}
 	var g errgroup.Group
@@ -73,8 +74,7 @@ func (s *sampler) round(work func(*sample) error) error {
 		return err
 	}
 	for _, f := range s.files {
-		left := f.fits.Candidates()
-		s.fit = slices.DeleteFunc(s.fit, func(p shard.Partitioner) bool { return !slices.Contains(left, p) })
+		s.fit.Merge(f.fits)
 	}
 	return nil
 }
@@ -84,9 +84,9 @@ func (s *sampler) start(ctx context.Context, upTo int) error {
 	return s.round(func(f *sample) error { return s.readKeys(ctx, f, upTo) })
 }
 
-// finished reports whether no file has more to read or at most one function is left.
+// finished reports whether no file has more to read or the cut is decided.
 func (s *sampler) finished() bool {
-	return len(s.fit) <= 1 || !slices.ContainsFunc(s.files, func(f *sample) bool { return !f.done })
+	return s.fit.Decided() || !slices.ContainsFunc(s.files, func(f *sample) bool { return !f.done })
 }
 
 // most returns the maximum number of keys to read from the start of a file.

@@ -93,8 +93,8 @@ func (s *scanner) records(ctx context.Context, in *input, before tally, give sin
 	next, size := s.total.records+step, 0
 	for in.Scan() {
 		key, value := in.Key(), in.Value()
-		if len(key) > blocks.MaxKey || len(value) > blocks.MaxValue {
-			return tooLarge(in)
+		if isTooLarge(in) {
+			return in.intolerable(tooLarge(in))
 		}
 		to := slot(0)
 		p := s.router.by.Partition(key, s.router.partitions)
@@ -130,6 +130,7 @@ func (s *scanner) report(ctx context.Context) error {
 		fetched: s.total.fetched - s.reported.fetched,
 	}
 	s.reported = s.total
+	s.job.progress.leftOut.Store(s.job.tolerance.count())
 	s.job.progress.add(news)
 	s.job.metrics.Read(s.job.plan.DB, news.fetched, news.records)
 	return s.job.pacer.wait(ctx, news.records)

@@ -1,4 +1,4 @@
-// Package loadproc runs each load in a separate process. A file that makes its reader crash or use too much
+// Package loadproc runs each load in a process that does nothing else meanwhile. A file that makes its reader crash or use too much
 // memory ends that process and not the node, and loads do not share memory, garbage collector or scheduler
 // with requests.
 //
@@ -6,7 +6,7 @@
 // exchange lines of JSON:
 //
 //	node                             load process
-//	stdin:  Job              ──▶     lowers its priority, limits its memory, opens the source
+//	stdin:  {"job": …}       ──▶     lowers its priority, limits its memory, opens the source
 //	                         ◀──     stdout: {"planned": manifest}
 //	creates the directory, or closes stdin
 //	{"load": staging, want}  ──▶     reads files, writes blocks under temporary names
@@ -15,6 +15,9 @@
 //	renames the blocks
 //	{"bandwidth": share}     ──▶     at any time
 //	                         ◀──     {"ended": …}
+//
+// A process that has carried out a small load waits a moment for another job, because many small databases would
+// otherwise cost more for starting processes than for loading.
 //
 // The process exits when its standard input is closed, and the kernel kills it when the node dies. It
 // inherits the lock of the store and holds it until it exits; a node that starts meanwhile waits for it.

@@ -1,6 +1,7 @@
 package loadproc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,10 +36,17 @@ type Launcher struct {
 	Metrics *metrics.Load
 	// Program returns the command that calls Main; nil means this program with the argument Command.
 	Program func(context.Context) *exec.Cmd
+	// Free returns the free bytes of the disk that blocks are written to, if that is known; nil disables checks of the disk.
+	Free func() (bytes int64, known bool)
 
+	// Reuse lets a process that has carried out a small load carry out another one. Close must then be called at the end.
+	Reuse bool
+
+	spares    spares
 	mu        sync.Mutex
 	running   map[*Process]bool
 	bandwidth float64
+	reserve   int64 // see SetReserve
 }
 
 // SetBandwidth limits how many bytes per second all processes together read from the source; 0 is unlimited.
@@ -55,7 +63,7 @@ func (l *Launcher) divide() {
 	for p := range l.running {
 		if share := l.share(len(l.running)); share != p.share {
 			p.share = share
-			p.order(order{Bandwidth: &share})
+			_ = p.order(order{Bandwidth: &share})
 		}
 	}
 }
@@ -69,18 +77,13 @@ func (l *Launcher) Start(ctx context.Context, job Job) (*Process, error) {
 	if job.Source, err = json.Marshal(l.Source); err != nil {
 		return nil, fmt.Errorf("the source of a load process: %w", err)
 	}
-	p, err := l.start(ctx, job.DB, job.Version)
+	p, err := l.begin(ctx, job)
 	if ctx.Err() != nil && err != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: it cannot be started: %w", load.ErrDied, err)
 	}
-	l.mu.Lock()
-	p.share = l.share(len(l.running) + 1)
-	job.Bandwidth = p.share
-	l.mu.Unlock()
-	p.order(job)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running == nil {
@@ -91,43 +94,44 @@ func (l *Launcher) Start(ctx context.Context, job Job) (*Process, error) {
 	return p, nil
 }
 
-func (l *Launcher) start(ctx context.Context, db, version string) (*Process, error) {
-	stdin, in, err := os.Pipe()
-	if err != nil {
-		return nil, err
+// begin sends the job to a process that has ended another one, or to a new one.
+func (l *Launcher) begin(ctx context.Context, job Job) (*Process, error) {
+	l.mu.Lock()
+	job.Bandwidth = l.share(len(l.running) + 1)
+	l.mu.Unlock()
+	if c := l.spares.take(job.MemoryLimit); c != nil {
+		if c.order(order{Job: &job}) == nil {
+			p := l.process(ctx, job, c)
+			p.share = job.Bandwidth
+			return p, nil
+		}
+		c.end() // it has died
 	}
-	defer stdin.Close()
-	out, stdout, err := os.Pipe()
-	if err != nil {
-		_ = in.Close()
-		return nil, err
+	p, err := l.start(ctx, job)
+	if err == nil {
+		p.share = job.Bandwidth
+		_ = p.order(order{Job: &job}) // if that fails, the process has ended, which Plan reports
 	}
-	defer stdout.Close()
-	p := &Process{launcher: l, db: db, name: version, in: in, out: out, lines: newLineReader(out), silence: silence}
-	p.parent = ctx
-	ctx, p.cancel = context.WithCancel(ctx)
-	p.cmd = l.command(ctx)
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, stdout, &p.words
-	p.cmd.Cancel, p.cmd.WaitDelay = in.Close, grace
-	if l.Lock != nil {
-		p.cmd.ExtraFiles = []*os.File{l.Lock}
-	}
-	if err := p.cmd.Start(); err != nil {
-		p.cancel()
-		_, _ = in.Close(), out.Close()
-		return nil, err
-	}
-	return p, nil
+	return p, err
 }
 
-func (l *Launcher) command(ctx context.Context) *exec.Cmd {
-	if l.Program != nil {
-		return l.Program(ctx)
+// start returns a process that has been sent nothing of the job.
+func (l *Launcher) start(ctx context.Context, job Job) (*Process, error) {
+	c, err := l.newChild(job.MemoryLimit)
+	if err != nil {
+		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, program(), Command)
-	cmd.Args[0] = os.Args[0]
-	return cmd
+	return l.process(ctx, job, c), nil
 }
+
+// process returns c as the process of a job. It is told to exit when ctx ends.
+func (l *Launcher) process(ctx context.Context, job Job, c *child) *Process {
+	return &Process{child: c, launcher: l, db: job.DB, name: job.Version, memory: cmp.Or(job.Options.Memory, load.DefaultMemory),
+		parent: ctx, detach: context.AfterFunc(ctx, c.cancel), silence: silence}
+}
+
+// Close ends the processes that wait for another load.
+func (l *Launcher) Close() { l.spares.close() }
 
 // ended removes a process from those that share the bandwidth.
 func (l *Launcher) ended(p *Process) {

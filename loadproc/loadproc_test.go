@@ -47,7 +47,7 @@ func TestLoad(t *testing.T) {
 	if last.Records != 4000 || last.PartitionsDone != 3 || last.Partitions != 3 || last.FilesDone != 4 {
 		t.Errorf("in the end: %+v", last)
 	}
-	if names := w.left(); len(names) != 5 { // three blocks, the manifest and the directory for temporary files
+	if names := w.left(); len(names) != 6 { // three blocks, the manifest, what they were made from, and the directory for temporary files
 		t.Errorf("left: %v", names)
 	}
 	p.Close()
@@ -332,9 +332,9 @@ func heard(t *testing.T, path string) (all []float64) {
 	expect.NoError(t, err)
 	defer f.Close()
 	lines := newLineReader(f)
-	var j Job
-	expect.NoError(t, lines.next(&j))
-	all = append(all, j.Bandwidth)
+	var first order
+	expect.NoError(t, lines.next(&first))
+	all = append(all, first.Job.Bandwidth)
 	for {
 		var o order
 		err := lines.next(&o)
@@ -348,16 +348,16 @@ func heard(t *testing.T, path string) (all []float64) {
 
 // What a load process hears that it does not understand ends it.
 func TestHostileNode(t *testing.T) {
-	for _, in := range []string{"", "{", "x\n", `{"nonsense":1}` + "\n", "[]\n", `{"memory_limit":"much"}` + "\n"} {
-		w := &worker{out: io.Discard, ahead: make(chan goAhead, 1), open: openLocal}
+	for _, in := range []string{"", "{", "x\n", `{"nonsense":1}` + "\n", "[]\n", `{"job":{"memory_limit":"much"}}` + "\n", `{"bandwidth":5}` + "\n"} {
+		w := newWorker(io.Discard, openLocal)
 		if err := w.run(strings.NewReader(in)); err == nil || !strings.Contains(err.Error(), "reading the job") {
 			t.Errorf("the job %q: %v", in, err)
 		}
 	}
 	for _, in := range []string{"", "{", "x\n", `{"bandwidth":"a"}` + "\n", `{"bandwidth":5}` + "\n" + `{"load":3}` + "\n"} {
 		code := -1
-		w := &worker{out: io.Discard, ahead: make(chan goAhead, 1), exit: func(c int) { code = c }}
-		w.limit = load.NewBandwidth(1)
+		w := newWorker(io.Discard, nil)
+		w.exit = func(c int) { code = c }
 		w.listen(newLineReader(strings.NewReader(in)))
 		if code != 1 {
 			t.Errorf("the order %q: exit code %d", in, code)

@@ -6,46 +6,30 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"sync"
 	"time"
 
 	"sequins/load"
 	"sequins/store"
 )
 
-// A Process plans a version and then loads it. Plan, Load and Close must be called one after another, by one
-// goroutine.
+// A Process plans a version and then loads it. Plan, Link, Claim, Load and Close must be called one after another, by
+// one goroutine.
 type Process struct {
+	*child
 	launcher *Launcher
 	db, name string          // of the version
 	parent   context.Context // the context of Start
-	cancel   context.CancelFunc
-	cmd      *exec.Cmd
-	in, out  *os.File
-	lines    lineReader
-	words    lastWords // standard error of the process; complete after wait
+	detach   func() bool     // makes the child outlive parent
 	silence  time.Duration
-	share    float64 // of the bandwidth; guarded by launcher.mu
-
-	writing sync.Mutex // guards writes to in
-	wait    sync.Once
-	status  error // exit status; set after wait
-}
-
-// order sends a line to the process and kills the process if that fails.
-func (p *Process) order(v any) {
-	line, err := appendLine(v)
-	if err == nil {
-		p.writing.Lock()
-		defer p.writing.Unlock()
-		if err = p.in.SetWriteDeadline(time.Now().Add(orderTimeout)); err == nil {
-			_, err = p.in.Write(line)
-		}
-	}
-	if err != nil { // the process exited, was told to, or does not read
-		_ = p.cmd.Process.Kill()
-	}
+	memory   int64         // for sorting, in bytes
+	share    float64       // of the bandwidth; guarded by launcher.mu
+	source   float64       // what it will read, in bytes; set by Claim
+	demand   demand        // on the disk; set by Claim
+	left     float64       // what it will still write to the disk, in bytes; guarded by launcher.mu
+	staging  store.Staging // set by Link or Load
+	read     int64         // bytes of the source, by the last event
+	ended    bool          // the load has succeeded, and the child can carry out another one
+	released bool          // the child belongs to launcher.spares
 }
 
 // next returns the next event.
@@ -115,6 +99,18 @@ type News struct {
 	Published []int // partitions
 }
 
+// Link makes the process link the blocks of those of the missing ones of some ascending partitions whose input is that of a block of
+// another version in the store, see package unchanged. It is called before Claim, as links take no room, or not at all. Its news and
+// errors are those of Load.
+func (p *Process) Link(dir *store.Dir, want []int, news func(News)) error {
+	missing, err := dir.Missing(want)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	p.staging = dir.Staging()
+	return p.carryOut(dir, goAhead{Staging: p.staging, Want: missing, Have: len(want) - len(missing), Link: true}, news)
+}
+
 // Load makes the process load the missing ones of some ascending partitions by its plan, into dir. It calls
 // news after each publication and, several times a second, with the progress. If the process fails, Load
 // removes its unpublished files. Errors are those of Plan and of load.Loader.LoadInto.
@@ -123,17 +119,23 @@ func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	to := dir.Staging()
-	p.order(order{Load: &goAhead{Staging: to, Want: missing, Have: len(want) - len(missing)}})
-	if err := p.follow(dir, to, news); err != nil {
+	if p.staging.Path == "" {
+		p.staging = dir.Staging()
+	}
+	return p.carryOut(dir, goAhead{Staging: p.staging, Want: missing, Have: len(want) - len(missing), Workers: p.workers()}, news)
+}
+
+func (p *Process) carryOut(dir *store.Dir, ahead goAhead, news func(News)) error {
+	_ = p.order(order{Load: &ahead})
+	if err := p.follow(dir, ahead, news); err != nil {
 		p.Close()
-		_ = dir.Clear(to) // if that fails, the next start removes them
+		_ = dir.Clear(ahead.Staging) // if that fails, the next start removes them
 		return err
 	}
 	return nil
 }
 
-func (p *Process) follow(dir *store.Dir, to store.Staging, news func(News)) error {
+func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 	for {
 		e, err := p.next()
 		if err != nil {
@@ -142,13 +144,17 @@ func (p *Process) follow(dir *store.Dir, to store.Staging, news func(News)) erro
 		switch {
 		case e.Progress != nil:
 			p.count(e.Progress)
-			if err := publish(dir, to, e.Publish); err != nil {
+			if err := publish(dir, ahead.Staging, e.Publish); err != nil {
 				return err
 			}
 			news(News{Snapshot: e.Progress.Snapshot, Published: e.Publish})
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure
-		case e.Ended != nil:
+		case e.Linked != nil && ahead.Link:
+			p.launcher.Metrics.Unchanged(p.db, int64(e.Linked.Partitions), e.Linked.Bytes)
+			return nil
+		case e.Ended != nil && !ahead.Link:
+			p.ended = true
 			return nil
 		default:
 			return p.died(errors.New("it says something else than how far it is"))
@@ -163,8 +169,10 @@ func publish(dir *store.Dir, from store.Staging, partitions []int) error {
 	return dir.Publish(from, partitions...)
 }
 
-// count adds what was read to the metrics.
+// count adds what was read to the metrics, and takes what was written off the claim.
 func (p *Process) count(n *progress) {
+	p.advance(n.Snapshot)
+	p.read += n.Bytes
 	m := p.launcher.Metrics
 	m.Read(p.db, n.Bytes, n.Records)
 	if n.FilesLeft == nil {
@@ -178,17 +186,27 @@ func (p *Process) count(n *progress) {
 
 // reap waits for the process to exit.
 func (p *Process) reap() {
-	p.wait.Do(func() {
-		p.status = p.cmd.Wait()
-		p.launcher.ended(p)
-		p.cancel()
-		_, _ = p.in.Close(), p.out.Close()
-	})
+	p.child.reap()
+	p.detach()
+	p.launcher.ended(p)
 }
 
-// Close tells the process to exit, kills it after grace, and waits until it has exited. It may be called
-// again.
+// Close tells the process to exit, kills it after grace, and waits until it has exited; or it keeps the process for
+// another load, see Launcher.Reuse. It may be called again.
 func (p *Process) Close() {
+	if p.released || p.release() {
+		return
+	}
 	p.cancel()
 	p.reap()
+}
+
+// release keeps the process for another load if that is possible.
+func (p *Process) release() bool {
+	if !p.launcher.Reuse || !p.ended || p.read > maxSmall || !p.detach() {
+		return false
+	}
+	p.launcher.ended(p)
+	p.released = p.launcher.spares.keep(p.child)
+	return p.released
 }

@@ -17,7 +17,7 @@ import (
 // maxLine is the largest size of a line, in bytes: the largest manifest and its envelope.
 const maxLine = 65 << 20
 
-// A Job is the first line that a load process receives.
+// A Job is a load: the first order that a load process receives, and maybe again after the load has succeeded.
 type Job struct {
 	DB      string       `json:"db"`
 	Version string       `json:"version"`
@@ -32,8 +32,9 @@ type Job struct {
 	Bandwidth float64         `json:"bandwidth"` // in bytes per second; 0 is unlimited
 }
 
-// An order is a later line that a load process receives.
+// An order is a line that a load process receives.
 type order struct {
+	Job       *Job     `json:"job,omitempty"`
 	Bandwidth *float64 `json:"bandwidth,omitempty"`
 	Load      *goAhead `json:"load,omitempty"`
 }
@@ -43,13 +44,18 @@ type goAhead struct {
 	Staging store.Staging `json:"staging"`
 	Want    []int         `json:"want"`
 	Have    int           `json:"have"` // partitions that need not be loaded, for the progress
+	// Workers replaces Options.Workers unless it is 0.
+	Workers int `json:"workers,omitempty"`
+	// Link makes the process link blocks of other versions first, and wait for another order.
+	Link bool `json:"link,omitempty"`
 }
 
-// An event is a line that a load process sends to the node. One of Planned, Progress and Ended is set.
+// An event is a line that a load process sends to the node. One of Planned, Progress, Linked and Ended is set.
 type event struct {
 	Planned  *store.Manifest `json:"planned,omitempty"`
 	Progress *progress       `json:"progress,omitempty"`
 	Publish  []int           `json:"publish,omitempty"` // partitions whose blocks are finished and verified
+	Linked   *linked         `json:"linked,omitempty"`
 	Ended    *ended          `json:"ended,omitempty"`
 }
 
@@ -60,6 +66,12 @@ type progress struct {
 	Records   int64           `json:"records"`
 	Files     []time.Duration `json:"files,omitempty"` // the time to read each file
 	FilesLeft *int64          `json:"files_left,omitempty"`
+}
+
+// linked reports how many blocks of other versions were linked, and their size.
+type linked struct {
+	Partitions int   `json:"partitions"`
+	Bytes      int64 `json:"bytes"`
 }
 
 // ended reports the end of a load.

@@ -67,8 +67,9 @@ func TestSourceThatHangs(t *testing.T) {
 				var out bytes.Buffer
 				var ended time.Duration
 				began, done := time.Now(), make(chan struct{})
-				w := &worker{out: &out, exit: func(int) { ended = time.Since(began) }}
-				go test.use(watchedSource{test.source, &w.calls})
+				w := newWorker(&out, nil)
+				w.exit = func(int) { ended = time.Since(began) }
+				go test.use(watchedSource{test.source, w.calls})
 				go w.report(done)
 				time.Sleep(3 * maxStall)
 				close(done)

@@ -16,6 +16,7 @@ import (
 
 	"sequins/load"
 	"sequins/source"
+	"sequins/unchanged"
 )
 
 // Open opens the source that a Launcher's Source describes.
@@ -36,7 +37,7 @@ func Main(open Open) int {
 	isolate()
 	stdout := os.Stdout
 	os.Stdout = os.Stderr // only events may be written to stdout
-	w := &worker{out: stdout, ahead: make(chan goAhead, 1), open: open, exit: os.Exit}
+	w := newWorker(stdout, open)
 	if err := w.run(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -44,16 +45,17 @@ func Main(open Open) int {
 	return 0
 }
 
-// A worker executes a job. It is the load.Meter of the job.
+// A worker executes jobs, one after another. It is the load.Meter of its jobs.
 type worker struct {
 	open  Open
 	exit  func(code int)
-	job   Job
 	limit *rate.Limiter
+	jobs  chan Job
 	ahead chan goAhead
 
-	progress load.Progress
-	calls    calls // of the source
+	job      Job
+	progress *load.Progress
+	calls    *calls // of the source
 
 	mu   sync.Mutex
 	out  io.Writer
@@ -61,27 +63,48 @@ type worker struct {
 	err  error    // of the first failed write
 }
 
+func newWorker(out io.Writer, open Open) *worker {
+	return &worker{out: out, open: open, exit: os.Exit, limit: rate.NewLimiter(rate.Inf, burst),
+		jobs: make(chan Job, 1), ahead: make(chan goAhead, 1), progress: new(load.Progress), calls: new(calls)}
+}
+
+// run executes jobs until one fails. listen exits the process when the node wants no more.
 func (w *worker) run(in io.Reader) error {
 	orders := newLineReader(in)
-	if err := orders.next(&w.job); err != nil {
+	var first order
+	if err := orders.next(&first); err != nil {
 		return fmt.Errorf("reading the job: %w", err)
 	}
-	if err := limitMemory(w.job.MemoryLimit, w.job.Options.Memory); err != nil {
-		return fmt.Errorf("limiting the memory to %d bytes: %w", w.job.MemoryLimit, err)
+	if first.Job == nil {
+		return errors.New("reading the job: there is none")
 	}
-	w.limit = rate.NewLimiter(rate.Inf, burst)
-	w.setBandwidth(w.job.Bandwidth)
-	w.job.Options.Bandwidth = w.limit
+	job := *first.Job
+	if err := limitMemory(job.MemoryLimit, job.Options.Memory); err != nil {
+		return fmt.Errorf("limiting the memory to %d bytes: %w", job.MemoryLimit, err)
+	}
+	w.setBandwidth(job.Bandwidth)
 	go w.listen(orders)
+	for {
+		if failed, err := w.do(job); failed || err != nil {
+			return err
+		}
+		job = <-w.jobs
+	}
+}
+
+// do executes a job and reports its end. It returns whether the job has failed, or an error if that cannot be reported.
+func (w *worker) do(job Job) (failed bool, err error) {
+	w.job, w.progress, w.calls = job, new(load.Progress), new(calls)
+	w.job.Options.Bandwidth = w.limit
 	done, reported := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(reported)
 		w.report(done)
 	}()
-	err := w.load(context.Background())
+	err = w.load(context.Background())
 	close(done)
 	<-reported
-	return w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
+	return err != nil, w.send(event{Ended: &ended{Failure: load.NewFailure(err)}})
 }
 
 func (w *worker) load(ctx context.Context) error {
@@ -92,7 +115,9 @@ func (w *worker) load(ctx context.Context) error {
 	if c, ok := src.(io.Closer); ok {
 		defer c.Close()
 	}
-	loader := load.New(watchedSource{src, &w.calls}, nil, w, w.job.Options)
+	sums := unchanged.Watch(src, w.job.DB, w.job.Version)
+	watched := watchedSource{sums, w.calls}
+	loader := load.New(watched, nil, w, w.job.Options)
 	plan, err := loader.Plan(ctx, w.job.DB, w.job.Version, w.job.Refuted...)
 	if err != nil {
 		return err
@@ -102,13 +127,39 @@ func (w *worker) load(ctx context.Context) error {
 		return fmt.Errorf("%s: %w", src.Path(w.job.DB, w.job.Version), err) // there would be no order to load
 	}
 	ahead := <-w.ahead
+	reuse := unchanged.New(loader, watched, sums, source.ReadOptions{Bandwidth: w.limit}, plan, ahead.Staging)
+	defer reuse.Save()
+	if ahead.Link {
+		if err := w.link(ctx, reuse, ahead); err != nil {
+			return err
+		}
+		ahead = <-w.ahead
+	}
+	if ahead.Workers > 0 {
+		loader.SetWorkers(ahead.Workers)
+	}
 	return loader.LoadInto(ctx, plan, load.Target{
 		Staging: ahead.Staging, Want: ahead.Want, Have: ahead.Have,
 		Publish: func(partitions []int) error {
+			reuse.Record(ctx, partitions)
 			w.tell(partitions)
 			return nil
 		},
-	}, &w.progress)
+	}, w.progress)
+}
+
+// link links blocks of other versions, and reports them.
+func (w *worker) link(ctx context.Context, reuse *unchanged.Reuse, ahead goAhead) error {
+	partitions, bytes, err := reuse.Link(ctx, ahead.Want)
+	if err != nil {
+		return err
+	}
+	reuse.Save()
+	if n := len(partitions); n > 0 {
+		w.progress.Reuse(len(ahead.Want)+ahead.Have, ahead.Have, n, bytes)
+		w.tell(partitions)
+	}
+	return w.send(event{Linked: &linked{len(partitions), bytes}})
 }
 
 // listen executes orders. It exits the process at the end of the input, when the node has died or wants the
@@ -125,6 +176,13 @@ func (w *worker) listen(orders lineReader) {
 		}
 		if o.Bandwidth != nil {
 			w.setBandwidth(*o.Bandwidth)
+		}
+		if o.Job != nil {
+			w.setBandwidth(o.Job.Bandwidth)
+			select {
+			case w.jobs <- *o.Job:
+			default: // a job before the end of the last but one
+			}
 		}
 		if o.Load != nil {
 			select {

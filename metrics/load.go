@@ -11,6 +11,7 @@ import (
 // count nothing.
 type Load struct {
 	bytes, records, failures *prometheus.CounterVec
+	unchanged, linked        *prometheus.CounterVec
 	seconds                  *prometheus.HistogramVec
 	running                  *prometheus.GaugeVec
 	source                   prometheus.Counter
@@ -29,6 +30,12 @@ func newLoad() *Load {
 		}, db),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "sequins_load_failures_total", Help: "Failed loads.",
+		}, db),
+		unchanged: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sequins_load_unchanged_partitions_total", Help: "Partitions that got the block of another version, because their input has not changed.",
+		}, db),
+		linked: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sequins_load_unchanged_bytes_total", Help: "Sizes of the blocks of these partitions, which were not written.",
 		}, db),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "sequins_load_duration_seconds",
@@ -61,6 +68,16 @@ func (l *Load) Read(db string, bytes, records int64) {
 	}
 	l.bytes.WithLabelValues(db).Add(float64(bytes))
 	l.records.WithLabelValues(db).Add(float64(records))
+}
+
+// Unchanged counts partitions that a load of db did not build, and the size of
+// their blocks, which were those of other versions.
+func (l *Load) Unchanged(db string, partitions, bytes int64) {
+	if l == nil || partitions < 0 || bytes < 0 {
+		return
+	}
+	l.unchanged.WithLabelValues(db).Add(float64(partitions))
+	l.linked.WithLabelValues(db).Add(float64(bytes))
 }
 
 // Files reports the number of files that a load of db has yet to read.
@@ -105,7 +122,7 @@ func (l *Load) Forget(db string) {
 	if l == nil {
 		return
 	}
-	for _, v := range []*prometheus.CounterVec{l.bytes, l.records, l.failures} {
+	for _, v := range []*prometheus.CounterVec{l.bytes, l.records, l.failures, l.unchanged, l.linked} {
 		v.DeleteLabelValues(db)
 	}
 	l.seconds.DeleteLabelValues(db)
@@ -127,5 +144,5 @@ func (l *Load) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (l *Load) collectors() []prometheus.Collector {
-	return []prometheus.Collector{l.bytes, l.records, l.failures, l.seconds, l.running, l.source}
+	return []prometheus.Collector{l.bytes, l.records, l.failures, l.unchanged, l.linked, l.seconds, l.running, l.source}
 }

@@ -26,6 +26,10 @@ type Metrics struct {
 	Server *Server
 	// Load counts loads from the source.
 	Load *Load
+	// Transfer counts blocks that are copied between nodes.
+	Transfer *Transfer
+	// Events counts events of versions and requests to the webhook.
+	Events *Events
 	// Proxy counts attempts at other nodes.
 	Proxy *Proxy
 	// Cluster reports this node's state in the cluster.
@@ -41,9 +45,9 @@ type Metrics struct {
 // New returns metrics that are all zero, including those of the Go runtime and
 // the process.
 func New() *Metrics {
-	m := &Metrics{Server: newServer(), Load: newLoad(), Proxy: new(Proxy), Cluster: new(Cluster), Process: newProcess(), registry: prometheus.NewRegistry()}
+	m := &Metrics{Server: newServer(), Load: newLoad(), Transfer: newTransfer(), Events: newEvents(), Proxy: new(Proxy), Cluster: new(Cluster), Process: newProcess(), registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(
-		m.Server, m.Load, m.Proxy, m.Cluster, m.Process,
+		m.Server, m.Load, m.Transfer, m.Events, m.Proxy, m.Cluster, m.Process,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -152,6 +152,8 @@ func TestStateGauges(t *testing.T) {
 					"n": {State: status.Active, Current: true, ActiveAt: at, LastModified: at, Records: 5, Bytes: 6},
 				}},
 				"8": {Nodes: map[string]status.OnNode{"n": {State: status.Error}}},
+				"81": {Nodes: map[string]status.OnNode{"n": {State: status.Held, Gate: []status.GateCheck{
+					{Rule: "max_shrink", Value: 0.1, Limit: 0.2}, {Rule: "max_shrink", Value: 0.3, Limit: 0.2, Broken: true}, {Rule: "min_records", Value: 9, Limit: 5}}}}},
 				"9": {Nodes: map[string]status.OnNode{"n": {State: status.Error}, "other": {State: status.Active, Current: true}}},
 			}},
 			"b": {Versions: map[string]status.Version{
@@ -168,6 +170,8 @@ func TestStateGauges(t *testing.T) {
 		"sequins_checksum":         {`sequins_checksum_failures_total{db="a"} 1`},
 		"sequins_source_u":         {"sequins_source_unreachable_since_timestamp_seconds 1.7000000005e+09"},
 		"sequins_last_refresh":     {"sequins_last_refresh_timestamp_seconds 0"},
+		"sequins_gate_value":       {`sequins_gate_value{db="a",rule="max_shrink"} 0.3`, `sequins_gate_value{db="a",rule="min_records"} 9`},
+		"sequins_gate_limit":       {`sequins_gate_limit{db="a",rule="max_shrink"} 0.2`, `sequins_gate_limit{db="a",rule="min_records"} 5`},
 		"sequins_version_records":  {`sequins_version_records{db="a"} 5`},
 		"sequins_version_bytes":    {`sequins_version_bytes{db="a"} 6`},
 		"sequins_version_active_":  {`sequins_version_active_timestamp_seconds{db="a"} 1.7000000005e+09`},
@@ -182,6 +186,7 @@ func TestStateGauges(t *testing.T) {
 		"sequins_versions": {
 			`sequins_versions{db="a",state="ACTIVE"} 1`,
 			`sequins_versions{db="a",state="ERROR"} 2`,
+			`sequins_versions{db="a",state="HELD"} 1`,
 			`sequins_versions{db="b",state="BUILDING"} 1`,
 		},
 	} {

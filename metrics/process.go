@@ -44,6 +44,16 @@ type Disk struct{ Size, Free int64 }
 // could not be read. The result is read-only.
 func (p *Process) Disk() *Disk { return p.disk.Load() }
 
+// FreeDisk measures the disk again, and returns its free bytes. known is false if there is no store or its file system cannot be
+// read. It can block forever on a faulty disk.
+func (p *Process) FreeDisk() (bytes int64, known bool) {
+	p.MeasureDisk()
+	if d := p.Disk(); d != nil {
+		return d.Free, true
+	}
+	return 0, false
+}
+
 // MeasureDisk measures the disk again. It can block forever on a faulty disk.
 func (p *Process) MeasureDisk() {
 	dir := p.store.Load()

@@ -182,6 +182,10 @@ var (
 		"When the current version became active, in Unix time.", []string{"db"}, nil)
 	descModified = prometheus.NewDesc("sequins_version_last_modified_timestamp_seconds",
 		"When the newest file of the current version was written in the source, in Unix time.", []string{"db"}, nil)
+	descGateValue = prometheus.NewDesc("sequins_gate_value",
+		"What a rule of the gate has found for the newest version that was judged.", []string{"db", "rule"}, nil)
+	descGateLimit = prometheus.NewDesc("sequins_gate_limit",
+		"What the rule allows.", []string{"db", "rule"}, nil)
 	descRecords = prometheus.NewDesc("sequins_version_records",
 		"Records of the current version on this node.", []string{"db"}, nil)
 	descDisk = prometheus.NewDesc("sequins_version_bytes",
@@ -192,7 +196,7 @@ var (
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRequests, descDuration, descBytes, descBatched, descScanned, descCacheHits, descCacheMisses, descCacheBytes, descReads, descInFlight, descConns, descRedisConns, descRefused, descHandshakes, descDraining, descSourceError,
-		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descDiverged, descUnderreplicated, descActive, descModified, descRecords, descDisk,
+		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descDiverged, descUnderreplicated, descActive, descModified, descRecords, descDisk, descGateValue, descGateLimit,
 	} {
 		ch <- d
 	}
@@ -283,6 +287,7 @@ func collectDB(ch chan<- prometheus.Metric, name string, db status.DB, node stri
 	for state, n := range states {
 		emit(ch, descVersions, float64(n), name, string(state))
 	}
+	collectGate(ch, name, db, node)
 	current := db.Current(node)
 	if current == "" {
 		return
@@ -298,6 +303,27 @@ func collectDB(ch chan<- prometheus.Metric, name string, db status.DB, node stri
 	emit(ch, descModified, unixTime(n.LastModified), name)
 	emit(ch, descRecords, float64(n.Records), name)
 	emit(ch, descDisk, float64(n.Bytes), name)
+}
+
+// collectGate reports the rules of the newest version of a db that a node has judged. Of several results of a rule it is
+// the one that is farthest from what is allowed.
+func collectGate(ch chan<- prometheus.Metric, name string, db status.DB, node string) {
+	newest := ""
+	for v := range db.Versions {
+		if len(db.Versions[v].Nodes[node].Gate) > 0 {
+			newest = max(newest, v)
+		}
+	}
+	worst := make(map[string]status.GateCheck)
+	for _, c := range db.Versions[newest].Nodes[node].Gate {
+		if w, found := worst[c.Rule]; !found || c.Value > w.Value {
+			worst[c.Rule] = c
+		}
+	}
+	for rule, c := range worst {
+		emit(ch, descGateValue, c.Value, name, rule)
+		emit(ch, descGateLimit, c.Limit, name, rule)
+	}
 }
 
 func flag(set bool) float64 {

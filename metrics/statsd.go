@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -95,13 +96,16 @@ func (s *Statsd) requests() error {
 		}
 		s.sent[db] = now
 		if now > before {
-			errs = append(errs, s.client.Count("db.requests", int64(now-before), []string{"db:" + db}, 1))
+			errs = append(errs, s.client.Count("db.requests", int64(now-before), []string{"db:" + tagValue(db)}, 1))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func dbTag(db string) []string { return []string{"sequins_db:" + db} }
+func dbTag(db string) []string { return []string{"sequins_db:" + tagValue(db)} }
+
+// tagValue returns the name of a db as the value of a tag. Commas separate tags.
+func tagValue(db string) string { return strings.ReplaceAll(db, ",", "_") }
 
 // Active reports that a version has become active, and how long after it was
 // found.

@@ -68,6 +68,7 @@ func TestStatsd(t *testing.T) {
 		a.Peers.Done(0, 200, 1, 1)
 		m.Server.Unknown.Clients.Done(0, 404, 1, 1)
 		m.Server.DB("b")
+		m.Load.Files("a=1,b", 0)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -76,6 +77,7 @@ func TestStatsd(t *testing.T) {
 			"sequins.db.requests:4|c|#sequins:words,db:a",
 			"sequins.db_creation_time:3000.000000|ms|#sequins:words,sequins_db:a",
 			"sequins.s3.download_duration:1.500000|ms|#sequins:words,sequins_db:a",
+			"sequins.s3.queue_depth:0|g|#sequins:words,sequins_db:a=1_b",
 			"sequins.s3.queue_depth:2|g|#sequins:words,sequins_db:a",
 		}
 		if diff := cmp.Diff(want, read(t, agent, len(want))); diff != "" {

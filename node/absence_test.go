@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sequins/discovery"
 	"sequins/test/expect"
 )
 
@@ -33,7 +34,7 @@ func TestUnmountedSource(t *testing.T) {
 			r.Refresh()
 			return strings.Contains(r.Status().SourceError, "lists none of the 2 databases")
 		})
-		for range 2 * minAbsentLooks {
+		for range 2 * discovery.MinAbsentLooks {
 			r.Refresh()
 		}
 		for path, want := range map[string]string{"/fruit/fig": "fig of 1", "/nuts/almond": "almond of 1"} {

@@ -55,6 +55,7 @@ func (d *db) activate(name string, back bool) {
 		return
 	}
 	d.live[name].Switched()
+	d.node.o.shadows.Stop(d.name)
 	if version.Name(name) != name {
 		d.changed = name
 	}
@@ -63,11 +64,14 @@ func (d *db) activate(name string, back bool) {
 	f.activeAt = time.Now()
 	after := f.activeAt.Sub(f.found)
 	d.node.o.Metrics.Statsd.Active(d.name, version.Name(name), after)
-	attrs := []any{"version", name, "after", after.Round(time.Millisecond)}
-	if old != "" {
-		attrs = append(attrs, "instead_of", old)
+	if old == "" && name == d.servedBefore {
+		d.log.Info("version active", "version", name)
+		return
 	}
-	d.log.Info("version active", attrs...)
+	d.events.Active(name, old, after)
+	if back {
+		d.events.RolledBack(name, old, d.pin.Reason)
+	}
 }
 
 // keepManifest stores the plan of a version that only other nodes hold, so that it can be served after
@@ -115,10 +119,7 @@ func (d *db) withdrawDamaged(l *live) {
 			l.Withdraw(p)
 		case !held && withdrawn && !l.returning:
 			l.returning = true
-			d.work(func() message {
-				d.pause(minBackoff + rand.N(maxReturn)) // so that of two nodes with damaged blocks one returns first
-				return returning{l}
-			})
+			d.tellAfter(minBackoff+rand.N(maxReturn), returning{l}) // so that of two nodes with damaged blocks one returns first
 		}
 	}
 }

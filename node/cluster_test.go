@@ -56,6 +56,8 @@ func (c *testCluster) Follow(_ context.Context, _, v string) version.Following {
 
 func (c *testCluster) Knows(string) bool { return false }
 
+func (c *testCluster) Databases() []string { return nil }
+
 func (c *testCluster) Linger(d time.Duration) time.Duration { return d }
 
 func (c *testCluster) Changes() <-chan struct{} { return c.changes }

@@ -119,7 +119,7 @@ func TestSettle(t *testing.T) {
 		now := time.Now().Add(time.Minute)
 		expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit/1/part-r-00001"), now, now))
 		check("touched", false, true)
-		q.Settled = known([]string{"1"})
+		q.Settled = map[string]bool{"1": true}
 		check("taken before", true, false)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/blocks"
+	"sequins/load"
 	"sequins/test/expect"
 	"sequins/version"
 )
@@ -147,8 +148,8 @@ func TestCorruptBlockOfChangedFiles(t *testing.T) {
 	for _, key := range fruit {
 		r.get("/fruit/" + key)
 	}
-	r.eventually("it is loaded again", func() bool { return r.Set([]byte("fruit")).Current() == "1+00001" })
-	if f.log.count("version failed", errChanged.Error()) != 1 {
+	r.eventually("it is loaded again", func() bool { return r.Set([]byte("fruit")).Current() == "1#00001" })
+	if f.log.count("version failed", load.ErrPlanChanged.Error()) != 1 {
 		t.Error("no block of other files was refused")
 	}
 	for _, key := range fruit {

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"sequins/discovery"
+	"sequins/events"
+	"sequins/gate"
 	"sequins/internal/sleep"
 	"sequins/pin"
 	"sequins/version"
@@ -21,7 +22,9 @@ type db struct {
 	node *Node
 	name string
 	log  *slog.Logger
-	set  *version.Set
+	// events are told what happens to versions, and log it.
+	events *events.DB
+	set    *version.Set
 	// atStart reports whether it was in the source or on disk when the node started.
 	atStart bool
 	view    atomic.Pointer[view]
@@ -47,6 +50,14 @@ type db struct {
 	others     map[string]string // other plans at the last comparison with the source
 	due        []string          // versions to retry after the running listing
 
+	gate       *gate.Gate
+	rules      gate.Rules // of the gate
+	heldBefore []string   // versions that were held before a restart
+	unkept     bool       // what the gate remembers cannot be recorded
+
+	restored     bool   // begin has opened what is on the disk
+	servedBefore string // the version that was served before the restart
+
 	pin         pin.File  // as last read
 	recordedPin *pin.File // in the store; nil if that is not known
 	changed     string    // a current version whose files have changed before; listings compare it with the source
@@ -56,9 +67,6 @@ type db struct {
 	relookAt     time.Time // time of the scheduled listing; zero: none
 	cancelRelook context.CancelFunc
 
-	// listed reports whether the source has listed it since the start of the process. It belongs to
-	// start, and then to the follower.
-	listed bool
 	// leaving reports whether it is being removed. It belongs to the follower.
 	leaving bool
 
@@ -78,12 +86,15 @@ type message interface{ tell(d *db) }
 
 // facts are data of a version in addition to its state.
 type facts struct {
-	created   time.Time // first seen by this node, maybe before a restart
-	found     time.Time // first seen by this process
-	activeAt  time.Time
-	retries   retries
-	died      bool              // the process of its last load has died
-	following version.Following // nil until it is opened or loaded
+	created  time.Time // first seen by this node, maybe before a restart
+	found    time.Time // first seen by this process
+	activeAt time.Time
+	retries  retries
+	died     bool // the process of its last load has died
+	// incomplete: when it was to be loaded it was not complete any more.
+	incomplete bool
+	unchanged  int               // number of partitions that were linked, see package unchanged
+	following  version.Following // nil until it is opened or loaded
 }
 
 func newDB(ctx context.Context, n *Node, name string) *db {
@@ -102,6 +113,7 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 		stopped:  make(chan struct{}),
 	}
 	d.ctx, d.cancel = context.WithCancel(ctx)
+	d.events = n.o.Events.DB(name, d.log)
 	d.view.Store(&view{})
 	n.o.Metrics.Server.DB(name) // creates its counters at 0, so that the first event is visible as an increase
 	return d
@@ -114,19 +126,18 @@ func (d *db) run(ctx context.Context, listed bool) {
 	close(d.begun)
 	d.advertise(ctx)
 	if d.state.Waiting {
-		d.work(func() message {
-			d.pause(wholeTimeout)
-			return outcome{version.Waited{}}
-		})
+		d.tellAfter(wholeTimeout, outcome{version.Waited{}})
 	}
 	if listed {
 		d.startListing(false)
 	}
 	for ctx.Err() == nil && !d.state.Finished() {
 		d.next()
+		d.setTerms()
 		d.publish()
 	}
 	d.stop()
+	d.node.o.shadows.Stop(d.name)
 	if d.state.Finished() {
 		select {
 		case d.node.left <- d:
@@ -155,37 +166,21 @@ func (d *db) begin() {
 	if err != nil {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
 	}
+	d.gate, d.rules = d.newGate(), d.node.rules(d.name)
 	served, err := d.node.o.Store.Served(d.name)
 	likely := err != nil
 	if likely {
-		served = d.likelyServed(local)
+		served = discovery.LikelyServed(d.node.o.Store, d.name, local, d.heldBefore, d.node.o.Cluster.Changes() != nil)
 		d.log.Error("it is not known which version was served before the restart", "error", err)
 	}
 	if marked, err := d.node.o.Store.Marked(d.name); marked || err != nil {
 		d.node.success.Store(d.name, true) // if it is not known, the marker is required: a version without is not taken for complete
 	}
 	d.pin = d.keptPin()
+	d.servedBefore = served
 	d.handle(version.Start{Local: local, Served: served, Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil,
-		Pin: d.allowed(), Keep: d.keep()})
-}
-
-// likelyServed returns the version that was probably served before the restart, if the record of it
-// cannot be read. In a cluster it is the greatest version on disk, as an older one could lead back. A
-// node without a cluster switches to complete versions only, so it is the greatest of those.
-func (d *db) likelyServed(local []string) string {
-	if d.node.o.Cluster.Changes() != nil {
-		return slices.Max(append(local, ""))
-	}
-	for _, id := range slices.Backward(local) {
-		dir, err := d.node.o.Store.Dir(d.name, id)
-		if err != nil {
-			continue
-		}
-		if complete, err := dir.Complete(); err == nil && len(complete) == dir.Manifest().Partitions {
-			return id
-		}
-	}
-	return ""
+		Pin: d.allowed(), Keep: d.keep(), Held: d.heldBefore})
+	d.restored = true
 }
 
 // next processes one event.
@@ -201,6 +196,7 @@ func (d *db) next() {
 	case <-d.gone:
 		d.handle(version.Gone{})
 	case <-d.survey:
+		d.followRules()
 		for name, l := range d.live {
 			d.withdrawDamaged(l)
 			d.look(name)
@@ -247,10 +243,18 @@ func (d *db) note(before version.State) {
 		log := d.log.With("version", v.Name)
 		if !found {
 			d.facts[v.Name] = &facts{created: time.Now(), found: time.Now()}
-			log.Info("version found")
+			if d.restored { // what is found at the start was found before
+				d.events.Found(v.Name)
+			} else {
+				log.Info("version found")
+			}
 		}
-		if v.Reason != "" && (v.Failed && !old.Failed) {
-			log.Error("version failed", "state", v.Status, "error", v.Reason)
+		switch {
+		case v.Reason == "" || !v.Failed || old.Failed:
+		case d.facts[v.Name].incomplete:
+			log.Info("version is not complete after all", "reason", v.Reason)
+		default:
+			d.events.Failed(v.Name, v.Status, v.Reason, old.Reason)
 		}
 		if v.Status == version.Removing && old.Status != version.Removing {
 			log.Info("version superseded or withdrawn", "was", old.Status)
@@ -258,6 +262,9 @@ func (d *db) note(before version.State) {
 		if found && old.Status == version.Removing && v.Status != version.Removing {
 			log.Info("version is not removed, as it is needed after all")
 		}
+	}
+	if before.Deciding() && !d.state.Deciding() {
+		d.tellAfter(0, rejudged{})
 	}
 	d.retryLater(before)
 	d.noteServed(before)
@@ -267,8 +274,9 @@ func (d *db) note(before version.State) {
 				f.Stop()
 			}
 			delete(d.facts, v.Name)
+			d.gate.Forget(v.Name)
 			if v.Status == version.Removing {
-				d.log.Info("version removed", "version", v.Name)
+				d.events.Removed(v.Name)
 			}
 		}
 	}
@@ -305,6 +313,14 @@ func (d *db) look(name string) {
 // work runs f on a goroutine that stop waits for, and processes the message that f returns.
 func (d *db) work(f func() message) {
 	d.working.Go(func() { d.send(f()) })
+}
+
+// tellAfter processes a message after a while.
+func (d *db) tellAfter(wait time.Duration, m message) {
+	d.work(func() message {
+		d.pause(wait)
+		return m
+	})
 }
 
 // pause waits, in background work. It returns false if the db is stopped first.

@@ -117,5 +117,5 @@ func TestUnknownFieldsChanged(t *testing.T) {
 	for _, key := range fruit {
 		r.get("/fruit/" + key)
 	}
-	r.eventually("the error is told", func() bool { return strings.Contains(r.node("fruit", "1").Error, errFields.Error()) })
+	r.eventually("the error is told", func() bool { return strings.Contains(r.node("fruit", "1").Error, load.ErrFieldsChanged.Error()) })
 }

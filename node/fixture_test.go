@@ -174,14 +174,14 @@ func (s *testSource) Open(ctx context.Context, db, version string, file source.F
 	return s.Source.Open(ctx, db, version, file, o)
 }
 
-// A gate lets reading begin when it is opened.
-type gate struct {
+// A barrier lets reading begin when it is opened.
+type barrier struct {
 	waiting chan string // a file that somebody wants to read
 }
 
 // shut makes all reading of data files wait until the result is called.
-func (s *testSource) shut() (g *gate, open func()) {
-	g = &gate{waiting: make(chan string, 1)}
+func (s *testSource) shut() (g *barrier, open func()) {
+	g = &barrier{waiting: make(chan string, 1)}
 	s.gate.Store(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	var looking sync.WaitGroup
@@ -404,4 +404,13 @@ line:
 		found = append(found, line)
 	}
 	return found
+}
+
+// set returns a set of names.
+func set(names []string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, name := range names {
+		m[name] = true
+	}
+	return m
 }

@@ -7,7 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"sequins/source"
+	"sequins/discovery"
+	"sequins/internal/collect"
 )
 
 const (
@@ -35,7 +36,7 @@ func (n *Node) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)
 	}
-	defer collectLater()()
+	defer collect.Later()()
 	for _, name := range local {
 		n.add(ctx, name, false)
 	}
@@ -52,7 +53,7 @@ func (n *Node) add(ctx context.Context, name string, listed bool) {
 	d := newDB(ctx, n, name)
 	d.atStart = !n.looked.Load()
 	if listed {
-		d.setListed()
+		n.absences.Present(name, d.log)
 	}
 	n.dbs[name] = d
 	n.following.Go(func() { d.run(ctx, listed) })
@@ -60,7 +61,7 @@ func (n *Node) add(ctx context.Context, name string, listed bool) {
 
 // follow lists the source at the start, at each refresh, and after a pause if it could not be read.
 func (n *Node) follow(ctx context.Context) {
-	f := follower{Node: n, found: make(chan databases), absent: make(map[string]*absence)}
+	f := follower{Node: n, found: make(chan databases)}
 	f.look(ctx, true)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -75,6 +76,9 @@ func (n *Node) follow(ctx context.Context) {
 			f.forget(d)
 		case <-n.applied:
 			f.full = n.after(n.reloadable.Load().RefreshPeriod)
+			for _, d := range n.dbs {
+				wake(d.survey) // the rules of gates may have changed
+			}
 		case <-n.o.Cluster.Changes():
 			for _, d := range n.dbs {
 				wake(d.survey)
@@ -97,7 +101,6 @@ type follower struct {
 	// missed reports that dbs were found in the source but not added, because their previous instances
 	// were still being removed.
 	missed bool
-	absent map[string]*absence // by name
 
 	looking bool           // a listing of the databases is running
 	again   bool           // list again afterwards, for a refresh
@@ -106,9 +109,10 @@ type follower struct {
 
 // databases is the result of a listing of the source.
 type databases struct {
-	names []string
-	err   error
-	full  bool // see look
+	names   []string
+	err     error
+	adopted []string // dbs that only other nodes have been able to list
+	full    bool     // see look
 }
 
 // after returns the time in d from now; zero (never) if d is 0 or less.
@@ -162,9 +166,12 @@ func (f *follower) look(ctx context.Context, full bool) {
 		timeout = startTimeout
 	}
 	f.following.Go(func() {
-		names, err := f.databases(ctx, timeout, served)
+		found := databases{full: full}
+		if found.names, found.err = f.databases(ctx, timeout, served); found.err != nil {
+			found.adopted = f.adopt(ctx)
+		}
 		select {
-		case f.found <- databases{names, err, full}:
+		case f.found <- found:
 		case <-ctx.Done():
 		}
 	})
@@ -177,6 +184,12 @@ func (f *follower) take(ctx context.Context, found databases) {
 		f.update(ctx, found)
 		f.listed.Store(true)
 	} else {
+		for _, name := range found.adopted {
+			if f.dbs[name] == nil {
+				f.add(ctx, name, false)
+			}
+		}
+		f.publish()
 		for _, d := range f.dbs {
 			wake(d.unlisted)
 		}
@@ -199,22 +212,22 @@ func (f *follower) update(ctx context.Context, found databases) {
 			f.add(ctx, name, true)
 			continue
 		}
-		back := f.absent[name] != nil || !d.listed
 		switch {
 		case d.leaving:
 			f.missed = true
-		case found.full || back || f.health.IsFailing(name):
-			f.present(d)
+		case found.full || f.absences.Unseen(name) || f.health.IsFailing(name):
+			f.absences.Present(name, d.log)
 			wake(d.refresh)
 		}
 	}
+	timeout := f.reloadable.Load().dbRemoveTimeout()
 	for name, d := range f.dbs {
-		switch {
-		case there[name]:
-		case d.leaving:
+		if there[name] {
+			continue
+		}
+		wake(d.unlisted)
+		if d.leaving || f.absences.Missing(name, timeout, d.log) {
 			f.remove(d)
-		default:
-			f.missing(d)
 		}
 	}
 	f.publish()
@@ -233,7 +246,7 @@ func (f *follower) remove(d *db) {
 // forget removes the state of a db whose removal is complete.
 func (f *follower) forget(d *db) {
 	delete(f.dbs, d.name)
-	delete(f.absent, d.name)
+	f.absences.Forget(d.name)
 	f.o.Metrics.Load.Forget(d.name)
 	f.health.Forget(d.name)
 	f.success.Delete(d.name)
@@ -269,21 +282,26 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 	n.log.Error("the source cannot be listed; serving goes on", "error", err)
 }
 
-// sourceRead records that the source or a db of it was listed, and reports ignored entries; also are
-// further messages.
-func (n *Node) sourceRead(ctx context.Context, db string, also []string) {
-	switch since := n.health.OK(db); {
-	case since.IsZero():
-	case db == "":
-		n.log.Info("the source can be listed again", "after", time.Since(since).Round(time.Millisecond))
-	default:
-		n.log.Info("a database can be listed again", "db", db, "after", time.Since(since).Round(time.Millisecond))
-	}
-	names, err := source.Invalid(ctx, n.o.Source, db)
+// databases lists the databases of the source.
+func (n *Node) databases(ctx context.Context, timeout time.Duration, served []string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	names, err := discovery.Databases(ctx, n.o.Source, n.o.SourceName, served)
 	if err != nil {
-		return // it will be listed again
+		n.sourceFailed(ctx, "", err)
+		return nil, err
 	}
-	for _, warning := range n.health.LeftOut(db, names, also) {
-		n.log.Warn(warning)
+	n.health.Read(ctx, n.o.Source, "", nil, n.log)
+	return names, nil
+}
+
+// served returns the dbs that are served, or were before a restart, without those being removed.
+func (n *Node) served() []string {
+	var names []string
+	for name, d := range n.dbs {
+		if !d.leaving && d.view.Load().served {
+			names = append(names, name)
+		}
 	}
+	return names
 }

@@ -256,7 +256,7 @@ func TestExisting(t *testing.T) {
 			expect.NoError(t, err)
 			d := newDB(t.Context(), n, "fruit")
 			defer d.cancel()
-			l, err := d.existing(t.Context(), discovery.Question{Current: test.current, Known: known(test.exist)})
+			l, err := d.existing(t.Context(), discovery.Question{Current: test.current, Known: set(test.exist)})
 			expect.NoError(t, err)
 			if diff := cmp.Diff(test.want, l.Versions); diff != "" || l.Unfinished != test.why {
 				t.Errorf("unfinished %q, want %q; found:\n%s", l.Unfinished, test.why, diff)

@@ -45,16 +45,19 @@ func (d *db) startListing(again bool) {
 // complete only after a listing contained it.
 func (d *db) question() discovery.Question {
 	s := d.state
-	q := discovery.Question{Current: s.Current, Served: s.Served, Known: make(map[string]bool), Loading: make(map[string]bool), Settled: make(map[string]bool),
+	q := discovery.Question{Current: s.Current, Served: s.Served, Known: make(map[string]bool), Loading: make(map[string]bool), Held: make(map[string]bool), Settled: make(map[string]bool),
 		Failed: make(map[string]bool), Plans: make(map[string]store.Manifest), IDs: d.newest(), Changed: d.changed, Last: d.last, Pin: d.pin}
 	for _, v := range s.Entries {
-		q.Failed[v.Name] = v.Reason != ""
+		q.Failed[v.Name], q.Held[v.Name] = v.Reason != "", v.Held
 		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {
 			continue
 		}
 		q.Known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
 		q.Loading[v.Name] = q.Known[v.Name] && v.Work == version.Loading && v.Reason == ""
 		q.Settled[v.Name] = v.Reason == "" // a failed version may have been accepted while its job paused
+	}
+	for _, id := range s.Rejected {
+		q.Held[id] = true
 	}
 	for _, id := range q.IDs {
 		if l := d.live[id]; l != nil && (id == d.changed || len(l.OtherPlans()) > 0) {
@@ -71,7 +74,7 @@ func (l listing) tell(d *db) {
 	first, before := d.state.Looking, d.last
 	l = d.revised(l)
 	floor := d.state.Floor()
-	same := slices.Equal(after(l.Versions, floor), after(d.last.Versions, floor)) && slices.Equal(l.Unknown, d.last.Unknown)
+	same := slices.Equal(l.After(floor), d.last.After(floor)) && slices.Equal(l.Unknown, d.last.Unknown)
 	if l.err == nil {
 		d.followPin(l.Pin)
 		same = same && d.allowed().Equal(d.state.Pin)
@@ -81,6 +84,7 @@ func (l listing) tell(d *db) {
 	switch {
 	case l.err == nil && (first || !l.again || !same):
 		d.handle(version.Listed{Versions: l.Versions, Unknown: l.Unknown, Relook: l.again && !first, Pin: d.allowed(), Keep: d.keep()})
+		d.lookAtAll() // which the pin may excuse
 	case l.err != nil && first:
 		d.handle(version.Unlisted{})
 	}
@@ -110,15 +114,6 @@ func (d *db) countFailure(err error) {
 	case !d.node.health.RootFailing():
 		d.unlistable++
 	}
-}
-
-// after returns the names greater than current. names is ascending.
-func after(names []string, current string) []string {
-	i, found := slices.BinarySearch(names, current)
-	if found {
-		i++
-	}
-	return names[i:]
 }
 
 // take stores the result of a listing, and schedules another one if a version needs it.
@@ -177,7 +172,7 @@ func (d *db) list(timeout time.Duration, q discovery.Question) listing {
 	if l.err != nil {
 		d.node.sourceFailed(ctx, d.name, l.err)
 	} else {
-		d.node.sourceRead(ctx, d.name, slices.Sorted(maps.Values(l.LeftOut)))
+		d.node.health.Read(ctx, d.node.o.Source, d.name, slices.Sorted(maps.Values(l.LeftOut)), d.node.log)
 	}
 	return l
 }

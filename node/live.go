@@ -3,14 +3,12 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"sequins/blocks"
+	"sequins/gate"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/version"
@@ -34,12 +32,18 @@ type live struct {
 
 	retirement *retirement // nil unless retired
 
+	verdict   gate.Verdict
+	measuring bool // its figures are being read
+	shadow    *gate.Shadow
+	shadowEnd bool // ShadowTimeout is over
+
 	released map[int]time.Time // surplus partitions and the time of their release, see releaseSurplus
 	waiting  bool              // a timer for the first of them is running
 }
 
 func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner, f version.Following) *live {
-	return &live{
+	d.gate.Forget(m.Version) // the figures of its blocks by another plan
+	l := &live{
 		v: version.New(version.Info{
 			DB: d.name, Name: m.Version, Partitions: m.Partitions, Partitioner: partitioner,
 			LastModified: m.LastModified, Plan: m.PlanHash(), Following: f,
@@ -53,6 +57,10 @@ func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner, f version.
 		known:     make([]blocks.Known, m.Partitions),
 		released:  make(map[int]time.Time),
 	}
+	if d.rules.IsZero() {
+		l.verdict.State = gate.Passed
+	}
+	return l
 }
 
 // forget makes the next openBlocks open the block of a partition again.
@@ -74,32 +82,13 @@ func (l *live) size() (records, bytes int64) {
 // seen returns the state of a version for the state machine.
 func (d *db) seen(l *live) version.Seen {
 	held, refuted := l.v.Held(), d.isRefuted(l)
+	verdict := d.judge(l, held)
 	complete := !slices.ContainsFunc(l.Owned(held), func(p int) bool {
 		return p < 0 || p >= len(held) || !held[p]
 	})
 	return version.Seen{Version: l.v.Info().Name, Complete: complete && !refuted,
-		Replicated: !refuted && d.replicated(l.Following, held), Readable: readable(l.Following, held),
-		Whole: !refuted && whole(l.Following, held)}
-}
-
-// whole reports whether every partition is here, or on a node that may be asked.
-func whole(f version.Following, held []bool) bool {
-	for p, here := range held {
-		if !here && len(f.Peers(p)) == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// readable reports whether at least one partition can be read, here or from a peer.
-func readable(f version.Following, held []bool) bool {
-	for p, here := range held {
-		if here || f.Replicas(p) > 0 {
-			return true
-		}
-	}
-	return false
+		Replicated: !refuted && verdict.MayServe() && d.replicated(l.Following, held), Readable: version.IsReadable(l.Following, held),
+		Whole: !refuted && version.IsWhole(l.Following, held), Held: verdict.State == gate.Held, Unjudged: verdict.State == gate.Pending}
 }
 
 // replicated reports whether the cluster holds enough of a version to switch to it.
@@ -155,6 +144,13 @@ func (d *db) insert(l *live) {
 	}
 }
 
+// Advertise advertises a partition if the gate lets the version pass.
+func (l *live) Advertise(partition int) {
+	if l.verdict.MayServe() {
+		l.Following.Advertise(partition)
+	}
+}
+
 // tell advertises the open partitions of a version.
 func (l *live) tell() {
 	for p, open := range l.open {
@@ -193,7 +189,7 @@ func (d *db) openRemote(name string, f version.Following) (*live, error) {
 		m := dir.Manifest()
 		held := make([]bool, m.Partitions)
 		f.SetPlan(m.PlanHash(), held)
-		if readable(f, held) {
+		if version.IsReadable(f, held) {
 			return d.remote(m, f)
 		}
 	}
@@ -259,13 +255,13 @@ func (d *db) openBlocks(l *live) (opened bool) {
 		return false
 	}
 	known := dir.Known()
-	for i, r := range openAll(dir, partitions, known) {
+	for i, r := range dir.OpenAll(partitions, known) {
 		p := partitions[i]
-		if r.err == nil {
-			r.err = l.put(p, r.block, known[p])
+		if r.Err == nil {
+			r.Err = l.put(p, r.Block, known[p])
 		}
-		if r.err != nil {
-			d.unopened(dir, name, p, r.err)
+		if r.Err != nil {
+			d.unopened(dir, name, p, r.Err)
 			continue
 		}
 		opened = true
@@ -274,50 +270,6 @@ func (d *db) openBlocks(l *live) (opened bool) {
 		}
 	}
 	return opened
-}
-
-// openAtOnce is the number of blocks of a version that are opened in parallel, to use several disk
-// requests and all processors.
-const openAtOnce = 16
-
-// blockOrError is an open block, or the reason why it cannot be opened.
-type blockOrError struct {
-	block *blocks.Reader
-	err   error
-}
-
-// openAll opens the blocks of partitions; those that are known, not before their first use.
-func openAll(dir *store.Dir, partitions []int, known []blocks.Known) []blockOrError {
-	results := make([]blockOrError, len(partitions))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(openAtOnce, len(partitions)) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(partitions)); i = next.Add(1) - 1 {
-				results[i].block, results[i].err = openBlock(dir, partitions[i], known[partitions[i]])
-			}
-		})
-	}
-	wg.Wait()
-	return results
-}
-
-// openBlock opens the block of partition p, and checks that it is of that partition.
-func openBlock(dir *store.Dir, p int, known blocks.Known) (*blocks.Reader, error) {
-	path := dir.BlockPath(p)
-	r, err := blocks.OpenKnown(path, known)
-	if err != nil {
-		return nil, err
-	}
-	if known.Size > 0 && r.Known() == known {
-		return r, nil // it was of this partition when it became known
-	}
-	if props := r.Properties(); props.Partition != p || props.Partitions != dir.Manifest().Partitions {
-		err = &blocks.CorruptError{Path: path, Page: -1,
-			Reason: fmt.Sprintf("is partition %d of %d", props.Partition, props.Partitions)}
-		return nil, errors.Join(err, r.Close())
-	}
-	return r, nil
 }
 
 // put makes a partition readable.

@@ -3,44 +3,30 @@ package node
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"sequins/fill"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/shard"
 	"sequins/store"
 	"sequins/tracing"
+	"sequins/turns"
 	"sequins/version"
 )
 
 // progressPeriod is the interval at which the progress of a load is logged.
 const progressPeriod = 5 * time.Second
 
-// Stages of a load.
+// Stages of a load that has no turn yet, or has one.
 const (
 	waitingForTurn int32 = iota
 	planning
 	copying
+	fetching
 )
-
-// errChanged is the error for a served version whose blocks cannot be restored from the source.
-var errChanged = errors.New("the version's files in the source are not those that it was loaded from")
-
-// errFields is errChanged for a plan of an older release, which does not contain the fields.
-var errFields = errors.New("the version was loaded with another key, value or partitioner than is configured for its database now; " +
-	"configure those from before until a new version is there")
-
-// changed returns why the blocks of a version with plan old cannot be restored by plan now.
-func changed(old, now store.Manifest) error {
-	now.Format, now.Partitioner, now.Aligned = old.Format, old.Partitioner, old.Aligned
-	if old.SamePlan(now) {
-		return errFields
-	}
-	return errChanged
-}
 
 // A loading is a running load.
 type loading struct {
@@ -49,13 +35,16 @@ type loading struct {
 	stage    atomic.Int32
 	early    atomic.Bool // it has been planned, or is, while it waits for its turn
 	ordered  time.Time
+	turn     *turns.Turn
 	want     []int           // partitions to load; written before the load's last message
 	workers  int             // files that are read at a time; 0: as many as there are processors
 	pinned   *store.Manifest // the plan by which the version is served; nil: use the configuration
 	// following is nil until load follows the version, before its first message.
 	following version.Following
+	fill      *fill.Run // set with following
 
 	// The following fields belong to the db's goroutine.
+	inTurn      bool           // it waits for its turn, or has it; following is set
 	manifest    store.Manifest // the plan of the load
 	partitioner shard.Partitioner
 	refuted     bool // canceled because another node refuted the plan
@@ -71,7 +60,7 @@ func (l *loading) snapshot() load.Snapshot {
 
 func (d *db) startLoad(name string) {
 	ctx, cancel := context.WithCancel(d.ctx)
-	l := &loading{cancel: cancel, ordered: time.Now(), pinned: d.pinned(name)}
+	l := &loading{cancel: cancel, ordered: time.Now(), turn: d.node.turns.Turn(), pinned: d.pinned(name)}
 	if d.facts[name].died {
 		l.workers = 1 // each worker needs memory for the files that it reads
 	}
@@ -82,9 +71,10 @@ func (d *db) startLoad(name string) {
 	})
 }
 
-// load waits for a slot, plans the version, and loads the missing partitions of this node.
+// load waits for its turn, plans the version, and loads the missing partitions of this node.
 func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	n := d.node
+	defer l.turn.Leave()
 	select {
 	case <-n.serving:
 	case <-ctx.Done():
@@ -93,83 +83,29 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	follow, done := context.WithTimeout(ctx, followTimeout)
 	l.following = n.o.Cluster.Follow(follow, d.name, name)
 	done()
+	l.fill = fill.New(fill.Options{Transfer: n.taker(), DB: d.name, Version: version.Name(name), Following: l.following, Logger: d.log})
 	if err := d.waitForTurn(ctx, name, l); err != nil {
 		return err
 	}
-	defer func() { <-n.slots }()
 	l.stage.Store(planning)
+	d.send(inTurn{l})
 	span := n.o.Tracer.Load(d.name, version.Name(name))
 	defer func() {
 		p := l.snapshot()
 		span.End(tracing.Loaded{Files: p.FilesDone, Bytes: p.BytesDone, Records: p.Records, Partitions: p.PartitionsDone}, load.Outcome(err))
 	}()
+	if err := d.copyPinned(ctx, name, l); !errors.Is(err, fill.ErrLeft) {
+		return err
+	}
 	return d.loadProving(ctx, name, l)
 }
 
-const (
-	// turnPeriod is the first interval at which waitForTurn looks whether other nodes hold the version.
-	turnPeriod = 10 * time.Second
-	// maxPlanning limits an early plan, which takes one of few places. The first attempts have less
-	// time, because the source may hang.
-	maxPlanning = 10 * time.Minute
-)
-
-// waitForTurn waits for a slot. If other nodes hold the version meanwhile, it is planned without one, so
-// that this node can switch to it together with them, and read it from them.
-func (d *db) waitForTurn(ctx context.Context, name string, l *loading) error {
-	early, cancel := context.WithCancel(ctx)
-	defer cancel()
-	timer := time.NewTimer(turnPeriod)
-	defer timer.Stop()
-	for period, limit := turnPeriod, startTimeout; ; {
-		select {
-		case d.node.slots <- struct{}{}:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-		}
-		if l.following.Replicas(0) > 0 {
-			within := limit // not limit, which changes
-			d.work(func() message { return d.planEarly(early, name, l, within) })
-			period, limit = min(2*period, maxBackoff), min(2*limit, maxPlanning)
-		}
-		timer.Reset(period)
+// copyPinned copies what is missing of a version that is served, or was before a restart, from other nodes. It needs no source.
+func (d *db) copyPinned(ctx context.Context, name string, l *loading) error {
+	if l.pinned == nil || d.node.taker() == nil || !version.OnAnyNode(l.following, l.pinned.Partitions) {
+		return fill.ErrLeft
 	}
-}
-
-// planEarly plans a version that waits for its turn within a limit, unless that was done before.
-func (d *db) planEarly(ctx context.Context, name string, l *loading, limit time.Duration) message {
-	if !l.early.CompareAndSwap(false, true) {
-		return plannedEarly{name: name}
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	m, err := d.plan(ctx, name, l.following, l.pinned)
-	l.early.Store(err == nil)
-	return plannedEarly{name, l, m, err == nil}
-}
-
-// plannedEarly reports the plan of a version that waits for its turn to be loaded, if there is one.
-type plannedEarly struct {
-	name     string
-	loading  *loading
-	manifest store.Manifest
-	planned  bool
-}
-
-// tell implements message.
-func (p plannedEarly) tell(d *db) {
-	l := p.loading
-	if !p.planned || l != d.loads[p.name] || d.live[p.name] != nil {
-		return
-	}
-	partitioner, err := shard.ParsePartitioner(p.manifest.Partitioner)
-	if err != nil {
-		return // the load will fail of it
-	}
-	l.manifest, l.partitioner = p.manifest, partitioner
-	d.handle(version.Planned{Version: p.name})
+	return d.loadPlanned(ctx, name, l, *l.pinned, nil)
 }
 
 // loadProving loads a version with one plan after another until no record refutes the partitioner of
@@ -178,6 +114,10 @@ func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 	var refuted []shard.Partitioner
 	for {
 		err := d.loadOnce(ctx, name, l, refuted)
+		if errors.Is(err, fill.ErrLeft) {
+			l.stage.Store(planning)
+			continue // less is left each time
+		}
 		p, wrong := load.Refutes(err)
 		if !wrong || slices.Contains(refuted, p) {
 			return err
@@ -208,6 +148,8 @@ func (d *db) pinned(name string) *store.Manifest {
 
 // loadOnce plans a version and loads the missing partitions of this node.
 func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []shard.Partitioner) error {
+	announced := d.node.transfer.Planning(d.name, version.Name(name))
+	defer announced.End()
 	process, err := d.node.startProcess(ctx, d.name, version.Name(name), l.workers, l.pinned, append(d.refuted(name, l.following), refuted...))
 	if err != nil {
 		return err
@@ -217,6 +159,12 @@ func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []sh
 	if err != nil {
 		return err
 	}
+	announced.End()
+	return d.loadPlanned(ctx, name, l, m, process)
+}
+
+// loadPlanned loads or copies the missing partitions of this node by a plan. Without a process it only copies.
+func (d *db) loadPlanned(ctx context.Context, name string, l *loading, m store.Manifest, process *loadproc.Process) error {
 	partitioner, err := shard.ParsePartitioner(m.Partitioner)
 	if err != nil {
 		return err
@@ -226,21 +174,22 @@ func (d *db) loadOnce(ctx context.Context, name string, l *loading, refuted []sh
 	d.send(planned{name, m, partitioner, answer})
 	select {
 	case a := <-answer:
-		l.want, err = a.want, a.err
+		if a.err != nil {
+			return a.err
+		}
+		l.want = a.want
+		return d.loadBlocks(ctx, process, m, partitioner, l, a.room)
 	case <-ctx.Done():
-		err = ctx.Err()
+		return ctx.Err()
 	}
-	if err != nil {
-		return err
-	}
-	return d.loadBlocks(process, m, l)
 }
 
-// loadBlocks makes the process load the missing ones of the wanted partitions.
-func (d *db) loadBlocks(process *loadproc.Process, m store.Manifest, l *loading) (err error) {
+// loadBlocks links those of the missing ones of the wanted partitions that have not changed, and loads or copies the others, if there is room
+// for them. Without a process it only copies.
+func (d *db) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, partitioner shard.Partitioner, l *loading, room loadproc.Room) (err error) {
 	ended := d.node.o.Metrics.Load.Begin(d.name)
 	defer func() {
-		if _, refuted := load.Refutes(err); refuted {
+		if _, refuted := load.Refutes(err); refuted || errors.Is(err, fill.ErrLeft) {
 			ended(nil) // the load continues
 			return
 		}
@@ -252,17 +201,61 @@ func (d *db) loadBlocks(process *loadproc.Process, m store.Manifest, l *loading)
 		return err
 	}
 	l.stage.Store(copying)
+	job := fill.Job{Dir: dir, Partitioner: partitioner, Want: l.want, Published: func() { d.send(published{m.Version}) }}
+	if process == nil {
+		return l.fill.Fill(ctx, job)
+	}
+	if err := process.Link(dir, l.want, d.newsOf(m.Version, l, func(int64) {})); err != nil {
+		return err
+	}
+	if err := d.claim(process, m, dir, room); err != nil {
+		return err
+	}
+	missing, err := dir.Missing(l.want)
+	if err != nil {
+		return err
+	}
+	linked := slices.DeleteFunc(slices.Clone(l.want), func(p int) bool { return slices.Contains(missing, p) })
+	job.Load = func(mine []int, progress func(int64)) error {
+		defer process.Close()
+		defer l.stage.Store(fetching)
+		all := slices.Sorted(slices.Values(slices.Concat(linked, mine))) // so that the figures are of both
+		return process.Load(dir, all, d.newsOf(m.Version, l, progress))
+	}
+	return l.fill.Fill(ctx, job)
+}
+
+// claim claims the room for the partitions that have no block yet. Without it, a version without any block is removed again.
+func (d *db) claim(process *loadproc.Process, m store.Manifest, dir *store.Dir, room loadproc.Room) error {
+	complete, err := dir.Complete()
+	if err != nil {
+		return err
+	}
+	for _, p := range complete {
+		room.Held[p] = true
+	}
+	room.Freed = d.node.o.Store.Freed(d.name, room.Removable)
+	err = process.Claim(m, room)
+	if err != nil && len(complete) == 0 {
+		err = errors.Join(err, d.node.o.Store.Remove(d.name, m.Version))
+	}
+	return err
+}
+
+// newsOf returns a function that passes the news of a load on.
+func (d *db) newsOf(name string, l *loading, progress func(int64)) func(loadproc.News) {
 	logged := time.Now()
-	return process.Load(dir, l.want, func(n loadproc.News) {
+	return func(n loadproc.News) {
 		l.progress.Store(&n.Snapshot)
+		progress(n.Snapshot.BytesDone + n.Snapshot.Records + n.Snapshot.PartitionsDone)
 		if len(n.Published) > 0 {
-			d.send(published{m.Version})
+			d.send(published{name})
 		}
 		if time.Since(logged) >= progressPeriod {
 			logged = time.Now()
-			d.log.Info("loading", append([]any{"version", m.Version}, figures(n.Snapshot, logged)...)...)
+			d.log.Info("loading", append([]any{"version", name}, loadproc.Figures(n.Snapshot, logged)...)...)
 		}
-	})
+	}
 }
 
 // published reports that a load has published partitions.
@@ -286,6 +279,7 @@ type planned struct {
 // goAhead contains the partitions to load, or the reason why the load must stop.
 type goAhead struct {
 	want []int
+	room loadproc.Room
 	err  error
 }
 
@@ -303,12 +297,13 @@ func (p planned) tell(d *db) {
 			d.changed = p.name
 			d.startListing(true)
 		}
-		p.answer <- goAhead{err: changed(now.manifest, p.manifest)}
+		p.answer <- goAhead{err: load.Changed(now.manifest, p.manifest)}
 	default:
 		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,
 			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,
 			"waited", time.Since(l.ordered).Round(time.Millisecond))
-		p.answer <- goAhead{want: now.Owned(now.v.Held())}
+		want := now.Owned(now.v.Held())
+		p.answer <- goAhead{want: want, room: d.room(now, want)}
 	}
 }
 
@@ -319,24 +314,6 @@ func (d *db) prepare(name string) version.Event {
 	d.insert(l)
 	d.openBlocks(l)
 	return d.seen(l)
-}
-
-// figures returns log attributes of the progress of a load: amounts, rate and estimated remaining time.
-func figures(s load.Snapshot, now time.Time) []any {
-	all := []any{
-		"files", fmt.Sprintf("%d/%d", s.FilesDone, s.Files), "bytes", fmt.Sprintf("%d/%d", s.BytesDone, s.Bytes),
-		"partitions", fmt.Sprintf("%d/%d", s.PartitionsDone, s.Partitions), "records", s.Records,
-		"took", now.Sub(s.Started).Round(time.Millisecond),
-	}
-	p := progress(s, now)
-	if p == nil || p.RecordsPerSecond == 0 {
-		return all
-	}
-	all = append(all, "records_per_second", int64(p.RecordsPerSecond), "bytes_per_second", int64(p.BytesPerSecond))
-	if !p.ETA.IsZero() {
-		all = append(all, "left", max(0, p.ETA.Sub(now)).Round(time.Second))
-	}
-	return all
 }
 
 // loaded reports the end of a load.
@@ -351,10 +328,12 @@ func (m loaded) tell(d *db) {
 	if l.following != nil {
 		d.facts[m.name].following = l.following
 	}
+	d.facts[m.name].unchanged += int(l.snapshot().Reused)
 	ended := version.LoadEnded{Version: m.name}
+	d.facts[m.name].incomplete = errors.Is(m.err, load.ErrIncomplete)
 	switch {
 	case m.err == nil:
-		d.log.Info("load finished", append([]any{"version", m.name}, figures(l.snapshot(), time.Now())...)...)
+		d.events.Loaded(m.name, loadproc.Figures(l.snapshot(), time.Now())...)
 	case l.refuted:
 		ended.Outdated = true
 	case errors.Is(m.err, context.Canceled):
@@ -362,7 +341,7 @@ func (m loaded) tell(d *db) {
 		ended.Err = "cancelled"
 	default:
 		ended.Err, ended.Faulty, ended.Passing = m.err.Error(), load.Faulty(m.err), load.Passing(m.err)
-		ended.NoRoom = load.Outcome(m.err) == load.DiskFull
+		ended.NoRoom = loadproc.FreeingHelps(m.err)
 	}
 	if live := d.live[m.name]; live != nil {
 		d.openBlocks(live)
@@ -373,5 +352,6 @@ func (m loaded) tell(d *db) {
 	delete(d.loads, m.name)
 	d.facts[m.name].died = errors.Is(m.err, load.ErrDied)
 	d.handle(ended)
-	d.releaseSurplus(m.name) // which waits for the end of loads
+	d.look(m.name) // the gate waits for the end of loads, as releaseSurplus does
+	d.releaseSurplus(m.name)
 }

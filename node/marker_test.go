@@ -87,6 +87,6 @@ func TestScrubOfManyDamagedBlocks(t *testing.T) {
 		f.rot(fmt.Sprintf("%05d.block", i))
 	}
 	f.source.down.Store(true)
-	r.scrubOnce(t.Context())
+	r.keeper().ScrubOnce(t.Context())
 	r.eventually("all are known to be damaged", func() bool { return r.damaged("fruit") == n })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sequins/diff"
 	"sequins/discovery"
 	"sequins/load"
 	"sequins/loadproc"
@@ -19,6 +21,9 @@ import (
 	"sequins/server"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/transfer"
+	"sequins/turns"
+	"sequins/upkeep"
 	"sequins/version"
 )
 
@@ -38,15 +43,21 @@ type Node struct {
 	server *server.Server
 	redis  *resp.Server // nil if disabled
 	debug  *http.Server
+	diff   *diff.Handler
 
-	reloadable atomic.Pointer[Reloadable]
+	transfer *transfer.Transfer
+
+	reloadable  atomic.Pointer[Reloadable]
+	reloadError atomic.Pointer[reloadError] // nil: the last configuration is in use
 
 	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
 	health  *discovery.Health
-	success sync.Map // names of dbs with a version that has _SUCCESS
-	started time.Time
+	// absences belong to start, and then to follow.
+	absences *discovery.Absences
+	success  sync.Map // names of dbs with a version that has _SUCCESS
+	started  time.Time
 
-	slots     chan struct{}  // one entry per running load
+	turns     *turns.Queue   // of loads
 	plans     chan struct{}  // one entry per version that is only planned
 	listings  chan struct{}  // one entry per running listing of versions
 	serving   chan struct{}  // closed when requests for keys are admitted; then loads begin
@@ -83,7 +94,7 @@ func New(o Options) (*Node, error) {
 	}
 	n := &Node{
 		o: o, log: o.Logger,
-		slots:    make(chan struct{}, o.MaxParallelLoads),
+		turns:    turns.New(o.MaxParallelLoads),
 		plans:    make(chan struct{}, o.MaxParallelLoads),
 		listings: make(chan struct{}, maxListings),
 		serving:  make(chan struct{}),
@@ -96,15 +107,22 @@ func New(o Options) (*Node, error) {
 	n.catalog.Store(&map[string]*db{})
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
 	n.health = discovery.NewHealth()
+	n.absences = discovery.NewAbsences(o.Store, n.health)
 	n.reads = reads.New(n, o.Reads)
 	if o.RedisListener != nil {
 		n.redis = n.newRedis()
 		o.Server.OtherConns = n.redis.Connections
 	}
+	n.diff = diff.New(diff.Options{Set: n.Set, Peers: o.Server.Peers, TLS: o.Server.PeerTLS, Secret: o.Server.PeerSecret})
+	o.Server.Diff = n.diff.Serve
+	n.transfer = transfer.New(transfer.Options{Set: n.Set, Store: o.Store, Fits: o.Loads.Fits, TLS: o.Server.PeerTLS,
+		Secret: o.Server.PeerSecret, Metrics: o.Metrics.Transfer, Logger: o.Logger})
+	o.Server.Blocks = n.transfer.Serve
 	n.server = server.New(n, n.reads, o.Server)
 	n.server.Hold()
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
+		o.Debug.Refresh = n.Refresh
 		n.debug = &http.Server{Handler: server.DebugHandler(o.Debug), ReadHeaderTimeout: 10 * time.Second}
 	}
 	return n, nil
@@ -127,10 +145,9 @@ func (n *Node) Run(ctx context.Context) error {
 		n.admit()
 		n.log.Info("serving", "address", n.o.Listener.Addr().String())
 		n.following.Go(func() { n.follow(work) })
-		n.following.Go(func() { n.watchDisk(work) })
-		n.following.Go(func() { n.sweep(work) })
-		n.following.Go(func() { n.scrub(work) })
-		n.following.Go(func() { n.openRest(work) })
+		n.keeper().Run(work, &n.following)
+		n.following.Go(func() { n.o.shadows.Run(work) })
+		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		if n.debug != nil && n.o.Debug.Expvars {
 			n.following.Go(func() { n.o.Metrics.Server.Sample(work) })
 		}
@@ -187,8 +204,10 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 	delayed := time.After(delay)
 	n.o.Cluster.Leave() // other nodes stop sending requests
 
+	n.transfer.Close()
 	stop() // cancels loads and other background work
 	n.following.Wait()
+	n.o.Loads.Close()
 	<-delayed
 
 	ctx, cancel := context.WithTimeout(context.Background(), n.o.ShutdownTimeout)
@@ -207,6 +226,7 @@ func (n *Node) shutdown(stop context.CancelFunc, delay time.Duration) error {
 		errs = append(errs, d.close())
 	}
 	n.stopWaiting()
+	n.diff.Close()
 	errs = append(errs, n.o.Store.Close())
 	n.log.Info("shut down")
 	return errors.Join(errs...)
@@ -220,6 +240,23 @@ func (n *Node) Set(db []byte) *version.Set {
 	return nil
 }
 
+// keeper returns what takes care of the blocks.
+func (n *Node) keeper() upkeep.Keeper {
+	return upkeep.Keeper{Sets: n.sets, MeasureDisk: n.o.Metrics.Process.MeasureDisk,
+		ScrubPeriod: n.o.ScrubPeriod, ScrubRate: n.o.ScrubRate, Logger: n.log}
+}
+
+// sets returns the versions of each database in the catalog.
+func (n *Node) sets() iter.Seq[*version.Set] {
+	return func(yield func(*version.Set) bool) {
+		for _, d := range *n.catalog.Load() {
+			if !yield(d.set) {
+				return
+			}
+		}
+	}
+}
+
 // publish replaces the catalog by one without dbs that are being removed.
 func (n *Node) publish() {
 	served := maps.Clone(n.dbs)
@@ -229,6 +266,21 @@ func (n *Node) publish() {
 
 // Refresh makes the node list the source soon, and retry what has failed.
 func (n *Node) Refresh() { wake(n.refresh) }
+
+// A reloadError is why a configuration is not in use.
+type reloadError struct {
+	reason string
+	at     time.Time
+}
+
+// Reloaded records the result of reading the configuration again, for the status.
+func (n *Node) Reloaded(err error) {
+	if err == nil {
+		n.reloadError.Store(nil)
+		return
+	}
+	n.reloadError.Store(&reloadError{err.Error(), time.Now()})
+}
 
 // Apply applies settings to a running node. Running loads keep theirs, except for the bandwidth.
 func (n *Node) Apply(r Reloadable) {
@@ -249,6 +301,8 @@ func (n *Node) apply(r Reloadable) {
 	n.server.SetRequestLogSample(r.RequestLogSample)
 	n.o.Tracer.SetSample(r.TraceSample)
 	n.o.Loads.SetBandwidth(r.Bandwidth)
+	n.transfer.SetLimits(r.PeerLimits)
+	n.o.Loads.SetReserve(r.MinFreeDisk)
 }
 
 // startProcess starts the process of a load. The version is planned as in pinned, or, if that is nil,

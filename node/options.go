@@ -6,6 +6,8 @@ import (
 	"net"
 	"time"
 
+	"sequins/events"
+	"sequins/gate"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/metrics"
@@ -16,17 +18,23 @@ import (
 	"sequins/status"
 	"sequins/store"
 	"sequins/tracing"
+	"sequins/transfer"
+	"sequins/turns"
 	"sequins/version"
 )
 
 // DefaultParallelLoads is the default of Options.MaxParallelLoads.
 const DefaultParallelLoads = 10
 
+// DefaultDBRemoveTimeout is the default of Reloadable.DBRemoveTimeout: how long a db is kept after it
+// has disappeared from the source.
+const DefaultDBRemoveTimeout = time.Hour
+
 // Options are the settings of a Node. Source, Store, Loads and Listener are required.
 type Options struct {
 	Source source.Source
 	// Loads starts the processes that plan and load versions from the same source. The node sets its
-	// Lock, Metrics and bandwidth.
+	// Lock, Metrics, bandwidth and reserve, and Free if it is nil.
 	Loads *loadproc.Launcher
 	// SourceName is the URL or path of the source, for display.
 	SourceName string
@@ -41,7 +49,7 @@ type Options struct {
 	Listener net.Listener
 	// DebugListener is the listener for Debug; nil disables it. Run closes it.
 	DebugListener net.Listener
-	// Debug are the settings of the debug listener. The node sets its Metrics.
+	// Debug are the settings of the debug listener. The node sets its Metrics and Refresh.
 	Debug server.DebugOptions
 	// RedisListener is the listener for clients of Redis; nil disables it. Run closes it.
 	RedisListener net.Listener
@@ -75,6 +83,8 @@ type Options struct {
 	// "".
 	ShardID func() string
 
+	// Events is told what happens to versions; nil means that it is only logged. The caller closes it after Run.
+	Events *events.Recorder
 	// Metrics counts events; it may be nil.
 	Metrics *metrics.Metrics
 	// Tracer creates spans of requests and loads; it may be nil.
@@ -83,6 +93,8 @@ type Options struct {
 	Logger *slog.Logger
 
 	Reloadable
+
+	shadows *gate.Shadows
 }
 
 // Reloadable are the settings that Node.Apply changes in a running node. With the zero value the source
@@ -102,16 +114,27 @@ type Reloadable struct {
 	// KeepVersions returns how many versions of a database stay on the disk and open, with the active one;
 	// nil means 1.
 	KeepVersions func(db string) int
+	// Gate returns the rules that versions of a database must keep; nil means none.
+	Gate func(db string) gate.Rules
 	// DBRemoveTimeout is how long a database is served after it has disappeared from the source; 0
 	// means DefaultDBRemoveTimeout, a negative value the minimum.
 	DBRemoveTimeout time.Duration
 	// Bandwidth limits reading from the source, for all loads together, in bytes per second; 0 is
 	// unlimited.
 	Bandwidth float64
+	// FromPeers copies blocks from other nodes that have them, within PeerLimits, which also hold for the blocks that are given.
+	FromPeers  bool
+	PeerLimits transfer.Limits
 	// Load returns the load options of a database; nil means the zero load.Options. LoadMemoryLimit
 	// limits the private memory of a load process, in bytes; 0 is unlimited.
 	Load            func(db string) load.Options
 	LoadMemoryLimit int64
+	// MinFreeDisk is how many bytes of the disk loads leave free. If it is negative, loads begin without a look at the
+	// disk.
+	MinFreeDisk int64
+	// Turn returns when loads of a database may begin, and which of several that wait comes first; nil means
+	// the zero turns.Terms.
+	Turn func(db string) turns.Terms
 	// ContentType returns the media type of a database's values, see reads.Options. RequestLogSample is
 	// the sample of the request log, see server.Options.
 	ContentType      func(db string) string
@@ -136,6 +159,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, errors.New("a node needs a source, a store, a launcher of loads and a listener")
 	}
 	o.Source = source.NewBounded(o.Source)
+	o.shadows = gate.NewShadows()
 	if o.Cluster == nil {
 		o.Cluster = version.Solo{}
 	}
@@ -160,9 +184,13 @@ func (o Options) withDefaults() (Options, error) {
 		o.ShutdownTimeout = 30 * time.Second
 	}
 	o.Loads.Lock, o.Loads.Metrics = o.Store.LockFile(), o.Metrics.Load
+	if o.Loads.Free == nil {
+		o.Loads.Free = o.Metrics.Process.FreeDisk
+	}
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
 	o.Reads.ContentType, o.Reads.PeerSecret, o.Reads.Name = o.ContentType, o.Server.PeerSecret, o.Name
+	o.Reads.Sampled = o.shadows.Offer
 	o.Reads.Metrics, o.Reads.Tracer, o.Reads.Logger = o.Metrics.Server, o.Tracer, o.Logger
 	return o, nil
 }

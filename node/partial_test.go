@@ -14,6 +14,7 @@ import (
 	"sequins/internal/fsys"
 	"sequins/load"
 	"sequins/test/expect"
+	"sequins/turns"
 )
 
 // TestRestartWhileAPartitionIsGone: a node serves what it served before the restart, also if a partition of it, which
@@ -115,7 +116,8 @@ func TestSwitchWhileWaitingForATurn(t *testing.T) {
 		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod, o.MaxParallelLoads = c, time.Minute, 1 })
 		defer stop()
 		time.Sleep(10 * time.Second)
-		n.slots <- struct{}{} // another db loads for hours
+		other := n.turns.Turn()
+		other.Set(turns.Terms{}) // another db loads for hours
 		f.put("fruit", "2", 2, fruit...)
 		c.hold("2", 1)
 		time.Sleep(10 * time.Minute)
@@ -127,7 +129,7 @@ func TestSwitchWhileWaitingForATurn(t *testing.T) {
 		if got := n.Set([]byte("fruit")).Current(); got != "2" {
 			t.Errorf("the others hold all of 2, and current is %q", got)
 		}
-		<-n.slots
+		other.Leave()
 		time.Sleep(time.Minute)
 		if v := n.Status().DBs["fruit"].Versions["2"].Nodes["localhost"]; len(v.Partitions) != 1 || v.Error != "" {
 			t.Errorf("after its turn: %+v", v)
@@ -219,7 +221,7 @@ func TestFilesAreDeleted(t *testing.T) {
 		}
 		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "late", func(string) bool { return true }, []string{"plum"})
 		time.Sleep(5 * time.Minute)
-		if got := n.Set([]byte("fruit")).Current(); got != "1+00001" {
+		if got := n.Set([]byte("fruit")).Current(); got != "1#00001" {
 			t.Errorf("another file was written in its place, and current is %q", got)
 		}
 	})

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"log/slog"
 	"time"
 
 	"sequins/discovery"
@@ -10,39 +9,33 @@ import (
 	"sequins/version"
 )
 
-// keptPin returns the pin that was last read before a restart, so that an excluded version does not come back while the
-// source cannot be read.
+// keptPin returns the pin that was last read before a restart.
 func (d *db) keptPin() pin.File {
-	data, err := d.node.o.Store.Pin(d.name)
-	if err == nil {
-		var f pin.File
-		if f, err = pin.Parse(data); err == nil {
-			return f
-		}
+	f, err := discovery.KeptPin(d.node.o.Store, d.name)
+	if err != nil {
+		d.log.Error("it is not known what was pinned before the restart; the source tells", "error", err)
+		return pin.File{}
 	}
-	d.log.Error("it is not known what was pinned before the restart; the source tells", "error", err)
-	return pin.File{}
+	return f
 }
 
 // followPin takes a pin that was read in the source. If it cannot be recorded, that is tried again at the next look.
 func (d *db) followPin(f pin.File) {
-	if !f.Equal(d.pin) {
-		d.log.Info("the pin of the database has changed", slog.Group("pin", "version", f.Version, "exclude", f.Exclude,
-			"reason", f.Reason, "by", f.By, "until", f.Until))
-	}
 	d.pin = f
+	if now := d.allowed(); !now.Equal(d.state.Pin) {
+		text := "nothing is pinned, excluded or approved any more"
+		if p := d.pinStatus(); p != nil {
+			text = p.String()
+		}
+		if f.Version != "" && now.Version == "" {
+			text = "the time of the pin to " + f.Version + " is over; " + text
+		}
+		d.events.Pinned(now.Version, text)
+	}
 	if d.recordedPin != nil && d.recordedPin.Equal(f) {
 		return
 	}
-	var data []byte
-	var err error
-	if !f.Equal(pin.File{}) {
-		data, err = f.Encode()
-	}
-	if err == nil {
-		err = d.node.o.Store.SetPin(d.name, data)
-	}
-	if err != nil {
+	if err := discovery.KeepPin(d.node.o.Store, d.name, f); err != nil {
 		d.log.Error("the pin cannot be recorded; a restart needs the source for it", "error", err)
 		return
 	}
@@ -63,8 +56,8 @@ func (d *db) keep() int {
 // pinStatus returns the pin for the status; nil if there is none.
 func (d *db) pinStatus() *status.Pin {
 	p, f := d.allowed(), d.pin
-	if p.Version == "" && len(p.Excluded) == 0 {
+	if p.Version == "" && len(p.Excluded) == 0 && len(p.Approved) == 0 {
 		return nil
 	}
-	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Reason: f.Reason, By: f.By, Until: f.Until}
+	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Approve: f.Approve, Reason: f.Reason, By: f.By, Until: f.Until}
 }

@@ -54,10 +54,7 @@ func (d *db) record(name string) error {
 	}
 	d.recordDue = true
 	wait := sleep.Backoff(d.unrecorded, minBackoff, maxBackoff)
-	d.work(func() message {
-		d.pause(wait)
-		return recordAgain{}
-	})
+	d.tellAfter(wait, recordAgain{})
 	return err
 }
 

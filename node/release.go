@@ -57,10 +57,7 @@ func (d *db) dropReleased(name string, l *live, now time.Time) {
 		return
 	}
 	l.waiting = true
-	d.work(func() message {
-		d.pause(next)
-		return releaseDue{name, l}
-	})
+	d.tellAfter(next, releaseDue{name, l})
 }
 
 // drop deletes a block. Running reads of it continue.

@@ -100,7 +100,7 @@ func (d *db) reportWrong(before, now discovery.Listing) {
 // called on any goroutine.
 func (d *db) shared(id string, partitions int) bool {
 	live := d.view.Load().versions[id].live
-	return live != nil && readable(live.Info().Following, make([]bool, partitions))
+	return live != nil && version.IsReadable(live.Info().Following, make([]bool, partitions))
 }
 
 // divergence describes a current version whose files have changed.
@@ -123,9 +123,12 @@ func (n *Node) divergences() (problems []string) {
 				problems = append(problems, d.divergence(shown, v))
 			case v.wrong != "":
 				problems = append(problems, v.wrong)
+			case len(v.verdict.Otherwise) > 0:
+				problems = append(problems, fmt.Sprintf("%s judges versions of %s by other rules than this node: configure the same [gate] on all nodes",
+					strings.Join(v.verdict.Otherwise, ", "), d.name))
 			}
 		}
 	}
 	slices.Sort(problems)
-	return problems
+	return slices.Compact(problems)
 }

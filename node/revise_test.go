@@ -38,15 +38,15 @@ func TestPreparedVersionIsRevised(t *testing.T) {
 		}
 		c.other("1", "another")
 		time.Sleep(5 * time.Second) // settle
-		if second := c.plan("1+00001"); second == "" || second == first || len(c.has("1+00001")) != 2 || set.Current() != "" {
-			t.Fatalf("planned %q, at first %q; advertised %v, current is %q", second, first, c.has("1+00001"), set.Current())
+		if second := c.plan("1#00001"); second == "" || second == first || len(c.has("1#00001")) != 2 || set.Current() != "" {
+			t.Fatalf("planned %q, at first %q; advertised %v, current is %q", second, first, c.has("1#00001"), set.Current())
 		}
-		c.hold("1+00001", 0, 1)
+		c.hold("1#00001", 0, 1)
 		time.Sleep(time.Second)
-		if set.Current() != "1+00001" || f.log.count("load started") != 2 {
+		if set.Current() != "1#00001" || f.log.count("load started") != 2 {
 			t.Errorf("current is %q after %d loads", set.Current(), f.log.count("load started"))
 		}
-		c.other("1+00001", "an older one") // of a node that has yet to look again
+		c.other("1#00001", "an older one") // of a node that has yet to look again
 		time.Sleep(3 * time.Hour)
 		if f.log.count("load started") != 2 || len(n.Status().Problems) > 0 {
 			t.Errorf("this node has the files of the source: %d loads, %q", f.log.count("load started"), n.Status().Problems)
@@ -77,13 +77,13 @@ func TestActiveVersionIsRevised(t *testing.T) {
 			!strings.Contains(problems, "version 1 of fruit") || !strings.Contains(problems, "part-r-00001") || len(s.DBs["fruit"].Versions) != 1 {
 			t.Errorf("current %q, problems %q, %+v", set.Current(), problems, v)
 		}
-		if n := f.log.count("level=WARN", "revision=1+00001"); n != 1 {
+		if n := f.log.count("level=WARN", "revision=1#00001"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
 		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "1", func(string) bool { return true }, []string{"plum"})
 		time.Sleep(10 * time.Minute)
 		h := set.Acquire()
-		if s := n.Status(); set.Current() != "1+00001" || h.Version() != "1" || h.Partitions() != 2 || len(s.Problems) > 0 || len(s.DBs["fruit"].Versions) != 1 {
+		if s := n.Status(); set.Current() != "1#00001" || h.Version() != "1" || h.Partitions() != 2 || len(s.Problems) > 0 || len(s.DBs["fruit"].Versions) != 1 {
 			t.Errorf("current %q, version %q of %d, problems %q", set.Current(), h.Version(), h.Partitions(), s.Problems)
 		}
 		h.Release()
@@ -94,7 +94,7 @@ func TestActiveVersionIsRevised(t *testing.T) {
 		n, stop = f.follow(settings)
 		defer stop()
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current(); got != "1+00001" || f.log.count("load started") != 2 {
+		if got := n.Set([]byte("fruit")).Current(); got != "1#00001" || f.log.count("load started") != 2 {
 			t.Errorf("after a restart it serves %q, %d loads", got, f.log.count("load started"))
 		}
 		f.put("fruit", "10", 1, "fig")
@@ -169,7 +169,7 @@ func waitForRevision(t *testing.T, f *fixture) *waitingRevision {
 	w.c.other("2", "another")
 	time.Sleep(20 * time.Second)
 	set := w.n.Set([]byte("fruit"))
-	if set.Current() != "2" || set.Version("2+00001") == nil || set.Version("1") == nil {
+	if set.Current() != "2" || set.Version("2#00001") == nil || set.Version("1") == nil {
 		t.Fatalf("current is %q, %s on disk", set.Current(), f.onDisk("fruit"))
 	}
 	w.stop()
@@ -189,9 +189,9 @@ func TestRestartWhileARevisionWaits(t *testing.T) {
 		if got := w.current(); got != "" {
 			t.Fatalf("after a restart it serves %q", got)
 		}
-		w.c.hold("2+00001", 0, 1)
+		w.c.hold("2#00001", 0, 1)
 		time.Sleep(time.Second)
-		if got := w.current(); got != "2+00001" {
+		if got := w.current(); got != "2#00001" {
 			t.Errorf("when others hold the revision, it serves %q", got)
 		}
 	})
@@ -215,7 +215,7 @@ func TestTouchedFiles(t *testing.T) {
 		c.hold("1") // the other node is lost
 		time.Sleep(2 * time.Minute)
 		set := n.Set([]byte("fruit"))
-		if v := set.Version(set.Current()); set.Current() != "1+00001" || slices.Contains(v.Held(), false) {
+		if v := set.Version(set.Current()); set.Current() != "1#00001" || slices.Contains(v.Held(), false) {
 			t.Errorf("current is %q, held %v", set.Current(), v.Held())
 		}
 	})
@@ -243,13 +243,13 @@ func TestHalfRewritten(t *testing.T) {
 			t.Fatalf("half of it: current is %q", set.Current())
 		}
 		time.Sleep(5 * time.Minute)
-		if set.Current() != "1+00001" {
+		if set.Current() != "1#00001" {
 			t.Fatalf("all of it: current is %q", set.Current())
 		}
 		c.other("1", "")
 		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "late", func(string) bool { return true }, []string{"plum"})
 		time.Sleep(5 * time.Minute)
-		if set.Current() != "1+00002" {
+		if set.Current() != "1#00002" {
 			t.Errorf("changed again, and current is %q", set.Current())
 		}
 	})

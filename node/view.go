@@ -1,13 +1,15 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"sequins/gate"
 	"sequins/internal/human"
-	"sequins/load"
+	"sequins/loadproc"
 	"sequins/status"
 	"sequins/version"
 )
@@ -33,6 +35,7 @@ type versionView struct {
 	wrong          string           // see db
 	unrecorded     bool             // ready, but it cannot be recorded as the served one
 	live           *version.Version // nil if not in the set
+	verdict        gate.Verdict
 	records, bytes int64
 	loading        *loading // nil if not being loaded
 }
@@ -53,7 +56,7 @@ func (d *db) publish() {
 			vv.revision = revision
 		}
 		if l := d.live[e.Name]; l != nil {
-			vv.live = l.v
+			vv.live, vv.verdict = l.v, l.verdict
 			vv.records, vv.bytes = l.size()
 		}
 		v.versions[e.Name] = vv
@@ -101,6 +104,9 @@ func (n *Node) Status() status.Status {
 	}
 	if r.Err != nil {
 		s.SourceError = r.Err.Error()
+	}
+	if failed := n.reloadError.Load(); failed != nil {
+		s.ReloadError, s.ReloadErrorSince = failed.reason, seconds(failed.at)
 	}
 	if disk := n.o.Metrics.Process.Disk(); disk != nil {
 		s.Disk = status.Disk{Bytes: disk.Size, Free: disk.Free}
@@ -181,7 +187,7 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 		Name: d.node.o.Name, ShardID: d.node.o.ShardID(),
 		CreatedAt: seconds(v.created), ActiveAt: seconds(v.activeAt),
 		Current: v.Name == shown.current, State: states[v.Status], Error: v.Reason,
-		Partitions: []int{}, Records: v.records, Bytes: v.bytes,
+		Partitions: []int{}, Records: v.records, Bytes: v.bytes, Unchanged: v.unchanged,
 	}
 	if v.live != nil {
 		info := v.live.Info()
@@ -204,9 +210,15 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 		loading = shown.versions[v.revision].loading
 	}
 	if loading != nil {
-		s.Progress = progress(loading.snapshot(), time.Now())
+		s.Progress = loadproc.Progress(loading.snapshot(), time.Now())
 	}
-	s.Detail = d.detail(v)
+	if v.Held && v.Status == version.Prepared {
+		s.State = status.Held
+	}
+	if loading != nil && v.Status == version.Building && loading.turn.Waits(time.Now()) != "" {
+		s.State = status.Available
+	}
+	s.Detail, s.Gate = d.detail(shown, v), v.verdict.Status()
 	return s
 }
 
@@ -221,7 +233,7 @@ var states = map[version.Status]status.State{
 }
 
 // detail adds to the state in a few words.
-func (d *db) detail(v versionView) string {
+func (d *db) detail(shown *view, v versionView) string {
 	switch {
 	case v.Exit == version.Lingering:
 		return "other nodes may still ask for it"
@@ -230,9 +242,15 @@ func (d *db) detail(v versionView) string {
 	case v.Exit != version.Staying:
 		return "being deleted"
 	case v.loading != nil:
-		return stages[v.loading.stage.Load()]
+		return cmp.Or(v.loading.turn.Waits(time.Now()), stages[v.loading.stage.Load()])
 	case v.Status == version.Available:
 		return "on this node's disk, and the source cannot be read"
+	case v.Held && v.Status == version.Prepared:
+		return "held: " + v.verdict.Reason
+	case v.Status == version.Prepared && v.Name < shown.current && !v.Held:
+		return "kept for a rollback"
+	case v.Status == version.Prepared && v.verdict.State == gate.Pending:
+		return "prepared, not judged yet: " + v.verdict.Reason
 	case v.Status == version.Prepared && v.live != nil:
 		missing := v.live.Info().Following.Missing(v.live.Held(), d.node.o.MinReplication)
 		if len(missing) == 0 {
@@ -247,27 +265,7 @@ var stages = map[int32]string{
 	waitingForTurn: "waiting for other databases' loads",
 	planning:       "looking at the files",
 	copying:        "loading",
-}
-
-// progress converts the progress of a load; nil before its first record.
-func progress(s load.Snapshot, now time.Time) *status.Progress {
-	if s.Started.IsZero() {
-		return nil
-	}
-	p := &status.Progress{
-		Files: int(s.Files), FilesDone: int(s.FilesDone), Bytes: s.Bytes, BytesDone: s.BytesDone, Records: s.Records,
-		Partitions: int(s.Partitions), PartitionsDone: int(s.PartitionsDone), StartedAt: seconds(s.Started),
-	}
-	took := now.Sub(s.Started)
-	if took > 0 {
-		p.RecordsPerSecond = float64(s.Records) / took.Seconds()
-		p.BytesPerSecond = float64(s.BytesDone) / took.Seconds()
-	}
-	if 0 < s.BytesDone && s.BytesDone < s.Bytes {
-		left := float64(s.Bytes-s.BytesDone) / float64(s.BytesDone)
-		p.ETA = seconds(now.Add(time.Duration(left * float64(took))))
-	}
-	return p
+	fetching:       "copying from other nodes what they load",
 }
 
 // seconds rounds a time to seconds, for the status JSON.
@@ -282,6 +280,17 @@ func (n *Node) MayExist(db []byte) bool {
 // wholeTimeout is how long a started node waits for other nodes with partitions that no node has yet,
 // as when all nodes start together, before it is ready without them.
 const wholeTimeout = 10 * time.Second
+
+// Events implements server.Catalog.
+func (n *Node) Events(db string) []status.Event {
+	if db == "" {
+		return n.o.Events.Last(shownEvents)
+	}
+	return n.o.Events.OfDB(db)
+}
+
+// shownEvents is the number of events of the node in its status.
+const shownEvents = 20
 
 // Ready implements server.Catalog.
 func (n *Node) Ready(db string) (bool, string) {

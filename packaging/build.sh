@@ -16,29 +16,30 @@ out=$(cd "$1" && pwd)
 binary=$(realpath "$3")
 nfpm=$(realpath "$4")
 
-# A version that no tag names sorts below all that one does.
-version=${2#v}
-case $version in
-[0-9]*.[0-9]*) version=${version//-/+} ;;
-*) version="0~${version//-/+}" ;;
-esac
-
 # The same commit gives the same bytes.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$top" log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
+
+# A version that no tag names sorts below all that one does, and by the time of its commit.
+version=${2#v}
+case $version in
+[0-9]*.[0-9]*) version=${version//-/+} ;;
+*) version="0~$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S)+${version//-/+}" ;;
+esac
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 umask 022
 cd "$stage"
-mkdir -p usr/bin etc doc/docs doc/contrib example man completion
+mkdir -p usr/bin etc doc man completion
 cp -r "$here/scripts" "$here/sequins.service" .
 install -m 755 "$binary" usr/bin/sequins
-install -m 644 -t doc "$top/README.md" "$top/ARCHITECTURE.md" "$top/CHANGELOG.md" "$top/sequins.conf.example"
-install -m 644 -t doc/docs "$top"/docs/*.md
-install -m 644 -t example "$top"/docs/example/words/2026-01-31/*
-install -m 644 -t doc/contrib "$top/contrib/prometheus/alerts.yml" "$top/contrib/grafana/sequins.json"
+# Documentation has the layout of the repository, so that its links are good.
+install -m 644 -t doc "$top"/*.md "$top/LICENSE" "$top/sequins.conf.example"
 install -m 644 "$top/LICENSE" doc/copyright
+cp -r "$top/docs" "$top/contrib" doc
+rm doc/contrib/prometheus/alerts_test.yml doc/docs/pictures/*.{mjs,json,sh}
+chmod -R u=rwX,go=rX doc
 "$binary" man man
 gzip -9n man/*.1
 "$binary" completion bash > completion/sequins.bash

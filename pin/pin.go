@@ -1,10 +1,11 @@
 // Package pin owns the file _PIN in a database's directory of the source: what people have decided about its versions.
 //
-// Commands (pin, unpin, rollback) read the file, change it and write it back; each node reads it at every look
+// Commands (pin, unpin, rollback, approve) read the file, change it and write it back; each node reads it at every look
 // at the source, and its state machine (package version) follows it. The file is TOML:
 //
 //	version = "2026-01-30"      # serve this version and no other
 //	exclude = ["2026-01-31"]    # never serve these
+//	approve = ["2026-02-01"]    # serve these although a gate holds them
 //	reason = "half of the input was missing"
 //	by = "ana@batch-01"
 //	until = 2026-02-02T12:00:00Z  # from then on, version has no effect
@@ -35,6 +36,7 @@ const MaxSize = 64 << 10
 type File struct {
 	Version string    `toml:"version,omitempty"` // the only version to be served, "" for any
 	Exclude []string  `toml:"exclude,omitempty"` // versions that must not be served
+	Approve []string  `toml:"approve,omitempty"` // versions that may be served although a gate holds them
 	Reason  string    `toml:"reason,omitempty"`
 	By      string    `toml:"by,omitempty"`
 	Until   time.Time `toml:"until,omitempty"` // when Version ends to have effect; zero: never
@@ -46,11 +48,32 @@ func Parse(data []byte) (File, error) {
 		return File{}, fmt.Errorf("%d bytes, more than the limit of %d", len(data), MaxSize)
 	}
 	var f File
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // as some editors write
 	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
 		return File{}, describe(err)
 	}
-	return f, f.check()
+	if err := checkUntil(data); err != nil {
+		return File{}, err
+	}
+	if _, err := f.Encode(); err != nil { // nodes record it as it is encoded
+		return File{}, err
+	}
+	return f, nil
+}
+
+// checkUntil refuses a time without a zone, which each node would take for one of its own, and one without a date.
+func checkUntil(data []byte) error {
+	var raw struct {
+		Until any `toml:"until"`
+	}
+	if err := toml.Unmarshal(data, &raw); err != nil {
+		return describe(err)
+	}
+	if _, ok := raw.Until.(time.Time); raw.Until != nil && !ok {
+		return fmt.Errorf("until = %v needs a date, a time and a zone, such as 2026-02-02T12:00:00Z", raw.Until)
+	}
+	return nil
 }
 
 // describe names the place of an error of TOML.
@@ -58,7 +81,7 @@ func describe(err error) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
 		row, _ := unknown.Errors[0].Position()
-		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, reason, by and until", row, strings.Join(unknown.Errors[0].Key(), "."))
+		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, approve, reason, by and until", row, strings.Join(unknown.Errors[0].Key(), "."))
 	}
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
@@ -69,13 +92,18 @@ func describe(err error) error {
 }
 
 func (f File) check() error {
-	for _, name := range append(slices.Clone(f.Exclude), f.Version) {
+	for _, name := range slices.Concat(f.Exclude, f.Approve, []string{f.Version}) {
 		if name != "" && !names.Valid(name) {
 			return fmt.Errorf("%q is not the name of a version", name)
 		}
 	}
 	if f.Version != "" && slices.Contains(f.Exclude, f.Version) {
 		return fmt.Errorf("version %s is both pinned and excluded", f.Version)
+	}
+	for _, name := range f.Approve {
+		if slices.Contains(f.Exclude, name) {
+			return fmt.Errorf("version %s is both approved and excluded", name)
+		}
 	}
 	return nil
 }
@@ -102,6 +130,6 @@ func (f File) Pinned(now time.Time) string {
 
 // Equal reports whether two files are the same.
 func (f File) Equal(g File) bool {
-	return f.Version == g.Version && slices.Equal(f.Exclude, g.Exclude) &&
+	return f.Version == g.Version && slices.Equal(f.Exclude, g.Exclude) && slices.Equal(f.Approve, g.Approve) &&
 		f.Reason == g.Reason && f.By == g.By && f.Until.Equal(g.Until)
 }

@@ -24,6 +24,9 @@ func TestParse(t *testing.T) {
 	if got := f.Pinned(until); got != "" {
 		t.Errorf("after its end %q is pinned", got)
 	}
+	if f, err := pin.Parse([]byte("\ufeffversion = \"1\"")); err != nil || f.Version != "1" {
+		t.Errorf("with a byte order mark: %+v, %v", f, err)
+	}
 	if empty, err := pin.Parse(nil); err != nil || !empty.Equal(pin.File{}) {
 		t.Errorf("an empty file is %+v, %v", empty, err)
 	}
@@ -31,12 +34,18 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"versio = \"1\"":                     "line 1: unknown key versio",
-		"version = 1":                        "line 1",
-		"version = \"a/b\"":                  `"a/b" is not the name of a version`,
-		"exclude = [\"_x\"]":                 `"_x" is not the name of a version`,
-		"version = \"1\"\nexclude = [\"1\"]": "both pinned and excluded",
-		"version = \"1":                      "line 1",
+		"versio = \"1\"":                                          "line 1: unknown key versio",
+		"version = 1":                                             "line 1",
+		"version = \"a/b\"":                                       `"a/b" is not the name of a version`,
+		"exclude = [\"_x\"]":                                      `"_x" is not the name of a version`,
+		"version = \"1\"\nexclude = [\"1\"]":                      "both pinned and excluded",
+		"approve = [\"1\"]\nexclude = [\"1\"]":                    "both approved and excluded",
+		"approve = [\"\", \"/\"]":                                 `"/" is not the name of a version`,
+		"version = \"1":                                           "line 1",
+		"version = \"1\"\nuntil = 18:00:00":                       "until = 18:00:00 needs a date, a time and a zone",
+		"version = \"1\"\nuntil = 2026-02-02T18:00:00":            "needs a date, a time and a zone",
+		"version = \"1\"\nuntil = 2026-02-02":                     "needs a date, a time and a zone",
+		"reason = '''" + strings.Repeat("\\", 40_000) + "'x'''":   "more than the limit",
 		"reason = '''" + strings.Repeat("x", pin.MaxSize) + "'''": "more than the limit",
 	} {
 		if _, err := pin.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

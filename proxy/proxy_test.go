@@ -35,14 +35,14 @@ func TestRequest(t *testing.T) {
 		c.Read(b)
 	}()
 	c := client(t, Options{Timeout: ample})
-	q := &Query{Peers: []string{ln.Addr().String()}, Path: []byte("/db/a//../%2F+#\xff%"), Version: "v 1&é",
+	q := &Query{Peers: []string{ln.Addr().String()}, Path: []byte("/db/a//../%2F+#\xff%"), Version: "v 1&é+=,@:",
 		Fields: []Field{{"Range", []byte("bytes=0-1")}, {"Traceparent", []byte("00-1")}}}
 	if _, err := c.Fetch(context.Background(), q); err == nil || !strings.Contains(err.Error(), `from version "v1"`) {
 		t.Errorf("an answer from another version: %v", err)
 	}
 	c.Close()
 	<-done
-	want := "GET /db/a//../%2F+#\xff%?proxy=v%201%26%C3%A9 HTTP/1.1\r\nRange: bytes=0-1\r\nTraceparent: 00-1\r\nHost: " + ln.Addr().String() + "\r\n\r\n"
+	want := "GET /db/a//../%2F+#\xff%?proxy=v%201%26%C3%A9%2B=,@: HTTP/1.1\r\nRange: bytes=0-1\r\nTraceparent: 00-1\r\nHost: " + ln.Addr().String() + "\r\n\r\n"
 	if diff := cmp.Diff(want, raw); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}

@@ -124,12 +124,13 @@ func (q *Query) appendTo(b []byte) []byte {
 	return b
 }
 
-// appendEscaped percent-escapes all characters that names of versions do not normally contain.
+// appendEscaped percent-escapes all characters but those of names of versions. '+' is escaped too, as it can be read as
+// a space.
 func appendEscaped(b []byte, s string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := range len(s) {
 		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == '=', c == ',', c == '@', c == ':':
 			b = append(b, c)
 		default:
 			b = append(b, '%', hex[c>>4], hex[c&15])

@@ -327,7 +327,7 @@ func TestCursors(t *testing.T) {
 	if err := gone.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
-	set.Prepare(v("v1+00001", "q"))
+	set.Prepare(v("v1#00001", "q"))
 	check("loaded again from other files", "db", reads.Query{}, reads.Expired)
 	if want := int64(len(records)); want != 3 {
 		t.Fatal(want)

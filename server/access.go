@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"sequins/internal/names"
 	"sequins/statuspage"
 )
 
@@ -74,7 +75,7 @@ func readyDB(t *target) []byte {
 		return nil
 	}
 	values, _ := url.ParseQuery(string(t.query)) // ready refuses a malformed query
-	return []byte(values.Get("db"))
+	return []byte(names.FromQuery(values.Get("db")))
 }
 
 // canViewPages reports whether the client may see status pages.

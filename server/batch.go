@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"sequins/internal/http1"
 	"sequins/reads"
 	"sequins/server/internal/batchkeys"
 )
@@ -148,7 +149,7 @@ func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
 		case !ok:
 			return nil, errNoKey
 		}
-		key, _, err := unescape(value, nil)
+		key, _, err := http1.Unescape(value, nil)
 		if err != nil {
 			return nil, err
 		}

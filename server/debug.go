@@ -15,6 +15,10 @@ type DebugOptions struct {
 	Metrics *metrics.Metrics
 	Pprof   bool // /debug/pprof/
 	Expvars bool // /debug/vars
+	// Reload reads the configuration again and looks for new versions, for POST /-/reload. Refresh only looks for new versions, for
+	// POST /-/refresh. Either may be nil.
+	Reload  func() error
+	Refresh func()
 }
 
 // DebugHandler returns the handler of the debug listener: /metrics for Prometheus, and the enabled pages. It
@@ -35,13 +39,33 @@ func DebugHandler(o DebugOptions) http.Handler {
 		pages = append(pages, "/debug/vars")
 		mux.HandleFunc("GET /debug/vars", func(w http.ResponseWriter, _ *http.Request) { vars(w, o.Metrics) })
 	}
+	if o.Reload != nil {
+		pages = append(pages, "/-/reload (POST)")
+		mux.HandleFunc("POST /-/reload", func(w http.ResponseWriter, _ *http.Request) { reload(w, o.Reload) })
+	}
+	if o.Refresh != nil {
+		pages = append(pages, "/-/refresh (POST)")
+		mux.HandleFunc("POST /-/refresh", func(w http.ResponseWriter, _ *http.Request) {
+			o.Refresh()
+			text(w, http.StatusOK, "looking for new versions")
+		})
+	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", plainText)
 		for _, p := range pages {
 			fmt.Fprintln(w, p) //nolint:errcheck // the client has gone
 		}
 	})
-	return mux
+	// A page in the browser of somebody who may reach this listener must not reload.
+	return http.NewCrossOriginProtection().Handler(mux)
+}
+
+func reload(w http.ResponseWriter, reload func() error) {
+	if err := reload(); err != nil {
+		text(w, http.StatusInternalServerError, "not everything was reloaded, and what was not stays as it was:\n"+err.Error())
+		return
+	}
+	text(w, http.StatusOK, "reloaded")
 }
 
 // vars writes the published expvars and our own. Ours are not published, because expvar allows that only once

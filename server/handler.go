@@ -81,6 +81,12 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	case r.target.asksPartitions():
 		r.servePartitions(out, req)
 		return
+	case r.target.asksBlocks():
+		r.serveBlocks(out, req)
+		return
+	case r.target.asksDiff():
+		r.serveDiff(out, req)
+		return
 	case r.target.route != routeKey:
 		r.servePage(out, req)
 		return

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"sequins/auth"
@@ -19,6 +21,8 @@ type Catalog interface {
 	// ready when it serves every db that it served before a restart and has tried every other db that was in
 	// the source at the start. If db is not empty, Ready reports whether that db is served.
 	Ready(db string) (ok bool, reason string)
+	// Events returns the last events of a db, or of the node if db is empty, the newest first.
+	Events(db string) []status.Event
 }
 
 // Timeouts limit how long a client may take.
@@ -41,6 +45,11 @@ type Options struct {
 	MaxConns int
 	// OtherConns returns the number of open connections of other servers, which count for MaxConns; it may be nil.
 	OtherConns func() int
+	// Diff answers a request for the differences between two versions of a db, with a query. If code is not 200, it has
+	// written nothing, and text is the reason.
+	Diff func(ctx context.Context, w http.ResponseWriter, db, query string, lines bool) (code int, text string)
+	// Blocks answers a request of another node for a block of a db, or for what is here, like Diff; code 0 means that the answer broke off.
+	Blocks func(w http.ResponseWriter, req *http.Request, db, query string) (code int, text string)
 	// Peers returns the other nodes of the cluster, for the status; nil on a single node. PeerTLS enables TLS
 	// to them.
 	Peers   func() []status.Peer

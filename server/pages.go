@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/internal/names"
 	"sequins/metrics"
 	"sequins/status"
 	"sequins/statuspage"
@@ -52,7 +53,7 @@ func (s *Server) ready(w http.ResponseWriter, canView bool, query []byte) {
 		text(w, http.StatusBadRequest, "the query of the request cannot be read")
 		return
 	}
-	ok, reason := s.catalog.Ready(values.Get("db"))
+	ok, reason := s.catalog.Ready(names.FromQuery(values.Get("db")))
 	switch {
 	case !ok && !canView:
 		text(w, http.StatusServiceUnavailable, "not ready")
@@ -100,6 +101,7 @@ func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey)
 	s.statusFor(r).serve(w, key, func(w http.ResponseWriter, st status.Status) {
 		if !key.peer {
 			st.DBs = s.withHotKeys(st.DBs, key.db)
+			st.Events = s.catalog.Events("")
 		}
 		switch {
 		case key.html:
@@ -113,12 +115,16 @@ func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey)
 	})
 }
 
-// withHotKeys returns a copy of the dbs with the hot keys of one db, or of all if only is empty.
+// withHotKeys returns a copy of the dbs with the hot keys of one db, or of all if only is empty, and with the events of
+// a db that is asked for, or that is the only one.
 func (s *Server) withHotKeys(dbs map[string]status.DB, only string) map[string]status.DB {
 	all, now := maps.Clone(dbs), time.Now()
 	for name, db := range all {
 		if only == "" || only == name {
 			db.HotKeys = s.reads.HotKeys(name, now)
+			if only != "" || len(all) == 1 {
+				db.Events = s.catalog.Events(name)
+			}
 			all[name] = db
 		}
 	}

@@ -25,6 +25,7 @@ func TestParsePlain(t *testing.T) {
 	for header, want := range map[string]bool{
 		"GET /db/k HTTP/1.1\r\n" + host + "\r\n": true,
 		"GET /db/k?proxy=v1 HTTP/1.1\r\n" + host + "User-Agent: a/b (c)\r\nAccept: */*\r\nCookie: \xff\r\n\r\n":                                true,
+		"GET /db/k?proxy=day=a%2Bb,c@d:e HTTP/1.1\r\n" + host + "\r\n":                                                                         true,
 		"GET / HTTP/1.1\r\nhOsT:  localhost:9599 \r\nCONNECTION:\tKeep-Alive\r\n\r\n":                                                          true,
 		"GET /db/k HTTP/1.1\r\n" + host + "Referer: r\r\nTracestate: a=b\r\nTraceparent: x\r\nAuthorization: Bearer x\r\nUpgrade: h2c\r\n\r\n": true,
 

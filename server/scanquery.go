@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"sequins/blocks"
+	"sequins/internal/http1"
 	"sequins/reads"
 )
 
@@ -83,7 +84,7 @@ func parseScan(query []byte) (q scanQuery, err error) {
 			return q, fmt.Errorf("the parameter %s is repeated", name)
 		}
 		q.seen[i] = true
-		value, _, err := unescape(text, nil)
+		value, _, err := http1.Unescape(text, nil)
 		if err != nil {
 			return q, fmt.Errorf("the parameter %s: %% must be followed by two hex digits", name)
 		}

@@ -83,6 +83,7 @@ type catalog struct {
 	sets   map[string]*version.Set
 	state  status.Status
 	reason string // why not ready
+	events map[string][]status.Event
 }
 
 func (c *catalog) Set(db []byte) *version.Set {
@@ -108,6 +109,8 @@ func (c *catalog) Status() status.Status {
 }
 
 func (c *catalog) MayExist(db []byte) bool { return string(db) == "perhaps" }
+
+func (c *catalog) Events(db string) []status.Event { return c.events[db] }
 
 func (c *catalog) Ready(db string) (bool, string) {
 	if db != "" && c.Set([]byte(db)) == nil {

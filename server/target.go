@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"sequins/blocks"
+	"sequins/internal/http1"
 )
 
 // route is the kind of resource that a request asks for.
@@ -39,7 +40,6 @@ type target struct {
 
 var (
 	errTarget     = errors.New("the request target is neither a path nor a URL")
-	errEscape     = errors.New("bad percent escape in the request target: % must be followed by two hex digits")
 	errKeyTooLong = errors.New("the key is longer than 65536 bytes")
 )
 
@@ -54,14 +54,14 @@ func parseTarget(uri, buf []byte) (target, []byte, error) {
 	t := target{path: path, query: query}
 	db, key, hasKey := bytes.Cut(path[1:], slash)
 	buf = buf[:0]
-	if t.db, buf, err = unescape(db, buf); err != nil {
+	if t.db, buf, err = http1.Unescape(db, buf); err != nil {
 		return target{}, buf, err
 	}
 	if len(key) == 0 {
 		t.route = bareRoute(t.db, hasKey)
 		return t, buf, nil
 	}
-	if t.key, buf, err = unescape(key, buf); err != nil {
+	if t.key, buf, err = http1.Unescape(key, buf); err != nil {
 		return target{}, buf, err
 	}
 	if len(t.key) > blocks.MaxKey {
@@ -113,41 +113,6 @@ func bareRoute(db []byte, trailingSlash bool) route {
 	return routeDB
 }
 
-// unescape decodes %xx once. A string without escapes is returned unchanged; otherwise the result is appended
-// to buf.
-func unescape(s, buf []byte) (decoded, newBuf []byte, err error) {
-	i := bytes.IndexByte(s, '%')
-	if i < 0 {
-		return s, buf, nil
-	}
-	start := len(buf)
-	for i >= 0 {
-		if len(s) < i+3 || unhex[s[i+1]] > 15 || unhex[s[i+2]] > 15 {
-			return nil, buf[:start], errEscape
-		}
-		buf = append(buf, s[:i]...)
-		buf = append(buf, unhex[s[i+1]]<<4|unhex[s[i+2]])
-		s = s[i+3:]
-		i = bytes.IndexByte(s, '%')
-	}
-	buf = append(buf, s...)
-	return buf[start:], buf, nil
-}
-
-// unhex maps hexadecimal digits to their value, and other bytes to 255.
-var unhex = func() (t [256]byte) {
-	for i := range t {
-		t[i] = 255
-	}
-	for i := range byte(10) {
-		t['0'+i] = i
-	}
-	for i := range byte(6) {
-		t['a'+i], t['A'+i] = 10+i, 10+i
-	}
-	return t
-}()
-
 // proxyOf returns the value of the proxy parameter of a query: the version that another node requests, or
 // "true". It is empty for requests of clients. Other parameters are ignored.
 func proxyOf(query []byte) ([]byte, error) {
@@ -158,7 +123,7 @@ func proxyOf(query []byte) ([]byte, error) {
 		if !ok || len(value) == 0 {
 			continue
 		}
-		value, _, err := unescape(value, nil)
+		value, _, err := http1.Unescape(value, nil)
 		return value, err
 	}
 	return nil, nil
@@ -172,7 +137,9 @@ func fromPeer(query []byte) bool {
 }
 
 // readsDB reports whether a target reads from a db, as opposed to pages and probes.
-func (t *target) readsDB() bool { return t.route == routeKey || t.asksPartitions() || t.asksScan() }
+func (t *target) readsDB() bool {
+	return t.route == routeKey || t.asksPartitions() || t.asksScan() || t.asksDiff() || t.asksBlocks()
+}
 
 // explains reports whether a query has the parameter explain, with any value.
 func explains(query []byte) bool { return hasParameter(query, "explain") }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"sequins/internal/http1"
 )
 
 func TestParseTarget(t *testing.T) {
@@ -62,14 +64,14 @@ func TestParseTarget(t *testing.T) {
 		{uri: "*", err: errTarget},
 		{uri: "host:443", err: errTarget},
 		{uri: "db/key", err: errTarget},
-		{uri: "/db/%", err: errEscape},
-		{uri: "/db/%4", err: errEscape},
-		{uri: "/db/%4?1", err: errEscape},
-		{uri: "/db/%4g", err: errEscape},
-		{uri: "/db/%G4", err: errEscape},
-		{uri: "/db/%%41", err: errEscape},
-		{uri: "/d%b/key", err: errEscape},
-		{uri: "/d%zz", err: errEscape},
+		{uri: "/db/%", err: http1.ErrEscape},
+		{uri: "/db/%4", err: http1.ErrEscape},
+		{uri: "/db/%4?1", err: http1.ErrEscape},
+		{uri: "/db/%4g", err: http1.ErrEscape},
+		{uri: "/db/%G4", err: http1.ErrEscape},
+		{uri: "/db/%%41", err: http1.ErrEscape},
+		{uri: "/d%b/key", err: http1.ErrEscape},
+		{uri: "/d%zz", err: http1.ErrEscape},
 		{uri: "/db/" + long + "k", err: errKeyTooLong},
 		{uri: "/db/" + long + "%6b", err: errKeyTooLong},
 	}
@@ -111,7 +113,9 @@ func TestProxyOf(t *testing.T) {
 		{"proxy=v%31", "v1", nil},
 		{"proxy=a&proxy=b", "a", nil},
 		{"&&proxy=a", "a", nil},
-		{"proxy=%", "", errEscape},
+		{"proxy=a%2Bb", "a+b", nil},
+		{"proxy=a+b=c,d@e:f&x", "a+b=c,d@e:f", nil},
+		{"proxy=%", "", http1.ErrEscape},
 		{"other=%zz", "", nil},
 	}
 	for _, test := range tests {

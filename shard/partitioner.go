@@ -1,6 +1,10 @@
 package shard
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
 
 // MaxPartitions is the maximum number of partitions of a version. It is more than ZooKeeper and file
 // systems handle well.
@@ -24,6 +28,24 @@ const (
 	// Cascading is the partitioner of Cascading and Scalding on tuples of one
 	// String: 31 + String.hashCode, without the sign bit, mod N.
 	Cascading
+	// Murmur3 is how Spark partitions DataFrames by a column of strings, in repartition(n, col), and buckets of
+	// bucketBy: Spark's Murmur3 with the seed 42 over the UTF-8 bytes, and the
+	// non-negative remainder. Murmur3Int and Murmur3Long are the same for columns of int and of long (bigint).
+	Murmur3
+	Murmur3Int
+	Murmur3Long
+	// Kafka is the default partitioner of Kafka's producers: murmur2 of the bytes of the key, without the sign bit, mod N.
+	Kafka
+	// Hive is the hash of Hive's buckets in tables of bucketing_version 1: for strings h = 31h + b over signed bytes from 0, for
+	// int the number, for bigint its halves combined by exclusive or; all without the sign bit, mod N.
+	Hive
+	HiveInt
+	HiveLong
+	// HiveMurmur3 is the hash of Hive's buckets in tables of bucketing_version 2, the default since Hive 3: Murmur3 with the seed
+	// 104729 over the bytes of the string, or the big-endian bytes of the number, without the sign bit, mod N.
+	HiveMurmur3
+	HiveMurmur3Int
+	HiveMurmur3Long
 
 	numPartitioners
 )
@@ -33,11 +55,29 @@ var names = [numPartitioners]string{
 	Hadoop:    "hadoop",
 	Spark:     "spark",
 	Cascading: "cascading",
+
+	Murmur3:     "murmur3",
+	Murmur3Int:  "murmur3-int",
+	Murmur3Long: "murmur3-long",
+
+	Kafka: "kafka",
+
+	Hive:     "hive",
+	HiveInt:  "hive-int",
+	HiveLong: "hive-long",
+
+	HiveMurmur3:     "hive-murmur3",
+	HiveMurmur3Int:  "hive-murmur3-int",
+	HiveMurmur3Long: "hive-murmur3-long",
 }
 
 // Partitioners returns every known partitioner, in order of preference.
 func Partitioners() []Partitioner {
-	return []Partitioner{String, Hadoop, Spark, Cascading}
+	all := make([]Partitioner, numPartitioners)
+	for i := range all {
+		all[i] = Partitioner(i)
+	}
+	return all
 }
 
 // ParsePartitioner returns a partitioner by its name in configuration and
@@ -48,7 +88,7 @@ func ParsePartitioner(name string) (Partitioner, error) {
 			return Partitioner(p), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown partitioner %q: want string, hadoop, spark or cascading", name)
+	return 0, fmt.Errorf("unknown partitioner %q: want one of %s", name, strings.Join(names[:], ", "))
 }
 
 // String returns the name accepted by ParsePartitioner.
@@ -74,8 +114,8 @@ func (p *Partitioner) UnmarshalText(text []byte) (err error) {
 }
 
 // Hash returns the number that is divided by the number of partitions: not
-// negative, except for Spark, which keeps the sign. An unknown Partitioner hashes
-// like String.
+// negative, except for Spark and the functions of Murmur3 of Spark, which keep the sign. The functions of numbers take keys
+// that are no such number in decimal for strings: no record has such a key. An unknown Partitioner hashes like String.
 func (p Partitioner) Hash(key []byte) int32 {
 	switch p {
 	case Hadoop:
@@ -84,9 +124,56 @@ func (p Partitioner) Hash(key []byte) int32 {
 		return int32(hashUTF16(key))
 	case Cascading:
 		return int32((31 + hashUTF16(key)) & 0x7fffffff)
+	case Murmur3, Murmur3Int, Murmur3Long:
+		return int32(p.hashOfSpark(key))
+	case Kafka:
+		return int32(murmur2(key) & 0x7fffffff)
+	case Hive, HiveInt, HiveLong, HiveMurmur3, HiveMurmur3Int, HiveMurmur3Long:
+		return int32(p.hashOfHive(key) & 0x7fffffff)
 	default:
 		return int32(hashUnsigned(key) & 0x7fffffff)
 	}
+}
+
+func (p Partitioner) hashOfSpark(key []byte) uint32 {
+	switch v, ok := parseNumber(key, p.bits()); {
+	case !ok:
+		return murmur3Spark(key)
+	case p == Murmur3Int:
+		return murmur3Int(int32(v))
+	default:
+		return murmur3Long(v)
+	}
+}
+
+func (p Partitioner) hashOfHive(key []byte) uint32 {
+	v, ok := parseNumber(key, p.bits())
+	var b [8]byte
+	switch {
+	case p == HiveInt && ok:
+		return uint32(v)
+	case p == HiveLong && ok:
+		return uint32(uint64(v)>>32) ^ uint32(v)
+	case p == HiveMurmur3Int && ok:
+		return murmur3Hive(binary.BigEndian.AppendUint32(b[:0], uint32(v)))
+	case p == HiveMurmur3Long && ok:
+		return murmur3Hive(binary.BigEndian.AppendUint64(b[:0], uint64(v)))
+	case p == Hive || p == HiveInt || p == HiveLong:
+		return hashBytes(key)
+	default:
+		return murmur3Hive(key)
+	}
+}
+
+// bits returns the size of the numbers that p hashes, and 0 if it hashes strings.
+func (p Partitioner) bits() int {
+	switch p {
+	case Murmur3Int, HiveInt, HiveMurmur3Int:
+		return 32
+	case Murmur3Long, HiveLong, HiveMurmur3Long:
+		return 64
+	}
+	return 0
 }
 
 // Partition returns the partition of key, 0 ≤ partition < n, or 0 if n < 2. It

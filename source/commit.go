@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,20 +19,28 @@ import (
 //
 // VACUUM deletes files that are not committed, then markers, and writes
 // _committed_vacuum<n>, which lists under removed what it will delete next.
+//
+// Each directory of a partitioned table has markers of its own.
 const (
 	startedPrefix   = "_started_"
 	committedPrefix = "_committed_"
 	vacuumPrefix    = committedPrefix + "vacuum"
 
-	// maxCommits bounds the number of commits of a version.
+	// maxCommits bounds the number of commits of a directory.
 	maxCommits = 1000
 )
 
 // transaction matches the id in the name of a data file.
 var transaction = regexp.MustCompile(`-tid-([0-9]+)-`)
 
-// commitSet is the combined content of all commits of a version.
+// isCommit reports whether a file of this name is a marker of a commit.
+func isCommit(name string) bool {
+	return strings.HasPrefix(name, startedPrefix) || strings.HasPrefix(name, committedPrefix)
+}
+
+// commitSet is the combined content of all commits of a directory.
 type commitSet struct {
+	dir     string          // relative to the version's, with a slash at the end unless it is that
 	ids     map[string]bool // of committed jobs
 	started map[string]bool // of jobs that have not committed; their files are ignored
 	added   map[string]bool
@@ -38,19 +48,35 @@ type commitSet struct {
 	order   []string // added files, in the order of the commits
 }
 
-// commits applies the _started_ and _committed_ markers. A file that one commit
+// commits applies the _started_ and _committed_ markers of all directories.
+func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
+	byDir := map[string][]Marker{"": nil}
+	for _, marker := range c.Hidden {
+		if dir, base := path.Split(marker.Name); isCommit(base) {
+			byDir[dir] = append(byDir[dir], marker)
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
+		if err := m.commitsIn(ctx, dir, byDir[dir], c, l); err != nil || l.Incomplete != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitsIn applies the markers of one directory. A file that one commit
 // removes and another adds is removed, since names are not reused. A file that no
 // commit mentions is not data, unless its transaction has no marker at all:
 // VACUUM deletes old markers.
-func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
-	set := commitSet{ids: map[string]bool{}, started: map[string]bool{}, added: map[string]bool{}, removed: map[string]bool{}}
+func (m *markers) commitsIn(ctx context.Context, dir string, all []Marker, c *Contents, l *Listing) error {
+	set := commitSet{dir: dir, ids: map[string]bool{}, started: map[string]bool{}, added: map[string]bool{}, removed: map[string]bool{}}
 	n := 0
-	for _, marker := range c.Hidden {
-		if !strings.HasPrefix(marker.Name, committedPrefix) {
+	for _, marker := range all {
+		if !strings.HasPrefix(marker.Name, dir+committedPrefix) {
 			continue
 		}
 		if n++; n > maxCommits {
-			return Fault(fmt.Errorf("%s has more than %d files %s*", m.src.Path(m.db, m.version), maxCommits, committedPrefix))
+			return Fault(fmt.Errorf("%s has more than %d files %s%s*", m.src.Path(m.db, m.version), maxCommits, dir, committedPrefix))
 		}
 		reason, err := m.readCommit(ctx, marker, &set)
 		if err != nil || reason != "" {
@@ -58,8 +84,8 @@ func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
 			return err
 		}
 	}
-	for _, marker := range c.Hidden {
-		id, started := strings.CutPrefix(marker.Name, startedPrefix)
+	for _, marker := range all {
+		id, started := strings.CutPrefix(marker.Name, dir+startedPrefix)
 		switch {
 		case !started || set.ids[id]:
 		case set.removed[marker.Name]: // VACUUM has removed the failed job's files
@@ -69,7 +95,7 @@ func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
 			return nil
 		}
 	}
-	l.Committed = len(set.ids) > 0
+	l.Committed = l.Committed || len(set.ids) > 0
 	return m.applyCommits(ctx, &set, c, l)
 }
 
@@ -96,12 +122,12 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 	case commit.Added == nil && commit.Removed == nil:
 		return "", Fault(fmt.Errorf("%s of %s lists neither added nor removed files", marker.Name, m.src.Path(m.db, m.version)))
 	}
-	if !strings.HasPrefix(marker.Name, vacuumPrefix) {
-		set.ids[strings.TrimPrefix(marker.Name, committedPrefix)] = true
+	if !strings.HasPrefix(marker.Name, set.dir+vacuumPrefix) {
+		set.ids[strings.TrimPrefix(marker.Name, set.dir+committedPrefix)] = true
 	}
 	if commit.Added != nil {
 		for _, entry := range *commit.Added {
-			name := m.relative(entry)
+			name := m.relative(set.dir, entry)
 			if !set.added[name] {
 				set.added[name] = true
 				set.order = append(set.order, name)
@@ -110,23 +136,23 @@ func (m *markers) readCommit(ctx context.Context, marker Marker, set *commitSet)
 	}
 	if commit.Removed != nil {
 		for _, entry := range *commit.Removed {
-			set.removed[m.relative(entry)] = true
+			set.removed[m.relative(set.dir, entry)] = true
 		}
 	}
 	return "", nil
 }
 
-// relative returns the name of a file listed by a commit. An entry is usually a
-// name, but can be a path or a URI.
-func (m *markers) relative(entry string) string {
+// relative returns the name of a file listed by a commit in a directory. An entry
+// is usually a name, but can be a path or a URI.
+func (m *markers) relative(dir, entry string) string {
 	if !strings.HasPrefix(entry, "/") && !strings.Contains(entry, "://") {
-		return entry
+		return dir + entry
 	}
 	p := entryPath(entry)
 	if rel, ok := m.checker.inside(p); ok {
 		return rel
 	}
-	return path.Base(p)
+	return dir + path.Base(p)
 }
 
 // applyCommits checks that the added files exist, and removes those that are not
@@ -153,8 +179,11 @@ func (m *markers) applyCommits(ctx context.Context, set *commitSet, c *Contents,
 	return nil
 }
 
-// counts reports whether a file is data.
+// counts reports whether a file is data as far as this directory's commits say.
 func (s *commitSet) counts(f File) bool {
+	if dir, _ := partitionPath(f.Name); dir != s.dir {
+		return !s.removed[f.Name]
+	}
 	id := ""
 	if match := transaction.FindStringSubmatch(f.Name); match != nil {
 		id = match[1]

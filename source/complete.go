@@ -178,8 +178,8 @@ func (m *markers) applyManifest(ctx context.Context, mf manifest, c *Contents, l
 	return nil
 }
 
-// checkNested returns an error if files in subdirectories are listed, which are
-// not read.
+// checkNested returns an error if files in directories that are not read are
+// listed.
 func (m *markers) checkNested(c *Contents, marker string) error {
 	for _, dir := range c.Dirs {
 		if nested := m.checker.under[dir]; nested != "" {
@@ -270,10 +270,31 @@ func (c *checker) inside(p string) (string, bool) {
 	return p[i+len(dir):], true
 }
 
-// maxDepth is the number of path elements that are matched in a moved version.
-const maxDepth = 4
+// maxDepth is the number of path elements that are matched in a moved version:
+// directories of a partitioned table, and a file of a MapFile. lookups is the
+// number of them for which the source is asked.
+const (
+	maxDepth = MaxPartitionDepth + 2
+	lookups  = 4
+)
 
 func (c *checker) endExists(ctx context.Context, p string) (bool, error) {
+	ends := endsOf(p)
+	for _, end := range slices.Backward(ends) { // day=1/part-0 rather than part-0
+		if c.have[end] {
+			return c.exists(ctx, end)
+		}
+	}
+	for _, end := range ends[:min(lookups, len(ends))] {
+		if ok, err := c.exists(ctx, end); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// endsOf returns the ends of a path, the shortest first.
+func endsOf(p string) (ends []string) {
 	rest, end := p, ""
 	for range maxDepth {
 		i := strings.LastIndexByte(rest, '/')
@@ -281,11 +302,9 @@ func (c *checker) endExists(ctx context.Context, p string) (bool, error) {
 			break
 		}
 		rest, end = rest[:i], path.Join(rest[i+1:], end)
-		if ok, err := c.exists(ctx, end); ok || err != nil {
-			return ok, err
-		}
+		ends = append(ends, end)
 	}
-	return false, nil
+	return ends
 }
 
 // exists reports whether a file exists: a data file, or another such as a
@@ -309,7 +328,9 @@ func (c *checker) exists(ctx context.Context, name string) (bool, error) {
 // note records a listed file that exists.
 func (c *checker) note(name string) {
 	c.listed[name] = true
-	if dir, _, nested := strings.Cut(name, "/"); nested && c.under[dir] == "" {
-		c.under[dir] = name
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if c.under[dir] == "" {
+			c.under[dir] = name
+		}
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,23 +20,20 @@ func (m memory) Databases(context.Context) ([]string, error)        { return []s
 func (m memory) Versions(context.Context, string) ([]string, error) { return []string{"1"}, nil }
 func (m memory) Path(db, version string) string                     { return "/" + db + "/" + version }
 
-func (m memory) Contents(context.Context, string, string) (c source.Contents, err error) {
-	dirs := map[string]bool{}
+func (m memory) Contents(context.Context, string, string) (source.Contents, error) {
+	var keys source.Keys
+	hidden := map[string]bool{}
 	for name, data := range m {
-		base, inMapFile := strings.CutSuffix(name, "/data")
-		dir, _, nested := strings.Cut(name, "/")
-		switch {
-		case source.Hidden(dir) && !nested:
-			c.Hidden = append(c.Hidden, source.Marker{Name: name})
-		case source.Hidden(dir):
-			c.Hidden = append(c.Hidden, source.Marker{Name: dir, Dir: true})
-		case inMapFile || !strings.Contains(base, "/"):
-			c.Files = append(c.Files, source.File{Name: name, Size: int64(len(data))})
-		case m[dir+"/data"] == "":
-			dirs[dir] = true
+		if dir, _, nested := strings.Cut(name, "/"); source.Hidden(dir) && nested {
+			hidden[dir] = true
+			continue
 		}
+		keys.Add(source.File{Name: name, Size: int64(len(data))})
 	}
-	c.Dirs = slices.Collect(maps.Keys(dirs))
+	c := keys.Contents()
+	for dir := range hidden {
+		c.AddHidden(dir, true)
+	}
 	c.Sort()
 	return c, nil
 }

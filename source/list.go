@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 )
 
 // ErrLayout is wrapped by errors for a version that is not a plain set of data
 // files: a table whose snapshots define which files are current, or data in
-// subdirectories.
+// other subdirectories than those of a partitioned table.
 var ErrLayout = errors.New("this layout is not supported")
 
 // Listing is the result of List.
@@ -44,12 +45,14 @@ func (l *Listing) Marked() bool { return l.Success || l.Committed }
 //   - A table of Delta Lake, Hudi or Iceberg is an error of the class ErrLayout.
 //   - _temporary, or _started_<id> without _committed_<id>, is the sign of a job
 //     that is not done.
+//   - Blocks without their manifest (BlocksFile) are a build that is not done.
 //   - With requireSuccess there must be a _SUCCESS file.
 //   - The files that a _committed_<id> or a _SUCCESS lists must be there, and
 //     those that it leaves out are not data; see commits and manifest for the
 //     exceptions.
-//   - Directories without a file beside them, and those of a partitioned table
-//     (day=2026-01-31), are an error of the class ErrLayout. Others are left out.
+//   - The files in directories of a partitioned table (day=2026-01-31), up to 8
+//     deep, are data. Deeper ones, and other directories without any file beside
+//     them, are an error of the class ErrLayout. Other directories are left out.
 //
 // Errors of src are returned as they are. A marker that cannot be read or
 // understood is an error too.
@@ -64,6 +67,10 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	}
 	if c.has(temporaryDir) {
 		l.Incomplete = "there is a " + temporaryDir + ": a job is writing the version, or has failed"
+		return l, nil
+	}
+	if c.unfinished() {
+		l.Incomplete = "there are blocks and no " + BlocksFile + " yet: the build has not finished"
 		return l, nil
 	}
 	m := markers{src: src, db: db, version: version, budget: maxMarkers}
@@ -91,6 +98,12 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 // They remove it before they write _SUCCESS.
 const temporaryDir = "_temporary"
 
+// unfinished reports whether the files are blocks of a build that has not finished.
+func (c *Contents) unfinished() bool {
+	other := func(f File) bool { return !strings.HasSuffix(f.Name, BlockSuffix) }
+	return len(c.Files) > 0 && !slices.ContainsFunc(c.Files, other) && !c.has(BlocksFile)
+}
+
 // has reports whether there is a marker of this name.
 func (c *Contents) has(name string) bool {
 	return slices.ContainsFunc(c.Hidden, func(m Marker) bool { return m.Name == name })
@@ -114,18 +127,14 @@ func (c *Contents) checkTable() error {
 // checkDirs refuses directories that probably contain data.
 func (c *Contents) checkDirs() error {
 	if len(c.Files) == 0 && len(c.Dirs) > 0 {
-		return fmt.Errorf("%w: the version has only directories (%s), and files in directories are not read", ErrLayout, some(c.Dirs))
+		return fmt.Errorf("%w: the version has only directories (%s), and files in directories are not read unless they are named column=value", ErrLayout, some(c.Dirs))
 	}
-	partitions := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(name) })
-	if len(partitions) > 0 {
-		return fmt.Errorf("%w: next to files, there are directories of a partitioned table (%s), and files in directories are not read", ErrLayout, some(partitions))
+	deep := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(path.Base(name)) })
+	if len(deep) > 0 {
+		return fmt.Errorf("%w: directories of a partitioned table are nested more than %d deep (%s), and files in these are not read", ErrLayout, MaxPartitionDepth, some(deep))
 	}
 	return nil
 }
-
-// IsPartition reports whether a directory is named like one of a partitioned
-// table: day=2026-01-31.
-func IsPartition(name string) bool { return strings.IndexByte(name, '=') > 0 }
 
 // some returns the first few names and the number of the others.
 func some(names []string) string {

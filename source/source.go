@@ -8,8 +8,8 @@
 // finished (List); package load then opens the files and reads each from start to
 // end. Requests do not reach this package.
 //
-// Names of databases and versions are valid in URLs and file systems without
-// quoting; others are reported and not served. Names that begin with _ or . are
+// Names of databases and versions follow the rule of package names; others are
+// reported and not served. Names that begin with _ or . are
 // reserved for the job.
 package source
 
@@ -28,8 +28,8 @@ import (
 
 // File is a data file of a version.
 type File struct {
-	// Name is relative to the version's directory, with slashes: part-r-00000, or
-	// part-r-00000/data for a MapFile.
+	// Name is relative to the version's directory, with slashes: part-r-00000,
+	// part-r-00000/data for a MapFile, or day=2026-01-31/part-r-00000.
 	Name    string
 	Size    int64 // in bytes
 	ModTime time.Time
@@ -41,9 +41,11 @@ type File struct {
 // Contents is the content of a version's directory. The lists are in ascending
 // bytewise order of names.
 type Contents struct {
-	// Files are the files that are not hidden, and the data files of MapFiles.
+	// Files are the files that are not hidden, and the data files of MapFiles, in
+	// the directory and in those of a partitioned table below it; see IsPartition.
 	Files []File
-	// Hidden are the hidden files and directories.
+	// Hidden are the hidden files and directories, and the markers of commits in
+	// the directories of a partitioned table.
 	Hidden []Marker
 	// Dirs are the other directories. In a source without directories, these are
 	// common prefixes of names.
@@ -130,6 +132,15 @@ type Source interface {
 
 	// Path returns the location of a version for messages.
 	Path(db, version string) string
+}
+
+// A Checksummer is a Source that knows checksums of files without reading them.
+type Checksummer interface {
+	// Checksum returns a checksum of the content of a file from Contents, with
+	// its kind: files of one size and checksum have the same content. It is "" if
+	// there is none for this file. A file that is not the listed one any more is an error
+	// that wraps ErrChanged.
+	Checksum(ctx context.Context, db, version string, file File) (string, error)
 }
 
 // Reporter is a Source that can list the directories with invalid names.

@@ -25,9 +25,10 @@ type Writer interface {
 	WriteSmall(ctx context.Context, db, name string, data []byte, tag string) error
 }
 
-// CheckHidden returns an error unless name is a hidden file of a database's directory.
+// CheckHidden returns an error unless name is a hidden file of a database's directory, or of the source's directory if
+// db is empty.
 func CheckHidden(db, name string) error {
-	if !names.ValidDatabase(db) || !Hidden(name) || !names.Valid("x"+name) {
+	if db != "" && !names.ValidDatabase(db) || !Hidden(name) || !names.Valid("x"+name) {
 		return fmt.Errorf("%q of the database %q: %w", name, db, fs.ErrInvalid)
 	}
 	return nil

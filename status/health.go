@@ -21,6 +21,8 @@ type census struct {
 	served          int // with a current version
 	unlisted        int // of those served: the db has an error as a whole, so that new versions are not found
 	failed          int // of those served: another version failed to load
+	unwanted        int // of those served: the pin does not allow the current version
+	held            int // of those served: the gate holds another version
 	underreplicated int // of those served: too few nodes hold some partition of the current version
 	lost            int // of those served: no node holds some partition of the current version
 }
@@ -32,8 +34,14 @@ func (c *census) add(db DB, node string) {
 		return
 	}
 	c.served++
+	if !db.PinOn(node, node).Allows(current) {
+		c.unwanted++
+	}
 	if db.Failed(node) {
 		c.failed++
+	}
+	if db.Holds(node) != "" {
+		c.held++
 	}
 	if db.Error != "" {
 		c.unlisted++
@@ -60,11 +68,22 @@ func (d DB) Current(node string) string {
 func (d DB) Failed(node string) bool {
 	for _, v := range d.Versions {
 		n := v.Nodes[node]
-		if n.State == Error || n.State == Building && n.Error != "" { // it is being tried again
+		if n.State == Error || (n.State == Building || n.State == Available) && n.Error != "" { // it is being tried again, or will be
 			return true
 		}
 	}
 	return false
+}
+
+// Holds returns the version of a db that the gate holds on a node, "" if there is none.
+func (d DB) Holds(node string) string {
+	held := ""
+	for name, v := range d.Versions {
+		if v.Nodes[node].State == Held {
+			held = max(held, name)
+		}
+	}
+	return held
 }
 
 // silent returns the number of other nodes whose status is unknown.
@@ -96,6 +115,10 @@ func (st Status) health(ready bool, reason string) (level, line string) {
 		return LevelBad, fmt.Sprintf("Serving %s; %d with partitions that no node holds.", all, c.lost)
 	case c.served < c.dbs:
 		return LevelWarn, fmt.Sprintf("Serving %d of %s.", c.served, all)
+	case c.unwanted > 0:
+		return LevelBad, fmt.Sprintf("Serving %s; %d from a version that is excluded, or not the one that is pinned, as no other is ready.", all, c.unwanted)
+	case c.held > 0:
+		return LevelWarn, fmt.Sprintf("Serving %s; %d with a newer version that the gate holds.", all, c.held)
 	case c.failed > 0:
 		return LevelWarn, fmt.Sprintf("Serving %s; %d with a version that could not be loaded.", all, c.failed)
 	case c.underreplicated > 0:
@@ -108,6 +131,8 @@ func (st Status) health(ready bool, reason string) (level, line string) {
 		return LevelWarn, fmt.Sprintf("Serving %s, but %s did not answer.", all, human.Plural(st.silent(), "node"))
 	case st.SourceError != "":
 		return LevelWarn, "Serving " + all + ", but the source cannot be read."
+	case st.ReloadError != "":
+		return LevelWarn, "Serving " + all + ", but the last reload of the configuration has failed."
 	case c.unlisted > 0:
 		return LevelWarn, fmt.Sprintf("Serving %s; %d that cannot be listed in the source.", all, c.unlisted)
 	}

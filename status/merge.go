@@ -48,6 +48,12 @@ func (d DB) merge(theirs DB, addr string, own map[string]Version) DB {
 	if d.Versions == nil {
 		d.Versions = make(map[string]Version)
 	}
+	if theirs.Pin != nil {
+		if d.Pins == nil {
+			d.Pins = make(map[string]Pin)
+		}
+		d.Pins[addr] = *theirs.Pin
+	}
 	for name, v := range theirs.Versions {
 		n, here := v.Nodes[addr]
 		if !here {

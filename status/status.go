@@ -5,6 +5,7 @@
 package status
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,10 +15,14 @@ import (
 type State string
 
 const (
+	// Available: in the source, and its load waits for a time at which it may begin; OnNode.Detail is which.
+	Available State = "AVAILABLE"
 	// Building: loading, or loaded and waiting for enough replicas.
 	Building State = "BUILDING"
 	// Active: served to clients, or was until the next version replaced it.
 	Active State = "ACTIVE"
+	// Held: loaded, and kept from being served by the rules of the gate; OnNode.Detail is the reason.
+	Held State = "HELD"
 	// Removing: superseded; it is removed after its last request and version_remove_timeout.
 	Removing State = "REMOVING"
 	// Error: failed to load; OnNode.Error is the reason.
@@ -54,6 +59,9 @@ type Status struct {
 	SourceErrorSince time.Time `json:"source_error_since,omitzero"`
 	// RefreshedAt is when the source was last listed without an error.
 	RefreshedAt time.Time `json:"refreshed_at,omitzero"`
+	// ReloadError is why the configuration that was last read again is not in use, or ""; ReloadErrorSince is when that was.
+	ReloadError      string    `json:"reload_error,omitempty"`
+	ReloadErrorSince time.Time `json:"reload_error_since,omitzero"`
 	// Warnings describe ignored entries of the source, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
 
@@ -70,6 +78,9 @@ type Status struct {
 	Problems []string `json:"problems,omitempty"`
 	// Peers are the other nodes by address; see Merge.
 	Peers map[string]Peer `json:"peers,omitempty"`
+
+	// Events are the last events of this node, the newest first. The answer to another node lacks them.
+	Events []Event `json:"events,omitempty"`
 }
 
 // Disk is the file system of a node's local store, in bytes.
@@ -109,21 +120,45 @@ type DB struct {
 	// Error is an error of the db as a whole, e.g. that it has no versions or that they cannot be listed.
 	Error string `json:"error,omitempty"`
 
-	// Pin is what people have decided about the versions; nil if nothing. It is what this node has read last.
-	Pin *Pin `json:"pin,omitempty"`
+	// Pin is what people have decided about the versions; nil if nothing. It is what this node has read last, and Pins are what the
+	// other nodes have, by their addresses.
+	Pin  *Pin           `json:"pin,omitempty"`
+	Pins map[string]Pin `json:"pins,omitempty"`
 
 	// HotKeys are the keys that clients have read most from this node in the last minutes, the first most of all. The
 	// answer to another node lacks them.
 	HotKeys []HotKey `json:"hot_keys,omitempty"`
+
+	// Events are the last events of the db on this node, the newest first. Only the answer to GET /<db> has them.
+	Events []Event `json:"events,omitempty"`
 }
 
 // Pin is the content of a db's file _PIN in the source, see package pin. A Version whose time is over is left out.
 type Pin struct {
 	Version string    `json:"version,omitempty"`
 	Exclude []string  `json:"exclude,omitempty"`
+	Approve []string  `json:"approve,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
 	By      string    `json:"by,omitempty"`
 	Until   time.Time `json:"until,omitzero"`
+}
+
+// PinOn returns what a node has read last of the pin of the db. self is the node that has answered.
+func (d DB) PinOn(node, self string) Pin {
+	if node == self && d.Pin != nil {
+		return *d.Pin
+	}
+	return d.Pins[node]
+}
+
+// Allows reports whether a version may be served.
+func (p Pin) Allows(version string) bool {
+	return (p.Version == "" || p.Version == version) && !slices.Contains(p.Exclude, version)
+}
+
+// Same reports whether p and q decide the same, for whatever reasons.
+func (p Pin) Same(q Pin) bool {
+	return p.Version == q.Version && (p.Version == "" || p.Until.Equal(q.Until)) && slices.Equal(p.Exclude, q.Exclude) && slices.Equal(p.Approve, q.Approve)
 }
 
 // String returns p as a line for people: pinned to 2026-01-30, 2026-01-31 excluded: half of the input was missing (by ana).
@@ -138,6 +173,9 @@ func (p *Pin) String() string {
 	}
 	if len(p.Exclude) > 0 {
 		parts = append(parts, strings.Join(p.Exclude, ", ")+" excluded")
+	}
+	if len(p.Approve) > 0 {
+		parts = append(parts, strings.Join(p.Approve, ", ")+" approved")
 	}
 	s := strings.Join(parts, ", ")
 	if p.Reason != "" {
@@ -200,6 +238,8 @@ type OnNode struct {
 	// Detail adds to State in a few words, e.g. "prepared, waiting for other nodes to hold 2 partitions: 4,
 	// 7".
 	Detail string `json:"detail,omitempty"`
+	// Gate are the results of the rules of the gate, if the version was judged.
+	Gate []GateCheck `json:"gate,omitempty"`
 	// LastModified is the newest modification time of the version's files.
 	LastModified time.Time `json:"last_modified,omitzero"`
 	// Partitioner is the function by which the version's files are partitioned.
@@ -207,8 +247,20 @@ type OnNode struct {
 	// Records and Bytes are the number of records and the size on disk of the local blocks.
 	Records int64 `json:"records,omitempty"`
 	Bytes   int64 `json:"bytes,omitempty"`
+	// Unchanged is the number of partitions whose blocks are those of other versions, because their input was the same, since the node
+	// has started.
+	Unchanged int `json:"unchanged_partitions,omitempty"`
 	// Progress is the progress of a running load; nil if there is none.
 	Progress *Progress `json:"progress,omitempty"`
+}
+
+// GateCheck is the result of one rule of the gate.
+type GateCheck struct {
+	Rule   string  `json:"rule"` // its key in the configuration
+	Value  float64 `json:"value"`
+	Limit  float64 `json:"limit"`
+	Broken bool    `json:"broken"`
+	Text   string  `json:"text"` // the figures in words
 }
 
 // Progress is the progress of a load.
@@ -290,6 +342,12 @@ func (st *Status) Complete(ready bool, reason string) {
 		}
 		for version, v := range db.Versions {
 			v.complete()
+			for node, n := range v.Nodes {
+				if n.Current && !db.PinOn(node, st.Node).Allows(version) && n.Error == "" {
+					n.Error = "it is not allowed by the pin, and served because no other version is ready"
+					v.Nodes[node] = n
+				}
+			}
 			db.Versions[version] = v
 		}
 		st.DBs[name] = db

@@ -46,6 +46,7 @@ func TestHealth(t *testing.T) {
 	missing["a"].Versions["1"] = Version{MissingPartitions: 1, Nodes: missing["a"].Versions["1"].Nodes}
 	thin["b"].Versions["1"] = Version{UnderreplicatedPartitions: 1, Nodes: thin["b"].Versions["1"].Nodes}
 	delete(thin["a"].Versions, "2")
+	unwanted := map[string]DB{"a": {Pin: &Pin{Exclude: []string{"1"}}, Versions: dbs(Removing)["a"].Versions}}
 	hidden := map[string]DB{"a": {Error: "its versions cannot be listed", Versions: dbs(Removing)["a"].Versions}}
 	tests := []struct {
 		st          Status
@@ -53,6 +54,7 @@ func TestHealth(t *testing.T) {
 		level, line string
 	}{
 		{Status{DBs: missing}, "", LevelBad, "Serving 1 database; 1 with partitions that no node holds."},
+		{Status{DBs: unwanted, Node: "localhost"}, "", LevelBad, "Serving 1 database; 1 from a version that is excluded, or not the one that is pinned, as no other is ready."},
 		{Status{DBs: thin}, "", LevelWarn, "Serving 2 databases; 1 with partitions that too few nodes hold."},
 		{Status{DBs: dbs(Removing)}, "", LevelGood, "Serving 1 database."},
 		{Status{DBs: dbs(Removing, Building)}, "", LevelGood, "Serving 2 databases."},
@@ -70,5 +72,24 @@ func TestHealth(t *testing.T) {
 		if level != test.level || line != test.line {
 			t.Errorf("%s %q, want %s %q", level, line, test.level, test.line)
 		}
+	}
+}
+
+// What other nodes have read of a pin is in the status of the cluster, and a version that is served against a pin is an error on
+// that node.
+func TestPins(t *testing.T) {
+	db := func(node string, p *Pin) map[string]DB {
+		return map[string]DB{"a": {Pin: p, Versions: map[string]Version{"1": {Nodes: map[string]OnNode{node: {State: Active, Current: true}}}}}}
+	}
+	st := Status{Node: "here:1", DBs: db("here:1", nil)}
+	pin := Pin{Version: "2", Reason: "wrong prices"}
+	st.Merge([]Answer{{Peer: Peer{Addr: "there:1"}, Status: Status{DBs: db("there:1", &pin)}}})
+	st.Complete(true, "")
+	a := st.DBs["a"]
+	if !a.PinOn("there:1", st.Node).Same(Pin{Version: "2"}) || !a.PinOn("here:1", st.Node).Same(Pin{}) || a.PinOn("there:1", st.Node).Same(Pin{Version: "1"}) {
+		t.Errorf("pins %+v", a.Pins)
+	}
+	if n := a.Versions["1"].Nodes; n["here:1"].Error != "" || n["there:1"].Error == "" {
+		t.Errorf("nodes %+v", n)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"sequins/internal/human"
@@ -67,8 +68,11 @@ type dbView struct {
 	Error, Pin           string
 	Facts                []fact
 	HotKeys              []hotView
+	Events               []eventView
 	Versions             []versionView
 }
+
+type eventView struct{ Time, Kind, Level, Version, Reason string }
 
 type hotView struct{ Name, Summary string }
 
@@ -125,6 +129,9 @@ func newPage(st status.Status, only string, now time.Time) page {
 	if st.SourceError != "" {
 		p.Notes = append(p.Notes, "The source cannot be read"+since(st.SourceErrorSince, now)+": "+st.SourceError)
 	}
+	if st.ReloadError != "" {
+		p.Notes = append(p.Notes, "The reload of the configuration has failed"+since(st.ReloadErrorSince, now)+": "+st.ReloadError)
+	}
 	p.Notes = append(p.Notes, st.Problems...)
 	p.Notes = append(p.Notes, st.Warnings...)
 	return p
@@ -138,6 +145,9 @@ func newDBView(name string, db status.DB, node string, now time.Time) dbView {
 	for _, k := range db.HotKeys {
 		v.HotKeys = append(v.HotKeys, newHotView(k))
 	}
+	for _, e := range db.Events {
+		v.Events = append(v.Events, eventView{clock(e.Time), strings.ReplaceAll(string(e.Kind), "_", " "), e.Level(), e.Version, e.Reason})
+	}
 	for _, version := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {
 		vs := db.Versions[version]
 		n, here := vs.Nodes[node]
@@ -147,7 +157,7 @@ func newDBView(name string, db status.DB, node string, now time.Time) dbView {
 		}
 		v.Versions = append(v.Versions, newVersionView(version, vs, node, now))
 	}
-	if v.Level == status.LevelGood && db.Failed(node) {
+	if v.Level == status.LevelGood && (db.Failed(node) || db.Holds(node) != "") {
 		v.Level = status.LevelWarn
 	}
 	return v
@@ -183,6 +193,9 @@ func facts(v status.Version, n status.OnNode, now time.Time) []fact {
 		f = append(f, fact{"active for", human.Duration(now.Sub(n.ActiveAt))})
 	}
 	f = append(f, fact{"partitions here", fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions)})
+	if n.Unchanged > 0 {
+		f = append(f, fact{"not changed", human.Plural(n.Unchanged, "partition")})
+	}
 	if n.Records > 0 {
 		f = append(f, fact{"records here", human.Count(n.Records)})
 	}
@@ -219,6 +232,8 @@ func stateLevel(s status.State) string {
 		return status.LevelGood
 	case status.Building:
 		return busy
+	case status.Held:
+		return status.LevelWarn
 	case status.Error:
 		return status.LevelBad
 	}

@@ -62,7 +62,7 @@ function ranges(list) {
 }
 
 // A version over all nodes.
-const levels = {ACTIVE: 'good', BUILDING: 'busy', ERROR: 'bad'};
+const levels = {ACTIVE: 'good', BUILDING: 'busy', HELD: 'warn', ERROR: 'bad'};
 function replicas(v) {
   const counts = new Array(v.num_partitions).fill(0);
   for (const n of Object.values(v.nodes)) {
@@ -150,18 +150,20 @@ function saying(v, field) {
     `${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''}: ${text}`);
 }
 
-function timeline(db, name, v, here) {
+function timeline(db, name, v, here, current) {
   const nodes = Object.values(v.nodes), own = v.nodes[here] || nodes[0] || {};
-  const current = nodes.filter(n => n.current).length;
+  const serving = nodes.filter(n => n.current).length;
   return el('li', {class: levels[own.state] || 'none'},
     el('code', {}, name), ' ', el('span', {class: 'state ' + (levels[own.state] || 'dim')}, own.state),
     own.current && el('span', {class: 'state current'}, 'current'), ' ',
     el('span', {class: 'dim'},
       known(own.active_at) ? `active for ${ago(own.active_at)}` : known(own.created_at) && `seen ${ago(own.created_at)} ago`,
-      nodes.length > 1 && ` · ${states(nodes)}${current && current < nodes.length ? `; current on ${current} of ${nodes.length}` : ''}`),
+      nodes.length > 1 && ` · ${states(nodes)}${serving && serving < nodes.length ? `; current on ${serving} of ${nodes.length}` : ''}`),
     load(name, nodes),
     saying(v, 'detail').filter(text => text !== 'loading').map(text => el('p', {}, text)),
     saying(v, 'error').map(text => el('p', {class: 'bad'}, text)),
+    own.state === 'HELD' && current && el('p', {}, el('a', {href: `/${encodeURIComponent(db)}?diff=${encodeURIComponent(current)}..${encodeURIComponent(name)}`},
+      `What differs from ${current}`), ' (as JSON)'),
     el('p', {class: 'dim'}, el('code', {}, v.path)));
 }
 
@@ -194,24 +196,43 @@ function hotKeys(keys) {
     el('code', {}, name(k)), ' ', el('span', {class: 'dim'}, `${(100 * k.share).toFixed(1)} % of the reads, about ${rate(k.per_second)} a second`))))];
 }
 
+// pinned is what people have decided about the versions of a db.
+function pinned(p) {
+  if (!p) return;
+  const list = (names, what) => names && names.length && `${names.join(', ')} ${what}`;
+  const parts = [p.version && `pinned to ${p.version}` + (p.until ? ` until ${p.until}` : ''), list(p.exclude, 'excluded'), list(p.approve, 'approved')];
+  return el('p', {class: 'warn'}, parts.filter(x => x).join(', ') + (p.reason ? ': ' + p.reason : '') + (p.by ? ` (by ${p.by})` : ''));
+}
+
+// happened are the last events of a db on this node.
+const eventLevels = {failed: 'bad', held: 'warn', pinned: 'warn', rolled_back: 'warn', active: 'good', approved: 'good'};
+function happened(list) {
+  if (!list || !list.length) return;
+  return el('details', {}, el('summary', {}, 'What happened on this node'), el('ol', {class: 'events'}, list.map(e => el('li', {},
+    e.time.slice(0, 19).replace('T', ' '), ' ', el('span', {class: eventLevels[e.kind]}, e.kind.replaceAll('_', ' ')), ' ',
+    el('code', {}, e.version), ' ', el('span', {class: 'dim'}, e.reason)))));
+}
+
 function database(name, db, here) {
   const versions = sorted(db.versions).reverse();
   const current = versions.find(v => (db.versions[v].nodes[here] || {}).current);
-  const failed = versions.some(v => (db.versions[v].nodes[here] || {}).state === 'ERROR');
+  const failed = versions.some(v => ['ERROR', 'HELD'].includes((db.versions[v].nodes[here] || {}).state));
   const v = db.versions[current], lost = v && v.missing_partitions > 0, thin = v && v.underreplicated_partitions > 0;
   const level = !v || lost ? 'bad' : failed || thin ? 'warn' : 'good';
-  const shown = versions.filter(x => db.versions[x].num_partitions > 0 && (x === current || (db.versions[x].nodes[here] || {}).state === 'BUILDING'));
+  const shown = versions.filter(x => db.versions[x].num_partitions > 0 && (x === current || ['BUILDING', 'HELD'].includes((db.versions[x].nodes[here] || {}).state)));
   return el('section', {'data-name': name},
     el('h2', {}, el('a', {href: '/' + encodeURIComponent(name) + '/'}, name)),
     el('span', {class: level}, v ? 'serving ' + current : 'nothing to serve yet'),
     db.error && el('p', {class: 'bad'}, db.error),
+    pinned(db.pin),
     v && tiles(v, v.nodes[here]),
     hotKeys(db.hot_keys),
     el('h3', {}, 'Versions'),
-    el('ul', {class: 'versions'}, versions.map(x => timeline(name, x, db.versions[x], here)),
+    el('ul', {class: 'versions'}, versions.map(x => timeline(name, x, db.versions[x], here, current)),
       !versions.length && el('li', {class: 'none'}, el('span', {class: 'dim'}, 'no versions'))),
     shown.reverse().map(x => el('details', {open: x === current || shown.length === 1 ? '' : undefined},
-      el('summary', {}, `Who holds ${x}`), partitionMap(name + '/' + x, db.versions[x], here))));
+      el('summary', {}, `Who holds ${x}`), partitionMap(name + '/' + x, db.versions[x], here))),
+    happened(db.events));
 }
 
 // misses is what a node lacks of what it should hold, and what it waits for.

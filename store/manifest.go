@@ -78,10 +78,11 @@ type Manifest struct {
 }
 
 // Fields are the names of the fields of a source's record that were its key and its value. No Value
-// is the whole record.
+// is the whole record, and with PartitionColumns the columns in the names of directories.
 type Fields struct {
-	Key   string `json:"key"`
-	Value string `json:"value,omitempty"`
+	Key              string `json:"key"`
+	Value            string `json:"value,omitempty"`
+	PartitionColumns bool   `json:"partition_columns,omitempty"`
 }
 
 // ManifestFile describes a file of the source as it was when the version was planned.
@@ -143,6 +144,21 @@ const planHashBytes = 8
 
 func sameFile(a, b ManifestFile) bool {
 	return a.Name == b.Name && a.Size == b.Size && a.ModTime.Equal(b.ModTime)
+}
+
+// SourceOf returns the size of the part of the files, in bytes, that some of the partitions are made from.
+func (m Manifest) SourceOf(held []bool) int64 {
+	var all float64
+	for _, f := range m.Files {
+		all += float64(f.Size)
+	}
+	count := 0
+	for _, h := range held {
+		if h {
+			count++
+		}
+	}
+	return int64(all * float64(count) / float64(max(1, m.Partitions)))
 }
 
 // manifestEnvelope is what a manifest file contains.
@@ -208,7 +224,7 @@ func strictDecoder(data []byte) *json.Decoder {
 // encodeManifest returns the content of the file for m, which has to be valid.
 func encodeManifest(m Manifest) ([]byte, error) {
 	j := manifestJSON{
-		DB: m.DB, Version: m.Version, Format: m.Format, Partitions: m.Partitions, Partitioner: m.Partitioner,
+		DB: m.DB, Version: diskName(m.Version), Format: m.Format, Partitions: m.Partitions, Partitioner: m.Partitioner,
 		Aligned: m.Aligned, LastModified: m.LastModified.UTC(), Created: m.Created.UTC(),
 		Files: make(manifestFiles, len(m.Files)), Fields: m.Fields, Refuted: m.Refuted,
 	}
@@ -279,8 +295,12 @@ func parseManifest(data []byte, path string) (Manifest, error) {
 
 // manifest returns what j says.
 func (j *manifestJSON) manifest(formatVersion int) Manifest {
+	id, ok := versionID(j.Version)
+	if !ok {
+		id = "" // which validate refuses
+	}
 	m := Manifest{
-		FormatVersion: formatVersion, DB: j.DB, Version: j.Version, Format: j.Format, Partitions: j.Partitions,
+		FormatVersion: formatVersion, DB: j.DB, Version: id, Format: j.Format, Partitions: j.Partitions,
 		Partitioner: j.Partitioner, Aligned: j.Aligned, LastModified: j.LastModified.UTC(), Created: j.Created.UTC(),
 		Files: make([]ManifestFile, len(j.Files)), Fields: j.Fields, Refuted: j.Refuted,
 	}

@@ -21,7 +21,7 @@ const (
 )
 
 // notes are the files in a db's directory that say something about the db.
-var notes = []string{servedName, absentName, markedName, pinName}
+var notes = []string{servedName, absentName, markedName, pinName, gateName}
 
 // SetServed remembers, durably, that clients are answered from a version of db from now on. The
 // version need not be in the store: its blocks may all be on other nodes.
@@ -36,7 +36,7 @@ func (s *Store) SetServed(db, version string) error {
 		return nil
 	}
 	s.undurable[db] = true
-	if err := s.writeNote(filepath.Join(s.data, db), servedName, version); err != nil {
+	if err := s.writeNote(filepath.Join(s.data, db), servedName, diskName(version)); err != nil {
 		return fmt.Errorf("remembering version %s of db %s: %w", version, db, err)
 	}
 	delete(s.undurable, db)
@@ -58,14 +58,15 @@ func (s *Store) Served(db string) (string, error) {
 	if err != nil && !errors.Is(err, fsys.ErrTooLong) {
 		return "", err
 	}
-	version, ok := strings.CutSuffix(string(data), "\n")
-	if err != nil || !ok || !validVersion(version) {
+	name, whole := strings.CutSuffix(string(data), "\n")
+	version, ok := versionID(name)
+	if err != nil || !whole || !ok {
 		return "", &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold the name of a version"}
 	}
 	return version, nil
 }
 
-// ForgetServed takes SetServed, SetAbsent, SetMarked and SetPin back: the db is gone. Its directory goes too, unless
+// ForgetServed takes SetServed, SetAbsent, SetMarked, SetPin and SetGate back: the db is gone. Its directory goes too, unless
 // there are versions in it.
 func (s *Store) ForgetServed(db string) error {
 	path, err := s.dbPath(db)

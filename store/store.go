@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,8 +21,9 @@ import (
 //
 //	sequins.lock                          held under flock, with the owner's pid
 //	data/<db>/<version>/MANIFEST.json     the plan; a directory without one is not a version
-//	data/<db>/<version>+00001/            a revision of the version: see version.Revise
+//	data/<db>/<version>+00001/            a revision of the version: see version.Revise; "+" in a name is %2B
 //	data/<db>/<version>/BLOCKS.json       what is known of small blocks: see Dir.Known
+//	data/<db>/<version>/INPUTS.json       what blocks were made from: see Staging.SetInputs
 //	data/<db>/<version>/00042.block       a complete block
 //	data/<db>/<version>/00042.block.7.tmp a block being written
 //	data/<db>/<version>/00042.block.corrupt-1767225600  set aside at that Unix time
@@ -106,13 +107,6 @@ func (s *Store) Close() error {
 // no lock.
 func (s *Store) LockFile() *os.File { return s.lock }
 
-// validVersion reports whether s can be the id of a version: a name or, for a revision of a version, a
-// name, "+" and a number of digits.
-func validVersion(s string) bool {
-	name, number, revised := strings.Cut(s, "+")
-	return names.Valid(name) && len(s) <= names.Max && (!revised || number != "" && strings.Trim(number, "0123456789") == "")
-}
-
 // dbPath returns the directory of a db.
 func (s *Store) dbPath(db string) (string, error) {
 	if !names.Valid(db) {
@@ -130,7 +124,7 @@ func (s *Store) versionPath(db, version string) (string, error) {
 	if !validVersion(version) {
 		return "", fmt.Errorf("db %s: %q is not a name of a version", db, version)
 	}
-	return filepath.Join(path, version), nil
+	return filepath.Join(path, diskName(version)), nil
 }
 
 // Databases lists the dbs of which there is a version, sorted.
@@ -155,16 +149,18 @@ func (s *Store) Versions(db string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	versions, err := s.subdirs(path, validVersion)
+	versions, err := s.subdirs(path, isVersionDir)
 	if err != nil {
 		return nil, err
 	}
 	var found []string
 	for _, v := range versions {
 		if _, err := s.fs.Stat(filepath.Join(path, v, manifestName)); !errors.Is(err, fs.ErrNotExist) {
-			found = append(found, v)
+			id, _ := versionID(v)
+			found = append(found, id)
 		}
 	}
+	slices.Sort(found) // the order of ids differs from that of directories
 	return found, nil
 }
 

@@ -21,7 +21,7 @@ const keepCorrupt = 7 * 24 * time.Hour
 // ours matches the names of files and directories that a version's directory may have, if nobody
 // but sequins has been there; the second line is what the first sequins left in the same
 // place.
-var ours = regexp.MustCompile(`^((MANIFEST|BLOCKS)\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)?` +
+var ours = regexp.MustCompile(`^((MANIFEST|BLOCKS|INPUTS)\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)?` +
 	`|\.manifest|block-\d{5,}-[0-9a-f-]{36}\.sp[li])$`)
 
 // sweep removes what the last owner of the store left: trash, temporary files, directories of
@@ -49,7 +49,7 @@ func (s *Store) Leftovers() error { return s.left }
 // sweepDB is sweep for one db. What cannot be removed does not keep it from going on.
 func (s *Store) sweepDB(path string) error {
 	err := s.sweepTrash(path)
-	versions, lerr := s.subdirs(path, validVersion)
+	versions, lerr := s.subdirs(path, isVersionDir)
 	errs := []error{err, lerr}
 	for _, v := range versions {
 		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))

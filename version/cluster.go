@@ -21,8 +21,10 @@ type Cluster interface {
 	// same Following.
 	Follow(ctx context.Context, db, version string) Following
 
-	// Knows reports whether any node holds partitions of a db.
+	// Knows reports whether any node holds partitions of a db. Databases returns all
+	// of which that is so, sorted.
 	Knows(db string) bool
+	Databases() []string
 
 	// Linger returns how long a replaced version stays after the last request for
 	// it, given the configured time. A cluster may need longer, for nodes that
@@ -59,6 +61,12 @@ type Following interface {
 	// SetPlan would result in now.
 	Owned(held []bool) []int
 
+	// Owners returns the addresses (host:port) of the nodes, including this one,
+	// that have to hold each partition by this node's division, and that are members
+	// now. self is this node's address. There are none before SetPlan, and without
+	// other nodes.
+	Owners() (byPartition [][]string, self string)
+
 	// Peers returns the addresses (host:port) of the other nodes known to hold a
 	// partition by the same plan. The result is read-only. It is called for
 	// requests.
@@ -92,6 +100,14 @@ type Following interface {
 	// long.
 	Switched()
 
+	// Report publishes what this node reports of the version (see package gate), by
+	// the plan of SetPlan; nil withdraws it. data must not be modified later.
+	Report(data []byte)
+	// Reports returns what the other nodes report of the version, by their address,
+	// and whether that is known: not before the first call has led to an answer. The
+	// result is read-only, and a slice stays the same until its content changes.
+	Reports() (reports map[string][]byte, known bool)
+
 	// Stop withdraws everything published of the version. The view is not updated
 	// after it, and nothing is published.
 	Stop()
@@ -119,6 +135,9 @@ func (Solo) Follow(ctx context.Context, db, version string) Following { return S
 // Knows returns false.
 func (Solo) Knows(string) bool { return false }
 
+// Databases returns nil.
+func (Solo) Databases() []string { return nil }
+
 // Linger returns 0.
 func (Solo) Linger(time.Duration) time.Duration { return 0 }
 
@@ -142,6 +161,9 @@ func (Solo) Owned(held []bool) []int {
 	}
 	return all
 }
+
+// Owners returns nil.
+func (Solo) Owners() ([][]string, string) { return nil, "" }
 
 // Peers returns nil.
 func (Solo) Peers(partition int) []string { return nil }
@@ -175,6 +197,12 @@ func (Solo) Surplus(held []bool) []int { return nil }
 
 // Switched does nothing.
 func (Solo) Switched() {}
+
+// Report does nothing.
+func (Solo) Report([]byte) {}
+
+// Reports returns that there are none.
+func (Solo) Reports() (map[string][]byte, bool) { return nil, true }
 
 // Stop does nothing.
 func (Solo) Stop() {}

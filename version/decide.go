@@ -76,7 +76,7 @@ func (m *machine) isOld(id string) bool {
 }
 
 func (m *machine) isReady(v *Entry) bool {
-	return v.Live && v.Exit == Staying && (v.Replicated && m.mayServe(v) || m.mustServe(v) || m.mayReturn(v))
+	return v.Live && v.Exit == Staying && (v.Replicated && !v.Held && m.mayServe(v) || m.mustServe(v) || m.mayReturn(v))
 }
 
 // mayServe reports whether clients may be answered from v once it is ready: it
@@ -90,7 +90,7 @@ func (m *machine) mayServe(v *Entry) bool {
 // of it: the node did that before, too, and other nodes have had time to advertise theirs. A version of which that is
 // only likely has to be complete here, or to have failed to become so.
 func (m *machine) mustServe(v *Entry) bool {
-	if v.Name != m.Served || !v.Readable {
+	if v.Name != m.Served || !v.Readable || m.Likely && (v.Held || v.Unjudged) {
 		return false
 	}
 	return v.Failed || !m.Waiting && (!m.Likely || v.Complete)
@@ -130,20 +130,33 @@ func inSource(ids []string, id string) bool {
 	return slices.ContainsFunc(ids, func(each string) bool { return Name(each) == Name(id) })
 }
 
-// wanted returns the versions that should be loaded, newest first: the newest of the source that has not failed, if it
-// is newer than the current one, and all newer ones, which are retried.
+// wanted returns the versions that should be loaded, newest first: the newest of the source that has neither failed nor
+// is held, if it is newer than the current one, and those newer ones that are retried, or held: of these only the
+// newest, and none when the disk is full, so that held versions do not keep others from being loaded.
 func (m *machine) wanted() []string {
 	var names []string
 	for _, name := range slices.Backward(m.Listed) {
 		if m.isBehind(name) {
 			break
 		}
+		v := m.entry(name)
+		held := v != nil && v.Held && v.Exit == Staying
+		if (held || slices.Contains(m.Rejected, name)) && (m.isHeldBehind(name) || m.Crowded && len(names) > 0) {
+			continue
+		}
 		names = append(names, name)
-		if v := m.entry(name); v == nil || v.Reason == "" {
+		if v == nil || v.Reason == "" && !held {
 			break
 		}
 	}
 	return names
+}
+
+// isHeldBehind reports whether a newer version is held, too.
+func (m *machine) isHeldBehind(id string) bool {
+	return slices.ContainsFunc(m.Entries, func(v Entry) bool {
+		return v.Name > id && v.Held && v.Exit == Staying && slices.Contains(m.Listed, v.Name)
+	})
 }
 
 // revive ends the removal of v, which is wanted again, unless it is being closed or deleted: then it is loaded after
@@ -158,7 +171,7 @@ func (m *machine) revive(v *Entry) {
 	default:
 		return
 	}
-	v.Complete, v.Replicated = false, false
+	v.Complete, v.Replicated, v.Held, v.Unjudged = false, false, false, false
 	v.Exit, v.Failed, v.Retried, v.Reloaded = Staying, false, false, nil
 }
 
@@ -210,7 +223,10 @@ func (m *machine) removeOthers(wanted []string) {
 		case name == m.Served, slices.Contains(m.Unknown, name):
 		case m.mayStillServe(v):
 		default:
-			m.Superseded = m.Superseded || v.Work == Loading && slices.Contains(m.Listed, name)
+			m.Superseded = m.Superseded || v.Work == Loading && !v.Postponed && slices.Contains(m.Listed, name)
+			if v.Held {
+				m.Rejected = append(m.Rejected, name)
+			}
 			m.remove(v)
 		}
 	}
@@ -223,13 +239,16 @@ func (m *machine) mayStillServe(v *Entry) bool {
 	if m.isOld(v.Name) || !slices.Contains(m.Listed, v.Name) {
 		return false
 	}
+	if v.Held {
+		return !m.isHeldBehind(v.Name) && !m.Crowded
+	}
 	return v.Live && v.Complete && v.Work == Resting || m.Superseded && v.Name == m.firstLoading()
 }
 
 // firstLoading returns the oldest version that is loading, "" if there is none.
 func (m *machine) firstLoading() string {
 	for _, v := range m.Entries {
-		if !m.isOld(v.Name) && v.Exit == Staying && v.Work == Loading {
+		if !m.isOld(v.Name) && v.Exit == Staying && v.Work == Loading && !v.Postponed {
 			return v.Name
 		}
 	}

@@ -17,6 +17,8 @@ type (
 		Waiting bool
 		Pin     Pin // the last one that was read
 		Keep    int // see State
+		// Held are versions that were held before a restart.
+		Held []string
 	}
 	// Waited says that other nodes have had time to advertise what they hold.
 	Waited struct{}
@@ -57,6 +59,11 @@ type (
 		Replicated bool // every partition has enough replicas
 		Readable   bool // at least one partition can be read, here or from a peer
 		Whole      bool // every partition is here, or on a peer that is known, maybe from earlier
+		// Held: it breaks the rules of the database (package gate), here or on another
+		// node. It is Replicated only once it has kept them everywhere.
+		Held bool
+		// Unjudged: it is not known yet whether it keeps them.
+		Unjudged bool
 	}
 	// LoadEnded reports that a load has succeeded, was cancelled, or has failed
 	// with Err. The last Seen precedes it.

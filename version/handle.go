@@ -19,6 +19,9 @@ type Handle Version
 // Version returns the name of the version in the source.
 func (h *Handle) Version() string { return h.name }
 
+// Revision returns the id of the version on this node: see Revise.
+func (h *Handle) Revision() string { return h.info.Name }
+
 // ID identifies the version among all that this process has had: another one of the
 // same name, such as a revision, has another ID.
 func (h *Handle) ID() uint64 { return h.id }

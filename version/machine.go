@@ -77,6 +77,8 @@ func (m *machine) note(e Event) {
 		m.noteSeen(e)
 	case LoadEnded:
 		m.noteLoadEnded(e)
+	case Postponed:
+		m.notePostponed(e)
 	case Corrupted:
 		m.noteCorrupted(e)
 	case Retry:
@@ -103,6 +105,7 @@ func (m *machine) noteStart(e Start) {
 	}
 	m.Served, m.Likely, m.Looking, m.Waiting = e.Served, e.Likely, true, e.Waiting
 	m.Pin, m.Keep = e.Pin, e.Keep
+	m.Rejected = slices.DeleteFunc(ascending(e.Held), func(id string) bool { return slices.Contains(e.Local, id) })
 	if m.Served != "" {
 		m.open(m.Served)
 	}
@@ -144,6 +147,10 @@ func (m *machine) noteListed(e Listed) {
 	}
 	first := m.Looking
 	m.Read, m.Looking, m.Listed, m.Unknown = true, false, ascending(e.Versions), slices.Clone(e.Unknown)
+	if !m.Pin.Equal(e.Pin) {
+		m.Rejected = nil
+	}
+	m.Rejected = slices.DeleteFunc(m.Rejected, func(id string) bool { return !slices.Contains(m.Listed, id) })
 	m.Pin, m.Keep = e.Pin, e.Keep
 	if first {
 		m.openListed()
@@ -196,6 +203,7 @@ func (m *machine) noteSeen(e Seen) {
 	}
 	if v.Live {
 		v.Complete, v.Replicated, v.Readable, v.Whole = e.Complete && !v.Stale, e.Replicated && !v.Stale, e.Readable, e.Whole
+		v.Held, v.Unjudged = e.Held, e.Unjudged
 	}
 }
 
@@ -205,7 +213,7 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 		return
 	}
 	cancelled := v.Work == Cancelling
-	v.Work = Resting
+	v.Work, v.Postponed = Resting, false
 	m.Crowded = m.Crowded || e.NoRoom
 	switch {
 	case v.Exit != Staying, cancelled:

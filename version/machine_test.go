@@ -36,11 +36,12 @@ func (s State) String() string {
 	return strings.Join(all, " ")
 }
 
-func here(v string) Seen      { return Seen{v, true, true, true, true} }    // complete here; enough on a single node
-func partly(v string) Seen    { return Seen{v, false, false, true, false} } // partly here
-func nothing(v string) Seen   { return Seen{v, false, false, false, false} }
-func elsewhere(v string) Seen { return Seen{v, false, true, true, true} }  // complete on other nodes
-func waiting(v string) Seen   { return Seen{v, true, false, true, false} } // complete here, but not on other nodes
+func here(v string) Seen      { return Seen{v, true, true, true, true, false, false} }    // complete here; enough on a single node
+func partly(v string) Seen    { return Seen{v, false, false, true, false, false, false} } // partly here
+func nothing(v string) Seen   { return Seen{v, false, false, false, false, false, false} }
+func elsewhere(v string) Seen { return Seen{v, false, true, true, true, false, false} }  // complete on other nodes
+func waiting(v string) Seen   { return Seen{v, true, false, true, false, false, false} } // complete here, but not on other nodes
+func held(v string) Seen      { return Seen{v, true, false, true, false, true, false} }  // complete here, and a gate holds it
 func ok(v string) LoadEnded   { return LoadEnded{Version: v} }
 func bad(v string) LoadEnded  { return LoadEnded{Version: v, Err: "bad", Faulty: true} }
 func away(v string) LoadEnded { return LoadEnded{Version: v, Err: "the source is unavailable"} }
@@ -500,8 +501,8 @@ var scripts = map[string][]step{
 		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
 		{waiting("1"), "", "1:PREPARED"},
 		{ok("1"), "", "1:PREPARED"},
-		{list("1+00001", "10"), "load 10, retire 1", "1:REMOVING 10:BUILDING"},
-		{list("1+00001"), "load 1+00001, cancel 10", "1:REMOVING 1+00001:BUILDING 10:REMOVING"},
+		{list("1#00001", "10"), "load 10, retire 1", "1:REMOVING 10:BUILDING"},
+		{list("1#00001"), "load 1#00001, cancel 10", "1:REMOVING 1#00001:BUILDING 10:REMOVING"},
 	},
 	"an active version is served until its revision is ready": {
 		{source("1"), "open 1", "1:AVAILABLE"},
@@ -509,11 +510,11 @@ var scripts = map[string][]step{
 		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{list("1+00001"), "load 1+00001", "1:ACTIVE* 1+00001:BUILDING"},
-		{Planned{"1+00001", false}, "prepare 1+00001", "1:ACTIVE* 1+00001:PREPARED"},
-		{waiting("1+00001"), "", "1:ACTIVE* 1+00001:PREPARED"},
-		{here("1+00001"), "activate 1+00001, retire 1", "1:REMOVING 1+00001:ACTIVE*"},
-		{list("1+00001", "10"), "load 10", "1:REMOVING 1+00001:ACTIVE* 10:BUILDING"},
+		{list("1#00001"), "load 1#00001", "1:ACTIVE* 1#00001:BUILDING"},
+		{Planned{"1#00001", false}, "prepare 1#00001", "1:ACTIVE* 1#00001:PREPARED"},
+		{waiting("1#00001"), "", "1:ACTIVE* 1#00001:PREPARED"},
+		{here("1#00001"), "activate 1#00001, retire 1", "1:REMOVING 1#00001:ACTIVE*"},
+		{list("1#00001", "10"), "load 10", "1:REMOVING 1#00001:ACTIVE* 10:BUILDING"},
 	},
 	"what cannot be looked at is neither loaded nor removed": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -548,6 +549,7 @@ var scripts = map[string][]step{
 func TestNext(t *testing.T) {
 	maps.Copy(scripts, servedScripts)
 	maps.Copy(scripts, pinScripts)
+	maps.Copy(scripts, heldScripts)
 	for name, script := range scripts {
 		t.Run(name, func(t *testing.T) {
 			var s State

@@ -9,6 +9,7 @@ import (
 type Pin struct {
 	Version  string   // the name of the only version that may be served; "" for any
 	Excluded []string // names of versions that must not be served
+	Approved []string // names of versions that may be served although a gate holds them
 }
 
 // Allows reports whether a version, by its id, may be served.
@@ -17,9 +18,15 @@ func (p Pin) Allows(id string) bool {
 	return (p.Version == "" || p.Version == name) && !slices.Contains(p.Excluded, name)
 }
 
+// Excuses reports whether a version, by its id, may be served although a gate holds it.
+func (p Pin) Excuses(id string) bool {
+	name := Name(id)
+	return p.Version == name || slices.Contains(p.Approved, name)
+}
+
 // Equal reports whether two pins are the same.
 func (p Pin) Equal(other Pin) bool {
-	return p.Version == other.Version && slices.Equal(p.Excluded, other.Excluded)
+	return p.Version == other.Version && slices.Equal(p.Excluded, other.Excluded) && slices.Equal(p.Approved, other.Approved)
 }
 
 // Floor returns the version that the node does not go back behind: the active one, or the one that was active before a
@@ -41,7 +48,7 @@ func (m *machine) kept() []string {
 	for i := len(m.Entries) - 1; i >= 0 && len(ids) < m.Keep-1 && !m.Crowded; i-- {
 		v := &m.Entries[i]
 		former := v.Former || v.Complete && v.Name < max(m.Current, m.Served)
-		if !former || !v.Live || v.Exit != Staying || v.Name == m.Current || v.Name == m.Served ||
+		if !former || v.Held || !v.Live || v.Exit != Staying || v.Name == m.Current || v.Name == m.Served ||
 			slices.Contains(m.Pin.Excluded, Name(v.Name)) || slices.Contains(names, Name(v.Name)) {
 			continue
 		}
@@ -53,7 +60,7 @@ func (m *machine) kept() []string {
 // mayReturn reports whether v is a kept version that is at least as whole as what is served, which the pin does not allow. It
 // does not wait for more replicas: nodes may be down, and each of them that is up has kept its part.
 func (m *machine) mayReturn(v *Entry) bool {
-	return m.Current != "" && !m.Pin.Allows(m.Current) && v.Complete && v.Whole && slices.Contains(m.kept(), v.Name)
+	return m.Current != "" && !m.Pin.Allows(m.Current) && v.Complete && v.Whole && !v.Unjudged && slices.Contains(m.kept(), v.Name)
 }
 
 // replace ends the service of a version that another one has replaced. It is removed unless it is kept.

@@ -15,12 +15,12 @@ import (
 // name. It is loaded, activated and removed like any version, and until then the
 // previous revision answers clients.
 //
-// The id of a version on a node is its name. The id of a revision is the name, "+"
-// and a number of five digits: 2026-01-31+00001. Names do not contain "+", which
+// The id of a version on a node is its name. The id of a revision is the name, "#"
+// and a number of five digits: 2026-01-31#00001. Names do not contain "#", which
 // sorts before every character that they can contain. Each node numbers its own
 // revisions: other nodes are told the name and the plan.
 
-const revisionMark = "+"
+const revisionMark = "#"
 
 // Name returns the name in the source of the version with an id.
 func Name(id string) string {

@@ -433,16 +433,16 @@ func TestAcquireWithoutAPlan(t *testing.T) {
 	if err := s.Activate("1"); err != nil {
 		t.Fatal(err)
 	}
-	revision("1+00001", "b")
+	revision("1#00001", "b")
 	check("", "1")
 	check("a", "1")
-	check("b", "1+00001")
+	check("b", "1#00001")
 	if h := s.AcquireVersion("1", "c"); h != nil {
 		t.Error("there is no such plan")
 	}
-	if err := s.Activate("1+00001"); err != nil {
+	if err := s.Activate("1#00001"); err != nil {
 		t.Fatal(err)
 	}
-	check("", "1+00001")
+	check("", "1#00001")
 	check("a", "1")
 }

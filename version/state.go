@@ -83,6 +83,8 @@ type Entry struct {
 	Reason string
 	Work   Work
 	Exit   Exit
+	// Postponed: its load waits for a time at which it may begin.
+	Postponed bool
 	// Local: files of it may be on this node's disk.
 	Local bool
 	// Live: it is in the set, and must be closed before it is deleted.
@@ -98,6 +100,11 @@ type Entry struct {
 	Readable bool
 	// Whole: every partition is here, or on a node that is known, maybe from earlier.
 	Whole bool
+	// Held: it breaks the rules of the database, so it does not become active. An
+	// older version may be loaded instead.
+	Held bool
+	// Unjudged: it is not known yet whether it keeps the rules of the database.
+	Unjudged bool
 	// Failed: no attempt is made before the next refresh or Retry.
 	Failed bool
 	// Retried: a load that ended without completing the version was repeated
@@ -145,6 +152,10 @@ type State struct {
 	// Versions older than Current may be left out, and those that Pin does not
 	// allow are.
 	Listed []string
+	// Rejected are versions of the source that were held, maybe before a restart, and
+	// removed for a newer one that is held, too. They are not loaded again while that
+	// is so, unless the pin changes.
+	Rejected []string
 	// Looking: the first look at the source has not ended. Only what was served
 	// before the restart becomes active until then, and nothing is loaded or
 	// removed.
@@ -178,6 +189,17 @@ func (s State) Entry(name string) (Entry, bool) {
 // versions left.
 func (s State) Finished() bool { return s.Gone && len(s.Entries) == 0 }
 
+// Deciding reports whether it is not decided yet whether the version that was active
+// before a restart is served again: it is being opened or loaded, it can be read, or
+// other nodes may come with it.
+func (s State) Deciding() bool {
+	if s.Current != "" || s.Served == "" {
+		return false
+	}
+	v, _ := s.Entry(s.Served)
+	return s.Looking || s.Waiting || v.Work == Opening || v.Work == Loading || v.Live && v.Readable
+}
+
 func (s State) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(s.Entries, name, func(e Entry, name string) int {
 		return strings.Compare(e.Name, name)
@@ -191,7 +213,8 @@ func (s State) clone() State {
 		e := &s.Entries[i]
 		e.Reloaded = slices.Clone(e.Reloaded)
 	}
-	s.Pin.Excluded = slices.Clone(s.Pin.Excluded)
+	s.Pin.Excluded, s.Pin.Approved = slices.Clone(s.Pin.Excluded), slices.Clone(s.Pin.Approved)
+	s.Rejected = slices.Clone(s.Rejected)
 	s.Listed, s.Unknown = slices.Clone(s.Listed), slices.Clone(s.Unknown)
 	return s
 }

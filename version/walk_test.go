@@ -16,6 +16,9 @@ func (w *world) sourceChanges() {
 			w.source = append(w.source, v)
 			slices.Sort(w.source)
 			w.broken[v] = w.rnd.IntN(3) == 0
+			if !w.disk[v] && v != w.current && v != w.served {
+				w.bad[v] = w.gated && w.rnd.IntN(3) == 0
+			}
 		}
 	case 3:
 		if len(w.source) > 0 {
@@ -47,7 +50,7 @@ func (w *world) pinChanges() {
 			w.pin.Excluded = append(slices.Clone(w.pin.Excluded), w.current)
 		}
 	default:
-		w.pin = Pin{}
+		w.pin = Pin{Approved: w.pin.Approved}
 	}
 }
 
@@ -149,23 +152,25 @@ func (w *world) checkSettled() {
 	current := w.state.Current
 	want := w.state.Floor()
 	for _, v := range w.listed().Versions {
-		if v > want && !w.broken[v] {
+		if v > want && !w.broken[v] && !w.bad[v] {
 			want = v
 		}
 	}
 	if current != want && want != "" {
 		w.fatalf("current is %q, want %q; in the source %v, broken %v, pin %v", current, want, w.source, w.broken, w.pin)
 	}
-	kept := 0
+	kept, held := 0, 0
 	for _, v := range w.state.Entries {
-		if v.Status == Prepared {
+		if v.Status == Prepared && v.Held {
+			held++
+		} else if v.Status == Prepared {
 			kept++
 		} else if v.Status != Active && v.Status != Error {
 			w.fatalf("%s ended as %v", v.Name, v.Status)
 		}
 	}
-	if kept > max(0, w.keep-1) {
-		w.fatalf("%d versions are kept: %v", kept, w.state)
+	if kept > max(0, w.keep-1) || held > 1 {
+		w.fatalf("%d versions are kept and %d held: %v", kept, held, w.state)
 	}
 	for v := range w.disk {
 		if _, known := w.state.Entry(v); !known {

@@ -18,6 +18,7 @@ type world struct {
 
 	source   []string        // versions in the source
 	broken   map[string]bool // versions whose loads fail
+	bad      map[string]bool // versions that a gate holds once they are complete, until somebody approves them
 	disk     map[string]bool
 	loads    map[string]bool // running; true if cancelled
 	planned  map[string]bool // running loads that have planned
@@ -34,15 +35,17 @@ type world struct {
 	pin      Pin
 	pinned   bool // pin has changed
 	keep     int
+	gated    bool   // some versions are bad
 	served   string // version that was active before the restart at the start of the walk
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), broken: map[string]bool{}, disk: map[string]bool{},
+	w := &world{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), broken: map[string]bool{}, bad: map[string]bool{}, disk: map[string]bool{},
 		loads: map[string]bool{}, planned: map[string]bool{}, live: map[string]bool{}, held: map[string]bool{},
 		lingers: map[string]bool{}, closing: map[string]bool{}}
 	w.solo = w.rnd.IntN(2) == 0
 	w.keep = w.rnd.IntN(4)
+	w.gated = seed%3 == 0
 	return w
 }
 
@@ -55,8 +58,10 @@ func (w *world) fatalf(format string, args ...any) {
 }
 
 func (w *world) seen(v string) Seen {
-	replicated := w.held[v] && w.solo || !w.solo && w.rnd.IntN(4) == 0
-	return Seen{v, w.held[v], replicated, replicated || w.held[v] || w.rnd.IntN(2) == 0, replicated || w.held[v] && w.rnd.IntN(2) == 0}
+	judged := w.bad[v] && w.held[v] && v != w.current && v != w.served
+	unjudged := !judged && v != w.current && v != w.served && w.rnd.IntN(10) == 0
+	replicated := !unjudged && (w.held[v] && w.solo || !w.solo && w.rnd.IntN(4) == 0) && (judged || !w.bad[v])
+	return Seen{v, w.held[v], replicated, replicated || w.held[v] || w.rnd.IntN(2) == 0, replicated || w.held[v] && w.rnd.IntN(2) == 0, judged, unjudged}
 }
 
 // feed passes an event to the machine and carries out the actions, with all
@@ -128,6 +133,7 @@ func (w *world) carryOut(a Action) {
 		w.must(a, w.live[v] && (v > w.current || a.Back && !w.pin.Allows(w.current)) && v != w.current && (!w.solo || w.held[v] || first && v == w.served))
 		w.must(a, !w.state.Looking || v == w.served)
 		w.must(a, !w.full || v == w.recorded)
+		w.must(a, !w.bad[v] || v == w.served)
 		w.current, w.recorded = v, v
 		w.answered = append(w.answered, v)
 	case SetAside:
@@ -254,11 +260,11 @@ func (w *world) check() {
 		w.fatalf("current is %q, the node serves %q", w.state.Current, w.current)
 	}
 	for v, cancelled := range w.loads {
-		if e, _ := w.state.Entry(v); !cancelled && e.Reason == "" {
+		if e, _ := w.state.Entry(v); !cancelled && e.Reason == "" && !e.Held {
 			loads++
 		}
 	}
-	if loads > 3 { // one of them of the version that is served, one that was not given up for a newer version
+	if loads > 4 { // one of the version that is served, one of that before a rollback, one that was not given up for a newer version
 		w.fatalf("%d loads run that have not failed before", loads)
 	}
 }
@@ -273,6 +279,7 @@ func (w *world) possible() []func() {
 		case cancelled:
 			can(func() { w.endLoad(v, "cancelled") })
 		case !w.planned[v]:
+			can(func() { w.feed(Postponed{v, w.rnd.IntN(2) == 0}) })
 			can(func() { w.planned[v] = true; w.feed(Planned{v, w.rnd.IntN(5) == 0}) })
 			can(func() { w.endLoad(v, "cannot plan") })
 		case w.broken[v]:
@@ -287,6 +294,17 @@ func (w *world) possible() []func() {
 		can(func() { w.feed(w.seen(v)) })
 		if w.rnd.IntN(10) == 0 {
 			can(func() { w.feed(Corrupted{v, w.rnd.IntN(3)}) })
+		}
+	}
+	for _, v := range sorted(w.bad) {
+		if w.bad[v] && w.rnd.IntN(10) == 0 {
+			can(func() { // approved
+				w.bad[v] = false
+				w.pin.Approved = append(slices.Clone(w.pin.Approved), v)
+				if w.live[v] {
+					w.feed(w.seen(v))
+				}
+			})
 		}
 	}
 	for _, v := range w.state.Entries {

@@ -8,12 +8,13 @@ import (
 )
 
 // The directories below the root. All names, and the names inside these directories, are the same in all releases and
-// in the original sequins, so that nodes of different releases can form one cluster. ShardIDsDir exists in this release
-// only.
+// in the original sequins, so that nodes of different releases can form one cluster. ShardIDsDir and GatesDir exist in
+// this release only.
 const (
 	NodesDir      = "nodes"      // one znode for each node that holds data
 	RoutersDir    = "routers"    // one for each node that holds no data
 	PartitionsDir = "partitions" // a directory for each database; in it, one for each version
+	GatesDir      = "gates"      // a directory for each database; in it, one for each version that nodes report figures of
 	ShardIDsDir   = "shard_ids"  // one for each automatically chosen shard id; its data is the node's address
 )
 
@@ -34,6 +35,27 @@ func DatabaseDir(db string) string { return PartitionsDir + "/" + db }
 
 // VersionDir returns the directory of a version's partitions.
 func VersionDir(db, version string) string { return PartitionsDir + "/" + db + "/" + version }
+
+// GateDir returns the directory of what nodes report of a version.
+func GateDir(db, version string) string { return GatesDir + "/" + db + "/" + version }
+
+// ReportPath returns the path of what a node reports of a version by one of its plans, which consists of letters and
+// digits: gates/<db>/<version>/<plan>@<host>:<port>.
+func ReportPath(db, version, plan, addr string) string {
+	return GateDir(db, version) + "/" + plan + "@" + addr
+}
+
+// ParseReport parses a name in a GateDir.
+func ParseReport(name string) (plan, addr string, err error) {
+	plan, addr, found := strings.Cut(name, "@")
+	if !found || plan == "" {
+		return "", "", fmt.Errorf("znode %q: not of the form <plan>@<host>:<port>", name)
+	}
+	if err := checkAddr(addr); err != nil {
+		return "", "", fmt.Errorf("znode %q: %w", name, err)
+	}
+	return plan, addr, nil
+}
 
 // PartitionPath returns the path by which a node announces that it holds a partition:
 // partitions/<db>/<version>/<partition, at least five digits>@<host>:<port>.

@@ -78,7 +78,9 @@ func checkConfig(out, warn io.Writer, args []string) error {
 // readable.
 func checkFiles(c *config.Config) (warnings []error, err error) {
 	var errs []error
-	for _, check := range []func(*config.Config) (warnings []error, err error){checkCertificates, checkTokens, checkSecret, checkRequestLog} {
+	for _, check := range []func(*config.Config) (warnings []error, err error){
+		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkPeerSecret, checkZKAuth, checkRequestLog,
+	} {
 		more, err := check(c)
 		warnings = append(warnings, more...)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -95,11 +97,29 @@ func checkTokens(c *config.Config) ([]error, error) {
 	return nil, err
 }
 
-func checkSecret(c *config.Config) ([]error, error) {
+func checkWebhook(c *config.Config) ([]error, error) {
+	_, err := target(&c.Events)
+	return nil, err
+}
+
+func checkSourceSecret(c *config.Config) ([]error, error) {
+	_, err := s3Secret(&c.S3)
+	return nil, err
+}
+
+func checkPeerSecret(c *config.Config) ([]error, error) {
 	if !c.Sharding.Enabled {
 		return nil, nil
 	}
 	_, err := peerSecret(&c.Sharding)
+	return nil, err
+}
+
+func checkZKAuth(c *config.Config) ([]error, error) {
+	if !c.Sharding.Enabled {
+		return nil, nil
+	}
+	_, err := zkAuth(&c.ZK)
 	return nil, err
 }
 
@@ -146,6 +166,6 @@ func checkCertificates(c *config.Config) (warnings []error, err error) {
 }
 
 func errNoConfig() error {
-	return fmt.Errorf("there is no configuration: neither %s exists; name one, or give --source",
+	return fmt.Errorf("there is no configuration: neither %s exists; name one, or give --source, or set SEQUINS_SOURCE",
 		strings.Join(config.SearchPath, " nor "))
 }

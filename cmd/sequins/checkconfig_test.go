@@ -50,6 +50,7 @@ func TestCheckConfigLooksAtFiles(t *testing.T) {
 	}
 	tokens, none := file("tokens", "reader 0123456789abcdef *\n"), filepath.Join(dir, "none")
 	const auth, secret, log = "[auth]\ntokens_file = %q\n", "[sharding]\nenabled = true\nsecret_file = %q\n", "[debug]\nbind = \"localhost:9598\"\nrequest_log_enable = true\nrequest_log_file = %q\n"
+	const zk, s3 = "[sharding]\nenabled = true\n[zk]\nauth_file = %q\n", "[s3]\naccess_key_id = \"A\"\nsecret_access_key_file = %q\n"
 	for name, test := range map[string]struct {
 		keys, file string
 		code       int
@@ -61,6 +62,11 @@ func TestCheckConfigLooksAtFiles(t *testing.T) {
 		"secret":                      {secret, file("secret", "0123456789abcdef0123\n"), exitOK, ""},
 		"short secret":                {secret, file("short", "x\n"), exitFailure, "sharding.secret_file: what is in "},
 		"no secret":                   {secret, none, exitOK, "warning: a file cannot be checked here: sharding.secret_file: "},
+		"ZooKeeper's user":            {zk, file("user", "me:secret\n"), exitOK, ""},
+		"no user of ZooKeeper":        {zk, file("nobody", "hunter2\n"), exitFailure, "nobody is not of the form user:password"},
+		"secret of S3":                {s3, file("s3", "abc/+=\n"), exitOK, ""},
+		"empty secret of S3":          {s3, file("empty", "\n"), exitFailure, "s3.secret_access_key_file: what is in "},
+		"no secret of S3":             {s3, none, exitOK, "warning: a file cannot be checked here: s3.secret_access_key_file: "},
 		"request log":                 {log, filepath.Join(dir, "requests"), exitOK, ""},
 		"request log below a file":    {log, filepath.Join(tokens, "requests"), exitFailure, "debug.request_log_file: "},
 		"request log is a directory":  {log, dir, exitFailure, "is a directory"},

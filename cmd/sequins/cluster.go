@@ -97,16 +97,21 @@ func shardID(s *config.Sharding, host string) string {
 
 // peerSecret returns the secret of the cluster, or "" if there is none.
 func peerSecret(s *config.Sharding) (string, error) {
-	if s.SecretFile == "" {
-		return s.Secret, nil
+	return readSecret("sharding.secret_file", s.Secret, s.SecretFile, config.CheckSecret)
+}
+
+// readSecret returns a secret that is in the configuration, or in the file that a key of it names, which is checked.
+func readSecret(key, secret, file string, check func(string) error) (string, error) {
+	if file == "" {
+		return secret, nil
 	}
-	doc, err := os.ReadFile(s.SecretFile)
+	doc, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("sharding.secret_file: %w", err)
+		return "", fmt.Errorf("%s: %w", key, err)
 	}
-	secret := strings.TrimSpace(string(doc))
-	if err := config.CheckSecret(secret); err != nil {
-		return "", fmt.Errorf("sharding.secret_file: what is in %s %w", s.SecretFile, err)
+	secret = strings.TrimSpace(string(doc))
+	if err := check(secret); err != nil {
+		return "", fmt.Errorf("%s: what is in %s %w", key, file, err)
 	}
 	return secret, nil
 }
@@ -188,6 +193,9 @@ func partitioners(c *config.Config) string {
 		if db.Partitioner != c.Partitioner {
 			different[name] = db.Partitioner
 		}
+		if db.Partitions > 0 {
+			different[name] = fmt.Sprintf("%s of %d", db.Partitioner, db.Partitions)
+		}
 	}
 	if len(different) == 0 {
 		return c.Partitioner
@@ -199,6 +207,11 @@ func partitioners(c *config.Config) string {
 	return c.Partitioner + " " + string(text)
 }
 
+// zkAuth returns the user and the password for ZooKeeper, "" for none.
+func zkAuth(z *config.ZK) (string, error) {
+	return readSecret("zk.auth_file", z.Auth, z.AuthFile, config.CheckUser)
+}
+
 func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
 	var secure *tls.Config
 	if z := &c.ZK; z.TLS {
@@ -208,9 +221,13 @@ func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
 			return nil, err
 		}
 	}
+	auth, err := zkAuth(&c.ZK)
+	if err != nil {
+		return nil, err
+	}
 	session, err := zk.Connect(zk.Options{
 		Servers: c.ZK.Servers, ConnectTimeout: c.ZK.ConnectTimeout, SessionTimeout: c.ZK.SessionTimeout,
-		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: c.ZK.Auth, TLS: secure, Logger: log,
+		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: auth, TLS: secure, Logger: log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("zk: %w", err)

@@ -76,7 +76,7 @@ const sampleKeys = 10_000
 // describeRecords reads the records: all of them if that is needed to count them, otherwise a sample.
 func describeRecords(d *description, f datafile.File, show int, p *progress) error {
 	index, n, known := f.Place()
-	detector := shard.NewDetector(max(n, 1))
+	detector := shard.NewDetector(max(n, 1), 1, 0, shard.AnyNames)
 	isBlock := f.Kind() == datafile.Block // its header has the numbers
 	var shown []string
 	var records, deletes, keyBytes, valueBytes int64
@@ -153,8 +153,8 @@ func partitionerGuess(detector *shard.Detector, index, n int) string {
 		return "any, as it is the only file"
 	}
 	var names []string
-	for _, p := range detector.Candidates() {
-		names = append(names, p.String())
+	for _, cut := range detector.Candidates() {
+		names = append(names, cut.By.String())
 	}
 	if len(names) == 0 {
 		return "none fits it as " + at + "; keys are cut by " + shard.String.String()

@@ -21,7 +21,7 @@ type loadSource struct {
 
 // loadLauncher returns a launcher of load processes that read from the configured source.
 func loadLauncher(c *config.Config) *loadproc.Launcher {
-	return &loadproc.Launcher{Source: loadSource{c.Source, c.S3, c.HDFS}}
+	return &loadproc.Launcher{Source: loadSource{c.Source, c.S3, c.HDFS}, Reuse: true}
 }
 
 // loadWorkerCommand is the command of a load process, which only a node starts.

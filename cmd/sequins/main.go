@@ -65,8 +65,10 @@ loaded.
 
 Without a subcommand, sequins serves. It reads sequins.conf from the working
 directory or from /etc. Flags override the file; with --source, no file is
-needed. SIGHUP reads the file again and looks for new versions. SIGTERM and
-SIGINT finish the requests in flight and exit; a second one exits at once.
+needed. Variables of the environment override the file, too: SEQUINS_BIND sets
+bind, and SEQUINS_SHARDING_ZONE sets zone of [sharding]. SIGHUP reads the file
+again and looks for new versions. SIGTERM and SIGINT finish the requests in
+flight and exit; a second one exits at once.
 
 Exit codes: 0 after a signal, 1 on failure, 2 for an invalid command line, 130
 or 143 after a second SIGINT or SIGTERM.`,
@@ -83,7 +85,7 @@ or 143 after a second SIGINT or SIGTERM.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags.register(root)
-	root.AddCommand(demoCommand(), statusCommand(), versionsCommand(), pinCommand(), unpinCommand(), rollbackCommand(), checkConfigCommand(), inspectCommand(), verifyCommand(),
+	root.AddCommand(demoCommand(), statusCommand(), versionsCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(), diffCommand(), checkConfigCommand(), configCommand(), buildCommand(), inspectCommand(), verifyCommand(),
 		getCommand(), catCommand(), manCommand(), versionCommand(), loadWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range append(root.Commands(), root) {

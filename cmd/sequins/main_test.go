@@ -50,14 +50,26 @@ func sequins(t *testing.T, args ...string) result {
 
 func finish(t *testing.T, cmd *exec.Cmd) result {
 	t.Helper()
+	return begin(t, cmd)()
+}
+
+// begin starts a command. The result waits for its end.
+func begin(t *testing.T, cmd *exec.Cmd) (wait func() result) {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err := cmd.Start(); err != nil {
 		t.Fatalf("%s: %v", cmd, err)
 	}
-	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	return func() result {
+		t.Helper()
+		err := cmd.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatalf("%s: %v", cmd, err)
+		}
+		return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+	}
 }
 
 // wants checks an exit code and what was said; stderr must be as many lines as want has, in order, each
@@ -88,7 +100,7 @@ func writeFile(t *testing.T, path, content string) {
 }
 
 func TestHelp(t *testing.T) {
-	names := []string{"demo", "status", "versions", "check-config", "inspect", "verify", "get", "cat", "man", "version"}
+	names := []string{"demo", "status", "versions", "check-config", "build", "inspect", "verify", "get", "cat", "man", "version"}
 	top := sequins(t, "--help")
 	top.wants(t, exitOK)
 	for _, want := range append(names, "--config", "--source", "--bind", "--local-store", "--debug-bind", "-b", "-r", "-l", "Exit codes", "SIGHUP") {

@@ -36,8 +36,7 @@ func pinCommand() *cobra.Command {
 	cmd := f.command("pin DB VERSION", cobra.ExactArgs(2), func(p *pinning, args []string) error { return p.pin(args[1]) })
 	cmd.Short = "Serve one version of a database and no other"
 	cmd.Long = `Pin a database to a version: write version into <source>/<db>/_PIN. Every node
-reads the file when it next looks at the source (refresh_period, or SIGHUP),
-serves this version, also if it is older, and loads no other.
+reads the file within seconds, serves this version, also if it is older, and loads no other.
 
 --until ends the pin at a time (2026-02-02T12:00:00Z) or after a duration (36h).
 A version that is excluded or not in the source is refused, unless --force is
@@ -65,16 +64,32 @@ func rollbackCommand() *cobra.Command {
 	cmd := f.command("rollback DB", cobra.ExactArgs(1), func(p *pinning, _ []string) error { return p.rollback() })
 	cmd.Short = "Exclude the active version of a database"
 	cmd.Long = `Exclude the active version of a database: add it to exclude in
-<source>/<db>/_PIN. Every node switches to the newest other version when it next
-looks at the source (refresh_period, or SIGHUP). The next version that is loaded
-goes live by itself.
+<source>/<db>/_PIN. Every node reads the file within seconds, and switches to the
+newest other version. The next version that is loaded goes live by itself.
 
 The active version is the newest one that a node serves, with --server. Without
-it, it is the newest complete version of the source that is not excluded. A
-database that is pinned is refused: pin another version instead. So is one
+it, it is the newest complete version of the source that is not excluded, even if
+the gate holds it. A database that is pinned is refused: pin another version instead. So is one
 without an older complete version in the source, unless --force is given.` + pinHelp
 	cmd.Example = `  sequins rollback words --reason "half of the input was missing"
   sequins rollback words --server node1:9599 --wait`
+	f.node.register(cmd)
+	f.registerForce(cmd)
+	return cmd
+}
+
+func approveCommand() *cobra.Command {
+	var f pinFlags
+	cmd := f.command("approve DB VERSION", cobra.ExactArgs(2), func(p *pinning, args []string) error { return p.approve(args[1]) })
+	cmd.Short = "Serve a version although the gate holds it"
+	cmd.Long = `Approve a version that breaks the rules of the gate: add it to approve in
+<source>/<db>/_PIN. Every node reads the file within seconds, and switches to the
+version.
+
+A version that is excluded or not in the source is refused, unless --force is
+given; --force also takes it off exclude.` + pinHelp
+	cmd.Example = `  sequins approve words 2026-01-31 --reason "we have left the market"
+  sequins approve words 2026-01-31 --wait --server node1:9599`
 	f.node.register(cmd)
 	f.registerForce(cmd)
 	return cmd
@@ -85,7 +100,8 @@ const pinHelp = `
 The other keys of the file stay as they are; comments are lost. The source is
 --source, or source of sequins.conf or /etc/sequins.conf, which also has the
 settings for S3 and HDFS. Its path and the new content are printed. If somebody
-else writes the file meanwhile, nothing is written.
+else writes the file meanwhile, nothing is written. The command ends with what
+sequins refresh does.
 
 Exits with 1 if the file was not written, or if --wait ends without success.`
 
@@ -143,6 +159,8 @@ type pinning struct {
 	db     string
 	now    time.Time
 	file   pin.File
+	// approved is the version that was approved, which nodes then serve, or a newer one; "" for other changes.
+	approved string
 }
 
 // change reads the file, edits it and writes it.
@@ -162,15 +180,21 @@ func (p *pinning) change(edit func() error) error {
 	if err := edit(); err != nil {
 		return err
 	}
-	p.file.By, p.file.Reason = whoAmI(), cmp.Or(p.reason, p.file.Reason)
+	p.file.By, p.file.Reason = whoAmI(), p.reason
 	if data, err = p.file.Encode(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := w.WriteSmall(p.ctx, p.db, pin.FileName, data, tag); err != nil {
 		return explainPin(err)
 	}
-	_, err = fmt.Fprintf(p.out, "%s:\n%s", path, data)
-	return err
+	if _, err := fmt.Fprintf(p.out, "%s:\n%s", path, data); err != nil {
+		return err
+	}
+	if err := refresh(p.ctx, p.src, p.now); err != nil {
+		_, err = fmt.Fprintf(p.out, "The nodes follow it at their next look at the source: %v\n", err)
+		return err
+	}
+	return nil
 }
 
 // explainPin adds to an error what to do.
@@ -229,7 +253,22 @@ func parseUntil(text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
+func (p *pinning) approve(version string) error {
+	if v := p.file.Pinned(p.now); v != "" && v != version {
+		return fmt.Errorf("%s is pinned to version %s: unpin it first, or pin it to %s, which needs no approval", p.db, v, version)
+	}
+	if err := p.admit(version); err != nil {
+		return err
+	}
+	if !slices.Contains(p.file.Approve, version) {
+		p.file.Approve = append(p.file.Approve, version)
+	}
+	p.approved = version
+	return nil
+}
+
 func (p *pinning) unpin() error {
+	p.reason = cmp.Or(p.reason, p.file.Reason) // of what stays excluded
 	p.file.Version, p.file.Until = "", time.Time{}
 	return nil
 }
@@ -269,6 +308,7 @@ func (p *pinning) rollback() error {
 	if !slices.Contains(p.file.Exclude, bad) {
 		p.file.Exclude = append(p.file.Exclude, bad)
 	}
+	p.file.Approve = slices.DeleteFunc(p.file.Approve, func(name string) bool { return name == bad })
 	if p.file.Version == bad { // without effect, since its time is over
 		return p.unpin()
 	}

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"sequins/demo"
 	"sequins/pin"
+	"sequins/status"
 	"sequins/test/expect"
 )
 
@@ -55,8 +61,8 @@ func TestPinCommands(t *testing.T) {
 	do(pin.File{Exclude: []string{"2"}, Reason: "bad"}, "rollback", "words", "--reason", "bad")
 	sequins(t, "rollback", "words", "--source", source).wants(t, exitFailure, "sequins: there is no complete version of words before 1")
 	sequins(t, "pin", "words", "2", "--source", source).wants(t, exitFailure, "sequins: version 2 of words is excluded")
-	do(pin.File{Version: "2", Reason: "bad"}, "pin", "words", "2", "--force")
-	do(pin.File{Version: "9", Reason: "bad"}, "pin", "words", "9", "--force")
+	do(pin.File{Version: "2"}, "pin", "words", "2", "--force")
+	do(pin.File{Version: "9"}, "pin", "words", "9", "--force")
 	sequins(t, "pin", "words", "1", "--until", "1h", "--source", source).wants(t, exitOK)
 	if got := written(t, source); got.Version != "1" || got.Until.IsZero() {
 		t.Errorf("--until wrote %+v", got)
@@ -111,7 +117,35 @@ func TestRollbackOfANode(t *testing.T) {
 	expect.NoError(t, err)
 	s.awaitVersion(demoPath, next)
 
+	r = sequins(t, "pin", demo.DB, next, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
+	r.wants(t, exitOK)
+	_, body := s.get("/" + demo.DB + "?format=json")
+	var st status.DB
+	expect.NoError(t, json.Unmarshal([]byte(body), &st))
+	if st.Pin == nil || st.Pin.Version != next {
+		t.Errorf("--wait has ended when the node's pin is %+v; printed %s", st.Pin, r.stdout)
+	}
 	r = sequins(t, "pin", demo.DB, "9", "--force", "--source", source, "--server", s.base, "--wait", "--timeout", "1s")
 	r.wants(t, exitFailure, "sequins: after 1s: 1 of 1 nodes do not follow")
 	s.stop(syscall.SIGTERM)
+}
+
+// TestRollbackDuringSwitch: a version that goes live just then is not taken for the one that somebody has seen to be bad.
+func TestRollbackDuringSwitch(t *testing.T) {
+	source := pinSource(t)
+	var asked atomic.Int32
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		st := status.Status{Node: "a:1", DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
+			fmt.Sprint(asked.Add(1)): {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: true}}}}}}}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(st); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer node.Close()
+	r := sequins(t, "rollback", "words", "--source", source, "--server", node.URL)
+	r.wants(t, exitFailure, "sequins: version 2 of words has just gone live instead of 1: ")
+	if _, err := os.Stat(filepath.Join(source, "words", pin.FileName)); !os.IsNotExist(err) {
+		t.Error("the file was written")
+	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"sequins/config"
 	"sequins/internal/names"
-	"sequins/pin"
 	"sequins/status"
 )
 
@@ -60,8 +59,30 @@ func (f *waitFlags) client() (*statusClient, error) {
 	return &statusClient{base: base, token: token, http: &http.Client{Timeout: statusTimeout, Transport: &http.Transport{TLSClientConfig: secure}}}, nil
 }
 
-// active returns the newest version of a db that a node of the cluster serves.
+// settled is longer than nodes answer with the same status: one second for that of the cluster, and another for that of a node in it.
+const settled = 2500 * time.Millisecond
+
+// active returns the newest version of a db that a node of the cluster serves. That must not change for a moment: a version
+// that goes live now is not the one that somebody has seen to be bad.
 func (f *waitFlags) active(ctx context.Context, db string) (string, error) {
+	before, err := f.newest(ctx, db)
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-time.After(settled):
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	now, err := f.newest(ctx, db)
+	if err == nil && now != before {
+		err = fmt.Errorf("version %s of %s has just gone live instead of %s: look whether it is good, and try again if it is not", now, db, before)
+	}
+	return now, err
+}
+
+// newest returns the newest version of a db that a node of the cluster serves, from a status that may be some seconds old.
+func (f *waitFlags) newest(ctx context.Context, db string) (string, error) {
 	s, err := f.client()
 	if err != nil {
 		return "", err
@@ -141,10 +162,12 @@ func (p *pinning) follow(ctx context.Context, s *statusClient, last map[string]s
 			line, version = "does not answer: "+failed, ""
 		case version == "":
 			line = "serves no version"
-		case !follows(p.file, version, time.Now()):
+		case !p.hasRead(st.DBs[p.db].PinOn(addr, st.Node)):
+			line, version = line+", and has not read the file yet", ""
+		case !p.follows(version, time.Now()):
 			line += ", not yet what is asked for"
 		}
-		if !follows(p.file, version, time.Now()) {
+		if !p.follows(version, time.Now()) {
 			late++
 		}
 		if line != last[addr] {
@@ -157,8 +180,15 @@ func (p *pinning) follow(ctx context.Context, s *statusClient, last map[string]s
 	return late, nil
 }
 
+// hasRead reports whether a node that follows a pin has read the file.
+func (p *pinning) hasRead(on status.Pin) bool {
+	f := p.file
+	want := status.Pin{Version: f.Pinned(time.Now()), Exclude: f.Exclude, Approve: f.Approve, Until: f.Until}
+	return on.Same(want)
+}
+
 // follows reports whether a node that serves a version follows the file.
-func follows(f pin.File, version string, now time.Time) bool {
-	pinned := f.Pinned(now)
-	return version != "" && !slices.Contains(f.Exclude, version) && (pinned == "" || pinned == version)
+func (p *pinning) follows(version string, now time.Time) bool {
+	pinned := p.file.Pinned(now)
+	return version != "" && !slices.Contains(p.file.Exclude, version) && (pinned == "" || pinned == version) && version >= p.approved
 }

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,10 +21,13 @@ import (
 
 	"sequins/blocks"
 	"sequins/config"
+	"sequins/events"
+	"sequins/gate"
 	"sequins/load"
 	"sequins/metrics"
 	"sequins/node"
 	"sequins/store"
+	"sequins/transfer"
 )
 
 // serveFlags are the flags of the root command. An empty one was not given.
@@ -45,13 +51,13 @@ func (f *serveFlags) registerSource(cmd *cobra.Command) {
 	flags.StringVarP(&f.source, "source", "r", "", "source of the data: a `directory` or URL")
 }
 
-// path returns the configuration file to read, or "" if there is none and the flags name a source.
+// path returns the configuration file to read, or "" if there is none and the flags or the environment name a source.
 func (f *serveFlags) path() (string, error) {
 	if f.config != "" {
 		return f.config, nil
 	}
 	path := config.Find(config.SearchPath)
-	if path == "" && f.source == "" {
+	if path == "" && f.source == "" && os.Getenv(config.Variable("source")) == "" {
 		return "", errNoConfig()
 	}
 	return path, nil
@@ -85,13 +91,18 @@ func absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
+// given returns the configuration file and the keys that flags set.
+func (f *serveFlags) given() (path string, overrides []config.Flag, err error) {
+	if path, err = f.path(); err != nil {
+		return "", nil, err
+	}
+	overrides, err = f.overrides()
+	return path, overrides, err
+}
+
 // load reads the configuration.
 func (f *serveFlags) load() (config.Config, []*config.Warning, error) {
-	path, err := f.path()
-	if err != nil {
-		return config.Config{}, nil, err
-	}
-	overrides, err := f.overrides()
+	path, overrides, err := f.given()
 	if err != nil {
 		return config.Config{}, nil, err
 	}
@@ -122,8 +133,9 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 		base, systemd.secure = secureURL(base), s.keys.self()
 	}
 	r := &reloader{flags: flags, running: c, serving: s, systemd: systemd, level: level, log: log}
+	s.reload = r.reload
 	run := func(ctx context.Context) error { return systemd.follow(ctx, base, s.run) }
-	return errors.Join(untilSignal(ctx, log, r.reload, run), s.given.Close())
+	return errors.Join(untilSignal(ctx, log, func() { _ = r.reload() }, run), s.given.Close())
 }
 
 // serving is a node and the resources that the node does not close itself.
@@ -134,8 +146,11 @@ type serving struct {
 	keys    *keyring   // nil without TLS
 	tokens  *tokenFile // nil without tokens
 
+	reload func() error // set before run
+
 	requestLog *requestLog // nil if disabled
 	metrics    *metrics.Metrics
+	events     *events.Recorder
 }
 
 // run runs the node and reloads the tokens meanwhile.
@@ -155,6 +170,7 @@ func (s *serving) run(ctx context.Context) error {
 func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, err error) {
 	o := nodeOptions(&c, log)
 	s := &serving{metrics: o.Metrics}
+	o.Debug.Reload = func() error { return s.reload() }
 	var opened closers
 	defer func() {
 		if err != nil {
@@ -184,6 +200,9 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	if err := joinCluster(&c, s.keys, &o, &s.given); err != nil {
 		return nil, err
 	}
+	if err := s.openEvents(&c, &o); err != nil {
+		return nil, err
+	}
 	if err := openTracer(ctx, &c, &o, &s.given); err != nil {
 		return nil, err
 	}
@@ -199,7 +218,7 @@ func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 		MaxParallelLoads: c.MaxParallelLoads,
 		ShutdownDelay:    c.ShutdownDelay,
 		ScrubPeriod:      c.ScrubPeriod,
-		ScrubRate:        float64(c.ScrubMBPerSecond) * (1 << 20),
+		ScrubRate:        float64(c.ScrubBandwidth),
 		Build:            buildName(),
 		Metrics:          metrics.New(),
 		Logger:           log,
@@ -331,8 +350,13 @@ func reloadable(c config.Config) node.Reloadable {
 		AutoSuccess:          func(db string) bool { return c.ForDB(db).RequireSuccessFile == config.RequireAuto },
 		VersionRemoveTimeout: c.VersionRemoveTimeout,
 		KeepVersions:         func(db string) int { return c.ForDB(db).KeepVersions },
+		Gate:                 func(db string) gate.Rules { return rules(c.ForDB(db).Gate) },
+		Turn:                 terms(&c),
+		MinFreeDisk:          minFreeDisk(&c),
+		FromPeers:            c.Load.FromPeers,
+		PeerLimits:           transfer.Limits{Streams: c.Load.PeerStreams, Bandwidth: float64(c.Load.PeerBandwidth)},
 		DBRemoveTimeout:      c.DBRemoveTimeout,
-		Bandwidth:            float64(c.MaxDownloadBandwidth) * (1 << 20),
+		Bandwidth:            float64(c.MaxDownloadBandwidth),
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
 		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
 		ContentType:          func(db string) string { return c.ForDB(db).ContentType },
@@ -340,6 +364,20 @@ func reloadable(c config.Config) node.Reloadable {
 		ShowKeys:             c.Debug.ShowKeys,
 		TraceSample:          c.Tracing.Sample,
 	}
+}
+
+// rules returns the rules of a gate. The patterns of the configuration are valid.
+func rules(g config.Gate) gate.Rules {
+	r := gate.Rules{MinRecords: int64(g.MinRecords), MaxShrink: g.MaxShrink, MaxGrowth: g.MaxGrowth, MaxMissing: g.MaxMissing, MaxValueSize: int64(g.MaxValueSize),
+		ShadowReads: int64(g.ShadowReads), ShadowTimeout: g.ShadowTimeout, MaxDiffering: g.MaxDiffering}
+	for _, key := range slices.Sorted(maps.Keys(g.RequiredKeys)) {
+		required := gate.Required{Key: key}
+		if p := g.RequiredKeys[key]; p != "" {
+			required.Value = regexp.MustCompile(p)
+		}
+		r.Required = append(r.Required, required)
+	}
+	return r
 }
 
 // loadOptions returns the load options of a database.
@@ -351,13 +389,17 @@ func loadOptions(c *config.Config, db string) load.Options {
 		compression = blocks.Snappy
 	}
 	return load.Options{
-		Memory:         int64(c.Load.Memory),
-		Compression:    compression,
-		BlockSize:      d.BlockSize,
-		Throttle:       c.ThrottleLoads,
-		RequireSuccess: d.RequireSuccessFile == config.RequireTrue,
-		AllowEmpty:     d.AllowEmpty,
-		Partitioner:    d.Partitioner,
-		Fields:         load.Fields{Key: d.Key, Value: d.Value},
+		Memory:          int64(c.Load.Memory),
+		Compression:     compression,
+		BlockSize:       int(d.BlockSize),
+		Throttle:        c.ThrottleLoads,
+		RequireSuccess:  d.RequireSuccessFile == config.RequireTrue,
+		AllowEmpty:      d.AllowEmpty,
+		Partitioner:     d.Partitioner,
+		Partitions:      d.Partitions,
+		MaxRecordErrors: int64(d.Gate.MaxRecordErrors),
+		Fields:          load.Fields{Key: d.Key, Value: d.Value},
+
+		PartitionColumns: d.PartitionColumns,
 	}
 }

@@ -103,7 +103,7 @@ func TestReload(t *testing.T) {
 	expect.NoError(t, err)
 	writeFile(t, conf, content+"content_type = 1\n")
 	s.signal(syscall.SIGHUP)
-	s.waitFor(`level=ERROR msg="SIGHUP: the configuration is not good; the old one stays" error="sequins.conf:3: content_type`)
+	s.waitFor(`level=ERROR msg="reload: the configuration is not good; the old one stays" error="sequins.conf:3: content_type`)
 	s.awaitVersion(demoPath, demo.Second)
 	if resp, _ := s.get(demoPath); resp.Header.Get("Content-Type") != "application/json" {
 		t.Error("a bad file changed the content type")

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"sequins/config"
@@ -56,17 +59,22 @@ type reloader struct {
 	systemd *notifier
 	level   *slog.LevelVar
 	log     *slog.Logger
+	turn    sync.Mutex // a signal and a request may come together
 }
 
 // reload reads the configuration again, passes the reloadable keys to the node, and makes it list the
 // source. If the configuration is invalid, its settings are not applied, but the source is listed. The
-// tokens are read again and the request log is reopened in both cases.
-func (r *reloader) reload() {
+// tokens are read again and the request log is reopened in both cases. The error says what stays as it was.
+func (r *reloader) reload() error {
+	r.turn.Lock()
+	defer r.turn.Unlock()
 	r.systemd.reloading()
 	defer r.systemd.reloaded()
+	var unopened error
 	if l := r.serving.requestLog; l != nil {
 		if err := l.reopen(); err != nil {
-			r.log.Error("SIGHUP: the request log stays as it is", "error", err)
+			r.log.Error("reload: the request log stays as it is", "error", err)
+			unopened = fmt.Errorf("the request log: %w", err)
 		}
 	}
 	fresh, warnings, err := r.flags.load()
@@ -79,14 +87,17 @@ func (r *reloader) reload() {
 	}
 	r.serving.metrics.Process.Configured(err == nil && unread == nil)
 	if err != nil {
-		r.log.Error("SIGHUP: the configuration is not good; the old one stays", "error", err)
+		r.log.Error("reload: the configuration is not good; the old one stays", "error", err)
 	} else {
-		r.apply(fresh)
+		err = r.apply(fresh)
 	}
+	err = errors.Join(err, unread, unopened)
+	r.serving.node.Reloaded(err)
 	r.serving.node.Refresh()
+	return err
 }
 
-func (r *reloader) apply(fresh config.Config) {
+func (r *reloader) apply(fresh config.Config) error {
 	taken, left := []string{}, []string{}
 	for _, change := range config.Changes(r.running, fresh) {
 		if change.Reloadable {
@@ -95,11 +106,18 @@ func (r *reloader) apply(fresh config.Config) {
 			left = append(left, change.Key)
 		}
 	}
-	r.log.Info("SIGHUP: looking for new versions", "changed", taken)
+	r.log.Info("reload: looking for new versions", "changed", taken)
 	if len(left) > 0 {
-		r.log.Warn("SIGHUP: these keys have changed and need a restart", "keys", left)
+		r.log.Warn("reload: these keys have changed and need a restart", "keys", left)
 	}
 	r.running = config.Reloaded(r.running, fresh)
 	r.level.Set(logLevel(r.running.Log))
 	r.serving.node.Apply(reloadable(r.running))
+	t, err := target(&r.running.Events)
+	if err != nil {
+		r.log.Error("reload: events are sent as before", "error", err)
+		return err
+	}
+	r.serving.events.SetTarget(t)
+	return nil
 }

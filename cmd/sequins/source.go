@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,12 +16,16 @@ import (
 // openSource returns the configured source, without accessing it.
 func openSource(ctx context.Context, c *config.Config) (src source.Source, err error) {
 	switch scheme, _, _ := strings.Cut(c.Source, "://"); scheme {
-	case "s3":
+	case "s3", "s3a", "s3n":
+		secret, unread := s3Secret(&c.S3)
+		if unread != nil {
+			return nil, unread
+		}
 		src, err = s3.New(ctx, s3.Options{
 			URL:             c.Source,
 			Region:          c.S3.Region,
 			AccessKeyID:     c.S3.AccessKeyID,
-			SecretAccessKey: c.S3.SecretAccessKey,
+			SecretAccessKey: secret,
 			Endpoint:        c.S3.Endpoint,
 			PathStyle:       c.S3.PathStyle,
 			MaxRetries:      c.S3.MaxRetries,
@@ -46,4 +51,14 @@ func openSource(ctx context.Context, c *config.Config) (src source.Source, err e
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return src, nil
+}
+
+// s3Secret returns the secret of the access key, "" if the configuration has none.
+func s3Secret(s *config.S3) (string, error) {
+	return readSecret("s3.secret_access_key_file", s.SecretAccessKey, s.SecretAccessKeyFile, func(secret string) error {
+		if secret == "" {
+			return errors.New("is empty")
+		}
+		return nil
+	})
 }

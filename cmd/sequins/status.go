@@ -41,9 +41,9 @@ ADDR is host:port or a URL. The default is bind of sequins.conf or
 /etc/sequins.conf, and 127.0.0.1:9599 without such a file.
 
 Exits with 0 if the node is healthy: every database is served, from a version
-whose partitions are held by enough nodes, no version failed to load, and the
-source can be read. Exits with 1 if it is not healthy or cannot be reached. With
---watch, the last status counts.
+whose partitions are held by enough nodes, no version failed to load or is held
+by the gate, and the source can be read. Exits with 1 if it is not healthy or
+cannot be reached. With --watch, the last status counts.
 
 If requests need a token ([auth] tokens_file), it must allow status pages. It is
 read from the file --token-file or from SEQUINS_TOKEN.`,
@@ -247,6 +247,9 @@ func printStatus(out io.Writer, st *status.Status, base string, now time.Time) e
 	if st.ZooKeeper != nil && st.ZooKeeper.Error != "" {
 		lines = append(lines, "ZooKeeper: "+plain(st.ZooKeeper.Error))
 	}
+	if st.ReloadError != "" {
+		lines = append(lines, "configuration: "+plain(strings.ReplaceAll(st.ReloadError, "\n", "; ")))
+	}
 	for _, text := range slices.Concat(st.Problems, st.Warnings) {
 		lines = append(lines, plain(text))
 	}
@@ -306,6 +309,9 @@ func note(v status.Version, n status.OnNode, now time.Time) string {
 	}
 	if n.Current && !n.ActiveAt.IsZero() {
 		notes = append(notes, "active for "+human.Duration(now.Sub(n.ActiveAt)))
+	}
+	if n.Unchanged > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d partitions unchanged", n.Unchanged, v.NumPartitions))
 	}
 	if n.Current && v.MissingPartitions > 0 {
 		notes = append(notes, fmt.Sprintf("partitions on no node: %d", v.MissingPartitions))

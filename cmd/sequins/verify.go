@@ -28,7 +28,8 @@ A DIR is searched recursively; it can be the local store of a running sequins.
 Files without records are skipped in a DIR: names that begin with _ or ., Hadoop
 checksums (.crc), Sparkey indexes (.spi), and other files of a local store. Avro
 and Parquet files in a DIR are counted and not checked. Any other file is bad,
-and so are all of these if they are named as FILE.
+and so are all of these if they are named as FILE. Finished blocks in a DIR are
+also compared with their manifest, _BLOCKS.json.
 
 Prints each bad file with the offset, and exits with 1 if there is one, or if
 there was nothing to verify. Progress is a bar on a terminal, and otherwise a
@@ -46,6 +47,7 @@ line every ten seconds, both on standard error.`,
 type verifier struct {
 	report              io.Writer // for errors
 	queue               []verifiable
+	manifests           []string // of finished blocks
 	progress            *progress
 	files, records, bad int64
 	unchecked           int64 // Avro and Parquet files in directories
@@ -74,6 +76,15 @@ func verify(ctx context.Context, out, report io.Writer, paths []string) error {
 			return ctx.Err()
 		}
 		if err != nil {
+			v.complain(err)
+		}
+	}
+	for _, path := range v.manifests {
+		err := v.verifyFinished(ctx, path)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if v.files++; err != nil {
 			v.complain(err)
 		}
 	}
@@ -115,6 +126,9 @@ func (v *verifier) find(path string) error {
 			if entry.IsDir() {
 				return filepath.SkipDir
 			}
+			if entry.Name() == source.BlocksFile {
+				v.manifests = append(v.manifests, file)
+			}
 			return nil
 		case !entry.Type().IsRegular():
 			return nil
@@ -142,6 +156,9 @@ func (v *verifier) size() (total int64) {
 		if info, err := os.Stat(file.path); err == nil {
 			total += info.Size()
 		}
+	}
+	if len(v.manifests) > 0 {
+		total *= 2 // blocks are read again for their hashes
 	}
 	return total
 }

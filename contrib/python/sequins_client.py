@@ -66,7 +66,7 @@ _MAX_MAP = 4 << 20
 _MAX_IDLE = 90.0  # seconds for which a connection is kept without a request; nodes close it after two minutes by default
 _MAX_REFRESHING = 8  # maps that are requested at a time
 _BINARY = "application/octet-stream"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+,@:-]{0,254}")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
 
 
@@ -81,9 +81,103 @@ def partition(partitioner: str, key: bytes, partitions: int) -> int:
         h -= (h & 0x80000000) << 1  # signed; the remainder of Python is not negative
     elif partitioner == "cascading":
         h = (31 + _polynomial(0, _utf16(key))) & 0x7FFFFFFF
+    elif partitioner == "kafka":
+        h = _murmur2(key) & 0x7FFFFFFF
+    elif partitioner in ("murmur3", "murmur3-int", "murmur3-long"):
+        h = _of_spark(key, _number(partitioner, key))
+        h -= (h & 0x80000000) << 1
+    elif partitioner in ("hive", "hive-int", "hive-long"):
+        h = _of_hive(partitioner, key, _number(partitioner, key)) & 0x7FFFFFFF
+    elif partitioner in ("hive-murmur3", "hive-murmur3-int", "hive-murmur3-long"):
+        h = _of_hive3(key, _number(partitioner, key)) & 0x7FFFFFFF
     else:
         raise ValueError("unknown partitioner %r" % partitioner)
     return h % partitions
+
+
+_DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
+
+
+def _number(partitioner: str, key: bytes) -> Optional[bytes]:
+    """The number that a key is, for a function of numbers, as 4 or 8 big-endian bytes; None for all other keys."""
+    size = 4 if partitioner.endswith("-int") else 8 if partitioner.endswith("-long") else 0
+    if size == 0 or not _DECIMAL.fullmatch(key):
+        return None
+    try:
+        return int(key).to_bytes(size, "big", signed=True)
+    except OverflowError:
+        return None
+
+
+def _of_spark(key: bytes, number: Optional[bytes]) -> int:
+    if number is not None:
+        key = number[::-1]
+    words = len(key) & ~3
+    h = _murmur3_words(42, key[:words])
+    for b in struct.unpack("%db" % (len(key) - words), key[words:]):
+        h = _mix3(h, b & 0xFFFFFFFF)
+    return _finish3(h, len(key))
+
+
+def _of_hive(partitioner: str, key: bytes, number: Optional[bytes]) -> int:
+    if number is None:
+        return _polynomial(0, struct.unpack("%db" % len(key), key))
+    h = 0
+    for i in range(0, len(number), 4):
+        h ^= int.from_bytes(number[i : i + 4], "big")
+    return h
+
+
+def _of_hive3(key: bytes, number: Optional[bytes]) -> int:
+    if number is not None:
+        key = number
+    words = len(key) & ~3
+    h, k = _murmur3_words(104729, key[:words]), 0
+    for i, b in enumerate(struct.unpack("%db" % (len(key) - words), key[words:])):
+        k ^= b << 8 * i
+    if words < len(key):
+        h ^= _scramble3(k & 0xFFFFFFFF)
+    return _finish3(h, len(key))
+
+
+def _rotate(x: int, n: int) -> int:
+    return (x << n | x >> (32 - n)) & 0xFFFFFFFF
+
+
+def _scramble3(k: int) -> int:
+    return _rotate(k * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF
+
+
+def _mix3(h: int, k: int) -> int:
+    return (_rotate(h ^ _scramble3(k), 13) * 5 + 0xE6546B64) & 0xFFFFFFFF
+
+
+def _murmur3_words(h: int, key: bytes) -> int:
+    for k in struct.unpack("<%dI" % (len(key) // 4), key):
+        h = _mix3(h, k)
+    return h
+
+
+def _finish3(h: int, length: int) -> int:
+    h ^= length
+    h = (h ^ h >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    h = (h ^ h >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    return h ^ h >> 16
+
+
+def _murmur2(key: bytes) -> int:
+    m = 0x5BD1E995
+    h = 0x9747B28C ^ len(key)
+    words = len(key) & ~3
+    for k in struct.unpack("<%dI" % (words // 4), key[:words]):
+        k = k * m & 0xFFFFFFFF
+        h = (h * m ^ (k ^ k >> 24) * m) & 0xFFFFFFFF
+    for i, b in enumerate(key[words:]):
+        h ^= b << 8 * i
+    if words < len(key):
+        h = h * m & 0xFFFFFFFF
+    h = (h ^ h >> 13) * m & 0xFFFFFFFF
+    return h ^ h >> 15
 
 
 def _polynomial(h: int, units) -> int:

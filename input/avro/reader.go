@@ -2,6 +2,7 @@ package avro
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -76,6 +77,19 @@ func (r *Reader) resolve(paths render.Paths) error {
 	return nil
 }
 
+// Fields returns the names of the fields of a record.
+func (r *Reader) Fields() []string {
+	t := r.root.record()
+	if t == nil {
+		return nil
+	}
+	names := make([]string, len(t.fields))
+	for i, f := range t.fields {
+		names[i] = f.name
+	}
+	return names
+}
+
 // fieldNames describes the available fields.
 func (r *Reader) fieldNames() string {
 	t := r.root.record()
@@ -103,6 +117,15 @@ func (r *Reader) Scan() bool {
 		r.err = nil
 	}
 	return !r.done
+}
+
+// Resume lets Scan go on behind a record whose key is null. It returns false after any other error.
+func (r *Reader) Resume() bool {
+	if !errors.Is(r.err, render.ErrNullKey) {
+		return false
+	}
+	r.done, r.err = false, nil
+	return true
 }
 
 func (r *Reader) next() error {

@@ -99,6 +99,15 @@ func (r *Reader) resolve(paths render.Paths) error {
 	return nil
 }
 
+// Fields returns the names of the fields of a record.
+func (r *Reader) Fields() []string {
+	names := make([]string, len(r.root.children))
+	for i, n := range r.root.children {
+		names[i] = n.name
+	}
+	return names
+}
+
 // fieldNames describes the available fields.
 func (r *Reader) fieldNames() string {
 	const most = 20
@@ -122,6 +131,15 @@ func (r *Reader) Scan() bool {
 		r.err = nil
 	}
 	return !r.done
+}
+
+// Resume lets Scan go on behind a record whose key is null. It returns false after any other error.
+func (r *Reader) Resume() bool {
+	if !errors.Is(r.err, render.ErrNullKey) {
+		return false
+	}
+	r.done, r.err = false, nil
+	return true
 }
 
 func (r *Reader) next() (err error) {

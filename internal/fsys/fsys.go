@@ -38,6 +38,9 @@ type FS interface {
 	Open(name string) (File, error)
 	// Rename renames a file or directory. It replaces an existing file, and fails if newname is a directory.
 	Rename(oldname, newname string) error
+	// Link makes newname another name of the file oldname. It fails if newname exists, and on file systems without hard
+	// links.
+	Link(oldname, newname string) error
 	// Remove deletes a file or an empty directory.
 	Remove(name string) error
 	// RemoveAll deletes name and everything below it. It succeeds if name does not exist.

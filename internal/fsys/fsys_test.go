@@ -150,6 +150,23 @@ func TestRename(t *testing.T) {
 	})
 }
 
+func TestLink(t *testing.T) {
+	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
+		at := func(name string) string { return filepath.Join(dir, name) }
+		write(t, disk, at("a"), "content")
+		expect.NoError(t, disk.Link(at("a"), at("b")))
+		expect.NoError(t, disk.Remove(at("a")))
+		if got := read(t, disk, at("b")); got != "content" {
+			t.Errorf("the other name has %q", got)
+		}
+		expect.Error(t, "Link of nothing", disk.Link(at("a"), at("c")), fs.ErrNotExist)
+		expect.Error(t, "Link onto a file", disk.Link(at("b"), at("b")), fs.ErrExist)
+		expect.Error(t, "Link into no directory", disk.Link(at("b"), at("none/c")), fs.ErrNotExist)
+		expect.NoError(t, disk.MkdirAll(at("d")))
+		expect.Error(t, "Link of a directory", disk.Link(at("d"), at("c")), fs.ErrPermission)
+	})
+}
+
 func TestDirectories(t *testing.T) {
 	forEach(t, func(t *testing.T, disk fsys.FS, dir string) {
 		at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }

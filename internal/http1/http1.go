@@ -1,8 +1,12 @@
 // Package http1 owns the framing of HTTP/1 headers that the server and the proxy share. Both read a header into a
-// buffer, call HeaderEnd after each read until it is complete, and validate its fields against RFC 9110.
+// buffer, call HeaderEnd after each read until it is complete, and validate its fields against RFC 9110. It also decodes
+// the escapes of a request target.
 package http1
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+)
 
 // HeaderEnd returns the length of the header at the beginning of b, including the empty line at its end, or 0 if it is
 // incomplete. Lines end with LF or CR LF. The first searched bytes are known not to contain the end.
@@ -72,3 +76,41 @@ func HasToken(list []byte, token string) bool {
 	}
 	return false
 }
+
+// ErrEscape is the error of Unescape.
+var ErrEscape = errors.New("bad percent escape in the request target: % must be followed by two hex digits")
+
+// Unescape decodes %xx once. A string without escapes is returned unchanged; otherwise the result is appended to buf.
+// The error is ErrEscape.
+func Unescape(s, buf []byte) (decoded, newBuf []byte, err error) {
+	i := bytes.IndexByte(s, '%')
+	if i < 0 {
+		return s, buf, nil
+	}
+	start := len(buf)
+	for i >= 0 {
+		if len(s) < i+3 || unhex[s[i+1]] > 15 || unhex[s[i+2]] > 15 {
+			return nil, buf[:start], ErrEscape
+		}
+		buf = append(buf, s[:i]...)
+		buf = append(buf, unhex[s[i+1]]<<4|unhex[s[i+2]])
+		s = s[i+3:]
+		i = bytes.IndexByte(s, '%')
+	}
+	buf = append(buf, s...)
+	return buf[start:], buf, nil
+}
+
+// unhex maps hexadecimal digits to their value, and other bytes to 255.
+var unhex = func() (t [256]byte) {
+	for i := range t {
+		t[i] = 255
+	}
+	for i := range byte(10) {
+		t['0'+i] = i
+	}
+	for i := range byte(6) {
+		t['a'+i], t['A'+i] = 10+i, 10+i
+	}
+	return t
+}()

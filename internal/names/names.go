@@ -1,27 +1,17 @@
-// Package names has the one rule for the names of databases, versions and tokens. A valid name needs no escaping in a
-// URL, cannot leave its directory, and differs from the files of a source or store, which begin with a dot or an
-// underscore.
+// Package names has the rules for the names of databases, versions and tokens. A valid name cannot leave its directory,
+// is one element of the path of a URL without escapes, has no other meaning in a header field, and differs from the
+// files of a source or store, which begin with a dot or an underscore. In the query of a URL, '+' must be sent as %2B;
+// see FromQuery.
 package names
+
+import "strings"
 
 // Max is the maximum length of a name, in bytes: the limit of file systems.
 const Max = 255
 
-// Valid reports whether s is a valid name: letters, digits, dots, underscores and dashes, beginning with a letter or
-// digit.
-func Valid(s string) bool {
-	if s == "" || len(s) > Max {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return true
-}
+// Valid reports whether s is a valid name of a version: letters, digits and ._-=+,@: beginning with a letter or digit.
+// These are the names of directories that Hive and Spark write, such as day=2026-01-31, and times.
+func Valid(s string) bool { return valid(s, "._-=+,@:") }
 
 // ValidDatabase reports whether s is a valid name of a database: a valid name without another meaning in a URL.
 func ValidDatabase(s string) bool {
@@ -31,3 +21,27 @@ func ValidDatabase(s string) bool {
 	}
 	return Valid(s)
 }
+
+// ValidToken reports whether s is a valid name of a token: letters, digits, dots, underscores and dashes, beginning with
+// a letter or digit.
+func ValidToken(s string) bool { return valid(s, "._-") }
+
+// valid reports whether s consists of letters, digits and, after the first character, bytes of others.
+func valid(s, others string) bool {
+	if s == "" || len(s) > Max {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case i > 0 && strings.IndexByte(others, c) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// FromQuery returns the names in a value of a query that was decoded as a form, such as by net/url: a '+' that was sent
+// without escape has become a space there, and names have no spaces.
+func FromQuery(value string) string { return strings.ReplaceAll(value, " ", "+") }

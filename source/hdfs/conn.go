@@ -224,6 +224,7 @@ type datanodeConn struct {
 	*conn
 	r       *bufio.Reader
 	started bool
+	sums    *blockSums // if the first message has to be a checksum
 }
 
 func newDatanodeConn(c *conn) *datanodeConn {
@@ -257,8 +258,18 @@ func (c *datanodeConn) start() error {
 	if err != nil {
 		return err
 	}
-	if length, n := binary.Uvarint(head); n <= 0 || length > maxDatanodeAnswer {
+	length, n := binary.Uvarint(head)
+	if n <= 0 || length > maxDatanodeAnswer {
 		return fmt.Errorf("%v: %w", c.RemoteAddr(), errNoDatanode)
+	}
+	if c.sums != nil {
+		answer, err := c.r.Peek(n + int(length))
+		if err == nil {
+			err = c.sums.add(answer[n:])
+		}
+		if err != nil {
+			return fmt.Errorf("%v: %w", c.RemoteAddr(), err)
+		}
 	}
 	c.started = true
 	return nil

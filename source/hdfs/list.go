@@ -90,53 +90,77 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 		return c, err
 	}
 	err = s.call(ctx, "list", dir, func(client *lib.Client) (err error) {
-		c, err = contents(client, dir)
+		l := lister{ctx: ctx, client: client, dir: dir}
+		if err = l.list(""); err == nil {
+			c = l.c
+		}
 		return err
 	})
 	c.Sort()
 	return c, err
 }
 
-func contents(client *lib.Client, dir string) (c source.Contents, err error) {
-	entries, err := client.ReadDir(dir)
-	if err != nil {
-		return c, err
-	}
-	for _, info := range entries {
-		switch {
-		case source.Hidden(info.Name()):
-			c.Hidden = append(c.Hidden, source.Marker{Name: info.Name(), Dir: info.IsDir()})
-		case info.IsDir():
-			err = addDir(client, &c, dir, info.Name())
-		default:
-			err = addFile(&c, info.Name(), info)
-		}
-		if err != nil {
-			return source.Contents{}, err
-		}
-	}
-	return c, nil
+// lister lists a version's directory and the directories of a partitioned table
+// below it, each with a call.
+type lister struct {
+	ctx    context.Context
+	client *lib.Client
+	dir    string
+	dirs   source.Dirs
+	c      source.Contents
 }
 
-// addDir adds a directory, or the data of a MapFile. Directories of partitioned
-// tables are recognized by name, as there may be many and checking each is a
-// call.
-func addDir(client *lib.Client, c *source.Contents, dir, name string) error {
-	if !source.IsPartition(name) {
-		data, err := client.Stat(path.Join(dir, name, "data"))
-		if err == nil && !data.IsDir() {
-			return addFile(c, name+"/data", data)
+// list lists a directory below the version's. sub is its name with a slash at the
+// end, or empty.
+func (l *lister) list(sub string) error {
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	entries, err := l.client.ReadDir(path.Join(l.dir, sub))
+	if err != nil {
+		return err
+	}
+	for _, info := range entries {
+		name := sub + info.Name()
+		switch {
+		case source.Hidden(info.Name()):
+			l.c.AddHidden(name, info.IsDir())
+		case info.IsDir():
+			err = l.addDir(name)
+		default:
+			err = addFile(&l.c, name, info)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			return err
 		}
 	}
-	c.Dirs = append(c.Dirs, name)
+	return nil
+}
+
+// addDir adds a directory: its files if it is one of a partitioned table, or the
+// data of a MapFile. A directory that has just been removed has no files.
+func (l *lister) addDir(name string) error {
+	if entered, err := l.dirs.Enter(name); err != nil {
+		return final{err}
+	} else if entered {
+		if err = l.list(name + "/"); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	data, err := l.client.Stat(path.Join(l.dir, name, "data"))
+	if err == nil && !data.IsDir() {
+		return addFile(&l.c, name+"/data", data)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	l.c.Dirs = append(l.c.Dirs, name)
 	if name != source.MetadataDir {
 		return nil
 	}
-	entries, err := client.ReadDir(path.Join(dir, name))
-	c.Iceberg = slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return source.IsIceberg(e.Name()) })
+	entries, err := l.client.ReadDir(path.Join(l.dir, name))
+	l.c.Iceberg = slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return source.IsIceberg(e.Name()) })
 	return err
 }
 

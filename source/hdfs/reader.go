@@ -14,7 +14,6 @@ import (
 	lib "github.com/colinmarc/hdfs/v2"
 	"golang.org/x/time/rate"
 
-	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -102,7 +101,7 @@ type stream struct {
 // Open opens a file of a version for reading.
 func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	dir, err := s.versionDir("open", db, version)
-	if version == "" && names.ValidDatabase(db) && source.Hidden(file.Name) {
+	if version == "" && source.CheckHidden(db, file.Name) == nil {
 		dir, err = path.Join(s.root, db), nil
 	}
 	if err != nil {

@@ -23,6 +23,8 @@ type session struct {
 	// How often each datanode was dialed since the last byte was received.
 	fruitless map[string]int
 
+	sums *blockSums // of a session for checksums, once the file is open; nil otherwise
+
 	// The library also uses connections from a goroutine of its own.
 	mu       sync.Mutex
 	address  string   // of the last dialed namenode
@@ -127,6 +129,9 @@ const maxFruitless = 3
 // dialDatanode connects to the next datanode. The session reads from one at a
 // time; the library does not close failed connections.
 func (x *session) dialDatanode(_ context.Context, network, address string) (net.Conn, error) {
+	if x.sums != nil && x.sums.n > 0 {
+		clear(x.fruitless) // a file has many blocks
+	}
 	if x.fruitless[address] == maxFruitless {
 		return nil, fmt.Errorf("no data over %d connections to the datanode %s", maxFruitless, address)
 	}
@@ -145,7 +150,9 @@ func (x *session) dialDatanode(_ context.Context, network, address string) (net.
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.datanode = c
-	return newDatanodeConn(c), nil
+	d := newDatanodeConn(c)
+	d.sums = x.sums
+	return d, nil
 }
 
 // failed makes sessions try another namenode first, unless this side has ended

@@ -12,7 +12,6 @@ import (
 
 	lib "github.com/colinmarc/hdfs/v2"
 
-	"sequins/internal/sleep"
 	"sequins/source"
 )
 
@@ -109,14 +108,7 @@ func (w *writer) fill(f *lib.FileWriter, data []byte) error {
 		}
 		data = data[n:]
 	}
-	err := f.Close()
-	for lib.IsErrReplicating(err) { // until enough datanodes have reported to the namenode
-		if err := sleep.For(w.session.ctx, closePause); err != nil {
-			return err
-		}
-		err = f.Close()
-	}
-	return err
+	return closeFile(w.session.ctx, f)
 }
 
 // closePause is the pause between two attempts to close a file.

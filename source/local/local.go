@@ -135,36 +135,57 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	if err != nil {
 		return c, err
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return c, err
+	l := lister{ctx: ctx, dir: dir}
+	if err := l.list(""); err != nil {
+		return source.Contents{}, err
 	}
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return source.Contents{}, err
-		}
-		if source.Hidden(e.Name()) {
-			c.Hidden = append(c.Hidden, source.Marker{Name: e.Name(), Dir: e.IsDir()})
-			continue
-		}
-		if err := add(&c, dir, e.Name()); err != nil {
-			return source.Contents{}, err
-		}
-	}
-	c.Sort()
-	return c, nil
+	l.c.Sort()
+	return l.c, nil
 }
 
-// add adds one entry of a version's directory. A MapFile is added as a file.
-func add(c *source.Contents, dir, name string) error {
-	info, err := stat(filepath.Join(dir, name))
+// lister lists a version's directory and the directories of a partitioned table below it.
+type lister struct {
+	ctx  context.Context
+	dir  string
+	dirs source.Dirs
+	c    source.Contents
+}
+
+// list lists a directory below the version's. sub is its name with a slash at the end, or empty.
+func (l *lister) list(sub string) error {
+	entries, err := os.ReadDir(filepath.Join(l.dir, sub))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		if source.Hidden(e.Name()) {
+			l.c.AddHidden(sub+e.Name(), e.IsDir())
+			continue
+		}
+		if err := l.add(sub + e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds an entry. A MapFile is added as a file.
+func (l *lister) add(name string) error {
+	info, err := stat(filepath.Join(l.dir, name))
 	if err != nil {
 		return err
 	}
 	if info.IsDir() {
-		data, err := stat(filepath.Join(dir, name, "data"))
+		entered, err := l.enter(name)
+		if entered || err != nil {
+			return err
+		}
+		data, err := stat(filepath.Join(l.dir, name, "data"))
 		if errors.Is(err, fs.ErrNotExist) || err == nil && data.IsDir() {
-			return addDir(c, dir, name)
+			return l.addDir(name)
 		}
 		if err != nil {
 			return err
@@ -172,20 +193,31 @@ func add(c *source.Contents, dir, name string) error {
 		name, info = name+"/data", data
 	}
 	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "list", Path: filepath.Join(dir, name), Err: errNotRegular}
+		return &fs.PathError{Op: "list", Path: filepath.Join(l.dir, name), Err: errNotRegular}
 	}
-	c.Files = append(c.Files, source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()})
+	l.c.Files = append(l.c.Files, source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()})
 	return nil
 }
 
+// enter lists a directory if it is one of a partitioned table. One that has just been removed has no files.
+func (l *lister) enter(name string) (entered bool, err error) {
+	if entered, err = l.dirs.Enter(name); !entered {
+		return entered, err
+	}
+	if err = l.list(name + "/"); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return true, err
+}
+
 // addDir adds a directory that is not a MapFile.
-func addDir(c *source.Contents, dir, name string) error {
-	c.Dirs = append(c.Dirs, name)
+func (l *lister) addDir(name string) error {
+	l.c.Dirs = append(l.c.Dirs, name)
 	if name != source.MetadataDir {
 		return nil
 	}
-	entries, err := os.ReadDir(filepath.Join(dir, name))
-	c.Iceberg = slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return source.IsIceberg(e.Name()) })
+	entries, err := os.ReadDir(filepath.Join(l.dir, name))
+	l.c.Iceberg = slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return source.IsIceberg(e.Name()) })
 	return err
 }
 
@@ -221,7 +253,7 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 		return nil, err
 	}
 	dir, err := s.versionDir(db, version)
-	if version == "" && names.ValidDatabase(db) && source.Hidden(listed.Name) {
+	if version == "" && source.CheckHidden(db, listed.Name) == nil {
 		dir, err = filepath.Join(s.root, db), nil
 	}
 	if err != nil {

@@ -192,32 +192,20 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	return c, nil
 }
 
-// contents classifies the objects of a listing. The data of a MapFile is a file; other names with a slash are in
-// directories.
-func (l *listing) contents() (c source.Contents) {
-	mapFiles, dirs := map[string]bool{}, map[string]bool{}
+// contents classifies the objects of a listing.
+func (l *listing) contents() source.Contents {
+	var keys source.Keys
 	for name, f := range l.objects {
-		dir, rest, nested := strings.Cut(name, "/")
-		switch {
-		case source.Hidden(dir) && !nested:
-			c.Hidden = append(c.Hidden, source.Marker{Name: name})
-		case source.Hidden(dir) || strings.HasSuffix(dir, folderMarker):
-		case !nested:
-			c.Files = append(c.Files, f)
-		case rest == "data":
-			c.Files = append(c.Files, f)
-			mapFiles[dir] = true
-		default:
-			dirs[dir] = true
-			c.Iceberg = c.Iceberg || dir == source.MetadataDir && source.IsIceberg(rest)
+		if !isFolderMarker(name) {
+			keys.Add(f)
 		}
 	}
-	for name := range dirs {
-		if !mapFiles[name] {
-			c.Dirs = append(c.Dirs, name)
-		}
-	}
-	return c
+	return keys.Contents()
+}
+
+// isFolderMarker reports whether an object stands for a directory, or is below one that is named so.
+func isFolderMarker(name string) bool {
+	return strings.HasSuffix(name, folderMarker) || strings.Contains(name, folderMarker+"/")
 }
 
 // versionDir returns the key prefix of a version, without a trailing slash.

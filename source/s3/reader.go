@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"sequins/internal/names"
 	"sequins/source"
 )
 
@@ -64,7 +63,7 @@ type reader struct {
 // listed object is recognized by its ETag.
 func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	dir, err := s.versionDir(ctx, db, version)
-	if version == "" && names.ValidDatabase(db) && source.Hidden(file.Name) {
+	if version == "" && source.CheckHidden(db, file.Name) == nil {
 		dir, err = path.Join(s.root, db), nil
 	}
 	if err != nil {

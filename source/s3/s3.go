@@ -26,7 +26,7 @@ const DefaultMemory = 4 * maxWindow
 
 // Options configures a Source.
 type Options struct {
-	// URL is s3://bucket/prefix. The prefix may be empty.
+	// URL is s3://bucket/prefix. The prefix may be empty. The schemes s3a and s3n, of Hadoop's file systems, mean the same.
 	URL string
 
 	// Region is the bucket's region. If empty, it is taken from the environment,
@@ -111,7 +111,7 @@ func parseURL(raw string) (bucket, root string, err error) {
 	switch {
 	case err != nil:
 		return "", "", err
-	case u.Scheme != "s3" || u.Host == "":
+	case u.Scheme != "s3" && u.Scheme != "s3a" && u.Scheme != "s3n" || u.Host == "":
 		return "", "", fmt.Errorf("%q is not of the form s3://bucket/prefix", raw)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", "", errors.New("a source must be of the form s3://bucket/prefix: set keys in access_key_id and secret_access_key")

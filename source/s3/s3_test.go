@@ -191,6 +191,7 @@ func TestNew(t *testing.T) {
 	for want, o := range map[string]s3.Options{
 		"not of the form":               {URL: "s3:///x", Region: "r"},
 		"s3://bucket/prefix":            {URL: "hdfs://x/y", Region: "r"},
+		"s3x://b":                       {URL: "s3x://b", Region: "r"},
 		"must be of the form s3:":       {URL: "s3://key:secret@b/x", Region: "r"},
 		"set both or neither":           {URL: "s3://b/x", Region: "r", AccessKeyID: "a"},
 		"set both":                      {URL: "s3://b/x", Region: "r", SecretAccessKey: "s"},
@@ -204,6 +205,7 @@ func TestNew(t *testing.T) {
 	}
 	for url, want := range map[string]string{
 		"s3://b": "s3://b/db/1", "s3://b/": "s3://b/db/1", "s3://b/x/y/": "s3://b/x/y/db/1", "s3://b//x/./z": "s3://b/x/z/db/1",
+		"s3a://b/x": "s3://b/x/db/1", "s3n://b": "s3://b/db/1", "S3A://b": "s3://b/db/1",
 	} {
 		if got := open(t, s3.Options{URL: url, Region: "r"}).Path("db", "1"); got != want {
 			t.Errorf("%s: %s, want %s", url, got, want)

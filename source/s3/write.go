@@ -67,8 +67,6 @@ func (s *Source) WriteSmall(ctx context.Context, db, name string, data []byte, t
 
 // put sends a request without the checksums in trailers that older servers reject.
 func (s *Source) put(ctx context.Context, in *sdk.PutObjectInput) error {
-	_, err := s.client.PutObject(ctx, in, func(o *sdk.Options) {
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-	})
+	_, err := s.client.PutObject(ctx, in, plainChecksums)
 	return err
 }

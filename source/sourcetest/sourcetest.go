@@ -58,11 +58,16 @@ func Run(t *testing.T, newPlace func(t *testing.T) Place) {
 		{"OpenStaysInside", testOpenStaysInside},
 		{"Write", testWrite},
 		{"WriteAtOnce", testWriteAtOnce},
+		{"Create", testCreate},
+		{"CreateAborted", testCreateAborted},
+		{"CreateNames", testCreateNames},
+		{"Remove", testRemove},
 		{"Cancel", testCancel},
 		{"CancelWhileReading", testCancelWhileReading},
 		{"Concurrent", testConcurrent},
 		{"Complete", testComplete},
 		{"Layouts", testLayouts},
+		{"Partitions", testPartitions},
 		{"OddMarkers", testOddMarkers},
 		{"Path", testPath},
 	}
@@ -109,17 +114,17 @@ func testDatabases(t *testing.T, p Place) {
 }
 
 func testVersions(t *testing.T, p Place) {
-	for _, v := range []string{"10", "9", "2026-01-31", "2026-01-31T10_00", "v1", "V2", "healthz", "_temporary", ".staging", "1+1"} {
+	for _, v := range []string{"10", "9", "2026-01-31", "2026-01-31T10_00", "v1", "V2", "healthz", "_temporary", ".staging", "1+1", "day=2026-01-31", "a,b@c", "1 1"} {
 		p.Put(t, "db/"+v+"/part-00000", []byte("x"))
 	}
 	p.Put(t, "db/notes", []byte("not a directory"))
 	p.Put(t, "db2/5/part-00000", nil)
 	src, ctx := p.Source(t), t.Context()
 	equal(t, "versions", must(src.Versions(ctx, "db"))(t),
-		[]string{"10", "2026-01-31", "2026-01-31T10_00", "9", "V2", "healthz", "v1"})
+		[]string{"1+1", "10", "2026-01-31", "2026-01-31T10_00", "9", "V2", "a,b@c", "day=2026-01-31", "healthz", "v1"})
 	equal(t, "versions of the other", must(src.Versions(ctx, "db2"))(t), []string{"5"})
 	if _, ok := src.(source.Reporter); ok {
-		equal(t, "invalid versions", must(source.Invalid(ctx, src, "db"))(t), []string{"1+1"})
+		equal(t, "invalid versions", must(source.Invalid(ctx, src, "db"))(t), []string{"1 1"})
 	}
 }
 
@@ -436,15 +441,13 @@ func testLayouts(t *testing.T, p Place) {
 		files []string
 		says  string
 	}{
-		"a table of Delta Lake":    {[]string{"part-0.parquet", "_delta_log/00000000000000000000.json"}, "_delta_log makes it a table of Delta Lake"},
-		"a table of Hudi":          {[]string{"part-0.parquet", ".hoodie/hoodie.properties"}, "table of Hudi"},
-		"a table of Iceberg":       {[]string{"data/a.parquet", "metadata/v1.metadata.json"}, "metadata makes it a table of Iceberg"},
-		"Iceberg beside files":     {[]string{"a.parquet", "metadata/version-hint.text"}, "table of Iceberg"},
-		"only directories":         {[]string{"_SUCCESS", "a/x", "b/x", "c/x", "d/x", "e/x"}, "only directories (a, b, c and 2 more)"},
-		"partitions":               {[]string{"day=1/part-0", "day=2/part-0"}, "only directories (day=1, day=2)"},
-		"partitions beside files":  {[]string{"part-0", "day=1/part-0"}, "directories of a partitioned table (day=1)"},
-		"partitions like MapFiles": {[]string{"part-0", "day=1/x"}, "day=1"},
-		"other directories":        {[]string{"part-0", "metadata/notes.txt", "logs/x"}, ""},
+		"a table of Delta Lake": {[]string{"part-0.parquet", "_delta_log/00000000000000000000.json"}, "_delta_log makes it a table of Delta Lake"},
+		"a table of Hudi":       {[]string{"part-0.parquet", ".hoodie/hoodie.properties"}, "table of Hudi"},
+		"a table of Iceberg":    {[]string{"data/a.parquet", "metadata/v1.metadata.json"}, "metadata makes it a table of Iceberg"},
+		"Iceberg beside files":  {[]string{"a.parquet", "metadata/version-hint.text"}, "table of Iceberg"},
+		"only directories":      {[]string{"_SUCCESS", "a/x", "b/x", "c/x", "d/x", "e/x"}, "only directories (a, b, c and 2 more)"},
+		"too deep":              {[]string{"part-0", "a=/b=/c=/d=/e=/f=/g=/h=/i=/part-0"}, "nested more than 8 deep (a=/b=/c=/d=/e=/f=/g=/h=/i=)"},
+		"other directories":     {[]string{"part-0", "metadata/notes.txt", "logs/x"}, ""},
 	} {
 		db := strings.ReplaceAll(what, " ", "-")
 		for _, name := range version.files {
@@ -461,6 +464,81 @@ func testLayouts(t *testing.T, p Place) {
 			t.Errorf("%s: %v, want %q", what, err, version.says)
 		}
 	}
+}
+
+// testPartitions: files in directories of a partitioned table are data, in the order of their full names.
+func testPartitions(t *testing.T, p Place) {
+	want := []string{
+		"a=/b=/c=/d=/e=/f=/g=/h=/part-0",
+		"day=1/city=S%C3%A3o Paulo%2F1/part-00001.parquet",
+		"day=1/city=__HIVE_DEFAULT_PARTITION__/part-00000.parquet",
+		"day=1/data", "day=1/index", "day=1/part-00000.parquet", "day=1/part-r-00000/data",
+		"day=1-/part-0", "day=10/part-0",
+		"part-00000.parquet", "x=1", "z=1=2/part-0",
+	}
+	slices.Sort(want)
+	for _, name := range want {
+		p.Put(t, "db/1/"+name, []byte(name))
+	}
+	for _, name := range []string{"_SUCCESS", "_metadata", "_common_metadata", ".part-00000.parquet.crc", "day=1/_SUCCESS", "day=1/_metadata",
+		"day=1/_common_metadata", "day=1/.part-00000.parquet.crc", "day=1/_temporary/0/part-0", "day=1/.hidden/city=x/part-0", "_day=1/part-0", ".spark-staging-1/day=1/part-0",
+		"day=1/part-r-00000/index", "day=1/logs/x", "logs/day=1/part-0"} {
+		p.Put(t, "db/1/"+name, []byte("not data"))
+	}
+	p.Mkdir(t, "db/1/day=2")
+	src := p.Source(t)
+	l := must(source.List(t.Context(), src, "db", "1", true))(t)
+	var got []string
+	for _, f := range l.Files {
+		got = append(got, f.Name)
+		r := must(src.Open(t.Context(), "db", "1", f, source.ReadOptions{}))(t)
+		equal(t, "content", string(must(io.ReadAll(r))(t)), f.Name)
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	equal(t, "files", got, want)
+	equal(t, "left out", l.LeftOut, []string{"day=1/logs/", "logs/"})
+	p.Put(t, "db/1/day=3/part-0", []byte("new"))
+	if now := must(source.List(t.Context(), src, "db", "1", true))(t); now.Fingerprint == l.Fingerprint {
+		t.Error("a file in a new directory does not change the listing")
+	}
+	testPartitionMarkers(t, p)
+}
+
+// testPartitionMarkers: lists of files name those in directories, and commits apply to their own directory.
+func testPartitionMarkers(t *testing.T, p Place) {
+	for _, name := range []string{"part-0", "day=1/part-0", "day=1/part-1", "day=2/part-0"} {
+		p.Put(t, "m/1/"+name, []byte("x"))
+	}
+	src := p.Source(t)
+	check := func(want string, left ...string) {
+		t.Helper()
+		l := must(source.List(t.Context(), src, "m", "1", false))(t)
+		if want != "" || l.Incomplete != "" {
+			if want == "" || !strings.Contains(l.Incomplete, want) {
+				t.Errorf("incomplete: %q, want %q", l.Incomplete, want)
+			}
+			return
+		}
+		equal(t, "left out", l.LeftOut, left)
+	}
+	p.Put(t, "m/1/_SUCCESS", []byte(`{"filenames": ["s3a://b/x/m/1/day=1/part-0", "s3a://b/x/m/1/day=2/part-0"]}`))
+	check("", "day=1/part-1", "part-0")
+	p.Put(t, "m/1/_SUCCESS", []byte(`{"filenames": ["s3a://b/tmp/day=1/part-0", "s3a://b/tmp/day=2/part-0"]}`))
+	check("", "day=1/part-1", "part-0")
+	p.Put(t, "m/1/_SUCCESS", []byte(`{"filenames": ["s3a://b/x/m/1/day=3/part-0"]}`))
+	check("day=3/part-0")
+	p.Put(t, "m/1/_SUCCESS", nil)
+	check("")
+	p.Put(t, "m/1/day=1/_started_7", nil)
+	check("day=1/_started_7")
+	p.Put(t, "m/1/day=1/_committed_7", []byte(`{"added": ["part-1"], "removed": []}`))
+	check("", "day=1/part-0")
+	p.Put(t, "m/1/_committed_7", []byte(`{"added": ["day=2/part-0"], "removed": ["day=1/part-1"]}`))
+	check("", "day=1/part-1", "part-0", "day=1/part-0")
+	p.Put(t, "m/1/day=2/_committed_8", []byte(`{"added": ["part-0"`))
+	check("day=2/_committed_8 is truncated")
 }
 
 // testOddMarkers: a marker that is a directory is an error of its version only.

@@ -38,6 +38,12 @@ func testWrite(t *testing.T, p Place) {
 		}
 		tag = now
 	}
+	if err := w.WriteSmall(t.Context(), "", "_ROOT", []byte("of the source"), ""); err != nil {
+		t.Fatal(err)
+	}
+	if data, _, err := w.ReadSmall(t.Context(), "", "_ROOT", limit); err != nil || string(data) != "of the source" {
+		t.Errorf("a file of the source's directory: %q, %v", data, err)
+	}
 	if _, _, err := w.ReadSmall(t.Context(), "db", name, limit-1); err == nil {
 		t.Error("more than the limit was read")
 	}

@@ -179,6 +179,22 @@ func (f *FS) Rename(oldname, newname string) error {
 	return nil
 }
 
+// Link implements [fsys.FS].
+func (f *FS) Link(oldname, newname string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.call()
+	if err == nil {
+		if errno := f.addName(oldname, newname); errno != 0 {
+			err = errno
+		}
+	}
+	if err != nil {
+		return &os.LinkError{Op: "link", Old: oldname, New: newname, Err: err}
+	}
+	return nil
+}
+
 // Remove implements [fsys.FS].
 func (f *FS) Remove(name string) error {
 	defer f.mu.Unlock()

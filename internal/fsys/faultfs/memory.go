@@ -138,6 +138,25 @@ func (f *FS) rename(oldname, newname string) syscall.Errno {
 	return 0
 }
 
+// addName gives a file another name.
+func (f *FS) addName(oldname, newname string) syscall.Errno {
+	n, errno := f.find(oldname)
+	if errno != 0 {
+		return errno
+	}
+	dir, base, errno := f.parent(newname)
+	switch {
+	case errno != 0:
+		return errno
+	case n.dir:
+		return syscall.EPERM
+	case dir.entries[base] != nil:
+		return syscall.EEXIST
+	}
+	f.link(dir, base, n)
+	return 0
+}
+
 // clean returns name as an absolute path with slashes.
 func clean(name string) string { return path.Clean("/" + filepath.ToSlash(name)) }
 

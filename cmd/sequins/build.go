@@ -1,0 +1,259 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sequins/build"
+	"sequins/config"
+	"sequins/finished"
+	"sequins/internal/names"
+	"sequins/load"
+	"sequins/source"
+)
+
+// buildFlags are the flags of the command build. An empty one was not given.
+type buildFlags struct {
+	config, db, temp        string
+	partitioner, key, value string
+	compression, memory     string
+	blockSize               int
+	columns, force          bool
+}
+
+func buildCommand() *cobra.Command {
+	var flags buildFlags
+	cmd := &cobra.Command{
+		Use:   "build SRC DST",
+		Short: "Turn one version of a source into finished blocks",
+		Long: `Build the blocks of one version once, so that nodes copy them instead of reading
+the version record by record. The blocks are those that a node would make.
+
+SRC is the directory of a version in any source and format that nodes read, DST
+that of a version in a source of nodes, <source>/<db>/<version>: a path, an
+hdfs:// or an s3:// URL. DST must not have data. Blocks are written there as they
+are finished, then the manifest _BLOCKS.json, then _SUCCESS; nodes ignore the
+version before. A build that fails or is interrupted removes what it wrote. What
+one that was killed has left is replaced with --force.
+
+The settings of the blocks are the defaults of sequins.conf, those of --config,
+or those of flags. [s3] and [hdfs] of --config hold for SRC and DST. All cores are
+used; memory is that of a load, and the directory --temp needs room for the
+blocks that are not written to DST yet, and for sorting, up to the size of the data.
+
+Progress is a bar on a terminal, and otherwise a line every ten seconds, both on
+standard error. Exits with 1 if the build fails, and 2 for an invalid command line.`,
+		Example: `  sequins build /data/jobs/words/2026-01-31 /srv/sequins/words/2026-01-31
+  sequins build --config /etc/sequins.conf hdfs://namenode/jobs/words/7 s3://bucket/sequins/words/7`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+			return untilSignal(cmd.Context(), log, nil, func(ctx context.Context) error {
+				return flags.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], args[1])
+			})
+		},
+	}
+	flags.register(cmd)
+	return cmd
+}
+
+func (f *buildFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.config, "config", "", "configuration `file` with the settings of the database and of the sources")
+	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default that of DST)")
+	flags.StringVar(&f.partitioner, "partitioner", "", "auto, string, hadoop, spark or cascading")
+	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
+	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
+	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
+	flags.StringVar(&f.compression, "compression", "", "none, snappy, lz4 or zstd")
+	flags.IntVar(&f.blockSize, "block-size", 0, "size of a page before compression, in `bytes`")
+	flags.StringVar(&f.memory, "memory", "", "`size` of the memory for sorting, such as 256MiB")
+	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files (default $TMPDIR or /tmp)")
+	flags.BoolVar(&f.force, "force", false, "replace what a build that was killed has left in DST")
+}
+
+// run builds the version at from into the directory to.
+func (f *buildFlags) run(ctx context.Context, out, report io.Writer, from, to string) (err error) {
+	src, err := splitVersion("SRC", from)
+	if err != nil {
+		return err
+	}
+	dst, err := splitVersion("DST", to)
+	if err != nil {
+		return err
+	}
+	c, err := f.settings(src.source, cmp.Or(f.db, dst.db))
+	if err != nil {
+		return err
+	}
+	var opened closers
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	job := build.Job{Options: loadOptions(c, cmp.Or(f.db, dst.db)), Temp: cmp.Or(f.temp, os.TempDir()), Release: buildName(), Force: f.force}
+	job.Options.Throttle = 0
+	debug.SetMemoryLimit(int64(c.LoadMemoryLimit()-c.Load.Memory) / 4 * 3) // as in a load process; sorting takes its memory outside of Go's heap
+	if job.From, err = src.open(ctx, c, &opened); err != nil {
+		return err
+	}
+	if job.To, err = dst.open(ctx, c, &opened); err != nil {
+		return err
+	}
+	if err := f.requireSuccess(ctx, c, &job, cmp.Or(f.db, dst.db)); err != nil {
+		return err
+	}
+	m, err := runBuild(ctx, report, job)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "built %d blocks with %d records and %s of %s in %s\n", len(m.Blocks), m.Records(), size(m.Size()), job.From, job.To)
+	return err
+}
+
+// runBuild runs a build and shows its progress meanwhile.
+func runBuild(ctx context.Context, report io.Writer, job build.Job) (*finished.Manifest, error) {
+	var p load.Progress
+	watching, stop := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		showLoad(watching, report, &p)
+	}()
+	m, err := build.Run(ctx, job, &p)
+	stop()
+	<-stopped
+	if ctx.Err() != nil {
+		return nil, errors.Join(errors.New("interrupted: what was written is removed"), withoutCanceled(err))
+	}
+	return m, err
+}
+
+// withoutCanceled returns nil for an error that reports only that the context was canceled.
+func withoutCanceled(err error) error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts of this error itself
+		var left []error
+		for _, e := range many.Unwrap() {
+			left = append(left, withoutCanceled(e))
+		}
+		return errors.Join(left...)
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// showLoad shows the progress of a load until ctx is canceled.
+func showLoad(ctx context.Context, report io.Writer, p *load.Progress) {
+	tick := time.NewTicker(barPeriod)
+	defer tick.Stop()
+	var shown *progress
+	for {
+		select {
+		case <-ctx.Done():
+			shown.clear()
+			return
+		case <-tick.C:
+		}
+		now := p.Snapshot()
+		if shown == nil && now.Bytes > 0 {
+			shown = newProgress(report, now.Bytes)
+		}
+		if shown != nil {
+			shown.add(now.BytesDone - shown.done)
+		}
+	}
+}
+
+// settings returns the configuration, with the flags as settings of the database. The source is only named for the check.
+func (f *buildFlags) settings(src, db string) (*config.Config, error) {
+	c, _, err := config.Load(f.config, config.Flag{Name: "SRC", Key: "source", Value: src})
+	if err != nil {
+		return nil, err
+	}
+	d := c.ForDB(db)
+	d.Partitioner, d.Compression = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.compression, d.Compression)
+	d.Key, d.Value, d.BlockSize = cmp.Or(f.key, d.Key), cmp.Or(f.value, d.Value), cmp.Or(config.Size(f.blockSize), d.BlockSize)
+	d.PartitionColumns = d.PartitionColumns || f.columns
+	c.DB = map[string]config.DB{db: d}
+	if f.memory != "" {
+		memory, err := config.ParseSize(f.memory)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--memory: %w", err)}
+		}
+		c.Load.Memory = memory
+	}
+	if err := c.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	return &c, nil
+}
+
+// requireSuccess requires _SUCCESS of SRC if the setting is auto and another version of its database has it, as on a node.
+func (f *buildFlags) requireSuccess(ctx context.Context, c *config.Config, job *build.Job, db string) error {
+	if c.ForDB(db).RequireSuccessFile != config.RequireAuto {
+		return nil
+	}
+	versions, err := job.From.Source.Versions(ctx, job.From.DB)
+	if err != nil {
+		return err
+	}
+	found, err := source.FindSuccess(ctx, job.From.Source, job.From.DB, versions)
+	job.Options.RequireSuccess = found != ""
+	return err
+}
+
+// versionDir is the directory of a version, taken apart.
+type versionDir struct{ source, db, version string }
+
+// splitVersion takes an argument apart: <source>/<db>/<version>.
+func splitVersion(what, arg string) (d versionDir, err error) {
+	path := strings.TrimRight(arg, "/")
+	if arg != "" && !strings.Contains(path, "://") {
+		if path, err = filepath.Abs(arg); err != nil {
+			return d, err
+		}
+	}
+	rest, version, _ := cutLast(path)
+	root, db, ok := cutLast(rest)
+	if !ok || strings.HasSuffix(root, ":/") || !names.ValidDatabase(db) || !names.Valid(version) {
+		return d, usageError{fmt.Errorf("%s: %q is not the directory of a version: <source>/<db>/<version>, with valid names as the last two: letters, digits and . _ - = + , @ :; see sequins build --help", what, arg)}
+	}
+	if root == "" {
+		root = "/"
+	}
+	return versionDir{root, db, version}, nil
+}
+
+// cutLast splits a path at its last slash.
+func cutLast(path string) (before, after string, ok bool) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "", path, false
+	}
+	return path[:i], path[i+1:], true
+}
+
+// open opens the source of the directory.
+func (d versionDir) open(ctx context.Context, c *config.Config, opened *closers) (p build.Place, err error) {
+	here := *c
+	here.Source = d.source
+	src, err := openSource(ctx, &here)
+	if err != nil {
+		return p, err
+	}
+	if closer, ok := src.(io.Closer); ok {
+		*opened = append(*opened, closer)
+	}
+	return build.Place{Source: src, DB: d.db, Version: d.version}, nil
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sequins/demo"
+	"sequins/finished"
+	"sequins/test/expect"
+)
+
+func TestBuild(t *testing.T) {
+	dir := t.TempDir()
+	source := demoSource(t, dir)
+	from, to := versionOf(t, source), filepath.Join(dir, "built", "db", "1")
+	r := sequins(t, "build", from, to)
+	r.wants(t, exitOK)
+	if !strings.HasPrefix(r.stdout, "built ") || !strings.Contains(r.stdout, " of "+from+" in "+to+"\n") {
+		t.Errorf("it said %s", r.stdout)
+	}
+	sequins(t, "verify", to).wants(t, exitOK)
+	verifyDamaged(t, to)
+	sequins(t, "build", from, to).wants(t, exitFailure, "sequins: "+to+": the target is not empty: it has _BLOCKS.json, and versions must not change")
+	sequins(t, "build", "--force", from, to).wants(t, exitFailure, "sequins: "+to+": the target is not empty")
+	conf := filepath.Join(dir, "sequins.conf")
+	writeFile(t, conf, "source = \"/nowhere\"\n[db.words]\ncompression = \"zstd\"\npartitioner = \"string\"\n")
+	sequins(t, "build", "--config", conf, "--db", "words", "--block-size", "8192", from, filepath.Join(dir, "built", "db", "2")).wants(t, exitOK)
+	manifest, err := os.ReadFile(filepath.Join(dir, "built", "db", "2", "_BLOCKS.json"))
+	expect.NoError(t, err)
+	for _, want := range []string{`"compression":"zstd"`, `"block_size":8192`, `"partitioner":"string","detected":false`} {
+		if !strings.Contains(string(manifest), want) {
+			t.Errorf("no %s in %s", want, manifest)
+		}
+	}
+}
+
+// versionOf returns the directory of the only version of a source.
+func versionOf(t *testing.T, source string) string {
+	t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(source, "*", "[0-9a-zA-Z]*"))
+	expect.NoError(t, err)
+	if len(dirs) != 1 {
+		t.Fatalf("versions %q", dirs)
+	}
+	return dirs[0]
+}
+
+// verifyDamaged damages a copy of a finished version in several ways.
+func verifyDamaged(t *testing.T, built string) {
+	t.Helper()
+	for name, damage := range map[string]func(dir string) error{
+		"part-00000.block: the finished version is damaged: the file is missing": func(dir string) error { return os.Remove(dir + "/part-00000.block") },
+		"_BLOCKS.json: the finished version is damaged: ":                        func(dir string) error { return os.Truncate(dir+"/_BLOCKS.json", 100) },
+		"part-00000.block: the finished version is damaged: its SHA-256 is ": func(dir string) error {
+			return errors.Join(os.Rename(dir+"/part-00001.block", dir+"/x"), os.Rename(dir+"/part-00000.block", dir+"/part-00001.block"), os.Rename(dir+"/x", dir+"/part-00000.block"),
+				resign(dir+"/_BLOCKS.json"))
+		},
+	} {
+		dir := filepath.Join(t.TempDir(), "db", "1")
+		expect.NoError(t, os.CopyFS(dir, os.DirFS(built)))
+		expect.NoError(t, damage(dir))
+		r := sequins(t, "verify", dir)
+		if r.code != exitFailure || !strings.Contains(r.stderr, "bad: "+dir+"/"+name) {
+			t.Errorf("%s: %d, %s", name, r.code, r.stderr)
+		}
+	}
+}
+
+// resign swaps the sizes of the first two blocks in a manifest.
+func resign(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	m, err := finished.Parse(data, path)
+	if err != nil {
+		return err
+	}
+	m.Blocks[0].Size, m.Blocks[1].Size = m.Blocks[1].Size, m.Blocks[0].Size
+	if data, err = m.Encode(); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+func TestBuildUsage(t *testing.T) {
+	from := "/nowhere/db/1"
+	for _, tt := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{from}, exitUsage, "sequins: accepts 2 arg(s), received 1; see sequins build --help"},
+		{[]string{from, "s3://bucket/1"}, exitUsage, `sequins: DST: "s3://bucket/1" is not the directory of a version: <source>/<db>/<version>`},
+		{[]string{"", from}, exitUsage, `sequins: SRC: "" is not the directory of a version`},
+		{[]string{"/", from}, exitUsage, `sequins: SRC: "/" is not the directory of a version`},
+		{[]string{"/a/healthz/1", from}, exitUsage, `sequins: SRC: "/a/healthz/1" is not`},
+		{[]string{"--compression", "best", from, "/nowhere/db/2"}, exitUsage, `sequins: db.db.compression: "best" is none of`},
+		{[]string{"--memory", "much", from, "/nowhere/db/2"}, exitUsage, `sequins: --memory: "much" is not a size`},
+		{[]string{"--partitioner", "x", from, "/nowhere/db/2"}, exitUsage, "sequins: db.db.partitioner: "},
+		{[]string{"--config", "/nowhere/sequins.conf", from, "/nowhere/db/2"}, exitFailure, "sequins: "},
+		{[]string{from, filepath.Join(t.TempDir(), "db", "1")}, exitFailure, "sequins: "},
+	} {
+		sequins(t, append([]string{"build"}, tt.args...)...).wants(t, tt.code, tt.want)
+	}
+}
+
+// An interrupted build removes what it wrote, in the target and in the temporary directory.
+func TestBuildInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	_, err := demo.Write(source, demo.First)
+	expect.NoError(t, err)
+	temp, target := filepath.Join(dir, "temp"), filepath.Join(dir, "built", "db", "1")
+	expect.NoError(t, os.Mkdir(temp, 0o755))
+	cmd := command(t, "build", "--temp", temp, versionOf(t, source), target)
+	wait := begin(t, cmd)
+	go func() {
+		for end := time.Now().Add(patience); time.Now().Before(end); {
+			if left, _ := os.ReadDir(temp); len(left) > 0 { // it has begun
+				_ = cmd.Process.Signal(syscall.SIGTERM)
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	r := wait()
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+	left, _ := os.ReadDir(target)
+	switch {
+	case r.code == exitFailure && strings.Contains(r.stderr, "sequins: interrupted: what was written is removed") && len(left) == 0:
+	case r.code == exitOK && len(left) > 2: // it was faster
+	default:
+		t.Errorf("code %d, %d files, %s", r.code, len(left), r.stderr)
+	}
+}

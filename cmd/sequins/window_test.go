@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sequins/demo"
+	"sequins/test/expect"
+)
+
+// A new version waits for a window that begins in two hours, which log, JSON, page and command line say; one of a database that may
+// load at any time does not. SIGHUP with other windows ends the wait.
+func TestLoadWindow(t *testing.T) {
+	dir := t.TempDir()
+	source := demoSource(t, dir)
+	const urgent = "urgent"
+	expect.NoError(t, os.CopyFS(filepath.Join(source, urgent), os.DirFS(filepath.Join(source, demo.DB))))
+	conf := filepath.Join(dir, "sequins.conf")
+	begin := time.Now().UTC().Add(2 * time.Hour)
+	write := func(window string) {
+		writeFile(t, conf, fmt.Sprintf("local_store = %q\nsource = %q\n[load]\nwindow = %q\n[db.%s]\nload_window = \"\"\nload_priority = 1\n",
+			filepath.Join(dir, "store"), source, window, urgent))
+	}
+	write(begin.Format("15:04") + "-" + begin.Add(time.Hour).Format("15:04") + " UTC")
+	s := startServer(t, dir)
+	s.awaitVersion(demoPath, demo.First)
+	s.waitFor(`msg="version active" db=` + urgent + ` version=` + demo.First)
+
+	_, err := demo.Write(source, demo.Second)
+	expect.NoError(t, err)
+	expect.NoError(t, os.CopyFS(filepath.Join(source, urgent, demo.Second), os.DirFS(filepath.Join(source, demo.DB, demo.Second))))
+	s.signal(syscall.SIGHUP)
+	reason := "waits for the window that begins at " + begin.Format("15:04") + " UTC"
+	s.waitFor(`msg="load postponed" db=` + demo.DB + ` version=` + demo.Second + ` reason="` + reason)
+	s.waitFor(`msg="version active" db=` + urgent + ` version=` + demo.Second)
+	s.awaitVersion(demoPath, demo.First)
+	s.await("/", "the state", func(_ *http.Response, body string) bool {
+		return strings.Contains(body, reason) && strings.Contains(body, "AVAILABLE")
+	})
+	r := sequins(t, "status", strings.TrimPrefix(s.base, "http://"))
+	r.wants(t, exitOK)
+	if !strings.Contains(r.stdout, "AVAILABLE") || !strings.Contains(r.stdout, reason) {
+		t.Errorf("sequins status says:\n%s", r.stdout)
+	}
+	req, err := http.NewRequest(http.MethodGet, s.base+"/"+demo.DB, nil)
+	expect.NoError(t, err)
+	req.Header.Set("Accept", "text/html")
+	resp, err := http.DefaultClient.Do(req)
+	expect.NoError(t, err)
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	expect.NoError(t, err)
+	if !strings.Contains(string(page), "AVAILABLE") || !strings.Contains(string(page), reason) {
+		t.Errorf("the page does not have the reason:\n%s", page)
+	}
+
+	write("00:00-24:00")
+	s.signal(syscall.SIGHUP)
+	s.waitFor(`looking for new versions" changed=\[load.window\]`)
+	s.awaitVersion(demoPath, demo.Second)
+	s.stop(syscall.SIGTERM)
+}

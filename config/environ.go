@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+const (
+	variablePrefix = "SEQUINS_"
+	// variableDB begins the variables of [db.<name>]: SEQUINS_DB__<name>__<KEY>.
+	variableDB = variablePrefix + "DB__"
+)
+
+// Variable returns the variable of the environment that sets a key: SEQUINS_SHARDING_ZONE for sharding.zone, and
+// SEQUINS_DB__words__PARTITIONER for db.words.partitioner.
+func Variable(key string) string {
+	if rest, ok := strings.CutPrefix(key, "db."); ok {
+		if name, key, ok := strings.Cut(rest, "."); ok {
+			return variableDB + name + "__" + shout(key)
+		}
+	}
+	return variablePrefix + shout(key)
+}
+
+func shout(key string) string { return strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
+
+// notKeys are variables that begin like those of keys: those of this program that set none, and those that Kubernetes sets for
+// services whose names begin with sequins.
+var notKeys = regexp.MustCompile(`^SEQUINS_(TOKEN$|TEST_|BENCH_|(.+_)?SERVICE_(HOST|PORT(_.*)?)$|(.+_)?PORT(_[0-9]+_(TCP|UDP|SCTP)(_.*)?)?$)`)
+
+// environ is an environment.
+type environ map[string]string
+
+func newEnviron(list []string) environ {
+	e := make(environ, len(list))
+	for _, v := range list {
+		if name, value, ok := strings.Cut(v, "="); ok {
+			e[name] = value
+		}
+	}
+	return e
+}
+
+// flags returns the keys that variables set, and the variables that are like those of keys. Empty variables count as not set.
+func (e environ) flags() (set []Flag, unknown []string) {
+	keys := make(map[string]string)
+	for _, k := range Keys() {
+		if !strings.HasPrefix(k.Name, "db.") {
+			keys[Variable(k.Name)] = k.Name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		switch key, known := keys[name]; {
+		case e[name] == "" || !strings.HasPrefix(name, variablePrefix):
+		case known:
+			set = append(set, Flag{Name: name, Key: key, Value: e[name]})
+		case strings.HasPrefix(name, variableDB):
+			if path := pathOfDB(name); path != nil {
+				set = append(set, Flag{Name: name, Value: e[name], path: path})
+				continue
+			}
+			unknown = append(unknown, name)
+		case !notKeys.MatchString(name):
+			unknown = append(unknown, name)
+		}
+	}
+	return set, unknown
+}
+
+// pathOfDB returns the parts of the key that a variable of a database sets, nil if there is no such key.
+func pathOfDB(variable string) []string {
+	rest := strings.TrimPrefix(variable, variableDB)
+	i := strings.LastIndex(rest, "__")
+	if i <= 0 {
+		return nil
+	}
+	for _, k := range Keys() {
+		if key, ok := strings.CutPrefix(k.Name, "db.<name>."); ok && shout(key) == rest[i+2:] {
+			return append([]string{"db", rest[:i]}, strings.Split(key, ".")...)
+		}
+	}
+	return nil
+}
+
+// unknownVariable is not a problem: the program that sets it may mean another one.
+func unknownVariable(name string) *Warning {
+	best, distance := "", 1<<30
+	for _, k := range Keys() {
+		if d := editDistance(name[:min(len(name), 80)], Variable(k.Name)); d < distance {
+			best, distance = Variable(k.Name), d
+		}
+	}
+	return &Warning{File: name, Reason: "sets no key; the nearest variable that does is " + best}
+}
+
+// reference is a variable in a value: ${NAME}, or ${NAME:-default} for one that may be empty or not set. $${ stands for ${.
+var reference = regexp.MustCompile(`\$?\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\})?`)
+
+// expand replaces the variables in all strings of a table. Problems do not show values, which may be secret.
+func (d *decoder) expand(path string, table map[string]any, e environ) {
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		key := join(path, name)
+		switch in := table[name].(type) {
+		case string:
+			if out := d.expandString(key, in, e); out != in {
+				table[name] = text(out)
+			}
+		case []any:
+			for i, v := range in {
+				if s, ok := v.(string); ok {
+					in[i] = d.expandString(key, s, e)
+				}
+			}
+		case map[string]any:
+			d.expand(key, in, e)
+		}
+	}
+}
+
+func (d *decoder) expandString(key, s string, e environ) string {
+	return reference.ReplaceAllStringFunc(s, func(found string) string {
+		m := reference.FindStringSubmatch(found)
+		switch name, value := m[1], e[m[1]]; {
+		case strings.HasPrefix(found, "$$"):
+			return found[1:]
+		case name == "":
+			d.problem(key, "has ${ without a name and }; $${ stands for ${")
+		case value != "":
+			return value
+		case m[2] != "":
+			return m[2][2:]
+		default:
+			d.problem(key, "${%s} is not set in the environment, or empty; ${%s:-} may be empty", name, name)
+		}
+		return found
+	})
+}
+
+// text is a value that was not written as one of TOML: that of a flag or of a variable.
+type text string
+
+// as returns the value that a field can be set to, or the text if it is none.
+func (t text) as(field any) any {
+	s := string(t)
+	switch field.(type) {
+	case *bool, *Require:
+		if s == "true" || s == "false" {
+			return s == "true"
+		}
+	case *int:
+		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+			return n
+		}
+	case *float64:
+		if f, err := strconv.ParseFloat(s, 64); err == nil {
+			return f
+		}
+	case *[]string:
+		return list(s)
+	case *map[string]string:
+		var doc map[string]any
+		if err := toml.Unmarshal(fmt.Appendf(nil, "table = %s", s), &doc); err == nil && len(doc) == 1 {
+			return doc["table"]
+		}
+	}
+	return s
+}
+
+// list splits at commas.
+func list(s string) []any {
+	var all []any
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}

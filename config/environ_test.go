@@ -1,0 +1,200 @@
+package config
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fromEnvironment parses a document in an environment.
+func fromEnvironment(doc string, environ ...string) (Config, []*Warning, error) {
+	c, d, err := parse("sequins.conf", []byte(doc), environ, nil)
+	return c, d.warnings, err
+}
+
+// Variables set keys of every type, with and without a file.
+func TestVariables(t *testing.T) {
+	want := Default()
+	want.Source, want.Bind, want.AllowEmpty, want.RefreshPeriod, want.RequireSuccessFile = "/data", ":1", true, time.Minute, RequireFalse
+	want.MaxDownloadBandwidth, want.ScrubBandwidth, want.Load.PeerBandwidth, want.Storage.BlockSize = 5<<20, 1e9, 0, 8192
+	want.Sharding.Enabled, want.Sharding.Replication, want.Sharding.Weight = true, 3, 2.5
+	want.ZK.Servers = []string{"a:1", "b"}
+	want.Gate.RequiredKeys = map[string]string{"a.b": "^x+$", "c": ""}
+	words := want.allDBs()
+	words.Partitioner, words.Gate.MaxShrink = "spark", 0.5
+	odd := want.allDBs()
+	odd.KeepVersions = 2
+	want.DB = map[string]DB{"words": words, "a__b": odd}
+	environ := []string{
+		"SEQUINS_SOURCE=/data", "SEQUINS_BIND=:1", "SEQUINS_ALLOW_EMPTY=true", "SEQUINS_REFRESH_PERIOD=1m", "SEQUINS_REQUIRE_SUCCESS_FILE=false",
+		"SEQUINS_MAX_DOWNLOAD_BANDWIDTH_MB_PER_SECOND=5", "SEQUINS_SCRUB_MB_PER_SECOND=1GB/s", "SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=0",
+		"SEQUINS_STORAGE_BLOCK_SIZE=8KiB", "SEQUINS_SHARDING_ENABLED=true", "SEQUINS_SHARDING_REPLICATION=3", "SEQUINS_SHARDING_WEIGHT=2.5",
+		"SEQUINS_ZK_SERVERS=a:1, b", `SEQUINS_GATE_REQUIRED_KEYS={ "a.b" = "^x+$", c = "" }`, "SEQUINS_DB__words__PARTITIONER=spark",
+		"SEQUINS_DB__words__GATE_MAX_SHRINK=0.5", "SEQUINS_DB__a__b__KEEP_VERSIONS=2", "SEQUINS_SHARDING_ZONE=",
+		// Kubernetes sets these for services named sequins and sequins-headless; SEQUINS_TOKEN is for commands.
+		"SEQUINS_PORT=tcp://10.0.0.1:9599", "SEQUINS_PORT_9599_TCP_ADDR=10.0.0.1", "SEQUINS_SERVICE_HOST=10.0.0.1", "SEQUINS_SERVICE_PORT_HTTP=9599",
+		"SEQUINS_HEADLESS_SERVICE_PORT=1", "SEQUINS_HEADLESS_PORT_1_TCP=tcp://x", "SEQUINS_TOKEN=x", "PATH=/bin",
+	}
+	for _, doc := range []string{"", "source = \"relative\"\n[DB.words]\nPartitioner = \"kafka\"\n[Sharding]\nReplication = 1"} {
+		got, warnings, err := fromEnvironment(doc, environ...)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v, -want +got\n%s", err, diff)
+		}
+		for _, w := range warnings {
+			if !strings.Contains(w.Error(), "is written") {
+				t.Errorf("%q: %v", doc, w)
+			}
+		}
+	}
+}
+
+// Every key has a variable of its own, which sets it and is none of those that are ignored.
+func TestEveryKeyHasAVariable(t *testing.T) {
+	seen := make(map[string]string)
+	for _, k := range Keys() {
+		v := Variable(strings.Replace(k.Name, "<name>", "words", 1))
+		if other, found := seen[v]; found || notKeys.MatchString(v) {
+			t.Errorf("%s is of %s and %s, or ignored", v, k.Name, other)
+		}
+		seen[v] = k.Name
+		set, unknown := newEnviron([]string{v + "=x"}).flags()
+		if len(set) != 1 || len(unknown) != 0 {
+			t.Errorf("%s: %v, %v", v, set, unknown)
+		}
+	}
+}
+
+func TestVariableProblems(t *testing.T) {
+	for environ, want := range map[string]string{
+		"SEQUINS_MAX_PARALLEL_LOADS=4x":            "SEQUINS_MAX_PARALLEL_LOADS: must be an integer, not a string",
+		"SEQUINS_ALLOW_EMPTY=yes":                  "SEQUINS_ALLOW_EMPTY: must be true or false, not a string",
+		"SEQUINS_SETTLE=5":                         `SEQUINS_SETTLE: "5" is not a duration such as "10m" or "800us"`,
+		"SEQUINS_SCRUB_MB_PER_SECOND=-1":           "SEQUINS_SCRUB_MB_PER_SECOND: must be at least 0 and at most 1TiB/s, not -1MiB/s",
+		"SEQUINS_SCRUB_MB_PER_SECOND=fast":         `SEQUINS_SCRUB_MB_PER_SECOND: "fast" is not a rate such as "50MiB/s"`,
+		"SEQUINS_DB__words__BLOCK_SIZE=1":          "SEQUINS_DB__words__BLOCK_SIZE: must be at least 256, not 1",
+		"SEQUINS_DB__we/ird__ALLOW_EMPTY=true":     `sequins.conf: db."we/ird": "we/ird" cannot be the name of a database`,
+		"SEQUINS_GATE_REQUIRED_KEYS={a":            "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
+		"SEQUINS_GATE_REQUIRED_KEYS={}\nbind='x'":  "SEQUINS_GATE_REQUIRED_KEYS: must be a table, not a string",
+		"SEQUINS_ZK_SERVERS=a:b:c":                 `SEQUINS_ZK_SERVERS: "a:b:c" is not an address of the form host:port`,
+		"SEQUINS_SHARDING_ADVERTISED_HOSTNAME=a b": `SEQUINS_SHARDING_ADVERTISED_HOSTNAME: "a b" is neither a host name nor an IP address; the port is that of bind`,
+	} {
+		if _, _, err := fromEnvironment("source = \"/d\"", environ); report(err) != want {
+			t.Errorf("%s\ngot  %v\nwant %s", environ, report(err), want)
+		}
+	}
+	for name, near := range map[string]string{
+		"SEQUINS_SHARDING_REPLICATON": "SEQUINS_SHARDING_REPLICATION", "SEQUINS_DB_words_PARTITIONER": "SEQUINS_DB__<name>__PARTITIONER",
+		"SEQUINS_DB____PARTITIONER": "SEQUINS_PARTITIONER", "SEQUINS_DB__words": "SEQUINS_",
+	} {
+		_, warnings, err := fromEnvironment("source = \"/d\"", name+"=1")
+		if err != nil || len(warnings) != 1 || !strings.HasPrefix(warnings[0].Error(), name+": sets no key; the nearest variable that does is "+near) {
+			t.Errorf("%s: %v, %v", name, warnings, err)
+		}
+	}
+}
+
+func TestReferences(t *testing.T) {
+	environ := []string{"HOST=zk1", "N=3", "EMPTY=", "DOLLAR=${HOST}", "SIZE=1GiB", "ON=true"}
+	got, _, err := fromEnvironment(`source = "/data/${HOST}$${HOST}/${NONE:-a b}${EMPTY:-}${DOLLAR}"
+[sharding]
+enabled = "${ON}"
+replication = "${N}"
+[load]
+memory = "${SIZE}"
+[zk]
+servers = ["${HOST}:2181", "b"]`, environ...)
+	want := Default()
+	want.Source, want.Sharding.Enabled, want.Sharding.Replication, want.Load.Memory = "/data/zk1${HOST}/a b${HOST}", true, 3, 1<<30
+	want.ZK.Servers = []string{"zk1:2181", "b"}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
+	for value, want := range map[string]string{
+		"${NONE}":  "sequins.conf:1: source: ${NONE} is not set in the environment, or empty; ${NONE:-} may be empty",
+		"${EMPTY}": "sequins.conf:1: source: ${EMPTY} is not set in the environment, or empty; ${EMPTY:-} may be empty",
+		"/a${":     "sequins.conf:1: source: has ${ without a name and }; $${ stands for ${",
+		"/${A B}":  "sequins.conf:1: source: has ${ without a name and }; $${ stands for ${",
+	} {
+		if _, _, err := fromEnvironment("source = \""+value+"\"", environ...); report(err) != want {
+			t.Errorf("%s\ngot  %v\nwant %s", value, report(err), want)
+		}
+	}
+}
+
+// Load reads the environment of the process.
+func TestLoadReadsTheEnvironment(t *testing.T) {
+	t.Setenv("SEQUINS_SOURCE", "/d")
+	c, _, err := Load("")
+	if err != nil || c.Source != "/d" {
+		t.Errorf("%v, %v", c.Source, err)
+	}
+}
+
+// A byte order mark is no part of the first key.
+func TestByteOrderMark(t *testing.T) {
+	c, warnings, err := load("\ufeffsource = \"/d\"\nbind = \"x\"")
+	if report(err) != `sequins.conf:2: bind: "x" is not an address of the form host:port` || len(warnings) > 0 || c.Source != "/d" {
+		t.Errorf("%v, %v, %v", c.Source, warnings, err)
+	}
+}
+
+// What has no effect is warned of.
+func TestShardingWarnings(t *testing.T) {
+	const enabled = "source = \"/d\"\n[sharding]\nenabled = true\n"
+	for doc, want := range map[string][]string{
+		enabled + "max_replication = 1":                                              {"sequins.conf:4: sharding.max_replication: 1 has no effect: it is less than sharding.replication, 2"},
+		enabled + "proxy_stage_timeout = \"2s\"":                                     {"sequins.conf:4: sharding.proxy_stage_timeout: 2s is more than sharding.proxy_timeout, 100ms: only one node is ever asked"},
+		enabled + "max_replication = 2\nproxy_stage_timeout = \"100ms\"":             nil,
+		"source = \"/d\"\n[sharding]\nzone = \"a\"\ncluster_name = \"b\"":            {"sequins.conf:3: sharding.zone: has no effect: sharding.enabled is false"},
+		"source = \"/d\"\n[Sharding]\nenabled = false\nreplication = 2\nZone = \"\"": {"sequins.conf:2: Sharding: is written sharding", "sequins.conf:5: Sharding.Zone: is written zone"},
+	} {
+		_, warnings, err := load(doc)
+		var got []string
+		for _, w := range warnings {
+			got = append(got, w.Error())
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q\ngot  %q %v\nwant %q", doc, got, err, want)
+		}
+	}
+}
+
+// FuzzVariables sets a random variable and a random reference: nothing panics, and what is loaded is valid.
+func FuzzVariables(f *testing.F) {
+	f.Add("SHARDING_ZONE", "a", "x${SEQUINS_SHARDING_ZONE}")
+	f.Add("GATE_REQUIRED_KEYS", "{ a = \"b\" }", "$${${A:-b}")
+	f.Add("DB__a__b__KEY", "k", "${")
+	f.Fuzz(func(t *testing.T, name, value, reference string) {
+		environ := newEnviron([]string{variablePrefix + name + "=" + value})
+		d := &decoder{file: "f.conf", flags: map[string]string{}}
+		tree := map[string]any{"source": reference, "zk": map[string]any{"servers": []any{reference}}}
+		d.expand("", tree, environ)
+		set, _ := environ.flags()
+		for _, flag := range set {
+			d.override(tree, flag)
+		}
+		if keys := slices.Collect(maps.Keys(tree)); len(keys) > 3 {
+			t.Errorf("%q", keys)
+		}
+		c, _, err := parse("f.conf", []byte("source = \"/d\""), []string{variablePrefix + name + "=" + value}, nil)
+		if err == nil {
+			if err := c.Validate(); err != nil {
+				t.Errorf("loaded, but not valid: %v", err)
+			}
+		}
+	})
+}
+
+func TestMain(m *testing.M) {
+	for _, v := range os.Environ() { // those of whoever runs the tests
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, variablePrefix) {
+			_ = os.Unsetenv(name)
+		}
+	}
+	os.Exit(m.Run())
+}

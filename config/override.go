@@ -1,0 +1,54 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Flag is a key that the command line or the environment overrides.
+type Flag struct {
+	Name  string // as shown in problems: "--bind", "SEQUINS_BIND"
+	Key   string // dotted: "debug.bind"
+	Value string
+	path  []string // its parts, for keys with dots in them; nil: those of Key
+}
+
+// override sets a flag in the tree. If the file has a value where the flag needs a table, decoding
+// reports that.
+func (d *decoder) override(tree map[string]any, flag Flag) {
+	path := flag.path
+	if path == nil {
+		path = strings.Split(flag.Key, ".")
+	}
+	at := ""
+	for _, part := range path[:len(path)-1] {
+		part = spelling(tree, part)
+		at = join(at, part)
+		if tree[part] == nil {
+			tree[part] = map[string]any{}
+		}
+		sub, ok := tree[part].(map[string]any)
+		if !ok {
+			return
+		}
+		tree = sub
+	}
+	key := path[len(path)-1]
+	delete(tree, spelling(tree, key))
+	tree[key] = text(flag.Value)
+	d.flags[join(at, key)] = flag.Name
+}
+
+// spelling returns the spelling of a key in a table, ignoring case; key itself if it is absent.
+func spelling(table map[string]any, key string) string {
+	if _, ok := table[key]; ok {
+		return key
+	}
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		if strings.EqualFold(name, key) {
+			return name
+		}
+	}
+	return key
+}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// A Setting is the effective value of a key.
+type Setting struct {
+	Key string // dotted; db.words.partitioner for a database
+	// Value is a string, bool, int, float64, []string or map[string]string. Durations, sizes and rates are strings
+	// with units.
+	Value any
+	// From is where the value was set: a file with the line, a variable of the environment, or a flag; "default" if it was
+	// not set.
+	From string
+	// Secret reports that Value is not the real one.
+	Secret bool
+}
+
+// hidden is the value of secrets that are set.
+const hidden = "***"
+
+// Settings loads a configuration, see Load, and returns the values of all keys, in the order of Keys, and those that [db.<name>] sets.
+func Settings(path string, flags ...Flag) ([]Setting, []*Warning, error) {
+	c, d, err := loadFile(path, flags)
+	if err != nil {
+		if d == nil {
+			return nil, nil, err
+		}
+		return nil, d.warnings, err
+	}
+	all := d.settings("", reflect.ValueOf(c))
+	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
+		for _, s := range d.settings(join("db", name), reflect.ValueOf(c.DB[name])) {
+			if s.From != fromDefault {
+				all = append(all, s)
+			}
+		}
+	}
+	return all, d.warnings, nil
+}
+
+const fromDefault = "default"
+
+func (d *decoder) settings(path string, table reflect.Value) []Setting {
+	var all []Setting
+	for field, v := range table.Fields() {
+		key := join(path, field.Tag.Get("toml"))
+		if v.Kind() == reflect.Struct {
+			all = append(all, d.settings(key, v)...)
+			continue
+		}
+		if _, dbs := v.Interface().(map[string]DB); dbs {
+			continue
+		}
+		s := Setting{Key: key, Value: shown(v.Interface()), From: d.from(key)}
+		if field.Tag.Get("secret") == "yes" && s.Value != "" {
+			s.Value, s.Secret = hidden, true
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// from describes where a key was set.
+func (d *decoder) from(key string) string {
+	for set, flag := range d.flags {
+		if strings.EqualFold(set, key) {
+			return flag
+		}
+	}
+	if line := d.line(key); line > 0 {
+		return fmt.Sprintf("%s:%d", d.file, line)
+	}
+	return fromDefault
+}
+
+// shown returns a value as it is written in a file.
+func shown(v any) any {
+	switch v := v.(type) {
+	case time.Duration:
+		return v.String()
+	case Size:
+		return v.String()
+	case Rate:
+		return v.String()
+	case Require:
+		if v == RequireAuto {
+			return string(v)
+		}
+		return v == RequireTrue
+	case []string:
+		return slices.Concat([]string{}, v) // not null in JSON
+	}
+	return v
+}
+
+// TOML returns the value as it is written in a file.
+func (s *Setting) TOML() string {
+	if table, ok := s.Value.(map[string]string); ok {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			parts = append(parts, join("", name)+" = "+inTOML(table[name]))
+		}
+		return strings.TrimSpace("{ "+strings.Join(parts, ", ")) + " }"
+	}
+	return inTOML(s.Value)
+}
+
+func inTOML(v any) string {
+	doc, err := toml.Marshal(map[string]any{"x": v})
+	if err != nil {
+		panic(err) // of the types of Value
+	}
+	return strings.TrimSpace(strings.TrimPrefix(string(doc), "x = "))
+}

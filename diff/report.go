@@ -1,0 +1,182 @@
+package diff
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
+	"unicode/utf8"
+)
+
+// Op is how a key differs.
+type Op string
+
+// The ops. A key is changed if it has another value.
+const (
+	Added   Op = "added"
+	Removed Op = "removed"
+	Changed Op = "changed"
+)
+
+// Ops are all ops.
+var Ops = []Op{Added, Removed, Changed}
+
+// Key is a key in JSON: a string, or {"base64": "…"} if it is not UTF-8.
+type Key []byte
+
+type coded struct {
+	Base64 string `json:"base64"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (k Key) MarshalJSON() ([]byte, error) {
+	if utf8.Valid(k) {
+		return json.Marshal(string(k))
+	}
+	return json.Marshal(coded{base64.StdEncoding.EncodeToString(k)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (k *Key) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		*k = Key(text)
+		return nil
+	}
+	var c coded
+	if err := json.Unmarshal(data, &c); err != nil {
+		return err
+	}
+	b, err := base64.StdEncoding.DecodeString(c.Base64)
+	*k = b
+	return err
+}
+
+// Difference is a line of the full list.
+type Difference struct {
+	Op  Op  `json:"op"`
+	Key Key `json:"key"`
+}
+
+// Counts are the differences of a partition, or of a version.
+type Counts struct {
+	OldRecords int64 `json:"old_records"`
+	NewRecords int64 `json:"new_records"`
+	Added      int64 `json:"added"` // keys
+	Removed    int64 `json:"removed"`
+	Changed    int64 `json:"changed"`
+	// AddedBytes and RemovedBytes are those of the keys and values of added and removed keys, and of the values of
+	// changed ones.
+	AddedBytes   int64 `json:"added_bytes"`
+	RemovedBytes int64 `json:"removed_bytes"`
+}
+
+func (c *Counts) add(d Counts) {
+	c.OldRecords += d.OldRecords
+	c.NewRecords += d.NewRecords
+	c.Added += d.Added
+	c.Removed += d.Removed
+	c.Changed += d.Changed
+	c.AddedBytes += d.AddedBytes
+	c.RemovedBytes += d.RemovedBytes
+}
+
+// Equal reports whether there are no differences.
+func (c *Counts) Equal() bool { return c.Added+c.Removed+c.Changed == 0 }
+
+// Row is the result for one partition.
+type Row struct {
+	// Partition is -1 for all of a version, if the versions are partitioned differently.
+	Partition int `json:"partition"`
+	Counts
+	// Skipped: the blocks have the same content hash and were not read.
+	Skipped bool         `json:"skipped,omitempty"`
+	Samples map[Op][]Key `json:"samples,omitempty"`
+}
+
+const (
+	// maxSamples limits the sample of each op, and maxSampleKey its keys, in bytes.
+	maxSamples   = 5
+	maxSampleKey = 256
+)
+
+// sample keeps a key if there are not enough yet.
+func (r *Row) sample(op Op, key []byte) {
+	if len(r.Samples[op]) >= maxSamples || len(key) > maxSampleKey {
+		return
+	}
+	if r.Samples == nil {
+		r.Samples = make(map[Op][]Key)
+	}
+	r.Samples[op] = append(r.Samples[op], slices.Clone(key))
+}
+
+// Report is the result of a comparison.
+type Report struct {
+	DB  string `json:"db"`
+	Old string `json:"old"`
+	New string `json:"new"`
+	Counts
+	// Compared is the number of partitions that were compared; 1 if the versions are partitioned differently.
+	Compared int `json:"compared"`
+	// Partitions are those that differ, ascending.
+	Partitions []Row `json:"partitions"`
+	// Samples are keys of each op.
+	Samples map[Op][]Key `json:"samples,omitempty"`
+	// Unknown are partitions that no node that answers has of both versions.
+	Unknown []int `json:"unknown,omitempty"`
+}
+
+// add adds the result of a partition.
+func (r *Report) add(row Row) {
+	r.Compared++
+	r.Counts.add(row.Counts)
+	for _, op := range Ops {
+		for _, key := range row.Samples[op] {
+			if len(r.Samples[op]) < maxSamples {
+				if r.Samples == nil {
+					r.Samples = make(map[Op][]Key)
+				}
+				r.Samples[op] = append(r.Samples[op], key)
+			}
+		}
+	}
+	if !row.Equal() {
+		row.Samples = nil
+		r.Partitions = append(r.Partitions, row)
+	}
+}
+
+// line is a line of the answer as NDJSON: one of its members is set.
+type line struct {
+	*Difference
+	Row      *Row      `json:"row,omitempty"` // a partition is done
+	Progress *Progress `json:"progress,omitempty"`
+	Report   *Report   `json:"report,omitempty"` // the last line
+	Error    string    `json:"error,omitempty"`  // the last line
+}
+
+// Progress tells how many partitions are done.
+type Progress struct {
+	Done int `json:"done"`
+	Of   int `json:"of"`
+}
+
+// checkRow checks a row of another node.
+func checkRow(r *Row, asked []int) error {
+	c := &r.Counts
+	for _, n := range []int64{c.OldRecords, c.NewRecords, c.Added, c.Removed, c.Changed, c.AddedBytes, c.RemovedBytes} {
+		if n < 0 || n > 1<<50 {
+			return errors.New("impossible counts")
+		}
+	}
+	if !slices.Contains(asked, r.Partition) {
+		return errors.New("a partition that was not asked for")
+	}
+	for op, keys := range r.Samples {
+		if !slices.Contains(Ops, op) || len(keys) > maxSamples {
+			return errors.New("an impossible sample")
+		}
+	}
+	return nil
+}

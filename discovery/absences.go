@@ -1,0 +1,89 @@
+package discovery
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"sequins/store"
+)
+
+// MinAbsentLooks is how many listings in this process must lack a db before it is removed, however long
+// it has been absent: an unmounted directory or an eventually consistent store may list it again.
+const MinAbsentLooks = 3
+
+// Absences are the databases that are served and that the source does not list. They are for one goroutine.
+type Absences struct {
+	store  *store.Store
+	health *Health
+	listed map[string]bool     // dbs that the source has listed since the start of the process
+	absent map[string]*absence // by db
+}
+
+// An absence describes a db that the source does not list but that is still served.
+type absence struct {
+	since time.Time // of the first listing that lacked it, maybe before a restart
+	looks int       // listings of this process that lacked it
+}
+
+// NewAbsences returns absences that are kept in a store and shown in h.
+func NewAbsences(s *store.Store, h *Health) *Absences {
+	return &Absences{store: s, health: h, listed: make(map[string]bool), absent: make(map[string]*absence)}
+}
+
+// Unseen reports whether a db has not been listed by the source in this process, or not by its last listing.
+func (a *Absences) Unseen(db string) bool { return a.absent[db] != nil || !a.listed[db] }
+
+// Present records that the source lists a db, which ends an absence, also one from before a restart.
+func (a *Absences) Present(db string, log *slog.Logger) {
+	if !a.Unseen(db) {
+		return
+	}
+	a.listed[db] = true
+	if err := a.store.ClearAbsent(db); err != nil {
+		log.Error("the end of a database's absence cannot be recorded", "error", err)
+	}
+	if a.absent[db] != nil {
+		delete(a.absent, db)
+		a.health.SetAbsent(db, "")
+		log.Info("database is in the source again")
+	}
+}
+
+// Missing records that the source does not list a db, and reports whether its absence has lasted for timeout.
+func (a *Absences) Missing(db string, timeout time.Duration, log *slog.Logger) (over bool) {
+	now := a.absent[db]
+	if now == nil {
+		now = &absence{since: a.since(db, log)}
+		a.absent[db] = now
+		log.Warn("database is not in the source any more; it is served on until it has been absent for long enough",
+			"since", now.since, "db_remove_timeout", timeout)
+	}
+	now.looks++
+	a.health.OK(db)
+	a.health.SetAbsent(db, fmt.Sprintf("%s is not in the source since %s; it is served on, and removed when it has been absent for %s",
+		db, now.since.UTC().Format(time.RFC3339), timeout))
+	return now.looks >= MinAbsentLooks && time.Since(now.since) >= timeout
+}
+
+// since returns the time since which a db is absent. The time is stored, so that it survives a restart.
+func (a *Absences) since(db string, log *slog.Logger) time.Time {
+	since, err := a.store.AbsentSince(db)
+	if err != nil {
+		log.Error("it is not known since when a database is absent", "error", err)
+	}
+	if !since.IsZero() {
+		return since
+	}
+	since = time.Now()
+	if err := a.store.SetAbsent(db, since); err != nil {
+		log.Error("the absence of a database cannot be recorded", "error", err)
+	}
+	return since
+}
+
+// Forget removes what is known of a db that has been removed.
+func (a *Absences) Forget(db string) {
+	delete(a.listed, db)
+	delete(a.absent, db)
+}

@@ -1,0 +1,293 @@
+// Package finished owns the format of finished versions: blocks that a build has made of a version once, for all
+// nodes, in a directory of the source with a manifest, _BLOCKS.json. docs/FORMAT.md describes it.
+//
+// Package build writes the manifest after the last block, and package load reads it, before it copies blocks of
+// that version. The manifest is hostile input like any other: Parse bounds everything in it and accepts only the bytes
+// that Encode would write, so that code behind it can rely on each field.
+package finished
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"sequins/shard"
+	"sequins/source"
+)
+
+// A manifest is one line of JSON,
+//
+//	{"format":1,"crc32c":"0123abcd","manifest":{…}}
+//
+// where crc32c is the CRC-32C of the bytes of the object behind "manifest", in 8 hexadecimal digits.
+const (
+	// Format history:
+	//
+	//	1  first version
+	Format    = 1
+	minFormat = 1 // the oldest that this code reads
+)
+
+// Limits of a manifest.
+const (
+	MaxSize = 32 << 20 // bytes; 65,536 blocks take 18 MiB
+
+	maxText    = 256
+	maxField   = 1 << 16 // bytes of the name of a field, as in the store's manifest
+	maxBlock   = 2 << 40 // bytes of a block; its pages begin below 1 TiB
+	maxRecords = 1 << 46 // of a block
+	hashBytes  = 32      // of SHA-256
+	maxCommas  = 6*shard.MaxPartitions + 3*maxField
+)
+
+// ErrCorrupt is the class of errors of a manifest that is damaged, or does not describe the files beside it.
+var ErrCorrupt = errors.New("the finished version is damaged")
+
+// ErrFormat is wrapped by errors for a manifest of a format that this release does not read.
+var ErrFormat = errors.New("the format of the finished version is not supported")
+
+// Manifest describes a finished version.
+type Manifest struct {
+	Release     string `json:"release"` // of sequins that built it
+	Partitions  int    `json:"partitions"`
+	Partitioner string `json:"partitioner"` // by name; shard.ParsePartitioner knows it
+	Detected    bool   `json:"detected"`    // from a sample of the keys, and not configured
+	Input       Input  `json:"input"`
+	// LastModified is the modification time of the newest file of the input, in UTC, and the zero time if that had no
+	// files. It is in the manifest because the times of the block files differ between copies.
+	LastModified time.Time `json:"last_modified"`
+	Compression  string    `json:"compression"`
+	BlockSize    int       `json:"block_size"` // bytes
+	Blocks       []Block   `json:"blocks"`     // Blocks[i] is partition i
+}
+
+// Input is what a version was built from.
+type Input struct {
+	Path   string `json:"path"`            // of its directory, for people
+	Format string `json:"format"`          // as package load names it
+	Key    string `json:"key,omitempty"`   // the field of the key, in formats with fields
+	Value  string `json:"value,omitempty"` // the field of the value; none is the whole record
+	// PartitionColumns reports whether the columns in the names of directories are part of the values.
+	PartitionColumns bool `json:"partition_columns,omitempty"`
+
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+}
+
+// Block describes the file of a block.
+type Block struct {
+	Partition   int    `json:"partition"`
+	Name        string `json:"name"`         // BlockName(Partition)
+	Size        int64  `json:"size"`         // bytes
+	SHA256      string `json:"sha256"`       // of the file, in lower case hexadecimal digits
+	ContentHash string `json:"content_hash"` // of its records, see blocks.Properties
+	Records     int64  `json:"records"`
+}
+
+// BlockName is the name of the file with the block of partition p.
+func BlockName(p int) string { return fmt.Sprintf("part-%05d%s", p, source.BlockSuffix) }
+
+// Records returns the number of records of all blocks.
+func (m *Manifest) Records() (n int64) {
+	for i := range m.Blocks {
+		n += m.Blocks[i].Records
+	}
+	return n
+}
+
+// Size returns the size of all blocks, in bytes.
+func (m *Manifest) Size() (n int64) {
+	for i := range m.Blocks {
+		n += m.Blocks[i].Size
+	}
+	return n
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// envelope is what the file contains.
+type envelope struct {
+	Format   int             `json:"format"`
+	CRC      string          `json:"crc32c"`
+	Manifest json.RawMessage `json:"manifest"`
+}
+
+// Encode returns the content of the file. A manifest that Parse would not accept is an error.
+func (m *Manifest) Encode() ([]byte, error) {
+	if err := m.validate(); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(envelope{Format: Format, CRC: fmt.Sprintf("%08x", crc32.Checksum(body, castagnoli)), Manifest: body})
+	if err == nil && len(data) >= MaxSize {
+		err = fmt.Errorf("a manifest of %d bytes, of %d at most", len(data), MaxSize)
+	}
+	return append(data, '\n'), err
+}
+
+// Parse reads the content of the file at path, which is for errors. These wrap ErrCorrupt or ErrFormat.
+func Parse(data []byte, path string) (*Manifest, error) {
+	m, err := parse(data)
+	if err != nil && !errors.Is(err, ErrFormat) {
+		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+func parse(data []byte) (*Manifest, error) {
+	if len(data) > MaxSize {
+		return nil, fmt.Errorf("more than %d bytes", MaxSize)
+	}
+	var head struct {
+		Format *int `json:"format"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, describe(err)
+	}
+	if head.Format == nil {
+		return nil, errors.New("not a manifest: it has no format")
+	}
+	if f := *head.Format; f < minFormat || f > Format {
+		return nil, fmt.Errorf("%w: it is %d, and this release reads %d to %d; update sequins, or build the version with a release that is as old",
+			ErrFormat, f, minFormat, Format)
+	}
+	var env envelope
+	if err := strict(data, &env); err != nil {
+		return nil, err
+	}
+	if crc := fmt.Sprintf("%08x", crc32.Checksum(env.Manifest, castagnoli)); crc != env.CRC {
+		return nil, fmt.Errorf("its checksum is %s, and should be %.16q", crc, env.CRC)
+	}
+	return decode(data, env.Manifest)
+}
+
+// decode reads the object behind "manifest". It must be as Encode writes it, to the byte: encoding/json tolerates
+// members in another case, or twice.
+func decode(data, body []byte) (*Manifest, error) {
+	if n := bytes.Count(body, []byte(",")); n > maxCommas { // before memory for many small elements is taken
+		return nil, fmt.Errorf("more elements than %d partitions can have", shard.MaxPartitions)
+	}
+	m := new(Manifest)
+	if err := strict(body, m); err != nil {
+		return nil, err
+	}
+	again, err := m.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(again, data) {
+		return nil, errors.New("it is not as sequins writes it")
+	}
+	return m, nil
+}
+
+func strict(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return describe(d.Decode(to))
+}
+
+// describe adds the offset to an error of encoding/json.
+func describe(err error) error {
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		return fmt.Errorf("offset %d: %w", syntax.Offset, err)
+	}
+	if kind := (*json.UnmarshalTypeError)(nil); errors.As(err, &kind) {
+		return fmt.Errorf("offset %d: %.200s is a %.40s", kind.Offset, kind.Field, kind.Value)
+	}
+	return err
+}
+
+// validate checks everything that other code relies on.
+func (m *Manifest) validate() error {
+	if _, err := shard.ParsePartitioner(m.Partitioner); err != nil {
+		return fmt.Errorf("%.64q is not a partitioner that this release knows", m.Partitioner)
+	}
+	switch {
+	case m.Partitions < 1 || m.Partitions > shard.MaxPartitions:
+		return fmt.Errorf("%d partitions, of 1 to %d", m.Partitions, shard.MaxPartitions)
+	case len(m.Blocks) != m.Partitions:
+		return fmt.Errorf("%d blocks of %d partitions", len(m.Blocks), m.Partitions)
+	case !isText(m.Release, maxText) || !isText(m.Compression, maxText):
+		return errors.New("the release or the compression is not a short text")
+	case m.BlockSize < 0:
+		return fmt.Errorf("a block size of %d", m.BlockSize)
+	case m.LastModified.Location() != time.UTC || m.LastModified.Year() < 0 || m.LastModified.Year() > 9999:
+		return fmt.Errorf("last_modified is %v, which is not a time in UTC", m.LastModified)
+	}
+	for i := range m.Blocks {
+		if err := m.Blocks[i].validate(i); err != nil {
+			return fmt.Errorf("block %d: %w", i, err)
+		}
+	}
+	return m.Input.validate()
+}
+
+func (in *Input) validate() error {
+	switch {
+	case !isText(in.Path, maxField) || !isText(in.Format, maxText):
+		return errors.New("the path or the format of the input is not a text")
+	case !isText(in.Key, maxField) || !isText(in.Value, maxField):
+		return fmt.Errorf("the fields have names that are not UTF-8 or of more than %d bytes", maxField)
+	case in.Files < 0 || in.Bytes < 0:
+		return fmt.Errorf("an input of %d files and %d bytes", in.Files, in.Bytes)
+	}
+	return nil
+}
+
+// validate checks the block of partition p.
+func (b *Block) validate(p int) error {
+	switch {
+	case b.Partition != p:
+		return fmt.Errorf("it is partition %d: the blocks are in the order of their partitions", b.Partition)
+	case b.Name != BlockName(p):
+		return fmt.Errorf("its name is %.100q and not %s", b.Name, BlockName(p))
+	case b.Size < 0 || b.Size > maxBlock:
+		return fmt.Errorf("%d bytes", b.Size)
+	case b.Records < 0 || b.Records > maxRecords:
+		return fmt.Errorf("%d records", b.Records)
+	case !isHex(b.SHA256, 2*hashBytes):
+		return fmt.Errorf("%.100q is not a SHA-256", b.SHA256)
+	case !isText(b.ContentHash, maxText) || b.ContentHash == "":
+		return fmt.Errorf("%.100q is not a content hash", b.ContentHash)
+	}
+	return nil
+}
+
+func isText(s string, most int) bool { return len(s) <= most && utf8.ValidString(s) }
+
+func isHex(s string, digits int) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && len(s) == digits && s == strings.ToLower(s)
+}
+
+// Match compares the files of a version, in the order of their names, with the manifest. A file that is missing, one that
+// is not in the manifest, and one of another size are errors that wrap ErrCorrupt and name the file.
+func (m *Manifest) Match(files []source.File) error {
+	for _, f := range files {
+		if p, found := slices.BinarySearchFunc(m.Blocks, f.Name, func(b Block, name string) int { return strings.Compare(b.Name, name) }); !found {
+			return fmt.Errorf("%s: %w: it is not in %s", f.Name, ErrCorrupt, source.BlocksFile)
+		} else if f.Size != m.Blocks[p].Size {
+			return fmt.Errorf("%s: %w: it has %d bytes, and %d in %s", f.Name, ErrCorrupt, f.Size, m.Blocks[p].Size, source.BlocksFile)
+		}
+	}
+	for i := range m.Blocks {
+		if i >= len(files) || files[i].Name != m.Blocks[i].Name {
+			return fmt.Errorf("%s: %w: the file is missing", m.Blocks[i].Name, ErrCorrupt)
+		}
+	}
+	return nil
+}

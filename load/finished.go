@@ -1,0 +1,117 @@
+package load
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"sequins/finished"
+	"sequins/shard"
+	"sequins/source"
+)
+
+// ready is what the manifest of a version of finished blocks says of them.
+type ready struct {
+	*finished.Manifest
+	sum [sha256.Size]byte // of the manifest's file
+}
+
+// contents returns the format with a hash of the manifest, because blocks of the same names and sizes can differ.
+func (r *ready) contents() string { return fmt.Sprintf("%s %x", FormatBlocks, r.sum[:8]) }
+
+// areBlocks reports whether a version consists of finished blocks. Blocks and other files are ErrMixed.
+func areBlocks(files []source.File) (bool, error) {
+	var block, other string // an example of each
+	for _, f := range files {
+		if strings.HasSuffix(f.Name, source.BlockSuffix) {
+			block = f.Name
+		} else {
+			other = f.Name
+		}
+	}
+	if block != "" && other != "" {
+		return true, fmt.Errorf("%w: %s, a block, and %s", ErrMixed, block, other)
+	}
+	return block != "", nil
+}
+
+// readManifest reads the manifest of a version of finished blocks.
+func (l *Loader) readManifest(ctx context.Context, plan *Plan) (data []byte, path string, err error) {
+	path = l.src.Path(plan.DB, plan.Version) + "/" + source.BlocksFile
+	f, err := l.src.Open(ctx, plan.DB, plan.Version, source.File{Name: source.BlocksFile}, source.ReadOptions{Bandwidth: l.opts.Bandwidth})
+	if err != nil {
+		return nil, path, err
+	}
+	data, err = io.ReadAll(io.LimitReader(f, finished.MaxSize+1)) // Parse refuses a longer one
+	l.metrics.Read(plan.DB, int64(len(data)), 0)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, path, fmt.Errorf("%s: %w", path, err)
+	}
+	return data, path, nil
+}
+
+// planFinished plans a version of finished blocks from its manifest. The configured compression and block size have no
+// effect on it.
+func (l *Loader) planFinished(ctx context.Context, plan *Plan) error {
+	data, path, err := l.readManifest(ctx, plan)
+	if err != nil {
+		return err
+	}
+	m, err := finished.Parse(data, path)
+	if err != nil {
+		return err
+	}
+	if err := m.Match(plan.Files); err != nil {
+		return fmt.Errorf("%s/%w", l.src.Path(plan.DB, plan.Version), err)
+	}
+	if err := l.agrees(m, path); err != nil {
+		return err
+	}
+	if plan.Partitioner, err = shard.ParsePartitioner(m.Partitioner); err != nil {
+		return err
+	}
+	plan.ready = &ready{m, sha256.Sum256(data)}
+	plan.Partitions, plan.Aligned, plan.LastModified = m.Partitions, true, m.LastModified
+	if m.Records() == 0 && !l.opts.AllowEmpty && (l.opts.Served == "" || l.opts.Served != plan.Manifest().PlanHash()) {
+		return fmt.Errorf("%s: %w; allow_empty would make it an empty version", l.src.Path(plan.DB, plan.Version), ErrNoRecords)
+	}
+	return nil
+}
+
+// agrees returns an error if another partitioner is configured than the one that cut the blocks.
+func (l *Loader) agrees(m *finished.Manifest, path string) error {
+	switch l.opts.Partitioner {
+	case "", "auto", m.Partitioner:
+		return nil
+	}
+	return fmt.Errorf("%s: the blocks are cut by the partitioner %q, and %q is configured for this db: configure %[2]q or \"auto\", or build the version with --partitioner %[3]s",
+		path, m.Partitioner, l.opts.Partitioner)
+}
+
+// sameManifest returns an error of class source.ErrChanged if the manifest is not that of the plan any more.
+func (l *Loader) sameManifest(ctx context.Context, plan *Plan) error {
+	if plan.ready == nil {
+		return nil
+	}
+	data, path, err := l.readManifest(ctx, plan)
+	if err == nil && sha256.Sum256(data) != plan.ready.sum {
+		err = fmt.Errorf("%s: %w", path, source.ErrChanged)
+	}
+	return err
+}
+
+// refuseManifest returns an error if a version without data files has the manifest of finished blocks, which were deleted.
+func (l *Loader) refuseManifest(ctx context.Context, plan *Plan) error {
+	there, err := source.Exists(ctx, l.src, plan.DB, plan.Version, source.BlocksFile)
+	if err == nil && there {
+		err = fmt.Errorf("%s: %w: there is %s, and none of its blocks", l.src.Path(plan.DB, plan.Version), finished.ErrCorrupt, source.BlocksFile)
+	}
+	return err
+}
+
+// isHash reports whether sum has these hexadecimal digits.
+func isHash(sum []byte, digits string) bool { return hex.EncodeToString(sum) == digits }

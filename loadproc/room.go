@@ -1,0 +1,162 @@
+package loadproc
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"sequins/internal/human"
+	"sequins/load"
+	"sequins/store"
+)
+
+// Room is what the node knows of the disk space for a load.
+type Room struct {
+	// Want are the partitions that this node has to hold, and Held reports for each partition whether it does.
+	Want []int
+	Held []bool
+	// Blocks is the size of the blocks of the version that is served, and Source that of the part of its files that
+	// they were made from, in bytes; 0 if nothing is served.
+	Blocks, Source int64
+	// Removable are the versions of the database that are kept only as long as there is room, and Freed is how many bytes are freed when
+	// they are removed.
+	Removable []string
+	Freed     int64
+}
+
+// missing returns how many partitions are to be loaded.
+func (r Room) missing() (n int) {
+	for _, p := range r.Want {
+		if p >= len(r.Held) || !r.Held[p] {
+			n++
+		}
+	}
+	return n
+}
+
+// source estimates what a load by the plan m reads from the source, or would if the files were aligned, in bytes.
+func (r Room) source(m store.Manifest) float64 {
+	var all float64
+	for _, f := range m.Files {
+		all += float64(f.Size)
+	}
+	return all * float64(r.missing()) / float64(max(1, m.Partitions))
+}
+
+// demand is what a load needs on the disk, in bytes, by an estimate.
+type demand struct{ blocks, runs float64 }
+
+// demand estimates what a load by the plan m needs, if it may use memory bytes for sorting: for blocks its share of the files of the
+// source, times what the blocks of the version that is served take per byte of their files; and for files that are not
+// aligned, which are sorted, its share of the files again if it is larger than the memory.
+func (r Room) demand(m store.Manifest, memory int64) demand {
+	share := r.source(m)
+	d := demand{blocks: share}
+	if r.Blocks > 0 && r.Source > 0 {
+		d.blocks *= float64(r.Blocks) / float64(r.Source)
+	}
+	if !m.Aligned && share > float64(memory) {
+		d.runs = share
+	}
+	return d
+}
+
+// left returns what is still to be written, after progress n.
+func (d demand) left(n load.Snapshot) float64 {
+	read := fraction(n.BytesDone, n.Bytes)
+	if d.runs == 0 {
+		return d.blocks * (1 - read)
+	}
+	return d.runs*(1-read) + d.blocks*(1-fraction(n.PartitionsDone, n.Partitions))
+}
+
+// fraction returns done/all, from 0 to 1.
+func fraction(done, all int64) float64 {
+	if all <= 0 {
+		return 0
+	}
+	return min(1, max(0, float64(done)/float64(all)))
+}
+
+// A RoomError says that the disk has too little room for a load, which has not begun. It wraps ENOSPC.
+type RoomError struct {
+	Needs   int64 // bytes, by an estimate
+	Free    int64 // bytes on the disk
+	Claimed int64 // of these, bytes that running loads will need
+	Reserve int64 // and bytes that stay free
+	Freed   int64 // see Room
+}
+
+// Error implements error.
+func (e *RoomError) Error() string {
+	return fmt.Sprintf("the load has not begun: it needs about %s of the disk, and %s are free, of which %s are for loads that run and %s for load.min_free_disk; "+
+		"%s can be freed: %v", human.Size(e.Needs), human.Size(e.Free), human.Size(e.Claimed), human.Size(e.Reserve), human.Size(e.Freed), syscall.ENOSPC)
+}
+
+// Unwrap returns ENOSPC.
+func (e *RoomError) Unwrap() error { return syscall.ENOSPC }
+
+// FreeingHelps reports whether a load failed because the disk is full, and may succeed when versions are removed that are kept
+// only as long as there is room.
+func FreeingHelps(err error) bool {
+	var room *RoomError
+	if errors.As(err, &room) {
+		return room.Needs <= room.Free-room.Claimed-room.Reserve+room.Freed
+	}
+	return load.Outcome(err) == load.DiskFull
+}
+
+// SetReserve sets how many bytes of the disk loads leave free. If it is negative, the disk is not checked.
+func (l *Launcher) SetReserve(bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reserve = bytes
+}
+
+// Claim checks, before Load, that the disk has room for a load by the plan m, beside what other running loads will need. Otherwise
+// it returns a *RoomError.
+func (p *Process) Claim(m store.Manifest, room Room) error {
+	l := p.launcher
+	p.source = room.source(m)
+	if l.Free == nil {
+		return nil
+	}
+	free, known := l.Free()
+	d := room.demand(m, p.memory)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var claimed float64
+	for other := range l.running {
+		if other != p {
+			claimed += other.left
+		}
+	}
+	e := &RoomError{Needs: int64(d.left(load.Snapshot{})), Free: free, Claimed: int64(claimed), Reserve: l.reserve, Freed: room.Freed}
+	if known && l.reserve >= 0 && e.Needs > 0 && e.Needs > e.Free-e.Claimed-e.Reserve {
+		return e
+	}
+	p.demand, p.left = d, d.left(load.Snapshot{})
+	return nil
+}
+
+// advance reduces the claim of a load by what it has written.
+func (p *Process) advance(n load.Snapshot) {
+	p.launcher.mu.Lock()
+	defer p.launcher.mu.Unlock()
+	p.left = min(p.left, p.demand.left(n))
+}
+
+// Fits returns a *RoomError if the disk has no room for some more bytes. What running loads have claimed is not counted, because the bytes
+// may be a part of it.
+func (l *Launcher) Fits(bytes int64) error {
+	if l.Free == nil {
+		return nil
+	}
+	free, known := l.Free()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known && l.reserve >= 0 && bytes > free-l.reserve {
+		return &RoomError{Needs: bytes, Free: free, Reserve: l.reserve}
+	}
+	return nil
+}

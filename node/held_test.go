@@ -1,0 +1,257 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/blocks"
+	"sequins/gate"
+	"sequins/test/expect"
+)
+
+func ruled(r gate.Rules) func(*Options) {
+	return func(o *Options) { o.Gate = func(string) gate.Rules { return r } }
+}
+
+func keeping(n int) func(*Options) {
+	return func(o *Options) { o.KeepVersions = func(string) int { return n } }
+}
+
+// numbered returns n keys.
+func numbered(prefix string, n int) (keys []string) {
+	for i := range n {
+		keys = append(keys, fmt.Sprintf("%s%05d", prefix, i))
+	}
+	return keys
+}
+
+// held waits until a version is held.
+func (r *running) held(version string) {
+	r.f.t.Helper()
+	r.eventually(version+" is held", func() bool { return r.node("fruit", version).State == "HELD" })
+}
+
+// However many of the newest versions are held, a good one before them is found: by a new node, and after a rollback.
+func TestGoodVersionBehindHeld(t *testing.T) {
+	for _, held := range []int{1, 3, 5} {
+		f := newFixture(t)
+		f.put("fruit", "10", 2, numbered("k", 100)...)
+		for i := range held {
+			f.put("fruit", fmt.Sprint(11+i), 2, numbered("k", 10)...)
+		}
+		r := f.run(ruled(gate.Rules{MinRecords: 50}))
+		r.serves("fruit", "10")
+		r.stop()
+	}
+	for _, held := range []int{3, 5} {
+		f := newFixture(t)
+		f.put("fruit", "10", 2, numbered("k", 100)...)
+		f.put("fruit", "11", 2, numbered("k", 100)...)
+		r := f.run(ruled(gate.Rules{MinRecords: 50}))
+		r.serves("fruit", "11")
+		for i := range held {
+			f.put("fruit", fmt.Sprint(12+i), 2, numbered("k", 10)...)
+			r.Refresh()
+			r.held(fmt.Sprint(12 + i))
+		}
+		f.pin("fruit", `exclude = ["11"]`)
+		r.Refresh()
+		r.serves("fruit", "10")
+		r.stop()
+	}
+}
+
+// The blocks of the version that was served are lost while the node is down: a newer one is not judged by what is not there.
+func TestJudgedAfterLoss(t *testing.T) {
+	for _, rules := range []gate.Rules{{}, {MinRecords: 1}} {
+		f := newFixture(t)
+		f.put("fruit", "1", 2, fruit...)
+		r := f.run(ruled(rules))
+		r.serves("fruit", "1")
+		r.stop()
+		expect.NoError(t, os.RemoveAll(filepath.Join(f.store, "data", "fruit", "1")))
+		f.put("fruit", "2", 2, fruit...)
+		r = f.run(ruled(rules))
+		r.serves("fruit", "2")
+		r.stop()
+	}
+}
+
+// What could not be read of a version is not judged; it is read again when the block is mended.
+func TestDamageIsNotJudged(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	r := f.run(ruled(gate.Rules{MinRecords: 100_000}))
+	r.held("1")
+	r.stop()
+	f.flip("fruit", "1", "00000.block")
+	r = f.run(ruled(gate.Rules{Required: []gate.Required{{Key: "fig"}}}))
+	defer r.stop()
+	r.serves("fruit", "1")
+}
+
+// Figures of other rules are not used while a block is loaded again.
+func TestRulesChangeDuringLoad(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	r := f.run(ruled(gate.Rules{MinRecords: 100_000}))
+	defer r.stop()
+	r.held("1")
+	f.flip("fruit", "1", "00000.block")
+	g, open := f.source.shut()
+	h := r.Set([]byte("fruit")).AcquireVersion("1", "")
+	_, _, err := h.Get(0, []byte("fig"), new(blocks.Scratch))
+	h.Release()
+	if !errors.Is(err, blocks.ErrCorrupt) {
+		t.Fatal(err)
+	}
+	<-g.waiting
+	now := *r.reloadable.Load()
+	now.Gate = func(string) gate.Rules { return gate.Rules{Required: []gate.Required{{Key: "not there"}}} }
+	r.Apply(now)
+	r.eventually("not judged", func() bool { return r.node("fruit", "1").State != "HELD" })
+	open()
+	r.eventually("held by the new rules", func() bool { return strings.Contains(r.node("fruit", "1").Detail, "not there") })
+	if got := r.Set([]byte("fruit")).Current(); got != "" {
+		t.Errorf("version %s is served", got)
+	}
+}
+
+// goodAndBad returns a source with a good version that is served, and a bad one that is held.
+func goodAndBad(t *testing.T, options ...func(*Options)) (*fixture, *running) {
+	t.Helper()
+	f := newFixture(t)
+	f.put("fruit", "1", 2, numbered("k", 100)...)
+	r := f.run(options...)
+	r.serves("fruit", "1")
+	f.put("fruit", "2", 2, numbered("k", 10)...)
+	r.Refresh()
+	r.held("2")
+	return f, r
+}
+
+// A rollback from a later version does not lead to one that was held, whether it is still on the disk or not.
+func TestRollbackPassesHeld(t *testing.T) {
+	for keep := 1; keep <= 2; keep++ {
+		f, r := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}), keeping(keep))
+		f.put("fruit", "3", 2, numbered("k", 100)...)
+		r.Refresh()
+		r.serves("fruit", "3")
+		r.eventually("2 is removed", func() bool { return r.node("fruit", "2").State == "" })
+		f.pin("fruit", `exclude = ["3"]`)
+		r.Refresh()
+		r.serves("fruit", "1")
+		if f.log.count("rolled back", "version=2") > 0 {
+			t.Error("2 was served")
+		}
+		r.stop()
+	}
+}
+
+// The same with a node that was killed before it could delete the held version.
+func TestHeldIsNotKept(t *testing.T) {
+	o := []func(*Options){ruled(gate.Rules{MaxShrink: 0.5, MaxGrowth: 5}), keeping(2)}
+	f, r := goodAndBad(t, o...)
+	r.stop()
+	on, saved := filepath.Join(f.store, "data", "fruit", "2"), filepath.Join(t.TempDir(), "2")
+	expect.NoError(t, os.CopyFS(saved, os.DirFS(on)))
+	r = f.run(o...)
+	r.held("2")
+	f.put("fruit", "3", 2, numbered("k", 100)...)
+	r.Refresh()
+	r.serves("fruit", "3")
+	r.eventually("2 is removed", func() bool { return r.node("fruit", "2").State == "" })
+	r.stop()
+	expect.NoError(t, os.CopyFS(on, os.DirFS(saved)))
+	r = f.run(o...)
+	defer r.stop()
+	r.serves("fruit", "3")
+	f.pin("fruit", `exclude = ["3"]`)
+	r.Refresh()
+	r.serves("fruit", "1")
+}
+
+// A held version is not taken for the one that was served when the record of that cannot be read.
+func TestHeldWasNotServed(t *testing.T) {
+	f, r := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}))
+	r.stop()
+	expect.NoError(t, os.WriteFile(filepath.Join(f.store, "data", "fruit", "_SERVED"), nil, 0o644))
+	r = f.run(ruled(gate.Rules{MaxShrink: 0.5}))
+	defer r.stop()
+	r.serves("fruit", "1")
+	r.held("2")
+	if n := f.log.count("version held"); n != 1 {
+		t.Errorf("%d lines say that the version is held", n)
+	}
+}
+
+// What is held for the reads of clients stays held after a restart, although there are too few reads then.
+func TestHeldByReadsAfterRestart(t *testing.T) {
+	f := newFixture(t)
+	rules := ruled(gate.Rules{ShadowReads: 20, MaxDiffering: 0.1, ShadowTimeout: time.Second})
+	f.put("fruit", "1", 2, numbered("k", 100)...)
+	r := f.run(rules)
+	r.serves("fruit", "1")
+	f.put("fruit", "2", 2, numbered("x", 100)...)
+	r.Refresh()
+	r.eventually("2 is held", func() bool {
+		r.get("/fruit/k00050")
+		return r.node("fruit", "2").State == "HELD"
+	})
+	r.eventually("the time is over", func() bool { return f.log.count("the time for comparing reads is over") > 0 })
+	r.stop()
+	r = f.run(rules)
+	defer r.stop()
+	r.held("2")
+	r.eventually("the time for reads is over", func() bool { return f.log.count("the time for comparing reads is over") > 1 })
+	r.held("2")
+}
+
+const noReads = "prepared, not judged yet: 0 of 20 reads of clients have been compared"
+
+// Only the newest of several versions is compared with reads, and an older one is not served for lack of them.
+func TestShadowsOfTwo(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, numbered("k", 100)...)
+	r := f.run(ruled(gate.Rules{ShadowReads: 20, MaxDiffering: 0.1, ShadowTimeout: 5 * time.Second}))
+	defer r.stop()
+	r.serves("fruit", "1")
+	for _, v := range []string{"2", "3"} {
+		f.put("fruit", v, 2, numbered("x", 100)...)
+		r.Refresh()
+		r.eventually(v+" waits", func() bool { return r.node("fruit", v).Detail == noReads })
+	}
+	r.eventually("both are held", func() bool {
+		r.get("/fruit/k00050")
+		return r.node("fruit", "3").State == "HELD" && r.node("fruit", "2").State != "BUILDING"
+	})
+	if got := r.Set([]byte("fruit")).Current(); got != "1" {
+		t.Errorf("%s is served", got)
+	}
+}
+
+// When the number of reads is raised, they are compared anew.
+func TestShadowReadsRaised(t *testing.T) {
+	f := newFixture(t)
+	rules := gate.Rules{ShadowReads: 5, MaxDiffering: 0.5, ShadowTimeout: 5 * time.Second}
+	f.put("fruit", "1", 2, numbered("k", 100)...)
+	r := f.run(ruled(rules))
+	defer r.stop()
+	r.serves("fruit", "1")
+	f.put("fruit", "2", 2, numbered("x", 100)...)
+	r.Refresh()
+	r.eventually("2 waits", func() bool { return r.node("fruit", "2").Detail == strings.Replace(noReads, "20", "5", 1) })
+	now := *r.reloadable.Load()
+	rules.ShadowReads = 20
+	now.Gate = func(string) gate.Rules { return rules }
+	r.Apply(now)
+	r.eventually("2 is held", func() bool {
+		r.get("/fruit/k00050")
+		return r.node("fruit", "2").State == "HELD"
+	})
+}

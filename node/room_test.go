@@ -1,0 +1,77 @@
+package node
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"sequins/status"
+)
+
+// A version that does not fit on the disk is not begun: nothing of it is written, the state says why, and former versions stay if
+// they would not make room. It is loaded by itself when there is room.
+func TestTooLittleRoom(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("fruit", "2", 2, fruit...)
+	var free atomic.Int64
+	free.Store(1 << 30)
+	r := f.run(func(o *Options) {
+		o.Loads.Free = func() (int64, bool) { return free.Load(), true }
+		o.KeepVersions = func(string) int { return 3 }
+		o.MinFreeDisk = 1 << 20
+	})
+	r.serves("fruit", "2")
+	free.Store(1<<20 + 10)
+	f.put("fruit", "3", 2, fruit...)
+	r.Refresh()
+	r.eventually("it is an error", func() bool { return r.node("fruit", "3").State == status.Error })
+	if v := r.node("fruit", "3"); !strings.Contains(v.Error, "the load has not begun: it needs about ") || !strings.Contains(v.Error, "0 B can be freed") {
+		t.Errorf("the reason is %s", v.Error)
+	}
+	if disk := f.onDisk("fruit"); strings.Contains(disk, "3") {
+		t.Errorf("on the disk are %s", disk)
+	}
+	if n := len(r.node("fruit", "2").Partitions); n != 2 {
+		t.Errorf("%d partitions of the version that is served", n)
+	}
+	free.Store(1 << 30)
+	r.serves("fruit", "3") // after a retry, without a refresh
+}
+
+// Former versions are let go when that makes room.
+func TestRoomOfFormerVersions(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	var full atomic.Bool
+	former := filepath.Join(f.store, "data", "fruit", "1", "00000.block")
+	r := f.run(func(o *Options) {
+		o.Loads.Free = func() (int64, bool) {
+			if _, err := os.Stat(former); full.Load() && err == nil {
+				return 10, true // a little less than it needs, which is about as much as the former version takes
+			}
+			return math.MaxInt64 / 2, true
+		}
+		o.KeepVersions = func(string) int { return 2 }
+	})
+	r.serves("fruit", "1")
+	f.put("fruit", "2", 2, fruit...)
+	r.Refresh()
+	r.serves("fruit", "2")
+	if _, err := os.Stat(former); err != nil {
+		t.Fatalf("the former version is not kept: %v", err)
+	}
+	full.Store(true)
+	f.put("fruit", "3", 2, fruit...)
+	r.Refresh()
+	r.serves("fruit", "3")
+	if _, err := os.Stat(former); err == nil {
+		t.Error("the former version is still there")
+	}
+	if f.log.count("can be freed") != 1 {
+		t.Error("the log does not have the reason once")
+	}
+}

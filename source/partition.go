@@ -1,0 +1,135 @@
+package source
+
+import (
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Limits of the directories of a partitioned table that are part of a version.
+const (
+	// MaxPartitionDepth is the number of directories of the form column=value that can be nested.
+	MaxPartitionDepth = 8
+	// maxPartitionDirs bounds their number.
+	maxPartitionDirs = 100_000
+)
+
+// IsPartition reports whether a directory is named like one of a partitioned table: day=2026-01-31. The data files in it
+// are data files of the version.
+func IsPartition(name string) bool { return !Hidden(name) && strings.IndexByte(name, '=') > 0 }
+
+// partitionPath splits a name into the directories column=value that it begins with, ending in a slash, and the rest.
+func partitionPath(name string) (dirs, rest string) {
+	end := 0
+	for range MaxPartitionDepth {
+		dir, _, nested := strings.Cut(name[end:], "/")
+		if !nested || !IsPartition(dir) {
+			break
+		}
+		end += len(dir) + 1
+	}
+	return name[:end], name[end:]
+}
+
+// Dirs counts the directories of a version that a source has listed.
+type Dirs int
+
+// Enter reports whether the content of a directory belongs to the version. Its name is relative to the version's
+// directory, and Enter was true for the directories above it. The error is for too many.
+func (n *Dirs) Enter(name string) (bool, error) {
+	if strings.Count(name, "/") >= MaxPartitionDepth || !IsPartition(path.Base(name)) {
+		return false, nil
+	}
+	if *n++; *n > maxPartitionDirs {
+		return false, Fault(fmt.Errorf("%w: more than %d directories of a partitioned table", ErrLayout, maxPartitionDirs))
+	}
+	return true, nil
+}
+
+// AddHidden adds a hidden entry. Of those in directories of a partitioned table, only the markers of commits have a
+// meaning.
+func (c *Contents) AddHidden(name string, dir bool) {
+	base := path.Base(name)
+	if base == name || isCommit(base) {
+		c.Hidden = append(c.Hidden, Marker{Name: name, Dir: dir})
+	}
+}
+
+// Keys collects the Contents of a version in a source without directories.
+type Keys struct {
+	c              Contents
+	mapFiles, dirs map[string]bool
+}
+
+// Add adds a file by its name relative to the version's directory. Files in hidden directories are not added.
+func (k *Keys) Add(f File) {
+	if k.dirs == nil {
+		k.mapFiles, k.dirs = map[string]bool{}, map[string]bool{}
+	}
+	partition, rest := partitionPath(f.Name)
+	dir, below, nested := strings.Cut(rest, "/")
+	switch {
+	case Hidden(dir) && !nested:
+		k.c.AddHidden(f.Name, false)
+	case Hidden(dir):
+	case !nested:
+		k.c.Files = append(k.c.Files, f)
+	case below == "data" && !IsPartition(dir):
+		k.c.Files = append(k.c.Files, f)
+		k.mapFiles[partition+dir] = true
+	default:
+		k.dirs[partition+dir] = true
+		k.c.Iceberg = k.c.Iceberg || partition+dir == MetadataDir && IsIceberg(below)
+	}
+}
+
+// Contents returns what was added, in no order.
+func (k *Keys) Contents() Contents {
+	for name := range k.dirs {
+		if !k.mapFiles[name] {
+			k.c.Dirs = append(k.c.Dirs, name)
+		}
+	}
+	return k.c
+}
+
+// A Column is a column of a partitioned table, as the name of a directory has it.
+type Column struct {
+	Name, Value string
+	Null        bool
+}
+
+// nullPartition is the value of a null, of Hive and Spark.
+const nullPartition = "__HIVE_DEFAULT_PARTITION__"
+
+// Columns returns the columns of the directories of a file, by its name relative to the version's directory.
+func Columns(name string) (columns []Column) {
+	dirs, _ := partitionPath(name)
+	for dir := range strings.SplitSeq(strings.TrimSuffix(dirs, "/"), "/") {
+		column, value, ok := strings.Cut(dir, "=")
+		if ok {
+			columns = append(columns, Column{Name: unescape(column), Value: unescape(value), Null: value == nullPartition})
+		}
+	}
+	return columns
+}
+
+// unescape decodes the percent escapes of Hive. A '%' without two hex digits stands for itself.
+func unescape(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
+				b = append(b, c[0])
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"sequins/blocks"
+)
+
+// openAtOnce is the number of blocks of a version that are opened in parallel, to use several disk requests and all
+// processors.
+const openAtOnce = 16
+
+// Opened is an open block, or the reason why it cannot be opened.
+type Opened struct {
+	Block *blocks.Reader
+	Err   error
+}
+
+// OpenAll opens the blocks of partitions. Those that are known, by partition, are opened at their first use (see
+// [blocks.OpenKnown]).
+func (d *Dir) OpenAll(partitions []int, known []blocks.Known) []Opened {
+	results := make([]Opened, len(partitions))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(openAtOnce, len(partitions)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(partitions)); i = next.Add(1) - 1 {
+				results[i].Block, results[i].Err = d.open(partitions[i], known[partitions[i]])
+			}
+		})
+	}
+	wg.Wait()
+	return results
+}
+
+// open opens the block of partition p, and checks that it is of that partition.
+func (d *Dir) open(p int, known blocks.Known) (*blocks.Reader, error) {
+	path := d.BlockPath(p)
+	r, err := blocks.OpenKnown(path, known)
+	if err != nil {
+		return nil, err
+	}
+	if known.Size > 0 && r.Known() == known {
+		return r, nil // it was of this partition when it became known
+	}
+	if props := r.Properties(); props.Partition != p || props.Partitions != d.manifest.Partitions {
+		err = &blocks.CorruptError{Path: path, Page: -1,
+			Reason: fmt.Sprintf("is partition %d of %d", props.Partition, props.Partitions)}
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}

@@ -1,0 +1,117 @@
+package transfer
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"sequins/metrics"
+	"sequins/store"
+	"sequins/version"
+)
+
+const (
+	// SecretHeader and PlanHeader are the header fields of requests between nodes with the credential of the cluster, and with the
+	// plan by which a block is asked for.
+	SecretHeader = "X-Sequins-Cluster"
+	PlanHeader   = "X-Sequins-Plan"
+
+	// The media types of the answers, which other releases do not send.
+	stateType = "application/vnd.sequins.blocks+json"
+	blockType = "application/vnd.sequins.block"
+
+	// dialTimeout limits the time to connect to another node.
+	dialTimeout = 3 * time.Second
+)
+
+// State is what a node has of a version.
+type State struct {
+	// Version is its name in the source; "" if the node has nothing of it, nor is loading it.
+	Version string `json:"version,omitempty"`
+	// Plan is the plan of its blocks; "" while it is planned.
+	Plan string `json:"plan,omitempty"`
+	// Held are the partitions that the node has, and Loading those that it is loading from the source, ascending.
+	Held    []int `json:"held,omitempty"`
+	Loading []int `json:"loading,omitempty"`
+	// Planning reports that the node is about to load the version, and Progress grows while it loads.
+	Planning bool  `json:"planning,omitempty"`
+	Progress int64 `json:"progress,omitempty"`
+	// Manifest is the plan itself, if it was asked for and is known.
+	Manifest *store.Manifest `json:"manifest,omitempty"`
+	// Inputs are what its blocks were made from, as far as that is known, if it was asked for.
+	Inputs []store.Input `json:"inputs,omitempty"`
+}
+
+// Options are the settings of a Transfer. Set is required.
+type Options struct {
+	// Set returns the versions of a db, nil if there is no such db.
+	Set func(db []byte) *version.Set
+	// Store has the plans of the versions; nil if they are not given.
+	Store *store.Store
+	// Fits returns an error if the disk has no room for a block of some bytes; nil always has room.
+	Fits func(bytes int64) error
+	// TLS enables TLS to other nodes, and Secret is the secret of the cluster, or "".
+	TLS    *tls.Config
+	Secret string
+	// Metrics counts copies; it may be nil.
+	Metrics *metrics.Transfer
+	// Logger receives a line for each block that is refused; nil means slog.Default().
+	Logger *slog.Logger
+	// LeastRate is how many bytes per second the other side of a copy has to receive or send on average, after Patience. 0 means
+	// 64 KiB, and 10 seconds.
+	LeastRate float64
+	Patience  time.Duration
+}
+
+// Transfer is one node's end of all copies. It is safe for concurrent use. It starts no goroutines but those of idle
+// connections, which Close ends.
+type Transfer struct {
+	o      Options
+	board  board
+	give   *lane
+	take   *lane
+	client *http.Client
+	scheme string
+	// ending is canceled by Close.
+	ending context.Context
+	end    context.CancelFunc
+}
+
+// New returns a Transfer that copies one block at a time, see SetLimits. The caller must close it.
+func New(o Options) *Transfer {
+	if o.LeastRate <= 0 {
+		o.LeastRate = 64 << 10
+	}
+	if o.Patience <= 0 {
+		o.Patience = 10 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	t := &Transfer{o: o, board: board{loads: make(map[key][]*Loading)}, give: newLane(), take: newLane(), scheme: "http", client: &http.Client{
+		Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSClientConfig: o.TLS, ResponseHeaderTimeout: o.Patience, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute,
+			MaxResponseHeaderBytes: 64 << 10, DisableCompression: true},
+		// Do not send the credential of the cluster elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	if o.TLS != nil {
+		t.scheme = "https"
+	}
+	t.ending, t.end = context.WithCancel(context.Background())
+	return t
+}
+
+// SetLimits changes the limits, also of running copies.
+func (t *Transfer) SetLimits(l Limits) {
+	t.give.set(l)
+	t.take.set(l)
+}
+
+// Close ends the copies that are given, and closes idle connections. Requests that arrive later get 503.
+func (t *Transfer) Close() {
+	t.end()
+	t.client.CloseIdleConnections()
+}

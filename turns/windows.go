@@ -1,0 +1,175 @@
+package turns
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // zones are known on machines and in images without a database of time zones
+)
+
+// Windows are times of the day at which loads may begin. The zero Windows are always open.
+//
+// A time that the clock shows twice, at the end of summer time, is the first of the two. If the clock skips a time, at the
+// beginning of summer time, a window that begins then begins when the clock is put forward, and one that ends then ends as if
+// the clock had not been put forward.
+type Windows struct {
+	all  []window
+	zone *time.Location
+	name string // of the zone in the text; "" if it has none
+	text string
+}
+
+// Equal reports whether w and o are from the same text.
+func (w Windows) Equal(o Windows) bool { return w.text == o.text }
+
+// String returns the text that w is from; "" for the zero Windows.
+func (w Windows) String() string { return w.text }
+
+// A window is a time of each day, in minutes after midnight. begin is less than a day, and end is less than a day after begin
+// or exactly one.
+type window struct{ begin, end int }
+
+const (
+	day        = 24 * 60 // minutes
+	maxWindows = 100
+	maxText    = 4096 // bytes
+)
+
+// ParseWindows parses "HH:MM-HH:MM", or several of these separated by commas. A zone of the IANA database may follow after a
+// space, for all of them; without one, the times are in the local time zone of the process. A window whose end is not after its
+// beginning ends on the next day; "00:00-24:00" is always open. The empty text means the zero Windows.
+func ParseWindows(text string) (Windows, error) {
+	if len(text) > maxText {
+		return Windows{}, fmt.Errorf("is longer than %d bytes", maxText)
+	}
+	text = strings.TrimSpace(text)
+	w := Windows{zone: time.Local, text: text}
+	if text == "" {
+		return Windows{}, nil
+	}
+	parts := strings.Split(text, ",")
+	if len(parts) > maxWindows {
+		return Windows{}, fmt.Errorf("has more than %d windows", maxWindows)
+	}
+	for i, part := range parts {
+		span, zone, _ := strings.Cut(strings.TrimSpace(part), " ")
+		if zone = strings.TrimSpace(zone); zone != "" {
+			if i < len(parts)-1 {
+				return Windows{}, fmt.Errorf("has the zone %q before its end: one zone at the end is that of all windows", zone)
+			}
+			if err := w.setZone(zone); err != nil {
+				return Windows{}, err
+			}
+		}
+		each, err := parseWindow(span)
+		if err != nil {
+			return Windows{}, err
+		}
+		w.all = append(w.all, each)
+	}
+	return w, nil
+}
+
+func (w *Windows) setZone(name string) error {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return fmt.Errorf("has the time zone %q, which is not known: one such as Europe/Paris or UTC is", name)
+	}
+	w.zone, w.name = zone, name
+	return nil
+}
+
+func parseWindow(span string) (window, error) {
+	from, to, found := strings.Cut(span, "-")
+	if !found {
+		return window{}, fmt.Errorf("has %q, which is not a window such as 22:00-06:00", span)
+	}
+	w := window{}
+	var err1, err2 error
+	w.begin, err1 = parseTime(from)
+	w.end, err2 = parseTime(to)
+	switch {
+	case err1 != nil || err2 != nil || w.begin == day:
+		return window{}, fmt.Errorf("has %q, which is not a window such as 22:00-06:00, from 00:00 to 24:00", span)
+	case w.begin == w.end:
+		return window{}, fmt.Errorf("has %q, which is empty; 00:00-24:00 is a whole day", span)
+	case w.end < w.begin:
+		w.end += day
+	}
+	return w, nil
+}
+
+var errTime = errors.New("not a time")
+
+// parseTime parses HH:MM, at most 24:00, into minutes.
+func parseTime(s string) (int, error) {
+	if len(s) != len("HH:MM") || s[2] != ':' {
+		return 0, errTime
+	}
+	h, err1 := strconv.ParseUint(s[:2], 10, 8)
+	m, err2 := strconv.ParseUint(s[3:], 10, 8)
+	if minutes := int(h)*60 + int(m); err1 == nil && err2 == nil && m < 60 && minutes <= day {
+		return minutes, nil
+	}
+	return 0, errTime
+}
+
+// Next returns t if a window is open then, otherwise the time at which the next one opens.
+func (w Windows) Next(t time.Time) time.Time {
+	if len(w.all) == 0 {
+		return t
+	}
+	y, m, d := t.In(w.zone).Date()
+	var next time.Time
+	for offset := -2; offset <= 2; offset++ { // days; a window may begin two days before, on the date that a change of the zone skips
+		for _, each := range w.all {
+			begin, end := w.instant(y, m, d+offset, each.begin, true), w.instant(y, m, d+offset, each.end, false)
+			switch {
+			case !begin.After(t) && t.Before(end):
+				return t
+			case begin.After(t) && begin.Before(end) && (next.IsZero() || begin.Before(next)):
+				next = begin
+			}
+		}
+	}
+	return next
+}
+
+// instant returns when the clock shows a time of a date; see Windows for times that it skips or shows twice.
+func (w Windows) instant(y int, m time.Month, d, minutes int, begins bool) time.Time {
+	clock := time.Date(y, m, d, 0, minutes, 0, 0, time.UTC) // as if the zone were UTC
+	const aside = 36 * time.Hour                            // more than any zone's distance from UTC
+	old, now := w.offset(clock.Add(-aside)), w.offset(clock.Add(aside))
+	before, after := clock.Add(-old), clock.Add(-now)
+	switch {
+	case w.offset(before) == old:
+		return before
+	case w.offset(after) == now:
+		return after
+	case begins:
+		changed, _ := before.In(w.zone).ZoneBounds()
+		return changed
+	}
+	return before
+}
+
+// offset returns how far the zone is ahead of UTC at a time.
+func (w Windows) offset(t time.Time) time.Duration {
+	_, seconds := t.In(w.zone).Zone()
+	return time.Duration(seconds) * time.Second
+}
+
+// Waits describes the wait for the next window; "" if one is open at t.
+func (w Windows) Waits(t time.Time) string {
+	next := w.Next(t)
+	if next.Equal(t) {
+		return ""
+	}
+	text := "waits for the window that begins at " + next.In(w.zone).Format("15:04")
+	if w.name != "" {
+		text += " " + w.name
+	}
+	return text
+}
