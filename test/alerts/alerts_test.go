@@ -38,6 +38,7 @@ var faults = []fault{
 	{"zookeeper", zookeeperLost, []string{"SequinsZooKeeperLost"}},
 	{"settings", settingsDiffer, []string{"SequinsClusterSettings"}},
 	{"diverged", changedVersion, []string{"SequinsVersionDiverged"}},
+	{"held", heldVersion, []string{"SequinsVersionHeld"}},
 	{"files", damagedFile, []string{"SequinsVersionFailed", "SequinsNotServing"}},
 	{"stuck", sourceHangs, []string{"SequinsLoadStuck"}},
 	{"old", oldData, []string{"SequinsDataOld"}},

@@ -59,6 +59,24 @@ func damagedFile(s *scene) {
 	s.quiet("SequinsVersionFailed", s.of(n))
 }
 
+// heldVersion: a version has half of the records.
+func heldVersion(s *scene) {
+	s.write("1")
+	c := s.config(polling)
+	c.Sections = "[gate]\nmax_shrink = 0.2\n"
+	n := process.Start(s, c)
+	s.watch(n)
+	n.WaitCurrent(s, s.name, "1")
+	s.quiet("SequinsVersionHeld", s.of(n))
+	s.writeSome("2", records/2)
+	s.fires("SequinsVersionHeld", s.of(n))
+	s.leads("SequinsVersionHeld", "`sequins status` says", s.run("status", n.Addr), "HELD", "records instead of")
+	s.leads("SequinsVersionHeld", "in the log", n.Log(), "version held", "max_shrink")
+	s.write("3")
+	n.WaitCurrent(s, s.name, "3")
+	s.quiet("SequinsVersionHeld", s.of(n))
+}
+
 // sourceHangs: in the middle of a load, S3 says nothing any more.
 func sourceHangs(s *scene) {
 	g := gateway.Start(s)

@@ -208,12 +208,18 @@ func (s *scene) target(i int) string { return fmt.Sprintf("/%s/key-%06d", s.name
 // write writes a version of three files, as a careful job does.
 func (s *scene) write(version string) {
 	s.Helper()
+	s.writeSome(version, records)
+}
+
+// writeSome is write for n records.
+func (s *scene) writeSome(version string, n int) {
+	s.Helper()
 	tmp := filepath.Join(s.source(), s.name, "_"+version)
 	if err := os.MkdirAll(tmp, 0o755); err != nil {
 		s.Fatal(err)
 	}
 	for i := range files {
-		s.writeFile(filepath.Join(tmp, fmt.Sprintf("part-r-%05d", i)), func(i int) string { return fmt.Sprintf("%s/%d", version, i) }, i, files, records)
+		s.writeFile(filepath.Join(tmp, fmt.Sprintf("part-r-%05d", i)), func(i int) string { return fmt.Sprintf("%s/%d", version, i) }, i, files, n)
 	}
 	s.publish(version)
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -39,20 +40,22 @@ func TestPartitionersInPython(t *testing.T) {
 // Go and Python read every key of a node for every partitioner, and the map names the partitioner.
 func TestOneNode(t *testing.T) {
 	t.Parallel()
+	const version = "run@2026-01-31T10:00:00+01:00,a=b"
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
 	keys := randomKeys(2000)
-	present := keys[:1800]
+	present, sections := keys[:1800], ""
 	for _, p := range shard.Partitioners() {
-		writeVersion(t, source, p.String(), "v1", p, 8, present)
+		writeVersion(t, source, p.String(), version, p, 8, present)
+		sections += fmt.Sprintf("[db.%s]\npartitioner = %q\n", p, p) // some are found only for names or keys of their own
 	}
-	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store")})
+	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Sections: sections})
 	c, err := client.New(client.Options{Addrs: []string{n.Addr}, Timeout: process.Deadline})
 	expect.NoError(t, err)
 	defer c.Close()
 	for _, p := range shard.Partitioners() {
 		db := p.String()
-		n.WaitCurrent(t, db, "v1")
+		n.WaitCurrent(t, db, version)
 		var m struct {
 			Partitioner string   `json:"partitioner"`
 			Partitions  int      `json:"partitions"`
@@ -67,10 +70,10 @@ func TestOneNode(t *testing.T) {
 		for i, key := range keys {
 			want := "-"
 			if i < len(present) {
-				want = "=" + hex.EncodeToString([]byte(valueOf("v1", key)))
+				want = "=" + hex.EncodeToString([]byte(valueOf(version, key)))
 			}
 			v, _ := c.Get(t.Context(), db, key)
-			if shown(v.Data) != want || shown(b.Values[i]) != want || v.Version != "v1" || lines[i] != "v1 "+want {
+			if shown(v.Data) != want || shown(b.Values[i]) != want || v.Version != version || lines[i] != version+" "+want {
 				t.Fatalf("%s, %q: Go %q and %q, Python %s", db, key, v.Data, b.Values[i], lines[i])
 			}
 		}

@@ -30,6 +30,7 @@ type settings struct {
 	replication int
 	extra       string   // further lines of sequins.conf, for all members
 	sharding    []string // further lines of [sharding], for all members
+	sections    string   // further sections, for all members
 }
 
 // A cluster is a number of members with one source and one ZooKeeper.
@@ -110,7 +111,7 @@ func (m *member) sections() string {
 	}
 	fmt.Fprintf(&b, "[redis]\nbind = \"%s:%s\"\n", m.host.ip, redisPort)
 	fmt.Fprintf(&b, "[zk]\nservers = [\"%s\"]\nsession_timeout = %q\n", strings.Join(m.link.addresses(), `", "`), sessionTimeout)
-	return b.String()
+	return b.String() + m.c.settings.sections
 }
 
 // addr is what the member is called by the others.

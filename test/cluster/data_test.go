@@ -37,7 +37,8 @@ const valueEnd = ` {"name":"Ann \"A\" Bob","text":"is longer than some words\n"}
 // value is what a version holds for a key, which tells both.
 func (d dataset) value(key, version string) (string, bool) {
 	i, err := strconv.Atoi(strings.TrimPrefix(key, "key-"))
-	n, err2 := strconv.Atoi(strings.TrimPrefix(version, "v"))
+	number, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), "=") // names can go on after it
+	n, err2 := strconv.Atoi(number)
 	if err != nil || err2 != nil || i >= d.keys {
 		return "", false
 	}

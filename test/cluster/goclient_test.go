@@ -160,7 +160,7 @@ type readers struct {
 }
 
 // read reads keys with a session of its own until the end: none may fail, be wrong, or be older than the one before.
-func (r *readers) read(t *testing.T) {
+func (r *readers) read(t testing.TB) {
 	s, last := r.cl.Session(), ""
 	for !r.stop.Load() {
 		keys := make([][]byte, 1+rand.IntN(20))
@@ -192,7 +192,7 @@ func (r *readers) read(t *testing.T) {
 }
 
 // one reads keys in one of several ways.
-func (r *readers) one(t *testing.T, s *client.Session, keys [][]byte) (client.Batch, error) {
+func (r *readers) one(t testing.TB, s *client.Session, keys [][]byte) (client.Batch, error) {
 	if rand.IntN(4) == 0 {
 		return s.MultiGet(t.Context(), db, keys)
 	}
@@ -212,8 +212,9 @@ func (r *readers) one(t *testing.T, s *client.Session, keys [][]byte) (client.Ba
 
 // TestGoClient: while members are killed, stopped and paused one at a time, and versions are published, no read of the Go
 // client fails, is wrong, or goes back.
-func TestGoClient(t *testing.T) {
-	t.Parallel()
+func TestGoClient(tt *testing.T) {
+	tt.Parallel()
+	t := process.Recap(tt)
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 12}, members: 3, replication: 2})
 	version := versionName(1)
@@ -257,7 +258,7 @@ func TestGoClient(t *testing.T) {
 }
 
 // walkInPython reads with threads of the Python client until stop, which checks the values and returns their number.
-func (c *cluster) walkInPython(t *testing.T, addrs []string) (stop func() int) {
+func (c *cluster) walkInPython(t testing.TB, addrs []string) (stop func() int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "python3", append([]string{filepath.Join(process.Root(), "test", "clients", "drive.py"), "walk", fmt.Sprint(c.data.keys), db}, addrs...)...)
 	var out, stderr process.Output
@@ -278,7 +279,7 @@ func (c *cluster) walkInPython(t *testing.T, addrs []string) (stop func() int) {
 }
 
 // checkWalk checks the lines of a walk in Python, and returns their number.
-func (c *cluster) checkWalk(t *testing.T, out string) (n int) {
+func (c *cluster) checkWalk(t testing.TB, out string) (n int) {
 	t.Helper()
 	last := map[string]string{}
 	for line := range strings.Lines(out) {
@@ -302,7 +303,7 @@ func (c *cluster) checkWalk(t *testing.T, out string) (n int) {
 }
 
 // wait waits for a number of reads.
-func (r *readers) wait(t *testing.T, n int64) {
+func (r *readers) wait(t testing.TB, n int64) {
 	t.Helper()
 	until := r.reads.Load() + n
 	process.Eventually(t, "the client reads on", func() bool { return r.reads.Load() >= until })
@@ -310,8 +311,9 @@ func (r *readers) wait(t *testing.T, n int64) {
 
 // TestGoClientUnderNemesis reads with the Go client while the nemesis causes faults. Reads fail only while it is
 // careless; none is wrong or returns to an older version.
-func TestGoClientUnderNemesis(t *testing.T) {
-	t.Parallel()
+func TestGoClientUnderNemesis(tt *testing.T) {
+	tt.Parallel()
+	t := process.Recap(tt)
 	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
 	z := startZookeeper(t, 3)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2})

@@ -18,6 +18,7 @@ func TestJoin(t *testing.T) {
 	z := startZookeeper(t, 1)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 20_000, partitions: 16}, members: 3, replication: 2,
+		sections: "[load]\nfrom_peers = false\n", // a load is what it is about
 	})
 	version := versionName(1)
 	c.publish(t, version)

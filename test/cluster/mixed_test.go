@@ -14,13 +14,15 @@ import (
 	"time"
 
 	"sequins/test/checker"
+	"sequins/test/process"
 )
 
 // TestAllFaults has a cluster go through everything that versions, sources, ZooKeeper and whole restarts can do to it,
 // in an order that the seed decides, each time together with a fault of ZooKeeper and a new version, while clients
 // read without pause. After the last fault every node has to come to the newest good version within 30 s.
-func TestAllFaults(t *testing.T) {
-	t.Parallel()
+func TestAllFaults(tt *testing.T) {
+	tt.Parallel()
+	t := process.Recap(tt)
 	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
 	z := startZookeeper(t, 3)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 8}, members: 5, replication: 2,

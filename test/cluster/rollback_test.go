@@ -26,12 +26,13 @@ func (c *cluster) pin(t testing.TB, text string) {
 }
 
 // TestRollback excludes the version that five nodes serve. All that can see the source follow within seconds, also one
-// without ZooKeeper, and while another version is being published; a node that was down follows when it is back. No
+// without ZooKeeper, and while another version is being loaded, which goes live then; a node that was down follows when it is back. No
 // client of one node sees versions alternate, or gets an error.
 func TestRollback(t *testing.T) {
 	t.Parallel()
 	z := startZookeeper(t, 1)
-	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2, extra: "keep_versions = 2\n"})
+	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2,
+		extra: "keep_versions = 2\nthrottle_loads = \"8ms\"\n"}) // a load takes some seconds
 	first, bad, next := versionName(1), versionName(2), versionName(3)
 	c.publish(t, first)
 	c.startAll(t)
@@ -46,14 +47,14 @@ func TestRollback(t *testing.T) {
 	down.terminate(t)
 	clients := c.watchVersions(t)
 	c.members[0].link.refuse()
+	c.publish(t, next)
+	c.members[1].node.WaitFor(t, "another version is being loaded", func() bool { return c.members[1].node.Health(t)[db][next].State == "BUILDING" })
 	began := time.Now()
 	c.pin(t, `exclude = ["`+bad+`"]`)
 	c.waitServed(t, first)
 	t.Logf("all that are up are back after %v", time.Since(began).Round(time.Millisecond))
 	c.members[0].link.allow(t)
 	down.start(t)
-	c.waitServed(t, first)
-	c.publish(t, next)
 	c.waitServed(t, next)
 	clients.finish(t, []string{bad, first, next})
 }

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"sequins/test/checker"
+	"sequins/test/process"
 )
 
 // TestUpgrades is the main test: clients read continuously while versions are published and the
 // nemesis causes faults, and package checker checks the recorded answers.
-func TestUpgrades(t *testing.T) {
-	t.Parallel()
+func TestUpgrades(tt *testing.T) {
+	tt.Parallel()
+	t := process.Recap(tt)
 	t.Logf("to see the same faults again: go test ./test/cluster -run %s -args -seed %d", t.Name(), *seed)
 	z := startZookeeper(t, 3)
 	c := newCluster(t, z, settings{data: dataset{keys: 2000, partitions: 16}, members: 5, replication: 2})

@@ -30,6 +30,9 @@ func TestPlain(t *testing.T) {
 		{"CancelWhileSilent", testCancelWhileSilent},
 		{"DatanodeKilled", testDatanodeKilled},
 		{"Node", testNode},
+		{"Build", testBuild},
+		{"Checksums", testChecksums},
+		{"Unchanged", testUnchanged},
 		{"Bandwidth", testBandwidth},
 		{"OnlyWhatIsNeeded", testOnlyWhatIsNeeded},
 	} {

@@ -41,14 +41,14 @@ func commands(text string) (found []string) {
 var ofTheSystem = regexp.MustCompile(`^(systemctl|journalctl|iostat|smartctl|apt|openssl) |^cat /sys/`)
 
 // ofRollingBack are the commands that write into the source.
-var ofRollingBack = regexp.MustCompile(`^sequins (rollback|pin|unpin) `)
+var ofRollingBack = regexp.MustCompile(`^sequins (rollback|pin|unpin|approve|refresh|diff)( |$)`)
 
 // Every command of the manual is run here, except two kinds: slow ones of the tests and benchmarks, for which
 // the files that they name must exist, and commands of the system.
 func TestCommands(t *testing.T) {
 	c, n := example(t)
 	here := strings.NewReplacer("node1:9599", n.Addr, "NODE:9599", n.Addr, "/var/lib/sequins", c.Store, "/etc/sequins.conf", n.Conf,
-		"verify DIR", "verify "+c.Store, "check-config FILE", "check-config "+n.Conf, "FILE", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001"))
+		"FILE KEY", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001")+" apple", "verify DIR", "verify "+c.Store, "check-config FILE", "check-config "+n.Conf, "FILE", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001"))
 	seen := map[string]bool{}
 	for _, name := range pages(t) {
 		text, err := os.ReadFile(filepath.Join(process.Root(), name))
@@ -62,9 +62,9 @@ func TestCommands(t *testing.T) {
 			seen[command] = true
 			switch words := strings.Fields(command); {
 			case ofTheSystem.MatchString(command):
-			case ofRollingBack.MatchString(command): // TestRollingBack
+			case ofRollingBack.MatchString(command): // TestRollingBack, TestBadMorning
 			case command == "sequins demo" || command == "go run ./cmd/sequins demo": // TestDemo
-			case command == "sequins inspect" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
+			case command == "sequins build" || command == "sequins inspect" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
 				runIt(t, n, command+" --help")
 			case words[0] == "sequins" || words[0] == "curl":
 				runIt(t, n, here.Replace(command))
@@ -91,7 +91,7 @@ func TestBlocksOfCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/OPERATING.md"} // TestReadme, TestQuickStart, TestTokens
+		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/OPERATING.md", "docs/BUILD.md"} // TestReadme, TestQuickStart, TestTokens, TestBuilding
 		if strings.Contains(string(text), "```sh\n") && !slices.Contains(run, name) {
 			t.Errorf("nothing runs the commands of %s", name)
 		}

@@ -92,7 +92,8 @@ var wanted = []string{
 	"/usr/share/bash-completion/completions/sequins",
 	"/usr/share/doc/sequins/CHANGELOG.md",
 	"/usr/share/doc/sequins/README.md",
-	"/usr/share/doc/sequins/contrib/alerts.yml",
+	"/usr/share/doc/sequins/contrib/grafana/sequins.json",
+	"/usr/share/doc/sequins/contrib/prometheus/alerts.yml",
 	"/usr/share/doc/sequins/copyright",
 	"/usr/share/doc/sequins/docs/OPERATING.md",
 	"/usr/share/doc/sequins/docs/README.md",
@@ -123,7 +124,15 @@ func TestBothPackagesHoldTheSame(t *testing.T) {
 			t.Errorf("the deb has no %s", name)
 		}
 	}
-	inRPM := strings.Fields(strings.ReplaceAll(output(t, "rpm", "-qp", "--list", rpm), "/zsh/site-functions/", "/zsh/vendor-completions/"))
+	var inRPM []string
+	for line := range strings.Lines(output(t, "rpm", "-qp", "--queryformat", "[%{FILEMODES:perms} %{FILENAMES}\n]", rpm)) {
+		mode, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.HasPrefix(mode, "d") {
+			inRPM = append(inRPM, strings.Replace(name, "/zsh/site-functions/", "/zsh/vendor-completions/", 1))
+		} else if !strings.HasPrefix(name, "/usr/share/doc/sequins") {
+			t.Errorf("the rpm owns %s", name)
+		}
+	}
 	slices.Sort(inRPM)
 	slices.Sort(inDeb)
 	if diff := cmp.Diff(inDeb, inRPM); diff != "" {
@@ -141,6 +150,36 @@ func TestBothPackagesHoldTheSame(t *testing.T) {
 	}
 }
 
+// link is the target of a link of Markdown, without its anchor.
+var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+
+// Whoever reads the installed documentation can follow its links.
+func TestLinksOfInstalledDocs(t *testing.T) {
+	deb, _ := packages(t)
+	dir := t.TempDir()
+	output(t, "dpkg-deb", "--extract", deb, dir)
+	followed := 0
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".md" {
+			return err
+		}
+		doc, err := os.ReadFile(path)
+		for _, m := range link.FindAllStringSubmatch(string(doc), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			followed++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
+				t.Errorf("%s: %v", strings.TrimPrefix(path, dir), err)
+			}
+		}
+		return err
+	})
+	if err != nil || followed < 100 {
+		t.Errorf("%d links, %v", followed, err)
+	}
+}
+
 // A version that no tag names is older than any that one does.
 func TestVersionWithoutATag(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "build.sh"))
@@ -152,8 +191,8 @@ func TestVersionWithoutATag(t *testing.T) {
 	if !found || !ended || from == "" {
 		t.Fatal("build.sh finds its version in another way")
 	}
-	for given, want := range map[string]string{"v1.2.3": "1.2.3", "v1.2.3-4-gabc": "1.2.3+4+gabc", "3359f70": "0~3359f70", "12-dirty": "0~12+dirty"} {
-		got := strings.TrimSpace(output(t, "bash", "-c", "version=${0#v}\n"+body+"esac\necho $version", given))
+	for given, want := range map[string]string{"v1.2.3": "1.2.3", "v1.2.3-4-gabc": "1.2.3+4+gabc", "3359f70": "0~20260131235959+3359f70", "12-dirty": "0~20260131235959+12+dirty"} {
+		got := strings.TrimSpace(output(t, "bash", "-c", "SOURCE_DATE_EPOCH=1769903999 version=${0#v}\n"+body+"esac\necho $version", given))
 		if got != want {
 			t.Errorf("%s becomes %s, want %s", given, got, want)
 		}

@@ -33,7 +33,7 @@ var build struct {
 }
 
 // Override is the environment variable with the path of a binary to test instead of one built from this tree.
-const Override = "SEQUINS_BINARY"
+const Override = "SEQUINS_TEST_BINARY"
 
 // Binary builds cmd/sequins once per test process, and returns its path.
 func Binary(t testing.TB) string {

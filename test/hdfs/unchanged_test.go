@@ -1,0 +1,124 @@
+//go:build integration
+
+package hdfs
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"testing"
+
+	lib "github.com/colinmarc/hdfs/v2"
+
+	"sequins/input/sequencefile"
+	"sequins/shard"
+	"sequins/source"
+	"sequins/test/process"
+)
+
+// testChecksums: the checksum of a file is that of its content, whatever its name, as long as the file is the listed one.
+func testChecksums(t *testing.T, c *cluster) {
+	d := c.newDir()
+	const block = 1 << 20
+	contents := map[string][]byte{
+		"a": random(100_000, 1), "b": random(100_000, 1), "c": random(100_000, 2), "empty": nil, "one": {1},
+		"large": random(5*block+17, 3), "copy": random(5*block+17, 3), "other": append(random(5*block+16, 3), 'x'),
+	}
+	for name, data := range contents {
+		putBlocks(t, c, d.root+"/db/1/"+name, data, block)
+	}
+	src := c.open(t, d.root, nil)
+	listed, err := src.Contents(t.Context(), "db", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]string{}
+	for _, f := range listed.Files {
+		if sums[f.Name], err = src.Checksum(t.Context(), "db", "1", f); err != nil || sums[f.Name] == "" {
+			t.Errorf("%s: %q, %v", f.Name, sums[f.Name], err)
+		}
+	}
+	for a := range contents {
+		for b := range contents {
+			if same := bytes.Equal(contents[a], contents[b]); same != (sums[a] == sums[b]) {
+				t.Errorf("%s has %s, and %s has %s", a, sums[a], b, sums[b])
+			}
+		}
+	}
+	d.Put(t, "db/1/a", random(100_000, 1))
+	if sum, err := src.Checksum(t.Context(), "db", "1", listed.Files[0]); sum != "" || err == nil {
+		t.Errorf("of a file that was replaced: %q, %v", sum, err)
+	} else {
+		says(t, err, source.ErrChanged.Error(), "a")
+	}
+}
+
+// putBlocks writes a file of blocks of a size.
+func putBlocks(t *testing.T, c *cluster, name string, data []byte, size int64) {
+	t.Helper()
+	if err := c.writer.MkdirAll(path.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := c.writer.CreateFile(name, 2, size, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for piece := range slices.Chunk(data, 1<<16) { // in one go, the library writes packets that the datanode finds too long
+		if _, err := f.Write(piece); err != nil {
+			t.Fatal(err)
+		}
+	}
+	process.Eventually(t, name+" is closed", func() bool { return !lib.IsErrReplicating(f.Close()) })
+}
+
+// cutFile returns a file of the keys of a partition of 100.
+func cutFile(t *testing.T, version string, partition int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := sequencefile.NewWriter(&b, sequencefile.WriterOptions{SyncSeed: "seed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5000 {
+		if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), 100) == partition {
+			if err := w.Append([]byte(key), fmt.Appendf(nil, "%s/%d", version, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// testUnchanged: one file of a hundred has changed, which keeps its size. The others are not read.
+func testUnchanged(t *testing.T, c *cluster) {
+	d := c.newDir()
+	for version, changed := range []int{-1, 42} {
+		for p := range 100 {
+			of := "1"
+			if p == changed {
+				of = "2"
+			}
+			d.Put(t, fmt.Sprintf("db/%d/part-r-%05d", version+1, p), cutFile(t, of, p))
+		}
+	}
+	d.Put(t, "db/1/_SUCCESS", nil)
+	n := process.Start(t, configure(t, "hdfs://"+c.namenode+d.root, fmt.Sprintf("user = %q", superuser)))
+	n.WaitCurrent(t, "db", "1")
+	n.WaitLog(t, "files=100/100")
+	d.Put(t, "db/2/_SUCCESS", nil)
+	n.WaitCurrent(t, "db", "2")
+	n.WaitLog(t, "unchanged=99/100")
+	for i := range 5000 {
+		key, want := fmt.Sprintf("key-%06d", i), fmt.Sprintf("1/%d", i)
+		if shard.String.Partition([]byte(key), 100) == 42 {
+			want = fmt.Sprintf("2/%d", i)
+		}
+		if r := n.Get(t, "/db/"+key); r.Code != 200 || string(r.Body) != want || r.Version() != "2" {
+			t.Fatalf("GET %s: %d of %s: %.100q, want %q", key, r.Code, r.Version(), r.Body, want)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+//go:build integration
+
+package s3
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sequins/input/sequencefile"
+	"sequins/shard"
+	"sequins/test/gateway"
+	"sequins/test/process"
+)
+
+// writeHundredth writes a file of the keys of a partition of 100.
+func writeHundredth(t *testing.T, path, version string, partition int) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{SyncSeed: "seed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5000 {
+		if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), 100) == partition {
+			if err := w.Append([]byte(key), fmt.Appendf(nil, "%s/%d", version, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnchanged: a version is uploaded again, with one object of a hundred changed, which keeps its size. Of the others, nothing is
+// read to load them.
+func TestUnchanged(t *testing.T) {
+	g := gateway.Start(t)
+	dir := t.TempDir()
+	for p := range 100 {
+		writeHundredth(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)), "1", p)
+	}
+	g.PutTree(t, "jobs/output/db/1", dir)
+	g.Put(t, "jobs/output/db/1/_SUCCESS", nil)
+	n := process.Start(t, configure(t, g.Endpoint(), gateway.SecretKey))
+	n.WaitCurrent(t, "db", "1")
+	n.WaitLog(t, "files=100/100")
+	writeHundredth(t, filepath.Join(dir, "part-r-00042"), "2", 42)
+	g.PutTree(t, "jobs/output/db/2", dir)
+	g.Put(t, "jobs/output/db/2/_SUCCESS", nil)
+	n.WaitCurrent(t, "db", "2")
+	n.WaitLog(t, "unchanged=99/100")
+	n.WaitLog(t, "files=1/1")
+	for i := range 5000 {
+		key, want := fmt.Sprintf("key-%06d", i), fmt.Sprintf("1/%d", i)
+		if shard.String.Partition([]byte(key), 100) == 42 {
+			want = fmt.Sprintf("2/%d", i)
+		}
+		if r := n.Get(t, "/db/"+key); r.Code != 200 || string(r.Body) != want || r.Version() != "2" {
+			t.Fatalf("GET %s: %d of %s: %.100q, want %q", key, r.Code, r.Version(), r.Body, want)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+//go:build integration
+
+package single
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sequins/test/harness"
+	"sequins/test/process"
+)
+
+// buildBlocks runs sequins build, which must succeed.
+func buildBlocks(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(process.Binary(t), append([]string{"build"}, args...)...).CombinedOutput(); err != nil {
+		t.Fatalf("build %q: %v\n%s", args, err, out)
+	}
+}
+
+// TestEveryFixtureFromFinishedBlocks builds everything that Hadoop and others wrote, and asks a node of the blocks for
+// every key. A node of the files answers with the same headers.
+func TestEveryFixtureFromFinishedBlocks(t *testing.T) {
+	t.Parallel()
+	from, to := harness.FixturesDir(t), t.TempDir()
+	own := process.Start(t, process.Config{Source: from, Store: filepath.Join(t.TempDir(), "store"), Extra: `allow_empty = true`, Sections: fieldsOf(harness.Fixtures(t))})
+	conf := filepath.Join(t.TempDir(), "build.conf")
+	if err := os.WriteFile(conf, []byte("source = \"/nowhere\"\nallow_empty = true\n"+fieldsOf(harness.Fixtures(t))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range harness.Fixtures(t) {
+		version := filepath.Join(f.Name, f.Meta.Version)
+		buildBlocks(t, "--config", conf, filepath.Join(from, version), filepath.Join(to, version))
+	}
+	n := process.Start(t, process.Config{Source: to, Store: filepath.Join(t.TempDir(), "store"), Extra: `allow_empty = true`})
+	for _, f := range harness.Fixtures(t) {
+		t.Run(f.Name, func(t *testing.T) {
+			checkFixture(t, n, f)
+			own.WaitCurrent(t, f.Name, f.Meta.Version)
+			for _, key := range slices.Sorted(maps.Keys(f.Final(t))) {
+				if key == "" {
+					continue
+				}
+				a, b := own.Get(t, process.Target(f.Name, []byte(key))), n.Get(t, process.Target(f.Name, []byte(key)))
+				for _, name := range []string{"Last-Modified", "Etag", "X-Sequins-Version", "Content-Length"} {
+					if a.Header.Get(name) != b.Header.Get(name) {
+						t.Fatalf("%q: %s is %q from the files and %q from finished blocks", key, name, a.Header.Get(name), b.Header.Get(name))
+					}
+				}
+				break
+			}
+		})
+	}
+}
+
+// TestDamagedFinishedBlocks flips a byte at random places of a finished version. The node reports an error of it, and never
+// serves another value than the version's.
+func TestDamagedFinishedBlocks(t *testing.T) {
+	t.Parallel()
+	jobs, to := t.TempDir(), t.TempDir()
+	writeVersion(t, jobs, "db", "1", 4, 3000, big("1"))
+	conf := process.Config{Source: to, Store: filepath.Join(t.TempDir(), "store"), Extra: `refresh_period = "100ms"` + "\n" + `settle = "0s"`}
+	n := process.Start(t, conf)
+	const rounds = 12
+	for i := range rounds {
+		db := fmt.Sprintf("db%d", i)
+		whole := filepath.Join(t.TempDir(), "db", "1")
+		buildBlocks(t, filepath.Join(jobs, "db", "1"), whole)
+		names, err := filepath.Glob(filepath.Join(whole, "*.*"))
+		if err != nil || len(names) != 5 {
+			t.Fatal(names, err)
+		}
+		flip(t, names[i%5])
+		if err := os.MkdirAll(filepath.Join(to, db), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(whole, filepath.Join(to, db, "1")); err != nil {
+			t.Fatal(err)
+		}
+		n.WaitFor(t, db+" is in ERROR", func() bool { return n.Health(t)[db]["1"].State == "ERROR" })
+		if r := n.Get(t, "/"+db+"/key-000007"); r.Code == http.StatusOK {
+			t.Errorf("%s of %s is damaged, and a value is served", names[i%5], db)
+		}
+	}
+	if text := n.Log(); !strings.Contains(text, "part-0000") || !strings.Contains(text, "_BLOCKS.json: the finished version is damaged") {
+		t.Error("the log does not name the damaged files")
+	}
+}
+
+// flip changes a random byte of a file.
+func flip(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := rand.IntN(len(data))
+	if _, err := f.WriteAt([]byte{data[at] ^ byte(1+rand.IntN(255))}, int64(at)); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: byte %d of %d", filepath.Base(path), at, len(data))
+}
+
+// killAfter kills a build when it has written some files, and reports whether it did not end by itself.
+func killAfter(cmd *exec.Cmd, ended <-chan error, target string, files int) bool {
+	for {
+		select {
+		case err := <-ended:
+			return err != nil
+		default:
+		}
+		if there, _ := os.ReadDir(target); len(there) >= files {
+			_ = cmd.Process.Kill()
+			return <-ended != nil
+		}
+	}
+}
+
+// TestBuildKilled kills builds at random moments. A node that watches the target serves nothing of what they leave, and the
+// version of a build with --force.
+func TestBuildKilled(t *testing.T) {
+	t.Parallel()
+	jobs, to := t.TempDir(), t.TempDir()
+	writeVersion(t, jobs, "db", "1", 40, 40_000, big("1"))
+	from := filepath.Join(jobs, "db", "1")
+	n := process.Start(t, process.Config{Source: to, Store: filepath.Join(t.TempDir(), "store"), Extra: `refresh_period = "50ms"`})
+	const rounds = 12
+	for i := range rounds {
+		target := filepath.Join(to, "db", fmt.Sprintf("%02d", i))
+		cmd := exec.Command(process.Binary(t), "build", from, target)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		killed := killAfter(cmd, ended, target, rand.IntN(42))
+		if _, err := os.Stat(filepath.Join(target, "_BLOCKS.json")); err == nil {
+			n.WaitCurrent(t, "db", fmt.Sprintf("%02d", i)) // it was finished
+			continue
+		}
+		if !killed {
+			t.Fatal("a build ended without an error and without a manifest")
+		}
+		left, _ := os.ReadDir(target)
+		t.Logf("killed after %d files", len(left))
+		buildBlocks(t, "--force", from, target)
+		n.WaitCurrent(t, "db", fmt.Sprintf("%02d", i))
+		key, value := big("1")(i * 1000)
+		if r := n.Get(t, "/db/"+key); string(r.Body) != value {
+			t.Fatalf("%s is %.50q", key, r.Body)
+		}
+	}
+	if text := n.Log(); strings.Contains(text, "level=ERROR") {
+		t.Errorf("an unfinished build is more than incomplete:\n%s", text)
+	}
+}
+
+// TestCopiedFinishedBlocks copies a finished version in the order of the names, as cp does: the manifest and _SUCCESS before
+// the blocks. The version is served when it is whole, and not before.
+func TestCopiedFinishedBlocks(t *testing.T) {
+	t.Parallel()
+	jobs, to := t.TempDir(), t.TempDir()
+	writeVersion(t, jobs, "db", "1", 4, 3000, big("1"))
+	built := filepath.Join(t.TempDir(), "db", "1")
+	buildBlocks(t, filepath.Join(jobs, "db", "1"), built)
+	n := process.Start(t, process.Config{Source: to, Store: filepath.Join(t.TempDir(), "store"), Extra: `refresh_period = "50ms"` + "\n" + `settle = "0s"`})
+	target := filepath.Join(to, "db", "1")
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"_BLOCKS.json", "_SUCCESS", "part-00000.block", "part-00001.block", "part-00002.block", "part-00003.block"} {
+		data, err := os.ReadFile(filepath.Join(built, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(target, name), data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "part-00001.block" {
+			n.WaitFor(t, "the version is in ERROR", func() bool { return n.Health(t)["db"]["1"].State == "ERROR" })
+		}
+	}
+	n.WaitCurrent(t, "db", "1")
+	for i := range 3000 {
+		key, value := big("1")(i)
+		if r := n.Get(t, "/db/"+key); string(r.Body) != value {
+			t.Fatalf("%s is %.50q", key, r.Body)
+		}
+	}
+}
