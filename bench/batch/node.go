@@ -27,8 +27,10 @@ func (c catalog) Set(db []byte) *version.Set {
 	return nil
 }
 
-func (c catalog) Status() status.Status       { return status.Status{} }
-func (c catalog) MayExist([]byte) bool        { return false }
+func (c catalog) Status() status.Status        { return status.Status{} }
+func (c catalog) MayExist([]byte) bool         { return false }
+func (c catalog) Events(string) []status.Event { return nil }
+
 func (c catalog) Ready(string) (bool, string) { return true, "" }
 
 // others is a version whose partitions are all on one other node.
