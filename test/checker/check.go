@@ -121,7 +121,7 @@ func (c *check) one(r Read) {
 	case Batch:
 		patience = cmp.Or(c.BatchPatience, patience)
 	}
-	patience *= time.Duration(1 + r.Behind)
+	patience += time.Duration(r.Behind) * max(c.Patience, c.BatchPatience)
 	if r.End-r.Start-c.stalled(r) > patience && !c.paused(r) && !c.down(r) {
 		c.violated(lateAnswer, r, "took %v", r.End-r.Start)
 	}

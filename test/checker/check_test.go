@@ -153,7 +153,7 @@ func TestCheck(t *testing.T) {
 		{"late", nil, []Read{read(10, "v1").with(slow)}, "late answer"},
 		{"late without an answer", nil, []Read{read(10, "").with(lost).with(slow)}, "late answer, no answer"},
 		{"late while it is stopped", []Event{at(50, Pause, "n"), at(60, Resume, "n")}, []Read{read(10, "v1").with(slow)}, ""},
-		{"late behind others in a pipeline", nil, []Read{read(10, "v1").with(func(r *Read) { r.Behind = 1 }).with(slow)}, ""},
+		{"late with others in a pipeline", nil, []Read{read(10, "v1").with(func(r *Read) { r.Behind = 1 }).with(slow)}, ""},
 		{"late while the machine stands still", []Event{{At: 150 * ms, Kind: Stall, For: 60 * ms}}, []Read{read(10, "v1").with(slow)}, ""},
 		{"later than the machine stands still", []Event{{At: 150 * ms, Kind: Stall, For: 40 * ms}}, []Read{read(10, "v1").with(slow)}, "late answer"},
 		{"late after the machine stood still", []Event{{At: 9 * ms, Kind: Stall, For: 60 * ms}}, []Read{read(10, "v1").with(slow)}, "late answer"},

@@ -67,7 +67,7 @@ type Read struct {
 	AtLeast string `json:"atLeast,omitempty"` // the request is for this version or a later one; a node that is behind may refuse
 	Exact   string `json:"exact,omitempty"`   // the request is for this version alone. That of a cursor is AtLeast, too
 
-	Behind int `json:"behind,omitempty"` // requests in front of it in its pipeline, each of which may take Patience
+	Behind int `json:"behind,omitempty"` // the other requests of its pipeline, whose answers arrive together: each may take Patience or BatchPatience
 
 	Code    int       `json:"code,omitempty"` // HTTP status; 0: no answer
 	Err     string    `json:"err,omitempty"`  // why there was no answer, or what is malformed in it

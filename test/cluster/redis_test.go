@@ -79,7 +79,7 @@ func (r *recording) pipeline(c *redisClient, reads []checker.Read) {
 	end := r.Now()
 	for i := range reads {
 		read := &reads[i]
-		read.Start, read.End, read.Behind = start, end, i
+		read.Start, read.End, read.Behind = start, end, len(reads)-1
 		if i >= len(replies) {
 			read.Err = err.Error()
 			continue
