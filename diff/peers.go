@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/blocks"
 	"sequins/version"
 )
 
@@ -170,6 +171,8 @@ func (p *peers) ask(ctx context.Context, addr string, partitions []int, c *compa
 			return passed, errors.New(l.Error)
 		case l.Report != nil:
 			return false, nil
+		case l.Difference != nil && len(l.Key) > blocks.MaxKey:
+			err = fmt.Errorf("a key of %d bytes, more than %d", len(l.Key), blocks.MaxKey)
 		case l.Difference != nil && c.list:
 			passed = true
 			err = out.difference(l.Op, l.Key)

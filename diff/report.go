@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 )
@@ -176,6 +177,11 @@ func checkRow(r *Row, asked []int) error {
 	for op, keys := range r.Samples {
 		if !slices.Contains(Ops, op) || len(keys) > maxSamples {
 			return errors.New("an impossible sample")
+		}
+		for _, key := range keys {
+			if len(key) > maxSampleKey {
+				return fmt.Errorf("a sample with a key of %d bytes, more than %d", len(key), maxSampleKey)
+			}
 		}
 	}
 	return nil

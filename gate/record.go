@@ -64,6 +64,19 @@ func (r Record) HeldIDs() (ids []string) {
 	return ids
 }
 
+// ServedIDs returns the ids of the versions that have been served, ascending.
+func (r Record) ServedIDs() (ids []string) {
+	for _, m := range r.Marks {
+		if m.Served {
+			ids = append(ids, m.Version)
+		}
+	}
+	return ids
+}
+
+// Served records that a version is served. Judge does so, too; without rules, it is not called.
+func (g *Gate) Served(id, plan string) { g.setMark(Mark{Version: id, Plan: plan, Served: true}) }
+
 // Save passes the record to write if it has changed since the last time that write succeeded.
 func (g *Gate) Save(write func(data []byte) error) error {
 	if !g.changed {
@@ -96,6 +109,8 @@ func (g *Gate) setMark(m Mark) {
 	switch {
 	case found && g.record.Marks[i] == m:
 		return
+	case !found && i == 0 && len(g.record.Marks) >= maxMarks:
+		return // it would be the first one to be removed, and the record would be written at each look
 	case found:
 		g.record.Marks[i] = m
 	default:
@@ -117,7 +132,7 @@ func (g *Gate) unmark(id string) {
 
 // remember records which version is served. Its totals may be known from before a restart.
 func (g *Gate) remember(c Candidate, j *judged) {
-	g.setMark(Mark{Version: c.ID, Plan: c.Plan, Served: true})
+	g.Served(c.ID, c.Plan)
 	last := g.record.Last
 	switch {
 	case j.totals != nil:

@@ -188,3 +188,21 @@ func TestOtherwise(t *testing.T) {
 		t.Errorf("%v", v.Otherwise)
 	}
 }
+
+// A mark for which there is no room is not recorded again and again.
+func TestMarksOfOlderVersions(t *testing.T) {
+	g := New(Record{})
+	for i := range maxMarks {
+		g.setMark(Mark{Version: fmt.Sprint(1000 + i), Served: true})
+	}
+	g = g.again(t)
+	g.setMark(Mark{Version: "0999", Served: true})
+	if err := g.Save(func([]byte) error { t.Error("it is written"); return nil }); err != nil {
+		t.Error(err)
+	}
+	g.setMark(Mark{Version: "1001", Held: "a rule"})
+	g.setMark(Mark{Version: "2000", Served: true})
+	if ids := g.again(t).record.ServedIDs(); len(ids) != maxMarks-1 || ids[0] != "1002" {
+		t.Errorf("%d served from %s", len(ids), ids[0])
+	}
+}

@@ -55,6 +55,7 @@ func (d *db) activate(name string, back bool) {
 		return
 	}
 	d.live[name].Switched()
+	d.markServed(d.live[name])
 	d.node.o.shadows.Stop(d.name)
 	if version.Name(name) != name {
 		d.changed = name

@@ -53,6 +53,7 @@ type db struct {
 	gate       *gate.Gate
 	rules      gate.Rules // of the gate
 	heldBefore []string   // versions that were held before a restart
+	formerly   []string   // versions that were served before a restart
 	unkept     bool       // what the gate remembers cannot be recorded
 
 	restored     bool   // begin has opened what is on the disk
@@ -179,7 +180,7 @@ func (d *db) begin() {
 	d.pin = d.keptPin()
 	d.servedBefore = served
 	d.handle(version.Start{Local: local, Served: served, Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil,
-		Pin: d.allowed(), Keep: d.keep(), Held: d.heldBefore})
+		Pin: d.allowed(), Keep: d.keep(), Held: d.heldBefore, Former: d.formerly})
 	d.restored = true
 }
 

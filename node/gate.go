@@ -20,7 +20,7 @@ func (d *db) newGate() *gate.Gate {
 	if err := errors.Join(err, invalid); err != nil {
 		d.log.Error("it is not known which versions were held before the restart; they are judged again", "error", err)
 	}
-	d.heldBefore = record.HeldIDs()
+	d.heldBefore, d.formerly = record.HeldIDs(), record.ServedIDs()
 	return gate.New(record)
 }
 
@@ -53,8 +53,10 @@ func (d *db) judge(l *live, held []bool) gate.Verdict {
 		d.keepJudgements()
 	} else {
 		l.verdict = gate.Verdict{State: gate.Passed}
+		d.markServed(l)
 	}
 	v := l.verdict
+	l.v.Withhold(!v.MayServe())
 	if !bytes.Equal(v.Report, before.Report) {
 		l.Report(v.Report)
 	}
@@ -168,9 +170,18 @@ func (d *db) elsewhere(id string) string {
 func (d *db) keepJudgements() {
 	err := d.gate.Save(func(data []byte) error { return d.node.o.Store.SetGate(d.name, data) })
 	if err != nil && !d.unkept {
-		d.log.Error("it cannot be recorded which versions are held; after a restart they are judged again", "error", err)
+		d.log.Error("it cannot be recorded which versions are held and which were served; after a restart they are judged again, and former versions may not be kept", "error", err)
 	}
 	d.unkept = err != nil
+}
+
+// markServed records that a version is served if it may be kept when another one replaces it: after a restart it is not
+// known otherwise that a version was served that lacks partitions, as it does while another node is down.
+func (d *db) markServed(l *live) {
+	if info := l.v.Info(); info.Name == d.state.Current && d.keep() > 1 {
+		d.gate.Served(info.Name, info.Plan)
+		d.keepJudgements()
+	}
 }
 
 // measure reads the figures of a version in the background.

@@ -60,6 +60,7 @@ func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner, f version.
 	if d.rules.IsZero() {
 		l.verdict.State = gate.Passed
 	}
+	l.v.Withhold(!l.verdict.MayServe())
 	return l
 }
 

@@ -57,11 +57,16 @@ func (m *machine) successor() *Entry {
 		case v.Name == m.Current || m.Unrecorded && v.Name != m.Served || !m.isReady(v):
 		case m.Pin.Allows(v.Name):
 			return v
-		case v.Name == m.Served:
+		case v.Name == m.Served && !m.isOpening():
 			served = v
 		}
 	}
 	return served
+}
+
+// isOpening reports whether a version is being opened that the pin allows: it may be ready in a moment.
+func (m *machine) isOpening() bool {
+	return slices.ContainsFunc(m.Entries, func(v Entry) bool { return v.Work == Opening && v.Name != m.Served && m.Pin.Allows(v.Name) })
 }
 
 // isBehind reports whether the node does not go back to a version: from the current one, or from what was served before
@@ -81,9 +86,11 @@ func (m *machine) isReady(v *Entry) bool {
 
 // mayServe reports whether clients may be answered from v once it is ready: it
 // is in the source, or the source cannot be read, or it was served before a
-// restart or is kept.
+// restart or is kept. A kept version need not wait for the first look at the source
+// if the pin does not allow what was served.
 func (m *machine) mayServe(v *Entry) bool {
-	return !m.Read && !m.Looking || v.Name == m.Served || slices.Contains(m.Listed, v.Name) || !m.Looking && slices.Contains(m.kept(), v.Name)
+	early := m.Served != "" && !m.Pin.Allows(m.Served)
+	return !m.Read && !m.Looking || v.Name == m.Served || slices.Contains(m.Listed, v.Name) || (!m.Looking || early) && slices.Contains(m.kept(), v.Name)
 }
 
 // mustServe reports whether v was active before a restart and is served again although the cluster lacks partitions

@@ -19,6 +19,8 @@ type (
 		Keep    int // see State
 		// Held are versions that were held before a restart.
 		Held []string
+		// Former are versions that were active before a restart, as far as that is known.
+		Former []string
 	}
 	// Waited says that other nodes have had time to advertise what they hold.
 	Waited struct{}

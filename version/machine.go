@@ -101,7 +101,8 @@ func (m *machine) note(e Event) {
 // what its nodes have.
 func (m *machine) noteStart(e Start) {
 	for _, name := range e.Local {
-		m.add(name).Local = true
+		v := m.add(name)
+		v.Local, v.Former = true, name != e.Served && slices.Contains(e.Former, name)
 	}
 	m.Served, m.Likely, m.Looking, m.Waiting = e.Served, e.Likely, true, e.Waiting
 	m.Pin, m.Keep = e.Pin, e.Keep

@@ -63,8 +63,8 @@ var pinScripts = map[string][]step{
 	},
 	"what is not allowed is served after a restart until another version is ready": {
 		{start{Start{Local: []string{"2"}, Served: "2"}, pinned(Pin{Version: "1"}, "1")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE*"},
-		{Absent{"1"}, "load 1", "1:BUILDING 2:ACTIVE*"},
+		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
+		{Absent{"1"}, "activate 2, load 1", "1:BUILDING 2:ACTIVE*"},
 		{Planned{"1", false}, "prepare 1", "1:PREPARED 2:ACTIVE*"},
 		{here("1"), "activate 1 back, retire 2", "1:ACTIVE* 2:REMOVING"},
 		{list("1", "2"), "revive 2, load 2", "1:ACTIVE* 2:PREPARED"},

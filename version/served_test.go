@@ -2,6 +2,21 @@ package version
 
 // Scripts of what a node serves after a restart, and of versions that come faster than they load.
 var servedScripts = map[string][]step{
+	"what was served and is excluded since is not active for a moment": {
+		{Start{Local: []string{"1", "2"}, Served: "2", Keep: 2, Pin: Pin{Excluded: []string{"2"}}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
+		{here("1"), "activate 1", "1:ACTIVE* 2:PREPARED"},
+	},
+	"what was served and is excluded since is served if nothing else can be": {
+		{Start{Local: []string{"1", "2"}, Served: "2", Keep: 2, Pin: Pin{Excluded: []string{"2"}}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
+		{Absent{"1"}, "activate 2", "1:AVAILABLE 2:ACTIVE*"},
+	},
+	"what was served before is kept although it lacks partitions now": {
+		{start{Start{Local: []string{"1", "2"}, Served: "2", Keep: 2, Former: []string{"1", "2"}}, keeping(2, "1", "2")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
+		{partly("1"), "", "1:PREPARED 2:AVAILABLE"},
+		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
+	},
 	"what was served is served at once in part, while the rest is loaded, and an older version is not": {
 		{restart("2", []string{"1", "2"}, []string{"1", "2"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{partly("2"), "activate 2, load 2", "1:AVAILABLE 2:ACTIVE*"},

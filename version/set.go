@@ -76,7 +76,8 @@ func (s *Set) AcquireVersion(name, plan string) *Handle {
 
 // AcquireServed returns a handle on the current version, or on one that it has replaced and that can still be read,
 // by name, or nil. Of several revisions it is the newest that is not newer than the current version. Unlike
-// AcquireVersion it does not delay the removal of a replaced version, as any client can ask for one.
+// AcquireVersion it does not delay the removal of a replaced version, as any client can ask for one, and a version that is
+// withheld cannot be acquired.
 func (s *Set) AcquireServed(name string) *Handle {
 	current := s.current.Load()
 	if current == nil {
@@ -86,7 +87,7 @@ func (s *Set) AcquireServed(name string) *Handle {
 	if v.name != name {
 		v = nil
 		for id, each := range *s.named.Load() {
-			if each.name == name && id <= current.info.Name && (v == nil || id > v.info.Name) {
+			if each.name == name && id <= current.info.Name && each.mayBeNamed() && (v == nil || id > v.info.Name) {
 				v = each
 			}
 		}
@@ -141,7 +142,10 @@ func (s *Set) Prepare(v *Version) (replaced *Version) {
 	named[v.info.Name] = v
 	s.named.Store(&named)
 	if replaced != nil {
-		s.current.CompareAndSwap(replaced, v)
+		if s.current.Load() == replaced {
+			v.wasCurrent.Store(true)
+			s.current.Store(v)
+		}
 	}
 	return replaced
 }
@@ -162,6 +166,7 @@ func (s *Set) activate(name string, back bool) error {
 	if current := s.Current(); name < current && !back {
 		return fmt.Errorf("version %s of %s cannot become active after %s", name, s.db, current)
 	}
+	v.wasCurrent.Store(true)
 	s.current.Store(v)
 	return nil
 }

@@ -157,8 +157,8 @@ type State struct {
 	// is so, unless the pin changes.
 	Rejected []string
 	// Looking: the first look at the source has not ended. Only what was served
-	// before the restart becomes active until then, and nothing is loaded or
-	// removed.
+	// before the restart becomes active until then, or a kept version if the pin does
+	// not allow that, and nothing is loaded or removed.
 	Looking bool
 	// Waiting: other nodes have not yet had time to advertise what they hold, so what
 	// was served before the restart is not lost.

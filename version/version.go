@@ -55,6 +55,9 @@ type Version struct {
 	retired atomic.Int64 // when, as an age; 0: it is not
 	used    atomic.Int64 // age at the last use by name since then
 
+	withheld   atomic.Bool // see Withhold
+	wasCurrent atomic.Bool // it is or was the current version of its set
+
 	replaced []Block // removed from their slots, but perhaps being read
 }
 

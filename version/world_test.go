@@ -131,7 +131,7 @@ func (w *world) carryOut(a Action) {
 	case Activate:
 		first := len(w.answered) == 0
 		w.must(a, w.live[v] && (v > w.current || a.Back && !w.pin.Allows(w.current)) && v != w.current && (!w.solo || w.held[v] || first && v == w.served))
-		w.must(a, !w.state.Looking || v == w.served)
+		w.must(a, !w.state.Looking || v == w.served || !w.pin.Allows(w.served))
 		w.must(a, !w.full || v == w.recorded)
 		w.must(a, !w.bad[v] || v == w.served)
 		w.current, w.recorded = v, v
