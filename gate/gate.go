@@ -19,7 +19,7 @@ type judged struct {
 	rules    Rules  // by which it was measured
 	served   string // the version that it was compared with
 	totals   *Totals
-	blind    bool // it became active on a node that served no version before
+	blind    bool // it became active without a comparison: on a node that served no version before, or by a rollback
 	others   map[string]parsed
 }
 
@@ -80,6 +80,10 @@ type Candidate struct {
 	// need not keep the rules to be served after a rollback; if it was held, it is held. Otherwise it is not compared with
 	// the version that is served, which people do not want.
 	Older bool
+	// HeldBy says which other node has held an older version of which this node knows nothing, and why; "" if none has.
+	// Asking: the other nodes are being asked.
+	HeldBy string
+	Asking bool
 	// Shadow are the reads that have been compared: Sample.Missing are those that differ. ShadowOver reports whether
 	// Rules.ShadowTimeout is over.
 	Shadow     Sample

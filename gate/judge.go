@@ -21,7 +21,8 @@ func (g *Gate) Judge(c Candidate) Verdict {
 	if j.measured != nil {
 		r := j.measured.report()
 		r.Plan, r.State, r.Reason, r.Rules = c.Plan, v.State, v.Reason, g.rules.Fingerprint()
-		r.Judge = c.Served != "" && (!c.Active || !j.blind)
+		// What is older than the served version is not compared with it, so that is no judgement for others.
+		r.Judge = c.Served != "" && !(c.Active && j.blind) && (v.Excused || !c.Older)
 		var err error
 		if v.Report, err = r.encode(); err != nil {
 			v.Reason = err.Error()
@@ -31,7 +32,7 @@ func (g *Gate) Judge(c Candidate) Verdict {
 		return v
 	}
 	v = v.with(others, c)
-	j.blind = c.Served == ""
+	j.blind = c.Served == "" || c.Older
 	g.note(v, c)
 	return v
 }
@@ -85,6 +86,8 @@ func (g *Gate) own(j *judged, c Candidate, others []named) Verdict {
 		v.State, v.Reason, v.Excused, v.Shadow = Passed, c.Excused, true, false
 	case again && (c.Older || v.State == Pending):
 		v.State, v.Reason, v.Known = Held, mark.Held, true
+	case c.HeldBy != "":
+		v.State, v.Reason = Held, c.HeldBy
 	}
 	return v
 }
@@ -100,6 +103,8 @@ func (g *Gate) unjudged(j *judged, c Candidate, measuring, stale bool, unknown [
 	switch {
 	case !c.Known:
 		return "it is not known yet what other nodes report"
+	case c.Asking:
+		return "other nodes are asked whether they have held it"
 	case measuring && j.failure != nil:
 		return fmt.Sprintf("its figures cannot be read, and are read again: %v", j.failure)
 	case measuring && (len(c.Held) == 0 || slices.Contains(c.Held, true)):

@@ -77,6 +77,20 @@ func (r Record) ServedIDs() (ids []string) {
 // Served records that a version is served. Judge does so, too; without rules, it is not called.
 func (g *Gate) Served(id, plan string) { g.setMark(Mark{Version: id, Plan: plan, Served: true}) }
 
+// Marked reports whether it is known of a version by a plan that it was served or held.
+func (g *Gate) Marked(id, plan string) bool { return g.mark(id, plan) != Mark{} }
+
+// HeldMarks returns the marks of the versions that would be held again by the present rules, on a node that serves a
+// version.
+func (g *Gate) HeldMarks(served string) (held []Mark) {
+	for _, m := range g.record.Marks {
+		if g.isMarked(m, Candidate{Served: served, Older: m.Version < served}) {
+			held = append(held, m)
+		}
+	}
+	return held
+}
+
 // Save passes the record to write if it has changed since the last time that write succeeded.
 func (g *Gate) Save(write func(data []byte) error) error {
 	if !g.changed {

@@ -206,3 +206,39 @@ func TestMarksOfOlderVersions(t *testing.T) {
 		t.Errorf("%d served from %s", len(ids), ids[0])
 	}
 }
+
+// What is older than the served version, and is not known here, is held if another node has held it. If it is served, that
+// is no judgement for other nodes.
+func TestOlderIsNoJudgement(t *testing.T) {
+	rules := Rules{MaxShrink: 0.5}
+	g := New(Record{Last: &Last{Version: "3", Totals: Totals{100, 100}}})
+	g.SetRules(rules)
+	g.Measured("2", "3", rules, figuresOf(10), nil)
+	c := candidate("2", "3")
+	c.Older, c.Asking = true, true
+	if v := g.Judge(c); v.State != Pending {
+		t.Errorf("%+v", v)
+	}
+	c.Asking = false
+	for _, active := range []bool{false, true} {
+		if active {
+			c = candidate("2", "2")
+		}
+		v := g.Judge(c)
+		r, err := parseReport(v.Report)
+		if !v.MayServe() || err != nil || r.Judge {
+			t.Errorf("%+v, %v: %+v", v, err, r)
+		}
+	}
+	g = g.again(t)
+	g.unmark("2")
+	g.Measured("2", "3", rules, figuresOf(10), nil)
+	c = candidate("2", "3")
+	c.Older, c.HeldBy = true, "node b:1 has held it"
+	if v := g.Judge(c); v.State != Held || v.Reason != c.HeldBy {
+		t.Errorf("%+v", v)
+	}
+	if m := g.HeldMarks("3"); len(m) != 1 || m[0].Version != "2" || !g.Marked("2", c.Plan) {
+		t.Errorf("%+v", m)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"sequins/gate"
 	"sequins/internal/sleep"
 	"sequins/pin"
+	"sequins/transfer"
 	"sequins/version"
 )
 
@@ -28,6 +29,7 @@ type db struct {
 	// atStart reports whether it was in the source or on disk when the node started.
 	atStart bool
 	view    atomic.Pointer[view]
+	told    atomic.Pointer[transfer.Survey] // what other nodes are told
 
 	ctx    context.Context // of all background work
 	cancel context.CancelFunc
@@ -136,6 +138,7 @@ func (d *db) run(ctx context.Context, listed bool) {
 		d.next()
 		d.setTerms()
 		d.publish()
+		d.tellOthers()
 	}
 	d.stop()
 	d.node.o.shadows.Stop(d.name)
@@ -179,9 +182,16 @@ func (d *db) begin() {
 	}
 	d.pin = d.keptPin()
 	d.servedBefore = served
-	d.handle(version.Start{Local: local, Served: served, Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil,
+	taken := ""
+	if served == "" && !likely {
+		var held []string
+		taken, held = d.takeOver()
+		d.heldBefore = append(d.heldBefore, held...)
+	}
+	d.handle(version.Start{Local: local, Served: max(served, taken), Taken: taken != "", Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil,
 		Pin: d.allowed(), Keep: d.keep(), Held: d.heldBefore, Former: d.formerly})
 	d.restored = true
+	d.tellOthers()
 }
 
 // next processes one event.

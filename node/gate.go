@@ -133,6 +133,8 @@ func (d *db) candidate(l *live, held []bool) gate.Candidate {
 		Active: info.Name == s.Current, Served: s.Current, Deciding: s.Deciding() && info.Name != s.Served,
 		Older: info.Name < max(s.Current, s.Served)}
 	switch {
+	case info.Name == s.Served && s.Taken:
+		c.Excused = "other nodes serve it"
 	case info.Name == s.Served && !s.Likely:
 		c.Excused = "it was served before a restart"
 	case s.Pin.Version == version.Name(info.Name):
@@ -150,6 +152,7 @@ func (d *db) candidate(l *live, held []bool) gate.Candidate {
 	if c.Served == "" {
 		c.Elsewhere = d.elsewhere(info.Name)
 	}
+	d.askAbout(l, &c)
 	return c
 }
 

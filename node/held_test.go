@@ -11,6 +11,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/gate"
+	"sequins/status"
 	"sequins/test/expect"
 )
 
@@ -254,4 +255,65 @@ func TestShadowReadsRaised(t *testing.T) {
 		r.get("/fruit/k00050")
 		return r.node("fruit", "2").State == "HELD"
 	})
+}
+
+// beside returns a fixture with the same source and an empty store, and the option of a node that has r as its peer.
+func (r *running) beside() (*fixture, func(*Options)) {
+	g := *r.f
+	g.store, g.log = filepath.Join(r.f.t.TempDir(), "store"), &lines{}
+	return &g, func(o *Options) {
+		o.Cluster = newCluster()
+		o.Server.Peers = func() []status.Peer { return []status.Peer{{Addr: strings.TrimPrefix(r.url, "http://")}} }
+	}
+}
+
+// A node with an empty disk takes what the other one serves, and does not serve what that one holds: neither the newest
+// version nor those before it, which the other one has removed.
+func TestEmptyNodeTakesWhatOthersServe(t *testing.T) {
+	for _, held := range []int{1, 2, 5} {
+		f, a := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}))
+		for i := range held - 1 {
+			f.put("fruit", fmt.Sprint(3+i), 2, numbered("k", 10)...)
+			a.Refresh()
+			a.held(fmt.Sprint(3 + i))
+		}
+		g, peer := a.beside()
+		b := g.run(ruled(gate.Rules{MaxShrink: 0.5}), peer)
+		b.serves("fruit", "1")
+		b.held(fmt.Sprint(1 + held))
+		if active := g.log.with("version active"); len(active) != 1 {
+			t.Errorf("%d held, became active: %q", held, active)
+		}
+		b.stop()
+		a.stop()
+	}
+}
+
+// Without a node that answers, an empty one decides alone.
+func TestEmptyNodeAlone(t *testing.T) {
+	_, a := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}))
+	g, peer := a.beside()
+	a.stop()
+	b := g.run(ruled(gate.Rules{MaxShrink: 0.5}), peer)
+	defer b.stop()
+	b.serves("fruit", "2")
+}
+
+// A rollback passes over a version that only the other node has held.
+func TestRollbackPassesHeldOfOthers(t *testing.T) {
+	f, a := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}))
+	defer a.stop()
+	f.put("fruit", "3", 2, numbered("k", 100)...)
+	a.Refresh()
+	a.serves("fruit", "3")
+	g, peer := a.beside()
+	b := g.run(ruled(gate.Rules{MaxShrink: 0.5}), peer)
+	defer b.stop()
+	b.serves("fruit", "3")
+	f.pin("fruit", `exclude = ["3"]`)
+	b.Refresh()
+	b.serves("fruit", "1")
+	if g.log.count("rolled back", "version=2") > 0 {
+		t.Error("2 was served")
+	}
 }

@@ -32,6 +32,10 @@ type live struct {
 
 	retirement *retirement // nil unless retired
 
+	// asked: the other nodes were asked whether they have held it; asking, until they have answered. heldBy is the answer.
+	asked, asking bool
+	heldBy        string
+
 	verdict   gate.Verdict
 	measuring bool // its figures are being read
 	shadow    *gate.Shadow

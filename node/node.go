@@ -117,7 +117,7 @@ func New(o Options) (*Node, error) {
 	o.Server.Diff = n.diff.Serve
 	n.transfer = transfer.New(transfer.Options{Set: n.Set, Store: o.Store, Fits: o.Loads.Fits, TLS: o.Server.PeerTLS,
 		Secret: o.Server.PeerSecret, Metrics: o.Metrics.Transfer, Logger: o.Logger})
-	o.Server.Blocks = n.transfer.Serve
+	o.Server.Blocks = n.serveBlocks
 	n.server = server.New(n, n.reads, o.Server)
 	n.server.Hold()
 	n.apply(o.Reloadable)

@@ -141,6 +141,9 @@ func inSource(ids []string, id string) bool {
 // is held, if it is newer than the current one, and those newer ones that are retried, or held: of these only the
 // newest, and none when the disk is full, so that held versions do not keep others from being loaded.
 func (m *machine) wanted() []string {
+	if m.takes() {
+		return []string{m.Served}
+	}
 	var names []string
 	for _, name := range slices.Backward(m.Listed) {
 		if m.isBehind(name) {
@@ -157,6 +160,12 @@ func (m *machine) wanted() []string {
 		}
 	}
 	return names
+}
+
+// takes reports whether the version that other nodes serve is loaded before newer ones.
+func (m *machine) takes() bool {
+	v := m.entry(m.Served)
+	return m.Taken && m.Current == "" && m.Served != "" && m.Pin.Allows(m.Served) && inSource(m.Listed, m.Served) && (v == nil || !v.Failed)
 }
 
 // isHeldBehind reports whether a newer version is held, too.
@@ -228,7 +237,7 @@ func (m *machine) removeOthers(wanted []string) {
 		case name == m.Current || slices.Contains(wanted, name):
 		case !m.Read:
 		case name == m.Served, slices.Contains(m.Unknown, name):
-		case m.mayStillServe(v):
+		case m.mayStillServe(v), m.takes() && name > m.Served && slices.Contains(m.Listed, name):
 		default:
 			m.Superseded = m.Superseded || v.Work == Loading && !v.Postponed && slices.Contains(m.Listed, name)
 			if v.Held {

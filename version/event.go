@@ -12,6 +12,8 @@ type (
 		Local  []string // versions with files in the local store
 		Served string   // the version that clients were answered from before a restart, if known
 		Likely bool     // the record of it cannot be read, and it is the most likely one
+		// Taken: this node has served nothing, and Served is what other nodes serve.
+		Taken bool
 		// Waiting: other nodes have not yet had time to advertise what they hold.
 		// Waited follows.
 		Waiting bool

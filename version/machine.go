@@ -105,7 +105,7 @@ func (m *machine) noteStart(e Start) {
 		v.Local, v.Former = true, name != e.Served && slices.Contains(e.Former, name)
 	}
 	m.Served, m.Likely, m.Looking, m.Waiting = e.Served, e.Likely, true, e.Waiting
-	m.Pin, m.Keep = e.Pin, e.Keep
+	m.Pin, m.Keep, m.Taken = e.Pin, e.Keep, e.Taken
 	m.Rejected = slices.DeleteFunc(ascending(e.Held), func(id string) bool { return slices.Contains(e.Local, id) })
 	if m.Served != "" {
 		m.open(m.Served)

@@ -2,6 +2,20 @@ package version
 
 // Scripts of what a node serves after a restart, and of versions that come faster than they load.
 var servedScripts = map[string][]step{
+	"what other nodes serve is loaded before newer versions, which may be held": {
+		{start{Start{Served: "1", Taken: true, Held: []string{"2"}}, list("1", "2", "3")}, "open 1, open 3, open 2", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{Absent{"2"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{Absent{"3"}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{Absent{"1"}, "load 1", "1:BUILDING 2:AVAILABLE 3:AVAILABLE"},
+		{Planned{"1", false}, "prepare 1", "1:PREPARED 2:AVAILABLE 3:AVAILABLE"},
+		{here("1"), "activate 1, load 3", "1:ACTIVE* 3:BUILDING"},
+	},
+	"what other nodes serve and cannot be loaded does not keep newer versions away": {
+		{start{Start{Served: "1", Taken: true}, list("1", "2")}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
+		{Absent{"1"}, "load 1", "1:BUILDING 2:AVAILABLE"},
+		{Absent{"2"}, "", "1:BUILDING 2:AVAILABLE"},
+		{bad("1"), "load 2, delete 1", "1:REMOVING 2:BUILDING"},
+	},
 	"what was served and is excluded since is not active for a moment": {
 		{Start{Local: []string{"1", "2"}, Served: "2", Keep: 2, Pin: Pin{Excluded: []string{"2"}}}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{here("2"), "", "1:AVAILABLE 2:PREPARED"},

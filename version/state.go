@@ -146,6 +146,9 @@ type State struct {
 	Served string
 	// Likely: it is not certain that Served was active, as the record cannot be read.
 	Likely bool
+	// Taken: Served is what other nodes serve. This one has served nothing before, and
+	// loads that first, so that it can compare newer versions with it.
+	Taken bool
 	// Superseded: a load was given up for a newer version since the last Activate.
 	Superseded bool
 	// Listed are the versions in the source when it was last read, ascending.

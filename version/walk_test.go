@@ -79,7 +79,7 @@ func (w *world) start() {
 		w.served = all[w.rnd.IntN(len(all))]
 	}
 	w.recorded = w.served
-	w.feed(Start{Local: local, Served: w.served, Pin: w.pin, Keep: w.keep})
+	w.feed(Start{Local: local, Served: w.served, Taken: w.served != "" && w.gated && len(local)%2 == 0, Pin: w.pin, Keep: w.keep})
 	switch w.rnd.IntN(4) {
 	case 0: // the source is being listed for a while
 	case 1:

@@ -3,8 +3,11 @@
 package cluster
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"sequins/test/process"
 )
@@ -56,4 +59,49 @@ func TestMembersBehindHeld(tt *testing.T) {
 	}
 	c.startAll(t)
 	c.waitServed(t, versionName(1))
+}
+
+// TestJoinBehindHeld: four versions are held by a rule that compares them with the one that is served. A member that has
+// lost its disk serves that version and none of the held ones, of which the others have removed all but the newest. Nor does a rollback from a
+// later version lead to one of them.
+func TestJoinBehindHeld(tt *testing.T) {
+	tt.Parallel()
+	for replication := 2; replication <= 3; replication++ {
+		tt.Run(fmt.Sprintf("replication %d", replication), func(tt *testing.T) {
+			t := process.Recap(tt)
+			z := startZookeeper(t, 1)
+			c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 4}, members: 3, replication: replication,
+				sharding: []string{"min_replication = 1"}, sections: "[gate]\nmax_shrink = 0.5\n"})
+			c.publish(t, versionName(1))
+			c.startAll(t)
+			c.waitServed(t, versionName(1))
+			half := dataset{keys: 100, partitions: 4}
+			for version := 2; version <= 5; version++ {
+				half.publish(t, c.source, versionName(version))
+				c.waitHeld(t, versionName(version))
+			}
+			m := c.members[1]
+			m.kill()
+			if err := os.RemoveAll(m.config.Store); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			m.start(t)
+			m.node.WaitCurrent(t, db, versionName(1))
+			t.Logf("it serves again after %v", time.Since(began).Round(time.Millisecond))
+			c.waitHeld(t, versionName(5))
+			c.publish(t, versionName(6))
+			c.waitServed(t, versionName(6))
+			c.pin(t, `exclude = ["`+versionName(6)+`"]`)
+			c.waitServed(t, versionName(1))
+			log := m.node.Log()
+			for version := 2; version <= 5; version++ {
+				for line := range strings.Lines(log) {
+					if strings.Contains(line, "version active") && strings.Contains(line, versionName(version)) {
+						t.Errorf("a held version was served: %s", line)
+					}
+				}
+			}
+		})
+	}
 }
