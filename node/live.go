@@ -50,7 +50,7 @@ func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner, f version.
 	l := &live{
 		v: version.New(version.Info{
 			DB: d.name, Name: m.Version, Partitions: m.Partitions, Partitioner: partitioner,
-			LastModified: m.LastModified, Plan: m.PlanHash(), Following: f,
+			LastModified: m.LastModified, Plan: m.PlanHash(), Stamp: m.Stamp(), Following: f,
 		}),
 		Following: f,
 		manifest:  m,

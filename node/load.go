@@ -58,6 +58,16 @@ func (l *loading) snapshot() load.Snapshot {
 	return load.Snapshot{}
 }
 
+// outcome returns the progress of a load that has ended. If no file was read, because all blocks came from other nodes, it began when
+// it was ordered.
+func (l *loading) outcome() load.Snapshot {
+	s := l.snapshot()
+	if s.Started.IsZero() {
+		s.Started = l.ordered
+	}
+	return s
+}
+
 func (d *db) startLoad(name string) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	l := &loading{cancel: cancel, ordered: time.Now(), turn: d.node.turns.Turn(), pinned: d.pinned(name)}
@@ -333,7 +343,7 @@ func (m loaded) tell(d *db) {
 	d.facts[m.name].incomplete = errors.Is(m.err, load.ErrIncomplete)
 	switch {
 	case m.err == nil:
-		d.events.Loaded(m.name, loadproc.Figures(l.snapshot(), time.Now())...)
+		d.events.Loaded(m.name, loadproc.Figures(l.outcome(), time.Now())...)
 	case l.refuted:
 		ended.Outdated = true
 	case errors.Is(m.err, context.Canceled):

@@ -132,6 +132,20 @@ func (m Manifest) PlanHash() string {
 	return hex.EncodeToString(h.Sum(nil)[:planHashBytes])
 }
 
+// Stamp returns a short hash of the plan and of the modification times of the files. Blocks of a partition with equal stamps were made
+// from the same files, as far as names, sizes and times tell; those of one plan alone may be of files that were replaced by others of
+// the same sizes.
+func (m Manifest) Stamp() string {
+	h := sha256.New()
+	line := append([]byte(m.PlanHash()), '\n')
+	for _, f := range m.Files {
+		h.Write(line) // which never fails
+		line = append(f.ModTime.UTC().AppendFormat(line[:0], time.RFC3339Nano), '\n')
+	}
+	h.Write(line)
+	return hex.EncodeToString(h.Sum(nil)[:planHashBytes])
+}
+
 // appendText appends a string for PlanHash, with its length, to dst.
 func appendText(dst []byte, s string) []byte {
 	dst = strconv.AppendInt(dst, int64(len(s)), 10)

@@ -128,6 +128,10 @@ func TestSamePlan(t *testing.T) {
 		if got := m.PlanHash() == testManifest().PlanHash(); got != tt.hash {
 			t.Errorf("%s: PlanHash is the same: %v", tt.name, got)
 		}
+		stamp := tt.hash && tt.name != "file time"
+		if got := m.Stamp() == testManifest().Stamp(); got != stamp {
+			t.Errorf("%s: Stamp is the same: %v", tt.name, got)
+		}
 	}
 }
 

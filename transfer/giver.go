@@ -29,21 +29,21 @@ var errSlow = errors.New("the other node is too slow")
 
 // Serve answers a request of another node, which the caller has authorized, for a db with a query: what of a version is
 // here, or a block. If code is not 200, it has written nothing, and text is the reason: 400 for a query that cannot be parsed, 404 for a
-// partition that is not here, 409 for another plan, and 503 if too many blocks are being given. Code 0 means that the answer broke off,
+// partition that is not here, 409 for another stamp, and 503 if too many blocks are being given. Code 0 means that the answer broke off,
 // and that the connection has to be closed.
 func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query string) (code int, text string) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return http.StatusBadRequest, "the query cannot be parsed"
 	}
-	name, plan := values.Get("proxy"), req.Header.Get(PlanHeader)
-	h := t.acquire(db, name, plan)
+	name, stamp := values.Get("proxy"), req.Header.Get(StampHeader)
+	h := t.acquire(db, name, stamp)
 	if h != nil {
 		defer h.Release()
 	}
 	if values.Has("blocks") {
-		if h == nil && plan != "" {
-			if h = t.acquire(db, name, ""); h != nil { // by another plan
+		if h == nil && stamp != "" {
+			if h = t.acquire(db, name, ""); h != nil { // from other files, or by another plan
 				defer h.Release()
 			}
 		}
@@ -53,11 +53,11 @@ func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query str
 	if err != nil || p < 0 {
 		return http.StatusBadRequest, "block must be the number of a partition"
 	}
-	return t.serveBlock(w, req, db, name, plan, h, p)
+	return t.serveBlock(w, req, db, name, h, p)
 }
 
-// acquire returns a handle on a version by a plan, or by any plan if that is empty. "true" is the current version.
-func (t *Transfer) acquire(db, name, plan string) *version.Handle {
+// acquire returns a handle on a version by a stamp, or by any stamp if that is empty. "true" is the current version.
+func (t *Transfer) acquire(db, name, stamp string) *version.Handle {
 	set := t.o.Set([]byte(db))
 	switch {
 	case set == nil:
@@ -65,14 +65,14 @@ func (t *Transfer) acquire(db, name, plan string) *version.Handle {
 	case name == "true":
 		return set.Acquire()
 	}
-	return set.AcquireVersion(name, plan)
+	return set.AcquireStamped(name, stamp)
 }
 
 // serveState answers with the State of a version.
 func (t *Transfer) serveState(w http.ResponseWriter, db, name string, h *version.Handle, query url.Values) (int, string) {
 	var s State
 	if h != nil {
-		s = State{Version: h.Version(), Plan: h.Plan()}
+		s = State{Version: h.Version(), Stamp: h.Stamp()}
 		for p, held := range h.Held() {
 			if held {
 				s.Held = append(s.Held, p)
@@ -81,7 +81,7 @@ func (t *Transfer) serveState(w http.ResponseWriter, db, name string, h *version
 		t.describe(&s, db, h.Revision(), query)
 	}
 	t.board.describe(key{db, name}, &s)
-	if s.Plan != "" || s.Planning {
+	if s.Stamp != "" || s.Planning {
 		s.Version = name
 	}
 	if h != nil {
@@ -117,11 +117,11 @@ func (t *Transfer) describe(s *State, db, id string, query url.Values) {
 }
 
 // serveBlock sends the file of a block.
-func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db, name, plan string, h *version.Handle, p int) (int, string) {
+func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db, name string, h *version.Handle, p int) (int, string) {
 	if h == nil {
 		if other := t.acquire(db, name, ""); other != nil {
 			other.Release()
-			return http.StatusConflict, "version " + name + " of " + db + " is here by another plan"
+			return http.StatusConflict, "version " + name + " of " + db + " is here from other files, or by another plan"
 		}
 		return http.StatusNotFound, "version " + name + " of " + db + " is not here"
 	}
@@ -142,7 +142,7 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db, name
 	defer context.AfterFunc(t.ending, cancel)()
 	w.Header().Set("Content-Type", blockType)
 	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
-	w.Header().Set(PlanHeader, h.Plan())
+	w.Header().Set(StampHeader, h.Stamp())
 	out := &sender{t: t, ctx: ctx, db: db, w: w, pulse: pulse{least: t.o.LeastRate, grace: t.o.Patience}}
 	if err := b.CopyTo(out, out.wait); err != nil {
 		if blocks.IsDamage(err) {
@@ -153,7 +153,7 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db, name
 		if out.sent > 0 {
 			return 0, err.Error()
 		}
-		for _, name := range []string{"Content-Type", "Content-Length", PlanHeader} {
+		for _, name := range []string{"Content-Type", "Content-Length", StampHeader} {
 			w.Header().Del(name)
 		}
 		return http.StatusServiceUnavailable, "the block cannot be read"

@@ -22,7 +22,7 @@ import (
 var (
 	// ErrRefused is the class of errors of Fetch for blocks that are not what they should be. The same node would send the same again.
 	ErrRefused = errors.New("the block is refused")
-	// ErrElsewhere is the class of errors of Fetch if the node does not have the block, or not by the plan.
+	// ErrElsewhere is the class of errors of Fetch if the node does not have the block, or not with the stamp.
 	ErrElsewhere = errors.New("the node does not have the block")
 	// ErrBusy is the class of errors of Fetch if the node gives as many blocks as it may.
 	ErrBusy = errors.New("the node is giving as many blocks as it may")
@@ -40,7 +40,7 @@ const (
 )
 
 // get sends a request for a version of a db. The caller closes the body.
-func (t *Transfer) get(ctx context.Context, addr, db, version, plan, query string) (*http.Response, error) {
+func (t *Transfer) get(ctx context.Context, addr, db, version, stamp, query string) (*http.Response, error) {
 	target := fmt.Sprintf("%s://%s/%s?%s&proxy=%s", t.scheme, addr, url.PathEscape(db), query, url.QueryEscape(version))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -49,31 +49,31 @@ func (t *Transfer) get(ctx context.Context, addr, db, version, plan, query strin
 	if t.o.Secret != "" {
 		req.Header.Set(SecretHeader, t.o.Secret)
 	}
-	if plan != "" {
-		req.Header.Set(PlanHeader, plan)
+	if stamp != "" {
+		req.Header.Set(StampHeader, stamp)
 	}
 	return t.client.Do(req)
 }
 
-// Ask asks a node what it has of a version by a plan; "true" is its current version, and an empty plan is any. manifest also asks for the
+// Ask asks a node what it has of a version by a stamp; "true" is its current version, and an empty stamp is any. manifest also asks for the
 // plan itself. Errors wrap ErrUnable or are those of the connection.
-func (t *Transfer) Ask(ctx context.Context, addr, db, version, plan string, manifest bool) (State, error) {
+func (t *Transfer) Ask(ctx context.Context, addr, db, version, stamp string, manifest bool) (State, error) {
 	query := "blocks"
 	if manifest {
 		query += "&manifest"
 	}
-	return t.ask(ctx, addr, db, version, plan, query)
+	return t.ask(ctx, addr, db, version, stamp, query)
 }
 
-// Inputs asks a node what it has of a version by a plan, with what the blocks were made from. Errors are those of Ask.
-func (t *Transfer) Inputs(ctx context.Context, addr, db, version, plan string) (State, error) {
-	s, err := t.ask(ctx, addr, db, version, plan, "blocks&inputs")
+// Inputs asks a node what it has of a version by a stamp, with what the blocks were made from. Errors are those of Ask.
+func (t *Transfer) Inputs(ctx context.Context, addr, db, version, stamp string) (State, error) {
+	s, err := t.ask(ctx, addr, db, version, stamp, "blocks&inputs")
 	s.Inputs = slices.DeleteFunc(s.Inputs, func(in store.Input) bool { return !in.Valid() })
 	return s, err
 }
 
-func (t *Transfer) ask(ctx context.Context, addr, db, version, plan, query string) (State, error) {
-	resp, err := t.get(ctx, addr, db, version, plan, query)
+func (t *Transfer) ask(ctx context.Context, addr, db, version, stamp, query string) (State, error) {
+	resp, err := t.get(ctx, addr, db, version, stamp, query)
 	if err != nil {
 		return State{}, err
 	}
@@ -88,8 +88,8 @@ func (t *Transfer) ask(ctx context.Context, addr, db, version, plan, query strin
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxState)).Decode(&s); err != nil {
 		return State{}, fmt.Errorf("its answer cannot be read: %w", err)
 	}
-	if m := s.Manifest; m != nil && (m.DB != db || m.PlanHash() != s.Plan) {
-		return State{}, fmt.Errorf("its plan of version %s of %s is not the one that it names", m.Version, m.DB)
+	if m := s.Manifest; m != nil && (m.DB != db || m.Stamp() != s.Stamp) {
+		return State{}, fmt.Errorf("its plan of version %s of %s has another stamp than it names", m.Version, m.DB)
 	}
 	return s, nil
 }
@@ -98,7 +98,7 @@ func (t *Transfer) ask(ctx context.Context, addr, db, version, plan, query strin
 type Want struct {
 	DB, Version string // the version's name in the source
 	Partition   int
-	Plan        string // the hash of the plan
+	Stamp       string // of the manifest of Dir
 	Partitioner shard.Partitioner
 	Dir         *store.Dir // of the plan; the block is published into it
 }
@@ -128,7 +128,7 @@ func (t *Transfer) Fetch(ctx context.Context, addr string, w Want) error {
 func (t *Transfer) fetch(ctx context.Context, addr string, w Want) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := t.get(ctx, addr, w.DB, w.Version, w.Plan, "block="+strconv.Itoa(w.Partition))
+	resp, err := t.get(ctx, addr, w.DB, w.Version, w.Stamp, "block="+strconv.Itoa(w.Partition))
 	if err != nil {
 		return err
 	}
@@ -179,8 +179,8 @@ func (w *Want) accepts(resp *http.Response) error {
 	switch {
 	case resp.Header.Get("Content-Type") != blockType:
 		return ErrElsewhere // an older release
-	case resp.Header.Get(PlanHeader) != w.Plan:
-		return fmt.Errorf("%w: it is by the plan %q, and not by %q", ErrRefused, resp.Header.Get(PlanHeader), w.Plan)
+	case resp.Header.Get(StampHeader) != w.Stamp:
+		return fmt.Errorf("%w: it has the stamp %q, and not %q", ErrRefused, resp.Header.Get(StampHeader), w.Stamp)
 	case resp.ContentLength <= 0:
 		return fmt.Errorf("%w: its length is not known", ErrRefused)
 	}
@@ -296,7 +296,7 @@ func (t *Transfer) Current(ctx context.Context, addrs []string, db string) (foun
 		if err != nil || s.Manifest == nil || s.Manifest.Partitions < 1 {
 			continue
 		}
-		id := s.Version + " " + s.Plan
+		id := s.Version + " " + s.Stamp
 		s.Manifest.Version = s.Version // on that node it may be a revision
 		plans[id] = s.Manifest
 		votes[id]++

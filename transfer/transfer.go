@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// SecretHeader and PlanHeader are the header fields of requests between nodes with the credential of the cluster, and with the
-	// plan by which a block is asked for.
+	// SecretHeader and StampHeader are the header fields of requests between nodes with the credential of the cluster, and with the
+	// stamp of the blocks that are asked for, which the answer repeats: see store.Manifest.Stamp.
 	SecretHeader = "X-Sequins-Cluster"
-	PlanHeader   = "X-Sequins-Plan"
+	StampHeader  = "X-Sequins-Stamp"
 
 	// The media types of the answers, which other releases do not send.
 	stateType = "application/vnd.sequins.blocks+json"
@@ -31,8 +31,8 @@ const (
 type State struct {
 	// Version is its name in the source; "" if the node has nothing of it, nor is loading it.
 	Version string `json:"version,omitempty"`
-	// Plan is the plan of its blocks; "" while it is planned.
-	Plan string `json:"plan,omitempty"`
+	// Stamp is the stamp of its blocks; "" while it is planned.
+	Stamp string `json:"stamp,omitempty"`
 	// Held are the partitions that the node has, and Loading those that it is loading from the source, ascending.
 	Held    []int `json:"held,omitempty"`
 	Loading []int `json:"loading,omitempty"`

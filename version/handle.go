@@ -29,6 +29,9 @@ func (h *Handle) ID() uint64 { return h.id }
 // Plan returns the plan of the version's blocks; "" if unknown.
 func (h *Handle) Plan() string { return h.info.Plan }
 
+// Stamp returns the stamp of the version's blocks; "" if unknown.
+func (h *Handle) Stamp() string { return h.info.Stamp }
+
 // Partitions returns the number of partitions; 0 for an empty version.
 func (h *Handle) Partitions() int { return len(h.blocks) }
 

@@ -58,10 +58,15 @@ func (s *Set) Acquire() *Handle {
 // or retired, or nil. Of several revisions it is the current one, or else the
 // newest, of those that have the plan; an empty plan is that of all. It restarts
 // the idle time of a retired version.
-func (s *Set) AcquireVersion(name, plan string) *Handle {
+func (s *Set) AcquireVersion(name, plan string) *Handle { return s.acquireBy(name, plan, "") }
+
+// AcquireStamped is AcquireVersion for the blocks of a stamp in place of a plan. A version whose stamp is not known has any.
+func (s *Set) AcquireStamped(name, stamp string) *Handle { return s.acquireBy(name, "", stamp) }
+
+func (s *Set) acquireBy(name, plan, stamp string) *Handle {
 	v, current := (*Version)(nil), s.current.Load()
 	for id, each := range *s.named.Load() {
-		if each.name == name && samePlan(each.info.Plan, plan) && (v == nil || each == current || v != current && id > v.info.Name) {
+		if each.name == name && same(each.info.Plan, plan) && same(each.info.Stamp, stamp) && (v == nil || each == current || v != current && id > v.info.Name) {
 			v = each
 		}
 	}
@@ -98,8 +103,8 @@ func (s *Set) AcquireServed(name string) *Handle {
 	return (*Handle)(v)
 }
 
-// samePlan reports whether two plans are equal or one is unknown.
-func samePlan(a, b string) bool { return a == "" || b == "" || a == b }
+// same reports whether two plans or stamps are equal or one is unknown.
+func same(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Readable reports whether the version with a Handle.ID is in the set.
 func (s *Set) Readable(id uint64) bool {

@@ -32,6 +32,8 @@ type Info struct {
 	LastModified time.Time
 	// Plan is the plan of its blocks (store.Manifest.PlanHash); "" if unknown.
 	Plan string
+	// Stamp is the stamp of its blocks (store.Manifest.Stamp); "" if unknown.
+	Stamp string
 	// Following is what is known of its replicas on other nodes.
 	Following Following
 }
