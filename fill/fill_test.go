@@ -66,6 +66,8 @@ type peer struct {
 	lies     bool // flips bits
 	old      bool // of a release without blocks
 	down     bool
+	starts   bool // it answers one question, and is starting from then on
+	asked    bool
 	given    []int
 }
 
@@ -94,7 +96,10 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case p.old:
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintln(w, "{}")
+	case p.starts && p.asked:
+		http.Error(w, "this node is starting", http.StatusServiceUnavailable)
 	case q.Has("blocks"):
+		p.asked = true
 		s := transfer.State{Version: "1", Stamp: p.stamp, Loading: p.loading, Planning: p.planning, Progress: p.progress}
 		for i := range partitions {
 			if p.held[i] {
@@ -169,10 +174,10 @@ func (c *cluster) Owners() (all [][]string, _ string) {
 
 // short are times for tests that wait until they are over.
 var short = fill.Times{Silent: 200 * time.Millisecond, Planning: 200 * time.Millisecond, Stalled: 200 * time.Millisecond, Least: 200 * time.Millisecond,
-	Most: time.Minute, Poll: 20 * time.Millisecond}
+	Most: time.Minute, Busy: 200 * time.Millisecond, Poll: 20 * time.Millisecond}
 
 // long are times that are not over within a test.
-var long = fill.Times{Silent: time.Hour, Planning: time.Hour, Stalled: time.Hour, Least: time.Hour, Most: time.Hour, Poll: 20 * time.Millisecond}
+var long = fill.Times{Silent: time.Hour, Planning: time.Hour, Stalled: time.Hour, Least: time.Hour, Most: time.Hour, Busy: time.Hour, Poll: 20 * time.Millisecond}
 
 func newCluster(t *testing.T, others int, times fill.Times) *cluster {
 	t.Helper()
@@ -309,6 +314,14 @@ func TestFaultyReaders(t *testing.T) {
 		"stalled":       func(p *peer) { p.loading = all },
 		"slow":          func(p *peer) { p.loading, p.advances = all, true },
 		"down":          func(p *peer) { p.down = true },
+		"busy forever": func(p *peer) {
+			p.busy = 1 << 30
+			p.held = map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}
+		},
+		"has restarted and is starting": func(p *peer) {
+			p.starts = true
+			p.held = map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}
+		},
 		"lying": func(p *peer) {
 			p.lies = true
 			p.held = map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}

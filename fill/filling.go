@@ -34,6 +34,7 @@ type peer struct {
 	unable     bool      // it does not give blocks
 	answered   time.Time // its last answer; zero: none
 	progressed time.Time // when its load was last seen to advance
+	busy       time.Time // since when it has been busy, and has given nothing to any node; zero: it is not
 	due        time.Time // of the next question
 	interval   time.Duration
 }
@@ -247,6 +248,7 @@ func (f *filling) fetched(s spot, err error) {
 	switch {
 	case err == nil:
 		f.copied = append(f.copied, s.partition)
+		f.peers[s.addr].busy = time.Time{}
 		f.todo = slices.DeleteFunc(f.todo, func(p int) bool { return p == s.partition })
 		f.job.Published()
 		return
@@ -258,12 +260,22 @@ func (f *filling) fetched(s spot, err error) {
 	case errors.Is(err, transfer.ErrRefused), errors.Is(err, transfer.ErrElsewhere):
 		f.refused[s] = true
 		return
-	case !errors.Is(err, transfer.ErrBusy):
+	case errors.Is(err, transfer.ErrBusy):
+		f.refused[s] = f.isStuck(f.peers[s.addr], time.Now())
+	default:
 		if f.failures[s]++; f.failures[s] >= maxFailures {
 			f.refused[s] = true
 		}
 	}
 	f.resting[s.addr] = time.Now().Add(restTime/2 + rand.N(restTime))
+}
+
+// isStuck reports whether a node that says that it is busy has been so for too long.
+func (f *filling) isStuck(p *peer, now time.Time) bool {
+	if p.busy.IsZero() {
+		p.busy = now
+	}
+	return now.Sub(p.busy) > f.times.Busy
 }
 
 // ask asks the nodes of which that is due, and returns how long no other one is.
@@ -319,13 +331,16 @@ func (f *filling) answered(addr string, s transfer.State, err error) {
 	if p.answered.IsZero() || s.Progress != p.state.Progress || len(s.Held) != len(p.state.Held) || len(s.Loading) != len(p.state.Loading) {
 		p.progressed = now
 	}
+	if s.Given != p.state.Given {
+		p.busy = time.Time{}
+	}
 	p.state, p.answered = s, now
 }
 
-// holds reports whether a node has said that it has a partition, and may be asked for it.
+// holds reports whether a node has said that it has a partition, not too long ago, and may be asked for it.
 func (f *filling) holds(addr string, partition int) bool {
 	p := f.peers[addr]
-	return p != nil && p.state.Stamp == f.stamp && !f.refused[spot{addr, partition}] && has(p.state.Held, partition)
+	return p != nil && time.Since(p.answered) <= max(f.times.Silent, 2*f.times.Poll) && p.state.Stamp == f.stamp && !f.refused[spot{addr, partition}] && has(p.state.Held, partition)
 }
 
 func has(sorted []int, partition int) bool {

@@ -70,9 +70,9 @@ func (t *Transfer) acquire(db, name, stamp string) *version.Handle {
 
 // serveState answers with the State of a version.
 func (t *Transfer) serveState(w http.ResponseWriter, db, name string, h *version.Handle, query url.Values) (int, string) {
-	var s State
+	s := State{Given: t.given.Load()}
 	if h != nil {
-		s = State{Version: h.Version(), Stamp: h.Stamp()}
+		s = State{Given: s.Given, Version: h.Version(), Stamp: h.Stamp()}
 		for p, held := range h.Held() {
 			if held {
 				s.Held = append(s.Held, p)
@@ -143,7 +143,7 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db, name
 	w.Header().Set("Content-Type", blockType)
 	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
 	w.Header().Set(StampHeader, h.Stamp())
-	out := &sender{t: t, ctx: ctx, db: db, w: w, pulse: pulse{least: t.o.LeastRate, grace: t.o.Patience}}
+	out := &sender{t: t, ctx: ctx, db: db, w: w, pulse: t.newPulse()}
 	if err := b.CopyTo(out, out.wait); err != nil {
 		if blocks.IsDamage(err) {
 			h.Report(p, h.Block(p), err)
@@ -182,9 +182,10 @@ func (s *sender) wait(n int) error {
 // Write implements io.Writer.
 func (s *sender) Write(p []byte) (int, error) {
 	start := time.Now()
-	_ = http.NewResponseController(s.w).SetWriteDeadline(start.Add(s.left() - s.waited)) // unsupported writers have limits of their own
+	_ = http.NewResponseController(s.w).SetWriteDeadline(start.Add(s.left)) // unsupported writers have limits of their own
 	n, err := s.w.Write(p)
 	s.sent += int64(n)
+	s.t.given.Add(int64(n))
 	s.t.o.Metrics.Given(s.db, n)
 	if fast := s.add(n, time.Since(start)); err == nil && !fast {
 		err = errSlow

@@ -85,22 +85,21 @@ func (l *lane) leave() {
 }
 
 // A pulse measures how fast the other side is: the time that a copy waits for it. It ends copies that would keep a place
-// for long.
+// for long. Bytes that were fast earn no more than the patience, so that a stall is noticed as soon after many bytes as at the start.
 type pulse struct {
-	least  float64       // bytes per second
-	grace  time.Duration // that may be waited in addition
-	waited time.Duration
-	bytes  int64
+	least    float64       // bytes per second
+	patience time.Duration // that may be waited in addition
+	left     time.Duration // how long the other side may take until the next byte
+}
+
+func (t *Transfer) newPulse() pulse {
+	return pulse{least: t.o.LeastRate, patience: t.o.Patience, left: t.o.Patience}
 }
 
 // add counts n bytes that took a while, and reports whether the other side is fast enough.
 func (p *pulse) add(n int, took time.Duration) bool {
-	p.bytes += int64(n)
-	p.waited += took
-	return p.waited <= p.left()
-}
-
-// left returns how long the other side may take until the next byte.
-func (p *pulse) left() time.Duration {
-	return p.grace + time.Duration(float64(p.bytes)/p.least*float64(time.Second))
+	p.left += time.Duration(float64(n)/p.least*float64(time.Second)) - took
+	fast := p.left >= 0
+	p.left = min(p.left, p.patience)
+	return fast
 }

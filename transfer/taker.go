@@ -231,8 +231,8 @@ type receiver struct {
 }
 
 func newReceiver(t *Transfer, ctx context.Context, cancel context.CancelFunc, db string, body io.Reader) *receiver {
-	r := &receiver{t: t, ctx: ctx, cancel: cancel, db: db, body: body, pulse: pulse{least: t.o.LeastRate, grace: t.o.Patience}}
-	r.late = time.AfterFunc(r.grace, r.timeout)
+	r := &receiver{t: t, ctx: ctx, cancel: cancel, db: db, body: body, pulse: t.newPulse()}
+	r.late = time.AfterFunc(r.left, r.timeout)
 	return r
 }
 
@@ -272,7 +272,7 @@ func (r *receiver) copy(out fsys.File, length int64) error {
 
 // read reads at most a buffer. The time until it returns counts against the node.
 func (r *receiver) read(buf []byte) (int, error) {
-	r.late.Reset(r.left() - r.waited)
+	r.late.Reset(r.left)
 	start := time.Now()
 	n, err := r.body.Read(buf)
 	r.late.Stop()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"sequins/metrics"
@@ -39,6 +40,8 @@ type State struct {
 	// Planning reports that the node is about to load the version, and Progress grows while it loads.
 	Planning bool  `json:"planning,omitempty"`
 	Progress int64 `json:"progress,omitempty"`
+	// Given counts the bytes of all blocks that the node has given, by which one that is busy differs from one that only says so.
+	Given int64 `json:"given,omitempty"`
 	// Manifest is the plan itself, if it was asked for and is known.
 	Manifest *store.Manifest `json:"manifest,omitempty"`
 	// Inputs are what its blocks were made from, as far as that is known, if it was asked for.
@@ -72,6 +75,7 @@ type Transfer struct {
 	o      Options
 	board  board
 	give   *lane
+	given  atomic.Int64 // bytes
 	take   *lane
 	client *http.Client
 	scheme string
