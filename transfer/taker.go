@@ -287,15 +287,11 @@ func (r *receiver) read(buf []byte) (int, error) {
 
 // Current returns the plan of the version of a db that most of some nodes serve, or nil if none does, or the nodes do not answer.
 // Of versions that as many nodes serve it is the greatest.
-func (t *Transfer) Current(ctx context.Context, addrs []string, db string) (found *store.Manifest) {
+func (t *Transfer) Current(ctx context.Context, addrs []string, db string) *store.Manifest {
+	ctx, cancel := context.WithTimeout(ctx, t.o.Patience/4)
+	defer cancel()
 	plans, votes := make(map[string]*store.Manifest), make(map[string]int)
-	for _, addr := range addrs {
-		asked, cancel := context.WithTimeout(ctx, t.o.Patience/4)
-		s, err := t.Ask(asked, addr, db, "true", "", true)
-		cancel()
-		if err != nil || s.Manifest == nil || s.Manifest.Partitions < 1 {
-			continue
-		}
+	for _, s := range t.serving(ctx, addrs, db) {
 		id := s.Version + " " + s.Stamp
 		s.Manifest.Version = s.Version // on that node it may be a revision
 		plans[id] = s.Manifest
@@ -308,4 +304,28 @@ func (t *Transfer) Current(ctx context.Context, addrs []string, db string) (foun
 		}
 	}
 	return plans[best]
+}
+
+// serving returns what those of some nodes serve of a db that answer with a plan.
+func (t *Transfer) serving(ctx context.Context, addrs []string, db string) (all []State) {
+	var (
+		mu     sync.Mutex
+		asking sync.WaitGroup
+		slots  = make(chan struct{}, surveyedAtOnce)
+	)
+	for _, addr := range addrs {
+		slots <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			s, err := t.Ask(ctx, addr, db, "true", "", true)
+			if err != nil || s.Manifest == nil || s.Manifest.Partitions < 1 {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, s)
+		})
+	}
+	asking.Wait()
+	return all
 }

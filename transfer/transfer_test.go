@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -203,6 +204,29 @@ func TestFilesOfOtherTimes(t *testing.T) {
 	}
 	if s, err := taker.Ask(t.Context(), giver.addr, "db", "1", w.Stamp, false); err != nil || s.Stamp == w.Stamp {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// The plan that most nodes serve is found also if others do not answer.
+func TestCurrent(t *testing.T) {
+	data := map[int][]byte{1: block(t, 1, partitions, 1, 100)}
+	a, b := newNode(t, transfer.Options{}, data), newNode(t, transfer.Options{}, data)
+	taker := newNode(t, transfer.Options{Patience: 8 * time.Second}, nil)
+	for _, n := range []*node{a, b} {
+		expect.NoError(t, n.set.Activate("1"))
+	}
+	silent := func() string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		expect.NoError(t, err)
+		t.Cleanup(func() { expect.NoError(t, l.Close()) })
+		return l.Addr().String()
+	}
+	m := taker.Current(t.Context(), []string{silent(), a.addr, silent(), "127.0.0.1:1", silent(), b.addr, silent()}, "db")
+	if m == nil || m.Stamp() != a.dir.Manifest().Stamp() || m.Version != "1" {
+		t.Errorf("%+v", m)
+	}
+	if m := taker.Current(t.Context(), []string{a.addr}, "other"); m != nil {
+		t.Errorf("%+v", m)
 	}
 }
 

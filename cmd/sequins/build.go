@@ -132,7 +132,7 @@ func runBuild(ctx context.Context, report io.Writer, job build.Job) (*finished.M
 	m, err := build.Run(ctx, job, &p)
 	stop()
 	<-stopped
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil { // an interrupt after the end changes nothing
 		return nil, errors.Join(errors.New("interrupted: what was written is removed"), withoutCanceled(err))
 	}
 	return m, err
