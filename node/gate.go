@@ -116,10 +116,10 @@ func (d *db) tellVerdict(l *live, before gate.Verdict) {
 	v, name := l.verdict, l.v.Info().Name
 	switch {
 	case v.State == gate.Held && before.State != gate.Held:
-		if !v.Known { // otherwise that was told before a restart, and listings know it
+		if !v.Known { // otherwise that was told before
 			d.events.Held(name, v.Reason)
-			d.startListing(true)
 		}
+		d.startListing(true)
 		d.tellAfter(0, rejudged{})
 	case v.State == gate.Passed && v.Excused && before.State == gate.Held:
 		d.events.Approved(name, v.Reason)
