@@ -33,6 +33,7 @@ var (
 // An input is an open data file.
 type input struct {
 	records
+	format  any                         // the reader of the format, which records may wrap
 	deletes interface{ Deleted() bool } // nil if the format has no deletes
 	path    string
 	// tolerance is what may be left out.
@@ -70,63 +71,18 @@ func (l *Loader) openKeys(ctx context.Context, plan *Plan, file source.File) (*i
 }
 
 func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, fields Fields) (*input, error) {
-	in := &input{size: file.Size, path: l.src.Path(plan.DB, plan.Version) + "/" + file.Name}
-	if plan.Format == FormatParquet {
-		if err := l.openRanged(ctx, plan, file, fields, in); err != nil {
-			return nil, err
-		}
-		return in, nil
-	}
-	body, err := l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Bandwidth: l.opts.Bandwidth})
-	if err != nil {
-		return nil, err
-	}
-	in.body = body
-	in.meter = &meter{r: body, size: file.Size, path: in.path}
-	if err := l.decode(plan, fields, file.Name, in); err != nil {
-		return nil, errors.Join(l.orMixed(ctx, plan, file, err), body.Close())
-	}
-	return in, nil
-}
-
-// decode creates the reader of the plan's format.
-func (l *Loader) decode(plan *Plan, fields Fields, file string, in *input) (err error) {
-	switch plan.Format {
-	case FormatSparkey:
-		var r *sparkey.Reader
-		r, err = sparkey.NewReader(in.meter, in.path)
-		in.records, in.deletes = r, r
-	case FormatAvro:
-		var r *avro.Reader
-		if r, err = avro.NewReader(in.meter, in.path, fields); err == nil {
-			in.records, err = plan.extend(r, in, fields, file, r.Fields())
-		}
-	default:
-		var r *sequencefile.Reader
-		if r, err = sequencefile.NewReader(in.meter, in.path); err == nil {
-			in.records, err = r, plan.classes.agree(in.path, r.Header())
-		}
-	}
-	return err
-}
-
-// openRanged opens a Parquet file. Its footer is read first, and then the requested columns.
-func (l *Loader) openRanged(ctx context.Context, plan *Plan, file source.File, fields Fields, in *input) error {
-	in.ranged = &ranged{
-		size: file.Size, path: in.path,
-		open: func(offset int64) (io.ReadCloser, error) {
+	f := File{
+		Format: plan.Format, Name: file.Name, Path: l.src.Path(plan.DB, plan.Version) + "/" + file.Name, Size: file.Size, Columns: plan.columns,
+		Open: func(offset int64) (io.ReadCloser, error) {
 			return l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Offset: offset, Bandwidth: l.opts.Bandwidth})
 		},
 	}
-	r, err := parquet.NewReader(in.ranged, file.Size, in.path, fields)
-	if err != nil {
-		return errors.Join(l.orMixed(ctx, plan, file, err), in.ranged.Close())
+	in, err := f.open(fields, plan.classes)
+	var unread *unreadable
+	if errors.As(err, &unread) {
+		err = errors.Join(l.orMixed(ctx, plan, file, unread.header), unread.closing)
 	}
-	in.rows, in.body = r, in.ranged
-	if in.records, err = plan.extend(r, in, fields, file.Name, r.Fields()); err != nil {
-		return errors.Join(err, in.ranged.Close())
-	}
-	return nil
+	return in, err
 }
 
 // An emptyError replaces the error of a format's reader for an empty file. If all files are empty the

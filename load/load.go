@@ -24,6 +24,9 @@ const DefaultMemory = 256 << 20
 // nested fields. An empty value name selects the whole record, as JSON.
 type Fields = render.Paths
 
+// ErrField is wrapped by errors for fields that do not exist or cannot be a key, and for a key that is not set.
+var ErrField = render.ErrField
+
 // Options are the settings of a Loader.
 type Options struct {
 	// Memory limits the memory of all external sorts of a load, in bytes. 0 means DefaultMemory.

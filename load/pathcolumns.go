@@ -18,49 +18,57 @@ type pathColumn struct {
 	integer bool // every value that is not null is one
 }
 
+// Columns are the columns in the names of the directories of a version.
+type Columns []pathColumn
+
 // setColumns finds the columns of the plan's files, if they are wanted. Errors wrap render.ErrField.
 func (l *Loader) setColumns(plan *Plan) (err error) {
-	switch {
-	case !l.opts.PartitionColumns:
+	if !l.opts.PartitionColumns {
 		return nil
-	case !plan.hasFields():
-		err = fmt.Errorf("%w: partition_columns adds columns to the records of Avro and Parquet files, and these are of format %s: turn it off", render.ErrField, plan.Format)
-	case plan.fields.Value != "":
-		err = fmt.Errorf("%w: partition_columns adds columns to whole records, and value is %q: leave value out, or turn partition_columns off", render.ErrField, plan.fields.Value)
-	default:
-		err = plan.inferColumns()
 	}
-	if err != nil {
+	if plan.columns, err = FindColumns(plan.Format, plan.fields, plan.Files); err != nil {
 		return fmt.Errorf("%s: %w", l.src.Path(plan.DB, plan.Version), err)
 	}
 	return nil
 }
 
+// FindColumns returns the columns in the names of the directories of a version's files, which partition_columns adds to its
+// values. Errors wrap render.ErrField.
+func FindColumns(format string, fields Fields, files []source.File) (Columns, error) {
+	switch {
+	case format != FormatAvro && format != FormatParquet:
+		return nil, fmt.Errorf("%w: partition_columns adds columns to the records of Avro and Parquet files, and these are of format %s: turn it off", render.ErrField, format)
+	case fields.Value != "":
+		return nil, fmt.Errorf("%w: partition_columns adds columns to whole records, and value is %q: leave value out, or turn partition_columns off", render.ErrField, fields.Value)
+	}
+	return inferColumns(files)
+}
+
 // inferColumns finds the columns and their types. All files must be in directories of the same columns.
-func (p *Plan) inferColumns() error {
-	for _, c := range source.Columns(p.Files[0].Name) {
-		p.columns = append(p.columns, pathColumn{c.Name, true})
+func inferColumns(files []source.File) (all Columns, err error) {
+	for _, c := range source.Columns(files[0].Name) {
+		all = append(all, pathColumn{c.Name, true})
 	}
-	if len(p.columns) == 0 {
-		return fmt.Errorf("%w: partition_columns is set, and %s is in no directory named column=value: turn it off", render.ErrField, p.Files[0].Name)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: partition_columns is set, and %s is in no directory named column=value: turn it off", render.ErrField, files[0].Name)
 	}
-	for _, f := range p.Files {
+	for _, f := range files {
 		columns := source.Columns(f.Name)
-		if !slices.EqualFunc(columns, p.columns, func(c source.Column, p pathColumn) bool { return c.Name == p.name }) {
-			return fmt.Errorf("%w: %s and %s are in directories of different columns: write them with the same ones, or turn partition_columns off", render.ErrField, p.Files[0].Name, f.Name)
+		if !slices.EqualFunc(columns, all, func(c source.Column, p pathColumn) bool { return c.Name == p.name }) {
+			return nil, fmt.Errorf("%w: %s and %s are in directories of different columns: write them with the same ones, or turn partition_columns off", render.ErrField, files[0].Name, f.Name)
 		}
 		for i, c := range columns {
 			_, err := strconv.ParseInt(c.Value, 10, 64)
-			p.columns[i].integer = p.columns[i].integer && (c.Null || err == nil)
+			all[i].integer = all[i].integer && (c.Null || err == nil)
 		}
 	}
-	return p.checkColumns()
+	return all, all.check()
 }
 
-// checkColumns refuses names that would be twice in a value.
-func (p *Plan) checkColumns() error {
-	for i, c := range p.columns {
-		if slices.ContainsFunc(p.columns[:i], func(o pathColumn) bool { return o.name == c.name }) {
+// check refuses names that would be twice in a value.
+func (cs Columns) check() error {
+	for i, c := range cs {
+		if slices.ContainsFunc(cs[:i], func(o pathColumn) bool { return o.name == c.name }) {
 			return fmt.Errorf("%w: the column %q is twice in the names of directories: turn partition_columns off", render.ErrField, c.name)
 		}
 	}
@@ -69,27 +77,27 @@ func (p *Plan) checkColumns() error {
 
 // extend makes a reader of whole records append the columns of the file's name to them. names are those of the record's
 // fields.
-func (p *Plan) extend(r records, in *input, fields Fields, file string, names []string) (records, error) {
-	for _, c := range p.columns {
+func (cs Columns) extend(r records, path string, fields Fields, file string, names []string) (records, error) {
+	for _, c := range cs {
 		if slices.Contains(names, c.name) {
-			return nil, fmt.Errorf("%s: %w: %q is a field of the records and a column in the names of directories: rename one of them, or turn partition_columns off", in.path, render.ErrField, c.name)
+			return nil, fmt.Errorf("%s: %w: %q is a field of the records and a column in the names of directories: rename one of them, or turn partition_columns off", path, render.ErrField, c.name)
 		}
 	}
-	if len(p.columns) == 0 || fields.Value != "" { // the value is the key
+	if len(cs) == 0 || fields.Value != "" { // the value is the key
 		return r, nil
 	}
-	return &extended{records: r, columns: p.rendered(file)}, nil
+	return &extended{records: r, columns: cs.rendered(file)}, nil
 }
 
 // rendered returns the columns of a file as the end of a JSON object.
-func (p *Plan) rendered(file string) (b []byte) {
+func (cs Columns) rendered(file string) (b []byte) {
 	for i, c := range source.Columns(file) {
 		b = render.AppendName(append(b, ','), c.Name)
 		n, err := strconv.ParseInt(c.Value, 10, 64)
 		switch {
 		case c.Null:
 			b = render.AppendJSON(b, nil)
-		case err == nil && p.columns[i].integer:
+		case err == nil && cs[i].integer:
 			b = render.AppendJSON(b, n) // without leading zeros, as in Spark
 		default:
 			b = render.AppendJSON(b, c.Value)

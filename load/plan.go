@@ -57,7 +57,7 @@ type Plan struct {
 	parts   []int  // the partition of each file if Aligned
 	witness string // a file of the format
 	fields  Fields
-	columns []pathColumn   // with Options.PartitionColumns
+	columns Columns        // with Options.PartitionColumns
 	classes *recordClasses // of the SequenceFiles opened so far
 	sampled bool           // the sample contained a record
 	ready   *ready         // of finished blocks; nil otherwise

@@ -40,8 +40,8 @@ func isSame(was store.ManifestFile, f source.File) bool {
 // depend on other files.
 func (l *Loader) Inputs(p *Plan) (settings string, files [][]source.File, ok bool) {
 	o, c := l.opts, p.classes
-	settings = fmt.Sprintf("%s %s %d %t %v %d %q %#v %q %q", p.Format, p.Partitioner, p.Partitions, p.Aligned, o.Compression, o.BlockSize,
-		p.fields, p.columns, c.key, c.value)
+	settings = fmt.Sprintf("%s %s %d %t %v %d {%q %q} %#v %q %q", p.Format, p.Partitioner, p.Partitions, p.Aligned, o.Compression, o.BlockSize,
+		p.fields.Key, p.fields.Value, []pathColumn(p.columns), c.key, c.value)
 	files = make([][]source.File, p.Partitions)
 	for i, f := range p.Files {
 		switch {

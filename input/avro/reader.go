@@ -2,6 +2,7 @@ package avro
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type Reader struct {
 	in        *counter
 	file      container
 	root      *typ
+	noKey     bool // records are read without their keys
 	keyPath   []string
 	valuePath []string // nil is the whole record
 	record    int64    // number of the current one; -1 before the first
@@ -70,7 +72,8 @@ func (r *Reader) resolve(paths render.Paths) error {
 	if err != nil {
 		return err
 	}
-	if t := key.Name.(*typ); !t.scalar() {
+	r.noKey = paths.NoKey
+	if t, ok := key.Name.(*typ); ok && !t.scalar() {
 		return fmt.Errorf("%w: %q, of type %s, cannot be the key", render.ErrField, paths.Key, t.kind)
 	}
 	r.keyPath, r.valuePath = key.Path, value.Path
@@ -88,6 +91,22 @@ func (r *Reader) Fields() []string {
 		names[i] = f.name
 	}
 	return names
+}
+
+// Codec returns the name of the compression, as in the file.
+func (r *Reader) Codec() string { return cmp.Or(r.file.codecName, "null") }
+
+// Types returns the types of the fields of a record, in the order of Fields.
+func (r *Reader) Types() []string {
+	t := r.root.record()
+	if t == nil {
+		return nil
+	}
+	types := make([]string, len(t.fields))
+	for i, f := range t.fields {
+		types[i] = f.typ.String()
+	}
+	return types
 }
 
 // fieldNames describes the available fields.
@@ -138,7 +157,7 @@ func (r *Reader) next() error {
 	data := &r.file.data
 	before := data.consumed()
 	r.row.reset(data)
-	r.row.visit(r.root, place{r.keyPath, true}, place{r.valuePath, true}, 0)
+	r.row.visit(r.root, place{r.keyPath, !r.noKey}, place{r.valuePath, true}, 0)
 	if r.noBytes++; data.consumed() > before {
 		r.noBytes = 0
 	}
@@ -148,7 +167,7 @@ func (r *Reader) next() error {
 	if data.err != nil {
 		return r.failed(data.err)
 	}
-	if !r.row.hasKey {
+	if !r.row.hasKey && !r.noKey {
 		return fmt.Errorf("%s: record %d: %w: %s", r.name, r.record, render.ErrNullKey, strings.Join(r.keyPath, "."))
 	}
 	return nil

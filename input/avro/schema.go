@@ -21,6 +21,18 @@ type typ struct {
 	branches []*typ  // of a union
 }
 
+// String returns the type for people: long, null|string, array.
+func (t *typ) String() string {
+	if t.kind != "union" {
+		return t.kind
+	}
+	names := make([]string, len(t.branches))
+	for i, b := range t.branches {
+		names[i] = b.kind
+	}
+	return strings.Join(names, "|")
+}
+
 // reader reads a scalar value for render. Strings and bytes are in the scratch buffer.
 type reader func(s *stream, scratch *[]byte) any
 

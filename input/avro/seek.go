@@ -22,7 +22,7 @@ func (r *Reader) From(in io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, r.corrupt(err)
 	}
-	other := &Reader{name: r.name, in: &counter{r: in}, root: r.root, keyPath: r.keyPath, valuePath: r.valuePath, record: -1}
+	other := &Reader{name: r.name, in: &counter{r: in}, root: r.root, noKey: r.noKey, keyPath: r.keyPath, valuePath: r.valuePath, record: -1}
 	other.file = container{in: bufio.NewReaderSize(other.in, window), sync: r.file.sync, codec: c}
 	if err := other.file.search(); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.name, err)

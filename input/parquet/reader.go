@@ -17,7 +17,7 @@ type Reader struct {
 	root       *node
 	leaves     []*node
 	keyName    string
-	keyNode    *node
+	keyNode    *node // nil if records are read without their keys
 	valueNode  *node // the root is the whole record
 	group      int   // the row group being read, from 0
 	left       int64 // rows of it
@@ -57,6 +57,9 @@ func NewReader(r io.ReaderAt, size int64, name string, paths render.Paths) (_ *R
 	}
 	rd.columns = make(row, len(rd.leaves))
 	for _, n := range []*node{rd.keyNode, rd.valueNode} {
+		if n == nil {
+			continue
+		}
 		if err := rd.open(n); err != nil {
 			return nil, rd.failed(err)
 		}
@@ -89,8 +92,9 @@ func (r *Reader) resolve(paths render.Paths) error {
 	if err != nil {
 		return err
 	}
-	r.keyName, r.keyNode, r.valueNode = paths.Key, key.Name.(*node), value.Name.(*node)
-	if !r.keyNode.scalar() {
+	r.keyName, r.valueNode = paths.Key, value.Name.(*node)
+	r.keyNode, _ = key.Name.(*node)
+	if r.keyNode != nil && !r.keyNode.scalar() {
 		return fmt.Errorf("%w: %q is a group or a list and cannot be the key", render.ErrField, paths.Key)
 	}
 	if d := r.valueNode.duplicate(); d != nil {
@@ -107,6 +111,18 @@ func (r *Reader) Fields() []string {
 	}
 	return names
 }
+
+// Types returns the types of the fields of a record, in the order of Fields.
+func (r *Reader) Types() []string {
+	types := make([]string, len(r.root.children))
+	for i, n := range r.root.children {
+		types[i] = n.String()
+	}
+	return types
+}
+
+// Groups returns the number of row groups.
+func (r *Reader) Groups() int { return len(r.footer.groups) }
 
 // fieldNames describes the available fields.
 func (r *Reader) fieldNames() string {
@@ -189,15 +205,9 @@ func (r *Reader) each(do func(*column) error) error {
 
 // render renders key and value of the current row.
 func (r *Reader) render() error {
-	key, err := r.columns.field(r.keyNode)
-	if err != nil {
-		return r.corrupt(err)
+	if err := r.renderKey(); err != nil {
+		return err
 	}
-	if key == nil {
-		return fmt.Errorf("%s: row %d: %w: %s", r.name, r.record, render.ErrNullKey, r.keyName)
-	}
-	r.key = render.AppendText(r.key[:0], key)
-	r.columns[r.keyNode.first].at = 0 // the value may contain the key
 	value, err := r.columns.field(r.valueNode)
 	if err != nil {
 		return r.corrupt(err)
@@ -208,6 +218,23 @@ func (r *Reader) render() error {
 		}
 	}
 	r.value = render.AppendText(r.value[:0], value)
+	return nil
+}
+
+// renderKey renders the key of the current row.
+func (r *Reader) renderKey() error {
+	if r.keyNode == nil {
+		return nil
+	}
+	key, err := r.columns.field(r.keyNode)
+	if err != nil {
+		return r.corrupt(err)
+	}
+	if key == nil {
+		return fmt.Errorf("%s: row %d: %w: %s", r.name, r.record, render.ErrNullKey, r.keyName)
+	}
+	r.key = render.AppendText(r.key[:0], key)
+	r.columns[r.keyNode.first].at = 0 // the value may contain the key
 	return nil
 }
 

@@ -44,6 +44,26 @@ type node struct {
 	descriptor *schema.Column
 }
 
+// physicalNames are the names of the types of parquet.thrift.
+var physicalNames = [...]string{"boolean", "int32", "int64", "int96", "float", "double", "byte_array", "fixed_len_byte_array"}
+
+// String returns the type for people.
+func (n *node) String() string {
+	text := "group"
+	switch {
+	case n.kind == leaf:
+		text = physicalNames[n.physical] // it was checked
+	case n.kind == list:
+		text = "list"
+	case n.kind == dict:
+		text = "map"
+	}
+	if n.repeated {
+		text = "repeated " + text
+	}
+	return text
+}
+
 // maxDepth is how deep fields can be nested.
 const maxDepth = 100
 

@@ -17,16 +17,21 @@ var ErrField = errors.New("the fields that are set do not fit the records")
 type Paths struct {
 	Key   string // field used as the key
 	Value string // field used as the value; "" is the whole record, as JSON
+	// NoKey reads records without looking for their keys, which are then empty. Loads do not use it.
+	NoKey bool `json:",omitempty"`
 }
 
-// Find looks up the paths in the schema of a file. fields describes the available fields, for errors, which wrap
+// Find looks up the paths in the schema of a file; the name of the key is nil with NoKey. fields describes the available fields, for errors, which wrap
 // ErrField.
 func (p Paths) Find(root Name, fields func() string) (key, value Found, err error) {
-	if p.Key == "" {
+	switch {
+	case p.NoKey:
+	case p.Key == "":
 		return key, value, fmt.Errorf("%w: key is not set; %s", ErrField, fields())
-	}
-	if key, err = lookup(root, p.Key); err != nil {
-		return key, value, fmt.Errorf("%w: key: %w; %s", ErrField, err, fields())
+	default:
+		if key, err = lookup(root, p.Key); err != nil {
+			return key, value, fmt.Errorf("%w: key: %w; %s", ErrField, err, fields())
+		}
 	}
 	if p.Value == "" {
 		return key, Found{Name: root}, nil
