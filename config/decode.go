@@ -106,7 +106,7 @@ func (d *decoder) unknown(key string) {
 		d.problem(key, "unknown key")
 		return
 	}
-	d.problem(key, "unknown key; the nearest known key is %s", nearest(key))
+	d.problem(key, "unknown key; the nearest known key is %s", nearestKey(key))
 }
 
 // fieldOf returns the field of a struct for a key, and the canonical name of the key. Keys are

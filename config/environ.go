@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"sequins/internal/nearest"
 )
 
 const (
@@ -92,7 +94,7 @@ func pathOfDB(variable string) []string {
 func unknownVariable(name string) *Warning {
 	best, distance := "", 1<<30
 	for _, k := range Keys() {
-		if d := editDistance(name[:min(len(name), 80)], Variable(k.Name)); d < distance {
+		if d := nearest.Distance(name[:min(len(name), 80)], Variable(k.Name)); d < distance {
 			best, distance = Variable(k.Name), d
 		}
 	}

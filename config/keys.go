@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"sequins/internal/nearest"
 )
 
 // A Key is a key of the configuration file.
@@ -42,9 +44,9 @@ func keysOf(path string, t reflect.Type) []Key {
 	return keys
 }
 
-// nearest returns the known key or table with the smallest edit distance to an unknown one. A key of
+// nearestKey returns the known key or table with the smallest edit distance to an unknown one. A key of
 // the same name in another table has distance 1 at most, because misplaced keys are common.
-func nearest(key string) string {
+func nearestKey(key string) string {
 	const longest = 80 // longer than any known key; the distance takes quadratic time
 	key = key[:min(len(key), longest)]
 	if parts := strings.SplitN(key, ".", 3); parts[0] == "db" && len(parts) == 3 {
@@ -52,7 +54,7 @@ func nearest(key string) string {
 	}
 	best, bestDistance := "", 1<<30
 	for _, k := range keysAndTables() {
-		distance := editDistance(key, k)
+		distance := nearest.Distance(key, k)
 		if lastPart(k) == lastPart(key) {
 			distance = min(distance, 1)
 		}
@@ -75,24 +77,3 @@ func keysAndTables() []string {
 }
 
 func lastPart(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
-
-// editDistance returns the Levenshtein distance in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
-}

@@ -13,7 +13,8 @@ import (
 // block is a block of the local store.
 type block struct {
 	*blocks.Iterator
-	r *blocks.Reader
+	r      *blocks.Reader
+	closer io.Closer // of what the reader reads, if it does not close that
 }
 
 func (b *block) Kind() Kind         { return Block }
@@ -22,7 +23,8 @@ func (b *block) Deleted() bool      { return false }
 func (b *block) Consumed() int64    { return 0 }
 func (b *block) ValueSize() int64   { return b.Value().Len() }
 func (b *block) Unloadable() string { return "" }
-func (b *block) Close() error       { return b.r.Close() }
+func (b *block) NullKeys() int64    { return 0 }
+func (b *block) Close() error       { return errors.Join(b.r.Close(), b.closer.Close()) }
 
 func (b *block) Describe() []Property {
 	p := b.r.Properties()
@@ -57,7 +59,7 @@ func writeValue(w io.Writer, v blocks.Value) (err error) {
 	return err
 }
 
-func (b *block) Get(key []byte, w io.Writer) (bool, error) {
+func (b *block) Get(_ context.Context, key []byte, w io.Writer, _ func(bytes int64)) (bool, error) {
 	var scratch blocks.Scratch
 	v, found, err := b.r.Get(key, &scratch)
 	if err != nil || !found {

@@ -1,6 +1,8 @@
-// Package datafile reads local files of records without a server. It owns what the commands for files know about
-// formats: the type of a file, its header, its records, and their partitions. The commands inspect, verify, get and
-// cat of cmd/sequins use it. It prints nothing and escapes nothing.
+// Package datafile reads files of records without a server, on this machine or in a source. It owns what the commands for
+// files know about formats: the type of a file, its header, its records, and their partitions. The commands inspect, verify,
+// get and cat of cmd/sequins use it. It prints nothing and escapes nothing.
+//
+// Records are those that a load would make of the file: package load reads it.
 package datafile
 
 import (
@@ -9,9 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"sequins/blocks"
@@ -31,22 +30,23 @@ type File interface {
 	// Next reads the next record. It returns false at the end and after an error, which Err returns.
 	Next() bool
 	Err() error
-	Key() []byte      // until the next call of Next
+	Key() []byte      // until the next call of Next; empty with Options.NoKey
 	Deleted() bool    // the record deletes its key
 	ValueSize() int64 // in bytes
 	WriteValue(w io.Writer) error
 	Consumed() int64 // bytes read since the last call, 0 if unknown
+	// NullKeys returns the number of records that Next has left out because their key is null.
+	NullKeys() int64
 
 	// Get writes the value of a key to w, and reports whether there is one. The last record of a key
-	// counts.
-	Get(key []byte, w io.Writer) (bool, error)
-	// Verify checks everything that the format allows, and returns the number of records. It passes the
-	// number of bytes read since the last call to read.
+	// counts. It passes the number of bytes read since the last call to read.
+	Get(ctx context.Context, key []byte, w io.Writer, read func(bytes int64)) (bool, error)
+	// Verify checks everything that the format allows, and returns the number of records. It calls read as Get does.
 	Verify(ctx context.Context, read func(bytes int64)) (records int64, err error)
 
 	// Place returns the partition of the file and the number of partitions, as a load determines them: a
 	// block contains them; for other files they are the number in the name, or the position among the
-	// data files of the directory.
+	// data files of the version.
 	Place() (index, n int, known bool)
 	// Unloadable returns the reason why a version with a file of this name cannot be loaded, or "".
 	Unloadable() string
@@ -62,7 +62,7 @@ type Property struct {
 // Kind is the format of a file.
 type Kind string
 
-// The formats. Open opens the first three.
+// The formats.
 const (
 	Block        Kind = "block"
 	SequenceFile Kind = "SequenceFile"
@@ -72,51 +72,41 @@ const (
 	Unknown      Kind = ""
 )
 
+// HasFields reports whether records of the format have fields, of which one is the key.
+func (k Kind) HasFields() bool { return k == Avro || k == Parquet }
+
 const blockSuffix = ".block"
 
-// errAlien is the error for a file of an unknown format.
-var errAlien = errors.New("is neither a block, nor a SequenceFile, nor a Sparkey log")
+// ErrFormat is wrapped by the error for a file of an unknown format.
+var ErrFormat = errors.New("is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file")
 
-// Open opens a file of records. The directory of a MapFile means its data file.
-func Open(path string) (File, error) {
-	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
-		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is a directory, and not that of a MapFile: name a file in it", path)
-		}
-		path = data
-	}
-	kind, err := Sniff(path)
-	if err != nil {
-		return nil, err
-	}
-	switch kind {
-	case SequenceFile, SparkeyLog:
-		return openScanned(path, kind)
-	case Avro, Parquet:
-		return nil, fmt.Errorf("%s %w: it is of format %s", path, errAlien, kind)
-	}
-	r, err := blocks.Open(path)
-	if kind == Unknown && errors.Is(err, blocks.ErrCorrupt) {
-		return nil, fmt.Errorf("%s %w", path, errAlien)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &block{r.Iter(nil, nil), r}, nil
+// Options select what is read of files whose records have fields.
+type Options struct {
+	// Fields are the key and the value. Without a key, and with NoKey, keys are empty.
+	Fields load.Fields
+	// PartitionColumns adds the columns in the names of directories to the values.
+	PartitionColumns bool
 }
 
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+// Open opens a file of records.
+func Open(at At, o Options) (File, error) {
+	kind, err := at.Sniff()
+	if err != nil {
+		return nil, err
+	}
+	if kind == Block || kind == Unknown {
+		return openBlock(at, kind)
+	}
+	return openScanned(at, kind, o)
 }
 
 // Sniff returns the format of a file by its name and first bytes. A block is recognized only by its
 // end: Unknown may be one.
-func Sniff(path string) (Kind, error) {
-	if strings.HasSuffix(path, blockSuffix) {
+func (a At) Sniff() (Kind, error) {
+	if strings.HasSuffix(a.name, blockSuffix) {
 		return Block, nil
 	}
-	f, err := openRegular(path)
+	f, err := a.open(0)
 	if err != nil {
 		return "", err
 	}
@@ -124,7 +114,7 @@ func Sniff(path string) (Kind, error) {
 	var head [4]byte
 	_, err = io.ReadFull(f, head[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", err
+		return "", fmt.Errorf("%s: %w", a.Path, err)
 	}
 	switch text := string(head[:]); {
 	case strings.HasPrefix(text, sequencefile.Magic):
@@ -139,15 +129,6 @@ func Sniff(path string) (Kind, error) {
 	return Unknown, nil
 }
 
-// openRegular opens a regular file for reading. Opening other files, such as a FIFO, could block
-// forever.
-func openRegular(path string) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
-	}
-	return os.Open(path)
-}
-
 // NoRecords reports whether a file of this name, which is not hidden, has no records: checksums,
 // indexes, and other files of a local store.
 func NoRecords(name string) bool {
@@ -157,4 +138,26 @@ func NoRecords(name string) bool {
 	}
 	return load.IsLogIndex(name) || strings.HasSuffix(name, ".crc") || strings.HasSuffix(name, ".tmp") ||
 		strings.Contains(name, blockSuffix+".corrupt-") // a block that was found damaged
+}
+
+// openBlock opens a block, or what may be one.
+func openBlock(at At, kind Kind) (File, error) {
+	b := &block{closer: io.NopCloser(nil)}
+	var err error
+	if at.local != "" {
+		b.r, err = blocks.Open(at.local)
+	} else {
+		file := at.readerAt()
+		b.closer = file
+		b.r, err = blocks.NewReader(file, at.Size, at.Path)
+	}
+	if err != nil {
+		err = errors.Join(err, b.closer.Close())
+		if kind == Unknown && errors.Is(err, blocks.ErrCorrupt) {
+			err = fmt.Errorf("%s %w", at.Path, ErrFormat)
+		}
+		return nil, err
+	}
+	b.Iterator = b.r.Iter(nil, nil)
+	return b, nil
 }

@@ -12,7 +12,11 @@ import (
 
 func open(t *testing.T, path string) datafile.File {
 	t.Helper()
-	f, err := datafile.Open(path)
+	at, err := datafile.Local(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := datafile.Open(at, datafile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

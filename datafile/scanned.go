@@ -3,85 +3,71 @@ package datafile
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 
-	"sequins/input/sequencefile"
-	"sequins/input/sparkey"
 	"sequins/load"
 	"sequins/shard"
 	"sequins/source"
 )
 
-// reader is the interface of the readers of input formats.
-type reader interface {
-	Scan() bool
-	Key() []byte
-	Value() []byte
-	Err() error
-	Close() error
+// formats are the kinds of files that are read from start to end, with their names in package load.
+var formats = map[Kind]string{
+	SequenceFile: load.FormatSequenceFile, SparkeyLog: load.FormatSparkey, Avro: load.FormatAvro, Parquet: load.FormatParquet,
 }
 
 // scanned is a file of one of the input formats.
 type scanned struct {
-	reader
-	kind     Kind
-	f        *os.File
-	consumed int64 // bytes read since the last call of Consumed
+	*load.Records
+	at   At
+	kind Kind
+	key  string // the field of the key, "" if the format has none or it is not read
+
+	nulls int64 // records whose key is null
+	null  error // of the first of them
 }
 
-func openScanned(path string, kind Kind) (File, error) {
-	f, err := openRegular(path)
+func openScanned(at At, kind Kind, o Options) (File, error) {
+	f := load.File{Format: formats[kind], Name: at.name, Path: at.Path, Size: at.Size, Open: at.open}
+	if o.PartitionColumns && kind.HasFields() {
+		files, known := at.files()
+		if !known || len(files) == 0 {
+			files = []source.File{{Name: at.name}}
+		}
+		var err error
+		if f.Columns, err = load.FindColumns(f.Format, o.Fields, files); err != nil {
+			return nil, fmt.Errorf("%s: %w", at.Path, err)
+		}
+	}
+	records, err := f.Records(o.Fields)
 	if err != nil {
 		return nil, err
 	}
-	s := &scanned{kind: kind, f: f}
-	if kind == SparkeyLog {
-		s.reader, err = sparkey.NewReader(s, path)
-	} else {
-		s.reader, err = sequencefile.NewReader(s, path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
+	s := &scanned{Records: records, at: at, kind: kind}
+	if kind.HasFields() {
+		s.key = o.Fields.Key
 	}
 	return s, nil
 }
 
-// Read reads the file for the reader and counts the bytes.
-func (s *scanned) Read(p []byte) (int, error) {
-	n, err := s.f.Read(p)
-	s.consumed += int64(n)
-	return n, err
-}
-
 func (s *scanned) Kind() Kind       { return s.kind }
-func (s *scanned) Next() bool       { return s.Scan() }
+func (s *scanned) Size() int64      { return s.at.Size }
 func (s *scanned) ValueSize() int64 { return int64(len(s.Value())) }
-func (s *scanned) Close() error     { return errors.Join(s.reader.Close(), s.f.Close()) }
+func (s *scanned) NullKeys() int64  { return s.nulls }
 
-func (s *scanned) Size() int64 {
-	info, err := s.f.Stat()
-	if err != nil {
-		return 0
+// Next reads the next record that has a key.
+func (s *scanned) Next() bool {
+	for !s.Scan() {
+		err := s.Err()
+		if err == nil || !s.Resume() {
+			return false
+		}
+		if s.nulls++; s.nulls == 1 {
+			s.null = err
+		}
 	}
-	return info.Size()
-}
-
-func (s *scanned) Consumed() int64 {
-	n := s.consumed
-	s.consumed = 0
-	return n
-}
-
-func (s *scanned) Deleted() bool {
-	log, ok := s.reader.(*sparkey.Reader)
-	return ok && log.Deleted()
+	return true
 }
 
 func (s *scanned) WriteValue(w io.Writer) error {
@@ -89,97 +75,58 @@ func (s *scanned) WriteValue(w io.Writer) error {
 	return err
 }
 
-func (s *scanned) Get(key []byte, w io.Writer) (bool, error) {
-	found, value := false, []byte(nil)
-	for s.Scan() {
-		if bytes.Equal(s.Key(), key) {
-			found, value = !s.Deleted(), append(value[:0], s.Value()...)
-		}
-	}
-	if err := s.Err(); err != nil || !found {
-		return false, err
-	}
-	_, err := w.Write(value)
-	return true, err
-}
-
-func (s *scanned) Verify(ctx context.Context, read func(bytes int64)) (records int64, err error) {
-	for s.Scan() {
-		if records++; records%1024 == 0 {
+// each calls f for each record, and read now and then.
+func (s *scanned) each(ctx context.Context, read func(bytes int64), f func()) error {
+	for n := 0; s.Next(); n++ {
+		f()
+		if n%1024 == 0 {
 			read(s.Consumed())
 			if ctx.Err() != nil {
-				return records, ctx.Err()
+				return ctx.Err()
 			}
 		}
 	}
 	read(s.Consumed())
-	return records, s.Err()
+	return s.Err()
 }
 
-func (s *scanned) Describe() []Property {
-	switch r := s.reader.(type) {
-	case *sequencefile.Reader:
-		return describeSequenceFile(r.Header())
-	case *sparkey.Reader:
-		return describeSparkey(r.Header())
+func (s *scanned) Get(ctx context.Context, key []byte, w io.Writer, read func(bytes int64)) (bool, error) {
+	found, value := false, []byte(nil)
+	err := s.each(ctx, read, func() {
+		if bytes.Equal(s.Key(), key) {
+			found, value = !s.Deleted(), append(value[:0], s.Value()...)
+		}
+	})
+	if err != nil || !found {
+		return false, err
 	}
-	return nil
+	_, err = w.Write(value)
+	return true, err
 }
 
-func describeSequenceFile(h sequencefile.Header) []Property {
-	found := []Property{
-		{"format version", strconv.Itoa(h.Version), nil},
-		{"key class", h.KeyClass, nil},
-		{"value class", h.ValueClass, nil},
-		{"compression", h.Compression.String(), nil},
+func (s *scanned) Verify(ctx context.Context, read func(bytes int64)) (records int64, err error) {
+	err = s.each(ctx, read, func() { records++ })
+	if err == nil && s.nulls > 0 {
+		err = fmt.Errorf("%w; of %d records the key is null, and a load leaves out as many as max_record_errors allows", s.null, s.nulls)
 	}
-	if h.Codec != "" {
-		found = append(found, Property{"codec", h.Codec, nil})
-	}
-	for _, name := range slices.Sorted(maps.Keys(h.Metadata)) {
-		found = append(found, Property{"metadata", name + " = ", []byte(h.Metadata[name])})
-	}
-	return found
-}
-
-func describeSparkey(h sparkey.Header) []Property {
-	found := []Property{
-		{"format version", fmt.Sprintf("%d.%d", h.Major, h.Minor), nil},
-		{"compression", h.Compression.String(), nil},
-	}
-	if h.Compression != sparkey.None {
-		found = append(found, Property{"compression block", fmt.Sprintf("%d bytes", h.BlockSize), nil})
-	}
-	return append(found, Property{"longest key", fmt.Sprintf("%d bytes", h.MaxKeyLen), nil},
-		Property{"longest value", fmt.Sprintf("%d bytes", h.MaxValueLen), nil})
-}
-
-// inVersion returns the name of the file in its version, and the directory of the version. The name of a
-// MapFile is that of its directory.
-func (s *scanned) inVersion() (dir, name string) {
-	dir, name = filepath.Dir(s.f.Name()), filepath.Base(s.f.Name())
-	if name == "data" {
-		dir, name = filepath.Dir(dir), filepath.Base(dir)
-	}
-	return dir, name
+	return records, err
 }
 
 func (s *scanned) Place() (index, n int, known bool) {
-	dir, name := s.inVersion()
-	entries, err := os.ReadDir(dir)
-	if err != nil || source.IsPartition(filepath.Base(dir)) { // the version may have other directories
+	files, known := s.at.files()
+	if !known || len(source.Columns(s.at.name)) > 0 { // a partition can have a file in each directory
 		return 0, 0, false
 	}
-	var names []string // ReadDir sorts them
-	for _, e := range entries {
-		if !source.Hidden(e.Name()) && load.IsLog(e.Name()) == load.IsLog(name) && !load.IsLogIndex(e.Name()) {
-			names = append(names, e.Name())
+	var names []string
+	for _, f := range files {
+		if load.IsLog(f.Name) == load.IsLog(s.at.name) && !load.IsLogIndex(f.Name) {
+			names = append(names, f.Name)
 		}
 	}
 	if s.kind == SparkeyLog {
-		return placeLog(name, names)
+		return placeLog(s.at.name, names)
 	}
-	index, n = shard.FileIndex(name, slices.Index(names, name)), len(names)
+	index, n = shard.FileIndex(s.at.name, slices.Index(names, s.at.name)), len(names)
 	return index, n, index >= 0 && index < n
 }
 
@@ -202,11 +149,10 @@ func placeLog(name string, names []string) (index, n int, known bool) {
 }
 
 func (s *scanned) Unloadable() string {
-	_, name := s.inVersion()
-	switch _, err := load.LogPartition(name); {
+	switch _, err := load.LogPartition(s.at.name); {
 	case s.kind != SparkeyLog:
 		return ""
-	case !load.IsLog(name):
+	case !load.IsLog(s.at.name):
 		return "a load takes only files named *.spl for Sparkey logs"
 	case err != nil:
 		return err.Error()

@@ -19,6 +19,7 @@ import (
 	"sequins/config"
 	"sequins/finished"
 	"sequins/internal/names"
+	"sequins/internal/term"
 	"sequins/load"
 	"sequins/source"
 )
@@ -52,8 +53,7 @@ or those of flags. [s3] and [hdfs] of --config hold for SRC and DST. All cores a
 used; memory is that of a load, and the directory --temp needs room for the
 blocks that are not written to DST yet, and for sorting, up to the size of the data.
 
-Progress is a bar on a terminal, and otherwise a line every ten seconds, both on
-standard error. Exits with 1 if the build fails, and 2 for an invalid command line.`,
+Exits with 1 if the build fails, and 2 for an invalid command line.`,
 		Example: `  sequins build /data/jobs/words/2026-01-31 /srv/sequins/words/2026-01-31
   sequins build --config /etc/sequins.conf hdfs://namenode/jobs/words/7 s3://bucket/sequins/words/7`,
 		Args: cobra.ExactArgs(2),
@@ -155,22 +155,17 @@ func withoutCanceled(err error) error {
 
 // showLoad shows the progress of a load until ctx is canceled.
 func showLoad(ctx context.Context, report io.Writer, p *load.Progress) {
-	tick := time.NewTicker(barPeriod)
+	shown := term.NewProgress(report, "building", 0)
+	defer shown.Stop()
+	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	var shown *progress
 	for {
 		select {
 		case <-ctx.Done():
-			shown.clear()
 			return
 		case <-tick.C:
-		}
-		now := p.Snapshot()
-		if shown == nil && now.Bytes > 0 {
-			shown = newProgress(report, now.Bytes)
-		}
-		if shown != nil {
-			shown.add(now.BytesDone - shown.done)
+			now := p.Snapshot()
+			shown.Set(now.BytesDone, now.Bytes)
 		}
 	}
 }

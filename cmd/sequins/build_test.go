@@ -65,7 +65,7 @@ func verifyDamaged(t *testing.T, built string) {
 		expect.NoError(t, os.CopyFS(dir, os.DirFS(built)))
 		expect.NoError(t, damage(dir))
 		r := sequins(t, "verify", dir)
-		if r.code != exitFailure || !strings.Contains(r.stderr, "bad: "+dir+"/"+name) {
+		if r.code != exitUnreadable || !strings.Contains(r.stderr, "bad: "+dir+"/"+name) {
 			t.Errorf("%s: %d, %s", name, r.code, r.stderr)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 func checkConfigCommand() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
 		Long: `Check a configuration. Every unknown key, wrong type and invalid value is
@@ -32,15 +33,51 @@ checked.
 Exits with 1 if sequins would not start because of what was checked. Retired
 keys, and more memory for loads than this machine has, are reported as warnings.`,
 		Example: `  sequins check-config
-  sequins check-config /etc/sequins.conf`,
+  sequins check-config /etc/sequins.conf
+  sequins check-config --json | jq -r '.errors[] | "\(.line): \(.reason)"'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return checkConfig(cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
+			return checkConfig(cmd.OutOrStdout(), cmd.ErrOrStderr(), args, asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	return cmd
 }
 
-func checkConfig(out, warn io.Writer, args []string) error {
+// configCheck is the result of sequins check-config as JSON.
+type configCheck struct {
+	File     string          `json:"file"`
+	Good     bool            `json:"good"`
+	Errors   []configProblem `json:"errors"`
+	Warnings []configProblem `json:"warnings"`
+}
+
+// configProblem is an error or a warning, of a key if that is known.
+type configProblem struct {
+	File   string `json:"file,omitempty"` // or the variable of the environment
+	Line   int    `json:"line,omitempty"`
+	Key    string `json:"key,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// problemsOf returns the problems in errors that may be joined.
+func problemsOf(errs ...error) []configProblem {
+	all := []configProblem{}
+	for _, err := range errs {
+		switch e := err.(type) { //nolint:errorlint // the parts of this error itself
+		case nil:
+		case *config.Problem:
+			all = append(all, configProblem{e.File, e.Line, e.Key, e.Reason})
+		case interface{ Unwrap() []error }:
+			all = append(all, problemsOf(e.Unwrap()...)...)
+		default:
+			all = append(all, configProblem{Reason: err.Error()})
+		}
+	}
+	return all
+}
+
+func checkConfig(out, warn io.Writer, args []string, asJSON bool) error {
 	path := config.Find(config.SearchPath)
 	if len(args) > 0 {
 		path = args[0]
@@ -48,15 +85,12 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	if path == "" {
 		return errNoConfig()
 	}
-	c, problems, err := config.Load(path)
-	var warnings []error
-	for _, p := range problems {
-		warnings = append(warnings, p)
-	}
-	if err == nil {
-		var more []error
-		more, err = checkFiles(&c)
-		warnings = append(warnings, more...)
+	warnings, err := checkFile(path)
+	if asJSON {
+		if perr := printJSON(out, configCheck{path, err == nil, problemsOf(err), problemsOf(warnings...)}); perr != nil || err == nil {
+			return perr
+		}
+		return inResult{err}
 	}
 	for _, w := range warnings {
 		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
@@ -72,6 +106,19 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	}
 	_, err = fmt.Fprintln(out, path, verdict)
 	return err
+}
+
+// checkFile checks a configuration and the files that it names.
+func checkFile(path string) (warnings []error, err error) {
+	c, problems, err := config.Load(path)
+	for _, p := range problems {
+		warnings = append(warnings, p)
+	}
+	if err != nil {
+		return warnings, err
+	}
+	more, err := checkFiles(&c)
+	return append(warnings, more...), err
 }
 
 // checkFiles checks the configured files like a start does, if they exist on this machine and are

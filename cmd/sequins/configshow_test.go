@@ -103,7 +103,7 @@ func TestReloadByRequest(t *testing.T) {
 		t.Errorf("%d %s", code, body)
 	}
 	const refused = "Serving 1 database, but the last reload of the configuration has failed.\nconfiguration: sequins.conf:3: content_type: must be a string"
-	if r := sequins(t, "status", s.base); r.code != exitFailure || !strings.Contains(r.stdout, refused) {
+	if r := sequins(t, "status", s.base); r.code != exitUnhealthy || !strings.Contains(r.stdout, refused) {
 		t.Errorf("exit code %d, %s", r.code, r.stdout)
 	}
 	if code, body := s.post("/-/reload", "Origin", "http://elsewhere.example", "Sec-Fetch-Site", "cross-site"); code != 403 {

@@ -36,7 +36,7 @@ func TestGet(t *testing.T) {
 			}
 			got := sequins(t, args...)
 			if path == log && r.Key == "empty" {
-				got.wants(t, exitFailure, "sequins: "+path+" has no key empty")
+				got.wants(t, exitAbsent, "sequins: "+path+" has no key empty")
 				continue
 			}
 			got.wants(t, exitOK)
@@ -45,7 +45,7 @@ func TestGet(t *testing.T) {
 			}
 		}
 		got := sequins(t, "get", path, "no\nsuch")
-		got.wants(t, exitFailure, "sequins: "+path+` has no key no\nsuch`)
+		got.wants(t, exitAbsent, "sequins: "+path+` has no key no\nsuch`)
 		if got.stdout != "" {
 			t.Errorf("printed %q for a key that is not there", got.stdout)
 		}
@@ -89,7 +89,7 @@ func TestCatJSON(t *testing.T) {
 		`{"key":"empty","value":""}`,
 		`{"key":"large","value":"` + strings.Repeat("0123456789", 20_000) + `"}`,
 		`{"key":"ключ","value_base64":"0LfQvdCw0YfQtdC90LjQtSDigiDigK4="}`,
-		`{"deleted":true,"key":"empty"}`,
+		`{"key":"empty","deleted":true}`,
 	}, "\n") + "\n"
 	if got.stdout != want {
 		t.Errorf("got\n%.1000s", got.stdout)
@@ -169,9 +169,12 @@ func TestInspectGoesOnAfterABadFile(t *testing.T) {
 	alien := filepath.Join(t.TempDir(), "alien")
 	writeFile(t, alien, "hello")
 	empty := t.TempDir()
-	sequins(t, "inspect", empty).wants(t, exitFailure, "sequins: "+empty+" is a directory, and not that of a MapFile: name a file in it")
+	sequins(t, "inspect", empty).wants(t, exitAbsent, "sequins: "+empty+": there are no data files in this directory")
+	sequins(t, "get", empty, "k").wants(t, exitFailure, "sequins: "+empty+" is a directory, and not that of a MapFile: name a file in it")
 	r := sequins(t, "inspect", alien, "/nowhere", block)
-	r.wants(t, exitFailure, "sequins: "+alien+" is neither a block, nor a SequenceFile, nor a Sparkey log", "sequins: open /nowhere: ")
+	r.wants(t, exitFailure, "sequins: "+alien+" is neither a block, nor a SequenceFile, Sparkey log, Avro or Parquet file", "sequins: open /nowhere: ")
+	sequins(t, "inspect", alien).wants(t, exitUnreadable, "sequins: "+alien+" is neither")
+	sequins(t, "inspect", "/nowhere").wants(t, exitAbsent, "sequins: open /nowhere: no such file or directory")
 	has(t, r.stdout, block+": block")
 }
 
@@ -208,7 +211,7 @@ func TestVerifyNamesWhatIsBad(t *testing.T) {
 	spoil(t, block, 40)
 	spoil(t, sequence, 600)
 	r := sequins(t, "verify", filepath.Dir(block))
-	r.wants(t, exitFailure, "bad: "+block, "bad: "+sequence, "sequins: 2 of 3 files are bad")
+	r.wants(t, exitUnreadable, "bad: "+block, "bad: "+sequence, "sequins: 2 of 3 files are bad")
 	if !strings.Contains(r.stderr, "page 0") {
 		t.Errorf("the page is not named:\n%s", r.stderr)
 	}
@@ -218,9 +221,9 @@ func TestVerifyNamesWhatIsBad(t *testing.T) {
 	info, err := os.Stat(log)
 	expect.NoError(t, err)
 	expect.NoError(t, os.Truncate(log, info.Size()-1))
-	sequins(t, "verify", log).wants(t, exitFailure, "bad: "+log, "sequins: 1 of 1 files are bad")
-	sequins(t, "get", block, "").wants(t, exitFailure, "sequins: "+block)
-	sequins(t, "cat", log).wants(t, exitFailure, "sequins: "+log)
+	sequins(t, "verify", log).wants(t, exitUnreadable, "bad: "+log, "sequins: 1 of 1 files are bad")
+	sequins(t, "get", block, "").wants(t, exitUnreadable, "sequins: "+block)
+	sequins(t, "cat", log).wants(t, exitUnreadable, "sequins: "+log)
 }
 
 // A file whose header is destroyed is bad, also in a directory. Files that are known to have no records are skipped.
@@ -230,16 +233,15 @@ func TestVerifyOfADestroyedHead(t *testing.T) {
 	for _, name := range []string{"_SUCCESS", ".part-00000.crc", "part-00000.crc", "x/part-0.spi", "x/part-0.spi.sz", "MANIFEST.json", "BLOCKS.json", "SERVED", "sequins.lock", "00000.block.7.tmp", "00001.block.corrupt-1767225600"} {
 		writeFile(t, filepath.Join(dir, name), "no records")
 	}
-	writeFile(t, filepath.Join(dir, "a.avro"), "Obj\x01")
 	r := sequins(t, "verify", dir)
 	r.wants(t, exitOK)
-	if want := "1 files of Avro and Parquet are not checked\n3 files with 23 records are good\n"; r.stdout != want {
+	if want := "3 files with 23 records are good\n"; r.stdout != want {
 		t.Errorf("said %q, want %q", r.stdout, want)
 	}
 	spoil(t, sequence, 0)
 	spoil(t, log, 1)
 	writeFile(t, filepath.Join(dir, "empty"), "")
-	sequins(t, "verify", dir).wants(t, exitFailure, "bad: "+filepath.Join(dir, "empty")+" is neither", "bad: "+sequence+" is neither",
+	sequins(t, "verify", dir).wants(t, exitUnreadable, "bad: "+filepath.Join(dir, "empty")+" is neither", "bad: "+sequence+" is neither",
 		"bad: "+log+" is neither", "sequins: 3 of 4 files are bad")
 }
 
@@ -253,9 +255,9 @@ func spoil(t *testing.T, path string, offset int) {
 
 func TestVerifyOfNothing(t *testing.T) {
 	dir := t.TempDir()
-	sequins(t, "verify", dir).wants(t, exitFailure, "sequins: found no blocks and no data files")
+	sequins(t, "verify", dir).wants(t, exitAbsent, "sequins: found no blocks and no data files")
 	alien := filepath.Join(dir, "alien")
 	writeFile(t, alien, "hello")
-	sequins(t, "verify", alien).wants(t, exitFailure, "bad: "+alien+" is neither a block", "sequins: 1 of 1 files are bad")
-	sequins(t, "verify", filepath.Join(dir, "none")).wants(t, exitFailure, "bad: ", "sequins: 1 of 1 files are bad")
+	sequins(t, "verify", alien).wants(t, exitUnreadable, "bad: "+alien+" is neither a block", "sequins: 1 of 1 files are bad")
+	sequins(t, "verify", filepath.Join(dir, "none")).wants(t, exitAbsent, "bad: ", "sequins: 1 of 1 files are bad")
 }

@@ -1,135 +1,266 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"sequins/datafile"
+	"sequins/internal/term"
+	"sequins/nodeapi"
 )
 
+// getFlags are the flags of sequins get.
+type getFlags struct {
+	file    fileFlags
+	node    nodeFlags
+	hex     bool
+	json    bool
+	atLeast string
+}
+
 func getCommand() *cobra.Command {
-	var inHex bool
+	var f getFlags
 	cmd := &cobra.Command{
-		Use:   "get FILE KEY",
-		Short: "Print the value of a key in a block, SequenceFile or Sparkey log",
-		Long: `Print the value of a key unchanged, without a server.
+		Use:   "get {FILE | ADDR DB} KEY",
+		Short: "Print the value of a key, from a running sequins or from a file",
+		Long: `Print the value of a key unchanged.
 
-FILE is a block of the local store, a SequenceFile or a Sparkey log. The index of
-a block finds the key; the other files are read from start to end, and the last
-record of the key counts. Exits with 1 if the key does not exist.`,
-		Example: `  sequins get /var/sequins/data/words/2026-01-31/00003.block apple
-  sequins get part-r-00003 --hex 00ff17`,
-		Args: cobra.ExactArgs(2),
+ADDR is host:port or the URL of any node of a cluster; with --server, it is left
+out. The value is from the version that is served, or with --at-least from that
+one or a later one.
+
+FILE is a block of the local store, a SequenceFile, a Sparkey log, an Avro or a
+Parquet file, and no server is needed. The index of a block finds the key; the
+other files are read from start to end, and the last record of the key counts.
+Values are those that a load makes of the records.` + fileHelp + `
+
+Exits with 3 if the key, the database or the file does not exist, 5 if the node or
+the source does not answer, and 6 if the value cannot be read.`,
+		Example: `  sequins get http://node1:9599 words apple
+  sequins get words apple --server node1:9599 --json | jq -r .version
+  sequins get /var/sequins/data/words/2026-01-31/00003.block apple
+  sequins get s3://bucket/words/2026-01-31/part-00003.parquet --key word apple`,
+		Args:              f.args,
+		ValidArgsFunction: f.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key := []byte(args[1])
-			if inHex {
-				var err error
-				if key, err = hex.DecodeString(args[1]); err != nil {
-					return usageError{fmt.Errorf("the key is not hexadecimal: %w", err)}
-				}
+			key, err := f.key(args[len(args)-1])
+			if err != nil {
+				return err
 			}
-			return get(cmd.OutOrStdout(), args[0], key)
+			if args = f.node.take(args[:len(args)-1]); len(args) == 1 && f.node.server != "" {
+				return f.fromNode(cmd, args[0], key)
+			}
+			return f.fromFile(cmd, f.node.server, key)
 		},
 	}
-	cmd.Flags().BoolVar(&inHex, "hex", false, "KEY is written in hexadecimal")
+	cmd.Flags().BoolVar(&f.hex, "hex", false, "KEY is written in hexadecimal")
+	cmd.Flags().BoolVar(&f.json, "json", false, `print {"key", "value"} and where it is from as JSON`)
+	registerAtLeast(cmd, &f.atLeast)
+	f.file.register(cmd)
+	f.node.registerNode(cmd, "then the arguments are DB KEY")
 	return cmd
 }
 
-func get(out io.Writer, path string, key []byte) (err error) {
-	f, err := datafile.Open(path)
+// registerAtLeast registers --at-least.
+func registerAtLeast(cmd *cobra.Command, version *string) {
+	cmd.Flags().StringVar(version, "at-least", "", "read no older `version` than this one")
+}
+
+// args checks the number of arguments.
+func (f *getFlags) args(cmd *cobra.Command, args []string) error {
+	if len(args) == 3 && f.node.server != "" {
+		return errors.New("with --server, the arguments are DB KEY")
+	}
+	return cobra.RangeArgs(2, 3)(cmd, args)
+}
+
+// complete completes the address of a node, and then databases, or with --server databases; and names of files.
+func (f *getFlags) complete(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch {
+	case len(args) == 0 && f.node.server != "", len(args) == 1 && f.node.server == "" && !isLocalFile(args[0]):
+		return f.node.completeDBs(cmd, f.node.take(args), toComplete)
+	case len(args) > 0:
+		return nil, noCompletion
+	}
+	nodes, _ := f.node.completeServer(cmd, args, toComplete)
+	return nodes, cobra.ShellCompDirectiveDefault // and files
+}
+
+// key returns the key that an argument means.
+func (f *getFlags) key(arg string) ([]byte, error) { return parseKey(arg, f.hex) }
+
+// parseKey returns the key that an argument means.
+func parseKey(arg string, inHex bool) ([]byte, error) {
+	if !inHex {
+		return []byte(arg), nil
+	}
+	key, err := hex.DecodeString(arg)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("the key is not hexadecimal: %w", err)}
+	}
+	return key, nil
+}
+
+// fromNode prints the value of a key on a node.
+func (f *getFlags) fromNode(cmd *cobra.Command, db string, key []byte) error {
+	c, err := f.node.client()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	found, err := f.Get(key, out)
-	if err == nil && !found {
-		return fmt.Errorf("%s has no key %s", path, excerpt(key, int64(len(key))))
+	defer c.Close()
+	v, err := c.Get(cmd.Context(), db, key, nodeapi.Want{AtLeast: f.atLeast})
+	if nodeapi.Is(err, nodeapi.NoKey) {
+		var no *nodeapi.Error
+		errors.As(err, &no)
+		return withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", plain(no.Version), db, term.Excerpt(key, int64(len(key)))))
 	}
+	if err != nil {
+		return ofNode(cmd.Context(), c, db, err)
+	}
+	defer v.Close() //nolint:errcheck // it is only read
+	p := valueProgress(cmd, "reading the value")
+	defer p.Stop()
+	if !f.json {
+		_, err = io.Copy(&counted{cmd.OutOrStdout(), p}, v)
+		return ofNode(cmd.Context(), c, db, err)
+	}
+	var value bytes.Buffer
+	if _, err := io.Copy(&counted{&value, p}, v); err != nil {
+		return ofNode(cmd.Context(), c, db, err)
+	}
+	p.Stop()
+	return printRecord(cmd.OutOrStdout(), object{}.add("db", db).add("version", v.Version).bytes("key", key).bytes("value", value.Bytes()))
+}
+
+// fromFile prints the value of a key in a file.
+func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err error) {
+	open, err := f.file.files(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, open.Close()) }()
+	d, err := open.find(path)
+	if err != nil {
+		return err
+	}
+	file, err := open.openFile(d, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.Path, file.Size())
+	defer p.Stop()
+	var value bytes.Buffer
+	var w io.Writer = &value
+	if !f.json {
+		w = &afterProgress{cmd.OutOrStdout(), p}
+	}
+	found, err := file.Get(cmd.Context(), key, w, p.Add)
+	p.Stop()
+	switch {
+	case err != nil:
+		return d.failed(err)
+	case !found:
+		return withCode(exitAbsent, fmt.Errorf("%s has no key %s", d.Path, term.Excerpt(key, int64(len(key)))))
+	case f.json:
+		return printRecord(cmd.OutOrStdout(), object{}.add("file", d.Path).bytes("key", key).bytes("value", value.Bytes()))
+	}
+	return nil
+}
+
+// afterProgress is a writer that removes the progress from the terminal before it writes.
+type afterProgress struct {
+	io.Writer
+	p *term.Progress
+}
+
+// Write implements io.Writer.
+func (w *afterProgress) Write(p []byte) (int, error) {
+	w.p.Stop()
+	return w.Writer.Write(p)
+}
+
+// valueProgress returns the progress of output. If the output is on the terminal too, it shows nothing.
+func valueProgress(cmd *cobra.Command, what string) *term.Progress {
+	if term.Is(cmd.OutOrStdout()) {
+		return nil
+	}
+	return term.NewProgress(cmd.ErrOrStderr(), what, 0)
+}
+
+// counted is a writer that shows its progress.
+type counted struct {
+	io.Writer
+	p *term.Progress
+}
+
+// Write implements io.Writer.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	c.p.Add(int64(n))
+	return n, err
+}
+
+// object is a JSON object that is being made, in the order of its members.
+type object struct{ members [][2][]byte }
+
+func (o object) add(name string, value any) object {
+	o.members = append(o.members, [2][]byte{marshal(name), marshal(value)})
+	return o
+}
+
+// bytes adds bytes: a string if they are UTF-8, otherwise base64 under another name.
+func (o object) bytes(name string, b []byte) object {
+	if !utf8.Valid(b) {
+		return o.add(name+"_base64", base64.StdEncoding.EncodeToString(b))
+	}
+	return o.add(name, string(b))
+}
+
+// printRecord prints an object on a line.
+func printRecord(w io.Writer, o object) error {
+	b := []byte{'{'}
+	for i, m := range o.members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, m[0]...), ':'), m[1]...)
+	}
+	_, err := w.Write(append(b, '}', '\n'))
 	return err
 }
 
-func catCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "cat FILE",
-		Short: "Print every record of a block, SequenceFile or Sparkey log",
-		Long: `Print every record of a file in its order, one per line: key, tab, value. Bytes
-that are not printable UTF-8 are written as \xNN, tab, newline and return as \t, \n and \r, a backslash as \\.
-
-With --json each line is an object with "key" and "value", or "key_base64" and
-"value_base64" where they are not UTF-8. A key that a Sparkey log deletes has no
-value: nothing after the key, or in JSON "deleted": true.`,
-		Example: `  sequins cat /var/sequins/data/words/2026-01-31/00003.block | head
-  sequins cat --json part-r-00003 | jq .key`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return cat(cmd.OutOrStdout(), args[0], asJSON)
-		},
+// marshal returns the JSON of a value that can be represented, without escapes for HTML.
+func marshal(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err) // of our own types
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
-	return cmd
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-func cat(stdout io.Writer, path string, asJSON bool) (err error) {
-	f, err := datafile.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	out := bufio.NewWriterSize(stdout, 64<<10)
-	write := writeText
-	if asJSON {
-		write = writeJSON
-	}
-	for f.Next() {
-		if err := write(out, f); err != nil {
-			return err
-		}
-	}
-	return errors.Join(out.Flush(), f.Err())
+// isLocalFile reports whether an argument is a file or a directory of this machine.
+func isLocalFile(arg string) bool {
+	_, err := os.Stat(arg)
+	return err == nil
 }
 
-// writeText relies on out, which fails for good once it has failed.
-func writeText(out *bufio.Writer, f datafile.File) error {
-	e := &escaper{w: out}
-	_, err := e.Write(f.Key())
-	err = cmp.Or(err, e.Flush())
-	if !f.Deleted() {
-		err = cmp.Or(err, out.WriteByte('\t'), f.WriteValue(e), e.Flush())
-	}
-	return cmp.Or(err, out.WriteByte('\n'))
-}
-
-func writeJSON(out *bufio.Writer, f datafile.File) error {
-	name, text, err := jsonBytes("key", f.Key())
-	if err != nil {
-		return err
-	}
-	object := map[string]json.RawMessage{name: text}
-	if f.Deleted() {
-		object["deleted"] = json.RawMessage("true")
-	} else {
-		var value bytes.Buffer
-		if err := f.WriteValue(&value); err != nil {
-			return err
+// validPrefix returns b as a string without a character that is cut off at its end, "" if the rest is not UTF-8.
+func validPrefix(b []byte) string {
+	for cut := range min(utf8.UTFMax, len(b)) {
+		if utf8.Valid(b[:len(b)-cut]) {
+			return string(b[:len(b)-cut])
 		}
-		if name, text, err = jsonBytes("value", value.Bytes()); err != nil {
-			return err
-		}
-		object[name] = text
 	}
-	line, err := json.Marshal(object)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append(line, '\n'))
-	return err
+	return ""
 }

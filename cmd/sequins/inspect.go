@@ -2,87 +2,213 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"sequins/datafile"
+	"sequins/internal/term"
 	"sequins/shard"
 )
 
 func inspectCommand() *cobra.Command {
+	var f fileFlags
 	var show int
+	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "inspect FILE...",
-		Short: "Show what is in a block, SequenceFile or Sparkey log",
-		Long: `Show the content of files: the header, the number of records and bytes, the
-partitioners that fit, and the first records.
+		Use:   "inspect {FILE | DIR}...",
+		Short: "Show what is in files, or in all files of a version",
+		Long: `Show the content of blocks, SequenceFiles, Sparkey logs, Avro and Parquet files:
+the header, the number of records and bytes, the partitioners that fit, and the
+first records. DIR is the directory of a version, <source>/<db>/<version>, and
+means all of its data files.
 
-SequenceFiles and Sparkey logs are read from start to end. The partitioner is
-found from the keys, the number in the name of the file and the number of data
-files in its directory, as in a load. Avro and Parquet files are not supported.`,
+Files are read from start to end, except blocks. The partitioner is found from the
+keys, the number in the name of the file and the number of data files of its
+version, as in a load.` + fileHelp + `
+
+Exits with 3 if a file does not exist or a directory has no data files, 5 if the
+source does not answer, and 6 if a file cannot be read.`,
 		Example: `  sequins inspect /srv/sequins/words/2026-01-31/part-r-00000
-  sequins inspect --records 20 /var/sequins/data/words/2026-01-31/*.block`,
+  sequins inspect --records 20 /var/sequins/data/words/2026-01-31/*.block
+  sequins inspect --json --key word s3://bucket/words/2026-01-31`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if show < 0 {
 				return usageError{fmt.Errorf("--records must not be negative")}
 			}
-			var failed error
-			for _, path := range args {
-				failed = errors.Join(failed, inspect(cmd.OutOrStdout(), cmd.ErrOrStderr(), path, show))
-			}
-			return failed
+			return inspectAll(cmd, &f, args, show, asJSON)
 		},
 	}
 	cmd.Flags().IntVar(&show, "records", 5, "number of records to show")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	f.register(cmd)
 	return cmd
 }
 
-// description writes lines of names and values.
-type description struct{ w *tabwriter.Writer }
+// inspection is the result of sequins inspect for one file as JSON.
+type inspection struct {
+	Path   string         `json:"path"`
+	Kind   datafile.Kind  `json:"kind,omitempty"`
+	Bytes  int64          `json:"bytes"`
+	Header map[string]any `json:"header,omitempty"`
+	// Records and what follows are of the whole file, of a block from its header.
+	Records    *int64 `json:"records,omitempty"`
+	Deletes    int64  `json:"deletes,omitempty"`
+	NullKeys   int64  `json:"null_keys,omitempty"`
+	KeyBytes   *int64 `json:"key_bytes,omitempty"`
+	ValueBytes *int64 `json:"value_bytes,omitempty"`
+	// Partition is the number of the file of Partitions, and Partitioners are the functions that fit its keys.
+	Partition    *int     `json:"partition,omitempty"`
+	Partitions   int      `json:"partitions,omitempty"`
+	Partitioners []string `json:"partitioners,omitempty"`
+	Unloadable   string   `json:"unloadable,omitempty"`
+	Sample       []sample `json:"sample,omitempty"`
+	Error        string   `json:"error,omitempty"`
 
-// line adds a line. Errors of the writer are returned by Flush.
-func (d *description) line(name, format string, args ...any) {
-	_, _ = fmt.Fprintf(d.w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	header []datafile.Property
 }
 
-func inspect(out, report io.Writer, path string, show int) (err error) {
-	f, err := datafile.Open(path)
+// sample is a record that is shown.
+type sample struct {
+	Key         string `json:"key,omitempty"`
+	KeyBase64   []byte `json:"key_base64,omitempty"`
+	Value       string `json:"value,omitempty"`
+	ValueBase64 []byte `json:"value_base64,omitempty"`
+	ValueBytes  int64  `json:"value_bytes"` // of the whole value, of which maybe only the beginning is shown
+	Deleted     bool   `json:"deleted,omitempty"`
+
+	key, value []byte
+}
+
+// inspectAll inspects files and the files of versions.
+func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, asJSON bool) (err error) {
+	open, err := flags.files(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, open.Close()) }()
+	out, failed := cmd.OutOrStdout(), []error(nil)
+	result := []*inspection{}
+	one := func(path string, inspect func(*inspection) error) {
+		i := &inspection{Path: path}
+		err := inspect(i)
+		if err != nil {
+			i.Error = err.Error()
+			failed = append(failed, err)
+		}
+		if result = append(result, i); !asJSON && i.Kind != "" {
+			failed = append(failed, i.print(out))
+		}
+	}
+	for _, arg := range args {
+		found, err := open.expand(arg)
+		if err != nil {
+			one(arg, func(*inspection) error { return err })
+		}
+		for _, d := range found {
+			one(d.Path, func(i *inspection) error { return inspect(cmd, open, d, show, i) })
+		}
+	}
+	if asJSON {
+		err = printJSON(out, map[string]any{"files": result})
+		for i := range failed {
+			failed[i] = inResult{failed[i]}
+		}
+	}
+	return errors.Join(append(failed, err)...)
+}
+
+// expand returns the file that an argument names, or the data files of the version whose directory it names.
+func (f *files) expand(arg string) ([]dataFile, error) {
+	var found []dataFile
+	switch {
+	case isLocalDir(arg):
+		path, err := localPath(arg)
+		if err != nil {
+			return nil, err
+		}
+		failed := func(_ string, e error) { err = errors.Join(err, ofFile(e, false)) }
+		each := func(path string) {
+			if at, lerr := datafile.Local(path); lerr == nil && !datafile.NoRecords(at.Name()) {
+				found = append(found, localFile(at))
+			}
+		}
+		if werr := walk(path, each, func(string) {}, failed); werr != nil || err != nil {
+			return nil, errors.Join(ofFile(werr, false), err)
+		}
+	default:
+		d, err := f.find(arg)
+		if err == nil {
+			return []dataFile{d}, nil
+		}
+		if found, err = f.instead(arg, err); err != nil {
+			return nil, err
+		}
+	}
+	if len(found) == 0 {
+		return nil, withCode(exitAbsent, fmt.Errorf("%s: there are no data files in this directory", arg))
+	}
+	return found, nil
+}
+
+// inspect inspects a file.
+func inspect(cmd *cobra.Command, open *files, d dataFile, show int, i *inspection) (err error) {
+	f, err := open.openFile(d, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	d := &description{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
-	if _, err := fmt.Fprintf(out, "%s: %s\n", path, f.Kind()); err != nil {
-		return err
+	i.Kind, i.Bytes, i.header = f.Kind(), f.Size(), f.Describe()
+	i.Header = headerOf(i.header)
+	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.Path, f.Size())
+	err = i.records(cmd.Context(), f, show, p)
+	p.Stop()
+	return d.failed(err)
+}
+
+// headerOf returns a header for JSON: numbers are numbers, and metadata is an object.
+func headerOf(properties []datafile.Property) map[string]any {
+	header, metadata := make(map[string]any), make(map[string]string)
+	for _, p := range properties {
+		name := strings.ReplaceAll(p.Name, " ", "_")
+		n, err := strconv.ParseInt(p.Value, 10, 64)
+		switch {
+		case p.Name == "metadata":
+			metadata[strings.TrimSuffix(p.Value, " = ")] = string(p.Data)
+			header[name] = metadata
+		case p.Data != nil:
+			header[name] = p.Value + string(p.Data)
+		case err == nil:
+			header[name] = n
+		default:
+			header[name] = p.Value
+		}
 	}
-	for _, p := range f.Describe() {
-		d.line(p.Name, "%s%s", plain(p.Value), excerpt(p.Data, int64(len(p.Data))))
-	}
-	p := newProgress(report, f.Size())
-	err = describeRecords(d, f, show, p)
-	p.clear()
-	return errors.Join(d.w.Flush(), err)
+	return header
 }
 
 // sampleKeys is the number of keys of a block that are tested against the partitioners.
 const sampleKeys = 10_000
 
-// describeRecords reads the records: all of them if that is needed to count them, otherwise a sample.
-func describeRecords(d *description, f datafile.File, show int, p *progress) error {
+// records reads the records: all of them if that is needed to count them, otherwise a sample.
+func (i *inspection) records(ctx context.Context, f datafile.File, show int, p *term.Progress) error {
 	index, n, known := f.Place()
 	detector := shard.NewDetector(max(n, 1), 1, 0, shard.AnyNames)
 	isBlock := f.Kind() == datafile.Block // its header has the numbers
-	var shown []string
-	var records, deletes, keyBytes, valueBytes int64
+	var records, keyBytes, valueBytes int64
 	for (!isBlock || records < max(sampleKeys, int64(show))) && f.Next() {
 		if records++; records%1024 == 0 {
-			p.add(f.Consumed())
+			p.Add(f.Consumed())
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 		}
 		keyBytes += int64(len(f.Key()))
 		valueBytes += f.ValueSize()
@@ -90,47 +216,52 @@ func describeRecords(d *description, f datafile.File, show int, p *progress) err
 			detector.Add(index, f.Key())
 		}
 		if f.Deleted() {
-			deletes++
+			i.Deletes++
 		}
-		if len(shown) < show {
-			line, err := showRecord(f)
-			if err != nil {
+		if len(i.Sample) < show {
+			if err := i.sample(f); err != nil {
 				return err
 			}
-			shown = append(shown, line)
 		}
 	}
-	if !isBlock {
-		d.line("records", "%d", records)
-		if deletes > 0 {
-			d.line("deletes among them", "%d", deletes)
+	if i.NullKeys, i.Unloadable = f.NullKeys(), f.Unloadable(); !isBlock {
+		i.Records, i.KeyBytes, i.ValueBytes = &records, &keyBytes, &valueBytes
+	}
+	keyless := f.Kind().HasFields() && keyBytes == 0
+	if known && records > 0 && !keyless {
+		i.Partition, i.Partitions = &index, n
+		for _, cut := range detector.Candidates() {
+			i.Partitioners = append(i.Partitioners, cut.By.String())
 		}
-		d.line("bytes of keys", "%d", keyBytes)
-		d.line("bytes of values", "%d", valueBytes)
-	}
-	if why := f.Unloadable(); why != "" {
-		d.line("cannot be loaded", "%s", plain(why))
-	}
-	if known && records > 0 {
-		d.line("partitioner", "%s", partitionerGuess(detector, index, n))
-	}
-	for i, line := range shown {
-		d.line(fmt.Sprintf("record %d", i), "%s", line)
 	}
 	return f.Err()
 }
 
-func showRecord(f datafile.File) (string, error) {
-	key := excerpt(f.Key(), int64(len(f.Key())))
-	if f.Deleted() {
-		return key + "\t(deleted)", nil
+// maxSample is the number of bytes of a value that are shown.
+const maxSample = 1 << 10
+
+// sample adds the current record to those that are shown.
+func (i *inspection) sample(f datafile.File) error {
+	s := sample{key: bytes.Clone(f.Key()), Deleted: f.Deleted()}
+	s.Key, s.KeyBase64 = textOrBytes(s.key)
+	if !s.Deleted {
+		var head headBuffer
+		if err := f.WriteValue(&head); err != nil && !errors.Is(err, errEnough) {
+			return err
+		}
+		s.value, s.ValueBytes = head.Bytes(), f.ValueSize()
+		s.Value, s.ValueBase64 = textOrBytes(s.value)
 	}
-	var value headBuffer
-	err := f.WriteValue(&value)
-	if errors.Is(err, errEnough) {
-		err = nil
+	i.Sample = append(i.Sample, s)
+	return nil
+}
+
+// textOrBytes returns bytes as a string if they are UTF-8, but for a character that is cut off at the end.
+func textOrBytes(b []byte) (string, []byte) {
+	if text := validPrefix(b); text != "" || len(b) == 0 {
+		return text, nil
 	}
-	return key + "\t" + excerpt(value.Bytes(), f.ValueSize()), err
+	return "", b
 }
 
 // headBuffer keeps the first bytes written to it, and then returns an error to stop the writer.
@@ -139,25 +270,67 @@ type headBuffer struct{ bytes.Buffer }
 var errEnough = errors.New("enough")
 
 func (h *headBuffer) Write(p []byte) (int, error) {
-	const enough = 1 << 10
-	n, _ := h.Buffer.Write(p[:min(len(p), enough)])
-	if h.Len() >= enough {
+	n, _ := h.Buffer.Write(p[:min(len(p), maxSample-h.Len())])
+	if h.Len() >= maxSample {
 		return n, errEnough
 	}
 	return n, nil
 }
 
-func partitionerGuess(detector *shard.Detector, index, n int) string {
-	at := fmt.Sprintf("file %d of %d", index, n)
-	if n == 1 {
+// print prints an inspection for people.
+func (i *inspection) print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) { // errors are returned by Flush
+		_, _ = fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	if _, err := fmt.Fprintf(out, "%s: %s\n", i.Path, i.Kind); err != nil {
+		return err
+	}
+	for _, p := range i.header {
+		line(p.Name, "%s%s", plain(p.Value), term.Excerpt(p.Data, int64(len(p.Data))))
+	}
+	count := func(name string, n *int64) {
+		if n != nil {
+			line(name, "%d", *n)
+		}
+	}
+	count("records", i.Records)
+	if i.Deletes > 0 {
+		line("deletes among them", "%d", i.Deletes)
+	}
+	if i.NullKeys > 0 {
+		line("left out, as the key is null", "%d", i.NullKeys)
+	}
+	count("bytes of keys", i.KeyBytes)
+	count("bytes of values", i.ValueBytes)
+	if i.Unloadable != "" {
+		line("cannot be loaded", "%s", plain(i.Unloadable))
+	}
+	if i.Partition != nil {
+		line("partitioner", "%s", i.partitionerGuess())
+	}
+	for n, s := range i.Sample {
+		line(fmt.Sprintf("record %d", n), "%s", s)
+	}
+	return w.Flush()
+}
+
+// String returns a record for a line.
+func (s sample) String() string {
+	key := term.Excerpt(s.key, int64(len(s.key)))
+	if s.Deleted {
+		return key + "\t(deleted)"
+	}
+	return key + "\t" + term.Excerpt(s.value, s.ValueBytes)
+}
+
+func (i *inspection) partitionerGuess() string {
+	at := fmt.Sprintf("file %d of %d", *i.Partition, i.Partitions)
+	switch {
+	case i.Partitions == 1:
 		return "any, as it is the only file"
-	}
-	var names []string
-	for _, cut := range detector.Candidates() {
-		names = append(names, cut.By.String())
-	}
-	if len(names) == 0 {
+	case len(i.Partitioners) == 0:
 		return "none fits it as " + at + "; keys are cut by " + shard.String.String()
 	}
-	return strings.Join(names, " or ") + ", as " + at
+	return strings.Join(i.Partitioners, " or ") + ", as " + at
 }

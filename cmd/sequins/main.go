@@ -16,19 +16,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sequins/internal/nearest"
+	"sequins/internal/term"
 )
-
-// The exit codes. A second SIGINT or SIGTERM exits with 128 plus the signal's number, like in shells.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
-)
-
-// usageError is an error in the command line.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
@@ -40,17 +32,22 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(context.Background())
-	if err == nil {
-		return exitOK
+	cmd, err := root.ExecuteContextC(context.Background())
+	if err != nil {
+		tell(cmd, err)
 	}
+	return codeOf(err)
+}
+
+// tell prints the error that has ended a command, also as JSON for one with --json that has no other result.
+func tell(cmd *cobra.Command, err error) {
 	for line := range strings.Lines(err.Error()) {
-		_, _ = fmt.Fprintf(stderr, "sequins: %s\n", strings.TrimSuffix(line, "\n"))
+		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sequins: %s\n", term.Clean(strings.TrimSuffix(line, "\n")))
 	}
-	if errors.As(err, &usageError{}) {
-		return exitUsage
+	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON || errors.As(err, &inResult{}) {
+		return
 	}
-	return exitFailure
+	_ = printJSON(cmd.OutOrStdout(), errorResult(err)) // the exit code remains
 }
 
 func rootCommand() *cobra.Command {
@@ -70,12 +67,15 @@ bind, and SEQUINS_SHARDING_ZONE sets zone of [sharding]. SIGHUP reads the file
 again and looks for new versions. SIGTERM and SIGINT finish the requests in
 flight and exit; a second one exits at once.
 
-Exit codes: 0 after a signal, 1 on failure, 2 for an invalid command line, 130
-or 143 after a second SIGINT or SIGTERM.`,
+Colors are used on terminals, unless NO_COLOR is set or TERM is dumb, and
+elsewhere if CLICOLOR_FORCE is set.
+
+Exit codes of all commands; 130 or 143 after a second SIGINT or SIGTERM:
+` + exitHelp(),
 		Example: `  sequins demo
   sequins --source /srv/sequins --local-store /var/sequins
   sequins --config /etc/sequins.conf --bind 127.0.0.1:9599`,
-		Args:          noArguments,
+		Args:          noSubcommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       versionLine(),
@@ -85,32 +85,86 @@ or 143 after a second SIGINT or SIGTERM.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags.register(root)
-	root.AddCommand(demoCommand(), statusCommand(), versionsCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(), diffCommand(), checkConfigCommand(), configCommand(), buildCommand(), inspectCommand(), verifyCommand(),
-		getCommand(), catCommand(), manCommand(), versionCommand(), loadWorkerCommand())
+	root.AddCommand(demoCommand(),
+		statusCommand(), versionsCommand(), diffCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(),
+		getCommand(), catCommand(), inspectCommand(), verifyCommand(), buildCommand(),
+		checkConfigCommand(), configCommand(), manCommand(), versionCommand(), loadWorkerCommand())
 	root.InitDefaultCompletionCmd()
-	for _, cmd := range append(root.Commands(), root) {
-		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
-		})
-		cmd.Args = usageArgs(cmd.Args)
-	}
+	checkUsage(root)
 	return root
 }
 
-// noArguments rejects arguments of the root command, which can only be unknown commands.
-func noArguments(_ *cobra.Command, args []string) error {
+// checkUsage makes what is wrong with the arguments and flags of a command, and of those below it, a usageError.
+func checkUsage(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return withHint(cmd, err, nearestFlag(cmd, err))
+	})
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if err == nil {
+				return nil
+			}
+			return withHint(cmd, err, nearestCommand(cmd, args))
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		checkUsage(sub)
+	}
+}
+
+// withHint adds to a mistake in the command line what was meant, or if that is not known, where to look.
+func withHint(cmd *cobra.Command, err error, meant string) error {
+	if meant != "" {
+		return usageError{fmt.Errorf("%w%s", err, didYouMean(meant))}
+	}
+	return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+}
+
+// didYouMean is the end of all messages about a name that is not known and may be mistyped.
+func didYouMean(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; did you mean " + plain(name) + "?"
+}
+
+// noSubcommand rejects arguments of a command that has commands below it: they can only be unknown ones.
+func noSubcommand(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("there is no command %q", args[0])
 	}
 	return nil
 }
 
-// usageArgs turns the errors of a check of arguments into usageErrors.
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+// nearestCommand returns the command that was meant by the first argument, "" if that is not known.
+func nearestCommand(cmd *cobra.Command, args []string) string {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
 		}
-		return nil
 	}
+	if len(args) == 0 {
+		return ""
+	}
+	return nearest.Of(args[0], names)
+}
+
+// nearestFlag returns the flag that was meant by an unknown one, "" if that is not known.
+func nearestFlag(cmd *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if name := nearest.Of(unknown.GetSpecifiedName(), names); name != "" {
+		return "--" + name
+	}
+	return ""
 }

@@ -18,6 +18,7 @@ import (
 
 	"sequins/config"
 	"sequins/internal/names"
+	"sequins/internal/nearest"
 	"sequins/pin"
 	"sequins/source"
 )
@@ -103,7 +104,9 @@ settings for S3 and HDFS. Its path and the new content are printed. If somebody
 else writes the file meanwhile, nothing is written. The command ends with what
 sequins refresh does.
 
-Exits with 1 if the file was not written, or if --wait ends without success.`
+Exits with 1 if the file was not written, or if --wait ends without success; 3 if
+the database or the version is not in the source; 5 if the source or the node of
+--server does not answer; 6 if the source refuses.`
 
 func (f *pinFlags) registerForce(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.force, "force", false, "write it although a check fails")
@@ -111,13 +114,21 @@ func (f *pinFlags) registerForce(cmd *cobra.Command) {
 
 // command returns a command that changes the file by edit.
 func (f *pinFlags) command(use string, args cobra.PositionalArgs, edit func(*pinning, []string) error) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Args: args, ValidArgsFunction: cobra.NoFileCompletions}
+	cmd := &cobra.Command{Use: use, Args: args, ValidArgsFunction: f.complete(strings.Count(use, " ") - 1)}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return f.run(cmd.Context(), cmd.OutOrStdout(), args, edit)
 	}
 	f.source.registerSource(cmd)
 	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` for the people who read the file and the status")
 	return cmd
+}
+
+// complete completes the name of the database, and then those of n versions.
+func (f *pinFlags) complete(n int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		f.node.config = f.source.config
+		return f.node.completeVersions(n)(cmd, args, toComplete)
+	}
 }
 
 // run changes the file and waits for the nodes if it should.
@@ -171,7 +182,7 @@ func (p *pinning) change(edit func() error) error {
 	}
 	data, tag, err := w.ReadSmall(p.ctx, p.db, pin.FileName, pin.MaxSize)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return explainPin(err)
+		return explainPin(p.src, err)
 	}
 	path := p.src.Path(p.db, pin.FileName)
 	if p.file, err = pin.Parse(data); err != nil {
@@ -185,7 +196,7 @@ func (p *pinning) change(edit func() error) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := w.WriteSmall(p.ctx, p.db, pin.FileName, data, tag); err != nil {
-		return explainPin(err)
+		return explainPin(p.src, err)
 	}
 	if _, err := fmt.Fprintf(p.out, "%s:\n%s", path, data); err != nil {
 		return err
@@ -197,17 +208,17 @@ func (p *pinning) change(edit func() error) error {
 	return nil
 }
 
-// explainPin adds to an error what to do.
-func explainPin(err error) error {
+// explainPin adds to an error of the source what to do.
+func explainPin(src source.Source, err error) error {
 	switch {
 	case errors.Is(err, source.ErrChanged):
 		return fmt.Errorf("%w: nothing was written; look at the file and try again", err)
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: run this where the source can be written", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: run this as a user who may write there", err)
+		err = fmt.Errorf("%w: run this as a user who may write there", err)
 	}
-	return err
+	return ofSource(src, err)
 }
 
 // whoAmI returns user@host of this process, or of who ran it by sudo.
@@ -283,8 +294,10 @@ func (p *pinning) admit(version string) error {
 		return fmt.Errorf("version %s of %s is excluded: --force takes it off exclude", version, p.db)
 	}
 	all, err := p.src.Versions(p.ctx, p.db)
+	err = ofSource(p.src, err)
 	if err == nil && !slices.Contains(all, version) {
-		err = fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless", p.src.Path(p.db, version))
+		err = withCode(exitAbsent, fmt.Errorf("%s is not in the source%s; sequins versions lists what is, and --force writes it nevertheless",
+			p.src.Path(p.db, version), didYouMean(nearest.Of(version, all))))
 	}
 	return err
 }
@@ -319,26 +332,18 @@ func (p *pinning) rollback() error {
 func (p *pinning) complete() ([]string, error) {
 	all, err := p.src.Versions(p.ctx, p.db)
 	if err != nil {
-		return nil, err
+		return nil, ofSource(p.src, err)
 	}
 	l := lister{src: p.src, config: p.config}
-	found := make([]listed, len(all))
-	for i, name := range all {
-		// One that cannot be read is not complete, and no reason to keep a bad one.
-		found[i], err = l.look(p.ctx, p.db, name)
-		if err != nil {
-			found[i] = listed{}
-		}
-	}
+	found, _ := l.lookAll(p.ctx, p.db, all) // one that cannot be read is not complete, and no reason to keep a bad one
 	marked, err := l.requires(p.ctx, p.db, all, found)
 	if err != nil {
 		return nil, err
 	}
 	var ready []string
-	for i, name := range all {
-		v := found[i]
-		if strings.HasPrefix(v.complete, complete) && (marked == "" || v.success) && !slices.Contains(p.file.Exclude, name) {
-			ready = append(ready, name)
+	for _, v := range found {
+		if v.Complete && (marked == "" || v.Success) && !slices.Contains(p.file.Exclude, v.Version) {
+			ready = append(ready, v.Version)
 		}
 	}
 	return ready, p.ctx.Err()

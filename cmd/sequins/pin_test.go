@@ -83,8 +83,8 @@ func TestPinErrors(t *testing.T) {
 		{exitUsage, "--until", []string{"pin", "words", "1", "--until", "tomorrow"}},
 		{exitUsage, "--until", []string{"pin", "words", "1", "--until", "2020-01-01T00:00:00Z"}},
 		{exitUsage, "--wait needs --server", []string{"pin", "words", "1", "--wait"}},
-		{exitFailure, filepath.Join(source, "words", "9") + " is not in the source", []string{"pin", "words", "9"}},
-		{exitFailure, "", []string{"rollback", "none"}},
+		{exitAbsent, filepath.Join(source, "words", "9") + " is not in the source", []string{"pin", "words", "9"}},
+		{exitAbsent, "", []string{"rollback", "none"}},
 	} {
 		r := sequins(t, append(test.args, "--source", source)...)
 		r.wants(t, test.code, "sequins: "+test.want)

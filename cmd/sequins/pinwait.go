@@ -5,24 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"sequins/config"
 	"sequins/internal/names"
+	"sequins/nodeapi"
 	"sequins/status"
 )
 
 // waitFlags select a node to be asked for the status of its cluster.
 type waitFlags struct {
-	server    string
-	wait      bool
-	timeout   time.Duration
-	tokenPath string
-	files     config.TLS
+	nodeFlags
+	wait    bool
+	timeout time.Duration
 }
 
 // waitPeriod is the interval between two requests for the status.
@@ -30,13 +27,9 @@ const waitPeriod = time.Second
 
 func (f *waitFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.server, "server", "", "`address` (host:port) or URL of any node of the cluster")
 	flags.BoolVar(&f.wait, "wait", false, "wait until all nodes of --server's cluster follow")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "how long --wait waits")
-	flags.StringVar(&f.files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
-	flags.StringVar(&f.files.Certificate, "certificate", "", "PEM `file` with a client certificate")
-	flags.StringVar(&f.files.Key, "key", "", "PEM `file` with the key of --certificate")
-	flags.StringVar(&f.tokenPath, "token-file", "", "`file` with a token (default: environment variable "+tokenVariable+")")
+	f.registerNode(cmd, "which is needed for --wait")
 }
 
 func (f *waitFlags) check() error {
@@ -44,19 +37,6 @@ func (f *waitFlags) check() error {
 		return usageError{errors.New("--wait needs --server")}
 	}
 	return nil
-}
-
-// client returns a client of the node. It must be closed by CloseIdleConnections.
-func (f *waitFlags) client() (*statusClient, error) {
-	base, secure, err := nodeURL([]string{f.server}, f.files)
-	if err != nil {
-		return nil, err
-	}
-	token, err := ownToken(f.tokenPath)
-	if err != nil {
-		return nil, err
-	}
-	return &statusClient{base: base, token: token, http: &http.Client{Timeout: statusTimeout, Transport: &http.Transport{TLSClientConfig: secure}}}, nil
 }
 
 // settled is longer than nodes answer with the same status: one second for that of the cluster, and another for that of a node in it.
@@ -83,21 +63,21 @@ func (f *waitFlags) active(ctx context.Context, db string) (string, error) {
 
 // newest returns the newest version of a db that a node of the cluster serves, from a status that may be some seconds old.
 func (f *waitFlags) newest(ctx context.Context, db string) (string, error) {
-	s, err := f.client()
+	c, err := f.client()
 	if err != nil {
 		return "", err
 	}
-	defer s.http.CloseIdleConnections()
-	st, err := s.ask(ctx)
+	defer c.Close()
+	st, _, err := c.Status(ctx)
 	if err != nil {
-		return "", err
+		return "", ofNode(ctx, c, "", err)
 	}
 	newest := ""
 	for _, version := range servedBy(&st, db) {
 		newest = max(newest, version)
 	}
 	if !names.Valid(newest) {
-		return "", fmt.Errorf("%s: no node serves a version of %s", s.base, db)
+		return "", fmt.Errorf("%s: no node serves a version of %s", c.URL(), db)
 	}
 	return newest, nil
 }
@@ -116,11 +96,11 @@ func servedBy(st *status.Status, db string) map[string]string {
 
 // await prints a line for each change of a node, until all nodes serve what the file asks for.
 func (p *pinning) await() error {
-	s, err := p.node.client()
+	c, err := p.node.client()
 	if err != nil {
 		return err
 	}
-	defer s.http.CloseIdleConnections()
+	defer c.Close()
 	ctx, cancel := context.WithTimeout(p.ctx, p.node.timeout)
 	defer cancel()
 	tick := time.NewTicker(waitPeriod)
@@ -128,7 +108,7 @@ func (p *pinning) await() error {
 	last := make(map[string]string)
 	var late int
 	for {
-		n, ferr := p.follow(ctx, s, last)
+		n, ferr := p.follow(ctx, c, last)
 		if ferr == nil && n == 0 {
 			return nil
 		}
@@ -147,8 +127,8 @@ func (p *pinning) await() error {
 }
 
 // follow asks once, prints the lines that differ from last, and returns how many nodes do not follow.
-func (p *pinning) follow(ctx context.Context, s *statusClient, last map[string]string) (late int, err error) {
-	st, err := s.ask(ctx)
+func (p *pinning) follow(ctx context.Context, c *nodeapi.Client, last map[string]string) (late int, err error) {
+	st, _, err := c.Status(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -24,7 +24,10 @@ find new versions, follow _PIN, and retry what has failed. It writes the time an
 your name into <source>/_REFRESH, which the nodes read every three seconds.
 
 The source is --source, or source of sequins.conf or /etc/sequins.conf, which
-also has the settings for S3 and HDFS. It exits with 1 if the file was not written.`,
+also has the settings for S3 and HDFS.
+
+Exits with 1 if the file was not written, 5 if the source does not answer, and 6
+if it refuses.`,
 		Example: `  sequins refresh --source /srv/sequins`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			c, _, err := f.load()
@@ -53,14 +56,14 @@ func refresh(ctx context.Context, src source.Source, now time.Time) error {
 	}
 	_, tag, err := w.ReadSmall(ctx, "", discovery.RefreshFile, maxRefreshFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return explainPin(err)
+		return explainPin(src, err)
 	}
 	text := now.UTC().Format(time.RFC3339Nano) + " " + whoAmI() + "\n"
 	err = w.WriteSmall(ctx, "", discovery.RefreshFile, []byte(text), tag)
 	if errors.Is(err, source.ErrChanged) {
 		return nil
 	}
-	return explainPin(err)
+	return explainPin(src, err)
 }
 
 // maxRefreshFile limits the file that is replaced, in bytes.

@@ -47,7 +47,7 @@ func (f *serveFlags) register(cmd *cobra.Command) {
 func (f *serveFlags) registerSource(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.config, "config", "", "configuration `file` (default sequins.conf, then /etc/sequins.conf)")
+	registerConfig(flags, &f.config)
 	flags.StringVarP(&f.source, "source", "r", "", "source of the data: a `directory` or URL")
 }
 

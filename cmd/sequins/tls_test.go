@@ -158,8 +158,8 @@ func TestTLS(t *testing.T) {
 		t.Error("it answers without TLS")
 	}
 	sequins(t, "status", "--ca", a.file("ca.pem"), base).wants(t, exitOK)
-	sequins(t, "status", base).wants(t, exitFailure, "sequins: "+base+": tls: failed to verify certificate")
-	sequins(t, "status", strings.TrimPrefix(base, "https://")).wants(t, exitFailure, "sequins: http"+strings.TrimPrefix(base, "https")+" answers with 400 Bad Request: this port speaks TLS: use https://")
+	sequins(t, "status", base).wants(t, exitUnreachable, "sequins: "+base+` has a certificate of "CN=ca", that is not known here: name the file with the certificate of that issuer with --ca`)
+	sequins(t, "status", strings.TrimPrefix(base, "https://")).wants(t, exitUnreachable, "sequins: http"+strings.TrimPrefix(base, "https")+" speaks TLS: use "+base+", with --ca FILE if ")
 
 	serial := a.issue("node", nil)
 	changed := time.Now().Add(time.Minute) // so that it differs whatever the file system's clock
@@ -196,7 +196,7 @@ func TestMutualTLS(t *testing.T) {
 	if _, err := stranger.client("client").Get(base + "/livez"); err == nil {
 		t.Error("it answers somebody with a certificate of somebody else")
 	}
-	sequins(t, "status", "--ca", a.file("ca.pem"), "--certificate", a.file("client.pem"), "--key", a.file("client-key.pem"), base).
+	sequins(t, "status", "--ca", a.file("ca.pem"), "--certificate", a.file("client.pem"), "--certificate-key", a.file("client-key.pem"), base).
 		wants(t, exitOK)
 	cmd := command(t, "status") // by the configuration of this machine
 	cmd.Dir = t.TempDir()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -111,6 +110,3 @@ func ownToken(file string) (string, error) {
 	}
 	return token, nil
 }
-
-// errNoToken explains what to do if a node requires a token.
-var errNoToken = errors.New("it wants a token that may see status pages: name its file with --token-file, or put it into " + tokenVariable)

@@ -6,156 +6,204 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"sequins/datafile"
-	"sequins/source"
+	"sequins/internal/term"
 )
 
 func verifyCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "verify DIR|FILE...",
+	var f fileFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify {FILE | DIR}...",
 		Short: "Read blocks and data files and check every checksum",
-		Long: `Read blocks, SequenceFiles and Sparkey logs from start to end and check
-everything that their formats allow: in a block every checksum, the order of the
-keys, the index and the filter; in the others lengths, sync markers, compressed
-data and counts.
+		Long: `Read blocks, SequenceFiles, Sparkey logs, Avro and Parquet files from start to end
+and check everything that their formats allow: in a block every checksum, the
+order of the keys, the index and the filter; in the others lengths, sync markers,
+compressed data, counts, and checksums where the writer made them. With the field
+of the key, records whose key is null are errors, as in a load.
 
-A DIR is searched recursively; it can be the local store of a running sequins.
-Files without records are skipped in a DIR: names that begin with _ or ., Hadoop
-checksums (.crc), Sparkey indexes (.spi), and other files of a local store. Avro
-and Parquet files in a DIR are counted and not checked. Any other file is bad,
-and so are all of these if they are named as FILE. Finished blocks in a DIR are
-also compared with their manifest, _BLOCKS.json.
+A DIR of this machine is searched recursively; it can be the local store of a
+running sequins. Another DIR is that of a version, <source>/<db>/<version>. Files
+without records are skipped in a DIR: names that begin with _ or ., Hadoop
+checksums (.crc), Sparkey indexes (.spi), and other files of a local store. Any
+other file is bad, and so are all of these if they are named as FILE. Finished
+blocks in a DIR are also compared with their manifest, _BLOCKS.json.` + fileHelp + `
 
-Prints each bad file with the offset, and exits with 1 if there is one, or if
-there was nothing to verify. Progress is a bar on a terminal, and otherwise a
-line every ten seconds, both on standard error.`,
+Prints each bad file with the offset. Exits with 6 if a file is damaged, 3 if a
+file does not exist or there is nothing to verify, and 5 if the source does not
+answer.`,
 		Example: `  sequins verify /var/sequins
-  sequins verify /srv/sequins/words/2026-01-31/part-r-0000*`,
+  sequins verify /srv/sequins/words/2026-01-31/part-r-0000*
+  sequins verify --json s3://bucket/words/2026-01-31 | jq .bad`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return verify(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
+			return verify(cmd, &f, args, asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	f.register(cmd)
+	return cmd
 }
 
-// verifier finds files, reads them, and counts the results.
+// verification is the result of sequins verify as JSON.
+type verification struct {
+	Good    bool      `json:"good"`
+	Files   int64     `json:"files"`
+	Records int64     `json:"records"`
+	Bad     []badFile `json:"bad"`
+}
+
+// badFile is a file that is not good.
+type badFile struct {
+	Path  string `json:"path"`
+	Error string `json:"error"`
+	Kind  string `json:"kind"` // the name of the exit code
+}
+
+// verifier finds files, reads them, and collects the results.
 type verifier struct {
-	report              io.Writer // for errors
-	queue               []verifiable
-	manifests           []string // of finished blocks
-	progress            *progress
-	files, records, bad int64
-	unchecked           int64 // Avro and Parquet files in directories
+	*files
+	out, report io.Writer
+	json        bool
+	queue       []dataFile
+	manifests   []manifest // of finished blocks
+	progress    *term.Progress
+	result      verification
+	failed      []error
 }
 
-// verifiable is a file to verify.
-type verifiable struct {
-	path string
-	// found reports whether the file was found in a directory and not named. If the directory belongs
-	// to a running sequins, it may remove the file meanwhile.
-	found bool
-}
-
-func verify(ctx context.Context, out, report io.Writer, paths []string) error {
-	v := verifier{report: report}
-	for _, path := range paths {
-		if err := v.find(path); err != nil {
-			v.files++
-			v.complain(err)
+func verify(cmd *cobra.Command, flags *fileFlags, args []string, asJSON bool) (err error) {
+	open, err := flags.files(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, open.Close()) }()
+	v := verifier{files: open, out: cmd.OutOrStdout(), report: cmd.ErrOrStderr(), json: asJSON, result: verification{Bad: []badFile{}}}
+	for _, arg := range args {
+		if err := v.add(arg); err != nil {
+			v.result.Files++
+			v.complain(arg, err)
 		}
 	}
-	v.progress = newProgress(report, v.size())
-	for _, file := range v.queue {
-		err := v.file(ctx, file)
+	v.progress = term.NewProgress(v.report, "verifying", v.size())
+	err = v.all(cmd.Context())
+	v.progress.Stop()
+	if err != nil {
+		return err
+	}
+	return v.conclude()
+}
+
+// all verifies everything that was found. The error is that of the context.
+func (v *verifier) all(ctx context.Context) error {
+	for _, d := range v.queue {
+		err := v.file(ctx, d)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			v.complain(err)
+			v.complain(d.Path, err)
 		}
 	}
-	for _, path := range v.manifests {
-		err := v.verifyFinished(ctx, path)
+	for _, m := range v.manifests {
+		err := v.verifyFinished(ctx, m)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if v.files++; err != nil {
-			v.complain(err)
+		if v.result.Files++; err != nil {
+			v.complain(m.path, err)
 		}
 	}
-	v.progress.clear()
-	switch {
-	case v.bad > 0:
-		return fmt.Errorf("%d of %d files are bad", v.bad, v.files)
-	case v.files == 0:
-		return errors.New("found no blocks and no data files")
+	return nil
+}
+
+// conclude prints the result, and returns an error unless it is good.
+func (v *verifier) conclude() error {
+	var err error
+	switch bad := len(v.result.Bad); {
+	case bad > 0:
+		err = coded{fmt.Errorf("%d of %d files are bad", bad, v.result.Files), v.code()}
+	case v.result.Files == 0:
+		err = coded{errors.New("found no blocks and no data files"), exitAbsent}
+	default:
+		v.result.Good = true
 	}
-	if v.unchecked > 0 {
-		if _, err := fmt.Fprintf(out, "%d files of Avro and Parquet are not checked\n", v.unchecked); err != nil {
-			return err
+	if v.json {
+		if err != nil {
+			err = inResult{err}
 		}
+		return errors.Join(printJSON(v.out, v.result), err)
 	}
-	_, err := fmt.Fprintf(out, "%d files with %d records are good\n", v.files, v.records)
+	if err == nil {
+		_, err = fmt.Fprintf(v.out, "%d files with %d records are good\n", v.result.Files, v.result.Records)
+	}
 	return err
 }
 
-// find queues a named file, or the files in a named directory.
-func (v *verifier) find(path string) error {
-	if info, _ := os.Stat(path); info == nil || !info.IsDir() {
-		v.queue = append(v.queue, verifiable{path: path})
+// code returns the exit code for the bad files: damage prevails.
+func (v *verifier) code() int {
+	for _, err := range v.failed {
+		if codeOf(err) == exitUnreadable {
+			return exitUnreadable
+		}
+	}
+	return codeOfAll(v.failed)
+}
+
+// add queues a named file, or the files of a named directory.
+func (v *verifier) add(arg string) error {
+	if isLocalDir(arg) {
+		path, err := localPath(arg)
+		if err != nil {
+			return err
+		}
+		return ofFile(walk(path, v.found, v.localManifest, func(path string, err error) {
+			v.result.Files++
+			v.complain(path, ofFile(err, false))
+		}), false)
+	}
+	d, err := v.find(arg)
+	if err == nil {
+		v.queue = append(v.queue, d)
 		return nil
 	}
-	root, err := filepath.EvalSymlinks(path)
+	found, err := v.instead(arg, err)
 	if err != nil {
 		return err
 	}
-	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			v.files++
-			v.complain(err)
-			return nil
-		case file != root && source.Hidden(entry.Name()):
-			if entry.IsDir() {
-				return filepath.SkipDir
-			}
-			if entry.Name() == source.BlocksFile {
-				v.manifests = append(v.manifests, file)
-			}
-			return nil
-		case !entry.Type().IsRegular():
-			return nil
-		}
-		v.found(file)
-		return nil
-	})
+	v.queue = append(v.queue, found...)
+	return v.remoteManifest(arg)
 }
 
-// found queues a file of a directory, unless its name shows that it has no records.
-func (v *verifier) found(file string) {
-	kind, err := datafile.Sniff(file)
-	switch {
-	case err == nil && kind == datafile.Unknown && datafile.NoRecords(filepath.Base(file)):
-	case kind == datafile.Avro || kind == datafile.Parquet:
-		v.unchecked++
-	default: // unknown: a damaged header must not hide a data file
-		v.queue = append(v.queue, verifiable{file, true})
+// found queues a file of a directory of this machine, unless its name shows that it has no records. An unknown one is
+// queued: a damaged header must not hide a data file.
+func (v *verifier) found(path string) {
+	at, err := datafile.Local(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
 	}
+	if err != nil {
+		v.result.Files++
+		v.complain(path, ofFile(err, false))
+		return
+	}
+	kind, err := at.Sniff()
+	if err == nil && kind == datafile.Unknown && datafile.NoRecords(filepath.Base(path)) {
+		return
+	}
+	d := localFile(at)
+	d.found = true
+	v.queue = append(v.queue, d)
 }
 
-// size returns the size of all queued files, in bytes. Unreadable ones count 0 and are reported later.
+// size returns the size of all queued files, in bytes.
 func (v *verifier) size() (total int64) {
-	for _, file := range v.queue {
-		if info, err := os.Stat(file.path); err == nil {
-			total += info.Size()
-		}
+	for _, d := range v.queue {
+		total += d.Size
 	}
 	if len(v.manifests) > 0 {
 		total *= 2 // blocks are read again for their hashes
@@ -163,23 +211,26 @@ func (v *verifier) size() (total int64) {
 	return total
 }
 
-func (v *verifier) file(ctx context.Context, file verifiable) error {
-	f, err := datafile.Open(file.path)
-	if file.found && errors.Is(err, fs.ErrNotExist) {
+func (v *verifier) file(ctx context.Context, d dataFile) error {
+	f, err := v.openFile(d, false)
+	if d.found && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	v.files++
+	v.result.Files++
 	if err != nil {
 		return err
 	}
-	records, err := f.Verify(ctx, v.progress.add)
-	v.records += records
-	return errors.Join(err, f.Close())
+	records, err := f.Verify(ctx, v.progress.Add)
+	v.result.Records += records
+	return d.failed(errors.Join(err, f.Close()))
 }
 
-func (v *verifier) complain(err error) {
-	v.bad++
-	v.progress.clear()
-	// Errors of writing are ignored; the exit code reports the failure.
-	_, _ = fmt.Fprintln(v.report, "bad:", err)
+// complain reports a bad file. Errors of writing are ignored; the exit code reports the failure.
+func (v *verifier) complain(path string, err error) {
+	v.result.Bad = append(v.result.Bad, badFile{path, err.Error(), exitName(codeOf(err))})
+	v.failed = append(v.failed, err)
+	if !v.json {
+		red := term.NewConsole(v.report).Paint(term.Red, "bad:")
+		v.progress.Print(func() { _, _ = fmt.Fprintln(v.report, red, term.Clean(err.Error())) })
+	}
 }

@@ -10,13 +10,61 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sequins/datafile"
 	"sequins/finished"
 	"sequins/source"
 )
 
+// manifest is the manifest of finished blocks, and the blocks beside it.
+type manifest struct {
+	path   string // of the manifest
+	read   func() (io.ReadCloser, error)
+	blocks []dataFile
+}
+
+// localManifest queues a manifest of this machine with the blocks beside it.
+func (v *verifier) localManifest(path string) {
+	m := manifest{path: path, read: func() (io.ReadCloser, error) { return os.Open(path) }}
+	entries, _ := os.ReadDir(filepath.Dir(path)) // the manifest misses what is not listed
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), source.BlockSuffix) {
+			continue
+		}
+		if at, err := datafile.Local(filepath.Join(filepath.Dir(path), e.Name())); err == nil {
+			m.blocks = append(m.blocks, localFile(at))
+		}
+	}
+	v.manifests = append(v.manifests, m)
+}
+
+// remoteManifest queues the manifest of a version in a source, if there is one.
+func (v *verifier) remoteManifest(arg string) error {
+	elements := elementsOf(arg)
+	l, _ := split(arg, elements, len(elements)) // the version was found
+	src, err := v.open(l.source)
+	if err != nil {
+		return err
+	}
+	there, err := source.Exists(v.ctx, src, l.db, l.version, source.BlocksFile)
+	if err != nil || !there {
+		return ofFile(err, true)
+	}
+	m := manifest{path: src.Path(l.db, l.version) + "/" + source.BlocksFile, read: func() (io.ReadCloser, error) {
+		return src.Open(v.ctx, l.db, l.version, source.File{Name: source.BlocksFile}, source.ReadOptions{})
+	}}
+	all, err := v.version(l)
+	for _, d := range all {
+		if strings.HasSuffix(d.Name(), source.BlockSuffix) {
+			m.blocks = append(m.blocks, d)
+		}
+	}
+	v.manifests = append(v.manifests, m)
+	return err
+}
+
 // verifyFinished compares the blocks beside a manifest of finished blocks with it: their names, sizes and hashes.
-func (v *verifier) verifyFinished(ctx context.Context, path string) error {
-	f, err := os.Open(path)
+func (v *verifier) verifyFinished(ctx context.Context, at manifest) error {
+	f, err := at.read()
 	if err != nil {
 		return err
 	}
@@ -24,35 +72,31 @@ func (v *verifier) verifyFinished(ctx context.Context, path string) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	m, err := finished.Parse(data, path)
+	m, err := finished.Parse(data, at.path)
 	if err != nil {
-		return err
+		return ofFile(err, false)
 	}
-	dir := filepath.Dir(path)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
+	var listed []source.File
+	blocks := make(map[string]dataFile)
+	for _, d := range at.blocks {
+		listed = append(listed, source.File{Name: d.Name(), Size: d.Size})
+		blocks[d.Name()] = d
 	}
-	var files []source.File
-	for _, e := range entries {
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); strings.HasSuffix(e.Name(), source.BlockSuffix) && err == nil {
-			files = append(files, source.File{Name: e.Name(), Size: info.Size()})
-		}
-	}
-	if err := m.Match(files); err != nil {
-		return fmt.Errorf("%s/%w", dir, err)
+	if err := m.Match(listed); err != nil {
+		return ofFile(fmt.Errorf("%s/%w", strings.TrimSuffix(at.path, "/"+source.BlocksFile), err), false)
 	}
 	for i := range m.Blocks {
-		if err := v.verifyHash(ctx, filepath.Join(dir, m.Blocks[i].Name), m.Blocks[i].SHA256); err != nil {
-			return err
+		d := blocks[m.Blocks[i].Name]
+		if err := v.verifyHash(ctx, d, m.Blocks[i].SHA256); err != nil {
+			return d.failed(err)
 		}
 	}
 	return nil
 }
 
 // verifyHash compares the SHA-256 of a file with the one of the manifest.
-func (v *verifier) verifyHash(ctx context.Context, path, want string) error {
-	f, err := os.Open(path)
+func (v *verifier) verifyHash(ctx context.Context, d dataFile, want string) error {
+	f, err := d.Open(0)
 	if err != nil {
 		return err
 	}
@@ -61,7 +105,7 @@ func (v *verifier) verifyHash(ctx context.Context, path, want string) error {
 	for {
 		n, err := f.Read(buffer)
 		hash.Write(buffer[:n]) // never fails
-		v.progress.add(int64(n))
+		v.progress.Add(int64(n))
 		if err == io.EOF {
 			break
 		}
@@ -70,7 +114,7 @@ func (v *verifier) verifyHash(ctx context.Context, path, want string) error {
 		}
 	}
 	if sum := fmt.Sprintf("%x", hash.Sum(nil)); sum != want {
-		return fmt.Errorf("%s: %w: its SHA-256 is %s, and %s in %s", path, finished.ErrCorrupt, sum, want, source.BlocksFile)
+		return fmt.Errorf("%s: %w: its SHA-256 is %s, and %s in %s", d.Path, finished.ErrCorrupt, sum, want, source.BlocksFile)
 	}
 	return nil
 }

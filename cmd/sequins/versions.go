@@ -15,11 +15,14 @@ import (
 
 	"sequins/config"
 	"sequins/internal/names"
+	"sequins/internal/nearest"
+	"sequins/internal/term"
 	"sequins/source"
 )
 
 func versionsCommand() *cobra.Command {
 	var flags serveFlags
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "versions [DB...]",
 		Short: "List the databases and versions of a source",
@@ -33,25 +36,63 @@ supported, is shown with its error.
 The source is --source, or source of sequins.conf or /etc/sequins.conf, which
 also has the settings for S3 and HDFS. Nothing is loaded, and no server is needed.
 
-Exits with 1 if something could not be listed, or if a DB does not exist.`,
+Exits with 3 if a DB does not exist, 5 if the source does not answer, 6 if a
+version or a directory cannot be read, and 1 for other failures.`,
 		Example: `  sequins versions --source /srv/sequins
-  sequins versions --config /etc/sequins.conf words`,
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+  sequins versions --config /etc/sequins.conf words
+  sequins versions --json words | jq -r '.databases[].versions[] | select(.complete) | .version'`,
+		Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return (&nodeFlags{config: flags.config}).completeDBs(cmd, args, toComplete)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, _, err := flags.load()
 			if err != nil {
 				return err
 			}
-			return listVersions(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &c, args)
+			return listVersions(cmd, &c, args, asJSON)
 		},
 	}
 	flags.registerSource(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list as JSON")
 	return cmd
 }
 
+// sourceListing is the result of sequins versions as JSON.
+type sourceListing struct {
+	Source    string      `json:"source"`
+	Databases []dbListing `json:"databases"`
+	// Ignored are directories whose names cannot be those of databases.
+	Ignored []string `json:"ignored,omitempty"`
+}
+
+// dbListing is a database in a source.
+type dbListing struct {
+	Database string           `json:"database"`
+	Versions []versionListing `json:"versions"` // the newest first
+	// Ignored are directories whose names cannot be those of versions.
+	Ignored []string `json:"ignored,omitempty"`
+	Error   string   `json:"error,omitempty"`
+}
+
+// versionListing is a version in a source.
+type versionListing struct {
+	Version  string    `json:"version"`
+	Files    int       `json:"files"`
+	Bytes    int64     `json:"bytes"`
+	Written  time.Time `json:"written,omitzero"` // the newest file
+	Complete bool      `json:"complete"`
+	// Reason is why the version is not complete, Error why it cannot be read or loaded.
+	Reason string `json:"reason,omitempty"`
+	Error  string `json:"error,omitempty"`
+	// Success reports whether it has a _SUCCESS file. LeftOut are the files that its markers exclude.
+	Success bool     `json:"success_file"`
+	LeftOut []string `json:"left_out,omitempty"`
+}
+
 // listVersions lists the named databases, or all.
-func listVersions(ctx context.Context, out, warn io.Writer, c *config.Config, dbs []string) (err error) {
+func listVersions(cmd *cobra.Command, c *config.Config, dbs []string, asJSON bool) (err error) {
+	ctx, out, report := cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	src, err := openSource(ctx, c)
 	if err != nil {
 		return err
@@ -59,136 +100,187 @@ func listVersions(ctx context.Context, out, warn io.Writer, c *config.Config, db
 	if s, ok := src.(io.Closer); ok {
 		defer func() { err = errors.Join(err, s.Close()) }()
 	}
-	l := lister{src: src, config: c, table: newTable(out, "DATABASE", "VERSION", "FILES", "SIZE", "WRITTEN", "COMPLETE"), warn: warn}
-	if len(dbs) == 0 {
-		if dbs, err = src.Databases(ctx); err != nil {
-			return err
-		}
-		l.leftOut(ctx, "")
+	l := lister{src: src, config: c, progress: term.NewCount(report, "listing "+c.Source, "version", 0)}
+	listing, failed := l.list(ctx, dbs)
+	l.progress.Stop()
+	if listing == nil {
+		return failed
 	}
-	for _, db := range dbs {
-		if err := l.database(ctx, db); err != nil {
-			l.failed = append(l.failed, err)
+	if asJSON {
+		err = printJSON(out, listing)
+		if failed != nil {
+			failed = inResult{failed}
 		}
+	} else {
+		err = printVersions(term.NewConsole(out), report, listing)
 	}
-	return errors.Join(append([]error{l.table.flush()}, l.failed...)...)
+	return errors.Join(err, failed)
 }
 
-// lister fills the table and collects errors.
+// lister looks at the versions of a source.
 type lister struct {
-	src    source.Source
-	config *config.Config
-	table  *table
-	warn   io.Writer
-	failed []error
+	src      source.Source
+	config   *config.Config
+	progress *term.Progress
 }
 
-// listed is the description of one version.
-type listed struct {
-	files    int
-	bytes    int64
-	modified time.Time
-	complete string
-	success  bool
+// list lists databases. The error is of those that could not be listed; without a listing nothing could.
+func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error) {
+	listing := &sourceListing{Source: l.config.Source, Databases: []dbListing{}}
+	if len(dbs) == 0 {
+		var err error
+		if dbs, err = l.src.Databases(ctx); err != nil {
+			return nil, l.failed(err)
+		}
+		listing.Ignored = l.ignored(ctx, "")
+	}
+	var failed []error
+	for _, db := range dbs {
+		if !names.ValidDatabase(db) {
+			return nil, usageError{fmt.Errorf("%q cannot be the name of a database", db)}
+		}
+		d, err := l.database(ctx, db)
+		listing.Databases = append(listing.Databases, d)
+		failed = append(failed, err)
+	}
+	return listing, errors.Join(failed...)
 }
 
-// complete describes a complete version.
-const complete = "yes"
+// failed gives an error of the source its exit code.
+func (l *lister) failed(err error) error { return ofSource(l.src, err) }
 
 // maxLookups is the number of parallel lookups of versions. Each takes one or two round trips to S3 or
 // HDFS.
 const maxLookups = 8
 
-// database adds the versions of a database, the newest first.
-func (l *lister) database(ctx context.Context, db string) error {
-	if !names.ValidDatabase(db) {
-		return usageError{fmt.Errorf("%q cannot be the name of a database", db)}
+// database lists the versions of a database.
+func (l *lister) database(ctx context.Context, db string) (d dbListing, err error) {
+	d = dbListing{Database: db, Versions: []versionListing{}}
+	all, err := l.src.Versions(ctx, db)
+	if errors.Is(err, fs.ErrNotExist) {
+		if known, derr := l.src.Databases(ctx); derr == nil {
+			err = fmt.Errorf("%w%s", err, didYouMean(nearest.Of(db, known)))
+		}
 	}
-	names, err := l.src.Versions(ctx, db)
 	if err != nil {
-		return err
+		d.Error = err.Error()
+		return d, l.failed(err)
 	}
-	l.leftOut(ctx, db)
-	found := make([]listed, len(names))
-	errs := make([]error, len(names))
+	d.Ignored = l.ignored(ctx, db)
+	found, errs := l.lookAll(ctx, db, all)
+	other, err := l.requires(ctx, db, all, found)
+	if err != nil {
+		d.Error = err.Error()
+		return d, l.failed(err)
+	}
+	for _, v := range slices.Backward(found) {
+		if other != "" && !v.Success && v.Complete {
+			v.Complete, v.Reason = false, fmt.Sprintf("there is no %s file yet, and version %s has one", source.SuccessFile, other)
+		}
+		d.Versions = append(d.Versions, v)
+	}
+	return d, errors.Join(errs...)
+}
+
+// lookAll inspects versions, several at a time.
+func (l *lister) lookAll(ctx context.Context, db string, all []string) ([]versionListing, []error) {
+	found, errs := make([]versionListing, len(all)), make([]error, len(all))
 	var group errgroup.Group
 	group.SetLimit(maxLookups)
-	for i, name := range names {
+	for i, name := range all {
 		group.Go(func() error {
-			found[i], errs[i] = l.look(ctx, db, name)
+			var err error
+			if found[i], err = l.look(ctx, db, name); err != nil {
+				errs[i] = withCode(exitUnreadable, l.failed(err)) // it was listed
+			}
+			l.progress.Add(1)
 			return nil
 		})
 	}
 	_ = group.Wait() // errors are in errs
-	label := db
-	other, err := l.requires(ctx, db, names, found)
-	if err != nil {
-		return err
-	}
-	for i, v := range slices.Backward(found) {
-		switch {
-		case errs[i] != nil:
-			v.complete = "broken: " + errs[i].Error()
-		case other != "" && !v.success && strings.HasPrefix(v.complete, complete):
-			v.complete = fmt.Sprintf("no: there is no %s file yet, and version %s has one", source.SuccessFile, other)
-		}
-		l.table.row(label, names[i], number(int64(v.files)), size(v.bytes), day(v.modified), plain(v.complete))
-		label = ""
-	}
-	if len(names) == 0 {
-		l.table.row(label, "-", "-", "-", "-", "there are no versions")
-	}
-	l.failed = append(l.failed, errs...)
-	return nil
+	return found, errs
 }
 
 // requires returns a version that has _SUCCESS, because of which others need it with
 // require_success_file = "auto". It is "" if none is needed.
-func (l *lister) requires(ctx context.Context, db string, names []string, found []listed) (string, error) {
-	if l.config.ForDB(db).RequireSuccessFile != config.RequireAuto || !slices.ContainsFunc(found, func(v listed) bool { return !v.success }) {
+func (l *lister) requires(ctx context.Context, db string, names []string, found []versionListing) (string, error) {
+	if l.config.ForDB(db).RequireSuccessFile != config.RequireAuto || !slices.ContainsFunc(found, func(v versionListing) bool { return !v.Success }) {
 		return "", nil
 	}
 	return source.FindSuccess(ctx, l.src, db, names)
 }
 
 // look inspects one version. A version that is removed meanwhile is not an error.
-func (l *lister) look(ctx context.Context, db, name string) (v listed, err error) {
+func (l *lister) look(ctx context.Context, db, name string) (versionListing, error) {
+	v := versionListing{Version: name}
 	list, err := source.List(ctx, l.src, db, name, l.config.ForDB(db).RequireSuccessFile == config.RequireTrue)
 	if errors.Is(err, fs.ErrNotExist) {
-		v.complete = "it has just been removed"
+		v.Reason = "it has just been removed"
 		return v, nil
 	}
-	v.success, v.files = list.Success, len(list.Files)
+	v.Success, v.Files, v.LeftOut = list.Success, len(list.Files), list.LeftOut
 	for _, f := range list.Files {
-		v.bytes += f.Size
-		if f.ModTime.After(v.modified) {
-			v.modified = f.ModTime
+		v.Bytes += f.Size
+		if f.ModTime.After(v.Written) {
+			v.Written = f.ModTime.UTC()
 		}
 	}
-	v.complete = complete
-	switch {
-	case list.Incomplete != "":
-		v.complete = "no: " + list.Incomplete
-	case len(list.LeftOut) == 1:
-		v.complete += ", without " + list.LeftOut[0]
-	case len(list.LeftOut) > 1:
-		v.complete += fmt.Sprintf(", without %s and %d more", list.LeftOut[0], len(list.LeftOut)-1)
+	v.Reason = list.Incomplete
+	if v.Complete = err == nil && v.Reason == ""; err != nil {
+		v.Error = err.Error()
 	}
 	return v, err
 }
 
-// leftOut reports directories that are ignored because of their names.
-func (l *lister) leftOut(ctx context.Context, db string) {
-	names, err := source.Invalid(ctx, l.src, db)
-	if err != nil {
-		return // the table was complete; ignore the error
+// ignored returns the directories that are ignored because of their names. That they cannot be listed is ignored, too.
+func (l *lister) ignored(ctx context.Context, db string) []string {
+	names, _ := source.Invalid(ctx, l.src, db)
+	return names
+}
+
+// printVersions prints a listing for people, and on report what it leaves out.
+func printVersions(c term.Console, report io.Writer, l *sourceListing) error {
+	t := term.NewTable(c, "DATABASE", "VERSION", "FILES", "SIZE", "WRITTEN", "COMPLETE")
+	printIgnored(report, l.Ignored, "database")
+	for _, d := range l.Databases {
+		printIgnored(report, d.Ignored, "version of "+d.Database)
+		label := d.Database
+		if len(d.Versions) == 0 && d.Error == "" {
+			t.Row(label, "-", "-", "-", "-", "there are no versions")
+		}
+		for _, v := range d.Versions {
+			text, color := v.verdict()
+			t.Row(label, v.Version, number(int64(v.Files)), size(v.Bytes), day(v.Written), plain(text)).Color(5, color)
+			label = ""
+		}
 	}
-	what := "database"
-	if db != "" {
-		what = "version of " + db
-	}
+	return t.Flush()
+}
+
+// printIgnored prints which directories are ignored. Errors of writing are ignored, too.
+func printIgnored(report io.Writer, names []string, what string) {
 	for _, name := range names {
-		// Errors of writing are ignored.
-		_, _ = fmt.Fprintf(l.warn, "left out: %q cannot be the name of a %s\n", name, what)
+		_, _ = fmt.Fprintf(report, "left out: %q cannot be the name of a %s\n", name, what)
 	}
+}
+
+// verdict describes whether a version is complete.
+func (v versionListing) verdict() (text string, color term.Color) {
+	switch {
+	case v.Error != "":
+		return "broken: " + v.Error, term.Red
+	case v.Reason != "":
+		return "no: " + v.Reason, term.Yellow
+	case len(v.LeftOut) == 1:
+		return "yes, without " + v.LeftOut[0], term.Green
+	case len(v.LeftOut) > 1:
+		return fmt.Sprintf("yes, without %s and %d more", v.LeftOut[0], len(v.LeftOut)-1), term.Green
+	}
+	return "yes", term.Green
+}
+
+// isRemote reports whether a source, or a file, is on another machine.
+func isRemote(url string) bool {
+	scheme, _, found := strings.Cut(url, "://")
+	return found && !strings.EqualFold(scheme, "file")
 }

@@ -52,7 +52,7 @@ words     2        1      8 B   2026-01-31 08:30  no: there is no _SUCCESS file 
 	}
 
 	r = sequins(t, "versions", "--source", source, "words", "none", "birds")
-	if r.code != exitFailure {
+	if r.code != exitAbsent {
 		t.Errorf("exit code %d", r.code)
 	}
 	want = `DATABASE  VERSION  FILES  SIZE  WRITTEN           COMPLETE
@@ -64,7 +64,7 @@ birds     7        1      1 B   2026-01-31 08:30  no: _SUCCESS lists /birds/7/pa
 		t.Errorf("named databases (-want +got):\n%s", diff)
 	}
 	sequins(t, "versions", "--source", source, "../x").wants(t, exitUsage, "sequins: ")
-	sequins(t, "versions", "--source", filepath.Join(dir, "nowhere")).wants(t, exitFailure, "sequins: ")
+	sequins(t, "versions", "--source", filepath.Join(dir, "nowhere")).wants(t, exitAbsent, "sequins: ")
 	sequins(t, "versions").wants(t, exitFailure, "sequins: there is no configuration")
 }
 
@@ -84,7 +84,7 @@ func TestVersionsReasons(t *testing.T) {
 		writeFile(t, filepath.Join(source, name), content)
 	}
 	r := sequins(t, "versions", "--source", source)
-	if r.code != exitFailure {
+	if r.code != exitUnreadable {
 		t.Errorf("exit code %d", r.code)
 	}
 	for _, want := range []string{

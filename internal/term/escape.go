@@ -1,8 +1,6 @@
-package main
+package term
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,17 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// escaper escapes bytes so that they stay on one line, are harmless to a terminal, and can be decoded:
+// Escaper escapes bytes so that they stay on one line, are harmless to a terminal, and can be decoded:
 // printable UTF-8 is unchanged, a backslash becomes \\, tab and newlines become \t, \n and \r, anything
 // else becomes \xNN. A character may be split between two calls of Write; Flush writes an incomplete
 // one.
-type escaper struct {
+type Escaper struct {
 	w    io.Writer
 	left []byte // the beginning of a character
 	out  []byte
 }
 
-func (e *escaper) Write(p []byte) (int, error) {
+// Write implements io.Writer.
+func (e *Escaper) Write(p []byte) (int, error) {
 	in := append(e.left, p...)
 	e.out = e.out[:0]
 	for len(in) > 0 && utf8.FullRune(in) {
@@ -35,7 +34,8 @@ func (e *escaper) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (e *escaper) Flush() error {
+// Flush writes the beginning of a character that no other bytes have followed.
+func (e *Escaper) Flush() error {
 	e.out = e.out[:0]
 	for i := range e.left {
 		e.out = appendEscaped(e.out, utf8.RuneError, e.left[i:i+1])
@@ -44,6 +44,9 @@ func (e *escaper) Flush() error {
 	_, err := e.w.Write(e.out)
 	return err
 }
+
+// NewEscaper returns an Escaper that writes to w.
+func NewEscaper(w io.Writer) *Escaper { return &Escaper{w: w} }
 
 // appendEscaped appends one character with the bytes raw.
 func appendEscaped(out []byte, r rune, raw []byte) []byte {
@@ -59,8 +62,8 @@ func appendEscaped(out []byte, r rune, raw []byte) []byte {
 	return append(out, raw...)
 }
 
-// escape returns the escaped form of b.
-func escape(b []byte) string {
+// Escape returns the escaped form of b.
+func Escape(b []byte) string {
 	var out []byte
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
@@ -70,21 +73,26 @@ func escape(b []byte) string {
 	return string(out)
 }
 
-// excerpt returns the escaped form of b, the first bytes of data of the given size.
-func excerpt(b []byte, size int64) string {
+// Excerpt returns the escaped form of b, the first bytes of data of the given size.
+func Excerpt(b []byte, size int64) string {
 	const longest = 80
 	if size <= longest {
-		return escape(b)
+		return Escape(b)
 	}
-	return fmt.Sprintf("%s… (%d bytes)", escape(b[:min(len(b), longest)]), size)
+	return fmt.Sprintf("%s… (%d bytes)", Escape(b[:min(len(b), longest)]), size)
 }
 
-// jsonBytes returns the field name and the JSON value for a byte string: a string under name if it is
-// UTF-8, otherwise base64 under another name.
-func jsonBytes(name string, b []byte) (string, json.RawMessage, error) {
-	if !utf8.Valid(b) {
-		name, b = name+"_base64", []byte(base64.StdEncoding.EncodeToString(b))
+// Clean escapes what is not printable in a text of our own that may quote others, and leaves the rest as it is.
+func Clean(text string) string {
+	var out []byte
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if raw := text[i : i+size]; r == '\\' {
+			out = append(out, raw...)
+		} else {
+			out = appendEscaped(out, r, []byte(raw))
+		}
+		i += size
 	}
-	text, err := json.Marshal(string(b))
-	return name, text, err
+	return string(out)
 }

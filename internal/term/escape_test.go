@@ -1,10 +1,12 @@
-package main
+package term_test
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"sequins/internal/term"
 )
 
 func TestEscape(t *testing.T) {
@@ -18,7 +20,7 @@ func TestEscape(t *testing.T) {
 		"\u202e\u200b\ufeff": `\xe2\x80\xae\xe2\x80\x8b\xef\xbb\xbf`,
 		"\ufffd":             "\ufffd",
 	} {
-		if got := escape([]byte(in)); got != want {
+		if got := term.Escape([]byte(in)); got != want {
 			t.Errorf("%q: got %s, want %s", in, got, want)
 		}
 	}
@@ -30,7 +32,7 @@ func FuzzEscaper(f *testing.F) {
 	f.Add([]byte{0xf0, 0x9f, 0x98}, uint8(2))
 	f.Fuzz(func(t *testing.T, in []byte, step uint8) {
 		var out bytes.Buffer
-		e := &escaper{w: &out}
+		e := term.NewEscaper(&out)
 		for rest := in; len(rest) > 0; {
 			n := min(len(rest), int(step)+1)
 			if written, err := e.Write(rest[:n]); written != n || err != nil {
@@ -41,7 +43,7 @@ func FuzzEscaper(f *testing.F) {
 		if err := e.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := out.String(), escape(in); got != want {
+		if got, want := out.String(), term.Escape(in); got != want {
 			t.Errorf("in pieces %q, whole %q", got, want)
 		}
 		if !utf8.Valid(out.Bytes()) || strings.ContainsAny(out.String(), "\n\r\t\x1b\x00") {
@@ -53,7 +55,7 @@ func FuzzEscaper(f *testing.F) {
 func TestExcerpt(t *testing.T) {
 	long := strings.Repeat("x", 81)
 	for in, want := range map[string]string{"ab": "ab", long[:80]: long[:80], long: long[:80] + "… (81 bytes)"} {
-		if got := excerpt([]byte(in), int64(len(in))); got != want {
+		if got := term.Excerpt([]byte(in), int64(len(in))); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sequins/nodeapi"
+	"sequins/status"
+)
+
+// Shells complete names of databases, versions and nodes from the status of the node that the command line so far names.
+// Without an answer in time there is nothing to choose from, and no error: people have not finished typing.
+
+// completeTimeout is how long a completion waits for a node.
+const completeTimeout = time.Second
+
+// noCompletion offers nothing, and no files.
+const noCompletion = cobra.ShellCompDirectiveNoFileComp
+
+// statusSoon returns the status of the node of the flags, if it answers at once.
+func (f *nodeFlags) statusSoon(ctx context.Context) (st status.Status, secure, ok bool) {
+	base, config, err := f.url()
+	if err != nil {
+		return st, false, false
+	}
+	token, err := ownToken(f.tokenPath)
+	if err != nil {
+		return st, false, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
+	defer cancel()
+	c := nodeapi.New(nodeapi.Options{URL: base, Token: token, TLS: config, Silence: completeTimeout})
+	defer c.Close()
+	st, _, err = c.Status(ctx)
+	return st, strings.HasPrefix(base, "https:"), err == nil
+}
+
+// completeServer completes the address of a node.
+func (f *nodeFlags) completeServer(cmd *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	here := *f
+	here.server = "" // what is being typed
+	st, secure, ok := here.statusSoon(cmd.Context())
+	if !ok {
+		return nil, noCompletion
+	}
+	var nodes []string
+	for _, addr := range append(slices.Sorted(maps.Keys(st.Peers)), st.Node) {
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			continue // a single node does not know its address
+		}
+		if secure {
+			addr = "https://" + addr
+		}
+		nodes = append(nodes, addr)
+	}
+	return nodes, noCompletion
+}
+
+// completeAfterNode completes the address of the node, unless --server has it, and what follows by next.
+func (f *nodeFlags) completeAfterNode(next cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if f.server == "" && len(args) == 0 {
+			return f.completeServer(cmd, args, toComplete)
+		}
+		return next(cmd, f.take(args), toComplete)
+	}
+}
+
+// completeDBs completes names of databases that are not among the arguments.
+func (f *nodeFlags) completeDBs(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	st, _, ok := f.statusSoon(cmd.Context())
+	if !ok {
+		return nil, noCompletion
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(st.DBs)), func(name string) bool { return slices.Contains(args, name) })
+	return names, noCompletion
+}
+
+// completeDB completes the name of the database, as the only argument.
+func (f *nodeFlags) completeDB(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, noCompletion
+	}
+	return f.completeDBs(cmd, args, toComplete)
+}
+
+// completeVersions returns a function that completes the name of a database and then those of n versions of it.
+func (f *nodeFlags) completeVersions(n int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 0:
+			return f.completeDBs(cmd, args, toComplete)
+		case len(args) > n:
+			return nil, noCompletion
+		}
+		st, _, ok := f.statusSoon(cmd.Context())
+		if !ok {
+			return nil, noCompletion
+		}
+		var versions []string
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(st.DBs[args[0]].Versions))) {
+			if !slices.Contains(args[1:], name) {
+				versions = append(versions, name)
+			}
+		}
+		return versions, noCompletion | cobra.ShellCompDirectiveKeepOrder
+	}
+}

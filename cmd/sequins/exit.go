@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"sequins/blocks"
+	"sequins/datafile"
+	"sequins/load"
+	"sequins/source"
+)
+
+// The exit codes. A second SIGINT or SIGTERM exits with 128 plus the signal's number, like in shells.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitAbsent      = 3
+	exitUnhealthy   = 4
+	exitUnreachable = 5
+	exitUnreadable  = 6
+)
+
+// exitCodes is the table of the exit codes, of which --help and docs/CLI.md are made.
+var exitCodes = []struct {
+	code          int
+	name, meaning string
+}{
+	{exitOK, "ok", "success; of a node, after a signal"},
+	{exitFailure, "failure", "any other failure, and several of different kinds"},
+	{exitUsage, "usage", "the command line is invalid"},
+	{exitAbsent, "absent", "the key, version, database or file does not exist"},
+	{exitUnhealthy, "unhealthy", "the node answers, and is not healthy"},
+	{exitUnreachable, "unreachable", "the node or the source does not answer"},
+	{exitUnreadable, "unreadable", "it is damaged, of an unknown format, or not permitted"},
+}
+
+// exitHelp returns the table for --help.
+func exitHelp() string {
+	var b strings.Builder
+	for _, c := range exitCodes {
+		fmt.Fprintf(&b, "\n  %d  %-12s %s", c.code, c.name, c.meaning)
+	}
+	return b.String()
+}
+
+// exitName returns the name of an exit code.
+func exitName(code int) string {
+	for _, c := range exitCodes {
+		if c.code == code {
+			return c.name
+		}
+	}
+	return ""
+}
+
+// failure is the JSON of an error.
+type failure struct {
+	Error string `json:"error"`
+	Kind  string `json:"kind"` // the name of the exit code
+	Code  int    `json:"exit_code"`
+}
+
+// errorResult returns the JSON of an error.
+func errorResult(err error) failure {
+	code := codeOf(err)
+	return failure{err.Error(), exitName(code), code}
+}
+
+// inResult is an error that the JSON of a command has said already.
+type inResult struct{ error }
+
+func (e inResult) Unwrap() error { return e.error }
+
+// usageError is an error in the command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// coded is an error with an exit code.
+type coded struct {
+	error
+	code int
+}
+
+func (e coded) Unwrap() error { return e.error }
+
+// withCode gives an error an exit code, unless it is nil or has one.
+func withCode(code int, err error) error {
+	if err == nil || codeOf(err) != exitFailure {
+		return err
+	}
+	return coded{err, code}
+}
+
+// codeOf returns the exit code for an error. Of several errors joined it is the one that all of them have.
+func codeOf(err error) int {
+	switch e := err.(type) { //nolint:errorlint // the chain is walked here
+	case nil:
+		return exitOK
+	case usageError:
+		return exitUsage
+	case coded:
+		return e.code
+	case interface{ Unwrap() []error }:
+		return codeOfAll(e.Unwrap())
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return codeOf(inner)
+		}
+	}
+	return exitFailure
+}
+
+// codeOfAll returns the exit code of joined errors. An invalid command line prevails.
+func codeOfAll(errs []error) int {
+	code := exitOK
+	for _, err := range errs {
+		switch c := codeOf(err); {
+		case c == exitUsage:
+			return exitUsage
+		case code == exitOK:
+			code = c
+		case c != code:
+			code = exitFailure
+		}
+	}
+	return code
+}
+
+// ofFile gives an error of a data file, or of the source that it is in, an exit code. What is neither absent nor damaged
+// is the fault of a source that is remote.
+func ofFile(err error, remote bool) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return withCode(exitAbsent, err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, datafile.ErrFormat), blocks.IsDamage(err), load.Faulty(err):
+		return withCode(exitUnreadable, err)
+	case remote:
+		return withCode(exitUnreachable, err)
+	}
+	return err
+}
+
+// ofSource is ofFile for an error of a source.
+func ofSource(src source.Source, err error) error { return ofFile(err, isRemote(src.Path("", ""))) }

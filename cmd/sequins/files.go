@@ -1,0 +1,337 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sequins/config"
+	"sequins/datafile"
+	"sequins/internal/names"
+	"sequins/load"
+	"sequins/source"
+)
+
+// fileFlags are the flags of the commands that read files: where settings come from, and the fields of Avro and Parquet.
+type fileFlags struct {
+	config, db string
+	key, value string
+	columns    bool
+}
+
+// register registers the flags. fields reports whether the command shows keys and values.
+func (f *fileFlags) register(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
+	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
+	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
+	flags.StringVar(&f.config, "config", "", "configuration `file` with the fields of the database, [s3] and [hdfs]")
+	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default: of the directory above the version's)")
+}
+
+// fileHelp is the part of the help texts about where files can be.
+const fileHelp = `
+
+FILE is a path, or an s3://, s3a://, s3n:// or hdfs:// URL of a file of a version,
+<source>/<db>/<version>/<file>. [s3] and [hdfs] of --config hold for URLs;
+without it, credentials are those of the environment. The fields of Avro and
+Parquet records are --key and --value, or those of [db.<name>] of --config.`
+
+// files opens data files for one command.
+type files struct {
+	flags   *fileFlags
+	ctx     context.Context
+	sources map[string]source.Source // by URL
+	configs map[string]*config.Config
+}
+
+func (f *fileFlags) files(ctx context.Context) (*files, error) {
+	if f.value != "" && f.key == "" {
+		return nil, usageError{errors.New("--value needs --key")}
+	}
+	return &files{flags: f, ctx: ctx, sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}, nil
+}
+
+// Close closes the sources.
+func (f *files) Close() error {
+	var errs []error
+	for _, src := range f.sources {
+		if c, ok := src.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dataFile is where a data file is.
+type dataFile struct {
+	datafile.At
+	source string // its URL or path, for the configuration
+	db     string // "" if unknown
+	remote bool
+	// found reports whether the file was found in a directory and not named. A directory of a running sequins may lose it
+	// meanwhile.
+	found bool
+}
+
+// failed gives an error of the file its exit code.
+func (d dataFile) failed(err error) error { return ofFile(err, d.remote) }
+
+// find returns the file that an argument names. A directory is an error of the type *datafile.DirError.
+func (f *files) find(arg string) (dataFile, error) {
+	if isRemote(arg) {
+		return f.findRemote(arg)
+	}
+	path, err := localPath(arg)
+	if err != nil {
+		return dataFile{}, err
+	}
+	at, err := datafile.Local(path)
+	if err != nil {
+		return dataFile{}, ofFile(err, false)
+	}
+	return localFile(at), nil
+}
+
+// localPath returns the path of an argument that may be a file:// URL.
+func localPath(arg string) (string, error) {
+	if !strings.HasPrefix(strings.ToLower(arg), "file:") {
+		return arg, nil
+	}
+	u, err := url.Parse(arg)
+	if err != nil || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return "", usageError{fmt.Errorf("%q is not of the form file:///path", arg)}
+	}
+	return u.Path, nil
+}
+
+func localFile(at datafile.At) dataFile {
+	d := dataFile{At: at}
+	if full, err := filepath.Abs(at.Path); err == nil {
+		version := strings.TrimSuffix(full, "/"+at.Name())
+		d.source, d.db = filepath.Dir(filepath.Dir(version)), filepath.Base(filepath.Dir(version))
+	}
+	return d
+}
+
+// location is a URL taken apart: <source>/<db>/<version>/<name>, where name is "" for a directory.
+type location struct{ source, db, version, name string }
+
+// split takes the URL of a version's directory apart, which ends after n elements of the path; the rest is the name.
+func split(arg string, elements []string, n int) (l location, ok bool) {
+	if n < 2 {
+		return l, false
+	}
+	scheme, rest, _ := strings.Cut(arg, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	l = location{
+		source: scheme + "://" + host + "/" + strings.Join(elements[:n-2], "/"),
+		db:     elements[n-2], version: elements[n-1], name: strings.Join(elements[n:], "/"),
+	}
+	return l, names.ValidDatabase(l.db) && names.Valid(l.version)
+}
+
+// elementsOf returns the elements of the path of a URL.
+func elementsOf(arg string) []string {
+	_, rest, _ := strings.Cut(arg, "://")
+	_, p, _ := strings.Cut(rest, "/")
+	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' })
+}
+
+// errLocation is the error for a URL that is too short or has other names than a source.
+func errLocation(arg string) error {
+	return usageError{fmt.Errorf("%s is not a file of a version: <source>/<db>/<version>/<file>", arg)}
+}
+
+// findRemote finds a file of a source.
+func (f *files) findRemote(arg string) (dataFile, error) {
+	elements := elementsOf(arg)
+	n := len(elements) - 1
+	if n > 0 && elements[n] == "data" { // of a MapFile
+		n--
+	}
+	for n > 2 && source.IsPartition(elements[n-1]) {
+		n--
+	}
+	l, ok := split(arg, elements, n)
+	if !ok {
+		return dataFile{}, errLocation(arg)
+	}
+	all, err := f.version(l)
+	if err != nil {
+		return dataFile{}, err
+	}
+	for _, d := range all {
+		if name := d.Name(); name == l.name || name == l.name+"/data" {
+			return d, nil
+		}
+	}
+	if _, err := f.findVersion(arg); err == nil {
+		return dataFile{}, &datafile.DirError{Path: arg}
+	}
+	return dataFile{}, withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
+}
+
+// instead returns the data files of the version that a URL names for which find has returned an error. If it names none,
+// the error stays.
+func (f *files) instead(arg string, failed error) ([]dataFile, error) {
+	var dir *datafile.DirError
+	if !isRemote(arg) || !errors.As(failed, &dir) && codeOf(failed) != exitAbsent && codeOf(failed) != exitUsage {
+		return nil, failed
+	}
+	found, err := f.findVersion(arg)
+	if err != nil {
+		return nil, failed
+	}
+	return found, nil
+}
+
+// findVersion returns the data files of the version whose directory a URL names.
+func (f *files) findVersion(arg string) ([]dataFile, error) {
+	elements := elementsOf(arg)
+	l, ok := split(arg, elements, len(elements))
+	if !ok {
+		return nil, errLocation(arg)
+	}
+	return f.version(l)
+}
+
+// version returns the data files of a version in a source.
+func (f *files) version(l location) ([]dataFile, error) {
+	src, err := f.open(l.source)
+	if err != nil {
+		return nil, err
+	}
+	c, err := src.Contents(f.ctx, l.db, l.version)
+	if err != nil {
+		return nil, ofFile(err, true)
+	}
+	all := make([]dataFile, len(c.Files))
+	for i, file := range c.Files {
+		all[i] = dataFile{At: datafile.InSource(f.ctx, src, l.db, l.version, file, c.Files), source: l.source, db: l.db, remote: true}
+	}
+	return all, nil
+}
+
+// open opens a source.
+func (f *files) open(where string) (source.Source, error) {
+	if src := f.sources[where]; src != nil {
+		return src, nil
+	}
+	c, err := f.settings(where)
+	if err != nil {
+		return nil, err
+	}
+	src, err := openSource(f.ctx, c)
+	if err == nil {
+		f.sources[where] = src
+	}
+	return src, err
+}
+
+// settings returns the configuration for a source.
+func (f *files) settings(where string) (*config.Config, error) {
+	if c := f.configs[where]; c != nil {
+		return c, nil
+	}
+	c, _, err := config.Load(f.flags.config, config.Flag{Name: "FILE", Key: "source", Value: where})
+	if err != nil {
+		return nil, err
+	}
+	f.configs[where] = &c
+	return &c, nil
+}
+
+// options returns which fields of a file are the key and the value. Without a key, records are read without.
+func (f *files) options(d dataFile) (datafile.Options, error) {
+	o := datafile.Options{Fields: load.Fields{Key: f.flags.key, Value: f.flags.value}, PartitionColumns: f.flags.columns}
+	if f.flags.config != "" {
+		c, err := f.settings(d.source)
+		if err != nil {
+			return o, err
+		}
+		db := c.ForDB(cmp.Or(f.flags.db, d.db))
+		if o.Fields.Key == "" {
+			o.Fields.Key, o.Fields.Value = db.Key, db.Value
+		}
+		o.PartitionColumns = o.PartitionColumns || db.PartitionColumns
+	}
+	o.Fields.NoKey = o.Fields.Key == ""
+	return o, nil
+}
+
+// openFile opens a file for its records. keys reports whether their keys are needed.
+func (f *files) openFile(d dataFile, keys bool) (datafile.File, error) {
+	o, err := f.options(d)
+	if err != nil {
+		return nil, err
+	}
+	if keys {
+		o.Fields.NoKey = false // without a key it is an error that names the fields
+	}
+	file, err := datafile.Open(d.At, o)
+	switch {
+	case errors.Is(err, load.ErrField) && o.Fields.Key == "":
+		return nil, fmt.Errorf("%w; name the one that is the key with --key", err)
+	case err != nil:
+		return nil, d.failed(err)
+	}
+	return file, nil
+}
+
+// walk calls each for the files below a local directory that may have records, and for the manifests of finished blocks.
+func walk(dir string, each func(path string), manifest func(path string), failed func(path string, err error)) error {
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			failed(file, err)
+			return nil
+		case file != root && source.Hidden(entry.Name()):
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
+			if entry.Name() == source.BlocksFile {
+				manifest(file)
+			}
+			return nil
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		each(file)
+		return nil
+	})
+}
+
+// isLocalDir reports whether an argument is a directory of this machine that is not a MapFile.
+func isLocalDir(arg string) bool {
+	if isRemote(arg) {
+		return false
+	}
+	p, err := localPath(arg)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(p)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	data, err := os.Stat(path.Join(p, "data"))
+	return err != nil || data.IsDir()
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"sequins/config"
+	"sequins/internal/nearest"
+	"sequins/nodeapi"
+)
+
+// nodeFlags are the flags of all commands that ask a node: which one, and what they show it.
+type nodeFlags struct {
+	server, tokenPath string
+	files             config.TLS
+	// config is the file that names the node of this machine, "" for the usual ones.
+	config string
+}
+
+// register registers the flags, with --config.
+func (f *nodeFlags) register(cmd *cobra.Command) {
+	f.registerNode(cmd, "default: bind of sequins.conf")
+	registerConfig(cmd.Flags(), &f.config)
+}
+
+// registerNode registers the flags of a command that has --config for its source.
+func (f *nodeFlags) registerNode(cmd *cobra.Command, without string) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.server, "server", "", "`address` (host:port) or URL of any node ("+without+")")
+	flags.StringVar(&f.tokenPath, "token-file", "", "`file` with a token (default: environment variable "+tokenVariable+")")
+	flags.StringVar(&f.files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
+	flags.StringVar(&f.files.Certificate, "certificate", "", "PEM `file` with a client certificate")
+	flags.StringVar(&f.files.Key, "certificate-key", "", "PEM `file` with the key of --certificate")
+	_ = cmd.RegisterFlagCompletionFunc("server", f.completeServer) // the flag exists
+}
+
+// registerConfig registers the flag for a configuration.
+func registerConfig(flags *pflag.FlagSet, path *string) {
+	flags.StringVar(path, "config", "", "configuration `file` (default sequins.conf, then /etc/sequins.conf)")
+}
+
+// take takes the address of the node from the first argument, unless --server is given, and returns the other arguments.
+func (f *nodeFlags) take(args []string) []string {
+	if f.server != "" || len(args) == 0 {
+		return args
+	}
+	f.server = cmp.Or(args[0], " ") // an empty one is no address
+	return args[1:]
+}
+
+// client returns a client of the node, which must be closed.
+func (f *nodeFlags) client() (*nodeapi.Client, error) {
+	base, secure, err := f.url()
+	if err != nil {
+		return nil, err
+	}
+	token, err := ownToken(f.tokenPath)
+	if err != nil {
+		return nil, err
+	}
+	return nodeapi.New(nodeapi.Options{URL: base, Token: token, TLS: secure}), nil
+}
+
+// url returns the URL of the node and the TLS settings for it. Without --server it is the node of the configuration.
+func (f *nodeFlags) url() (base string, secure *tls.Config, err error) {
+	if f.server != "" {
+		if base, err = addressURL(f.server); err != nil {
+			return "", nil, err
+		}
+		secure, err = clientTLS(f.files, "--ca", "--certificate")
+		return base, secure, err
+	}
+	path := cmp.Or(f.config, config.Find(config.SearchPath))
+	if path == "" {
+		base, err = addressURL(config.Default().Bind)
+		return base, nil, err
+	}
+	c, _, err := config.Load(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("finding the node of this machine: %w\nname its address", err)
+	}
+	if base, err = addressURL(c.Bind); err != nil || c.TLS.Certificate == "" {
+		return base, nil, err
+	}
+	keys, err := openKeyring(c.TLS, slog.Default())
+	if err != nil {
+		return "", nil, err
+	}
+	return secureURL(base), keys.self(), nil
+}
+
+// secureURL returns the URL with https.
+func secureURL(base string) string { return "https://" + strings.TrimPrefix(base, "http://") }
+
+// addressURL returns the URL for a host:port. An unspecified address becomes the loopback address.
+func addressURL(address string) (string, error) {
+	if strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://") {
+		return strings.TrimRight(address, "/"), nil
+	}
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || port == "" {
+		return "", usageError{fmt.Errorf("%q is neither the host:port nor the URL of a node", address)}
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", usageError{fmt.Errorf("%q is neither the host:port nor the URL of a node: %q is no port", address, port)}
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
+}
+
+// nodeCodes are the exit codes for what a node did not answer.
+var nodeCodes = map[nodeapi.Kind]int{
+	nodeapi.Unreachable: exitUnreachable, nodeapi.Unable: exitUnreachable,
+	nodeapi.NoKey: exitAbsent, nodeapi.NoDB: exitAbsent, nodeapi.NoVersion: exitAbsent,
+	nodeapi.Denied: exitUnreadable, nodeapi.Damaged: exitUnreadable,
+}
+
+// ofNode gives an error of a request to a node its exit code, and if the node does not have the db, adds what it has.
+func ofNode(ctx context.Context, c *nodeapi.Client, db string, err error) error {
+	var refused *nodeapi.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	if refused.Kind == nodeapi.NoDB {
+		if st, _, serr := c.Status(ctx); serr == nil {
+			err = noDB(c.URL(), db, slices.Sorted(maps.Keys(st.DBs)))
+		}
+	}
+	if code, known := nodeCodes[refused.Kind]; known {
+		return withCode(code, err)
+	}
+	return err
+}
+
+// noDB returns the error for a database that a node does not have among its own.
+func noDB(base, db string, known []string) error {
+	err := fmt.Errorf("%s has no database %q", base, db)
+	switch meant := nearest.Of(db, known); {
+	case meant != "":
+		err = fmt.Errorf("%w%s", err, didYouMean(meant))
+	case len(known) > 0:
+		const most = 10
+		names := strings.Join(known[:min(len(known), most)], ", ")
+		if len(known) > most {
+			names += ", …"
+		}
+		err = fmt.Errorf("%w; it has %s", err, plain(names))
+	}
+	return withCode(exitAbsent, err)
+}

@@ -1,0 +1,179 @@
+package term
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	xterm "golang.org/x/term"
+
+	"sequins/internal/human"
+)
+
+// Progress shows the progress of work on the last line of a terminal, from a second after its beginning. Without a
+// terminal, and as nil, it shows nothing. It is safe for concurrent use.
+type Progress struct {
+	out io.Writer
+
+	mu    sync.Mutex
+	what  string // what is being done
+	thing string // what is counted: "" for bytes, else the name of one
+	done  int64
+	total int64 // 0 if unknown
+	begun time.Time
+	drawn bool
+
+	stop    chan struct{}
+	once    sync.Once
+	running sync.WaitGroup
+}
+
+const (
+	// patience is how long work takes before its progress is shown.
+	patience  = time.Second
+	barPeriod = 200 * time.Millisecond
+	barWidth  = 20
+	clearLine = "\r\x1b[K"
+)
+
+// NewProgress starts to show the progress of work on bytes. Stop must be called.
+func NewProgress(out io.Writer, what string, total int64) *Progress {
+	return newProgress(out, what, "", total)
+}
+
+// NewCount is NewProgress for a number of things.
+func NewCount(out io.Writer, what, thing string, total int) *Progress {
+	return newProgress(out, what, thing, int64(total))
+}
+
+func newProgress(out io.Writer, what, thing string, total int64) *Progress {
+	p := &Progress{out: out, what: what, thing: thing, total: total, begun: time.Now(), stop: make(chan struct{})}
+	if Is(out) {
+		p.running.Go(p.draw)
+	}
+	return p
+}
+
+// draw draws until Stop.
+func (p *Progress) draw() {
+	tick := time.NewTicker(barPeriod)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case now := <-tick.C:
+			p.show(now)
+		}
+	}
+}
+
+// show draws the line.
+func (p *Progress) show(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Sub(p.begun) < patience {
+		return
+	}
+	p.drawn = true
+	_, _ = io.WriteString(p.out, clearLine+Cut(p.line(now), p.columns()-1)) // errors are ignored
+}
+
+// columns returns the width of the terminal.
+func (p *Progress) columns() int {
+	if f, ok := terminal(p.out); ok {
+		if w, _, err := xterm.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return w
+		}
+	}
+	return 80
+}
+
+// Add counts processed bytes or things.
+func (p *Progress) Add(n int64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+}
+
+// Set sets what was processed so far, and the total.
+func (p *Progress) Set(done, total int64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.total = done, total
+}
+
+// Print calls f, which prints, without the line. The line comes back by itself.
+func (p *Progress) Print(f func()) {
+	if p == nil {
+		f()
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	f()
+}
+
+// Stop removes the line for good. Later calls do nothing.
+func (p *Progress) Stop() {
+	if p == nil {
+		return
+	}
+	p.once.Do(func() { close(p.stop) })
+	p.running.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+}
+
+func (p *Progress) clear() {
+	if p.drawn {
+		_, _ = io.WriteString(p.out, clearLine)
+		p.drawn = false
+	}
+}
+
+// line describes the progress: a bar if the total is known, what is done, the amount, the rate and the remaining time.
+func (p *Progress) line(now time.Time) string {
+	took := now.Sub(p.begun)
+	text, amount := p.what, p.amount()
+	if p.total > 0 {
+		part := min(1, float64(p.done)/float64(p.total))
+		full := int(barWidth * part)
+		text = fmt.Sprintf("[%s%s] %.0f%% %s", strings.Repeat("#", full), strings.Repeat(" ", barWidth-full), 100*part, text)
+	}
+	if amount != "" {
+		text += ": " + amount
+	}
+	if p.thing == "" && p.done > 0 && took > 0 {
+		text += fmt.Sprintf(", %s a second", human.Size(int64(float64(p.done)/took.Seconds())))
+	}
+	if left := p.total - p.done; left > 0 && p.done > 0 {
+		text += ", about " + human.Duration(time.Duration(float64(took)*float64(left)/float64(p.done))) + " left"
+	}
+	return text
+}
+
+// amount describes how much is done.
+func (p *Progress) amount() string {
+	switch {
+	case p.thing != "" && p.total > 0:
+		return fmt.Sprintf("%d of %s", p.done, human.Plural(int(p.total), p.thing))
+	case p.thing != "" && p.done > 0:
+		return human.Plural(int(p.done), p.thing)
+	case p.thing == "" && p.total > 0:
+		return human.Size(p.done) + " of " + human.Size(p.total)
+	case p.thing == "" && p.done > 0:
+		return human.Size(p.done)
+	}
+	return ""
+}

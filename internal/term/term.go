@@ -1,0 +1,148 @@
+// Package term owns what commands do with terminals: whether a stream is one, its width, colors, tables that fit it,
+// the progress of work on one line, and escapes for bytes that a terminal would interpret. Without a terminal, nothing
+// of it but the escapes has an effect: pipes and files get plain text without progress.
+package term
+
+import (
+	"io"
+	"os"
+	"strings"
+	"unicode"
+
+	xterm "golang.org/x/term"
+	"golang.org/x/text/width"
+)
+
+// Console is where a command prints.
+type Console struct {
+	Out io.Writer
+	// Width is the number of columns of a terminal, 0 of anything else.
+	Width int
+	// Colors reports whether colors are used.
+	Colors bool
+}
+
+// NewConsole returns the console of an output. Colors are used on terminals, unless NO_COLOR is set or TERM is dumb, and
+// elsewhere if CLICOLOR_FORCE is set and not 0.
+func NewConsole(out io.Writer) Console {
+	c := Console{Out: out}
+	if f, ok := terminal(out); ok {
+		c.Width, _, _ = xterm.GetSize(int(f.Fd()))
+		c.Colors = os.Getenv("TERM") != "dumb"
+	}
+	if force := os.Getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
+		c.Colors = true
+	}
+	if os.Getenv("NO_COLOR") != "" {
+		c.Colors = false
+	}
+	return c
+}
+
+// To returns a console with the properties of c that prints elsewhere, such as into a page that is shown later.
+func (c Console) To(out io.Writer) Console {
+	c.Out = out
+	return c
+}
+
+// Is reports whether an output is a terminal.
+func Is(out io.Writer) bool {
+	_, ok := terminal(out)
+	return ok
+}
+
+func terminal(out io.Writer) (*os.File, bool) {
+	f, ok := out.(*os.File)
+	return f, ok && xterm.IsTerminal(int(f.Fd()))
+}
+
+// Color is a color or another attribute of text. It always stands beside a word that says the same.
+type Color string
+
+// The colors are those of the first sixteen, which people set up to be readable.
+const (
+	Plain  Color = ""
+	Bold   Color = "1"
+	Dim    Color = "2"
+	Red    Color = "31"
+	Green  Color = "32"
+	Yellow Color = "33"
+	Cyan   Color = "36"
+	// Reverse exchanges the colors of text and background.
+	Reverse Color = "7"
+)
+
+// Paint returns a text in a color, if colors are used.
+func (c Console) Paint(color Color, text string) string {
+	if !c.Colors || color == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(color) + "m" + text + "\x1b[0m"
+}
+
+// Columns returns how many columns of a terminal a text takes.
+func Columns(text string) (n int) {
+	for _, r := range text {
+		n += columns(r)
+	}
+	return n
+}
+
+func columns(r rune) int {
+	switch {
+	case r < 0x7f:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	}
+	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+		return 2
+	}
+	return 1
+}
+
+// Cut returns the beginning of a text that fits n columns, with an ellipsis if something is missing.
+func Cut(text string, n int) string {
+	if Columns(text) <= n {
+		return text
+	}
+	var b strings.Builder
+	left := n - 1
+	for _, r := range text {
+		if left -= columns(r); left < 0 {
+			break
+		}
+		b.WriteRune(r)
+	}
+	if n > 0 {
+		b.WriteString("…")
+	}
+	return b.String()
+}
+
+// Wrap breaks a text into lines of n columns, between words if possible.
+func Wrap(text string, n int) (lines []string) {
+	start, space, used := 0, -1, 0 // of the line: its beginning, its last space, its columns
+	for i, r := range text {
+		if used+columns(r) > n && i > start {
+			end, next := i, i
+			switch {
+			case r == ' ':
+				next++
+			case space > start:
+				end, next = space, space+1
+			}
+			lines = append(lines, strings.TrimRight(text[start:end], " "))
+			start, space = next, -1
+			used = Columns(text[start:max(i, start)])
+		}
+		if i < start {
+			continue
+		}
+		if r == ' ' {
+			space = i
+		}
+		used += columns(r)
+	}
+	return append(lines, text[start:])
+}

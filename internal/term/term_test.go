@@ -1,0 +1,104 @@
+package term_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/internal/term"
+)
+
+// What is no terminal has no width, and colors only by force.
+func TestConsole(t *testing.T) {
+	for _, test := range []struct {
+		force, no string
+		colors    bool
+	}{{"", "", false}, {"1", "", true}, {"0", "", false}, {"1", "1", false}} {
+		t.Setenv("CLICOLOR_FORCE", test.force)
+		t.Setenv("NO_COLOR", test.no)
+		c := term.NewConsole(new(bytes.Buffer))
+		if c.Width != 0 || c.Colors != test.colors {
+			t.Errorf("%+v: %+v", test, c)
+		}
+		if got := c.Paint(term.Red, "ERROR"); (got != "ERROR") != test.colors || !strings.Contains(got, "ERROR") {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		n    int
+		want []string
+	}{
+		{"", 5, []string{""}},
+		{"short", 5, []string{"short"}},
+		{"two words", 5, []string{"two", "words"}},
+		{"a bc def ghij", 6, []string{"a bc", "def", "ghij"}},
+		{"longestword", 4, []string{"long", "estw", "ord"}},
+		{"日本語 日本", 6, []string{"日本語", "日本"}},
+		{"日本語", 1, []string{"日", "本", "語"}},
+		{"x longestword y", 6, []string{"x", "longes", "tword", "y"}},
+	} {
+		if diff := cmp.Diff(test.want, term.Wrap(test.text, test.n)); diff != "" {
+			t.Errorf("%q by %d (-want +got):\n%s", test.text, test.n, diff)
+		}
+	}
+}
+
+// Wrapping loses nothing but spaces, and keeps to the width.
+func FuzzWrap(f *testing.F) {
+	f.Add("two words", uint8(4))
+	f.Fuzz(func(t *testing.T, text string, n uint8) {
+		text = term.Escape([]byte(text))
+		got := term.Wrap(text, int(n)+2)
+		for _, line := range got {
+			if term.Columns(line) > int(n)+2 {
+				t.Errorf("%q has %d columns", line, term.Columns(line))
+			}
+		}
+		without := func(s string) string { return strings.ReplaceAll(s, " ", "") }
+		if without(strings.Join(got, "")) != without(text) {
+			t.Errorf("%q became %q", text, got)
+		}
+	})
+}
+
+func TestCut(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"日本", 3, "日…"}, {"ab", 1, "…"}, {"ab", 0, ""}} {
+		if got := term.Cut(test.text, test.n); got != test.want {
+			t.Errorf("%q by %d: %q, want %q", test.text, test.n, got, test.want)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	c := term.Console{Out: &out}
+	show := func(c term.Console) string {
+		out.Reset()
+		table := term.NewTable(c, "DATABASE", "STATE", "")
+		table.Row("words", "ERROR", "the file part-00000 is damaged: it ends in a record").Color(1, term.Red)
+		table.Row("a", "", "")
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	want := "DATABASE  STATE\nwords     ERROR  the file part-00000 is damaged: it ends in a record\na\n"
+	if diff := cmp.Diff(want, show(c)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c.Width, c.Colors = 40, true
+	want = "\x1b[1mDATABASE\x1b[0m  \x1b[1mSTATE\x1b[0m\nwords     \x1b[31mERROR\x1b[0m  the file part-00000 is\n                 damaged: it ends in a\n                 record\na\n"
+	if diff := cmp.Diff(want, show(c)); diff != "" {
+		t.Errorf("of 40 columns (-want +got):\n%s", diff)
+	}
+}
