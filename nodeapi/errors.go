@@ -37,6 +37,8 @@ const (
 	NoVersion
 	// Denied: the token is missing or not valid for this.
 	Denied
+	// TooLarge: a batch exceeds a limit of the node.
+	TooLarge
 	// Damaged: the node cannot read the data.
 	Damaged
 	// Strange: what answers is not sequins, or a release that this one does not understand.
@@ -72,8 +74,9 @@ var errSilent = errors.New("the node is silent")
 var kinds = map[int]Kind{
 	http.StatusUnauthorized: Denied, http.StatusForbidden: Denied,
 	http.StatusPreconditionFailed: NoVersion, http.StatusGone: NoVersion,
-	http.StatusInternalServerError: Damaged,
-	http.StatusBadGateway:          Unable, http.StatusServiceUnavailable: Unable, http.StatusGatewayTimeout: Unable,
+	http.StatusRequestEntityTooLarge: TooLarge,
+	http.StatusInternalServerError:   Damaged,
+	http.StatusBadGateway:            Unable, http.StatusServiceUnavailable: Unable, http.StatusGatewayTimeout: Unable,
 }
 
 // needsToken begins the text of an answer to a request without a token.

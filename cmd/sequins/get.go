@@ -254,13 +254,3 @@ func isLocalFile(arg string) bool {
 	_, err := os.Stat(arg)
 	return err == nil
 }
-
-// validPrefix returns b as a string without a character that is cut off at its end, "" if the rest is not UTF-8.
-func validPrefix(b []byte) string {
-	for cut := range min(utf8.UTFMax, len(b)) {
-		if utf8.Valid(b[:len(b)-cut]) {
-			return string(b[:len(b)-cut])
-		}
-	}
-	return ""
-}

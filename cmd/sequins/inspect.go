@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -243,23 +244,28 @@ const maxSample = 1 << 10
 // sample adds the current record to those that are shown.
 func (i *inspection) sample(f datafile.File) error {
 	s := sample{key: bytes.Clone(f.Key()), Deleted: f.Deleted()}
-	s.Key, s.KeyBase64 = textOrBytes(s.key)
+	s.Key, s.KeyBase64 = textOrBytes(s.key, false)
 	if !s.Deleted {
 		var head headBuffer
 		if err := f.WriteValue(&head); err != nil && !errors.Is(err, errEnough) {
 			return err
 		}
 		s.value, s.ValueBytes = head.Bytes(), f.ValueSize()
-		s.Value, s.ValueBase64 = textOrBytes(s.value)
+		s.Value, s.ValueBase64 = textOrBytes(s.value, int64(len(s.value)) < s.ValueBytes)
 	}
 	i.Sample = append(i.Sample, s)
 	return nil
 }
 
-// textOrBytes returns bytes as a string if they are UTF-8, but for a character that is cut off at the end.
-func textOrBytes(b []byte) (string, []byte) {
-	if text := validPrefix(b); text != "" || len(b) == 0 {
-		return text, nil
+// textOrBytes returns bytes as a string if they are UTF-8. Of the beginning of a value, a character may be cut off at the end.
+func textOrBytes(b []byte, cut bool) (string, []byte) {
+	for n := len(b); cut && n > len(b)-utf8.UTFMax; n-- {
+		if utf8.Valid(b[:n]) {
+			return string(b[:n]), nil
+		}
+	}
+	if utf8.Valid(b) {
+		return string(b), nil
 	}
 	return "", b
 }

@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,10 +35,22 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(context.Background())
+	if readerHasGone(err) {
+		return exitPipe
+	}
 	if err != nil {
 		tell(cmd, err)
 	}
 	return codeOf(err)
+}
+
+// exitPipe is the exit code of a process that SIGPIPE ends, as it does here where that signal is not ignored.
+const exitPipe = 128 + int(syscall.SIGPIPE)
+
+// readerHasGone reports whether an error says that nobody reads the output any more, as after "| head".
+func readerHasGone(err error) bool {
+	var failed *fs.PathError
+	return errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed.Err, syscall.EPIPE)
 }
 
 // tell prints the error that has ended a command, also as JSON for one with --json that has no other result.
@@ -87,7 +101,7 @@ Exit codes of all commands; 130 or 143 after a second SIGINT or SIGTERM:
 	flags.register(root)
 	root.AddCommand(demoCommand(),
 		statusCommand(), versionsCommand(), diffCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(),
-		getCommand(), catCommand(), inspectCommand(), verifyCommand(), buildCommand(),
+		getCommand(), mgetCommand(), scanCommand(), catCommand(), inspectCommand(), verifyCommand(), buildCommand(),
 		checkConfigCommand(), configCommand(), manCommand(), versionCommand(), loadWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	checkUsage(root)

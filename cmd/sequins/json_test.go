@@ -1,0 +1,232 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sequins/internal/term"
+	"sequins/test/expect"
+)
+
+// isJSON checks that an output is one document of JSON on one line, and returns it with a fixed indentation.
+func isJSON(t *testing.T, out string) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(out), &v); err != nil || strings.Count(out, "\n") != 1 {
+		t.Fatalf("%v in %q", err, out)
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	expect.NoError(t, err)
+	return string(text)
+}
+
+func TestVersionsJSON(t *testing.T) {
+	source := t.TempDir()
+	at := time.Date(2026, 1, 31, 8, 30, 0, 0, time.UTC)
+	for name, content := range map[string]string{
+		"words/1/part-0": "123", "words/1/_SUCCESS": "", "words/2/part-0": "12345678",
+		"words/3/part-0": "1", "words/3/_delta_log/0": "", "words/no version/x": "", "empty/_x": "",
+		"words/4/part-0": "1", "words/4/part-1": "22", "words/4/_SUCCESS": `{"filenames": ["part-0"]}`,
+	} {
+		path := filepath.Join(source, name)
+		writeFile(t, path, content)
+		expect.NoError(t, os.Chtimes(path, at, at))
+	}
+	r := sequins(t, "versions", "--source", source, "--json")
+	r.wants(t, exitUnreadable, "sequins: "+source+"/words/3: this layout is not supported")
+	got := isJSON(t, strings.ReplaceAll(r.stdout, source, "SOURCE"))
+	got = regexp.MustCompile(`"error": "[^"]*_delta_log[^"]*"`).ReplaceAllString(got, `"error": "…"`)
+	want := `{
+  "databases": [
+    {
+      "database": "empty",
+      "versions": []
+    },
+    {
+      "database": "words",
+      "ignored": [
+        "no version"
+      ],
+      "versions": [
+        {
+          "bytes": 1,
+          "complete": true,
+          "files": 1,
+          "left_out": [
+            "part-1"
+          ],
+          "success_file": true,
+          "version": "4",
+          "written": "2026-01-31T08:30:00Z"
+        },
+        {
+          "bytes": 1,
+          "complete": false,
+          "error": "…",
+          "files": 1,
+          "success_file": false,
+          "version": "3",
+          "written": "2026-01-31T08:30:00Z"
+        },
+        {
+          "bytes": 8,
+          "complete": false,
+          "files": 1,
+          "reason": "there is no _SUCCESS file yet, and version 4 has one",
+          "success_file": false,
+          "version": "2",
+          "written": "2026-01-31T08:30:00Z"
+        },
+        {
+          "bytes": 3,
+          "complete": true,
+          "files": 1,
+          "success_file": true,
+          "version": "1",
+          "written": "2026-01-31T08:30:00Z"
+        }
+      ]
+    }
+  ],
+  "source": "SOURCE"
+}`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	// What cannot be listed at all is an error that programs can read.
+	r = sequins(t, "versions", "--source", source+"/none", "--json")
+	if r.code != exitAbsent || isJSON(t, r.stdout) != "{\n  \"error\": \"open "+source+"/none: no such file or directory\",\n  \"exit_code\": 3,\n  \"kind\": \"absent\"\n}" {
+		t.Errorf("%+v", r)
+	}
+	r = sequins(t, "versions", "--source", source, "--json", "word")
+	if r.code != exitAbsent || !strings.Contains(r.stdout, "did you mean words?") || strings.Contains(r.stdout, "exit_code") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestCheckConfigJSON(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.conf")
+	for doc, want := range map[string]string{
+		"source = \"/data\"\n":                               `{"file":"x.conf","good":true,"errors":[],"warnings":[]}`,
+		"source = \"/data\"\nbind = \"x\"\nsauce = 1\n":      `{"file":"x.conf","good":false,"errors":[{"file":"x.conf","line":2,"key":"bind","reason":"…"},{"file":"x.conf","line":3,"key":"sauce","reason":"…"}],"warnings":[]}`,
+		"source = \"/data\"\nwrite_buffer_size = 1\n":        `{"file":"x.conf","good":true,"errors":[],"warnings":[{"file":"x.conf","line":2,"key":"write_buffer_size","reason":"…"}]}`,
+		"source = \"/data\"\n[auth]\ntokens_file = \"/x\"\n": `{"file":"x.conf","good":true,"errors":[],"warnings":[{"reason":"…"}]}`,
+	} {
+		writeFile(t, path, doc)
+		r := sequins(t, "check-config", "--json", path)
+		isJSON(t, r.stdout)
+		got := regexp.MustCompile(`"reason":"[^}]*"\}`).ReplaceAllString(strings.ReplaceAll(r.stdout, dir+"/", ""), `"reason":"…"}`)
+		if got != want+"\n" || (r.code == exitOK) != strings.Contains(want, `"good":true`) || r.code != exitOK && r.stderr == "" {
+			t.Errorf("%q: exit code %d, %s", doc, r.code, got)
+		}
+	}
+	if r := sequins(t, "check-config", "--json", path+"2"); r.code != exitFailure || !strings.Contains(r.stdout, `"errors":[{"reason":"reading the configuration: open `) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestVerifyJSON(t *testing.T) {
+	block, sequence, log := makeFiles(t)
+	r := sequins(t, "verify", "--json", block, sequence, log)
+	if r.code != exitOK || r.stdout != `{"good":true,"files":3,"records":23,"bad":[]}`+"\n" || r.stderr != "" {
+		t.Errorf("%+v", r)
+	}
+	spoil(t, block, 40)
+	r = sequins(t, "verify", "--json", block, "/nowhere", log)
+	if r.code != exitUnreadable || r.stderr != "sequins: 2 of 3 files are bad\n" {
+		t.Errorf("%+v", r)
+	}
+	var got verification
+	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &got))
+	for i := range got.Bad {
+		got.Bad[i].Error = ""
+	}
+	// The file that cannot be found comes first, as the others are read after all are found.
+	want := verification{Files: 3, Records: 15, Bad: []badFile{{Path: "/nowhere", Kind: "absent"}, {Path: block, Kind: "unreadable"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestInspectJSON(t *testing.T) {
+	block, sequence, log := makeFiles(t)
+	r := sequins(t, "inspect", "--json", "--records", "3", block, sequence, log, "/nowhere")
+	r.wants(t, exitAbsent, "sequins: open /nowhere: no such file or directory")
+	var got struct{ Files []inspection }
+	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &got))
+	if n := len(got.Files); n != 4 {
+		t.Fatalf("%d files", n)
+	}
+	b, s, l := got.Files[0], got.Files[1], got.Files[2]
+	if b.Kind != "block" || b.Header["records"] != 7.0 || b.Header["last_key"] != "ключ" || *b.Partition != 2 || b.Partitions != 3 || b.Records != nil || b.Bytes == 0 {
+		t.Errorf("block: %+v", b)
+	}
+	if first := b.Sample[1]; string(first.KeyBase64) != "\x00\xff" || first.Value != "binary key" || first.ValueBytes != 10 || len(b.Sample) != 3 {
+		t.Errorf("record: %+v", first)
+	}
+	if m, ok := s.Header["metadata"].(map[string]any); !ok || m["made\nby"] != "a test" || *s.Records != 8 {
+		t.Errorf("SequenceFile: %+v", s)
+	}
+	if l.Deletes != 1 || len(l.Partitioners) == 0 || got.Files[3].Error == "" {
+		t.Errorf("log: %+v", l)
+	}
+}
+
+// The JSON of the status is that of the node, of the chosen databases.
+func TestStatusJSON(t *testing.T) {
+	s := serveRecords(t, "")
+	_, plain := s.get("/")
+	r := sequins(t, "status", s.base, "--json")
+	r.wants(t, exitOK)
+	var want, got map[string]any
+	expect.NoError(t, json.Unmarshal([]byte(plain), &want))
+	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &got))
+	for _, m := range []map[string]any{want, got} {
+		delete(m, "disk") // changes
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-node +command):\n%s", diff)
+	}
+	r = sequins(t, "status", s.base, "awkward", "--json")
+	var one struct{ DBs map[string]any }
+	expect.NoError(t, json.Unmarshal([]byte(r.stdout), &one))
+	if len(one.DBs) != 1 || one.DBs["awkward"] == nil {
+		t.Errorf("%+v", one)
+	}
+	if r = sequins(t, "status", s.base, "awkward"); !strings.Contains(r.stdout, "awkward") || strings.Contains(r.stdout, "numbers") {
+		t.Errorf("%+v", r)
+	}
+	r = sequins(t, "status", "127.0.0.1:1", "--json")
+	if r.code != exitUnreachable || !strings.Contains(isJSON(t, r.stdout), `"kind": "unreachable"`) {
+		t.Errorf("%+v", r)
+	}
+	if r = sequins(t, "status", "--json", "--no-such-flag"); r.code != exitUsage || !strings.Contains(isJSON(t, r.stdout), `"kind": "usage"`) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Colors say nothing that words do not.
+func TestColors(t *testing.T) {
+	s := serveRecords(t, "")
+	for variable, colored := range map[string]bool{"X=1": false, "CLICOLOR_FORCE=1": true} {
+		cmd := command(t, "status", s.base)
+		cmd.Env = append(cmd.Env, variable)
+		r := finish(t, cmd)
+		r.wants(t, exitOK)
+		if strings.Contains(r.stdout, "\x1b[32mACTIVE\x1b[0m") != colored || strings.Contains(r.stdout, "\x1b") != colored {
+			t.Errorf("%s: %q", variable, r.stdout)
+		}
+		if text := regexp.MustCompile(`\x1b\[\d+m`).ReplaceAllString(r.stdout, ""); term.Clean(text) == "" || strings.Contains(text, "\x1b") {
+			t.Errorf("%q", text)
+		}
+	}
+}

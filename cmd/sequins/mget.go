@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"sequins/internal/term"
+	"sequins/nodeapi"
+)
+
+func mgetCommand() *cobra.Command {
+	var node nodeFlags
+	var inHex, asJSON bool
+	var atLeast string
+	cmd := &cobra.Command{
+		Use:   "mget ADDR DB {KEY... | -}",
+		Short: "Print the values of several keys of a running sequins, all from one version",
+		Long: `Print the values of keys in their order, all from one version, each on a line:
+key, tab, value, escaped as by cat. An absent key has a line with nothing behind it.
+With -, the keys are the lines of standard input, any number of them.
+
+ADDR is host:port or the URL of any node of a cluster; with --server, it is left
+out.
+
+With --json each line is an object with "key" and "value", or "key_base64" and
+"value_base64" where they are not UTF-8, or "absent": true; the last one has
+"version", "keys" and "absent".
+
+Exits with 3 if a key or the database does not exist, 5 if the node does not
+answer, and 6 if a value cannot be read.`,
+		Example: `  sequins mget http://node1:9599 words apple beet
+  cut -f1 users.tsv | sequins mget --json users - --server node1:9599`,
+		Args:              func(cmd *cobra.Command, args []string) error { return atLeastArgs(cmd, &node, args, 2) },
+		ValidArgsFunction: node.completeAfterNode(node.completeDB),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			args = node.take(args)
+			c, err := node.client()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			m := &multiGet{
+				client: c, db: args[0], want: nodeapi.Want{AtLeast: atLeast}, hex: inHex,
+				printer: newRecordPrinter(cmd.OutOrStdout(), asJSON), progress: newOutputProgress(cmd, "reading", "key"),
+			}
+			defer m.progress.Stop()
+			return m.run(cmd.Context(), cmd.InOrStdin(), args[1:])
+		},
+	}
+	cmd.Flags().BoolVar(&inHex, "hex", false, "keys are written in hexadecimal")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
+	registerAtLeast(cmd, &atLeast)
+	node.register(cmd)
+	return cmd
+}
+
+// atLeastArgs checks that there are n arguments behind the address of the node.
+func atLeastArgs(cmd *cobra.Command, node *nodeFlags, args []string, n int) error {
+	if node.server == "" {
+		n++
+	}
+	return cobra.MinimumNArgs(n)(cmd, args)
+}
+
+// newOutputProgress returns the progress of output that is counted in things, as valueProgress does.
+func newOutputProgress(cmd *cobra.Command, what, thing string) *term.Progress {
+	if term.Is(cmd.OutOrStdout()) {
+		return nil
+	}
+	return term.NewCount(cmd.ErrOrStderr(), what, thing, 0)
+}
+
+const (
+	// batchKeys and batchBytes limit the keys of one request.
+	batchKeys  = 1000
+	batchBytes = 1 << 20
+	// maxLine limits a key on standard input, which may be in hexadecimal, in bytes.
+	maxLine = 2*(64<<10) + 2
+)
+
+// multiGet prints the values of keys, in several requests if there are many.
+type multiGet struct {
+	client   *nodeapi.Client
+	db       string
+	want     nodeapi.Want // from the second request on, the version of the first
+	hex      bool
+	printer  *recordPrinter
+	progress *term.Progress
+
+	batch          [][]byte
+	bytes          int
+	keys, absences int64
+}
+
+func (m *multiGet) run(ctx context.Context, in io.Reader, args []string) error {
+	err := m.all(ctx, in, args)
+	if ferr := m.printer.out.Flush(); err == nil {
+		err = ferr
+	}
+	m.progress.Stop()
+	if err != nil {
+		return err
+	}
+	if m.printer.json {
+		end := object{}.add("version", m.want.Version).add("keys", m.keys).add("absent", m.absences)
+		if err := errors.Join(printRecord(m.printer.out, end), m.printer.out.Flush()); err != nil {
+			return err
+		}
+	}
+	if m.absences == 0 {
+		return nil
+	}
+	err = withCode(exitAbsent, fmt.Errorf("%d of %d keys are not in version %s of %s", m.absences, m.keys, plain(m.want.Version), m.db))
+	if m.printer.json {
+		err = inResult{err}
+	}
+	return err
+}
+
+// all reads the keys and prints their values.
+func (m *multiGet) all(ctx context.Context, in io.Reader, args []string) error {
+	if len(args) != 1 || args[0] != "-" {
+		for _, arg := range args {
+			if err := m.add(ctx, arg); err != nil {
+				return err
+			}
+		}
+		return m.flush(ctx)
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	for lines.Scan() {
+		if err := m.add(ctx, lines.Text()); err != nil {
+			return err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("reading the keys: %w", err)
+	}
+	return m.flush(ctx)
+}
+
+// add adds a key.
+func (m *multiGet) add(ctx context.Context, arg string) error {
+	key, err := parseKey(arg, m.hex)
+	if err != nil {
+		return err
+	}
+	m.batch = append(m.batch, key)
+	if m.bytes += len(key); len(m.batch) < batchKeys && m.bytes < batchBytes {
+		return nil
+	}
+	return m.flush(ctx)
+}
+
+// flush prints the values of the keys that were added.
+func (m *multiGet) flush(ctx context.Context) error {
+	batch := m.batch
+	m.batch, m.bytes = nil, 0
+	if len(batch) == 0 {
+		return nil
+	}
+	return ofNode(ctx, m.client, m.db, m.request(ctx, batch))
+}
+
+// request prints the values of keys. If these are too large for one answer, it divides them.
+func (m *multiGet) request(ctx context.Context, keys [][]byte) error {
+	b, err := m.client.Batch(ctx, m.db, keys, m.want)
+	switch {
+	case nodeapi.Is(err, nodeapi.TooLarge) && len(keys) > 1:
+		if err := m.request(ctx, keys[:len(keys)/2]); err != nil {
+			return err
+		}
+		return m.request(ctx, keys[len(keys)/2:])
+	case nodeapi.Is(err, nodeapi.NoVersion) && m.want.Version != "":
+		return fmt.Errorf("version %s was replaced after %d keys, so the others would be from another version: try again, or set keep_versions: %w",
+			plain(m.want.Version), m.keys, err)
+	case err != nil:
+		return err
+	}
+	defer b.Close() //nolint:errcheck // it is only read
+	m.want = nodeapi.Want{Version: b.Version}
+	for i := 0; b.Next(); i++ {
+		if err := m.print(keys[i], b); err != nil {
+			return err
+		}
+	}
+	return b.Err()
+}
+
+// print prints the value of a key.
+func (m *multiGet) print(key []byte, b *nodeapi.Batch) error {
+	m.keys++
+	m.progress.Add(1)
+	if b.Found() {
+		return m.printer.record(key, func(w io.Writer) error {
+			_, err := io.Copy(w, b.Value())
+			return err
+		})
+	}
+	if m.absences++; m.printer.json {
+		return printRecord(m.printer.out, object{}.bytes("key", key).add("absent", true))
+	}
+	return m.printer.text(key, func(io.Writer) error { return nil })
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sequins/datafile"
+	"sequins/datafile/datafiletest"
+	"sequins/internal/term"
+	"sequins/test/expect"
+)
+
+// many is the number of records of the database numbers: more than a batch of mget, and than a pipe holds.
+const many = 5000
+
+// serveRecords starts a node with the awkward records in the database awkward, and many in numbers.
+func serveRecords(t *testing.T, extra string) *served {
+	t.Helper()
+	dir := t.TempDir()
+	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(dir, "source", "awkward", "1", "part-00000"), datafiletest.Awkward...)
+	numbers := make([]datafiletest.Record, many)
+	for i := range numbers {
+		numbers[i] = datafiletest.Record{Key: fmt.Sprintf("key-%06d", i), Value: strings.Repeat(fmt.Sprint(i%10), 100)}
+	}
+	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(dir, "source", "numbers", "1", "part-00000"), numbers...)
+	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\nrequire_success_file = false\n%s",
+		filepath.Join(dir, "source"), filepath.Join(dir, "store"), extra))
+	s := startServer(t, dir)
+	for _, path := range []string{"/awkward/empty", "/numbers/key-000000"} {
+		s.await(path, "200", func(r *http.Response, _ string) bool { return r.StatusCode == http.StatusOK })
+	}
+	return s
+}
+
+// get prints every value as it is, whatever the bytes of key and value.
+func TestGetFromANode(t *testing.T) {
+	s := serveRecords(t, "")
+	addr := strings.TrimPrefix(s.base, "http://")
+	for _, r := range datafiletest.Awkward {
+		got := sequins(t, "get", "--hex", s.base, "awkward", fmt.Sprintf("%x", r.Key))
+		got.wants(t, exitOK)
+		if got.stdout != r.Value {
+			t.Errorf("%q: %d bytes, want %d", r.Key, len(got.stdout), len(r.Value))
+		}
+	}
+	for _, args := range [][]string{{"get", addr, "awkward", "a/b c"}, {"get", "awkward", "a/b c", "--server", addr}} {
+		if r := sequins(t, args...); r.stdout != datafiletest.Awkward[2].Value {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	for key, want := range map[string]string{
+		"a/b c":                     `{"db":"awkward","version":"1","key":"a/b c","value":"spaces\tand tabs\nand lines\r"}`,
+		datafiletest.Awkward[6].Key: `{"db":"awkward","version":"1","key":"ключ","value_base64":"0LfQvdCw0YfQtdC90LjQtSDigiDigK4="}`,
+	} {
+		if r := sequins(t, "get", s.base, "awkward", key, "--json"); r.stdout != want+"\n" {
+			t.Errorf("%q: %+v", key, r)
+		}
+	}
+	if r := sequins(t, "get", s.base, "awkward", "empty", "--at-least", "1"); r.code != exitOK {
+		t.Errorf("at least 1: %+v", r)
+	}
+}
+
+// Exit codes and messages of reads of a node.
+func TestReadErrorsOfANode(t *testing.T) {
+	s := serveRecords(t, "")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.NoError(t, err)
+	nobody := ln.Addr().String()
+	ln.Close()
+	for _, test := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{exitAbsent, `version 1 of awkward has no key no\nsuch`, []string{"get", s.base, "awkward", "no\nsuch"}},
+		{exitAbsent, s.base + ` has no database "awkwrad"; did you mean awkward?`, []string{"get", s.base, "awkwrad", "k"}},
+		{exitAbsent, s.base + ` has no database "numbrs"; did you mean numbers?`, []string{"mget", s.base, "numbrs", "k"}},
+		{exitAbsent, s.base + ` has no database "xyz"; it has awkward, numbers`, []string{"scan", s.base, "xyz"}},
+		{exitAbsent, s.base + ` has no database "number"; did you mean numbers?`, []string{"status", s.base, "number"}},
+		{exitAbsent, s.base + ` has no database "number"; did you mean numbers?`, []string{"diff", "number", "1", "2", "--server", s.base}},
+		{exitAbsent, s.base + ` answers with 404 Not Found: version 2 of numbers is not on this node`, []string{"diff", "numbers", "1", "2", "--server", s.base}},
+		{exitUnreachable, s.base + " answers with 503 Service Unavailable: ", []string{"get", s.base, "awkward", "empty", "--at-least", "2"}},
+		{exitUnreachable, "http://" + nobody + " refuses the connection: ", []string{"get", nobody, "awkward", "k"}},
+		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"get", "awkward", "words", "k"}},
+		{exitUsage, "with --server, the arguments are DB KEY; see", []string{"get", nobody, "awkward", "k", "--server", nobody}},
+		{exitUsage, "the key is not hexadecimal", []string{"scan", s.base, "numbers", "--hex", "--prefix", "x"}},
+		{exitUsage, "--limit must be at least 1", []string{"scan", s.base, "numbers", "--limit", "0"}},
+		{exitUsage, "--count cannot be combined", []string{"scan", s.base, "numbers", "--count", "--limit", "1"}},
+		{exitUsage, "accepts 2 arg(s), received 1; see sequins scan --help", []string{"scan", s.base}},
+		{exitUsage, "requires at least 3 arg(s), only received 2; see sequins mget --help", []string{"mget", s.base, "numbers"}},
+		{exitFailure, s.base + " answers with 400 Bad Request: ", []string{"scan", s.base, "numbers", "--after", "x"}},
+	} {
+		r := sequins(t, test.args...)
+		r.wants(t, test.code, "sequins: "+test.want)
+		if r.stdout != "" {
+			t.Errorf("%v printed %q", test.args, r.stdout)
+		}
+	}
+}
+
+func TestMget(t *testing.T) {
+	s := serveRecords(t, "")
+	r := sequins(t, "mget", s.base, "awkward", "a/b c", "", "none", "back\\slash")
+	r.wants(t, exitAbsent, "sequins: 1 of 4 keys are not in version 1 of awkward")
+	if want := "a/b c\tspaces" + `\tand tabs\nand lines\r` + "\n\tthe empty key\nnone\n" + `back\\slash` + "\t" + `\x1b[2J\x07` + "\n"; r.stdout != want {
+		t.Errorf("printed %q, want %q", r.stdout, want)
+	}
+	r = sequins(t, "mget", "--json", "--hex", s.base, "awkward", "00ff", "6e6f6e65")
+	want := `{"key_base64":"AP8=","value":"binary key"}
+{"key":"none","absent":true}
+{"version":"1","keys":2,"absent":1}
+`
+	if r.code != exitAbsent || r.stdout != want {
+		t.Errorf("%+v", r)
+	}
+
+	// More keys than one request has, from standard input.
+	cmd := command(t, "mget", "numbers", "-", "--server", s.base)
+	var keys []string
+	for i := range many {
+		keys = append(keys, fmt.Sprintf("key-%06d", (i*7)%many))
+	}
+	cmd.Stdin = strings.NewReader(strings.Join(keys, "\n") + "\n")
+	r = finish(t, cmd)
+	r.wants(t, exitOK)
+	lines := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
+	if len(lines) != many || !slices.EqualFunc(keys, lines, func(key, line string) bool { return strings.HasPrefix(line, key+"\t") }) {
+		t.Errorf("%d lines, of which the first is %q", len(lines), lines[0])
+	}
+}
+
+// Values that are together more than a node answers with are divided among requests.
+func TestMgetOfLargeValues(t *testing.T) {
+	s := serveRecords(t, "[batch]\nmax_bytes = \"256KiB\"\n")
+	r := sequins(t, "mget", s.base, "awkward", "large", "large", "empty", "large")
+	r.wants(t, exitOK)
+	if n := strings.Count(r.stdout, "large\t"+datafiletest.Awkward[5].Value+"\n"); n != 3 || !strings.Contains(r.stdout, "\nempty\t\n") {
+		t.Errorf("%d large values", n)
+	}
+}
+
+func TestScan(t *testing.T) {
+	s := serveRecords(t, "")
+	r := sequins(t, "scan", s.base, "awkward")
+	r.wants(t, exitOK)
+	var want strings.Builder
+	for _, record := range datafiletest.Awkward {
+		fmt.Fprintf(&want, "%s\t%s\n", term.Escape([]byte(record.Key)), term.Escape([]byte(record.Value)))
+	}
+	if r.stdout != want.String() {
+		t.Errorf("printed %.300q", r.stdout)
+	}
+	r = sequins(t, "scan", s.base, "awkward", "--json", "--start", "a", "--end", "f")
+	if want := `{"key":"a/b c","value":"spaces\tand tabs\nand lines\r"}
+{"key":"back\\slash","value":"\u001b[2J\u0007"}
+{"key":"empty","value":""}
+{"version":"1","records":3,"cursor":""}
+`; r.code != exitOK || r.stdout != want {
+		t.Errorf("%+v", r)
+	}
+	r = sequins(t, "scan", s.base, "numbers", "--prefix", "key-0001", "--count")
+	if r.code != exitOK || r.stdout != "100\n" {
+		t.Errorf("count: %+v", r)
+	}
+	if r = sequins(t, "scan", s.base, "numbers", "--count", "--json"); r.stdout != `{"version":"1","count":5000}`+"\n" {
+		t.Errorf("count: %+v", r)
+	}
+	if r = sequins(t, "scan", s.base, "awkward", "--hex", "--prefix", "00", "--keys-only"); r.stdout != `\x00\xff`+"\n" {
+		t.Errorf("keys: %+v", r)
+	}
+
+	// In two parts, connected by the cursor.
+	r = sequins(t, "scan", s.base, "numbers", "--limit", "3", "--keys-only", "--start", "key-000010")
+	r.wants(t, exitOK, "there are more: --after ")
+	if r.stdout != "key-000010\nkey-000011\nkey-000012\n" {
+		t.Errorf("the first part: %q", r.stdout)
+	}
+	cursor := strings.TrimSpace(r.stderr[strings.Index(r.stderr, "--after ")+len("--after "):])
+	r = sequins(t, "scan", s.base, "numbers", "--limit", "2", "--keys-only", "--json", "--after", cursor)
+	lines := strings.Split(r.stdout, "\n")
+	var end struct{ Cursor string }
+	if err := json.Unmarshal([]byte(lines[2]), &end); err != nil || lines[0] != `{"key":"key-000013"}` || end.Cursor == "" {
+		t.Errorf("the second part: %+v", r)
+	}
+}
+
+// A reader that has enough ends a large scan quietly, also where SIGPIPE is ignored.
+func TestScanIntoAPipeThatCloses(t *testing.T) {
+	s := serveRecords(t, "")
+	for _, before := range []string{"", "trap '' PIPE; "} {
+		for _, args := range []string{"scan " + s.base + " numbers", "cat " + numbersFile(t, s)} {
+			cmd := exec.Command("bash", "-c", before+os.Args[0]+" "+args+` | head -1; echo "${PIPESTATUS[0]}"`)
+			cmd.Env = append(os.Environ(), beSequins+"=1", "GORACE=atexit_sleep_ms=0")
+			out, err := cmd.CombinedOutput()
+			if got := strings.Split(string(out), "\n"); err != nil || len(got) != 3 || !strings.HasPrefix(got[0], "key-000000\t") || got[1] != "141" {
+				t.Errorf("%s%s: %v\n%s", before, args, err, out)
+			}
+		}
+	}
+}
+
+// numbersFile returns the file of the database numbers.
+func numbersFile(t *testing.T, s *served) string {
+	t.Helper()
+	return filepath.Join(s.cmd.Dir, "source", "numbers", "1", "part-00000")
+}
+
+// A token is needed for keys, as for the status.
+func TestReadsWithToken(t *testing.T) {
+	dir := t.TempDir()
+	tokens, mine := filepath.Join(dir, "tokens"), filepath.Join(dir, "web.token")
+	writeFile(t, tokens, "web the-token-of-the-web numbers\n")
+	writeFile(t, mine, "the-token-of-the-web\n")
+	source := filepath.Join(dir, "source")
+	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(source, "numbers", "1", "part-00000"), datafiletest.Record{Key: "k", Value: "v"})
+	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\n[auth]\ntokens_file = %q\n", source, filepath.Join(dir, "store"), tokens))
+	s := startServer(t, dir)
+	s.waitFor(`msg="version active"`)
+	for _, args := range [][]string{{"get", s.base, "numbers", "k"}, {"mget", s.base, "numbers", "k"}, {"scan", s.base, "numbers"}} {
+		sequins(t, args...).wants(t, exitUnreadable, "sequins: "+s.base+" wants a token: name its file with --token-file, or put it into SEQUINS_TOKEN")
+		if r := sequins(t, append(args, "--token-file", mine)...); r.code != exitOK || !strings.HasSuffix(strings.TrimSpace(r.stdout), "v") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	sequins(t, "get", s.base, "other", "k", "--token-file", mine).wants(t, exitUnreadable, "sequins: "+s.base+" answers with 403 Forbidden: ")
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"sequins/internal/human"
+	"sequins/internal/term"
+	"sequins/nodeapi"
+)
+
+// scanFlags are the flags of sequins scan.
+type scanFlags struct {
+	node                       nodeFlags
+	prefix, start, end         string
+	after                      string
+	limit                      int64
+	keysOnly, count, hex, json bool
+	atLeast                    string
+}
+
+func scanCommand() *cobra.Command {
+	var f scanFlags
+	cmd := &cobra.Command{
+		Use:   "scan ADDR DB",
+		Short: "Print records of a running sequins in the order of their keys, from one version",
+		Long: `Print the records of a database, or of a range of it, in the order of the bytes of
+their keys, all from one version, each on a line: key, tab, value, escaped as by
+cat. Records are printed as they arrive, however many there are.
+
+ADDR is host:port or the URL of any node of a cluster; with --server, it is left
+out. With --limit, the place to go on from is printed on standard error, as a
+cursor for --after.
+
+With --json each line is an object with "key" and "value", or "key_base64" and
+"value_base64" where they are not UTF-8; the last one has "version", "records" and
+"cursor". Without it, an answer was not complete.
+
+Exits with 3 if the database, or the version of the cursor, does not exist, 5 if
+the node does not answer or breaks off, and 6 if a record cannot be read.`,
+		Example: `  sequins scan http://node1:9599 words --prefix ap
+  sequins scan words --start m --end n --keys-only --server node1:9599 | wc -l
+  sequins scan node1:9599 words --count`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.node.server != "" {
+				return cobra.ExactArgs(1)(cmd, args)
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		},
+		ValidArgsFunction: f.node.completeAfterNode(f.node.completeDB),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			g, err := f.bounds(cmd)
+			if err != nil {
+				return err
+			}
+			args = f.node.take(args)
+			c, err := f.node.client()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if f.count {
+				err = f.printCount(cmd, c, args[0], g)
+			} else {
+				err = f.print(cmd, c, args[0], g)
+			}
+			return ofNode(cmd.Context(), c, args[0], err)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.prefix, "prefix", "", "only keys that begin with this `text`")
+	flags.StringVar(&f.start, "start", "", "only keys from this `key` on")
+	flags.StringVar(&f.end, "end", "", "only keys less than this `key`")
+	flags.Int64Var(&f.limit, "limit", 0, "at most so many records (default all)")
+	flags.StringVar(&f.after, "after", "", "go on from a `cursor`")
+	flags.BoolVar(&f.keysOnly, "keys-only", false, "print no values")
+	flags.BoolVar(&f.count, "count", false, "print only the number of records")
+	flags.BoolVar(&f.hex, "hex", false, "--prefix, --start and --end are written in hexadecimal")
+	flags.BoolVar(&f.json, "json", false, "write JSON, one object per line")
+	registerAtLeast(cmd, &f.atLeast)
+	f.node.register(cmd)
+	return cmd
+}
+
+// bounds returns the range of the flags.
+func (f *scanFlags) bounds(cmd *cobra.Command) (g nodeapi.Range, err error) {
+	if f.limit < 0 || f.limit == 0 && cmd.Flags().Changed("limit") {
+		return g, usageError{errors.New("--limit must be at least 1")}
+	}
+	if f.count && (f.limit > 0 || f.after != "" || f.keysOnly) {
+		return g, usageError{errors.New("--count cannot be combined with --limit, --after and --keys-only")}
+	}
+	g = nodeapi.Range{Limit: f.limit, After: f.after, KeysOnly: f.keysOnly}
+	for name, bound := range map[string]struct {
+		text string
+		key  *[]byte
+	}{"prefix": {f.prefix, &g.Prefix}, "start": {f.start, &g.Start}, "end": {f.end, &g.End}} {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if *bound.key, err = parseKey(bound.text, f.hex); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
+}
+
+func (f *scanFlags) want() nodeapi.Want { return nodeapi.Want{AtLeast: f.atLeast} }
+
+// printCount prints the number of records.
+func (f *scanFlags) printCount(cmd *cobra.Command, c *nodeapi.Client, db string, g nodeapi.Range) error {
+	p := newOutputProgress(cmd, "counting", "record")
+	n, version, err := c.Count(cmd.Context(), db, g, f.want())
+	p.Stop()
+	switch {
+	case err != nil:
+		return err
+	case f.json:
+		return printRecord(cmd.OutOrStdout(), object{}.add("version", version).add("count", n))
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), n)
+	return err
+}
+
+// print prints the records.
+func (f *scanFlags) print(cmd *cobra.Command, c *nodeapi.Client, db string, g nodeapi.Range) error {
+	s, err := c.Scan(cmd.Context(), db, g, f.want())
+	if err != nil {
+		return err
+	}
+	defer s.Close() //nolint:errcheck // it is only read
+	p := newOutputProgress(cmd, "reading", "record")
+	defer p.Stop()
+	out := newRecordPrinter(cmd.OutOrStdout(), f.json)
+	n, err := f.records(cmd.Context(), s, out, p)
+	if err == nil && f.json {
+		err = printRecord(out.out, object{}.add("version", s.Version).add("records", n).add("cursor", s.Cursor()))
+	}
+	err = errors.Join(err, out.out.Flush())
+	if p.Stop(); err == nil && s.Cursor() != "" && !f.json {
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "there are more: --after %s\n", s.Cursor())
+	}
+	return err
+}
+
+// records prints the records and returns their number.
+func (f *scanFlags) records(ctx context.Context, s *nodeapi.Scan, out *recordPrinter, p *term.Progress) (n int64, err error) {
+	value := func(w io.Writer) error {
+		_, err := io.Copy(w, s.Value())
+		return err
+	}
+	for ; s.Next() && ctx.Err() == nil; n++ {
+		p.Add(1)
+		switch {
+		case !f.keysOnly:
+			err = out.record(s.Key(), value)
+		case f.json:
+			err = printRecord(out.out, object{}.bytes("key", s.Key()))
+		default:
+			err = out.text(s.Key(), func(io.Writer) error { return nil })
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	if err := s.Err(); err != nil {
+		return n, fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), plain(s.Version), err)
+	}
+	return n, ctx.Err()
+}
