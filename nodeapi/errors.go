@@ -105,7 +105,7 @@ func (c *Client) refused(a *answer, db string) error {
 		e.text = "wants a token: name its file with --token-file, or put it into SEQUINS_TOKEN"
 	case e.Kind == Denied:
 		e.text += "; --token-file or SEQUINS_TOKEN can name another one"
-	case a.status == http.StatusBadRequest && strings.Contains(line, "speaks TLS"):
+	case a.status == http.StatusBadRequest && (strings.Contains(line, "speaks TLS") || strings.Contains(line, "HTTPS server")): // the second is of Go's servers
 		return c.speaksTLS(nil)
 	}
 	return e
@@ -127,7 +127,6 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		return &Error{Kind: Unreachable, URL: c.opts.URL, text: fmt.Sprintf(format, args...), cause: err}
 	}
 	var name *net.DNSError
-	var alert tls.AlertError
 	switch text := err.Error(); {
 	case silent && secure:
 		return fail("has not answered within %v: it hangs, or its port does not speak TLS", c.opts.Silence)
@@ -139,11 +138,11 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		return fail("cannot be found: there is no host named %q", name.Name)
 	case secure && strings.Contains(text, "server gave HTTP response to HTTPS client"):
 		return fail("does not speak TLS: use http://%s", strings.TrimPrefix(c.opts.URL, "https://"))
-	case errors.As(err, &alert):
-		return fail("refuses the TLS connection (%v): if it wants a certificate of its clients, name yours with --certificate and --certificate-key", err)
+	case alertOf(err) != "":
+		return fail("refuses the TLS connection (%s): if it wants a certificate of its clients, name yours with --certificate and --certificate-key", alertOf(err))
 	case !secure && c.handshakes(ctx):
 		return c.speaksTLS(err)
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(text, "server closed idle connection"):
 		return fail("closes the connection without an answer: it is not sequins, or shuts down")
 	}
 	if text := certificateProblem(err); text != "" {
@@ -170,8 +169,16 @@ func (c *Client) handshakes(ctx context.Context) bool {
 		_ = conn.Close() // nothing was sent
 		return true
 	}
-	var alert tls.AlertError
-	return errors.As(err, &alert)
+	return alertOf(err) != ""
+}
+
+// alertOf returns the alert of TLS that the node has sent, "" if an error is another one.
+func alertOf(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "remote error" {
+		return op.Err.Error()
+	}
+	return ""
 }
 
 // certificateProblem describes what is wrong with the certificate of a node and what to do about it, "" if it is something else.

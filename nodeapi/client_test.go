@@ -1,0 +1,281 @@
+package nodeapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sequins/nodeapi"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve answers every request by f.
+func serve(t *testing.T, f http.HandlerFunc) *nodeapi.Client {
+	t.Helper()
+	s := httptest.NewServer(f)
+	c := nodeapi.New(nodeapi.Options{URL: s.URL, Silence: time.Second})
+	t.Cleanup(func() { c.Close(); s.Close() })
+	return c
+}
+
+// fields returns lengths and bytes as a node sends them.
+func fields(all ...any) (b []byte) {
+	for _, f := range all {
+		switch f := f.(type) {
+		case string:
+			b = append(binary.BigEndian.AppendUint32(b, uint32(len(f))), f...)
+		case uint32:
+			b = binary.BigEndian.AppendUint32(b, f)
+		}
+	}
+	return b
+}
+
+const none = uint32(0xffffffff)
+
+// send sends a body in bytes, and if cut, breaks off behind it.
+func send(w http.ResponseWriter, body []byte, cut bool) {
+	w.Header().Set("X-Sequins-Version", "1")
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Write(body)
+	if cut {
+		http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// scanned reads a range and returns what it has.
+func scanned(c *nodeapi.Client) (string, *nodeapi.Scan, error) {
+	s, err := c.Scan(context.Background(), "db", nodeapi.Range{}, nodeapi.Want{})
+	if err != nil {
+		return "", nil, err
+	}
+	defer s.Close()
+	var b strings.Builder
+	for s.Next() {
+		value, _ := io.ReadAll(s.Value())
+		fmt.Fprintf(&b, "%s=%s ", s.Key(), value)
+	}
+	return b.String(), s, s.Err()
+}
+
+func TestScan(t *testing.T) {
+	whole := fields("a", "1", "b", "", none, "more")
+	var body []byte
+	cut := false
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { send(w, body, cut) })
+	body = whole
+	if got, s, err := scanned(c); got != "a=1 b= " || err != nil || s.Cursor() != "more" || s.Version != "1" {
+		t.Errorf("%q, %v", got, err)
+	}
+	// Cut off anywhere, at once or by a broken connection, it is never whole.
+	for n := range whole {
+		for _, cut = range []bool{false, true} {
+			body = whole[:n]
+			if _, _, err := scanned(c); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), "has broken off its answer") {
+				t.Errorf("%d bytes, cut %v: %v", n, cut, err)
+			}
+		}
+	}
+	cut = false
+	for what, odd := range map[string][]byte{
+		"more behind the end": append(bytes.Clone(whole), 'x'),
+		"a long key":          fields(uint32(65537)),
+		"a long cursor":       fields(none, uint32(1<<30)),
+	} {
+		body = odd
+		if _, _, err := scanned(c); !nodeapi.Is(err, nodeapi.Strange) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A node that says that a value is long gets no memory for it.
+func TestLengthsAreNotBelieved(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { send(w, fields("k", uint32(0x7fffffff)), false) })
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := scanned(c)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; err == nil || n > 16<<20 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+func TestBatch(t *testing.T) {
+	var body []byte
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		sent, _ := io.ReadAll(r.Body)
+		if want := fields("a", "", "c"); !bytes.Equal(sent, want) || r.Method != http.MethodPost || r.URL.Path != "/db" || r.Header.Get("X-Sequins-Version") != "1" {
+			t.Errorf("%s %s %q", r.Method, r.URL, sent)
+		}
+		send(w, body, false)
+	})
+	read := func(all bool) (string, error) {
+		b, err := c.Batch(t.Context(), "db", [][]byte{[]byte("a"), {}, []byte("c")}, nodeapi.Want{Version: "1"})
+		if err != nil {
+			return "", err
+		}
+		defer b.Close()
+		var got strings.Builder
+		for b.Next() {
+			if all {
+				value, _ := io.ReadAll(b.Value())
+				fmt.Fprintf(&got, "%v:%s ", b.Found(), value)
+			}
+		}
+		return got.String(), b.Err()
+	}
+	body = fields("x", none, "")
+	if got, err := read(true); got != "true:x false: true: " || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	for what, odd := range map[string][]byte{"one value less": fields("x", none), "one value more": fields("x", none, "", "y"), "half a value": fields("x", none, uint32(5))} {
+		body = odd
+		for _, all := range []bool{true, false} {
+			if _, err := read(all); err == nil {
+				t.Errorf("%s: no error", what)
+			}
+		}
+	}
+}
+
+// Keys are sent as they are, whatever their bytes.
+func TestKeys(t *testing.T) {
+	var path string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		path = r.RequestURI
+		send(w, []byte("v"), false)
+	})
+	for key, want := range map[string]string{"a b": "/db/a%20b", "..": "/db/%2E%2E", "/": "/db/%2F", "\xff%": "/db/%FF%25", "Az09-_": "/db/Az09-_"} {
+		v, err := c.Get(t.Context(), "db", []byte(key), nodeapi.Want{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Close()
+		if path != want {
+			t.Errorf("%q is sent as %s, want %s", key, path, want)
+		}
+	}
+}
+
+// What a node answers decides the kind of the error.
+func TestKinds(t *testing.T) {
+	for _, test := range []struct {
+		code          int
+		version, text string
+		kind          nodeapi.Kind
+		want          string
+	}{
+		{404, "7", "no such key", nodeapi.NoKey, "has no such key in version 7 of db"},
+		{404, "", "no such db", nodeapi.NoDB, `has no database "db"`},
+		{404, "", "version 9 of db is not on this node", nodeapi.NoVersion, "answers with 404 Not Found: version 9 of db is not"},
+		{401, "", "a token is needed: …", nodeapi.Denied, "wants a token: name its file with --token-file"},
+		{403, "", "not this one", nodeapi.Denied, "answers with 403 Forbidden: not this one; --token-file"},
+		{410, "", "gone", nodeapi.NoVersion, ""}, {412, "", "gone", nodeapi.NoVersion, ""}, {413, "", "max_keys", nodeapi.TooLarge, ""},
+		{500, "", "a block cannot be read", nodeapi.Damaged, ""},
+		{502, "", "", nodeapi.Unable, ""}, {503, "", "busy", nodeapi.Unable, ""}, {504, "", "", nodeapi.Unable, ""},
+		{400, "", "bad\x1b[2J", nodeapi.Refused, `answers with 400 Bad Request: bad\x1b[2J`},
+		{418, "", strings.Repeat("x", 5000), nodeapi.Refused, "answers with 418 I'm a teapot"},
+		{302, "", "", nodeapi.Refused, "answers with 302 Found"},
+		{200, "", "v", nodeapi.Strange, "does not answer as sequins does"},
+	} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if test.version != "" {
+				w.Header().Set("X-Sequins-Version", test.version)
+			}
+			w.Header().Set("Location", "http://127.0.0.1:1/")
+			w.WriteHeader(test.code)
+			io.WriteString(w, test.text+"\nmore")
+		})
+		_, err := c.Get(t.Context(), "db", []byte("k"), nodeapi.Want{})
+		if !nodeapi.Is(err, test.kind) || !strings.HasPrefix(err.Error(), c.URL()+" "+test.want) || len(err.Error()) > 300 {
+			t.Errorf("%d %.20s: %v", test.code, test.text, err)
+		}
+	}
+}
+
+// A node that is silent is given up, before its answer and in the middle.
+func TestSilence(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/db/") {
+			w.Header().Set("Content-Length", "10")
+			send(w, []byte("v"), false)
+			http.NewResponseController(w).Flush()
+		}
+		<-r.Context().Done()
+	})
+	if _, _, err := c.Status(t.Context()); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.HasSuffix(err.Error(), "has not answered within 1s") {
+		t.Errorf("%v", err)
+	}
+	v, err := c.Get(t.Context(), "db", []byte("k"), nodeapi.Want{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	if got, err := io.ReadAll(v); string(got) != "v" || !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), "has sent nothing for 1s") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// Something else answers, or nothing does.
+func TestUnreachable(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // closes every connection
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+		}
+	}()
+	ask := func(url string) error {
+		c := nodeapi.New(nodeapi.Options{URL: url})
+		defer c.Close()
+		_, _, err := c.Status(t.Context())
+		return err
+	}
+	base := "http://" + ln.Addr().String()
+	if err := ask(base); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), "closes the connection without an answer") {
+		t.Errorf("%v", err)
+	}
+	ln.Close()
+	if err := ask(base); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), "refuses the connection") {
+		t.Errorf("%v", err)
+	}
+	if err := ask("http://no-such-host.invalid:1"); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), `no-such-host.invalid`) {
+		t.Errorf("%v", err)
+	}
+	for body, want := range map[string]string{"<html>": "does not answer as sequins does", "{}": "does not answer", `{"dbs":[{}]}`: "does not answer", `{"dbs":{}}`: ""} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
+		if _, raw, err := c.Status(t.Context()); want == "" && (err != nil || string(raw) != body) || want != "" && !nodeapi.Is(err, nodeapi.Strange) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+// A command that ends gets the reason of its end, not that of the node.
+func TestCanceled(t *testing.T) {
+	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, _, err := c.Status(ctx); err != context.Canceled {
+		t.Errorf("%v", err)
+	}
+}

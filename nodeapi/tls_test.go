@@ -1,0 +1,143 @@
+package nodeapi_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/nodeapi"
+)
+
+// issue returns a certificate for 127.0.0.1 that it signs itself, after a change, and a pool with it.
+func issue(t *testing.T, change func(*x509.Certificate)) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
+		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: true,
+	}
+	change(c)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// quiet is a log for servers whose handshakes fail on purpose.
+var quiet = log.New(io.Discard, "", 0)
+
+// Each problem with a certificate says which it is and what to do.
+func TestCertificateProblems(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*x509.Certificate)
+		trust  bool // in the authority
+		ask    func(*tls.Config)
+		want   string
+	}{
+		"unknown authority": {func(*x509.Certificate) {}, false, nil, `has a certificate of "CN=test authority", that is not known here: name the file with the certificate of that issuer with --ca`},
+		"another name": {func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"node1.example", "node2.example"} }, true, nil,
+			"has a certificate that is not for 127.0.0.1 but for node1.example, node2.example: use one of these names, or issue"},
+		"no name": {func(c *x509.Certificate) { c.IPAddresses = nil }, true, nil, "has a certificate that is not for 127.0.0.1 but for no name"},
+		"expired": {func(c *x509.Certificate) {
+			c.NotAfter = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			c.NotBefore = c.NotAfter.Add(-time.Hour)
+		}, true, nil,
+			"has a certificate that is valid from 2026-01-02T02:04:05Z to 2026-01-02T03:04:05Z: replace it ([tls] certificate), or set the clock"},
+		"not for servers": {func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, true, nil,
+			"has a certificate that cannot be used: x509: certificate specifies an incompatible key usage"},
+		"wants one of the client": {func(*x509.Certificate) {}, true, func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert },
+			"refuses the TLS connection (tls: certificate required): if it wants a certificate of its clients, name yours with --certificate"},
+		"good": {func(*x509.Certificate) {}, true, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pair, pool := issue(t, test.change)
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"dbs":{}}`) }))
+			s.TLS, s.Config.ErrorLog = &tls.Config{Certificates: []tls.Certificate{pair}}, quiet
+			if test.ask != nil {
+				test.ask(s.TLS)
+			}
+			s.StartTLS()
+			defer s.Close()
+			if !test.trust {
+				pool = nil
+			}
+			c := nodeapi.New(nodeapi.Options{URL: s.URL, TLS: &tls.Config{RootCAs: pool}})
+			defer c.Close()
+			_, _, err := c.Status(t.Context())
+			if test.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if !nodeapi.Is(err, nodeapi.Unreachable) || !strings.HasPrefix(err.Error(), s.URL+" "+test.want) {
+				t.Errorf("%v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// A node with TLS that is asked without is recognized, whatever it does then; so is the reverse.
+func TestTheOtherProtocol(t *testing.T) {
+	pair, _ := issue(t, func(*x509.Certificate) {})
+	secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secure.Close()
+	go func() { // closes a connection whose handshake fails without a word, as terminators of TLS do
+		for {
+			conn, err := secure.Accept()
+			if err != nil {
+				return
+			}
+			if conn.(*tls.Conn).Handshake() != nil {
+				conn.(*tls.Conn).NetConn().Close()
+				continue
+			}
+			conn.Close()
+		}
+	}()
+	withGo := httptest.NewUnstartedServer(http.NotFoundHandler()) // answers 400
+	withGo.Config.ErrorLog = quiet
+	withGo.StartTLS()
+	defer withGo.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for url, want := range map[string]string{
+		"http://" + secure.Addr().String():               "speaks TLS: use https://" + secure.Addr().String() + ", with --ca FILE if no public authority",
+		"http" + strings.TrimPrefix(withGo.URL, "https"): "speaks TLS: use " + withGo.URL + ", with --ca FILE if",
+		"https" + strings.TrimPrefix(plain.URL, "http"):  "does not speak TLS: use " + plain.URL,
+	} {
+		c := nodeapi.New(nodeapi.Options{URL: url})
+		_, _, err := c.Status(t.Context())
+		c.Close()
+		if !nodeapi.Is(err, nodeapi.Unreachable) || !strings.HasPrefix(err.Error(), url+" "+want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
