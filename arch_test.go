@@ -27,8 +27,9 @@ type layer struct {
 var layers = []layer{
 	{".", nil},
 	{"cmd/sequins", []string{"config", "node", "transfer", "turns", "diff", "discovery", "events", "gate", "cluster", "status", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "store", "blocks", "source", "source/hdfs", "source/local", "source/s3",
-		"demo", "datafile", "build", "finished", "pin", "nodeapi", "internal/human", "internal/names", "internal/nearest", "internal/term"}},
+		"demo", "datafile", "build", "finished", "pin", "nodeapi", "top", "internal/human", "internal/names", "internal/nearest", "internal/term"}},
 	{"client", []string{"shard"}},
+	{"top", []string{"status", "internal/human", "internal/term"}},
 	{"nodeapi", []string{"status", "internal/term"}},
 	{"config", []string{"turns", "internal/nearest"}},
 	{"build", []string{"load", "shard", "store", "finished", "blocks", "source", "internal/sleep"}},

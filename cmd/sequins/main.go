@@ -100,7 +100,7 @@ Exit codes of all commands; 130 or 143 after a second SIGINT or SIGTERM:
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags.register(root)
 	root.AddCommand(demoCommand(),
-		statusCommand(), versionsCommand(), diffCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(),
+		statusCommand(), topCommand(), versionsCommand(), diffCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(),
 		getCommand(), mgetCommand(), scanCommand(), catCommand(), inspectCommand(), verifyCommand(), buildCommand(),
 		checkConfigCommand(), configCommand(), manCommand(), versionCommand(), loadWorkerCommand())
 	root.InitDefaultCompletionCmd()

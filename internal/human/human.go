@@ -78,3 +78,29 @@ func Ranges(list []int) string {
 	}
 	return strings.Join(runs, ", ")
 }
+
+// Latency formats a time within which something was answered, in two or three digits: "12 µs", "1.2 ms", "3.0 s".
+func Latency(d time.Duration) string {
+	switch {
+	case d < time.Microsecond:
+		return fmt.Sprintf("%.1f µs", float64(max(d, 0))/1e3)
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// Rate formats a number per second: "0", "0.5", "1,234".
+func Rate(perSecond float64) string {
+	switch {
+	case perSecond <= 0:
+		return "0"
+	case perSecond < 10:
+		return strconv.FormatFloat(max(perSecond, .1), 'f', 1, 64)
+	}
+	return Count(int64(perSecond + .5))
+}
