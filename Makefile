@@ -108,14 +108,15 @@ $(GOLANGCI):
 	mv .cache/golangci-lint $@
 
 # What the tests need beside Go: a C compiler for the race detector, Java for the real Hadoop, a browser and what
-# drives it, Python for the writers of test/writers, redis and twemproxy (nutcracker) for test/redis, which starts its own and needs no service, and what looks
+# drives it, tmux for the tests of commands in a terminal, Python for the writers of test/writers, redis and twemproxy (nutcracker) for test/redis, which starts its own and needs no service, and what looks
 # into packages and units.
 tools:
 	@need=""; \
 	  for pair in gcc:build-essential ip:iproute2 javac:openjdk-17-jdk-headless mvn:maven \
-	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker; do \
+	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker tmux:tmux; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
+	  [ -e /usr/share/bash-completion/bash_completion ] || need="$$need bash-completion"; \
 	  python3 -c 'import ensurepip, venv' 2>/dev/null || need="$$need python3-venv"; \
 	  if [ -n "$$need" ]; then \
 	    echo "installing Debian packages:$$need"; \

@@ -81,10 +81,10 @@ func TestCut(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	c := term.Console{Out: &out}
-	show := func(c term.Console) string {
+	show := func(c term.Console, headings ...string) string {
 		out.Reset()
-		table := term.NewTable(c, "DATABASE", "STATE", "")
+		c.Out = &out
+		table := term.NewTable(c, headings...)
 		table.Row("words", "ERROR", "the file part-00000 is damaged: it ends in a record").Color(1, term.Red)
 		table.Row("a", "", "")
 		if err := table.Flush(); err != nil {
@@ -92,13 +92,19 @@ func TestTable(t *testing.T) {
 		}
 		return out.String()
 	}
-	want := "DATABASE  STATE\nwords     ERROR  the file part-00000 is damaged: it ends in a record\na\n"
-	if diff := cmp.Diff(want, show(c)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	c.Width, c.Colors = 40, true
-	want = "\x1b[1mDATABASE\x1b[0m  \x1b[1mSTATE\x1b[0m\nwords     \x1b[31mERROR\x1b[0m  the file part-00000 is\n                 damaged: it ends in a\n                 record\na\n"
-	if diff := cmp.Diff(want, show(c)); diff != "" {
-		t.Errorf("of 40 columns (-want +got):\n%s", diff)
+	for _, test := range []struct {
+		console term.Console
+		last    string
+		want    string
+	}{
+		{term.Console{}, "", "DATABASE  STATE\nwords     ERROR  the file part-00000 is damaged: it ends in a record\na\n"},
+		{term.Console{Width: 68}, "", "DATABASE  STATE\nwords     ERROR  the file part-00000 is damaged: it ends in a record\na\n"},
+		{term.Console{Width: 40, Colors: true}, "", "\x1b[1mDATABASE\x1b[0m  \x1b[1mSTATE\x1b[0m\nwords     \x1b[31mERROR\x1b[0m\n    the file part-00000 is damaged: it\n    ends in a record\na\n"},
+		{term.Console{Width: 40}, "WHY", "DATABASE  STATE  WHY\nwords     ERROR  the file part-00000 is\n                 damaged: it ends in a\n                 record\na\n"},
+		{term.Console{Width: 5}, "WHY", "DATABASE  STATE  WHY\nwords     ERROR  the file\n                 part-000\n                 00 is\n                 damaged:\n                 it ends\n                 in a\n                 record\na\n"},
+	} {
+		if diff := cmp.Diff(test.want, show(test.console, "DATABASE", "STATE", test.last)); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", test, diff)
+		}
 	}
 }
