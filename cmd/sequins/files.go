@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -197,14 +198,16 @@ func (f *files) instead(arg string, failed error) ([]dataFile, error) {
 	return found, nil
 }
 
-// findVersion returns the data files of the version whose directory a URL names.
+// findVersion returns the files of the version whose directory a URL names, without those whose names show that they have
+// no records.
 func (f *files) findVersion(arg string) ([]dataFile, error) {
 	elements := elementsOf(arg)
 	l, ok := split(arg, elements, len(elements))
 	if !ok {
 		return nil, errLocation(arg)
 	}
-	return f.version(l)
+	all, err := f.version(l)
+	return slices.DeleteFunc(all, func(d dataFile) bool { return datafile.NoRecords(path.Base(d.Name())) }), err
 }
 
 // version returns the data files of a version in a source.

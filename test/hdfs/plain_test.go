@@ -31,6 +31,7 @@ func TestPlain(t *testing.T) {
 		{"DatanodeKilled", testDatanodeKilled},
 		{"Node", testNode},
 		{"Build", testBuild},
+		{"Files", testFiles},
 		{"Checksums", testChecksums},
 		{"Unchanged", testUnchanged},
 		{"Bandwidth", testBandwidth},

@@ -1,0 +1,71 @@
+//go:build integration
+
+package hdfs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sequins/test/harness"
+	"sequins/test/process"
+)
+
+// testFiles: the commands for files read files and versions in HDFS, and print the same as of copies on this machine.
+func testFiles(t *testing.T, c *cluster) {
+	d := c.newDir()
+	base := "hdfs://" + c.namenode + d.root + "/"
+	conf := filepath.Join(t.TempDir(), "sequins.conf")
+	if err := os.WriteFile(conf, []byte(fmt.Sprintf("source = \"/none\"\n[hdfs]\nuser = %q\n", superuser)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := func(args ...string) (code int, stdout, stderr string) {
+		t.Helper()
+		var out, errs strings.Builder
+		cmd := exec.CommandContext(t.Context(), process.Binary(t), args...)
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		var exit *exec.ExitError
+		if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+	}
+	for _, name := range []string{"text-block-snappy", "avro-deflate", "parquet-snappy", "mapfile-none"} {
+		f := harness.FixtureByName(t, name)
+		for _, file := range f.Meta.Names {
+			raw, err := os.ReadFile(filepath.Join(f.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Put(t, name+"/1/"+file, raw)
+		}
+		var fields []string
+		if f.Meta.KeyField != "" {
+			fields = []string{"--key", f.Meta.KeyField}
+		}
+		file := f.Meta.Names[0]
+		for _, what := range []string{"cat", "inspect", "verify"} {
+			_, want, _ := command(append(fields, what, filepath.Join(f.Dir, file))...)
+			code, got, errs := command(append(fields, what, "--config", conf, base+name+"/1/"+file)...)
+			if got = strings.ReplaceAll(got, base+name+"/1", f.Dir); code != 0 || got != want || got == "" {
+				t.Errorf("%s of %s: exit code %d, %d bytes, want %d\n%s", what, name, code, len(got), len(want), errs)
+			}
+		}
+		code, out, errs := command(append(fields, "verify", "--config", conf, base+name+"/1")...)
+		if want := fmt.Sprintf("%d files with %d records are good\n", f.Meta.Files, f.Meta.Records); code != 0 || out != want {
+			t.Errorf("verify of %s: exit code %d, %s%s, want %s", name, code, out, errs, want)
+		}
+	}
+	for _, test := range []struct {
+		code int
+		path string
+	}{{3, base + "text-block-snappy/1/none"}, {3, base + "none/1/part-r-00000"}, {1, base + "text-block-snappy/1"}} {
+		if code, _, errs := command("cat", "--config", conf, test.path); code != test.code {
+			t.Errorf("cat %s: exit code %d, want %d: %s", test.path, code, test.code, errs)
+		}
+	}
+}

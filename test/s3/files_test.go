@@ -1,0 +1,162 @@
+//go:build integration
+
+package s3
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sequins/test/gateway"
+	"sequins/test/harness"
+	"sequins/test/process"
+)
+
+// command runs a command of sequins and returns its exit code and what it prints.
+func command(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	cmd := exec.CommandContext(t.Context(), process.Binary(t), args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = t.TempDir(), &out, &errs
+	cmd.Env = append(os.Environ(), env...)
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// The commands for files read files and versions of a bucket by each of its schemes, with credentials of a configuration or of
+// the environment, and print the same as of copies on this machine.
+func TestFilesOfABucket(t *testing.T) {
+	g := gateway.Start(t)
+	c := configure(t, g.Endpoint(), gateway.SecretKey)
+	conf := filepath.Join(t.TempDir(), "sequins.conf")
+	if err := os.WriteFile(conf, []byte("source = \"/none\"\n"+c.Sections+"[db.avro-null]\nkey = \"id\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	byEnvironment := []string{
+		"SEQUINS_S3_ENDPOINT=" + g.Endpoint(), "SEQUINS_S3_PATH_STYLE=true", "SEQUINS_S3_REGION=" + gateway.Region,
+		"AWS_ACCESS_KEY_ID=" + gateway.AccessKey, "AWS_SECRET_ACCESS_KEY=" + gateway.SecretKey,
+	}
+	root := "://" + gateway.Bucket + "/jobs/output/"
+	for i, name := range []string{"text-block-snappy", "sparkey-snappy", "avro-snappy", "parquet-zstd"} {
+		f := harness.FixtureByName(t, name)
+		version := name + "/" + f.Meta.Version
+		g.PutTree(t, "jobs/output/"+version, f.Dir)
+		scheme := []string{"s3", "s3a", "s3n"}[i%3]
+		var fields []string
+		if f.Meta.KeyField != "" {
+			fields = append(fields, "--key", f.Meta.KeyField)
+			if f.Meta.ValueField != "" {
+				fields = append(fields, "--value", f.Meta.ValueField)
+			}
+		}
+		file := f.Meta.Names[len(f.Meta.Names)-1]
+		same := func(command_ string, args ...string) string {
+			t.Helper()
+			_, want, _ := command(t, nil, append(append([]string{command_}, fields...), append([]string{filepath.Join(f.Dir, file)}, args...)...)...)
+			for _, how := range []struct{ env, flags []string }{{nil, []string{"--config", conf}}, {byEnvironment, nil}} {
+				all := append(append(append([]string{command_}, how.flags...), fields...), append([]string{scheme + root + version + "/" + file}, args...)...)
+				code, got, errs := command(t, how.env, all...)
+				got = strings.ReplaceAll(got, "s3"+root+version, f.Dir)
+				if code != 0 || got != want || got == "" {
+					t.Errorf("%v: exit code %d, %d bytes, want %d\n%s", all, code, len(got), len(want), errs)
+				}
+			}
+			return want
+		}
+		same("cat", "--json")
+		same("inspect")
+		same("verify")
+		lines := strings.Split(strings.TrimSpace(same("cat")), "\n")
+		if key, _, _ := strings.Cut(lines[len(lines)-1], "\t"); !strings.Contains(key, `\`) && key != "" {
+			same("get", key)
+		}
+		code, out, errs := command(t, byEnvironment, append([]string{"verify", scheme + root + version}, fields...)...)
+		if want := fmt.Sprintf("%d files with %d records are good\n", f.Meta.Files, f.Meta.Records); code != 0 || out != want {
+			t.Errorf("verify %s: exit code %d, %s%s, want %s", version, code, out, errs, want)
+		}
+		code, out, _ = command(t, byEnvironment, append([]string{"inspect", "--json", scheme + root + version + "/"}, fields...)...)
+		var found struct{ Files []struct{ Path string } }
+		if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil || len(found.Files) != f.Meta.Files {
+			t.Errorf("inspect %s: exit code %d, %v, %d files", version, code, err, len(found.Files))
+		}
+	}
+}
+
+// Finished blocks in a bucket are read by their index, and verified with their manifest.
+func TestBlocksOfABucket(t *testing.T) {
+	g := gateway.Start(t)
+	c := configure(t, g.Endpoint(), gateway.SecretKey)
+	conf := filepath.Join(t.TempDir(), "sequins.conf")
+	if err := os.WriteFile(conf, []byte("source = \"/none\"\n"+c.Sections), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := buildInto(t, conf, writeLarge(t), "large/1"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	base := "s3://" + gateway.Bucket + "/jobs/output/large/1"
+	code, out, errs := command(t, nil, "verify", "--config", conf, base)
+	if code != 0 || out != "2 files with 20 records are good\n" {
+		t.Errorf("verify: exit code %d, %s%s", code, out, errs)
+	}
+	before := g.CPU(t)
+	code, out, errs = command(t, nil, "get", "--config", conf, base+"/part-00000.block", "key-07")
+	if code != 0 || len(out) != 1<<20 {
+		t.Errorf("get: exit code %d, %d bytes, %s", code, len(out), errs)
+	}
+	t.Logf("a get took %v of the server", g.CPU(t)-before)
+	// Damage is found by the checksums, and another file of the right size by the manifest.
+	code, out, _ = command(t, nil, "cat", "--config", conf, "--json", base+"/part-00000.block")
+	if code != 0 || strings.Count(out, "\n") != 20 {
+		t.Errorf("cat: exit code %d, %d bytes", code, len(out))
+	}
+	g.Put(t, "jobs/output/large/1/part-00000.block", []byte("no block"))
+	if code, _, errs = command(t, nil, "verify", "--config", conf, base); code != 6 || !strings.Contains(errs, "bad: "+base+"/part-00000.block") {
+		t.Errorf("verify of a damaged block: exit code %d, %s", code, errs)
+	}
+}
+
+// What is wrong with a file or with the source decides the exit code.
+func TestErrorsOfABucket(t *testing.T) {
+	g := gateway.Start(t)
+	upload(t, g, "db", "1", 1, 10)
+	conf := func(endpoint, secret string) string {
+		path := filepath.Join(t.TempDir(), "sequins.conf")
+		if err := os.WriteFile(path, []byte("source = \"/none\"\n"+configure(t, endpoint, secret).Sections+"max_retries = 0\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good, refused, away := conf(g.Endpoint(), gateway.SecretKey), conf(g.Endpoint(), "not-the-secret"), conf("http://127.0.0.1:1", gateway.SecretKey)
+	base := "s3://" + gateway.Bucket + "/jobs/output/"
+	for _, test := range []struct {
+		code int
+		want string
+		args []string
+	}{
+		{0, "", []string{"cat", "--config", good, base + "db/1/part-r-00000"}},
+		{3, "part-r-00009: file does not exist", []string{"cat", "--config", good, base + "db/1/part-r-00009"}},
+		{3, "no key nope", []string{"get", "--config", good, base + "db/1/part-r-00000", "nope"}},
+		{3, "", []string{"inspect", "--config", good, base + "db/9"}},
+		{3, "", []string{"verify", "--config", good, base + "db/9"}},
+		{1, "is a directory, and not that of a MapFile", []string{"cat", "--config", good, base + "db/1"}},
+		{6, "permission denied", []string{"cat", "--config", refused, base + "db/1/part-r-00000"}},
+		{5, "", []string{"cat", "--config", away, base + "db/1/part-r-00000"}},
+		{5, "", []string{"verify", "--config", away, base + "db/1"}},
+		{2, "is not a file of a version: <source>/<db>/<version>/<file>", []string{"cat", "--config", good, "s3://" + gateway.Bucket + "/x"}},
+		{5, "", []string{"versions", "--config", away, "--source", base}},
+		{6, "permission denied", []string{"versions", "--config", refused, "--source", base}},
+	} {
+		code, _, errs := command(t, nil, test.args...)
+		if code != test.code || !strings.Contains(errs, test.want) || (errs == "") != (code == 0) || strings.Contains(errs, "not-the-secret") {
+			t.Errorf("%v: exit code %d, %s", test.args, code, errs)
+		}
+	}
+}
