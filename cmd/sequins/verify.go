@@ -222,7 +222,7 @@ func (v *verifier) file(ctx context.Context, d dataFile) error {
 	}
 	records, err := f.Verify(ctx, v.progress.Add)
 	v.result.Records += records
-	return d.failed(errors.Join(err, f.Close()))
+	return withCode(exitUnreadable, d.failed(errors.Join(err, f.Close()))) // it could be opened
 }
 
 // complain reports a bad file. Errors of writing are ignored; the exit code reports the failure.
