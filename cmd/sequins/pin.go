@@ -296,7 +296,7 @@ func (p *pinning) admit(version string) error {
 	all, err := p.src.Versions(p.ctx, p.db)
 	err = ofSource(p.src, err)
 	if err == nil && !slices.Contains(all, version) {
-		err = withCode(exitAbsent, fmt.Errorf("%s is not in the source%s; sequins versions lists what is, and --force writes it nevertheless",
+		err = withCode(exitAbsent, fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless%s",
 			p.src.Path(p.db, version), didYouMean(nearest.Of(version, all))))
 	}
 	return err

@@ -31,8 +31,10 @@ Keys: j, k and the arrows select a database, s sorts by the next column, r rever
 sequins status --watch.`,
 		Example: `  sequins top
   sequins top node1.example.com:9599`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: node.completeAfterNode(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) { return nil, noCompletion }),
+		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: node.completeAfterNode(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return nil, noCompletion
+		}),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			node.take(args)
 			c, err := node.client()

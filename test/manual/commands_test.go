@@ -47,7 +47,7 @@ var ofRollingBack = regexp.MustCompile(`^sequins (rollback|pin|unpin|approve|ref
 // the files that they name must exist, and commands of the system.
 func TestCommands(t *testing.T) {
 	c, n := example(t)
-	here := strings.NewReplacer("node1:9599", n.Addr, "NODE:9599", n.Addr, "/var/lib/sequins", c.Store, "/etc/sequins.conf", n.Conf,
+	here := strings.NewReplacer("node1:9599", n.Addr, "NODE:9599", n.Addr, "/var/lib/sequins", c.Store, "/etc/sequins.conf", n.Conf, "COMMAND", "status",
 		"FILE KEY", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001")+" apple", "verify DIR", "verify "+c.Store, "check-config FILE", "check-config "+n.Conf, "FILE", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001"))
 	seen := map[string]bool{}
 	for _, name := range pages(t) {
@@ -64,7 +64,7 @@ func TestCommands(t *testing.T) {
 			case ofTheSystem.MatchString(command):
 			case ofRollingBack.MatchString(command): // TestRollingBack, TestBadMorning
 			case command == "sequins demo" || command == "go run ./cmd/sequins demo": // TestDemo
-			case command == "sequins build" || command == "sequins inspect" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
+			case command == "sequins top" || command == "sequins build" || command == "sequins inspect" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
 				runIt(t, n, command+" --help")
 			case words[0] == "sequins" || words[0] == "curl":
 				runIt(t, n, here.Replace(command))
