@@ -96,7 +96,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		if row := fmt.Sprintf("\n| %d | %s | %s |\n", c.code, c.name, c.meaning); !strings.Contains(page, row) {
 			t.Errorf("CLI.md has no row %s", row)
 		}
-		if line := fmt.Sprintf("\n  %d  %-12s %s\n", c.code, c.name, c.meaning); !strings.Contains(help, line) {
+		if line := fmt.Sprintf("\n    %d  %-12s %s\n", c.code, c.name, c.meaning); !strings.Contains(help, line) {
 			t.Errorf("--help has no line %s", line)
 		}
 		if codes[c.code] || exitName(c.code) != c.name {

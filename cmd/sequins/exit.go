@@ -42,7 +42,7 @@ var exitCodes = []struct {
 func exitHelp() string {
 	var b strings.Builder
 	for _, c := range exitCodes {
-		fmt.Fprintf(&b, "\n  %d  %-12s %s", c.code, c.name, c.meaning)
+		fmt.Fprintf(&b, "\n    %d  %-12s %s", c.code, c.name, c.meaning)
 	}
 	return b.String()
 }
