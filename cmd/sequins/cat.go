@@ -47,7 +47,7 @@ no such file, 5 if the source does not answer, and 6 if it cannot be read.`,
 }
 
 func cat(cmd *cobra.Command, flags *fileFlags, path string, asJSON bool) (err error) {
-	open, err := flags.files(cmd.Context())
+	open, err := flags.files(cmd)
 	if err != nil {
 		return err
 	}
@@ -61,11 +61,10 @@ func cat(cmd *cobra.Command, flags *fileFlags, path string, asJSON bool) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	p := newRecordPrinter(cmd.OutOrStdout(), asJSON)
-	p.keyless = file.Kind().HasFields() && !open.keyed(d)
-	progress := valueProgress(cmd, "printing "+d.Path)
+	progress, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "printing "+d.Path, file.Size()))
 	defer progress.Stop()
-	progress.Set(0, file.Size())
+	p := newRecordPrinter(out, asJSON)
+	p.keyless = file.Kind().HasFields() && !open.keyed(d)
 	if err := p.all(cmd.Context(), file, progress); err != nil {
 		return d.failed(err)
 	}

@@ -13,10 +13,12 @@ import (
 
 func configCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Show the configuration",
-		Args:  noSubcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "config",
+		Short:   "Show the configuration",
+		Long:    "Show the configuration: see sequins config show.",
+		Example: `  sequins config show --config /etc/sequins.conf`,
+		Args:    noSubcommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(configShowCommand())
 	return cmd

@@ -19,6 +19,7 @@ import (
 	"sequins/config"
 	"sequins/datafile"
 	"sequins/internal/names"
+	"sequins/internal/term"
 	"sequins/load"
 	"sequins/source"
 )
@@ -37,31 +38,32 @@ func (f *fileFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
 	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
 	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
-	flags.StringVar(&f.config, "config", "", "configuration `file` with the fields of the database, [s3] and [hdfs]")
+	flags.StringVar(&f.config, "config", "", "configuration `file` with the fields of the database, and the settings of its source")
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default: of the directory above the version's)")
 }
 
 // fileHelp is the part of the help texts about where files can be.
 const fileHelp = `
 
-FILE is a path, or an s3://, s3a://, s3n:// or hdfs:// URL of a file of a version,
-<source>/<db>/<version>/<file>. [s3] and [hdfs] of --config hold for URLs;
-without it, credentials are those of the environment. The fields of Avro and
-Parquet records are --key and --value, or those of [db.<name>] of --config.`
+FILE is a path, or the URL of a file of a version in any source that nodes read,
+<source>/<db>/<version>/<file>. The tables of --config for its source, such as
+[s3], hold; without it, credentials are those of the environment. The fields of
+Avro and Parquet records are --key and --value, or those of [db.<name>] of --config.`
 
 // files opens data files for one command.
 type files struct {
 	flags   *fileFlags
 	ctx     context.Context
+	report  io.Writer                // for progress
 	sources map[string]source.Source // by URL
 	configs map[string]*config.Config
 }
 
-func (f *fileFlags) files(ctx context.Context) (*files, error) {
+func (f *fileFlags) files(cmd *cobra.Command) (*files, error) {
 	if f.value != "" && f.key == "" {
 		return nil, usageError{errors.New("--value needs --key")}
 	}
-	return &files{flags: f, ctx: ctx, sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}, nil
+	return &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(), sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}, nil
 }
 
 // Close closes the sources.
@@ -216,7 +218,9 @@ func (f *files) version(l location) ([]dataFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := term.NewCount(f.report, "listing "+src.Path(l.db, l.version), "file", 0)
 	c, err := src.Contents(f.ctx, l.db, l.version)
+	p.Stop()
 	if err != nil {
 		return nil, ofFile(err, true)
 	}

@@ -116,6 +116,8 @@ func (f *getFlags) fromNode(cmd *cobra.Command, db string, key []byte) error {
 		return err
 	}
 	defer c.Close()
+	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading from "+c.URL(), 0))
+	defer p.Stop()
 	v, err := c.Get(cmd.Context(), db, key, nodeapi.Want{AtLeast: f.atLeast})
 	if nodeapi.Is(err, nodeapi.NoKey) {
 		var no *nodeapi.Error
@@ -126,10 +128,8 @@ func (f *getFlags) fromNode(cmd *cobra.Command, db string, key []byte) error {
 		return ofNode(cmd.Context(), c, db, err)
 	}
 	defer v.Close() //nolint:errcheck // it is only read
-	p := valueProgress(cmd, "reading the value")
-	defer p.Stop()
 	if !f.json {
-		_, err = io.Copy(&counted{cmd.OutOrStdout(), p}, v)
+		_, err = io.Copy(&counted{out, p}, v)
 		return ofNode(cmd.Context(), c, db, err)
 	}
 	var value bytes.Buffer
@@ -142,7 +142,7 @@ func (f *getFlags) fromNode(cmd *cobra.Command, db string, key []byte) error {
 
 // fromFile prints the value of a key in a file.
 func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err error) {
-	open, err := f.file.files(cmd.Context())
+	open, err := f.file.files(cmd)
 	if err != nil {
 		return err
 	}
@@ -156,12 +156,12 @@ func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	p := term.NewProgress(cmd.ErrOrStderr(), "reading "+d.Path, file.Size())
+	p, out := newOutput(cmd, term.NewProgress(cmd.ErrOrStderr(), "reading "+d.Path, file.Size()))
 	defer p.Stop()
 	var value bytes.Buffer
 	var w io.Writer = &value
 	if !f.json {
-		w = &afterProgress{cmd.OutOrStdout(), p}
+		w = out
 	}
 	found, err := file.Get(cmd.Context(), key, w, p.Add)
 	p.Stop()
@@ -176,6 +176,15 @@ func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err er
 	return nil
 }
 
+// newOutput returns the progress of a command that prints data, and the writer for these. If that is a terminal, what is
+// printed shows the progress.
+func newOutput(cmd *cobra.Command, p *term.Progress) (*term.Progress, io.Writer) {
+	if term.Is(cmd.OutOrStdout()) {
+		return p, &afterProgress{cmd.OutOrStdout(), p}
+	}
+	return p, cmd.OutOrStdout()
+}
+
 // afterProgress is a writer that removes the progress from the terminal before it writes.
 type afterProgress struct {
 	io.Writer
@@ -186,14 +195,6 @@ type afterProgress struct {
 func (w *afterProgress) Write(p []byte) (int, error) {
 	w.p.Stop()
 	return w.Writer.Write(p)
-}
-
-// valueProgress returns the progress of output. If the output is on the terminal too, it shows nothing.
-func valueProgress(cmd *cobra.Command, what string) *term.Progress {
-	if term.Is(cmd.OutOrStdout()) {
-		return nil
-	}
-	return term.NewProgress(cmd.ErrOrStderr(), what, 0)
 }
 
 // counted is a writer that shows its progress.

@@ -90,7 +90,7 @@ type sample struct {
 
 // inspectAll inspects files and the files of versions.
 func inspectAll(cmd *cobra.Command, flags *fileFlags, args []string, show int, asJSON bool) (err error) {
-	open, err := flags.files(cmd.Context())
+	open, err := flags.files(cmd)
 	if err != nil {
 		return err
 	}

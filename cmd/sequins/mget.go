@@ -44,11 +44,11 @@ answer, and 6 if a value cannot be read.`,
 				return err
 			}
 			defer c.Close()
+			p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key", 0))
+			defer p.Stop()
 			m := &multiGet{
-				client: c, db: args[0], want: nodeapi.Want{AtLeast: atLeast}, hex: inHex,
-				printer: newRecordPrinter(cmd.OutOrStdout(), asJSON), progress: newOutputProgress(cmd, "reading", "key"),
+				client: c, db: args[0], want: nodeapi.Want{AtLeast: atLeast}, hex: inHex, printer: newRecordPrinter(out, asJSON), progress: p,
 			}
-			defer m.progress.Stop()
 			return m.run(cmd.Context(), cmd.InOrStdin(), args[1:])
 		},
 	}
@@ -65,14 +65,6 @@ func atLeastArgs(cmd *cobra.Command, node *nodeFlags, args []string, n int) erro
 		n++
 	}
 	return cobra.MinimumNArgs(n)(cmd, args)
-}
-
-// newOutputProgress returns the progress of output that is counted in things, as valueProgress does.
-func newOutputProgress(cmd *cobra.Command, what, thing string) *term.Progress {
-	if term.Is(cmd.OutOrStdout()) {
-		return nil
-	}
-	return term.NewCount(cmd.ErrOrStderr(), what, thing, 0)
 }
 
 const (

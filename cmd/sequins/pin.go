@@ -19,6 +19,7 @@ import (
 	"sequins/config"
 	"sequins/internal/names"
 	"sequins/internal/nearest"
+	"sequins/internal/term"
 	"sequins/pin"
 	"sequins/source"
 )
@@ -116,7 +117,7 @@ func (f *pinFlags) registerForce(cmd *cobra.Command) {
 func (f *pinFlags) command(use string, args cobra.PositionalArgs, edit func(*pinning, []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Args: args, ValidArgsFunction: f.complete(strings.Count(use, " ") - 1)}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return f.run(cmd.Context(), cmd.OutOrStdout(), args, edit)
+		return f.run(cmd, args, edit)
 	}
 	f.source.registerSource(cmd)
 	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` for the people who read the file and the status")
@@ -132,7 +133,8 @@ func (f *pinFlags) complete(n int) cobra.CompletionFunc {
 }
 
 // run changes the file and waits for the nodes if it should.
-func (f *pinFlags) run(ctx context.Context, out io.Writer, args []string, edit func(*pinning, []string) error) (err error) {
+func (f *pinFlags) run(cmd *cobra.Command, args []string, edit func(*pinning, []string) error) (err error) {
+	ctx := cmd.Context()
 	if !names.ValidDatabase(args[0]) {
 		return usageError{fmt.Errorf("%q cannot be the name of a database", args[0])}
 	}
@@ -153,10 +155,15 @@ func (f *pinFlags) run(ctx context.Context, out io.Writer, args []string, edit f
 	if s, ok := src.(io.Closer); ok {
 		defer func() { err = errors.Join(err, s.Close()) }()
 	}
-	p := &pinning{pinFlags: f, ctx: ctx, out: out, config: &c, src: src, db: args[0], now: time.Now()}
+	p := &pinning{pinFlags: f, ctx: ctx, config: &c, src: src, db: args[0], now: time.Now()}
+	p.progress = term.NewCount(cmd.ErrOrStderr(), "looking at "+c.Source, "node", 0)
+	p.out = &afterProgress{cmd.OutOrStdout(), p.progress}
+	defer p.progress.Stop()
 	if err := p.change(func() error { return edit(p, args) }); err != nil || !f.node.wait {
 		return err
 	}
+	p.progress, p.out = term.NewCount(cmd.ErrOrStderr(), "waiting for the nodes", "node", 0), cmd.OutOrStdout()
+	defer p.progress.Stop()
 	return p.await()
 }
 
@@ -168,8 +175,10 @@ type pinning struct {
 	config *config.Config
 	src    source.Source
 	db     string
-	now    time.Time
-	file   pin.File
+
+	progress *term.Progress
+	now      time.Time
+	file     pin.File
 	// approved is the version that was approved, which nodes then serve, or a newer one; "" for other changes.
 	approved string
 }

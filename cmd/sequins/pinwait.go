@@ -152,11 +152,13 @@ func (p *pinning) follow(ctx context.Context, c *nodeapi.Client, last map[string
 		}
 		if line != last[addr] {
 			last[addr] = line
-			if _, err := fmt.Fprintf(p.out, "%s %s\n", plain(addr), plain(line)); err != nil {
+			p.progress.Print(func() { _, err = fmt.Fprintf(p.out, "%s %s\n", plain(addr), plain(line)) })
+			if err != nil {
 				return late, err
 			}
 		}
 	}
+	p.progress.Set(int64(len(nodes)-late), int64(len(nodes)))
 	return late, nil
 }
 

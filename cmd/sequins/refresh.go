@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/discovery"
+	"sequins/internal/term"
 	"sequins/source"
 )
 
@@ -41,6 +42,8 @@ if it refuses.`,
 			if s, ok := src.(io.Closer); ok {
 				defer func() { err = errors.Join(err, s.Close()) }()
 			}
+			p := term.NewCount(cmd.ErrOrStderr(), "writing to "+c.Source, "file", 0)
+			defer p.Stop()
 			return refresh(cmd.Context(), src, time.Now())
 		},
 	}

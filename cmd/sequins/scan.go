@@ -113,7 +113,7 @@ func (f *scanFlags) want() nodeapi.Want { return nodeapi.Want{AtLeast: f.atLeast
 
 // printCount prints the number of records.
 func (f *scanFlags) printCount(cmd *cobra.Command, c *nodeapi.Client, db string, g nodeapi.Range) error {
-	p := newOutputProgress(cmd, "counting", "record")
+	p := term.NewCount(cmd.ErrOrStderr(), "counting on "+c.URL(), "record", 0)
 	n, version, err := c.Count(cmd.Context(), db, g, f.want())
 	p.Stop()
 	switch {
@@ -128,14 +128,14 @@ func (f *scanFlags) printCount(cmd *cobra.Command, c *nodeapi.Client, db string,
 
 // print prints the records.
 func (f *scanFlags) print(cmd *cobra.Command, c *nodeapi.Client, db string, g nodeapi.Range) error {
+	p, to := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "record", 0))
+	defer p.Stop()
 	s, err := c.Scan(cmd.Context(), db, g, f.want())
 	if err != nil {
 		return err
 	}
 	defer s.Close() //nolint:errcheck // it is only read
-	p := newOutputProgress(cmd, "reading", "record")
-	defer p.Stop()
-	out := newRecordPrinter(cmd.OutOrStdout(), f.json)
+	out := newRecordPrinter(to, f.json)
 	n, err := f.records(cmd.Context(), s, out, p)
 	if err == nil && f.json {
 		err = printRecord(out.out, object{}.add("version", s.Version).add("records", n).add("cursor", s.Cursor()))

@@ -77,7 +77,7 @@ type verifier struct {
 }
 
 func verify(cmd *cobra.Command, flags *fileFlags, args []string, asJSON bool) (err error) {
-	open, err := flags.files(cmd.Context())
+	open, err := flags.files(cmd)
 	if err != nil {
 		return err
 	}
