@@ -74,7 +74,7 @@ func killed(s *scene) {
 	s.quiet("SequinsPartitionsMissing", s.of(a))
 	s.quiet("SequinsErrors", s.of(a))
 	s.fires("SequinsPartitionsUnderreplicated", s.of(a))
-	s.leads("SequinsPartitionsUnderreplicated", "`sequins status` on each", s.run("status", nodes[2].Addr), "connection refused")
+	s.leads("SequinsPartitionsUnderreplicated", "`sequins status` on each", s.run("status", nodes[2].Addr), "refuses the connection")
 	nodes[2] = process.Start(s, configs[2])
 	s.watch(nodes...)
 	s.quiet("SequinsDown", at(nodes[2]))
