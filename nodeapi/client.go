@@ -134,7 +134,7 @@ func (c *Client) do(ctx context.Context, r request) (*answer, error) {
 	if !r.patient {
 		watch = time.AfterFunc(c.opts.Silence, func() { cancel(errSilent) })
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.http.Do(req) //nolint:bodyclose // the caller closes it
 	if err != nil {
 		err = c.unreachable(ctx, err)
 		if watch != nil {

@@ -56,7 +56,7 @@ func send(w http.ResponseWriter, body []byte, cut bool) {
 	}
 }
 
-// scanned reads a range and returns what it has.
+// scanned reads a range and returns what it has. Values are read in both ways in turn.
 func scanned(c *nodeapi.Client) (string, *nodeapi.Scan, error) {
 	s, err := c.Scan(context.Background(), "db", nodeapi.Range{}, nodeapi.Want{})
 	if err != nil {
@@ -64,24 +64,29 @@ func scanned(c *nodeapi.Client) (string, *nodeapi.Scan, error) {
 	}
 	defer s.Close()
 	var b strings.Builder
-	for s.Next() {
-		value, _ := io.ReadAll(s.Value())
-		fmt.Fprintf(&b, "%s=%s ", s.Key(), value)
+	for n := 0; s.Next(); n++ {
+		var value bytes.Buffer
+		if n%2 == 0 {
+			io.Copy(&value, s.Value())
+		} else {
+			value.ReadFrom(struct{ io.Reader }{s.Value()})
+		}
+		fmt.Fprintf(&b, "%s=%s ", s.Key(), &value)
 	}
 	return b.String(), s, s.Err()
 }
 
 func TestScan(t *testing.T) {
-	whole := fields("a", "1", "b", "", none, "more")
+	whole := fields("a", "1", "b", "", "c", strings.Repeat("x", 100_000), "d", "2", none, "more")
 	var body []byte
 	cut := false
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { send(w, body, cut) })
 	body = whole
-	if got, s, err := scanned(c); got != "a=1 b= " || err != nil || s.Cursor() != "more" || s.Version != "1" {
-		t.Errorf("%q, %v", got, err)
+	if got, s, err := scanned(c); got != "a=1 b= c="+strings.Repeat("x", 100_000)+" d=2 " || err != nil || s.Cursor() != "more" || s.Version != "1" {
+		t.Errorf("%.100q, %v", got, err)
 	}
 	// Cut off anywhere, at once or by a broken connection, it is never whole.
-	for n := range whole {
+	for n := 0; n < len(whole); n += 1 + n/50 {
 		for _, cut = range []bool{false, true} {
 			body = whole[:n]
 			if _, _, err := scanned(c); !nodeapi.Is(err, nodeapi.Unreachable) || !strings.Contains(err.Error(), "has broken off its answer") {

@@ -179,6 +179,24 @@ func (r *fieldReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// WriteTo implements io.WriterTo, without a buffer of its own.
+func (r *fieldReader) WriteTo(w io.Writer) (n int64, err error) {
+	for r.err == nil && r.value.N > 0 {
+		if _, err := r.in.Peek(1); err != nil {
+			r.err = r.client.ended(err)
+			break
+		}
+		b, _ := r.in.Peek(int(min(r.value.N, int64(r.in.Buffered())))) // they are there
+		m, err := w.Write(b)
+		_, _ = r.in.Discard(m)
+		r.value.N -= int64(m)
+		if n += int64(m); err != nil {
+			return n, err
+		}
+	}
+	return n, r.err
+}
+
 // begin begins a value of n bytes.
 func (f *fields) begin(n int64) { f.size, f.value = n, io.LimitedReader{R: f.in, N: n} }
 

@@ -84,12 +84,14 @@ func (f *files) keyed(d dataFile) bool {
 // A recordPrinter prints records, each on a line.
 type recordPrinter struct {
 	out     *bufio.Writer
+	escaped *term.Escaper // of out
 	json    bool
 	keyless bool
 }
 
 func newRecordPrinter(out io.Writer, asJSON bool) *recordPrinter {
-	return &recordPrinter{out: bufio.NewWriterSize(out, 64<<10), json: asJSON}
+	w := bufio.NewWriterSize(out, 64<<10)
+	return &recordPrinter{out: w, escaped: term.NewEscaper(w), json: asJSON}
 }
 
 // all prints the records of a file.
@@ -143,7 +145,7 @@ func (p *recordPrinter) deleted(key []byte) error {
 
 // text prints a key, escaped, and what value writes.
 func (p *recordPrinter) text(key []byte, value func(io.Writer) error) error {
-	e := term.NewEscaper(p.out)
+	e := p.escaped
 	_, err := e.Write(key)
 	return cmp.Or(err, e.Flush(), value(e), e.Flush(), p.out.WriteByte('\n'))
 }

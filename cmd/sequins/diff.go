@@ -37,7 +37,8 @@ A node compares the partitions that it has of both versions, and asks the others
 for the rest. If the versions are partitioned differently, one node must have all
 of both.
 
-Exits with 1 if something could not be compared.`,
+Exits with 1 if something could not be compared, 3 if the database or a version is
+not on the node, and 5 if it does not answer.`,
 		Example: `  sequins diff words 2026-01-31 2026-02-01
   sequins diff words 2026-01-31 2026-02-01 --list --server node1:9599`,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -10,7 +10,7 @@ import (
 func TestOf(t *testing.T) {
 	commands := []string{"status", "versions", "verify", "get", "mget", "cat", "check-config", "words"}
 	for name, want := range map[string]string{
-		"stauts": "status", "statu": "status", "verisons": "versions", "gte": "get", "Status": "status", "ver": "versions", "check": "check-config",
+		"stauts": "status", "statu": "status", "versionz": "versions", "gte": "get", "Status": "status", "ver": "versions", "check": "check-config",
 		"wrds": "words", "frobnicate": "", "x": "", "": "", strings.Repeat("x", 1000): "",
 	} {
 		if got := nearest.Of(name, commands); got != want {

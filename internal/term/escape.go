@@ -20,26 +20,51 @@ type Escaper struct {
 
 // Write implements io.Writer.
 func (e *Escaper) Write(p []byte) (int, error) {
-	in := append(e.left, p...)
-	e.out = e.out[:0]
-	for len(in) > 0 && utf8.FullRune(in) {
-		r, size := utf8.DecodeRune(in)
-		e.out = appendEscaped(e.out, r, in[:size])
-		in = in[size:]
+	in := p
+	if len(e.left) > 0 {
+		in = append(e.left, p...)
 	}
-	e.left = append(e.left[:0], in...)
+	var rest []byte
+	e.out, rest = escape(e.out[:0], in, false)
+	e.left = append(e.left[:0], rest...)
 	if _, err := e.w.Write(e.out); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
+// escape appends the escaped form of in, and returns an incomplete character at its end unless nothing follows.
+func escape(out, in []byte, last bool) (escaped, rest []byte) {
+	for len(in) > 0 {
+		n := plainLength(in)
+		out, in = append(out, in[:n]...), in[n:]
+		if len(in) == 0 || !last && !utf8.FullRune(in) {
+			break
+		}
+		r, size := utf8.DecodeRune(in)
+		out = appendEscaped(out, r, in[:size])
+		in = in[size:]
+	}
+	return out, in
+}
+
+// plainLength returns the number of bytes at the beginning of b that are printable ASCII and stand for themselves, which most
+// data is.
+func plainLength(b []byte) int {
+	for i, c := range b {
+		if c < ' ' || c > '~' || c == '\\' {
+			return i
+		}
+	}
+	return len(b)
+}
+
 // Flush writes the beginning of a character that no other bytes have followed.
 func (e *Escaper) Flush() error {
-	e.out = e.out[:0]
-	for i := range e.left {
-		e.out = appendEscaped(e.out, utf8.RuneError, e.left[i:i+1])
+	if len(e.left) == 0 {
+		return nil
 	}
+	e.out, _ = escape(e.out[:0], e.left, true)
 	e.left = e.left[:0]
 	_, err := e.w.Write(e.out)
 	return err
@@ -64,12 +89,7 @@ func appendEscaped(out []byte, r rune, raw []byte) []byte {
 
 // Escape returns the escaped form of b.
 func Escape(b []byte) string {
-	var out []byte
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		out = appendEscaped(out, r, b[:size])
-		b = b[size:]
-	}
+	out, _ := escape(nil, b, true)
 	return string(out)
 }
 
