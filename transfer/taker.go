@@ -137,8 +137,10 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w Want) error {
 		return err
 	}
 	if t.o.Fits != nil {
+		// Nothing but the other node vouches for the length. A disk that has no room for the block has none for a load either, whose
+		// estimate and reason are this node's own.
 		if err := t.o.Fits(resp.ContentLength); err != nil {
-			return fmt.Errorf("%w: %w", ErrDisk, err)
+			return fmt.Errorf("%w: it announces %d bytes: %w", ErrRefused, resp.ContentLength, err)
 		}
 	}
 	to := w.Dir.Staging()
