@@ -139,10 +139,10 @@ func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 	}
 }
 
-// pinned returns the plan by which a version is served, or was before a restart; later loads use the
+// pinned returns the plan by which a version is served, or was; later loads use the
 // same fields, whatever is configured. It is nil for other versions, and for those without a plan.
 func (d *db) pinned(name string) *store.Manifest {
-	if name != d.state.Current && name != d.state.Served {
+	if !d.state.WasServed(name) {
 		return nil
 	}
 	if l := d.live[name]; l != nil {
