@@ -81,7 +81,7 @@ func (l *Loader) detect(ctx context.Context, plan *Plan, names layout) error {
 // read; if the names tell that they are, a load fails at a record that is not.
 func (l *Loader) cutBy(ctx context.Context, plan *Plan, names layout, by shard.Partitioner) error {
 	plan.Partitioner, plan.Aligned = by, names.whole > 0
-	if names.least > names.most {
+	if names.least == 0 || names.least > names.most {
 		return nil
 	}
 	fit, err := l.candidates(ctx, plan, names)

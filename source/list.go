@@ -44,7 +44,7 @@ func (l *Listing) Marked() bool { return l.Success || l.Committed }
 //
 //   - A table of Delta Lake, Hudi or Iceberg is an error of the class ErrLayout.
 //   - _temporary, or _started_<id> without _committed_<id>, is the sign of a job
-//     that is not done.
+//     that is not done, also in a directory of a partitioned table.
 //   - Blocks without their manifest (BlocksFile) are a build that is not done.
 //   - With requireSuccess there must be a _SUCCESS file.
 //   - The files that a _committed_<id> or a _SUCCESS lists must be there, and
@@ -65,8 +65,8 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	if err := c.checkTable(); err != nil {
 		return l, fmt.Errorf("%s: %w", src.Path(db, version), err)
 	}
-	if c.has(temporaryDir) {
-		l.Incomplete = "there is a " + temporaryDir + ": a job is writing the version, or has failed"
+	if name := c.temporary(); name != "" {
+		l.Incomplete = "there is a " + name + ": a job is writing the version, or has failed"
 		return l, nil
 	}
 	if c.unfinished() {
@@ -97,6 +97,16 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 // temporaryDir is where Hadoop's committers keep the files of unfinished tasks.
 // They remove it before they write _SUCCESS.
 const temporaryDir = "_temporary"
+
+// temporary returns the name of a temporaryDir, or "".
+func (c *Contents) temporary() string {
+	for _, m := range c.Hidden {
+		if path.Base(m.Name) == temporaryDir {
+			return m.Name
+		}
+	}
+	return ""
+}
 
 // unfinished reports whether the files are blocks of a build that has not finished.
 func (c *Contents) unfinished() bool {
