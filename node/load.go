@@ -133,9 +133,9 @@ func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 			return err
 		}
 		d.log.Warn("a partitioner does not fit; the version is planned anew without it", "version", name, "partitioner", p, "error", err)
+		l.stage.Store(planning) // before this node learns of its own refutation
 		l.following.Refute(p.String())
 		refuted = append(refuted, p)
-		l.stage.Store(planning)
 	}
 }
 
@@ -314,6 +314,7 @@ func (p planned) tell(d *db) {
 			"waited", time.Since(l.ordered).Round(time.Millisecond))
 		want := now.Owned(now.v.Held())
 		p.answer <- goAhead{want: want, room: d.room(now, want)}
+		d.abandonRefuted(p.name)
 	}
 }
 

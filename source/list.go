@@ -136,10 +136,10 @@ func (c *Contents) checkTable() error {
 
 // checkDirs refuses directories that probably contain data.
 func (c *Contents) checkDirs() error {
-	if len(c.Files) == 0 && len(c.Dirs) > 0 {
+	deep := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(path.Base(name)) })
+	if len(c.Files) == 0 && len(c.Dirs) > len(deep) {
 		return fmt.Errorf("%w: the version has only directories (%s), and files in directories are not read unless they are named column=value", ErrLayout, some(c.Dirs))
 	}
-	deep := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(path.Base(name)) })
 	if len(deep) > 0 {
 		return fmt.Errorf("%w: directories of a partitioned table are nested more than %d deep (%s), and files in these are not read", ErrLayout, MaxPartitionDepth, some(deep))
 	}
