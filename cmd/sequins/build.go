@@ -74,7 +74,7 @@ func (f *buildFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringVar(&f.config, "config", "", "configuration `file` with the settings of the database and of the sources")
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default that of DST)")
-	flags.StringVar(&f.partitioner, "partitioner", "", "how the files are cut: "+strings.Join(config.Partitioners, ", "))
+	flags.StringVar(&f.partitioner, "partitioner", "", "`function` by which the files are cut, as partitioner of sequins.conf")
 	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
 	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
 	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
