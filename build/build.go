@@ -54,7 +54,8 @@ func Run(ctx context.Context, j Job, p *load.Progress) (m *finished.Manifest, er
 	if err := j.prepare(ctx, to); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(j.Temp, "sequins-build-")
+	removeStale(j.Temp)
+	dir, err := os.MkdirTemp(j.Temp, tempPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +71,9 @@ func Run(ctx context.Context, j Job, p *load.Progress) (m *finished.Manifest, er
 
 // prepare checks that the target is empty, or empties it if Force allows that.
 func (j *Job) prepare(ctx context.Context, to source.Creator) error {
+	if below(j.From.String(), j.To.String()) {
+		return fmt.Errorf("%s: %w: it is in the version to be built", j.To, ErrOccupied)
+	}
 	c, err := j.To.Source.Contents(ctx, j.To.DB, j.To.Version)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -87,8 +91,14 @@ func (j *Job) prepare(ctx context.Context, to source.Creator) error {
 	return to.Remove(ctx, j.To.DB, j.To.Version, left...)
 }
 
-// leftovers returns the names of the files that an unfinished build has left. Anything else in the directory is an error.
+// below reports whether a path is that of a directory or of something in it.
+func below(dir, path string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// leftovers returns the names of the files that an unfinished build has left, its manifest first. Anything else in the directory is an error.
 func (j *Job) leftovers(c source.Contents) (left []string, err error) {
+	if hasManifest(c) {
+		left = append(left, source.BlocksFile)
+	}
 	for _, f := range c.Files {
 		if !strings.HasSuffix(f.Name, source.BlockSuffix) {
 			return nil, fmt.Errorf("%s: %w: it has %s; build into a directory of its own", j.To, ErrOccupied, f.Name)
@@ -97,8 +107,10 @@ func (j *Job) leftovers(c source.Contents) (left []string, err error) {
 	}
 	for _, m := range c.Hidden {
 		switch {
-		case m.Name == source.BlocksFile || m.Name == source.SuccessFile:
+		case m.Name == source.SuccessFile:
 			return nil, fmt.Errorf("%s: %w: it has %s, and versions must not change; build into a new version", j.To, ErrOccupied, m.Name)
+		case m.Name == source.BlocksFile && !m.Dir:
+			continue
 		case m.Dir || !source.Unfinished(m.Name):
 			return nil, fmt.Errorf("%s: %w: it has %s; build into a directory of its own", j.To, ErrOccupied, m.Name)
 		}

@@ -69,6 +69,7 @@ func TestHostileManifest(t *testing.T) {
 		"hash":         func(t *testing.T, m *finished.Manifest) { m.Blocks[1].SHA256 = strings.Repeat("0", 64) },
 		"records":      func(t *testing.T, m *finished.Manifest) { m.Blocks[1].Records++ },
 		"content hash": func(t *testing.T, m *finished.Manifest) { m.Blocks[1].ContentHash = "0" },
+		"partitioner":  func(t *testing.T, m *finished.Manifest) { m.Partitioner = "string" },
 		"swapped": func(t *testing.T, m *finished.Manifest) {
 			a, b := &m.Blocks[0], &m.Blocks[1]
 			a.SHA256, b.SHA256, a.Size, b.Size, a.Records, b.Records = b.SHA256, a.SHA256, b.Size, a.Size, b.Records, a.Records

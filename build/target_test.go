@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"sequins/shard"
 	"sequins/source"
 	"sequins/source/local"
+	"sequins/store"
 )
 
 // Cancelled at any moment, a build leaves nothing, and it leaves nothing in the temporary directory.
@@ -76,6 +78,8 @@ func TestTarget(t *testing.T) {
 		"unfinished":         {[]string{"part-00000.block", "part-00007.block", ".part-00001.block.x.unfinished"}, true},
 		"unfinished at once": {[]string{".part-00001.block.x.unfinished"}, true},
 		"finished":           {[]string{"part-00000.block", "_BLOCKS.json", "_SUCCESS"}, false},
+		"nearly finished":    {[]string{"part-00000.block", "part-00001.block", "_BLOCKS.json"}, true},
+		"only a manifest":    {[]string{"_BLOCKS.json"}, true},
 		"data":               {[]string{"part-00000"}, false},
 		"marker":             {[]string{"_SUCCESS"}, false},
 		"job":                {[]string{"_temporary/0/x"}, false},
@@ -104,9 +108,49 @@ func TestTarget(t *testing.T) {
 	if err := try(from, true); !errors.Is(err, build.ErrOccupied) {
 		t.Errorf("into the input: %v", err)
 	}
+	inside := build.Place{Source: must(local.New(filepath.Dir(from.String())))(t), DB: filepath.Base(from.String()), Version: "day=1"}
+	if err := try(inside, true); !errors.Is(err, build.ErrOccupied) || !strings.Contains(err.Error(), "it is in the version to be built") {
+		t.Errorf("into a directory of the input: %v", err)
+	}
 	to, _ := run(t, from, load.Options{})
 	if _, err := build.Run(t.Context(), build.Job{From: to, To: place(t, t.TempDir()), Temp: t.TempDir()}, nil); err == nil || !strings.Contains(err.Error(), "copy the directory") {
 		t.Errorf("a finished version was built: %v", err)
+	}
+}
+
+// The temporary directories of builds that were killed are removed by the next build; those of others, and of builds that run, stay.
+func TestStaleTemp(t *testing.T) {
+	temp, root := t.TempDir(), t.TempDir()
+	write(t, root, shard.Hadoop, 2, some(100))
+	abandoned := func(name string) *store.Store {
+		dir := filepath.Join(temp, name)
+		if err := os.MkdirAll(filepath.Join(dir, "data", "db"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return must(store.Open(dir))(t)
+	}
+	if err := abandoned("sequins-build-1").Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := abandoned("other").Close(); err != nil {
+		t.Fatal(err)
+	}
+	runs := abandoned("sequins-build-2")
+	defer runs.Close()
+	elsewhere := abandoned("elsewhere")
+	if err := errors.Join(elsewhere.Close(), os.Mkdir(filepath.Join(temp, "sequins-build-3"), 0o755), os.WriteFile(filepath.Join(temp, "sequins-build-4"), nil, 0o644),
+		os.Symlink("elsewhere", filepath.Join(temp, "sequins-build-5"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := build.Run(t.Context(), build.Job{From: place(t, root), To: place(t, t.TempDir()), Temp: temp}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range must(os.ReadDir(temp))(t) {
+		left = append(left, e.Name())
+	}
+	if want := []string{"elsewhere", "other", "sequins-build-2", "sequins-build-3", "sequins-build-4", "sequins-build-5"}; !slices.Equal(left, want) {
+		t.Errorf("left %q, want %q", left, want)
 	}
 }
 

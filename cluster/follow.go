@@ -25,9 +25,9 @@ type following struct {
 	view      atomic.Pointer[view]
 	updating  sync.Mutex // c.mu must not be locked while it is held
 	malformed bool       // a malformed znode was logged; guarded by updating
-	// plan is the plan of this node's blocks, "" until SetPlan. It is set with both
-	// locks held.
-	plan string
+	// plan is the plan of this node's blocks, "" until SetPlan, and also another name
+	// of it. They are set with both locks held.
+	plan, also string
 
 	// The fields below are guarded by c.mu.
 	advertised   map[int]bool
@@ -183,6 +183,7 @@ func (f *following) update() {
 	defer f.c.mu.Unlock()
 	f.assess(before)
 	f.assess(now)
+	f.updateReports() // which nodes hold the version as this one does has changed
 }
 
 // updateView replaces the view by the one that follows before. f.updating is held,
@@ -191,7 +192,7 @@ func (f *following) updateView(before *view) {
 	if f.children == nil {
 		return
 	}
-	r := parseReplicas(f.children.Entries(), f.c.o.Addr, f.plan)
+	r := parseReplicas(f.children.Entries(), f.c.o.Addr, f.plan, f.also)
 	if r.malformed != "" && !f.malformed {
 		f.malformed = true
 		f.c.log.Warn("ignoring malformed znode", "db", f.db, "version", f.version, "error", r.malformed)
@@ -211,8 +212,8 @@ type holdings struct {
 }
 
 // parseReplicas returns what nodes other than self advertise. plan is this node's
-// plan.
-func parseReplicas(entries []zk.Entry, self, plan string) holdings {
+// plan, and also another name of it.
+func parseReplicas(entries []zk.Entry, self, plan, also string) holdings {
 	r := holdings{others: make(map[holding]bool), plans: make(map[string]bool)}
 	var plans planParser
 	for _, e := range entries {
@@ -234,16 +235,16 @@ func parseReplicas(entries []zk.Entry, self, plan string) holdings {
 			r.others[holding{p, addr}] = true
 			continue
 		}
-		r.add(p, addr, theirs, plan)
+		r.add(p, addr, theirs, plan, also)
 	}
 	return r
 }
 
 // add adds a replica of a partition.
-func (r *holdings) add(p int, addr string, theirs partitionData, plan string) {
-	r.addPlan(theirs.Plan, plan)
-	for _, also := range theirs.Also {
-		r.addPlan(also, plan)
+func (r *holdings) add(p int, addr string, theirs partitionData, plan, also string) {
+	r.addPlan(theirs.Plan, plan, also)
+	for _, other := range theirs.Also {
+		r.addPlan(other, plan, also)
 	}
 	if !theirs.holds(plan) {
 		r.others[holding{p, addr}] = true
@@ -256,8 +257,8 @@ func (r *holdings) add(p int, addr string, theirs partitionData, plan string) {
 }
 
 // addPlan adds the plan of a replica to the other plans unless it is this node's.
-func (r *holdings) addPlan(theirs, plan string) {
-	if plan != "" && theirs != "" && theirs != plan {
+func (r *holdings) addPlan(theirs, plan, also string) {
+	if plan != "" && theirs != "" && theirs != plan && theirs != also {
 		r.plans[theirs] = true
 	}
 }
@@ -363,12 +364,9 @@ func (f *following) publish(partition int) {
 	path := zk.PartitionPath(name.db, name.version, partition, c.o.Addr)
 	advertised, d := false, partitionData{}
 	for _, each := range c.revisions[name] { // newest first
-		switch {
-		case !each.advertised[partition]:
-		case !advertised:
-			advertised, d.Plan = true, each.plan
-		default:
-			d.Also = append(d.Also, each.plan)
+		if each.advertised[partition] {
+			advertised = true
+			d.add(each.plan, each.also)
 		}
 	}
 	if !advertised {

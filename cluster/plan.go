@@ -15,8 +15,8 @@ import (
 // release or of the original sequins, and counts for every plan.
 type partitionData struct {
 	// Plan is the plan by which the replica was loaded: see
-	// store.Manifest.PlanHash. Of several revisions it is that of the newest, and
-	// those of the others are in Also.
+	// store.Manifest.PlanHash. Of several revisions it is that of the newest. Also
+	// has the other names of it, and the plans and names of the other revisions.
 	Plan string   `json:"plan,omitempty"`
 	Also []string `json:"also,omitempty"`
 }
@@ -66,15 +66,28 @@ func (d partitionData) holds(plan string) bool {
 	return d.Plan == "" || plan == "" || d.Plan == plan || slices.Contains(d.Also, plan)
 }
 
+// add adds the names of a plan.
+func (d *partitionData) add(plan, also string) {
+	for _, name := range []string{plan, also} {
+		switch {
+		case name == "" || name == d.Plan || slices.Contains(d.Also, name):
+		case d.Plan == "":
+			d.Plan = name
+		default:
+			d.Also = append(d.Also, name)
+		}
+	}
+}
+
 // SetPlan implements version.Following.
-func (f *following) SetPlan(plan string, held []bool) {
+func (f *following) SetPlan(plan, also string, held []bool) {
 	c := f.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	other := f.plan != plan
+	other := f.plan != plan || f.also != also
 	if other {
 		f.updating.Lock()
-		f.plan = plan
+		f.plan, f.also = plan, also
 		f.updateView(new(view)) // the vanished ones may have had another plan
 		f.updating.Unlock()
 		f.unpublish()

@@ -54,6 +54,7 @@ func TestProblems(t *testing.T) {
 		"negative integer":         {"source = \"/d\"\nmax_parallel_loads = -1", "sequins.conf:2: max_parallel_loads: must be at least 0, not -1"},
 		"negative bandwidth":       {"source = \"/d\"\nmax_download_bandwidth_mb_per_second = -1", "sequins.conf:2: max_download_bandwidth_mb_per_second: must be at least 0"},
 		"huge bandwidth":           {"source = \"/d\"\nmax_download_bandwidth_mb_per_second = 9000000000000", "sequins.conf:2: max_download_bandwidth_mb_per_second: must be at least 0 and at most 1048576 MiB/s, not 9000000000000"},
+		"slow copies":              {"source = \"/d\"\n[load]\npeer_streams = 3\npeer_bandwidth_mb_per_second = \"300KiB/s\"", "sequins.conf:4: load.peer_bandwidth_mb_per_second: must be 0 or at least 128KiB/s for each of the 3 peer_streams"},
 		"negative throttle":        {"source = \"/d\"\nthrottle_loads = \"-1s\"", "sequins.conf:2: throttle_loads: must not be negative, as -1s is"},
 		"negative period":          {"source = \"/d\"\nrefresh_period = \"-1s\"", "sequins.conf:2: refresh_period: must not be negative"},
 		"negative timeout":         {"source = \"/d\"\nversion_remove_timeout = \"-1s\"", "sequins.conf:2: version_remove_timeout: must not be negative"},

@@ -95,7 +95,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.atLeast("load.min_free_disk", int64(c.Load.MinFreeDisk), 0)
 	k.windows("load.window", c.Load.Window)
 	k.atLeast("load.peer_streams", int64(c.Load.PeerStreams), 1)
-	k.bandwidth("load.peer_bandwidth_mb_per_second", c.Load.PeerBandwidth)
+	k.peerBandwidth(&c.Load)
 	k.fits("load.memory", c.Load.Memory, machineMemory())
 	k.fits("load.memory_limit", c.Load.MemoryLimit, machineMemory())
 	k.atLeast("batch.max_keys", int64(c.Batch.MaxKeys), 1)
@@ -155,6 +155,17 @@ func (k *checker) fits(key string, v, memory Size) {
 func (k *checker) bandwidth(key string, v Rate) {
 	if v < 0 || v > maxRate {
 		k.problem(key, "must be at least 0 and at most %s, not %s", maxRate, v)
+	}
+}
+
+// leastPeerRate is the least bandwidth of a copied block, in bytes per second: nodes end copies that are slower than 64 KiB/s.
+const leastPeerRate = 128 << 10
+
+func (k *checker) peerBandwidth(l *LoadKeys) {
+	const key = "load.peer_bandwidth_mb_per_second"
+	k.bandwidth(key, l.PeerBandwidth)
+	if least := leastPeerRate * float64(l.PeerStreams); l.PeerBandwidth > 0 && float64(l.PeerBandwidth) < least {
+		k.problem(key, "must be 0 or at least 128KiB/s for each of the %d peer_streams, or copies between nodes end as too slow; use from_peers = false for none", l.PeerStreams)
 	}
 }
 

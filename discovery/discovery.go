@@ -15,6 +15,7 @@ import (
 	"sequins/pin"
 	"sequins/source"
 	"sequins/store"
+	"sequins/version"
 )
 
 const (
@@ -65,6 +66,7 @@ type Look struct {
 
 // A Listing is the result of listing the versions in the source. It is immutable.
 type Listing struct {
+	Names      []string                  // of all versions, ascending, complete or not
 	Versions   []string                  // complete versions, ascending; no more than needed
 	Unknown    []string                  // versions whose inspection failed
 	Changed    []string                  // versions whose files differ from this node's plan, which is in Compared
@@ -76,6 +78,22 @@ type Listing struct {
 	Next       time.Time                 // when to list again; zero: at the next refresh
 	Pin        pin.File                  // of the database; Question.Pin if it cannot be read
 	Marked     bool                      // a version has _SUCCESS, and with Finder.Auto all of them need it
+}
+
+// Late returns the versions older than id, by name, that a previous listing did not have: they will not be served.
+func (l Listing) Late(before Listing, id string) (late []string) {
+	if before.Names == nil {
+		return nil
+	}
+	for _, name := range l.Names {
+		if name >= version.Name(id) {
+			break
+		}
+		if _, found := slices.BinarySearch(before.Names, name); !found {
+			late = append(late, name)
+		}
+	}
+	return late
 }
 
 // After returns the versions newer than id.
@@ -112,7 +130,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		return Listing{}, err
 	}
 	o := observer{Finder: f, Question: q, names: names, now: time.Now(), limit: maxLook,
-		found: Listing{Looks: map[string]Look{}, LeftOut: map[string]string{}, Wrong: map[string]string{}, Compared: q.Plans}}
+		found: Listing{Names: names, Looks: map[string]Look{}, LeftOut: map[string]string{}, Wrong: map[string]string{}, Compared: q.Plans}}
 	if deadline, ok := ctx.Deadline(); ok {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}

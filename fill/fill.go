@@ -21,6 +21,7 @@ type Times struct {
 	Least    time.Duration // for a load that advances, after this node's own has ended: 15s, or three times what that took
 	Most     time.Duration // for a load that advances, if this node has none of its own: 30m
 	Busy     time.Duration // for a node that is busy and gives nothing to any node: 3m
+	Refusing time.Duration // for a node that is busy and gives nothing to this node: 10m
 	Poll     time.Duration // the longest interval of questions to one node: 1s
 }
 
@@ -29,7 +30,7 @@ func (t Times) withDefaults() Times {
 		d *time.Duration
 		v time.Duration
 	}{{&t.Silent, 5 * time.Second}, {&t.Planning, time.Minute}, {&t.Stalled, 30 * time.Second}, {&t.Least, 15 * time.Second},
-		{&t.Most, 30 * time.Minute}, {&t.Busy, 3 * time.Minute}, {&t.Poll, time.Second}} {
+		{&t.Most, 30 * time.Minute}, {&t.Busy, 3 * time.Minute}, {&t.Refusing, 10 * time.Minute}, {&t.Poll, time.Second}} {
 		if *f.d <= 0 {
 			*f.d = f.v
 		}

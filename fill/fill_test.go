@@ -69,6 +69,8 @@ type peer struct {
 	starts   bool // it answers one question, and is starting from then on
 	asked    bool
 	given    []int
+	others   int64 // bytes that it gives to other nodes between two questions
+	total    int64 // of these
 }
 
 func (p *peer) set(change func(p *peer)) {
@@ -100,7 +102,8 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this node is starting", http.StatusServiceUnavailable)
 	case q.Has("blocks"):
 		p.asked = true
-		s := transfer.State{Version: "1", Stamp: p.stamp, Loading: p.loading, Planning: p.planning, Progress: p.progress}
+		p.total += p.others
+		s := transfer.State{Version: "1", Stamp: p.stamp, Loading: p.loading, Planning: p.planning, Progress: p.progress, Given: p.total}
 		for i := range partitions {
 			if p.held[i] {
 				s.Held = append(s.Held, i)
@@ -174,10 +177,10 @@ func (c *cluster) Owners() (all [][]string, _ string) {
 
 // short are times for tests that wait until they are over.
 var short = fill.Times{Silent: 200 * time.Millisecond, Planning: 200 * time.Millisecond, Stalled: 200 * time.Millisecond, Least: 200 * time.Millisecond,
-	Most: time.Minute, Busy: 200 * time.Millisecond, Poll: 20 * time.Millisecond}
+	Most: time.Minute, Busy: 200 * time.Millisecond, Refusing: 2 * time.Second, Poll: 20 * time.Millisecond}
 
 // long are times that are not over within a test.
-var long = fill.Times{Silent: time.Hour, Planning: time.Hour, Stalled: time.Hour, Least: time.Hour, Most: time.Hour, Busy: time.Hour, Poll: 20 * time.Millisecond}
+var long = fill.Times{Silent: time.Hour, Planning: time.Hour, Stalled: time.Hour, Least: time.Hour, Most: time.Hour, Busy: time.Hour, Refusing: time.Hour, Poll: 20 * time.Millisecond}
 
 func newCluster(t *testing.T, others int, times fill.Times) *cluster {
 	t.Helper()
@@ -316,6 +319,10 @@ func TestFaultyReaders(t *testing.T) {
 		"down":          func(p *peer) { p.down = true },
 		"busy forever": func(p *peer) {
 			p.busy = 1 << 30
+			p.held = map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}
+		},
+		"busy with others forever": func(p *peer) {
+			p.busy, p.others = 1<<30, 1000
 			p.held = map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}
 		},
 		"has restarted and is starting": func(p *peer) {

@@ -35,6 +35,8 @@ type peer struct {
 	answered   time.Time // its last answer; zero: none
 	progressed time.Time // when its load was last seen to advance
 	busy       time.Time // since when it has been busy, and has given nothing to any node; zero: it is not
+	refusing   time.Time // since when it has been busy, and has given nothing to this node; zero: it is not
+	stuck      bool      // it has been busy for too long, and is not asked for blocks any more
 	due        time.Time // of the next question
 	interval   time.Duration
 }
@@ -248,7 +250,7 @@ func (f *filling) fetched(s spot, err error) {
 	switch {
 	case err == nil:
 		f.copied = append(f.copied, s.partition)
-		f.peers[s.addr].busy = time.Time{}
+		f.peers[s.addr].busy, f.peers[s.addr].refusing = time.Time{}, time.Time{}
 		f.todo = slices.DeleteFunc(f.todo, func(p int) bool { return p == s.partition })
 		f.job.Published()
 		return
@@ -257,11 +259,11 @@ func (f *filling) fetched(s spot, err error) {
 	case errors.Is(err, transfer.ErrDisk):
 		f.err = err
 		return
-	case errors.Is(err, transfer.ErrRefused), errors.Is(err, transfer.ErrElsewhere):
+	case errors.Is(err, transfer.ErrRefused), errors.Is(err, transfer.ErrElsewhere), errors.Is(err, transfer.ErrCrowded):
 		f.refused[s] = true
 		return
 	case errors.Is(err, transfer.ErrBusy):
-		f.refused[s] = f.isStuck(f.peers[s.addr], time.Now())
+		f.peers[s.addr].noteBusy(time.Now(), f.times)
 	default:
 		if f.failures[s]++; f.failures[s] >= maxFailures {
 			f.refused[s] = true
@@ -270,12 +272,15 @@ func (f *filling) fetched(s spot, err error) {
 	f.resting[s.addr] = time.Now().Add(restTime/2 + rand.N(restTime))
 }
 
-// isStuck reports whether a node that says that it is busy has been so for too long.
-func (f *filling) isStuck(p *peer, now time.Time) bool {
+// noteBusy notes that a node has said that it is busy, and whether it has been so for too long.
+func (p *peer) noteBusy(now time.Time, times Times) {
 	if p.busy.IsZero() {
 		p.busy = now
 	}
-	return now.Sub(p.busy) > f.times.Busy
+	if p.refusing.IsZero() {
+		p.refusing = now
+	}
+	p.stuck = p.stuck || now.Sub(p.busy) > times.Busy || now.Sub(p.refusing) > times.Refusing
 }
 
 // ask asks the nodes of which that is due, and returns how long no other one is.
@@ -340,7 +345,7 @@ func (f *filling) answered(addr string, s transfer.State, err error) {
 // holds reports whether a node has said that it has a partition, not too long ago, and may be asked for it.
 func (f *filling) holds(addr string, partition int) bool {
 	p := f.peers[addr]
-	return p != nil && time.Since(p.answered) <= max(f.times.Silent, 2*f.times.Poll) && p.state.Stamp == f.stamp && !f.refused[spot{addr, partition}] && has(p.state.Held, partition)
+	return p != nil && !p.stuck && time.Since(p.answered) <= max(f.times.Silent, 2*f.times.Poll) && p.state.Stamp == f.stamp && !f.refused[spot{addr, partition}] && has(p.state.Held, partition)
 }
 
 func has(sorted []int, partition int) bool {
@@ -373,7 +378,7 @@ func (f *filling) delivers(addr string, partition int, now time.Time) bool {
 	switch {
 	case p == nil:
 		return true // it is asked next
-	case p.unable || f.refused[spot{addr, partition}]:
+	case p.unable || p.stuck || f.refused[spot{addr, partition}]:
 		return false
 	case now.Sub(p.answered) > f.times.Silent && now.Sub(f.began) > f.times.Silent:
 		return false // it does not answer

@@ -54,7 +54,7 @@ func IsLogIndex(name string) bool {
 // A layout is how many partitions there can be according to the names of the files, if a partitioner cut them.
 type layout struct {
 	whole       int // if no file is left out, or as configured; 0: they do not fit
-	least, most int // otherwise; most < least: there is no other number
+	least, most int // otherwise; most < least, or least 0: there is no other number
 	naming      shard.Naming
 }
 
@@ -68,10 +68,10 @@ func newLayout(whole, last int, naming shard.Naming) layout {
 }
 
 // fits reports whether a partitioner can have cut the files.
-func (l layout) fits() bool { return l.whole > 0 || l.least <= l.most }
+func (l layout) fits() bool { return l.whole > 0 || 0 < l.least && l.least <= l.most }
 
 func (l layout) detector() *shard.Detector {
-	return shard.NewDetector(l.whole, l.least, l.most, l.naming)
+	return shard.NewDetector(l.whole, max(1, l.least), l.most, l.naming)
 }
 
 // place sets the number of partitions if the files are not aligned: that of the files, unless one is configured. It also sets

@@ -66,7 +66,7 @@ func (c *copier) copy(ctx context.Context, out fsys.File) error {
 	if !isHash(sum, c.want.SHA256) {
 		return c.differs(ctx, out.Name(), sum)
 	}
-	if err := c.check(out.Name()); err != nil {
+	if err := c.check(ctx, out.Name()); err != nil {
 		return err
 	}
 	return c.report(ctx, tally{files: 1, records: c.want.Records - c.records})
@@ -120,8 +120,9 @@ func (c *copier) report(ctx context.Context, news tally) error {
 	return ctx.Err()
 }
 
-// check opens the copied block, as the store will, and compares its properties with the manifest.
-func (c *copier) check(copied string) error {
+// check opens the copied block, as the store will, and compares its properties with the manifest and its keys with the partitioner. The
+// manifest vouches for the bytes, but another release or program may have computed the partitions of the keys differently.
+func (c *copier) check(ctx context.Context, copied string) error {
 	r, err := blocks.Open(copied)
 	if errors.Is(err, blocks.ErrCorrupt) {
 		return c.corrupt("it is not a block that this release reads", err)
@@ -129,10 +130,40 @@ func (c *copier) check(copied string) error {
 	if err != nil {
 		return fmt.Errorf("block %d: %w", c.partition, err)
 	}
-	p := r.Properties()
-	if err := r.Close(); err != nil {
-		return err
+	if err := c.checkProperties(r.Properties()); err != nil {
+		return errors.Join(err, r.Close())
 	}
+	err = errors.Join(c.checkKeys(ctx, r), r.Close())
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, blocks.ErrCorrupt):
+		return c.corrupt("it is not what the manifest says", err)
+	}
+	return fmt.Errorf("block %d: %w", c.partition, err)
+}
+
+// keysBetween is how many keys are checked between two looks whether the load is canceled.
+const keysBetween = 1 << 14
+
+// checkKeys returns an error of class blocks.ErrCorrupt if the block has a key of another partition.
+func (c *copier) checkKeys(ctx context.Context, r *blocks.Reader) error {
+	it := r.Iter(nil, nil)
+	for n := 1; it.Next(); n++ {
+		if p := c.plan.Partitioner.Partition(it.Key(), c.plan.Partitions); p != c.partition {
+			return fmt.Errorf("%w: by the partitioner %s, the key %.40q belongs to partition %d", blocks.ErrCorrupt, c.plan.Partitioner, it.Key(), p)
+		}
+		if n%keysBetween == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return it.Err()
+}
+
+// checkProperties compares the properties of the block with the manifest.
+func (c *copier) checkProperties(p blocks.Properties) error {
 	if p.Partition != c.partition || p.Partitions != c.plan.Partitions || p.Records != c.want.Records || p.ContentHash != c.want.ContentHash {
 		return c.corrupt(fmt.Sprintf("it is partition %d of %d with %d records and the content hash %s, and partition %d of %d with %d and %s in %s", p.Partition, p.Partitions,
 			p.Records, p.ContentHash, c.partition, c.plan.Partitions, c.want.Records, c.want.ContentHash, source.BlocksFile), nil)
@@ -157,7 +188,7 @@ func (c *copier) differs(ctx context.Context, copied string, sum []byte) error {
 // corrupt returns an error of class finished.ErrCorrupt. cause, which may be nil, names the copy of the file.
 func (c *copier) corrupt(reason string, cause error) error {
 	if cause != nil {
-		return fmt.Errorf("%s: %w: %s; in the copy: %w; build the version again", c.path, finished.ErrCorrupt, reason, cause)
+		return fmt.Errorf("%s: %w: %s; in the copy: %w; build it again, as a new version", c.path, finished.ErrCorrupt, reason, cause)
 	}
-	return fmt.Errorf("%s: %w: %s; build the version again", c.path, finished.ErrCorrupt, reason)
+	return fmt.Errorf("%s: %w: %s; build it again, as a new version", c.path, finished.ErrCorrupt, reason)
 }

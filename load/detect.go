@@ -34,11 +34,14 @@ const (
 	sampleWhole = 1 << 14
 )
 
-// candidates returns the cuts that fit the sampled keys, in order of preference. The result
-// depends only on the files. If several fit, it reads more until one is left or the budget is
+// candidates returns the cuts that fit the sampled keys and are not refuted, in order of preference. The result
+// depends only on the files and on plan.Refuted. If several fit, it reads more until one is left or the budget is
 // used up.
 func (l *Loader) candidates(ctx context.Context, plan *Plan, names layout) ([]shard.Cut, error) {
 	fit := names.detector()
+	for _, p := range plan.Refuted {
+		fit.Refute(p)
+	}
 	budget := sampleRecords
 	for i, group := range sampleGroups(len(plan.Files)) {
 		if fit.Decided() || budget < len(group) {
@@ -57,8 +60,7 @@ func (l *Loader) candidates(ctx context.Context, plan *Plan, names layout) ([]sh
 	return fit.Candidates(), nil
 }
 
-// detect chooses the first candidate that is not refuted. If there is none, it chooses String, not
-// aligned.
+// detect chooses the first candidate. If there is none, it chooses String, not aligned.
 func (l *Loader) detect(ctx context.Context, plan *Plan, names layout) error {
 	if names.whole == 1 {
 		plan.Aligned = true // everything fits
@@ -68,11 +70,8 @@ func (l *Loader) detect(ctx context.Context, plan *Plan, names layout) error {
 	if err != nil {
 		return err
 	}
-	for _, cut := range fit {
-		if !slices.Contains(plan.Refuted, cut.By) {
-			plan.Partitioner, plan.Partitions, plan.Aligned = cut.By, cut.Partitions, true
-			break
-		}
+	if len(fit) > 0 {
+		plan.Partitioner, plan.Partitions, plan.Aligned = fit[0].By, fit[0].Partitions, true
 	}
 	return nil
 }
@@ -81,7 +80,7 @@ func (l *Loader) detect(ctx context.Context, plan *Plan, names layout) error {
 // read; if the names tell that they are, a load fails at a record that is not.
 func (l *Loader) cutBy(ctx context.Context, plan *Plan, names layout, by shard.Partitioner) error {
 	plan.Partitioner, plan.Aligned = by, names.whole > 0
-	if names.least > names.most {
+	if names.least == 0 || names.least > names.most {
 		return nil
 	}
 	fit, err := l.candidates(ctx, plan, names)

@@ -12,6 +12,7 @@ import (
 	"sequins/finished"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/store"
 )
 
 // ready is what the manifest of a version of finished blocks says of them.
@@ -22,6 +23,11 @@ type ready struct {
 
 // contents returns the format with a hash of the manifest, because blocks of the same names and sizes can differ.
 func (r *ready) contents() string { return fmt.Sprintf("%s %x", FormatBlocks, r.sum[:8]) }
+
+// IsFinished reports whether m is the plan of a version of finished blocks.
+func IsFinished(m store.Manifest) bool {
+	return strings.HasPrefix(m.Format, FormatBlocks+" ")
+}
 
 // areBlocks reports whether a version consists of finished blocks. Blocks and other files are ErrMixed.
 func areBlocks(files []source.File) (bool, error) {

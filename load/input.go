@@ -107,8 +107,8 @@ func (l *Loader) orMixed(ctx context.Context, plan *Plan, file source.File, err 
 	if plan.Format == FormatSparkey || ctx.Err() != nil {
 		return err
 	}
-	if format, ferr := l.formatOf(ctx, plan, file); ferr == nil && format != "" && format != plan.Format {
-		return plan.mixed(file.Name, format)
+	if head, ferr := l.head(ctx, plan, file); ferr == nil && magics[head] != "" && magics[head] != plan.Format {
+		return plan.mixed(file.Name, magics[head])
 	}
 	return err
 }

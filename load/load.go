@@ -12,7 +12,6 @@ import (
 	"sequins/blocks"
 	"sequins/internal/render"
 	"sequins/metrics"
-	"sequins/shard"
 	"sequins/source"
 	"sequins/store"
 )
@@ -63,6 +62,9 @@ type Options struct {
 	// keys where they are only in another number of partitions, that number.
 	Partitions int `json:",omitempty"`
 
+	// Aligned is whether the files are cut into Partitions by Partitioner, if that is known from an earlier plan. Then no file is sampled.
+	Aligned *bool `json:",omitempty"`
+
 	// Fields selects the key and the value in Avro and Parquet records.
 	Fields Fields
 
@@ -90,14 +92,7 @@ func (o Options) PlannedBy(m store.Manifest) Options {
 	o.AllowEmpty = o.AllowEmpty || len(m.Files) == 0
 	o.RequireSuccess = false // it was complete then, by the rules that held then
 	o.Served = m.PlanHash()
-	o.Partitioner = m.Partitioner
-	o.Partitions = m.Partitions
-	if !m.Aligned && m.Partitions == len(m.Files) {
-		o.Partitions = 0 // as many as files, whatever their numbers
-	}
-	if m.Aligned && m.Partitioner == shard.String.String() {
-		o.Partitioner = "auto" // only "auto" detects that it cut the files
-	}
+	o.Partitioner, o.Partitions, o.Aligned = m.Partitioner, m.Partitions, &m.Aligned
 	return o
 }
 

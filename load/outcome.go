@@ -111,6 +111,7 @@ var classes = []struct {
 	{ErrRefuted, "refuted"},
 	{source.ErrChanged, "source changed"},
 	{source.ErrCorrupt, "corrupt"},
+	{ErrUnknown, "corrupt"},
 	{sequencefile.ErrCorrupt, "corrupt"},
 	{sparkey.ErrCorrupt, "corrupt"},
 	{avro.ErrCorrupt, "corrupt"},

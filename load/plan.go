@@ -182,6 +182,9 @@ func (l *Loader) planEmpty(ctx context.Context, plan *Plan) error {
 
 // choose decides which partitioner to use, and whether the files are cut by it, as far as their names allow that.
 func (l *Loader) choose(ctx context.Context, plan *Plan, names layout, refuted []shard.Partitioner) error {
+	if l.opts.Aligned != nil {
+		return l.repeat(plan)
+	}
 	switch name := l.opts.Partitioner; name {
 	case "", "auto":
 		plan.Auto = true
@@ -199,6 +202,14 @@ func (l *Loader) choose(ctx context.Context, plan *Plan, names layout, refuted [
 		}
 		return l.cutBy(ctx, plan, names, by)
 	}
+}
+
+// repeat chooses what an earlier plan has. If the files have changed so that they cannot be aligned by it, the plan is another one.
+func (l *Loader) repeat(plan *Plan) (err error) {
+	plan.Partitions = l.opts.Partitions
+	plan.Aligned = *l.opts.Aligned && !slices.ContainsFunc(plan.parts, func(p int) bool { return p >= plan.Partitions })
+	plan.Partitioner, err = shard.ParsePartitioner(l.opts.Partitioner)
+	return err
 }
 
 // Refuted returns the partitioners that the plan in a manifest excludes, for another plan of the

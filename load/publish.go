@@ -52,8 +52,16 @@ func (p *publisher) take() []int {
 	return taken
 }
 
+// keeps reports whether what a load has finished stays if the load does not succeed. It does not if records may be left out: a later load would
+// not count those of the files that it need not read, and leave out more than it may.
+func (p *publisher) keeps() bool { return p.tolerance == nil }
+
 // run publishes finished blocks once per period, until done is closed.
 func (p *publisher) run(ctx context.Context, done <-chan struct{}) error {
+	if !p.keeps() {
+		<-done
+		return nil
+	}
 	tick := time.NewTicker(verifyPeriod)
 	defer tick.Stop()
 	for {
@@ -119,7 +127,7 @@ func (l *Loader) Verify(ctx context.Context, plan *Plan) error {
 	return l.sameManifest(ctx, plan)
 }
 
-// loadAndPublish runs load and publishes finished partitions, even if others fail.
+// loadAndPublish runs load and publishes finished partitions, even if others fail, see keeps.
 func (j *job) loadAndPublish(ctx context.Context, load func(context.Context) error) error {
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -141,7 +149,7 @@ func (j *job) loadAndPublish(ctx context.Context, load func(context.Context) err
 	case ctx.Err() != nil:
 	case cause != nil: // a failed publication ended the load
 		err = cause
-	default:
+	case err == nil || j.publisher.keeps():
 		if perr := j.publisher.publish(ctx); perr != nil {
 			err = errors.Join(perr, err)
 		}

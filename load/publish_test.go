@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sequins/blocks"
 	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
@@ -131,4 +133,36 @@ func TestPublicationFails(t *testing.T) {
 		t.Error(err)
 	}
 	w.clean()
+}
+
+// A load that has left out more records than it may keeps nothing, so that the next one counts all of them again.
+func TestTooManyLeftOut(t *testing.T) {
+	w := newWorld(t)
+	var files []data
+	for i := range 4 {
+		f := data{name: fmt.Sprintf("part-%05d", i), records: []rec{{key: fmt.Sprint("key", i), value: "v"}}}
+		for j := range 2 {
+			f.records = append(f.records, rec{key: strings.Repeat(fmt.Sprint(j), blocks.MaxKey+1), value: "v"})
+		}
+		files = append(files, f)
+	}
+	w.write(files, sequencefile.WriterOptions{})
+	for _, partitioner := range []string{"string", "auto"} {
+		for range 3 {
+			l := New(w.src, w.store, nil, Options{Partitioner: partitioner, MaxRecordErrors: 5, Workers: 1})
+			plan := check(l.Plan(t.Context(), "db", "1"))(t)
+			if err := l.Load(t.Context(), plan, all(plan), nil); err == nil || !strings.Contains(err.Error(), "5 records were left out") {
+				t.Fatalf("partitioner %s: %v", partitioner, err)
+			}
+			if left := check(check(w.store.Dir("db", "1"))(t).Complete())(t); len(left) > 0 {
+				t.Errorf("partitioner %s: partitions %v are kept", partitioner, left)
+			}
+		}
+	}
+	l := New(w.src, w.store, nil, Options{MaxRecordErrors: 8})
+	plan := check(l.Plan(t.Context(), "db", "1"))(t)
+	var p Progress
+	if err := l.Load(t.Context(), plan, all(plan), &p); err != nil || p.Snapshot().LeftOut != 8 {
+		t.Errorf("%v, %d left out", err, p.Snapshot().LeftOut)
+	}
 }

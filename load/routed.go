@@ -7,6 +7,7 @@ import (
 	"sequins/blocks"
 	"sequins/extsort"
 	"sequins/internal/parallel"
+	"sequins/source"
 )
 
 // rankSize is the length of the rank that precedes a key in a sorter. A sorter must accept the longest
@@ -84,20 +85,26 @@ func (r *routed) shape() (lanes, shards int) {
 func (p *Plan) split(n int) [][]int {
 	var left int64
 	for _, f := range p.Files {
-		left += f.Size
+		left += weight(f)
 	}
 	lanes := make([][]int, 0, n)
 	for i := 0; i < len(p.Files); n-- {
 		var lane []int
 		var size int64
-		for share := left / int64(n); i < len(p.Files)-(n-1) && (len(lane) == 0 || size+p.Files[i].Size/2 <= share); i++ {
+		for share := left / int64(n); i < len(p.Files)-(n-1) && (len(lane) == 0 || size+weight(p.Files[i])/2 <= share); i++ {
 			lane = append(lane, i)
-			size += p.Files[i].Size
+			size += weight(p.Files[i])
 		}
 		left -= size
 		lanes = append(lanes, lane)
 	}
 	return lanes
+}
+
+// weight returns the size of a file, of which the source may say anything, so that the sum of all fits into an int64.
+func weight(f source.File) int64 {
+	const most = 1 << 42
+	return max(0, min(f.Size, most))
 }
 
 // assignPlaces assigns each partition a place.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,17 +24,20 @@ var magics = map[string]string{
 
 const magicSize = 4
 
+// ErrUnknown is wrapped by the error of Plan for a version whose files are of no format that is read.
+var ErrUnknown = errors.New("the format is not one of SequenceFile, Avro, Parquet, Sparkey (.spl) and finished blocks")
+
 // sniff detects the format of a version without Sparkey logs from the first bytes of up to 32 files,
-// spread evenly. It ignores files of an unknown format, because the reader of the version's format
-// reports them. The default format is SequenceFile.
+// spread evenly. If one of these is of a known format, the reader of that reports the others. If all of them are
+// empty, the format is SequenceFile.
 func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
 	group := sampleGroups(len(plan.Files))[0]
-	formats := make([]string, len(group))
+	heads := make([]string, len(group))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(sampleParallel)
 	for i, file := range group {
 		g.Go(func() (err error) {
-			formats[i], err = l.formatOf(ctx, plan, plan.Files[file])
+			heads[i], err = l.head(ctx, plan, plan.Files[file])
 			return err
 		})
 	}
@@ -41,16 +45,34 @@ func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
 		return err
 	}
 	plan.Format = FormatSequenceFile
-	for i, format := range formats {
+	unknown := -1 // the first file of an unknown format
+	for i, head := range heads {
+		format := magics[head]
 		switch {
 		case format == "":
+			if unknown < 0 && !isTruncated(head) {
+				unknown = i
+			}
 		case plan.witness == "":
 			plan.Format, plan.witness = format, plan.Files[group[i]].Name
 		case format != plan.Format:
 			return plan.mixed(plan.Files[group[i]].Name, format)
 		}
 	}
+	if plan.witness == "" && unknown >= 0 {
+		return fmt.Errorf("%s/%s: %w: at offset 0 it begins with %q", l.src.Path(plan.DB, plan.Version), plan.Files[group[unknown]].Name, ErrUnknown, heads[unknown])
+	}
 	return nil
+}
+
+// isTruncated reports whether a file that is no longer than a magic may be of a known format: it is damaged or empty.
+func isTruncated(head string) bool {
+	for magic := range magics {
+		if len(head) < magicSize && strings.HasPrefix(magic, head) {
+			return true
+		}
+	}
+	return false
 }
 
 // mixed returns the error for a file of another format than the version's.
@@ -61,8 +83,8 @@ func (p *Plan) mixed(name, format string) error {
 	return fmt.Errorf("%w: %s (%s) and %s (%s)", ErrMixed, p.witness, p.Format, name, format)
 }
 
-// formatOf returns the format that the first bytes of a file indicate, "" if unknown.
-func (l *Loader) formatOf(ctx context.Context, plan *Plan, file source.File) (string, error) {
+// head returns the first bytes of a file, as many as tell its format.
+func (l *Loader) head(ctx context.Context, plan *Plan, file source.File) (string, error) {
 	body, err := l.src.Open(ctx, plan.DB, plan.Version, file, source.ReadOptions{Bandwidth: l.opts.Bandwidth})
 	if err != nil {
 		return "", err
@@ -76,5 +98,5 @@ func (l *Loader) formatOf(ctx context.Context, plan *Plan, file source.File) (st
 	if err = errors.Join(err, body.Close()); err != nil {
 		return "", fmt.Errorf("%s/%s: %w", l.src.Path(plan.DB, plan.Version), file.Name, err)
 	}
-	return magics[string(magic)], nil
+	return string(magic[:n]), nil
 }

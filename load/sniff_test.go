@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -196,4 +197,24 @@ func openFunc(content []byte, opened, open *int) func(int64) (io.ReadCloser, err
 
 func openReader(r io.Reader) func(int64) (io.ReadCloser, error) {
 	return func(int64) (io.ReadCloser, error) { return io.NopCloser(r), nil }
+}
+
+// A version of files of another format is an error that says so, of the first of them.
+func TestUnknownFormat(t *testing.T) {
+	w := newWorld(t)
+	dir := filepath.Join(w.root, "db", "1")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i, content := range []string{"", "id,name\n1,x\n", "ORC", "{}"} {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%05d", i)), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		_, err := w.plan(Options{})
+		if !errors.Is(err, ErrUnknown) || !Faulty(err) || !strings.Contains(err.Error(), `part-00001: the format is not one of`) || !strings.Contains(err.Error(), `at offset 0 it begins with "id,n"`) {
+			t.Fatal(err)
+		}
+	}
 }

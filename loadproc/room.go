@@ -43,6 +43,10 @@ func (r Room) source(m store.Manifest) float64 {
 	return all * float64(r.missing()) / float64(max(1, m.Partitions))
 }
 
+// maxGrowth bounds how many bytes of blocks a byte of the files is estimated to take: a version that is served may be an exception, such as one of
+// placeholders, which the files compress better than blocks.
+const maxGrowth = 4
+
 // demand is what a load needs on the disk, in bytes, by an estimate.
 type demand struct{ blocks, runs float64 }
 
@@ -53,7 +57,7 @@ func (r Room) demand(m store.Manifest, memory int64) demand {
 	share := r.source(m)
 	d := demand{blocks: share}
 	if r.Blocks > 0 && r.Source > 0 {
-		d.blocks *= float64(r.Blocks) / float64(r.Source)
+		d.blocks *= min(maxGrowth, float64(r.Blocks)/float64(r.Source))
 	}
 	if !m.Aligned && share > float64(memory) {
 		d.runs = share

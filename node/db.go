@@ -211,7 +211,9 @@ func (d *db) next() {
 		for name, l := range d.live {
 			d.withdrawDamaged(l)
 			d.look(name)
-			d.abandonRefuted(name)
+			if l := d.loads[name]; l != nil && l.stage.Load() != planning { // otherwise it is asked when it has its plan
+				d.abandonRefuted(name)
+			}
 			d.releaseSurplus(name)
 		}
 		d.openServed()

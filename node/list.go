@@ -121,6 +121,10 @@ func (d *db) take(l listing) {
 	if l.err != nil {
 		return
 	}
+	for _, name := range l.Late(d.last, d.state.Current) {
+		d.log.Warn("a version has appeared whose name is less than that of the version that is served, and is not loaded: the greatest name, byte by byte, is the newest",
+			"version", name, "served", d.state.Current)
+	}
 	d.unfinished, d.last = l.Unfinished, l.Listing
 	if l.Next.IsZero() || d.relooking() && !l.Next.Before(d.relookAt) {
 		return

@@ -133,16 +133,16 @@ func (d *db) loadProving(ctx context.Context, name string, l *loading) error {
 			return err
 		}
 		d.log.Warn("a partitioner does not fit; the version is planned anew without it", "version", name, "partitioner", p, "error", err)
+		l.stage.Store(planning) // before this node learns of its own refutation
 		l.following.Refute(p.String())
 		refuted = append(refuted, p)
-		l.stage.Store(planning)
 	}
 }
 
-// pinned returns the plan by which a version is served, or was before a restart; later loads use the
+// pinned returns the plan by which a version is served, or was; later loads use the
 // same fields, whatever is configured. It is nil for other versions, and for those without a plan.
 func (d *db) pinned(name string) *store.Manifest {
-	if name != d.state.Current && name != d.state.Served {
+	if !d.state.WasServed(name) {
 		return nil
 	}
 	if l := d.live[name]; l != nil {
@@ -314,6 +314,7 @@ func (p planned) tell(d *db) {
 			"waited", time.Since(l.ordered).Round(time.Millisecond))
 		want := now.Owned(now.v.Held())
 		p.answer <- goAhead{want: want, room: d.room(now, want)}
+		d.abandonRefuted(p.name)
 	}
 }
 

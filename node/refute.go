@@ -27,10 +27,9 @@ func (d *db) refuted(name string, f version.Following) []shard.Partitioner {
 // isRefuted reports whether this or another node has refuted the detected partitioner of a plan. A
 // version that is served, or was before a restart, cannot be refuted, because every record of it was
 // checked by the node that loaded its partition. Nor can a version with a single partition, which every
-// partitioner fits.
+// partitioner fits, or one of finished blocks, whose partitioner is not detected.
 func (d *db) isRefuted(l *live) bool {
-	name := l.v.Info().Name
-	if name == d.state.Current || name == d.state.Served || !l.manifest.Aligned || l.manifest.Partitions <= 1 {
+	if d.state.WasServed(l.v.Info().Name) || !l.manifest.Aligned || l.manifest.Partitions <= 1 || load.IsFinished(l.manifest) {
 		return false
 	}
 	switch d.node.loadOptions(d.name).Partitioner {

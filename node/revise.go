@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sequins/discovery"
+	"sequins/store"
 	"sequins/version"
 )
 
@@ -44,6 +45,27 @@ func (d *db) revised(l listing) listing {
 		slices.Sort(l.Versions)
 	}
 	return l
+}
+
+// replaces reports whether m is the plan of a revision whose files have only other times than those of an older one, which is still here. Then
+// replicas of the older one, on this and on other nodes, have the same plan.
+func (d *db) replaces(m store.Manifest) bool {
+	for _, v := range d.state.Entries { // ascending
+		if v.Name >= m.Version {
+			return false
+		}
+		if version.Name(v.Name) != version.Name(m.Version) {
+			continue
+		}
+		dir, err := d.node.o.Store.Dir(d.name, v.Name)
+		if err != nil {
+			continue
+		}
+		if older := dir.Manifest(); older.PlanHash() == m.PlanHash() && older.Stamp() != m.Stamp() {
+			return true
+		}
+	}
+	return false
 }
 
 // nextRevision returns the id of a new revision. It also counts revisions that are being removed.

@@ -231,10 +231,12 @@ func TestWindowAfterAFailure(t *testing.T) {
 		f.damage("fruit", "2", "part-r-00000")
 		f.damage("fruit", "2", "part-r-00001")
 		time.Sleep(5 * time.Hour)
+		synctest.Wait() // for the refresh of the same moment
 		if v := n.onNode("fruit", "2"); v.State != status.Error {
 			t.Errorf("in the window: %+v", v)
 		}
 		time.Sleep(7 * time.Hour) // until noon
+		synctest.Wait()
 		tried := f.log.count("version failed", "version=2 ")
 		v, db := n.onNode("fruit", "2"), n.Status().DBs["fruit"]
 		if v.State != status.Available || v.Error == "" || !db.Failed("localhost") {

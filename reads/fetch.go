@@ -166,7 +166,7 @@ func (b *batch) receive(r *Read, g *replicaGroup, a *proxy.Answer) (o Outcome, s
 	default:
 		return Found, 0, fmt.Errorf("%w: status %d", errBatch, a.Status)
 	}
-	known := r.hasPlan(a) // reading the body invalidates the header
+	known := r.mayCache(a) // reading the body invalidates the header
 	left := a.Length
 	for _, p := range g.parts {
 		for _, i := range p.order {

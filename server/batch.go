@@ -171,8 +171,8 @@ func (r *request) sendBatch(w *writer, req *http.Request) {
 	r.LetGo()
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
-	if r.query.Version != nil && len(r.Plan) > 0 {
-		h.Set(keyPlan, string(r.Plan))
+	if r.query.Version != nil && len(r.Stamp) > 0 {
+		h.Set(keyPlan, string(r.Stamp))
 	}
 	h.Set("Vary", "Accept")
 	b := batchBuffers.Get().(*batchBuffer)

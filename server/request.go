@@ -142,7 +142,7 @@ func (r *request) prepare(o reads.Outcome) {
 	r.add(keyVersion, r.Version)
 	r.add(keyProxiedTo, r.peer)
 	if len(r.query.Version) > 0 {
-		r.add(keyPlan, r.Plan)
+		r.add(keyPlan, r.Stamp)
 	}
 	switch o {
 	case reads.Found:

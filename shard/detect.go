@@ -28,6 +28,8 @@ type Detector struct {
 
 	// divisors has, for each function, the greatest common divisor of h - i of all keys. It is 0 while all were 0.
 	divisors [numPartitioners]uint64
+
+	refuted [numPartitioners]bool
 }
 
 // NewDetector returns a Detector for a version of n partitions that has ruled out nothing. If n is 0, or nothing fits it, the
@@ -58,12 +60,12 @@ func (d *Detector) Add(file int, key []byte) {
 
 // possible reports whether a number of partitions may fit p.
 func (d *Detector) possible(p Partitioner) bool {
-	return d.fits(p) || p.writes(d.naming) && d.least <= d.most && (d.divisors[p] == 0 || d.divisors[p] >= uint64(d.least))
+	return d.fits(p) || !d.refuted[p] && p.writes(d.naming) && d.least <= d.most && (d.divisors[p] == 0 || d.divisors[p] >= uint64(d.least))
 }
 
 // fits reports whether p may have cut n files.
 func (d *Detector) fits(p Partitioner) bool {
-	return p.writes(d.naming) && d.n > 0 && d.divisors[p]%uint64(d.n) == 0
+	return !d.refuted[p] && p.writes(d.naming) && d.n > 0 && d.divisors[p]%uint64(d.n) == 0
 }
 
 // writes reports whether files with such names may be cut by p. The hashes of Kafka and of Hive are considered only where the names
@@ -111,12 +113,16 @@ func (d *Detector) Candidates() []Cut {
 		case p == Hive && d.fits(String): // they differ in keys that are not ASCII, and there is none
 		case d.fits(p):
 			all = append(all, Cut{p, d.n})
-		case d.keys >= minKeys && p.writes(d.naming) && uint64(d.least) <= divisor && divisor <= uint64(max(0, d.most)):
+		case d.keys >= minKeys && !d.refuted[p] && p.writes(d.naming) && uint64(d.least) <= divisor && divisor <= uint64(max(0, d.most)):
 			gaps = append(gaps, Cut{p, int(divisor)})
 		}
 	}
 	return append(all, gaps...)
 }
+
+// Refute excludes a function of which it is known that it did not cut the files. With it, Candidates and Decided consider Hive also where String fits the
+// keys.
+func (d *Detector) Refute(p Partitioner) { d.refuted[p] = true }
 
 // Decided reports whether more keys can add nothing: at most one function fits n, or if none does, at most one number of
 // partitions is left.

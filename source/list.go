@@ -44,7 +44,7 @@ func (l *Listing) Marked() bool { return l.Success || l.Committed }
 //
 //   - A table of Delta Lake, Hudi or Iceberg is an error of the class ErrLayout.
 //   - _temporary, or _started_<id> without _committed_<id>, is the sign of a job
-//     that is not done.
+//     that is not done, also in a directory of a partitioned table.
 //   - Blocks without their manifest (BlocksFile) are a build that is not done.
 //   - With requireSuccess there must be a _SUCCESS file.
 //   - The files that a _committed_<id> or a _SUCCESS lists must be there, and
@@ -65,8 +65,8 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	if err := c.checkTable(); err != nil {
 		return l, fmt.Errorf("%s: %w", src.Path(db, version), err)
 	}
-	if c.has(temporaryDir) {
-		l.Incomplete = "there is a " + temporaryDir + ": a job is writing the version, or has failed"
+	if name := c.temporary(); name != "" {
+		l.Incomplete = "there is a " + name + ": a job is writing the version, or has failed"
 		return l, nil
 	}
 	if c.unfinished() {
@@ -98,6 +98,16 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 // They remove it before they write _SUCCESS.
 const temporaryDir = "_temporary"
 
+// temporary returns the name of a temporaryDir, or "".
+func (c *Contents) temporary() string {
+	for _, m := range c.Hidden {
+		if path.Base(m.Name) == temporaryDir {
+			return m.Name
+		}
+	}
+	return ""
+}
+
 // unfinished reports whether the files are blocks of a build that has not finished.
 func (c *Contents) unfinished() bool {
 	other := func(f File) bool { return !strings.HasSuffix(f.Name, BlockSuffix) }
@@ -126,10 +136,10 @@ func (c *Contents) checkTable() error {
 
 // checkDirs refuses directories that probably contain data.
 func (c *Contents) checkDirs() error {
-	if len(c.Files) == 0 && len(c.Dirs) > 0 {
+	deep := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(path.Base(name)) })
+	if len(c.Files) == 0 && len(c.Dirs) > len(deep) {
 		return fmt.Errorf("%w: the version has only directories (%s), and files in directories are not read unless they are named column=value", ErrLayout, some(c.Dirs))
 	}
-	deep := slices.DeleteFunc(slices.Clone(c.Dirs), func(name string) bool { return !IsPartition(path.Base(name)) })
 	if len(deep) > 0 {
 		return fmt.Errorf("%w: directories of a partitioned table are nested more than %d deep (%s), and files in these are not read", ErrLayout, MaxPartitionDepth, some(deep))
 	}

@@ -47,25 +47,25 @@ func (n *Dirs) Enter(name string) (bool, error) {
 	return true, nil
 }
 
-// AddHidden adds a hidden entry. Of those in directories of a partitioned table, only the markers of commits have a
-// meaning.
+// AddHidden adds a hidden entry. Of those in directories of a partitioned table, only the markers of commits and of unfinished jobs
+// have a meaning.
 func (c *Contents) AddHidden(name string, dir bool) {
 	base := path.Base(name)
-	if base == name || isCommit(base) {
+	if base == name || isCommit(base) || base == temporaryDir {
 		c.Hidden = append(c.Hidden, Marker{Name: name, Dir: dir})
 	}
 }
 
 // Keys collects the Contents of a version in a source without directories.
 type Keys struct {
-	c              Contents
-	mapFiles, dirs map[string]bool
+	c                      Contents
+	mapFiles, dirs, hidden map[string]bool
 }
 
 // Add adds a file by its name relative to the version's directory. Files in hidden directories are not added.
 func (k *Keys) Add(f File) {
 	if k.dirs == nil {
-		k.mapFiles, k.dirs = map[string]bool{}, map[string]bool{}
+		k.mapFiles, k.dirs, k.hidden = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
 	partition, rest := partitionPath(f.Name)
 	dir, below, nested := strings.Cut(rest, "/")
@@ -73,6 +73,9 @@ func (k *Keys) Add(f File) {
 	case Hidden(dir) && !nested:
 		k.c.AddHidden(f.Name, false)
 	case Hidden(dir):
+		if partition != "" { // the source lists those of the version's directory itself
+			k.hidden[partition+dir] = true
+		}
 	case !nested:
 		k.c.Files = append(k.c.Files, f)
 	case below == "data" && !IsPartition(dir):
@@ -90,6 +93,9 @@ func (k *Keys) Contents() Contents {
 		if !k.mapFiles[name] {
 			k.c.Dirs = append(k.c.Dirs, name)
 		}
+	}
+	for name := range k.hidden {
+		k.c.AddHidden(name, true)
 	}
 	return k.c
 }

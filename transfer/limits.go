@@ -26,6 +26,7 @@ type lane struct {
 	mu      sync.Mutex
 	streams int
 	limit   int
+	waiting int           // copies
 	changed chan struct{} // closed when a place may be free
 }
 
@@ -62,8 +63,12 @@ func (l *lane) enter() (ok bool, changed <-chan struct{}) {
 	return true, nil
 }
 
-// wait takes a place, and waits for it.
-func (l *lane) wait(ctx context.Context) error {
+// wait takes a place, and waits for it; at most for a time, after which the error is ErrCrowded.
+func (l *lane) wait(ctx context.Context, most time.Duration) error {
+	late := time.NewTimer(most)
+	defer late.Stop()
+	l.await(1)
+	defer l.await(-1)
 	for {
 		ok, changed := l.enter()
 		if ok {
@@ -71,10 +76,25 @@ func (l *lane) wait(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
+		case <-late.C:
+			return ErrCrowded
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+func (l *lane) await(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting += n
+}
+
+// isWanted reports whether a copy waits for a place.
+func (l *lane) isWanted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting > 0
 }
 
 func (l *lane) leave() {
@@ -82,6 +102,14 @@ func (l *lane) leave() {
 	defer l.mu.Unlock()
 	l.streams--
 	l.wake()
+}
+
+// fair returns the bytes per second that a copy has at least if all places are taken, unless something else than this node is slow; at most as many
+// as are given.
+func (l *lane) fair(most float64) float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return min(most, float64(l.rate.Limit())/float64(2*l.limit))
 }
 
 // A pulse measures how fast the other side is: the time that a copy waits for it. It ends copies that would keep a place

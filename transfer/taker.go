@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,18 +27,42 @@ var (
 	ErrElsewhere = errors.New("the node does not have the block")
 	// ErrBusy is the class of errors of Fetch if the node gives as many blocks as it may.
 	ErrBusy = errors.New("the node is giving as many blocks as it may")
+	// ErrCrowded is the class of errors of Fetch if this node has been receiving as many blocks as it may for too long.
+	ErrCrowded = errors.New("this node is receiving as many blocks as it may")
 	// ErrUnable is the class of errors of Ask for nodes that do not give blocks, such as those of older releases.
 	ErrUnable = errors.New("the node does not give blocks")
 	// ErrDisk is the class of errors of Fetch that are of this node's disk.
 	ErrDisk = errors.New("the block cannot be written")
 )
 
-const (
-	// maxState limits the answer to Ask, in bytes: a manifest, and the numbers of the partitions.
-	maxState = 68 << 20
-	// maxText limits what is read of the reason of a refusal.
-	maxText = 200
+// maxText limits what is read of the reason of a refusal, in bytes.
+const maxText = 200
+
+// A size limits the State in an answer: its bytes, and the objects and commas of its JSON, whose elements may take 30 times their bytes in memory.
+type size struct {
+	bytes           int64
+	objects, commas int
+}
+
+// The sizes of what is asked for: the numbers of partitions, what the blocks were made from, and the plan, of up to 1<<18 files, in whose names
+// there may be braces and commas.
+var (
+	ofNumbers  = size{2 << 20, 1, 2*shard.MaxPartitions + 16}
+	ofInputs   = size{68 << 20, shard.MaxPartitions + 1, 8*shard.MaxPartitions + 16}
+	ofManifest = size{68 << 20, 1 << 19, 1 << 21}
 )
+
+// read decodes a State.
+func (z size) read(r io.Reader) (s State, err error) {
+	data, err := io.ReadAll(io.LimitReader(r, z.bytes+1))
+	switch {
+	case err != nil:
+		return s, err
+	case int64(len(data)) > z.bytes || bytes.Count(data, []byte("{")) > z.objects || bytes.Count(data, []byte(",")) > z.commas:
+		return s, errors.New("it is too large")
+	}
+	return s, json.Unmarshal(data, &s)
+}
 
 // get sends a request for a version of a db. The caller closes the body.
 func (t *Transfer) get(ctx context.Context, addr, db, version, stamp, query string) (*http.Response, error) {
@@ -58,21 +83,20 @@ func (t *Transfer) get(ctx context.Context, addr, db, version, stamp, query stri
 // Ask asks a node what it has of a version by a stamp; "true" is its current version, and an empty stamp is any. manifest also asks for the
 // plan itself. Errors wrap ErrUnable or are those of the connection.
 func (t *Transfer) Ask(ctx context.Context, addr, db, version, stamp string, manifest bool) (State, error) {
-	query := "blocks"
 	if manifest {
-		query += "&manifest"
+		return t.ask(ctx, addr, db, version, stamp, "blocks&manifest", ofManifest)
 	}
-	return t.ask(ctx, addr, db, version, stamp, query)
+	return t.ask(ctx, addr, db, version, stamp, "blocks", ofNumbers)
 }
 
 // Inputs asks a node what it has of a version by a stamp, with what the blocks were made from. Errors are those of Ask.
 func (t *Transfer) Inputs(ctx context.Context, addr, db, version, stamp string) (State, error) {
-	s, err := t.ask(ctx, addr, db, version, stamp, "blocks&inputs")
+	s, err := t.ask(ctx, addr, db, version, stamp, "blocks&inputs", ofInputs)
 	s.Inputs = slices.DeleteFunc(s.Inputs, func(in store.Input) bool { return !in.Valid() })
 	return s, err
 }
 
-func (t *Transfer) ask(ctx context.Context, addr, db, version, stamp, query string) (State, error) {
+func (t *Transfer) ask(ctx context.Context, addr, db, version, stamp, query string, most size) (State, error) {
 	resp, err := t.get(ctx, addr, db, version, stamp, query)
 	if err != nil {
 		return State{}, err
@@ -84,8 +108,8 @@ func (t *Transfer) ask(ctx context.Context, addr, db, version, stamp, query stri
 	case resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != stateType:
 		return State{}, fmt.Errorf("%w: it answers with %s", ErrUnable, resp.Status)
 	}
-	var s State
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxState)).Decode(&s); err != nil {
+	s, err := most.read(resp.Body)
+	if err != nil {
 		return State{}, fmt.Errorf("its answer cannot be read: %w", err)
 	}
 	if m := s.Manifest; m != nil && (m.DB != db || m.Stamp() != s.Stamp) {
@@ -104,9 +128,9 @@ type Want struct {
 }
 
 // Fetch copies a block from a node, verifies and publishes it. It waits until fewer blocks are being received than may be. Errors wrap one of
-// this package's, or are those of the connection or of ctx. Those that are not of ctx, ErrBusy or ErrElsewhere are logged.
+// this package's, or are those of the connection or of ctx. Those that are not of ctx, ErrBusy, ErrCrowded or ErrElsewhere are logged.
 func (t *Transfer) Fetch(ctx context.Context, addr string, w Want) error {
-	if err := t.take.wait(ctx); err != nil {
+	if err := t.take.wait(ctx, t.o.Queue); err != nil {
 		return err
 	}
 	defer t.take.leave()
@@ -137,8 +161,10 @@ func (t *Transfer) fetch(ctx context.Context, addr string, w Want) error {
 		return err
 	}
 	if t.o.Fits != nil {
+		// Nothing but the other node vouches for the length. A disk that has no room for the block has none for a load either, whose
+		// estimate and reason are this node's own.
 		if err := t.o.Fits(resp.ContentLength); err != nil {
-			return fmt.Errorf("%w: %w", ErrDisk, err)
+			return fmt.Errorf("%w: it announces %d bytes: %w", ErrRefused, resp.ContentLength, err)
 		}
 	}
 	to := w.Dir.Staging()
@@ -224,6 +250,9 @@ type receiver struct {
 	db     string
 	body   io.Reader
 
+	began    time.Time
+	received int64 // bytes
+
 	mu   sync.Mutex
 	slow bool
 	late *time.Timer
@@ -231,7 +260,7 @@ type receiver struct {
 }
 
 func newReceiver(t *Transfer, ctx context.Context, cancel context.CancelFunc, db string, body io.Reader) *receiver {
-	r := &receiver{t: t, ctx: ctx, cancel: cancel, db: db, body: body, pulse: t.newPulse()}
+	r := &receiver{t: t, ctx: ctx, cancel: cancel, db: db, body: body, began: time.Now(), pulse: t.newPulse()}
 	r.late = time.AfterFunc(r.left, r.timeout)
 	return r
 }
@@ -279,10 +308,17 @@ func (r *receiver) read(buf []byte) (int, error) {
 	r.mu.Lock()
 	slow := r.slow
 	r.mu.Unlock()
-	if fast := r.add(n, time.Since(start)); slow || err == nil && !fast {
+	r.received += int64(n)
+	if fast := r.add(n, time.Since(start)); slow || err == nil && (!fast || r.hinders()) {
 		err = errSlow
 	}
 	return n, err
+}
+
+// hinders reports whether the copy is slower than this node's limits and FairRate explain, and keeps a place that another copy waits for.
+func (r *receiver) hinders() bool {
+	took := time.Since(r.began)
+	return took > r.t.o.Patience && float64(r.received) < took.Seconds()*r.t.take.fair(r.t.o.FairRate) && r.t.take.isWanted()
 }
 
 // Current returns the plan of the version of a db that most of some nodes serve, or nil if none does, or the nodes do not answer.

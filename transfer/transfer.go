@@ -67,6 +67,11 @@ type Options struct {
 	// 64 KiB, and 10 seconds.
 	LeastRate float64
 	Patience  time.Duration
+	// FairRate is how many bytes per second the sender of a block has to send on average if another copy waits for its place, after Patience, unless
+	// Limits do not allow as many. 0 means 1 MiB.
+	FairRate float64
+	// Queue is how long Fetch waits for a place; 0 means 10 minutes.
+	Queue time.Duration
 }
 
 // Transfer is one node's end of all copies. It is safe for concurrent use. It starts no goroutines but those of idle
@@ -91,6 +96,12 @@ func New(o Options) *Transfer {
 	}
 	if o.Patience <= 0 {
 		o.Patience = 10 * time.Second
+	}
+	if o.FairRate <= 0 {
+		o.FairRate = 1 << 20
+	}
+	if o.Queue <= 0 {
+		o.Queue = 10 * time.Minute
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

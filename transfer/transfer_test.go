@@ -187,6 +187,21 @@ func TestGiveAndTake(t *testing.T) {
 	}
 }
 
+// A block that does not fit is refused, and nothing is written: that its length is true is not known.
+func TestNoRoom(t *testing.T) {
+	var asked int64
+	full := errors.New("no room")
+	giver := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)})
+	taker := newNode(t, transfer.Options{Fits: func(bytes int64) error { asked = bytes; return full }}, nil)
+	err := taker.Fetch(t.Context(), giver.addr, taker.want(1))
+	if !errors.Is(err, transfer.ErrRefused) || !errors.Is(err, full) || errors.Is(err, transfer.ErrDisk) {
+		t.Error(err)
+	}
+	if want := int64(len(block(t, 1, partitions, 1, 100))); asked != want || len(taker.files(t)) != 0 {
+		t.Errorf("asked for %d bytes of %d, and has %q", asked, want, taker.files(t))
+	}
+}
+
 // Blocks of files that were replaced by others of the same sizes are not copied, although the plan is the same.
 func TestFilesOfOtherTimes(t *testing.T) {
 	giver, taker := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)}), newNode(t, transfer.Options{}, nil)

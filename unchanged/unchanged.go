@@ -2,7 +2,9 @@ package unchanged
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -50,7 +52,7 @@ func New(loader *load.Loader, src source.Source, sums *Sums, read source.ReadOpt
 // has the files of the plan. An error is that of ctx or of load.Loader.Verify; then no block is left.
 func (r *Reuse) Link(ctx context.Context, want []int) (linked []int, bytes int64, err error) {
 	former, err := r.staging.Former()
-	if err != nil || len(former) == 0 || r.off {
+	if err != nil || len(former) == 0 || r.off || !r.canLink(former) {
 		return nil, 0, ctx.Err()
 	}
 	if err := learn(ctx, atOnce, r.distinct(want), r.heads, r.head); err != nil {
@@ -77,6 +79,20 @@ func (r *Reuse) Link(ctx context.Context, want []int) (linked []int, bytes int64
 		return nil, 0, err
 	}
 	return linked, bytes, nil
+}
+
+// canLink reports whether one of some blocks can be linked: the file system may have no links, and then reading the files for their
+// hashes is in vain.
+func (r *Reuse) canLink(former []store.Former) bool {
+	for _, f := range former {
+		switch _, err := r.staging.LinkBlock(f); {
+		case err == nil:
+			return r.staging.RemoveBlock(f.Partition) == nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return false
+		}
+	}
+	return false
 }
 
 // similar returns those of some partitions of which there are former blocks whose inputs are the same as far as it is known.

@@ -29,6 +29,13 @@ func (h *Handle) ID() uint64 { return h.id }
 // Plan returns the plan of the version's blocks; "" if unknown.
 func (h *Handle) Plan() string { return h.info.Plan }
 
+// PeerPlan returns what names the version's blocks in requests to other nodes: their plan, or their stamp if replicas of other files have the
+// same plan; "" if unknown.
+func (h *Handle) PeerPlan() string {
+	own, _ := h.info.plans()
+	return own
+}
+
 // Stamp returns the stamp of the version's blocks; "" if unknown.
 func (h *Handle) Stamp() string { return h.info.Stamp }
 

@@ -181,10 +181,10 @@ func (m *machine) retryDeletes() {
 }
 
 // notePlanned makes a version readable, or replaces it if its files have changed.
-// The active version stays as it is.
+// A version that clients are served from, or were, stays as it is.
 func (m *machine) notePlanned(e Planned) {
 	v := m.entry(e.Version)
-	if v == nil || v.Work != Loading || v.Exit != Staying || v.Status == Active {
+	if v == nil || v.Work != Loading || v.Exit != Staying || v.Status == Active || m.wasServed(v) {
 		return
 	}
 	v.Stale = false
@@ -192,6 +192,12 @@ func (m *machine) notePlanned(e Planned) {
 		v.Live, v.Status = true, Prepared
 		m.act(Prepare, v.Name)
 	}
+}
+
+// wasServed reports whether blocks of a version can be read by which clients were
+// served. The source may have lost files of it since.
+func (m *machine) wasServed(v *Entry) bool {
+	return v.Live && v.Readable && !v.Stale && (v.Name == m.Served || v.Former)
 }
 
 func (m *machine) noteSeen(e Seen) {

@@ -56,8 +56,8 @@ func (s *Set) Acquire() *Handle {
 
 // AcquireVersion returns a handle on a version by name, whether prepared, current
 // or retired, or nil. Of several revisions it is the current one, or else the
-// newest, of those that have the plan; an empty plan is that of all. It restarts
-// the idle time of a retired version.
+// newest, of those that have the plan, or the stamp if plan is one; an empty plan is
+// that of all. It restarts the idle time of a retired version.
 func (s *Set) AcquireVersion(name, plan string) *Handle { return s.acquireBy(name, plan, "") }
 
 // AcquireStamped is AcquireVersion for the blocks of a stamp in place of a plan. A version whose stamp is not known has any.
@@ -66,7 +66,7 @@ func (s *Set) AcquireStamped(name, stamp string) *Handle { return s.acquireBy(na
 func (s *Set) acquireBy(name, plan, stamp string) *Handle {
 	v, current := (*Version)(nil), s.current.Load()
 	for id, each := range *s.named.Load() {
-		if each.name == name && same(each.info.Plan, plan) && same(each.info.Stamp, stamp) && (v == nil || each == current || v != current && id > v.info.Name) {
+		if each.name == name && (same(each.info.Plan, plan) || each.info.Stamp == plan) && same(each.info.Stamp, stamp) && (v == nil || each == current || v != current && id > v.info.Name) {
 			v = each
 		}
 	}

@@ -188,6 +188,12 @@ func (s State) Entry(name string) (Entry, bool) {
 	return s.Entries[i], true
 }
 
+// WasServed reports whether clients are served from a version, or were.
+func (s State) WasServed(id string) bool {
+	v, _ := s.Entry(id)
+	return id == s.Current || id == s.Served || v.Former
+}
+
 // Finished reports whether the database is not in the source any more and has no
 // versions left.
 func (s State) Finished() bool { return s.Gone && len(s.Entries) == 0 }

@@ -18,6 +18,7 @@ import (
 	"sequins/build"
 	"sequins/config"
 	"sequins/finished"
+	"sequins/internal/human"
 	"sequins/internal/names"
 	"sequins/internal/term"
 	"sequins/load"
@@ -73,7 +74,7 @@ func (f *buildFlags) register(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringVar(&f.config, "config", "", "configuration `file` with the settings of the database and of the sources")
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default that of DST)")
-	flags.StringVar(&f.partitioner, "partitioner", "", "auto, string, hadoop, spark or cascading")
+	flags.StringVar(&f.partitioner, "partitioner", "", "`function` by which the files are cut, as partitioner of sequins.conf")
 	flags.StringVar(&f.key, "key", "", "`field` of the key in Avro and Parquet records")
 	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
 	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
@@ -112,16 +113,21 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, from, to st
 	if err := f.requireSuccess(ctx, c, &job, cmp.Or(f.db, dst.db)); err != nil {
 		return err
 	}
-	m, err := runBuild(ctx, report, job)
+	m, leftOut, err := runBuild(ctx, report, job)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "built %d blocks with %d records and %s of %s in %s\n", len(m.Blocks), m.Records(), size(m.Size()), job.From, job.To)
+	if leftOut > 0 {
+		if _, err := fmt.Fprintf(out, "left out %s whose key is null, or whose key or value is too long, as max_record_errors allows\n", human.Plural(int(leftOut), "record")); err != nil {
+			return err
+		}
+	}
+	_, err = fmt.Fprintf(out, "built %s with %s and %s of %s in %s\n", human.Plural(len(m.Blocks), "block"), human.Plural(int(m.Records()), "record"), size(m.Size()), job.From, job.To)
 	return err
 }
 
-// runBuild runs a build and shows its progress meanwhile.
-func runBuild(ctx context.Context, report io.Writer, job build.Job) (*finished.Manifest, error) {
+// runBuild runs a build and shows its progress meanwhile. It returns how many records were left out.
+func runBuild(ctx context.Context, report io.Writer, job build.Job) (m *finished.Manifest, leftOut int64, err error) {
 	var p load.Progress
 	watching, stop := context.WithCancel(ctx)
 	stopped := make(chan struct{})
@@ -129,13 +135,13 @@ func runBuild(ctx context.Context, report io.Writer, job build.Job) (*finished.M
 		defer close(stopped)
 		showLoad(watching, report, &p)
 	}()
-	m, err := build.Run(ctx, job, &p)
+	m, err = build.Run(ctx, job, &p)
 	stop()
 	<-stopped
 	if err != nil && ctx.Err() != nil { // an interrupt after the end changes nothing
-		return nil, errors.Join(errors.New("interrupted: what was written is removed"), withoutCanceled(err))
+		return nil, 0, errors.Join(errors.New("interrupted: what was written is removed"), withoutCanceled(err))
 	}
-	return m, err
+	return m, p.Snapshot().LeftOut, err
 }
 
 // withoutCanceled returns nil for an error that reports only that the context was canceled.
@@ -175,6 +181,9 @@ func (f *buildFlags) settings(src, db string) (*config.Config, error) {
 	c, _, err := config.Load(f.config, config.Flag{Name: "SRC", Key: "source", Value: src})
 	if err != nil {
 		return nil, err
+	}
+	if _, found := c.DB[f.db]; f.db != "" && !found {
+		return nil, usageError{fmt.Errorf("--db: the configuration has no [db.%s]", f.db)}
 	}
 	d := c.ForDB(db)
 	d.Partitioner, d.Compression = cmp.Or(f.partitioner, d.Partitioner), cmp.Or(f.compression, d.Compression)

@@ -25,7 +25,7 @@ func TestBuild(t *testing.T) {
 	}
 	sequins(t, "verify", to).wants(t, exitOK)
 	verifyDamaged(t, to)
-	sequins(t, "build", from, to).wants(t, exitFailure, "sequins: "+to+": the target is not empty: it has _BLOCKS.json, and versions must not change")
+	sequins(t, "build", from, to).wants(t, exitFailure, "sequins: "+to+": the target is not empty: it has _SUCCESS, and versions must not change")
 	sequins(t, "build", "--force", from, to).wants(t, exitFailure, "sequins: "+to+": the target is not empty")
 	conf := filepath.Join(dir, "sequins.conf")
 	writeFile(t, conf, "source = \"/nowhere\"\n[db.words]\ncompression = \"zstd\"\npartitioner = \"string\"\n")

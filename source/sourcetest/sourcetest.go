@@ -481,7 +481,7 @@ func testPartitions(t *testing.T, p Place) {
 		p.Put(t, "db/1/"+name, []byte(name))
 	}
 	for _, name := range []string{"_SUCCESS", "_metadata", "_common_metadata", ".part-00000.parquet.crc", "day=1/_SUCCESS", "day=1/_metadata",
-		"day=1/_common_metadata", "day=1/.part-00000.parquet.crc", "day=1/_temporary/0/part-0", "day=1/.hidden/city=x/part-0", "_day=1/part-0", ".spark-staging-1/day=1/part-0",
+		"day=1/_common_metadata", "day=1/.part-00000.parquet.crc", "day=1/_logs/0/part-0", "day=1/.hidden/city=x/part-0", "_day=1/part-0", ".spark-staging-1/day=1/part-0",
 		"day=1/part-r-00000/index", "day=1/logs/x", "logs/day=1/part-0"} {
 		p.Put(t, "db/1/"+name, []byte("not data"))
 	}
@@ -502,6 +502,10 @@ func testPartitions(t *testing.T, p Place) {
 	p.Put(t, "db/1/day=3/part-0", []byte("new"))
 	if now := must(source.List(t.Context(), src, "db", "1", true))(t); now.Fingerprint == l.Fingerprint {
 		t.Error("a file in a new directory does not change the listing")
+	}
+	p.Put(t, "db/1/day=4/city=x/_temporary/0/part-0", []byte("not data"))
+	if now := must(source.List(t.Context(), src, "db", "1", true))(t); !strings.Contains(now.Incomplete, "day=4/city=x/_temporary") {
+		t.Errorf("a job is writing a directory: incomplete: %q", now.Incomplete)
 	}
 	testPartitionMarkers(t, p)
 }

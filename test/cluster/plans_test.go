@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -86,4 +87,44 @@ func TestPlansThatDiffer(t *testing.T) {
 	c.waitServed(t, second)
 	c.waitWhole(t, z.look(t), second)
 	c.checkWhole(t, second)
+}
+
+// TestReplacedByEqualSizes: the files of a version that is served are replaced by files of the same names and sizes, and a node loses its disk. It
+// loads the new files, and then all nodes do, although their plans are the same.
+func TestReplacedByEqualSizes(t *testing.T) {
+	t.Parallel()
+	z := startZookeeper(t, 1)
+	c := newCluster(t, z, settings{data: dataset{keys: 500, partitions: 6}, members: 3, replication: 2})
+	version := versionName(1)
+	c.publish(t, version)
+	rewrite := func(old, now string) {
+		for p := range c.data.partitions {
+			name := filepath.Join(c.source, db, version, fmt.Sprintf("part-r-%05d", p))
+			data, err := os.ReadFile(name)
+			changed := bytes.ReplaceAll(data, []byte(old), []byte(now))
+			if bytes.Equal(changed, data) {
+				t.Fatalf("%s has no %q", name, old)
+			}
+			if err = errors.Join(err, os.WriteFile(name, changed, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	rewrite(version+"/", "other/")
+	c.startAll(t)
+	c.waitServed(t, version)
+	c.waitWhole(t, z.look(t), version)
+	rewrite("other/", version+"/")
+	lost := c.members[2]
+	lost.kill()
+	if err := os.RemoveAll(lost.config.Store); err != nil {
+		t.Fatal(err)
+	}
+	lost.start(t)
+	for _, m := range c.members[:2] {
+		m.node.WaitLog(t, "instead_of="+version)
+	}
+	lost.node.WaitCurrent(t, db, version)
+	c.waitWhole(t, z.look(t), version)
+	c.checkWhole(t, version)
 }

@@ -1,0 +1,52 @@
+package build
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"sequins/store"
+)
+
+// tempPrefix is the prefix of the names of temporary directories. Each is a store, whose lock tells whether its build still runs.
+const tempPrefix = "sequins-build-"
+
+// removeStale removes the temporary directories that builds of this user have left in temp because they were killed. What
+// cannot be removed stays.
+func removeStale(temp string) {
+	entries, err := os.ReadDir(temp)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), tempPrefix) && isOwn(e) {
+			removeUnlocked(filepath.Join(temp, e.Name()))
+		}
+	}
+}
+
+// isOwn reports whether a file belongs to the user of this process.
+func isOwn(e fs.DirEntry) bool {
+	info, err := e.Info()
+	if err != nil {
+		return false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Geteuid()
+}
+
+// removeUnlocked removes a store that no process uses. A directory that is none yet stays: its build has just begun.
+func removeUnlocked(dir string) {
+	if !store.Exists(dir) {
+		return
+	}
+	s, err := store.Open(dir)
+	if err != nil {
+		return
+	}
+	if s.Close() == nil {
+		_ = os.RemoveAll(dir)
+	}
+}

@@ -1,0 +1,109 @@
+package transfer_test
+
+import (
+	"errors"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/test/expect"
+	"sequins/transfer"
+)
+
+// slowGiver returns the address of a node that announces much and sends 20 KB/s of it, and a channel that is closed when it has begun.
+func slowGiver(t *testing.T, stamp string) (addr string, begun chan struct{}) {
+	begun = make(chan struct{})
+	piece := make([]byte, 1000)
+	addr = fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.block", transfer.StampHeader: stamp}, body: piece, length: 100_000_000_000,
+		then: func(w http.ResponseWriter, r *http.Request) {
+			close(begun)
+			tick := time.NewTicker(50 * time.Millisecond)
+			defer tick.Stop()
+			for range tick.C {
+				if _, err := w.Write(piece); err != nil || r.Context().Err() != nil {
+					return
+				}
+				_ = http.NewResponseController(w).Flush()
+			}
+		}})
+	return addr, begun
+}
+
+// A slow node keeps a place as long as no other copy waits for it.
+func TestSlowGiverMakesRoom(t *testing.T) {
+	good := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)})
+	taker := newNode(t, transfer.Options{LeastRate: 1000, Patience: 300 * time.Millisecond}, nil)
+	slow, begun := slowGiver(t, taker.dir.Manifest().Stamp())
+	ended := make(chan error, 1)
+	go func() { ended <- taker.Fetch(t.Context(), slow, taker.want(0)) }()
+	<-begun
+	select {
+	case err := <-ended:
+		t.Fatalf("a slow copy that hinders none: %v", err)
+	case <-time.After(time.Second):
+	}
+	expect.NoError(t, taker.Fetch(t.Context(), good.addr, taker.want(1)))
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "too slow") {
+		t.Error(err)
+	}
+	if files := taker.files(t); len(files) != 1 {
+		t.Errorf("%q", files)
+	}
+}
+
+// A copy that finds no place for long enough gives up.
+func TestCrowded(t *testing.T) {
+	good := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)})
+	taker := newNode(t, transfer.Options{LeastRate: 1000, FairRate: 1000, Queue: 300 * time.Millisecond}, nil)
+	slow, begun := slowGiver(t, taker.dir.Manifest().Stamp())
+	ended := make(chan error, 1)
+	go func() { ended <- taker.Fetch(t.Context(), slow, taker.want(0)) }()
+	<-begun
+	if err := taker.Fetch(t.Context(), good.addr, taker.want(1)); !errors.Is(err, transfer.ErrCrowded) {
+		t.Error(err)
+	}
+	taker.SetLimits(transfer.Limits{Streams: 2})
+	expect.NoError(t, taker.Fetch(t.Context(), good.addr, taker.want(1)))
+	good.Close()
+	taker.Close()
+}
+
+// However much a node answers, little memory is taken for it.
+func TestLargeAnswers(t *testing.T) {
+	taker := newNode(t, transfer.Options{}, nil)
+	const most = 67 << 20 // bytes
+	for name, a := range map[string]struct{ before, element, after string }{
+		"inputs":   {`{"version":"1","inputs":[`, `{}`, `]}`},
+		"held":     {`{"version":"1","held":[`, `0`, `]}`},
+		"files":    {`{"version":"1","manifest":{"Files":[`, `{}`, `]}}`},
+		"refuted":  {`{"version":"1","manifest":{"Refuted":[`, `""`, `]}}`},
+		"a string": {`{"version":"`, `xxxxxxx`, `"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := []byte(a.before + strings.Repeat(a.element+",", most/(len(a.element)+1)) + a.element + a.after)
+			addr := fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.blocks+json"}, body: body})
+			for _, manifest := range []bool{false, true} {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				_, err := taker.Ask(t.Context(), addr, "db", "1", "", manifest)
+				runtime.ReadMemStats(&after)
+				limit := uint64(16 << 20)
+				if manifest {
+					limit = 8 * most
+				}
+				if took := after.TotalAlloc - before.TotalAlloc; took > limit {
+					t.Errorf("manifest %v: %d MB were allocated for an answer of %d MB", manifest, took>>20, len(body)>>20)
+				}
+				if !manifest && err == nil {
+					t.Error("no error")
+				}
+			}
+			_, err := taker.Inputs(t.Context(), addr, "db", "1", "")
+			if name != "a string" && err == nil {
+				t.Error("inputs: no error")
+			}
+		})
+	}
+}
