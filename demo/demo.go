@@ -115,6 +115,8 @@ func commands(base string) string {
     curl -i %[1]s/%[2]s/no-such-product
     curl %[1]s/%[2]s
     curl %[1]s/healthz
+    sequins scan %[1]s %[2]s --prefix red-
+    sequins top %[1]s
     open %[1]s/ in a browser
 `, base, DB)
 }

@@ -198,6 +198,14 @@ func TestMutualTLS(t *testing.T) {
 	}
 	sequins(t, "status", "--ca", a.file("ca.pem"), "--certificate", a.file("client.pem"), "--certificate-key", a.file("client-key.pem"), base).
 		wants(t, exitOK)
+	shown := []string{"--ca", a.file("ca.pem"), "--certificate", a.file("client.pem"), "--certificate-key", a.file("client-key.pem")}
+	db, key, _ := strings.Cut(strings.TrimPrefix(demoPath, "/"), "/")
+	for _, args := range [][]string{{"get", base, db, key}, {"mget", base, db, key}, {"scan", base, db, "--prefix", key}} {
+		if r := sequins(t, append(args, shown...)...); r.code != exitOK || !strings.Contains(r.stdout, "{") {
+			t.Errorf("%v: %+v", args, r)
+		}
+		sequins(t, append(args, "--ca", a.file("ca.pem"))...).wants(t, exitUnreachable, "sequins: "+base+" refuses the TLS connection (tls: certificate required): if it wants a certificate of its clients, name yours with --certificate")
+	}
 	cmd := command(t, "status") // by the configuration of this machine
 	cmd.Dir = t.TempDir()
 	port := base[len("https://"):]
