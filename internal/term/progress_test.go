@@ -32,9 +32,11 @@ func TestProgressOnATerminal(t *testing.T) {
 		p.running.Go(p.draw) // as on a terminal
 		time.Sleep(patience - barPeriod/2)
 		synctest.Wait()
-		if out.Len() > 0 {
-			t.Errorf("%q", &out)
-		}
+		p.Print(func() { // under its lock
+			if out.Len() > 0 {
+				t.Errorf("%q", &out)
+			}
+		})
 		time.Sleep(barPeriod)
 		synctest.Wait()
 		p.Set(500, 1000)
