@@ -20,12 +20,7 @@ nfpm=$(realpath "$4")
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$top" log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
 
-# A version that no tag names sorts below all that one does, and by the time of its commit.
-version=${2#v}
-case $version in
-[0-9]*.[0-9]*) version=${version//-/+} ;;
-*) version="0~$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S)+${version//-/+}" ;;
-esac
+version=$("$here/version.sh" "$2")
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
