@@ -351,8 +351,9 @@ const (
 
 // Events is [events]: where events of versions are sent.
 type Events struct {
-	// Webhook is the URL that receives them; empty disables it.
-	Webhook string `toml:"webhook" reload:"yes" secret:"yes"`
+	// Webhook is the URL that receives them; WebhookFile is a file that contains it. Empty disables them.
+	Webhook     string `toml:"webhook" reload:"yes" secret:"yes"`
+	WebhookFile string `toml:"webhook_file" reload:"yes"`
 	// Secret signs the requests; SecretFile is a file that contains it. Empty means no signature.
 	Secret     string `toml:"secret" reload:"yes" secret:"yes"`
 	SecretFile string `toml:"secret_file" reload:"yes"`

@@ -121,7 +121,7 @@ func TestEveryOldKey(t *testing.T) {
 		}
 		keys = append(keys, w.Key)
 	}
-	if diff := cmp.Diff([]string{"write_buffer_size", "goforit_flag_json_path", "test"}, keys); diff != "" {
+	if diff := cmp.Diff([]string{"bind", "write_buffer_size", "goforit_flag_json_path", "test"}, keys); diff != "" {
 		t.Errorf("keys warned of (-want +got):\n%s", diff)
 	}
 }

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -120,6 +122,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		k.db(join("db", name), name, c.DB[name], c.allDBs())
 	}
+	k.plausible(c)
 	return k.problems, k.warnings
 }
 
@@ -189,9 +192,13 @@ func (k *checker) oneOf(key, v string, words []string) {
 
 // address checks a host:port to listen on. The port may be 0 or a service name.
 func (k *checker) address(key, v string) {
-	_, port, err := net.SplitHostPort(v)
+	host, port, err := net.SplitHostPort(v)
 	if err != nil {
 		k.problem(key, "%q is not an address of the form host:port", v)
+		return
+	}
+	if host != "" && !isHost(host) {
+		k.problem(key, "%q has no valid host", v)
 		return
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
@@ -218,8 +225,13 @@ func (k *checker) blockSize(key string, v Size) {
 
 // events checks [events]. The problems show neither the URL, which may contain a password, nor the secret.
 func (k *checker) events(e *Events) {
-	if u, err := url.Parse(e.Webhook); e.Webhook != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		k.problem("events.webhook", "is not an http:// or https:// URL")
+	if e.Webhook != "" {
+		if err := CheckWebhook(e.Webhook); err != nil {
+			k.problem("events.webhook", "%v", err)
+		}
+	}
+	if e.Webhook != "" && e.WebhookFile != "" {
+		k.problem("events.webhook_file", "is set, and so is webhook")
 	}
 	if e.Secret != "" {
 		if err := CheckSecret(e.Secret); err != nil {
@@ -229,6 +241,14 @@ func (k *checker) events(e *Events) {
 	if e.Secret != "" && e.SecretFile != "" {
 		k.problem("events.secret_file", "is set, and so is secret")
 	}
+}
+
+// CheckWebhook returns an error, which does not contain the URL, if a string is not the URL of a webhook.
+func CheckWebhook(s string) error {
+	if !isHTTP(s) {
+		return errors.New("is not an http:// or https:// URL")
+	}
+	return nil
 }
 
 func (k *checker) tls(t *TLS) {
@@ -250,8 +270,10 @@ func (k *checker) tracing(t *Tracing) {
 	u, err := url.Parse(t.OTLPEndpoint)
 	switch {
 	case t.OTLPEndpoint == "":
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+	case err != nil || !isHTTP(t.OTLPEndpoint):
 		k.problem("tracing.otlp_endpoint", "%q is not a URL of the form http://host:port", t.OTLPEndpoint)
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1/traces"):
+		k.problem("tracing.otlp_endpoint", "%q ends with /v1/traces, which is added to it", t.OTLPEndpoint)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		k.problem("tracing.otlp_endpoint", "has more than host, port and path; what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
 	}
@@ -280,11 +302,22 @@ func (k *checker) redis(c *Config) {
 	}
 }
 
-// notTwice checks that two listeners have different addresses.
+// notTwice checks that two listeners do not need the same address.
 func (k *checker) notTwice(key, address, other, otherAddress string) {
-	if _, port, _ := net.SplitHostPort(address); address == otherAddress && port != "0" {
+	host, port, err := net.SplitHostPort(address)
+	otherHost, otherPort, otherErr := net.SplitHostPort(otherAddress)
+	if err != nil || otherErr != nil || port != otherPort || port == "0" {
+		return
+	}
+	if host == otherHost || isEvery(host) || isEvery(otherHost) {
 		k.problem(key, "%q is the address of %s too", address, other)
 	}
+}
+
+// isEvery reports whether a host to listen on is every interface.
+func isEvery(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "" || err == nil && a.IsUnspecified()
 }
 
 func (k *checker) debug(c *Config) {

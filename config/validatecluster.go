@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Weights outside this range are considered mistakes.
@@ -28,8 +30,8 @@ func (k *checker) sharding(s *Sharding) {
 	k.notNegative("sharding.time_to_converge", s.TimeToConverge)
 	k.positive("sharding.proxy_timeout", s.ProxyTimeout)
 	k.notNegative("sharding.proxy_stage_timeout", s.ProxyStageTimeout)
-	if s.Enabled && s.ProxyStageTimeout > s.ProxyTimeout {
-		k.warn("sharding.proxy_stage_timeout", "%s is more than sharding.proxy_timeout, %s: only one node is ever asked", s.ProxyStageTimeout, s.ProxyTimeout)
+	if s.Enabled && s.ProxyStageTimeout >= s.ProxyTimeout {
+		k.warn("sharding.proxy_stage_timeout", "%s is not less than sharding.proxy_timeout, %s: only one node is asked unless it fails", s.ProxyStageTimeout, s.ProxyTimeout)
 	}
 	k.atLeast("sharding.min_nodes", int64(s.MinNodes), 0)
 	k.oneOf("sharding.assignment", s.Assignment, Assignments)
@@ -41,22 +43,36 @@ func (k *checker) sharding(s *Sharding) {
 	if !clusterName.MatchString(s.ClusterName) {
 		k.problem("sharding.cluster_name", "%q is not the name of a cluster: letters, digits, and . _ - / between them", s.ClusterName)
 	}
+	if first, _, _ := strings.Cut(s.ClusterName, "/"); first == "zookeeper" {
+		k.problem("sharding.cluster_name", "%q is below /zookeeper, where ZooKeeper keeps its own znodes", s.ClusterName)
+	}
 	// They become part of names in ZooKeeper, between separators.
-	if strings.ContainsAny(s.ShardID, "/@\x00") {
-		k.problem("sharding.shard_id", "%q must not have a / or @ in it", s.ShardID)
+	if strings.ContainsAny(s.ShardID, "/@") || !isShown(s.ShardID) {
+		k.problem("sharding.shard_id", "%q must not have a / or @ or characters that are not printed", s.ShardID)
+	}
+	if !isShown(s.Zone) {
+		k.problem("sharding.zone", "%q has characters that are not printed", s.Zone)
 	}
 	if h := s.AdvertisedHostname; h != "" && !isHost(h) {
 		k.problem("sharding.advertised_hostname", "%q is neither a host name nor an IP address; the port is that of bind", h)
+	} else if h != "" && isEvery(h) {
+		k.problem("sharding.advertised_hostname", "%q is no address that other nodes can connect to", h)
 	}
 	if !s.Enabled {
-		k.unused(s)
+		k.withoutEffect("sharding", Default().Sharding, *s)
+		return
+	}
+	if s.Assignment == "round_robin" && s.Weight != 1 {
+		k.warn("sharding.weight", "has no effect: sharding.assignment is round_robin")
+	}
+	if s.Assignment == "round_robin" && s.Zone != "" {
+		k.warn("sharding.zone", "is only shown: sharding.assignment is round_robin, which puts replicas into any zones")
 	}
 }
 
-// unused warns of keys of [sharding] that are not the defaults.
-func (k *checker) unused(s *Sharding) {
-	standard := Default()
-	for _, c := range changes("sharding", reflect.ValueOf(standard.Sharding), reflect.ValueOf(*s)) {
+// withoutEffect warns of keys of a table that are not the defaults, although sharding.enabled is false.
+func (k *checker) withoutEffect(table string, standard, now any) {
+	for _, c := range changes(table, reflect.ValueOf(standard), reflect.ValueOf(now)) {
 		if c.Key != "sharding.cluster_name" { // a tag of metrics, too
 			k.warn(c.Key, "has no effect: sharding.enabled is false")
 		}
@@ -119,12 +135,20 @@ func CheckUser(s string) error {
 func (k *checker) zk(z *ZK, enabled bool) {
 	k.positive("zk.connect_timeout", z.ConnectTimeout)
 	k.positive("zk.session_timeout", z.SessionTimeout)
+	if z.SessionTimeout > 0 && z.SessionTimeout < time.Millisecond {
+		k.problem("zk.session_timeout", "must be at least 1ms, not %s", z.SessionTimeout)
+	}
+	if enabled && z.ConnectTimeout > z.SessionTimeout {
+		k.warn("zk.connect_timeout", "%s is more than zk.session_timeout, %s: one server that does not answer costs the session", z.ConnectTimeout, z.SessionTimeout)
+	}
 	if enabled && len(z.Servers) == 0 {
 		k.problem("zk.servers", "is empty, and sharding is enabled")
 	}
-	for _, server := range z.Servers {
+	for i, server := range z.Servers {
 		if !isServer(server) {
 			k.problem("zk.servers", "%q is not an address of the form host:port", server)
+		} else if slices.Contains(z.Servers[:i], server) {
+			k.warn("zk.servers", "%q is there twice", server)
 		}
 	}
 	if z.Auth != "" && z.AuthFile != "" {
@@ -143,5 +167,8 @@ func (k *checker) zk(z *ZK, enabled bool) {
 	}
 	if z.TLSCA != "" && !z.TLS {
 		k.problem("zk.tls_ca", "is set, and tls is not")
+	}
+	if z.TLSCertificate != "" && z.TLSKey != "" && !z.TLS {
+		k.problem("zk.tls_certificate", "is set, and tls is not")
 	}
 }

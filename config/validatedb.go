@@ -22,6 +22,7 @@ func (k *checker) gate(key string, g *Gate) {
 	k.atLeast(key+".shadow_reads", int64(g.ShadowReads), 0)
 	k.notNegative(key+".shadow_timeout", g.ShadowTimeout)
 	k.fraction(key+".max_differing", g.MaxDiffering, 1)
+	k.gateEffects(key, g)
 	if len(g.RequiredKeys) > maxRequired {
 		k.problem(key+".required_keys", "%d keys, more than %d", len(g.RequiredKeys), maxRequired)
 	}

@@ -37,6 +37,8 @@ func (k *checker) source(key, v string) {
 		k.problem(key, "%q has no bucket: %s://bucket/path", v, scheme)
 	case scheme != "file" && scheme != "hdfs" && !slices.Contains(s3Schemes, scheme):
 		k.problem(key, "%q is of none of the kinds file://, hdfs://, s3://", v)
+	case !isPort(u):
+		k.problem(key, "%q has no valid port", v)
 	}
 }
 
@@ -61,6 +63,10 @@ func (k *checker) store(c *Config) {
 	const key = "local_store"
 	if !filepath.IsAbs(c.LocalStore) {
 		k.problem(key, "%q is not an absolute path", c.LocalStore)
+		return
+	}
+	if filepath.Clean(c.LocalStore) == "/" {
+		k.problem(key, "%q is the root of the file system", c.LocalStore)
 		return
 	}
 	source, local := c.localSource()
@@ -94,8 +100,7 @@ func (k *checker) s3(s *S3) {
 	case s.AccessKeyID == "" && secret:
 		k.problem("s3.secret_access_key_file", "is set, and access_key_id is not")
 	}
-	u, err := url.Parse(s.Endpoint)
-	if s.Endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+	if s.Endpoint != "" && !isHTTP(s.Endpoint) {
 		k.problem("s3.endpoint", "%q is not a URL of the form https://host:port", s.Endpoint)
 	}
 }
