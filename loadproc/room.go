@@ -129,13 +129,7 @@ func (p *Process) Claim(m store.Manifest, room Room) error {
 	d := room.demand(m, p.memory)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var claimed float64
-	for other := range l.running {
-		if other != p {
-			claimed += other.left
-		}
-	}
-	e := &RoomError{Needs: int64(d.left(load.Snapshot{})), Free: free, Claimed: int64(claimed), Reserve: l.reserve, Freed: room.Freed}
+	e := &RoomError{Needs: int64(d.left(load.Snapshot{})), Free: free, Claimed: l.claimed(p), Reserve: l.reserve, Freed: room.Freed}
 	if known && l.reserve >= 0 && e.Needs > 0 && e.Needs > e.Free-e.Claimed-e.Reserve {
 		return e
 	}

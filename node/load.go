@@ -361,6 +361,7 @@ func (m loaded) tell(d *db) {
 		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
 	}
 	delete(d.loads, m.name)
+	d.facts[m.name].retries.shortage = d.shortage(l, m.err)
 	d.facts[m.name].died = errors.Is(m.err, load.ErrDied)
 	d.handle(ended)
 	d.look(m.name) // the gate waits for the end of loads, as releaseSurplus does
