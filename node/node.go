@@ -31,9 +31,6 @@ import (
 // are closed.
 const releaseTimeout = 5 * time.Second
 
-// starting is the reason why a node is not ready during its start.
-const starting = "it is starting: it joins the cluster and opens what is on its disk"
-
 // A Node follows a source and serves its databases. Set, Status, Ready, Refresh and Apply are safe for
 // concurrent use.
 type Node struct {

@@ -42,8 +42,10 @@ type Options struct {
 	Store *store.Store
 	// Cluster is the state of the cluster; nil means version.Solo.
 	Cluster version.Cluster
-	// Membership adds the state of the cluster as a whole to a status; it may be nil.
+	// Membership adds the state of the cluster as a whole to a status; it may be nil. Joining returns what Cluster.Join waits for, and
+	// whether it has not ended yet; it may be nil, too.
 	Membership func(*status.Status)
+	Joining    func() (w status.Wait, joining bool)
 
 	// Listener is the listener for requests; Run closes it.
 	Listener net.Listener

@@ -62,6 +62,8 @@ type Status struct {
 	// ReloadError is why the configuration that was last read again is not in use, or ""; ReloadErrorSince is when that was.
 	ReloadError      string    `json:"reload_error,omitempty"`
 	ReloadErrorSince time.Time `json:"reload_error_since,omitzero"`
+	// Waiting is what this node waits for, what keeps it from being ready first.
+	Waiting []Wait `json:"waiting,omitempty"`
 	// Warnings describe ignored entries of the source, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
 

@@ -287,6 +287,7 @@ function nodeTable(st) {
 function notes(st) {
   const out = [];
   if (st.source_error) out.push('The source cannot be read' + (known(st.source_error_since) ? ' since ' + ago(st.source_error_since) : '') + ': ' + st.source_error);
+  if (st.reload_error) out.push('The reload of the configuration has failed' + (known(st.reload_error_since) ? ' since ' + ago(st.reload_error_since) : '') + ': ' + st.reload_error);
   const zk = st.zookeeper;
   if (zk && !zk.connected) out.push('ZooKeeper cannot be reached' + (known(zk.since) ? ' since ' + ago(zk.since) : '') + (zk.error ? ': ' + zk.error : ''));
   // On the page of all dbs the table of nodes says so.

@@ -79,6 +79,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		}
 	})
 	o.Membership = func(st *status.Status) { describe(st, s, members) }
+	o.Joining = func() (status.Wait, bool) { return joiningWait(members) }
 	return nil
 }
 
@@ -140,9 +141,32 @@ func describe(st *status.Status, s *config.Sharding, members *cluster.Cluster) {
 		Connected: z.Connected, Since: z.Since.UTC().Truncate(time.Second),
 		Published: z.Published, Pending: z.Pending,
 	}
-	if !z.Connected {
-		st.ZooKeeper.Error = z.LastError
+	if z.Connected {
+		return
 	}
+	st.ZooKeeper.Error = z.LastError
+	if _, joining := members.Joining(); !joining {
+		st.Waiting = append(st.Waiting, status.Wait{For: status.WaitForZooKeeper, Since: st.ZooKeeper.Since,
+			What: "ZooKeeper, to see nodes join and leave" + inBrackets(z.LastError)})
+	}
+}
+
+// inBrackets returns a text in brackets, "" if there is none.
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// joiningWait returns what a node waits for that joins the cluster.
+func joiningWait(members *cluster.Cluster) (w status.Wait, joining bool) {
+	j, joining := members.Joining()
+	w = status.Wait{For: status.WaitForNodes, What: j.For, Since: j.Since.UTC().Truncate(time.Second)}
+	if j.ZooKeeper {
+		w.For = status.WaitForZooKeeper
+	}
+	return w, joining
 }
 
 // closing is an io.Closer that cannot fail.
