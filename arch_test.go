@@ -34,7 +34,7 @@ var layers = []layer{
 	{"demo", []string{"shard", "input/sequencefile", "internal/sleep"}},
 	{"datafile/datafiletest", []string{"datafile", "blocks", "input/sequencefile", "input/sparkey"}},
 	{"datafile", []string{"load", "shard", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet"}},
-	{"node", []string{"server", "resp", "status", "reads", "diff", "discovery", "events", "fill", "gate", "pin", "transfer", "turns", "version", "loadproc", "load", "shard", "store", "upkeep", "blocks", "source", "metrics", "tracing", "internal/collect", "internal/human", "internal/sleep"}},
+	{"node", []string{"server", "resp", "peerstatus", "status", "reads", "diff", "discovery", "events", "fill", "gate", "pin", "transfer", "turns", "version", "loadproc", "load", "shard", "store", "upkeep", "blocks", "source", "metrics", "tracing", "internal/collect", "internal/human", "internal/sleep"}},
 	{"server", []string{"statuspage", "peerstatus", "status", "server/internal/batchkeys", "reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog", "internal/names"}},
 	{"resp", []string{"reads", "auth", "blocks", "metrics", "tracing", "internal/limitlog", "internal/names"}},
 	{"server/internal/batchkeys", []string{"reads", "blocks"}},

@@ -20,6 +20,7 @@ import (
 	"sequins/resp"
 	"sequins/server"
 	"sequins/shard"
+	"sequins/status"
 	"sequins/store"
 	"sequins/transfer"
 	"sequins/turns"
@@ -53,6 +54,9 @@ type Node struct {
 	absences *discovery.Absences
 	success  sync.Map // names of dbs with a version that has _SUCCESS
 	started  time.Time
+
+	differences atomic.Pointer[[]status.Difference] // between the settings of nodes; nil before the first comparison
+	resettled   chan struct{}                       // the settings of this node may have changed
 
 	turns     *turns.Queue   // of loads
 	plans     chan struct{}  // one entry per version that is only planned
@@ -91,15 +95,16 @@ func New(o Options) (*Node, error) {
 	}
 	n := &Node{
 		o: o, log: o.Logger,
-		turns:    turns.New(o.MaxParallelLoads),
-		plans:    make(chan struct{}, o.MaxParallelLoads),
-		listings: make(chan struct{}, maxListings),
-		serving:  make(chan struct{}),
-		refresh:  make(chan struct{}, 1),
-		applied:  make(chan struct{}, 1),
-		left:     make(chan *db),
-		dbs:      make(map[string]*db),
-		started:  time.Now(),
+		turns:     turns.New(o.MaxParallelLoads),
+		plans:     make(chan struct{}, o.MaxParallelLoads),
+		listings:  make(chan struct{}, maxListings),
+		serving:   make(chan struct{}),
+		refresh:   make(chan struct{}, 1),
+		applied:   make(chan struct{}, 1),
+		resettled: make(chan struct{}, 1),
+		left:      make(chan *db),
+		dbs:       make(map[string]*db),
+		started:   time.Now(),
 	}
 	n.catalog.Store(&map[string]*db{})
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
@@ -144,6 +149,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.follow(work) })
 		n.keeper().Run(work, &n.following)
 		n.following.Go(func() { n.o.shadows.Run(work) })
+		n.following.Go(func() { n.compareSettings(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		if n.debug != nil && n.o.Debug.Expvars {
 			n.following.Go(func() { n.o.Metrics.Server.Sample(work) })
@@ -283,6 +289,7 @@ func (n *Node) Reloaded(err error) {
 func (n *Node) Apply(r Reloadable) {
 	n.apply(r)
 	wake(n.applied)
+	wake(n.resettled)
 }
 
 func (n *Node) apply(r Reloadable) {

@@ -191,6 +191,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
+	o.Server.Name, o.Server.Build = o.Name, o.Build
 	o.Reads.ContentType, o.Reads.PeerSecret, o.Reads.Name = o.ContentType, o.Server.PeerSecret, o.Name
 	o.Reads.Sampled = o.shadows.Offer
 	o.Reads.Metrics, o.Reads.Tracer, o.Reads.Logger = o.Metrics.Server, o.Tracer, o.Logger

@@ -111,6 +111,9 @@ func (n *Node) Status() status.Status {
 		s.Disk = status.Disk{Bytes: disk.Size, Free: disk.Free}
 	}
 	s.Waiting = n.waits()
+	if differences := n.differences.Load(); differences != nil {
+		s.Differences = *differences
+	}
 	if n.o.Membership != nil {
 		n.o.Membership(&s)
 	}

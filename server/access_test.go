@@ -280,7 +280,7 @@ func TestTokensBetweenNodes(t *testing.T) {
 	if got := refused.get(t, "/db/k", webToken); got.status != 502 || strings.Contains(got.body, "the-token") {
 		t.Errorf("refused by a peer: %+v", got)
 	}
-	if got := refused.get(t, "/", opsToken); json.Unmarshal([]byte(got.body), &st) != nil || st.Peers[strict.addr].Error != "it answers with 403 Forbidden" {
+	if got := refused.get(t, "/", opsToken); json.Unmarshal([]byte(got.body), &st) != nil || st.Peers[strict.addr].Error != "it answers with 403 Forbidden: its sharding.secret is another one" {
 		t.Errorf("the status, refused by a peer: %+v", got)
 	}
 	expect.Eventually(t, "the refusal to be logged", func() bool { return strings.Contains(refused.logs.String(), "status 403") })

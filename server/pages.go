@@ -97,6 +97,10 @@ func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
 
 // statusPage answers with the status of the node or of one db, as HTML or JSON.
 func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey) {
+	if asked, _ := proxyOf([]byte(r.URL.RawQuery)); key.route == routeNode && string(asked) == "settings" {
+		s.json(w, http.StatusOK, s.settings())
+		return
+	}
 	key.html, key.peer = wantsHTML(r.Header["Accept"]), fromPeer([]byte(r.URL.RawQuery))
 	s.statusFor(r).serve(w, key, func(w http.ResponseWriter, st status.Status) {
 		if !key.peer {
@@ -113,6 +117,15 @@ func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey)
 			s.json(w, http.StatusOK, st)
 		}
 	})
+}
+
+// settings returns the part of the status that nodes compare with each other. Without dbs, it is of one size.
+func (s *Server) settings() status.Status {
+	st := status.Status{DBs: map[string]status.DB{}, Node: s.opts.Name, Build: s.opts.Build}
+	if s.opts.Settings != nil {
+		st.Settings = s.opts.Settings()
+	}
+	return st
 }
 
 // withHotKeys returns a copy of the dbs with the hot keys of one db, or of all if only is empty, and with the events of

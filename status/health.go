@@ -131,6 +131,8 @@ func (st Status) health(ready bool, reason string) (level, line string) {
 		return LevelWarn, fmt.Sprintf("Serving %s, but %s did not answer.", all, human.Plural(st.silent(), "node"))
 	case st.SourceError != "":
 		return LevelWarn, "Serving " + all + ", but the source cannot be read."
+	case len(Faults(st.Differences)) > 0:
+		return LevelWarn, "Serving " + all + ", but the configurations of the nodes differ: " + differ(Faults(st.Differences)) + "."
 	case st.ReloadError != "":
 		return LevelWarn, "Serving " + all + ", but the last reload of the configuration has failed."
 	case c.unlisted > 0:

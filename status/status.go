@@ -78,6 +78,10 @@ type Status struct {
 	ZooKeeper *ZooKeeper `json:"zookeeper,omitempty"`
 	// Problems are reasons why the nodes do not form one cluster, one sentence each.
 	Problems []string `json:"problems,omitempty"`
+	// Differences are the settings that the nodes do not have alike, as this node saw them last.
+	Differences []Difference `json:"differences,omitempty"`
+	// Settings are those of this node. Only answers to other nodes that ask for them have them.
+	Settings Settings `json:"settings,omitempty"`
 	// Peers are the other nodes by address; see Merge.
 	Peers map[string]Peer `json:"peers,omitempty"`
 

@@ -133,6 +133,9 @@ func newPage(st status.Status, only string, now time.Time) page {
 		p.Notes = append(p.Notes, "The reload of the configuration has failed"+since(st.ReloadErrorSince, now)+": "+st.ReloadError)
 	}
 	p.Notes = append(p.Notes, st.Problems...)
+	for _, d := range st.Differences {
+		p.Notes = append(p.Notes, d.String())
+	}
 	p.Notes = append(p.Notes, st.Warnings...)
 	return p
 }

@@ -292,7 +292,8 @@ function notes(st) {
   if (zk && !zk.connected) out.push('ZooKeeper cannot be reached' + (known(zk.since) ? ' since ' + ago(zk.since) : '') + (zk.error ? ': ' + zk.error : ''));
   // On the page of all dbs the table of nodes says so.
   if (only) for (const name of sorted(st.peers)) if (st.peers[name].error) out.push(`${name} did not answer: ${st.peers[name].error}`);
-  return [...out, ...(st.problems || []), ...(st.warnings || [])].slice(0, 20);
+  const differences = (st.differences || []).map(d => `${d.setting} differs: ` + d.values.map(v => `${v.value} on ${v.nodes.join(', ')}`).join('; '));
+  return [...out, ...(st.problems || []), ...differences, ...(st.warnings || [])].slice(0, 20);
 }
 
 function show(st) {

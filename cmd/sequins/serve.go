@@ -26,6 +26,7 @@ import (
 	"sequins/load"
 	"sequins/metrics"
 	"sequins/node"
+	"sequins/status"
 	"sequins/store"
 	"sequins/transfer"
 )
@@ -147,6 +148,7 @@ type serving struct {
 	tokens  *tokenFile // nil without tokens
 
 	reload func() error // set before run
+	alike  alike
 
 	requestLog *requestLog // nil if disabled
 	metrics    *metrics.Metrics
@@ -171,6 +173,8 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	o := nodeOptions(&c, log)
 	s := &serving{metrics: o.Metrics}
 	o.Debug.Reload = func() error { return s.reload() }
+	s.alike.set(c)
+	o.Server.Settings = func() status.Settings { return s.alike.settings(s.tokens) }
 	var opened closers
 	defer func() {
 		if err != nil {

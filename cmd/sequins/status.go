@@ -250,7 +250,7 @@ func printStatus(out io.Writer, st *status.Status, base string, now time.Time) e
 	if st.ReloadError != "" {
 		lines = append(lines, "configuration: "+plain(strings.ReplaceAll(st.ReloadError, "\n", "; ")))
 	}
-	for _, text := range slices.Concat(st.Problems, st.Warnings) {
+	for _, text := range slices.Concat(st.Problems, differences(st), st.Warnings) {
 		lines = append(lines, plain(text))
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
