@@ -75,4 +75,3 @@ func (n *Node) logDifferences(before *[]status.Difference, now []status.Differen
 		n.log.Info("the nodes of the cluster are configured alike again", "setting", setting)
 	}
 }
-

@@ -171,4 +171,3 @@ func readyFor(d *db, name string) (ok bool, reason string) {
 	}
 	return true, ""
 }
-

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +19,8 @@ import (
 )
 
 func checkConfigCommand() *cobra.Command {
-	return &cobra.Command{
+	var deep bool
+	cmd := &cobra.Command{
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
 		Long: `Check a configuration. Every unknown key, wrong type and invalid value is
@@ -29,23 +32,33 @@ cannot be read is a warning, so the check works on other machines. Nothing is
 written or connected to. The source, the local store and the addresses are not
 checked.
 
+With --deep, the machine is checked, too, as the user and from the place where
+sequins will run: the source (a byte of a file is read), secrets, the local
+store and its space, the addresses, certificates, ZooKeeper and the other nodes,
+the receivers of events, spans and metrics, the limit of open files and the
+clock. Each check has a line, and 15 seconds. A file is made in the local store,
+and znodes in a transaction that removes them; nothing is left behind.
+
 Exits with 1 if sequins would not start because of what was checked. Retired
 keys, and more memory for loads than this machine has, are reported as warnings.`,
 		Example: `  sequins check-config
-  sequins check-config /etc/sequins.conf`,
+  sequins check-config /etc/sequins.conf
+  sudo -u sequins sequins check-config --deep`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return checkConfig(cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
+			return checkConfig(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args, deep)
 		},
 	}
+	cmd.Flags().BoolVar(&deep, "deep", false, "also check what the configuration refers to: the source, ZooKeeper, the disk, …")
+	return cmd
 }
 
-func checkConfig(out, warn io.Writer, args []string) error {
+func checkConfig(ctx context.Context, out, warn io.Writer, args []string, deep bool) error {
 	path := config.Find(config.SearchPath)
 	if len(args) > 0 {
 		path = args[0]
 	}
-	if path == "" {
+	if path == "" && os.Getenv(config.Variable("source")) == "" {
 		return errNoConfig()
 	}
 	c, problems, err := config.Load(path)
@@ -66,11 +79,19 @@ func checkConfig(out, warn io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
+	n := len(warnings)
+	if deep {
+		more, err := printDeep(ctx, out, &c)
+		if err != nil {
+			return err
+		}
+		n += more
+	}
 	verdict := "is good"
-	if n := len(warnings); n > 0 {
+	if n > 0 {
 		verdict = fmt.Sprintf("can be used; warnings: %d", n)
 	}
-	_, err = fmt.Fprintln(out, path, verdict)
+	_, err = fmt.Fprintln(out, cmp.Or(path, "the environment"), verdict)
 	return err
 }
 

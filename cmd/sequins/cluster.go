@@ -236,23 +236,28 @@ func zkAuth(z *config.ZK) (string, error) {
 	return readSecret("zk.auth_file", z.Auth, z.AuthFile, config.CheckUser)
 }
 
-func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
+// zooKeeperOptions returns how ZooKeeper is reached.
+func zooKeeperOptions(c *config.Config, log *slog.Logger) (o zk.Options, err error) {
 	var secure *tls.Config
 	if z := &c.ZK; z.TLS {
-		var err error
 		files := config.TLS{CA: z.TLSCA, Certificate: z.TLSCertificate, Key: z.TLSKey}
 		if secure, err = clientTLS(files, "zk.tls_ca", "zk.tls_certificate"); err != nil {
-			return nil, err
+			return o, err
 		}
 	}
 	auth, err := zkAuth(&c.ZK)
+	return zk.Options{
+		Servers: c.ZK.Servers, ConnectTimeout: c.ZK.ConnectTimeout, SessionTimeout: c.ZK.SessionTimeout,
+		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: auth, TLS: secure, Logger: log,
+	}, err
+}
+
+func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
+	o, err := zooKeeperOptions(c, log)
 	if err != nil {
 		return nil, err
 	}
-	session, err := zk.Connect(zk.Options{
-		Servers: c.ZK.Servers, ConnectTimeout: c.ZK.ConnectTimeout, SessionTimeout: c.ZK.SessionTimeout,
-		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: auth, TLS: secure, Logger: log,
-	})
+	session, err := zk.Connect(o)
 	if err != nil {
 		return nil, fmt.Errorf("zk: %w", err)
 	}
