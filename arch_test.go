@@ -62,6 +62,7 @@ var layers = []layer{
 	{"load", []string{"finished", "shard", "store", "extsort", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet", "metrics",
 		"internal/fsys", "internal/parallel", "internal/render"}},
 	{"test/single", nil},
+	{"test/deep", nil},
 	{"test/redis", nil},
 	{"test/cluster", nil},
 	{"test/alerts", nil},
