@@ -27,6 +27,7 @@ var (
 	outage   = flag.Duration("outage", 25*time.Second, "how long all of ZooKeeper is gone")
 	seed     = flag.Uint64("seed", 0, "what the nemesis decides by; 0: a new one each time")
 	upgrades = flag.Int("upgrades", 20, "versions that are published under the nemesis")
+	former   = flag.String("former", "", "the program of an older release, for TestRollingUpgrade; empty: this one")
 )
 
 // inside is set in the environment of the second process.
