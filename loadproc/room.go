@@ -24,8 +24,8 @@ type Room struct {
 	Freed     int64
 }
 
-// missing returns how many partitions are to be loaded.
-func (r Room) missing() (n int) {
+// Missing returns how many partitions are to be loaded.
+func (r Room) Missing() (n int) {
 	for _, p := range r.Want {
 		if p >= len(r.Held) || !r.Held[p] {
 			n++
@@ -40,7 +40,7 @@ func (r Room) source(m store.Manifest) float64 {
 	for _, f := range m.Files {
 		all += float64(f.Size)
 	}
-	return all * float64(r.missing()) / float64(max(1, m.Partitions))
+	return all * float64(r.Missing()) / float64(max(1, m.Partitions))
 }
 
 // maxGrowth bounds how many bytes of blocks a byte of the files is estimated to take: a version that is served may be an exception, such as one of

@@ -309,11 +309,12 @@ func (p planned) tell(d *db) {
 		}
 		p.answer <- goAhead{err: load.Changed(now.manifest, p.manifest)}
 	default:
+		want := now.Owned(now.v.Held())
+		room := d.room(now, want)
 		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,
 			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,
-			"waited", time.Since(l.ordered).Round(time.Millisecond))
-		want := now.Owned(now.v.Held())
-		p.answer <- goAhead{want: want, room: d.room(now, want)}
+			"to_load", room.Missing(), "waited", time.Since(l.ordered).Round(time.Millisecond))
+		p.answer <- goAhead{want: want, room: room}
 		d.abandonRefuted(p.name)
 	}
 }

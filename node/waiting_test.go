@@ -74,3 +74,32 @@ func TestWaitsForLoads(t *testing.T) {
 		t.Error(why)
 	}
 }
+
+// Partitions that no node holds any more are logged, once, and that they are there again.
+func TestLostPartitionsAreLogged(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 3, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.owned = []int{0}
+		c.hold("1", 1, 2)
+		n, stop := f.follow(func(o *Options) { o.Cluster = c })
+		defer stop()
+		time.Sleep(time.Second)
+		if n.Set([]byte("fruit")).Current() != "1" || f.log.count("partitions are on no node") != 0 {
+			t.Fatal("it is not served, or partitions are lost")
+		}
+		for range 3 {
+			c.hold("1", 1)
+			time.Sleep(time.Second)
+		}
+		if f.log.count("partitions are on no node", "version=1", "partitions=2 ", "count=1") != 1 {
+			t.Error("the log does not have the lost partition once")
+		}
+		c.hold("1", 1, 2)
+		time.Sleep(time.Second)
+		if f.log.count("all partitions are on some node again", "version=1") != 1 {
+			t.Error("the log does not say that it is there again")
+		}
+	})
+}
