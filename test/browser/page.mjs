@@ -206,6 +206,18 @@ const scenarios = {
     complaints.length = 0; // what the node has refused, rightly
   },
 
+  // What the server renders stays when the page updates itself.
+  async refused() {
+    const page = await open('/');
+    await has(page, 'h1.good', 'Serving 1 database.');
+    await act('refuse');
+    await has(page, 'h1.warn', 'the last reload of the configuration has failed');
+    await has(page, '#notes .note', 'The reload of the configuration has failed since');
+    await has(page, '#notes .note', 'nonsense: unknown key');
+    await act('accept');
+    await has(page, 'h1.good', 'Serving 1 database.');
+  },
+
   async degraded() {
     const page = await open('/');
     await has(page, 'h1.good', 'Serving 1 database.');

@@ -90,7 +90,12 @@ func mount(t *testing.T, path string, flags uintptr, options string) {
 }
 
 // linkless is a file system that has no hard links.
-type linkless struct{ fs.LoopbackNode }
+type linkless struct{ *fs.LoopbackNode }
+
+// WrapChild implements fs.NodeWrapChilder.
+func (n *linkless) WrapChild(_ context.Context, ops fs.InodeEmbedder) fs.InodeEmbedder {
+	return &linkless{ops.(*fs.LoopbackNode)}
+}
 
 // Link implements fs.NodeLinker.
 func (n *linkless) Link(_ context.Context, _ fs.InodeEmbedder, _ string, _ *fuse.EntryOut) (*fs.Inode, syscall.Errno) {
@@ -102,11 +107,11 @@ func mountWithoutLinks(t *testing.T, path string) {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	root := &fs.LoopbackRoot{Path: t.TempDir()}
-	root.NewNode = func(data *fs.LoopbackRoot, _ *fs.Inode, _ string, _ *syscall.Stat_t) fs.InodeEmbedder {
-		return &linkless{fs.LoopbackNode{RootData: data}}
+	root, err := fs.NewLoopbackRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
-	server, err := fs.Mount(path, root.NewNode(root, nil, "", nil), &fs.Options{MountOptions: fuse.MountOptions{FsName: "linkless", DirectMountStrict: true}})
+	server, err := fs.Mount(path, &linkless{root.(*fs.LoopbackNode)}, &fs.Options{MountOptions: fuse.MountOptions{FsName: "linkless", DirectMountStrict: true}})
 	if err != nil {
 		t.Fatalf("mounting a FUSE file system (this test must run as root): %v", err)
 	}
