@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +68,36 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		if len(set) != 1 || len(unknown) != 0 {
 			t.Errorf("%s: %v, %v", v, set, unknown)
 		}
+	}
+}
+
+// Every key takes its value from a variable as config show prints it: here the defaults, and those of a database.
+func TestEveryVariableIsRead(t *testing.T) {
+	_, d, err := parse("", nil, []string{"SEQUINS_SOURCE=/d"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Source = "/d"
+	words := want.allDBs()
+	want.DB = map[string]DB{"words": words}
+	var environ []string
+	for _, s := range slices.Concat(d.settings("", reflect.ValueOf(want)), d.settings("db.words", reflect.ValueOf(words))) {
+		value := fmt.Sprint(s.Value)
+		switch v := s.Value.(type) {
+		case []string:
+			value = strings.Join(v, ",")
+		case map[string]string:
+			value = s.TOML()
+		}
+		environ = append(environ, Variable(s.Key)+"="+value)
+	}
+	if len(environ) != len(Keys()) {
+		t.Errorf("%d variables for %d keys", len(environ), len(Keys()))
+	}
+	got, warnings, err := fromEnvironment("", environ...)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(warnings) > 0 {
+		t.Errorf("%v, %v, -want +got\n%s", err, warnings, diff)
 	}
 }
 
