@@ -217,3 +217,22 @@ func TestDeepCheckThatHangs(t *testing.T) {
 		}
 	})
 }
+
+// A configuration that is all in the environment can be checked without a file.
+func TestCheckConfigOfTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	for name, value := range map[string]string{"SOURCE": demoSource(t, dir), "LOCAL_STORE": filepath.Join(dir, "store"), "BIND": "127.0.0.1:0"} {
+		t.Setenv("SEQUINS_"+name, value)
+	}
+	cmd := command(t, "check-config", "--deep")
+	cmd.Dir = t.TempDir()
+	if r := finish(t, cmd); r.code != exitOK || !strings.Contains(r.stdout, "\nthe environment ") || !strings.Contains(r.stdout, "ok       source: 1 database; ") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	t.Setenv("SEQUINS_REFRESH_PERIOD", "soon")
+	cmd = command(t, "check-config")
+	cmd.Dir = t.TempDir()
+	if r := finish(t, cmd); r.code != exitFailure || !strings.Contains(r.stderr, "SEQUINS_REFRESH_PERIOD: \"soon\" is not a duration") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
