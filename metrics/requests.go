@@ -77,6 +77,8 @@ type Keys struct {
 	batched              atomic.Uint64 // keys in Batches, and in those of Redis
 	scanned              atomic.Uint64 // records in Scans
 	cacheHits, cacheMiss atomic.Uint64
+
+	recent recent
 }
 
 func newKeys(db string) *Keys {

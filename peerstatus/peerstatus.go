@@ -125,7 +125,7 @@ func (c *Client) askOne(ctx context.Context, p status.Peer, part string, left *r
 		a.Status = status.Status{}
 		return a
 	}
-	a.Build, a.StartedAt, a.Disk = a.Status.Build, a.Status.StartedAt, a.Status.Disk
+	a.Build, a.StartedAt, a.Disk, a.Traffic = a.Status.Build, a.Status.StartedAt, a.Status.Disk, a.Status.Traffic
 	return a
 }
 

@@ -175,6 +175,14 @@ func (s *Server) own() status.Status {
 	if st.DBs == nil {
 		st.DBs = map[string]status.DB{}
 	}
+	var traffic map[string]status.Traffic
+	traffic, st.Traffic = s.opts.Metrics.Traffic(time.Now())
+	for name, t := range traffic {
+		if db, known := st.DBs[name]; known {
+			db.Traffic = t
+			st.DBs[name] = db
+		}
+	}
 	return st
 }
 

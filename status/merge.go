@@ -15,10 +15,11 @@ type Peer struct {
 	Zone    string `json:"zone,omitempty"`
 	// Error is the reason why its status is unknown.
 	Error string `json:"error,omitempty"`
-	// Build, StartedAt and Disk are from its status.
+	// Build, StartedAt, Disk and Traffic are from its status.
 	Build     string    `json:"build,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	Disk      Disk      `json:"disk,omitzero"`
+	Traffic   Traffic   `json:"traffic,omitzero"`
 }
 
 // Answer is the status of one other node.
@@ -33,6 +34,8 @@ func (st *Status) Merge(answers []Answer) {
 	own := make(map[string]map[string]Version, len(st.DBs))
 	for db, ours := range st.DBs {
 		own[db] = maps.Clone(ours.Versions)
+		ours.ClusterTraffic = ours.Traffic
+		st.DBs[db] = ours
 	}
 	for _, a := range answers {
 		st.Peers[a.Addr] = a.Peer
@@ -48,6 +51,7 @@ func (d DB) merge(theirs DB, addr string, own map[string]Version) DB {
 	if d.Versions == nil {
 		d.Versions = make(map[string]Version)
 	}
+	d.ClusterTraffic.Add(theirs.Traffic)
 	if theirs.Pin != nil {
 		if d.Pins == nil {
 			d.Pins = make(map[string]Pin)

@@ -70,6 +70,9 @@ type Status struct {
 	// Disk is the file system of the local store; zero if unknown.
 	Disk Disk `json:"disk,omitzero"`
 
+	// Traffic is what clients have asked of this node in the last seconds.
+	Traffic Traffic `json:"traffic,omitzero"`
+
 	// Role is node, or router for a node that holds no partitions; "" on a single node.
 	Role string `json:"role,omitempty"`
 	// Zone is the zone of this node.
@@ -130,6 +133,10 @@ type DB struct {
 	// other nodes have, by their addresses.
 	Pin  *Pin           `json:"pin,omitempty"`
 	Pins map[string]Pin `json:"pins,omitempty"`
+
+	// Traffic is what clients have asked of the db on this node in the last seconds, and ClusterTraffic on all nodes.
+	Traffic        Traffic `json:"traffic,omitzero"`
+	ClusterTraffic Traffic `json:"cluster_traffic,omitzero"`
 
 	// HotKeys are the keys that clients have read most from this node in the last minutes, the first most of all. The
 	// answer to another node lacks them.

@@ -93,3 +93,19 @@ func TestPins(t *testing.T) {
 		t.Errorf("nodes %+v", n)
 	}
 }
+
+// The traffic of a db in the cluster is that of all nodes, also where this node does not know the db.
+func TestTrafficOfTheCluster(t *testing.T) {
+	fast, slow := Traffic{Seconds: 5, Requests: 10, Misses: 1, Errors: 2, P50: 1, P99: 4}, Traffic{Seconds: 6, Requests: 5, P50: 2, P99: 3}
+	st := Status{Node: "here:1", DBs: map[string]DB{"a": {Traffic: fast}}}
+	st.Merge([]Answer{
+		{Peer: Peer{Addr: "there:1"}, Status: Status{DBs: map[string]DB{"a": {Traffic: slow}, "b": {Traffic: slow}}}},
+		{Peer: Peer{Addr: "gone:1", Error: "it does not answer"}},
+	})
+	if got, want := st.DBs["a"].ClusterTraffic, (Traffic{Seconds: 6, Requests: 15, Misses: 1, Errors: 2, P50: 2, P99: 4}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if st.DBs["a"].Traffic != fast || st.DBs["b"].ClusterTraffic != slow {
+		t.Errorf("%+v", st.DBs)
+	}
+}

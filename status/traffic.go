@@ -1,0 +1,25 @@
+package status
+
+// Traffic is what clients have asked of a database, or of all, in the last seconds.
+type Traffic struct {
+	// Seconds is the time that is measured: five to ten seconds, or less after the start.
+	Seconds float64 `json:"seconds"`
+	// Requests are those for keys, batches and ranges, over HTTP and the Redis protocol, per second; a batch counts once.
+	Requests float64 `json:"requests_per_second"`
+	// Misses are requests for single keys that are absent, Errors those answered with 500 or more.
+	Misses float64 `json:"misses_per_second"`
+	Errors float64 `json:"errors_per_second"`
+	// P50 and P99 are the times within which a half and 99 % of the requests were answered, in seconds, without those for
+	// ranges; 0 without requests. Of several nodes they are those of the slowest.
+	P50 float64 `json:"p50_seconds"`
+	P99 float64 `json:"p99_seconds"`
+}
+
+// Add adds the traffic of another node.
+func (t *Traffic) Add(o Traffic) {
+	t.Seconds = max(t.Seconds, o.Seconds)
+	t.Requests += o.Requests
+	t.Misses += o.Misses
+	t.Errors += o.Errors
+	t.P50, t.P99 = max(t.P50, o.P50), max(t.P99, o.P99)
+}
