@@ -59,10 +59,13 @@ func Duration(d time.Duration) string {
 const maxRanges = 12
 
 // Ranges formats ascending numbers: "0-1, 4", and at most 12 ranges.
-func Ranges(list []int) string {
+func Ranges(list []int) string { return RangesUpTo(list, maxRanges) }
+
+// RangesUpTo formats ascending numbers like Ranges, and at most most ranges.
+func RangesUpTo(list []int, most int) string {
 	var runs []string
 	for i := 0; i < len(list); i++ {
-		if len(runs) == maxRanges {
+		if len(runs) == most {
 			runs = append(runs, "…")
 			break
 		}
@@ -77,4 +80,41 @@ func Ranges(list []int) string {
 		runs = append(runs, run)
 	}
 	return strings.Join(runs, ", ")
+}
+
+// Latency formats a time within which something was answered, in two or three digits: "12 µs", "1.2 ms", "3.0 s".
+func Latency(d time.Duration) string {
+	switch {
+	case d < time.Microsecond:
+		return fmt.Sprintf("%.1f µs", float64(max(d, 0))/1e3)
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// Rate formats a number per second: "0", "0.5", "1,234".
+func Rate(perSecond float64) string {
+	switch {
+	case perSecond <= 0:
+		return "0"
+	case perSecond < 10:
+		return strconv.FormatFloat(max(perSecond, .1), 'f', 1, 64)
+	}
+	return Count(int64(perSecond + .5))
+}
+
+// maxNames is the number of names that Some shows.
+const maxNames = 5
+
+// Some lists the first of several names: "a, b, c, d, e and 3 more".
+func Some(names []string) string {
+	if more := len(names) - maxNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
