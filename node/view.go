@@ -293,7 +293,7 @@ func (n *Node) Events(db string) []status.Event {
 }
 
 // shownEvents is the number of events of the node in its status.
-const shownEvents = 20
+const shownEvents = 50
 
 // Ready implements server.Catalog.
 func (n *Node) Ready(db string) (bool, string) {

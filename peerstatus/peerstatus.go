@@ -88,8 +88,8 @@ func (c *Client) Settings(ctx context.Context) map[string]status.Settings {
 		if all[a.Addr] == nil {
 			all[a.Addr] = make(status.Settings)
 		}
-		if a.Build != "" {
-			all[a.Addr][status.SettingBuild] = a.Build
+		if build := a.Status.Build; build != "" {
+			all[a.Addr][status.SettingBuild] = build
 		}
 	}
 	return all
@@ -125,7 +125,6 @@ func (c *Client) askOne(ctx context.Context, p status.Peer, part string, left *r
 		a.Status = status.Status{}
 		return a
 	}
-	a.Build, a.StartedAt, a.Disk, a.Traffic = a.Status.Build, a.Status.StartedAt, a.Status.Disk, a.Status.Traffic
 	return a
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sequins/shard"
 )
 
 // State is the state of a version on one node in the status JSON. The values are those of the original
@@ -292,6 +294,26 @@ type Progress struct {
 	ETA time.Time `json:"eta,omitzero"`
 }
 
+// Holders returns the number of nodes that hold each partition, by partition. Callers must not modify it.
+func (v *Version) Holders() []int {
+	n := max(0, min(v.NumPartitions, shard.MaxPartitions))
+	if len(v.Replicas) == n {
+		return v.Replicas
+	}
+	all := make([]int, n)
+	for _, on := range v.Nodes {
+		if on.State == Error {
+			continue
+		}
+		for _, p := range on.Partitions {
+			if p >= 0 && p < n {
+				all[p]++
+			}
+		}
+	}
+	return all
+}
+
 // replicas returns the number of nodes that hold each partition. Without Replicas, a node counts for the
 // partitions whose blocks it holds in any state except Error. Its cost depends on the listed partitions
 // and not on NumPartitions, which a faulty peer may exaggerate.
@@ -316,6 +338,22 @@ func (v *Version) replicas() map[int]int {
 		}
 	}
 	return replicas
+}
+
+// Records returns the number of records of a version, exactly if one node holds all partitions.
+func (v *Version) Records() (n int64, exact bool) {
+	held := 0
+	for _, on := range v.Nodes {
+		if v.NumPartitions > 0 && len(on.Partitions) == v.NumPartitions {
+			return on.Records, true
+		}
+		held += len(on.Partitions)
+		n += on.Records
+	}
+	if held == 0 {
+		return 0, n == 0
+	}
+	return int64(float64(n) * float64(v.NumPartitions) / float64(held)), false
 }
 
 // count computes the replication counts.

@@ -22,6 +22,9 @@ const (
 	WaitForLoad WaitFor = "load"
 )
 
+// WaitKinds are all kinds.
+var WaitKinds = []WaitFor{WaitForZooKeeper, WaitForNodes, WaitForDisk, WaitForSource, WaitForLoad}
+
 // Wait is something that a node waits for.
 type Wait struct {
 	For WaitFor `json:"for"`

@@ -21,11 +21,3 @@ func (a *alike) settings(tokens *tokenFile) status.Settings {
 	}
 	return all
 }
-
-// differences returns the settings that the nodes do not have alike, a line each.
-func differences(st *status.Status) (lines []string) {
-	for _, d := range st.Differences {
-		lines = append(lines, d.String())
-	}
-	return lines
-}

@@ -241,17 +241,8 @@ func printStatus(out io.Writer, st *status.Status, base string, now time.Time) e
 		head = append(head, "up for "+human.Duration(now.Sub(st.StartedAt)))
 	}
 	lines := []string{strings.Join(head, ", "), plain(st.Health)}
-	if st.SourceError != "" {
-		lines = append(lines, "source: "+plain(st.SourceError))
-	}
-	if st.ZooKeeper != nil && st.ZooKeeper.Error != "" {
-		lines = append(lines, "ZooKeeper: "+plain(st.ZooKeeper.Error))
-	}
-	if st.ReloadError != "" {
-		lines = append(lines, "configuration: "+plain(strings.ReplaceAll(st.ReloadError, "\n", "; ")))
-	}
-	for _, text := range slices.Concat(st.Problems, differences(st), st.Warnings) {
-		lines = append(lines, plain(text))
+	for _, f := range st.Findings() {
+		lines = append(lines, plain(f.Line(now)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		if p := st.DBs[name].Pin; p != nil {
