@@ -33,7 +33,7 @@ install -m 755 "$binary" usr/bin/sequins
 install -m 644 -t doc "$top"/*.md "$top/LICENSE" "$top/sequins.conf.example"
 install -m 644 "$top/LICENSE" doc/copyright
 cp -r "$top/docs" "$top/contrib" doc
-rm doc/contrib/prometheus/alerts_test.yml doc/docs/pictures/*.{mjs,json,sh}
+rm doc/contrib/prometheus/alerts_test.yml doc/docs/*.go doc/docs/pictures/*.{mjs,json,sh}
 chmod -R u=rwX,go=rX doc
 "$binary" man man
 gzip -9n man/*.1

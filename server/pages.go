@@ -38,6 +38,9 @@ func (r *request) servePage(w *writer, req *http.Request) {
 		text(w, http.StatusOK, "ok")
 	case routeReady:
 		s.ready(w, r.canViewPages(), r.target.query)
+	case routeRunbook:
+		page, err := statuspage.Runbook()
+		s.render(w, http.StatusOK, page, err)
 	case routeDB:
 		s.dbPage(w, req, string(r.target.db))
 	default:

@@ -183,7 +183,7 @@ func TestStatusPageIsServed(t *testing.T) {
 			t.Errorf("%s is not on the page", name)
 		}
 		one := s.get(t, "/"+name+"/", accept)
-		if one.status != 200 || !strings.Contains(one.body, `href="/`+name+`/"`) || strings.Count(one.body, "<h2>") != 1 {
+		if one.status != 200 || !strings.Contains(one.body, "<span>"+name+": ") || strings.Contains(one.body, `id="databases"`) {
 			t.Errorf("the page of %s: %d %s", name, one.status, one.body)
 		}
 	}
@@ -252,5 +252,21 @@ func TestGauges(t *testing.T) {
 	s.get(t, "/other/x")
 	if body := scrapeText(t, m); strings.Contains(body, `db="db"`) || !strings.Contains(body, `db="other"`) {
 		t.Error("the metrics of a db that has gone are still there")
+	}
+}
+
+// The runbook is served to everybody, also where pages need a token.
+func TestRunbookIsServed(t *testing.T) {
+	open := start(t, &catalog{}, testOptions{})
+	shut, _ := guarded(t, testOptions{})
+	for _, s := range []*running{open, shut} {
+		got := s.get(t, "/_runbook")
+		if got.status != 200 || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") || got.header.Get("Content-Security-Policy") == "" ||
+			!strings.Contains(got.body, `<h3 id="sequinsdown">`) {
+			t.Errorf("%d %v", got.status, got.header)
+		}
+	}
+	if got := open.get(t, "/_runbook/"); got.status != 404 {
+		t.Errorf("/_runbook/: %+v", got)
 	}
 }

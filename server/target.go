@@ -12,19 +12,23 @@ import (
 type route uint8
 
 const (
-	routeKey    route = iota // /<db>/<key>
-	routeNode                // /
-	routeDB                  // /<db>, /<db>/
-	routeHealth              // /healthz
-	routeLive                // /livez
-	routeReady               // /readyz
+	routeKey     route = iota // /<db>/<key>
+	routeNode                 // /
+	routeDB                   // /<db>, /<db>/
+	routeHealth               // /healthz
+	routeLive                 // /livez
+	routeReady                // /readyz
+	routeRunbook              // /_runbook
 )
 
 // routes are the names of routes in traces.
 var routes = [...]string{
 	routeKey: "/{db}/{key}", routeNode: "/", routeDB: "/{db}",
-	routeHealth: "/healthz", routeLive: "/livez", routeReady: "/readyz",
+	routeHealth: "/healthz", routeLive: "/livez", routeReady: "/readyz", routeRunbook: runbookPath,
 }
+
+// runbookPath is the path of the runbook. No db has this name.
+const runbookPath = "/_runbook"
 
 // isProbe reports whether load balancers and monitoring request the route.
 func (r route) isProbe() bool { return r == routeHealth || r == routeLive || r == routeReady }
@@ -109,6 +113,8 @@ func bareRoute(db []byte, trailingSlash bool) route {
 		return routeLive
 	case string(db) == "readyz":
 		return routeReady
+	case string(db) == runbookPath[1:]:
+		return routeRunbook
 	}
 	return routeDB
 }

@@ -17,7 +17,7 @@ import (
 func (s *scene) member(zookeeper, shard, sharding string) process.Config {
 	c := s.config(polling)
 	c.Sections = fmt.Sprintf("[sharding]\nenabled = true\ncluster_name = %q\nadvertised_hostname = \"127.0.0.1\"\nshard_id = %q\n"+
-		"time_to_converge = \"500ms\"\n%s\n[zk]\nservers = [%q]\nsession_timeout = \"2s\"\n", s.name, shard, sharding, zookeeper)
+		"time_to_converge = \"500ms\"\n%s\n[zk]\nservers = [%q]\nsession_timeout = \"2s\"\n", "of-"+s.name, shard, sharding, zookeeper)
 	return c
 }
 

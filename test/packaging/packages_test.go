@@ -96,6 +96,7 @@ var wanted = []string{
 	"/usr/share/doc/sequins/contrib/prometheus/alerts.yml",
 	"/usr/share/doc/sequins/copyright",
 	"/usr/share/doc/sequins/docs/OPERATING.md",
+	"/usr/share/doc/sequins/docs/RUNBOOK.md",
 	"/usr/share/doc/sequins/docs/README.md",
 	"/usr/share/doc/sequins/docs/example/words/2026-01-31/part-r-00001",
 	"/usr/share/doc/sequins/sequins.conf.example",
