@@ -25,7 +25,7 @@ func TestTraffic(t *testing.T) {
 			close(ended)
 		}()
 		time.Sleep(100 * time.Millisecond) // so that requests and readings do not coincide
-		for range 12 { // five seconds each
+		for range 12 {                     // five seconds each
 			for range 10 {
 				for range 90 {
 					a.Clients.Done(0, 200, 10*time.Microsecond, 1)
