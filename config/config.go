@@ -164,12 +164,21 @@ func (c *Config) minMemoryLimit() Size {
 }
 
 // LoadMemoryLimit returns load.memory_limit, or if that is 0, a limit computed from load.memory and the
-// number of processors, at least 2 GiB.
+// number of processors: at least 2 GiB, but half of a small machine or container.
 func (c *Config) LoadMemoryLimit() Size {
 	if c.Load.MemoryLimit > 0 {
 		return c.Load.MemoryLimit
 	}
-	return max(leastMemoryLimit, c.minMemoryLimit()+loadProcessSpare)
+	return c.computedLimit(machineMemory())
+}
+
+// computedLimit returns the memory limit of a load on a machine with a size of memory; 0 if it is unknown.
+func (c *Config) computedLimit(machine Size) Size {
+	limit, least := max(leastMemoryLimit, c.minMemoryLimit()+loadProcessSpare), c.minMemoryLimit()
+	if machine > 0 {
+		limit = min(limit, machine/2)
+	}
+	return max(limit, least)
 }
 
 // S3 is [s3].

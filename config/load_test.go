@@ -161,12 +161,29 @@ func TestOtherCasesCount(t *testing.T) {
 // More memory than there is for a load is warned of, with both figures.
 func TestMoreMemoryThanThereIs(t *testing.T) {
 	_, warnings, err := load("source = \"/data\"\n[load]\nmemory = \"4096 TiB\"")
-	want := "sequins.conf:3: load.memory: 4096TiB is more than the " + machineMemory().String() + " of memory of this machine"
+	want := "sequins.conf:3: load.memory: 4096TiB is more than the " + machineMemory().String() + " of memory of this machine or its container"
 	if err != nil || len(warnings) != 1 || warnings[0].Error() != want {
 		t.Errorf("%v, warnings %v; want %q", err, warnings, want)
 	}
 	if m := machineMemory(); m < 64<<20 || m > 1<<50 {
 		t.Errorf("this machine has %s", m)
+	}
+}
+
+// Two loads fit into a small machine or container, as far as the minimum allows.
+func TestComputedMemoryLimit(t *testing.T) {
+	c := Default()
+	least := c.minMemoryLimit()
+	normal := max(2<<30, least+loadProcessSpare)
+	for _, test := range []struct{ machine, want Size }{
+		{0, normal}, {64 * normal, normal}, {2 * normal, normal}, {2*least + 2<<20, least + 1<<20}, {least, least}, {1 << 20, least},
+	} {
+		if got := c.computedLimit(test.machine); got != test.want {
+			t.Errorf("with %s of memory: %s, want %s", test.machine, got, test.want)
+		}
+	}
+	if c.Load.MemoryLimit = least; c.LoadMemoryLimit() != least {
+		t.Errorf("a configured limit becomes %s", c.LoadMemoryLimit())
 	}
 }
 

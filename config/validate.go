@@ -151,7 +151,7 @@ func (k *checker) atLeast(key string, v, least int64) {
 // configuration can be checked on another machine.
 func (k *checker) fits(key string, v, memory Size) {
 	if memory > 0 && v > memory {
-		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("%s is more than the %s of memory of this machine", v, memory)})
+		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("%s is more than the %s of memory of this machine or its container", v, memory)})
 	}
 }
 
