@@ -124,7 +124,7 @@ func New(o Options) (*Node, error) {
 	n.server.Hold()
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
-		o.Debug.Refresh = n.Refresh
+		o.Debug.Refresh, o.Debug.Probed = n.Refresh, n.server
 		n.debug = &http.Server{Handler: server.DebugHandler(o.Debug), ReadHeaderTimeout: 10 * time.Second}
 	}
 	return n, nil

@@ -51,7 +51,7 @@ type Options struct {
 	Listener net.Listener
 	// DebugListener is the listener for Debug; nil disables it. Run closes it.
 	DebugListener net.Listener
-	// Debug are the settings of the debug listener. The node sets its Metrics and Refresh.
+	// Debug are the settings of the debug listener. The node sets its Metrics, Refresh and Probed.
 	Debug server.DebugOptions
 	// RedisListener is the listener for clients of Redis; nil disables it. Run closes it.
 	RedisListener net.Listener

@@ -19,6 +19,8 @@ type DebugOptions struct {
 	// POST /-/refresh. Either may be nil.
 	Reload  func() error
 	Refresh func()
+	// Probed is the server that GET /livez and /readyz are about, for probes without a certificate or token; nil means neither.
+	Probed *Server
 }
 
 // DebugHandler returns the handler of the debug listener: /metrics for Prometheus, and the enabled pages. It
@@ -49,6 +51,11 @@ func DebugHandler(o DebugOptions) http.Handler {
 			o.Refresh()
 			text(w, http.StatusOK, "looking for new versions")
 		})
+	}
+	if o.Probed != nil {
+		pages = append(pages, "/livez", "/readyz")
+		mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
+		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { o.Probed.ready(w, true, []byte(r.URL.RawQuery)) })
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", plainText)
