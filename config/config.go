@@ -249,8 +249,10 @@ type Sharding struct {
 	Assignment string `toml:"assignment" alike:"yes"`
 	// Weight is this node's share of the data relative to others; only for balanced.
 	Weight float64 `toml:"weight"`
-	// Zone is the zone of this node; balanced puts the replicas of a partition into different zones.
-	Zone string `toml:"zone"`
+	// Zone is the zone of this node; balanced puts the replicas of a partition into different zones. ZoneFile is a file that
+	// contains it.
+	Zone     string `toml:"zone"`
+	ZoneFile string `toml:"zone_file"`
 	// HealAfter is how long the set of nodes may differ from the one for which the current version was
 	// divided, before it is divided again; 0 means never.
 	HealAfter time.Duration `toml:"heal_after" alike:"yes"`

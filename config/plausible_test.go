@@ -94,7 +94,7 @@ func TestNonsense(t *testing.T) {
 		sharding + "cluster_name = \"a/../b\"":                                     `sequins.conf:4: sharding.cluster_name: "a/../b" is not the name of a cluster`,
 		sharding + "cluster_name = \"zookeeper2/a\"":                               "",
 		sharding + "shard_id = \"a\\u0007\"":                                       `sequins.conf:4: sharding.shard_id: "a\a" must not have`,
-		sharding + "zone = \"a\\n\"\nassignment = \"balanced\"":                    `sequins.conf:4: sharding.zone: "a\n" has characters that are not printed`,
+		sharding + "zone = \"a\\n\"\nassignment = \"balanced\"":                    `sequins.conf:4: sharding.zone: is not one line of at most 255 bytes of characters that are printed`,
 		sharding + "advertised_hostname = \"0.0.0.0\"":                             `sequins.conf:4: sharding.advertised_hostname: "0.0.0.0" is no address that other nodes can connect to`,
 		zk + "session_timeout = \"1us\"\nconnect_timeout = \"1us\"":                "sequins.conf:5: zk.session_timeout: must be at least 1ms, not 1µs",
 		zk + "servers = [\"a:0\"]":                                                 `sequins.conf:5: zk.servers: "a:0" is not an address of the form host:port`,

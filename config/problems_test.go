@@ -140,6 +140,8 @@ func TestProblems(t *testing.T) {
 		"negative convergence":     {"source = \"/d\"\n[sharding]\ntime_to_converge = \"-1s\"", "sequins.conf:3: sharding.time_to_converge: must not be negative"},
 		"no proxy timeout":         {"source = \"/d\"\n[sharding]\nproxy_timeout = 0", "sequins.conf:3: sharding.proxy_timeout: must be more than 0, not 0s"},
 		"negative stage timeout":   {"source = \"/d\"\n[sharding]\nproxy_stage_timeout = \"-1s\"", "sequins.conf:3: sharding.proxy_stage_timeout: must not be negative"},
+		"two zones":                {"source = \"/d\"\n[sharding]\nenabled = true\nzone = \"a\"\nzone_file = \"/z\"", "sequins.conf:5: sharding.zone_file: is set, and so is zone"},
+		"zone of two lines":        {"source = \"/d\"\n[sharding]\nenabled = true\nzone = \"a\\nb\"", "sequins.conf:4: sharding.zone: is not one line of at most 255 bytes"},
 		"slash in shard id":        {"source = \"/d\"\n[sharding]\nshard_id = \"a/b\"", "sequins.conf:3: sharding.shard_id: "},
 		"at in host name":          {"source = \"/d\"\n[sharding]\nadvertised_hostname = \"a@b\"", "sequins.conf:3: sharding.advertised_hostname: "},
 		"no servers":               {"source = \"s3://b\"\n[sharding]\nenabled = true\n[zk]\nservers = []", "sequins.conf:5: zk.servers: is empty"},

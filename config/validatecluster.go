@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Weights outside this range are considered mistakes.
@@ -50,8 +52,11 @@ func (k *checker) sharding(s *Sharding) {
 	if strings.ContainsAny(s.ShardID, "/@") || !isShown(s.ShardID) {
 		k.problem("sharding.shard_id", "%q must not have a / or @ or characters that are not printed", s.ShardID)
 	}
-	if !isShown(s.Zone) {
-		k.problem("sharding.zone", "%q has characters that are not printed", s.Zone)
+	if s.Zone != "" && s.ZoneFile != "" {
+		k.problem("sharding.zone_file", "is set, and so is zone")
+	}
+	if err := CheckZone(s.Zone); err != nil {
+		k.problem("sharding.zone", "%v", err)
 	}
 	if h := s.AdvertisedHostname; h != "" && !isHost(h) {
 		k.problem("sharding.advertised_hostname", "%q is neither a host name nor an IP address; the port is that of bind", h)
@@ -95,6 +100,17 @@ func isServer(s string) bool {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	return isHost(host) && err == nil && n > 0
+}
+
+// maxZone limits the name of a zone, in bytes: all nodes read those of all others.
+const maxZone = 255
+
+// CheckZone returns an error if a string cannot be the name of a zone.
+func CheckZone(s string) error {
+	if len(s) > maxZone || !utf8.ValidString(s) || !isShown(s) {
+		return fmt.Errorf("is not one line of at most %d bytes of characters that are printed", maxZone)
+	}
+	return nil
 }
 
 // CheckSecret returns an error if a string cannot be the secret of a cluster: it is sent in a header,

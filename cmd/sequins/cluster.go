@@ -54,6 +54,9 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	if o.Server.PeerSecret, err = peerSecret(s); err != nil {
 		return err
 	}
+	if s.Zone, err = readValue("sharding.zone_file", s.Zone, s.ZoneFile, config.CheckZone); err != nil {
+		return err
+	}
 	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members, err := cluster.New(cluster.Options{
@@ -98,23 +101,24 @@ func shardID(s *config.Sharding, host string) string {
 
 // peerSecret returns the secret of the cluster, or "" if there is none.
 func peerSecret(s *config.Sharding) (string, error) {
-	return readSecret("sharding.secret_file", s.Secret, s.SecretFile, config.CheckSecret)
+	return readValue("sharding.secret_file", s.Secret, s.SecretFile, config.CheckSecret)
 }
 
-// readSecret returns a secret that is in the configuration, or in the file that a key of it names, which is checked.
-func readSecret(key, secret, file string, check func(string) error) (string, error) {
+// readValue returns a value, such as a secret, that is in the configuration, or in the file that a key of it names, which is
+// checked.
+func readValue(key, value, file string, check func(string) error) (string, error) {
 	if file == "" {
-		return secret, nil
+		return value, nil
 	}
 	doc, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}
-	secret = strings.TrimSpace(string(doc))
-	if err := check(secret); err != nil {
+	value = strings.TrimSpace(string(doc))
+	if err := check(value); err != nil {
 		return "", fmt.Errorf("%s: what is in %s %w", key, file, err)
 	}
-	return secret, nil
+	return value, nil
 }
 
 // peers returns the other members as they appear in the status.
@@ -233,7 +237,7 @@ func partitioners(c *config.Config) string {
 
 // zkAuth returns the user and the password for ZooKeeper, "" for none.
 func zkAuth(z *config.ZK) (string, error) {
-	return readSecret("zk.auth_file", z.Auth, z.AuthFile, config.CheckUser)
+	return readValue("zk.auth_file", z.Auth, z.AuthFile, config.CheckUser)
 }
 
 // zooKeeperOptions returns how ZooKeeper is reached.

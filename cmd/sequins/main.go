@@ -86,7 +86,7 @@ or 143 after a second SIGINT or SIGTERM.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags.register(root)
 	root.AddCommand(demoCommand(), statusCommand(), versionsCommand(), pinCommand(), unpinCommand(), rollbackCommand(), approveCommand(), refreshCommand(), diffCommand(), checkConfigCommand(), configCommand(), buildCommand(), inspectCommand(), verifyCommand(),
-		getCommand(), catCommand(), manCommand(), versionCommand(), loadWorkerCommand())
+		getCommand(), catCommand(), manCommand(), versionCommand(), loadWorkerCommand(), kubernetesZoneCommand())
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range append(root.Commands(), root) {
 		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

@@ -55,7 +55,7 @@ func openSource(ctx context.Context, c *config.Config) (src source.Source, err e
 
 // s3Secret returns the secret of the access key, "" if the configuration has none.
 func s3Secret(s *config.S3) (string, error) {
-	return readSecret("s3.secret_access_key_file", s.SecretAccessKey, s.SecretAccessKeyFile, func(secret string) error {
+	return readValue("s3.secret_access_key_file", s.SecretAccessKey, s.SecretAccessKeyFile, func(secret string) error {
 		if secret == "" {
 			return errors.New("is empty")
 		}
