@@ -6,6 +6,7 @@
 # make rules   the alert rules, by promtool
 # make package a deb and an rpm, into dist/
 # make pictures the pictures of the README, from real runs, into docs/pictures/
+# make manifests packaging/kubernetes/, from the Helm chart, with what else is made from the chart
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -29,14 +30,17 @@ BINARY ?=
 NFPM_VERSION := v2.45.2
 NFPM := .cache/nfpm-$(NFPM_VERSION)
 
-.PHONY: build test lint fuzz cross tools bench package rules pictures
+HELM_VERSION := v3.22.0
+HELM := .cache/helm-$(HELM_VERSION)
+
+.PHONY: build test lint fuzz cross tools bench package rules pictures helm manifests
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
 
 # The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
 # that passes is one line, one that fails is shown whole, and a skipped test is a failure.
-test: tools lint cross fuzz rules $(NFPM)
+test: tools lint cross fuzz rules $(NFPM) $(HELM)
 	CGO_ENABLED=0 $(GO) build ./...
 	$(MAKE) -C bench test
 	mkdir -p .cache
@@ -101,6 +105,21 @@ $(NFPM):
 	mkdir -p .cache
 	GOBIN=$(CURDIR)/.cache $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
 	mv .cache/nfpm $@
+
+# The manifests, the table of values, the schema of config, and the renderings that tests compare with.
+manifests: $(HELM)
+	$(GO) test $(TAGS) ./test/chart -count 1 -update
+
+# Where Helm is.
+helm: $(HELM)
+	@echo $(HELM)
+
+# Built without a release of Helm's own, it would take the cluster for a very old one when it renders without one.
+$(HELM):
+	mkdir -p .cache
+	GOBIN=$(CURDIR)/.cache CGO_ENABLED=0 $(GO) install -ldflags '-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=34' \
+	  helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+	mv .cache/helm $@
 
 $(GOLANGCI):
 	mkdir -p .cache

@@ -100,7 +100,7 @@ func checkConfig(ctx context.Context, out, warn io.Writer, args []string, deep b
 func checkFiles(c *config.Config) (warnings []error, err error) {
 	var errs []error
 	for _, check := range []func(*config.Config) (warnings []error, err error){
-		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkPeerSecret, checkZKAuth, checkRequestLog,
+		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkPeerSecret, checkZone, checkZKAuth, checkRequestLog,
 	} {
 		more, err := check(c)
 		warnings = append(warnings, more...)
@@ -133,6 +133,14 @@ func checkPeerSecret(c *config.Config) ([]error, error) {
 		return nil, nil
 	}
 	_, err := peerSecret(&c.Sharding)
+	return nil, err
+}
+
+func checkZone(c *config.Config) (warnings []error, err error) {
+	if !c.Sharding.Enabled {
+		return nil, nil
+	}
+	_, err = zone(&c.Sharding)
 	return nil, err
 }
 

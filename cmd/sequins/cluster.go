@@ -54,7 +54,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	if o.Server.PeerSecret, err = peerSecret(s); err != nil {
 		return err
 	}
-	if s.Zone, err = readValue("sharding.zone_file", s.Zone, s.ZoneFile, config.CheckZone); err != nil {
+	if s.Zone, err = zone(s); err != nil {
 		return err
 	}
 	o.Name = addr
@@ -102,6 +102,11 @@ func shardID(s *config.Sharding, host string) string {
 // peerSecret returns the secret of the cluster, or "" if there is none.
 func peerSecret(s *config.Sharding) (string, error) {
 	return readValue("sharding.secret_file", s.Secret, s.SecretFile, config.CheckSecret)
+}
+
+// zone returns the zone of the node, or "" if there is none.
+func zone(s *config.Sharding) (string, error) {
+	return readValue("sharding.zone_file", s.Zone, s.ZoneFile, config.CheckZone)
 }
 
 // readValue returns a value, such as a secret, that is in the configuration, or in the file that a key of it names, which is

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -87,23 +88,24 @@ func TestKubernetesZone(t *testing.T) {
 	})
 }
 
-// A zone in a file is that of the node, as is an empty one.
+// A zone in a file is that of the node, as is an empty one. check-config reads it, too.
 func TestZoneFile(t *testing.T) {
 	dir := t.TempDir()
+	file, conf := filepath.Join(dir, "zone"), filepath.Join(dir, "sequins.conf")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, "source = \"/d\"\n[sharding]\nenabled = true\nzone_file = %q\n", file), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for text, want := range map[string]string{"eu-1a\n": "eu-1a", "": "", "a\nb": "error"} {
-		file := filepath.Join(dir, "zone")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		zone, err := readValue("sharding.zone_file", "", file, config.CheckZone)
 		if want == "error" {
-			if err == nil || !strings.Contains(err.Error(), "sharding.zone_file: what is in "+file+" is not one line") {
-				t.Errorf("%q: %v", text, err)
-			}
+			sequins(t, "check-config", conf).wants(t, exitFailure, "sequins: sharding.zone_file: what is in "+file+" is not one line of at most 255 bytes")
 			continue
 		}
-		if err != nil || zone != want {
-			t.Errorf("%q: %q, %v", text, zone, err)
+		if got, err := zone(&config.Sharding{ZoneFile: file}); err != nil || got != want {
+			t.Errorf("%q: %q, %v", text, got, err)
 		}
+		sequins(t, "check-config", conf).wants(t, exitOK)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,9 +23,17 @@ import (
 	"sequins/internal/render"
 	"sequins/test/process"
 	"sequins/test/spark"
+	"sequins/test/venv"
 )
 
 var update = flag.Bool("update", false, "write docs/WRITERS.md anew")
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+}
 
 // A file is a line of the manifest.
 type file struct {
@@ -46,7 +55,7 @@ func TestWriters(t *testing.T) {
 	t.Run("write", func(t *testing.T) { // side by side: neither has work for two cores
 		t.Run("python", func(t *testing.T) {
 			t.Parallel()
-			run(t, python(t), "write.py", dir)
+			run(t, venv.Python(t, "requirements.txt"), "write.py", dir)
 		})
 		t.Run("Spark", func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +93,7 @@ func runSpark(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	spark.Run(t, dir, strings.Replace(string(job), `"DIR"`, strconv.Quote(dir), 1))
-	run(t, python(t), "spark.py", dir)
+	run(t, venv.Python(t, "requirements.txt"), "spark.py", dir)
 }
 
 // manifest returns the files of a directory, at least atLeast.

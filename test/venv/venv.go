@@ -1,6 +1,5 @@
-//go:build integration
-
-package writers
+// Package venv makes Python interpreters with pinned packages for tests.
+package venv
 
 import (
 	"crypto/sha256"
@@ -16,11 +15,11 @@ import (
 	"sequins/test/process"
 )
 
-// python returns the interpreter of a venv with the packages of requirements.txt, which is made once and kept in
+// Python returns the interpreter of a venv with the packages of a requirements file, which is made once and kept in
 // .cache. Test processes run side by side, so it is made under a lock.
-func python(t *testing.T) string {
+func Python(t testing.TB, requirements string) string {
 	t.Helper()
-	want, err := os.ReadFile("requirements.txt")
+	want, err := os.ReadFile(requirements)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +42,7 @@ func python(t *testing.T) string {
 		t.Fatal(err)
 	}
 	run(t, "python3", "-m", "venv", dir)
-	run(t, interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=:all:", "--no-deps", "-r", "requirements.txt")
+	run(t, interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=:all:", "--no-deps", "-r", requirements)
 	if err := os.WriteFile(stamp, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +66,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // which unlocks
 }
 
-func run(t *testing.T, name string, args ...string) {
+func run(t testing.TB, name string, args ...string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %q: %v\n%s", name, args, err, out)

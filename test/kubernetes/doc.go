@@ -1,0 +1,2 @@
+// Package kubernetes runs the pods of the Helm chart as processes.
+package kubernetes
