@@ -108,7 +108,8 @@ $(NFPM):
 
 # The manifests, the table of values, the schema of config, and the renderings that tests compare with.
 manifests: $(HELM)
-	$(GO) test $(TAGS) ./test/chart -count 1 -update
+	$(GO) test $(TAGS) ./test/chart -count 1 -run 'TestSchemaOfConfig|TestCopies' -update
+	$(GO) test $(TAGS) ./test/chart -count 1 -run 'TestRenderings|TestManifests|TestTableOfValues' -update
 
 # Where Helm is.
 helm: $(HELM)

@@ -156,7 +156,8 @@ type Volume struct {
 			ServiceAccountToken *struct{ Path string }
 		}
 	}
-	NFS *struct{ Server, Path string }
+	NFS      *struct{ Server, Path string }
+	HostPath *struct{ Path string }
 }
 
 // Files are the files of a ConfigMap or Secret: all, or some.

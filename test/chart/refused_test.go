@@ -33,6 +33,7 @@ func TestRefusedValues(t *testing.T) {
 		{"config.db.words.partitioner=hdoop", "at '/config/db/words/partitioner': value must be one of"},
 		{"config.require_success_file=maybe", "at '/config/require_success_file': value must be one of true, false, 'auto'"},
 		{"config.sharding.min_replication=3", "config.sharding.min_replication, 3, is more than config.sharding.replication, 2"},
+		{"replicas=2,config.sharding.min_replication=3,config.sharding.replication=3", "config.sharding.min_replication, 3, is more than replicas, 2: no version would ever be served"},
 		{"config.sharding.min_nodes=4", "config.sharding.min_nodes, 4, is more than replicas, 3: no pod would ever begin to serve"},
 		{"tokens.existingSecret=t", "clusterSecret.existingSecret is empty, and tokens.existingSecret is set"},
 		{"tokens.existingSecret=T_", "at '/tokens/existingSecret': 'T_' does not match"},
@@ -78,12 +79,13 @@ func TestOneValue(t *testing.T) {
 	}
 }
 
-// The budget leaves each partition min_replication replicas, and does not keep nodes from being drained for ever.
+// The budget leaves each partition a replica, and does not keep nodes from being drained for ever.
 func TestBudget(t *testing.T) {
 	for set, want := range map[string]string{
-		"config.sharding.replication=2": "1", "config.sharding.replication=3": "2", "config.sharding.replication=3,config.sharding.min_replication=2": "1",
-		"config.sharding.min_replication=2": "1", "sharded=false,config.sharding.replication=3": "1", "podDisruptionBudget.maxUnavailable=0": "0",
-		"podDisruptionBudget.maxUnavailable=25%": "25%",
+		"config.sharding.replication=2": "1", "config.sharding.replication=3": "1", "replicas=9,config.sharding.replication=5,config.sharding.min_replication=3": "2",
+		"config.sharding.replication=3,config.sharding.min_replication=3": "1", "config.sharding.replication=3,config.sharding.min_replication=1": "1",
+		"config.sharding.replication=1": "1", "sharded=false,config.sharding.replication=3": "1",
+		"podDisruptionBudget.maxUnavailable=0": "0", "podDisruptionBudget.maxUnavailable=25%": "25%",
 	} {
 		out := template(t, "--set", "source=s3://b/p,zookeeper.servers={zk:2181}", "--set", set)
 		if !strings.Contains(out, "\n  maxUnavailable: "+want+"\n") {

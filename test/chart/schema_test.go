@@ -42,8 +42,10 @@ func TestSchemaOfConfig(t *testing.T) {
 	if len(refused) > 0 {
 		t.Errorf("the chart sets %v, which are no keys", refused)
 	}
-	// Empty means a number that depends on other values.
-	properties["config"].(schemaOf)["properties"].(schemaOf)["sharding"].(schemaOf)["properties"].(schemaOf)["min_nodes"] = schemaOf{"type": []string{"integer", "null"}, "minimum": 0}
+	sharding := properties["config"].(schemaOf)["properties"].(schemaOf)["sharding"].(schemaOf)["properties"].(schemaOf)
+	for _, name := range []string{"min_nodes", "min_replication"} { // empty means a number that depends on other values
+		sharding[name] = schemaOf{"type": []string{"integer", "null"}}
+	}
 	compare(t, path, string(indented(t, schema)))
 }
 

@@ -98,16 +98,26 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 {{- end -}}
 
-{{/* The pods that may be missing at a time, so that each partition keeps min_replication replicas, or at least all but one. */}}
+{{/* The pods that may be missing at a time. When a version is served, each partition has min_replication replicas, so that one less may
+be missing; and a version that is loaded meanwhile needs as many of its replication. */}}
 {{- define "sequins.maxUnavailable" -}}
 {{- if not (kindIs "invalid" .Values.podDisruptionBudget.maxUnavailable) -}}
 {{ .Values.podDisruptionBudget.maxUnavailable }}
 {{- else if .Values.sharded -}}
-{{- with .Values.config.sharding -}}
-{{ max 1 (sub (int .replication) (int .min_replication)) }}
-{{- end -}}
+{{- $min := include "sequins.minReplication" . | int -}}
+{{ max 1 (min (sub $min 1) (sub (int .Values.config.sharding.replication) $min)) }}
 {{- else -}}
 1
+{{- end -}}
+{{- end -}}
+
+{{- define "sequins.minReplication" -}}
+{{- with .Values.config.sharding -}}
+{{- if kindIs "invalid" .min_replication -}}
+{{ min 2 (int .replication) (int $.Values.replicas) }}
+{{- else -}}
+{{ int .min_replication }}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

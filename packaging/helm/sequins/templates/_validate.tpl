@@ -8,10 +8,11 @@
 {{- if not $v.zookeeper.servers -}}
 {{- fail "zookeeper.servers is empty: a sharded cluster needs a ZooKeeper, such as [zk-0.zk.default.svc:2181]. Pods that each hold everything need none: sharded=false" -}}
 {{- end -}}
-{{- with $v.config.sharding -}}
-{{- if gt (int .min_replication) (int .replication) -}}
-{{- fail (printf "config.sharding.min_replication, %d, is more than config.sharding.replication, %d" (int .min_replication) (int .replication)) -}}
-{{- end -}}
+{{- $min := include "sequins.minReplication" . | int -}}
+{{- if gt $min (int $v.config.sharding.replication) -}}
+{{- fail (printf "config.sharding.min_replication, %d, is more than config.sharding.replication, %d" $min (int $v.config.sharding.replication)) -}}
+{{- else if gt $min (int $v.replicas) -}}
+{{- fail (printf "config.sharding.min_replication, %d, is more than replicas, %d: no version would ever be served" $min (int $v.replicas)) -}}
 {{- end -}}
 {{- if gt (include "sequins.minNodes" . | int) (int $v.replicas) -}}
 {{- fail (printf "config.sharding.min_nodes, %s, is more than replicas, %d: no pod would ever begin to serve" (include "sequins.minNodes" .) (int $v.replicas)) -}}
