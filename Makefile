@@ -128,11 +128,11 @@ $(GOLANGCI):
 	mv .cache/golangci-lint $@
 
 # What the tests need beside Go: a C compiler for the race detector, Java for the real Hadoop, a browser and what
-# drives it, Python for the writers of test/writers, redis and twemproxy (nutcracker) for test/redis, which starts its own and needs no service, and what looks
+# drives it, a DNS server for the pods of test/kubernetes, Python for the writers of test/writers, redis and twemproxy (nutcracker) for test/redis, which starts its own and needs no service, and what looks
 # into packages and units.
 tools:
 	@need=""; \
-	  for pair in gcc:build-essential ip:iproute2 javac:openjdk-17-jdk-headless mvn:maven \
+	  for pair in gcc:build-essential ip:iproute2 dnsmasq:dnsmasq-base javac:openjdk-17-jdk-headless mvn:maven \
 	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \

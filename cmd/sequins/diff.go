@@ -56,7 +56,7 @@ Exits with 1 if something could not be compared.`,
 	flags.StringVar(&f.files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
 	flags.StringVar(&f.files.Certificate, "certificate", "", "PEM `file` with a client certificate")
 	flags.StringVar(&f.files.Key, "key", "", "PEM `file` with the key of --certificate")
-	flags.StringVar(&f.tokenPath, "token-file", "", "`file` with a token (default: environment variable "+tokenVariable+")")
+	flags.StringVar(&f.tokenPath, "token-file", "", "`file` with a token, or - for the standard input (default: environment variable "+tokenVariable+")")
 	return cmd
 }
 

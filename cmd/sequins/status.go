@@ -73,7 +73,7 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 	cmd.Flags().StringVar(&files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
 	cmd.Flags().StringVar(&files.Certificate, "certificate", "", "PEM `file` with a client certificate")
 	cmd.Flags().StringVar(&files.Key, "key", "", "PEM `file` with the key of --certificate")
-	cmd.Flags().StringVar(&tokenPath, "token-file", "", "`file` with a token (default: environment variable "+tokenVariable+")")
+	cmd.Flags().StringVar(&tokenPath, "token-file", "", "`file` with a token, or - for the standard input (default: environment variable "+tokenVariable+")")
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "refresh every two seconds, until ^C")
 	return cmd
 }

@@ -287,6 +287,23 @@ func (p *pod) signal(s syscall.Signal) {
 	}
 }
 
+// exec runs the program in the container, as kubectl exec does, with more variables, and returns what it prints.
+func (p *pod) exec(t testing.TB, stdin string, env []string, args ...string) string {
+	t.Helper()
+	p.mu.Lock()
+	pid := p.cmd.Process.Pid
+	p.mu.Unlock()
+	s := p.spec.SecurityContext
+	cmd := exec.CommandContext(t.Context(), "nsenter", append([]string{"--target", fmt.Sprint(pid), "--mount", "--pid", "--net", "--uts", "--ipc", "--root", "--wd",
+		"--setuid", fmt.Sprint(s.RunAsUser), "--setgid", fmt.Sprint(s.RunAsGroup), "--", entrypoint}, args...)...)
+	cmd.Env, cmd.Stdin = append(p.environ(t, p.container), env...), strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s in %s: %v\n%s", args, p.name, err, out)
+	}
+	return string(out)
+}
+
 // kill ends the pod at once.
 func (p *pod) kill() {
 	p.deleting.Store(true)

@@ -242,6 +242,7 @@ func TestSharded(t *testing.T) {
 	s.waitEndpoints(t)
 	s.checkKeys(t, "1")
 	s.checkSteady(t, "installed")
+	s.checkCommands(t)
 
 	l := startLoad(8, s.serviceClient)
 	defer l.stop()
@@ -303,6 +304,27 @@ func TestSharded(t *testing.T) {
 
 	s.crash(t)
 	s.checkKeys(t, "3")
+}
+
+// checkCommands runs commands of the program in a container, where they find the configuration of the node.
+func (s *sharded) checkCommands(t testing.TB) {
+	t.Helper()
+	p := s.pod(1)
+	for _, test := range []struct {
+		want      string
+		env, args []string
+	}{
+		{"Serving 1 database", nil, []string{"status", "--token-file", "-"}},
+		{"release-sequins-1.release-sequins-nodes.example.svc.cluster.local", nil, []string{"config", "show"}},
+		{"words", nil, []string{"versions"}},
+		{"sequins.conf is good", nil, []string{"check-config"}},
+		// The memory of the machine is that of the container.
+		{"SEQUINS_LOAD_MEMORY_LIMIT: 2GiB is more than the 1GiB of memory of this machine or its container", []string{"SEQUINS_LOAD_MEMORY_LIMIT=2GiB"}, []string{"check-config"}},
+	} {
+		if out := p.exec(t, monitorToken, test.env, test.args...); !strings.Contains(out, test.want) {
+			t.Errorf("%v prints\n%s\nwant %s", test.args, out, test.want)
+		}
+	}
 }
 
 // metrics asks the listener for metrics.
