@@ -4,8 +4,10 @@ package chart
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,11 +65,22 @@ func TestValid(t *testing.T) {
 	for name := range plain {
 		files = append(files, filepath.Join(process.Root(), "packaging", "kubernetes", name))
 	}
+	manual, err := os.ReadFile(filepath.Join(process.Root(), "docs", "KUBERNETES.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, block := range regexp.MustCompile("(?s)```yaml\n(apiVersion:.*?)```").FindAllSubmatch(manual, -1) {
+		file := filepath.Join(dir, fmt.Sprintf("manual-%d.yaml", i))
+		if err := os.WriteFile(file, block[1], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
 	out, err := validate(t, files...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "kinds: Certificate ClusterRole ClusterRoleBinding ConfigMap NetworkPolicy PodDisruptionBudget PodMonitor PrometheusRule Service ServiceAccount ServiceMonitor StatefulSet\n"
+	const want = "kinds: Certificate ClusterRole ClusterRoleBinding ConfigMap Deployment NetworkPolicy PodDisruptionBudget PodMonitor PrometheusRule Service ServiceAccount ServiceMonitor StatefulSet\n"
 	if out != want {
 		t.Errorf("%swant %s", out, want)
 	}
