@@ -109,7 +109,7 @@ $(NFPM):
 # The manifests, the table of values, the schema of config, and the renderings that tests compare with.
 manifests: $(HELM)
 	$(GO) test $(TAGS) ./test/chart -count 1 -run 'TestSchemaOfConfig|TestCopies' -update
-	$(GO) test $(TAGS) ./test/chart -count 1 -run 'TestRenderings|TestManifests|TestTableOfValues' -update
+	$(GO) test $(TAGS) ./test/chart -count 1 -run 'TestRenderings|TestNotes|TestManifests|TestTableOfValues' -update
 
 # Where Helm is.
 helm: $(HELM)

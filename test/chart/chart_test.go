@@ -4,10 +4,15 @@ package chart
 
 import (
 	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 
 	"sequins/test/process"
 )
@@ -82,6 +87,41 @@ func withoutFiles(t *testing.T, rendered string) string {
 		rendered = strings.ReplaceAll(rendered, whole, indent+"# "+name)
 	}
 	return rendered
+}
+
+// TestNotes compares what Helm prints after an installation. Without a cluster it prints nothing, so the notes are rendered as
+// an object in a copy of the chart.
+func TestNotes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sequins")
+	if err := os.CopyFS(dir, os.DirFS(Dir())); err != nil {
+		t.Fatal(err)
+	}
+	err := os.Rename(filepath.Join(dir, "templates", "NOTES.txt"), filepath.Join(dir, "files", "NOTES.txt"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "templates", "notes.yaml"), []byte("notes: {{ tpl (.Files.Get \"files/NOTES.txt\") . | toJson }}\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	helm, err := Helm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(matrix(t))) {
+		for _, version := range []string{"1.34.0", "1.35.0"} {
+			out, err := run(helm, "template", "release", dir, "--namespace", "example", "--kube-version", version, "--values", matrix(t)[name], "--show-only", "templates/notes.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var doc struct{ Notes string }
+			if err := yaml.Unmarshal([]byte(out), &doc); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&all, "==== %s, Kubernetes %s ====\n%s\n", name, version, doc.Notes)
+		}
+	}
+	compare(t, filepath.Join("testdata", "notes.txt"), all.String())
 }
 
 // TestLint has Helm look at the chart, with each set of values.
