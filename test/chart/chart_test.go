@@ -164,9 +164,8 @@ var plain = map[string]struct {
 #
 #   kubectl apply -f packaging/kubernetes/sequins-sharded.yaml
 #
-# Change the image, the source, the servers of ZooKeeper, and the size of the volumes. In another namespace than default, change
-# it in SEQUINS_SHARDING_ADVERTISED_HOSTNAME, too. docs/KUBERNETES.md describes everything else, and the Helm chart
-# (packaging/helm/sequins), from which make manifests renders this file, has values for it.
+# Change the image, the source, the servers of ZooKeeper, and the size of the volumes. docs/KUBERNETES.md describes everything
+# else, and the Helm chart (packaging/helm/sequins), from which make manifests renders this file, has values for it.
 `, []string{"--set", "zookeeper.servers={zk-0.zk.default.svc:2181,zk-1.zk.default.svc:2181,zk-2.zk.default.svc:2181}"}},
 }
 

@@ -82,12 +82,14 @@ func (r *rendering) config(t *testing.T) config.Config {
 		switch ref := e.ValueFrom; {
 		case ref.FieldRef.FieldPath == "metadata.name":
 			e.Value = name
+		case ref.FieldRef.FieldPath == "metadata.namespace":
+			e.Value = "example"
 		case strings.HasPrefix(ref.FieldRef.FieldPath, "metadata.labels['"):
 			e.Value = "zone-a"
 		case ref.SecretKeyRef.Name != "":
 			e.Value = "secret"
 		}
-		t.Setenv(e.Name, strings.ReplaceAll(e.Value, "$(POD_NAME)", name))
+		t.Setenv(e.Name, strings.NewReplacer("$(POD_NAME)", name, "$(POD_NAMESPACE)", "example").Replace(e.Value))
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -199,7 +201,7 @@ func (r *rendering) checkPorts(t *testing.T, c config.Config) {
 			t.Errorf("%s: %+v; the pods have names of %s", o.Metadata.Name, s, r.set.ServiceName)
 		}
 	}
-	if host := c.Sharding.AdvertisedHostname; c.Sharding.Enabled && !strings.HasPrefix(host, r.meta.Name+"-0."+r.set.ServiceName+".") || c.Sharding.Enabled && c.Sharding.ShardID != r.meta.Name+"-0" {
+	if host := c.Sharding.AdvertisedHostname; c.Sharding.Enabled && !strings.HasPrefix(host, r.meta.Name+"-0."+r.set.ServiceName+".example.svc.") || c.Sharding.Enabled && c.Sharding.ShardID != r.meta.Name+"-0" {
 		t.Errorf("pod 0 has shard id %s and is advertised as %s", c.Sharding.ShardID, host)
 	}
 }

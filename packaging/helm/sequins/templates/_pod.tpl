@@ -32,11 +32,15 @@ httpGet:
   valueFrom:
     fieldRef:
       fieldPath: metadata.name
+- name: POD_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
 # A pod that moves keeps its partitions.
 - name: SEQUINS_SHARDING_SHARD_ID
   value: $(POD_NAME)
 - name: SEQUINS_SHARDING_ADVERTISED_HOSTNAME
-  value: $(POD_NAME).{{ include "sequins.headless" . }}.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
+  value: $(POD_NAME).{{ include "sequins.headless" . }}.$(POD_NAMESPACE).svc.{{ .Values.clusterDomain }}
 {{- if eq .Values.zone.from "pod" }}
 - name: SEQUINS_SHARDING_ZONE
   valueFrom:
