@@ -87,15 +87,21 @@ func (c *cluster) newPod(t testing.TB, name, zone string) *pod {
 	return p
 }
 
+// backOff is the pause before a container is started for the third time and later. That of the kubelet is longer.
+const backOff = time.Second
+
 // launch starts the container, and probes it until it has ended; then it starts it again, until the pod is deleted.
 func (p *pod) launch(file string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.deleting.Load() { // before signal, which waits for the lock
+		return nil
+	}
 	cmd, err := p.start(file)
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
 	p.cmd = cmd
-	p.mu.Unlock()
 	ended := make(chan struct{})
 	p.work.Go(func() { p.probe(ended) })
 	p.work.Go(func() {
@@ -106,7 +112,9 @@ func (p *pod) launch(file string) error {
 		if p.deleting.Load() {
 			return
 		}
-		p.restarts.Add(1)
+		if p.restarts.Add(1) > 1 {
+			<-time.After(backOff)
+		}
 		if err := p.launch(file); err != nil {
 			fmt.Fprintf(&p.log, "%s: the container cannot be started again: %v\n", p.name, err)
 		}
