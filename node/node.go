@@ -2,11 +2,13 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 
 	"sequins/diff"
 	"sequins/discovery"
+	"sequins/internal/accept"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/reads"
@@ -67,6 +70,7 @@ type Node struct {
 	looked    atomic.Bool    // the first listing of the source has ended, with or without an error
 	listed    atomic.Bool    // the source was read: its dbs are in the catalog
 	servers   sync.WaitGroup // goroutines that serve the listeners
+	accepted  accept.Record  // what their listeners could not accept
 	following sync.WaitGroup // follow, all dbs, and upkeep
 
 	// patience is canceled when the shutdown stops waiting for readers of versions.
@@ -122,6 +126,7 @@ func New(o Options) (*Node, error) {
 	o.Server.Blocks = n.serveBlocks
 	n.server = server.New(n, n.reads, o.Server)
 	n.server.Hold()
+	o.Metrics.Process.SetRefused(n.accepted.Refused)
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
 		o.Debug.Refresh, o.Debug.Probed = n.Refresh, n.server
@@ -181,20 +186,29 @@ func (n *Node) admit() {
 // listen serves the listeners until shutdown or an error. During the start the server refuses requests
 // for keys.
 func (n *Node) listen(failed chan<- error) {
-	n.servers.Go(func() { failed <- n.server.Serve(n.o.Listener) })
+	n.servers.Go(func() { failed <- n.server.Serve(n.accept(n.o.Listener, n.o.TLS, server.Refuse)) })
 	if n.redis != nil {
-		n.servers.Go(func() { failed <- n.redis.Serve(n.o.RedisListener) })
+		n.servers.Go(func() { failed <- n.redis.Serve(n.accept(n.o.RedisListener, n.o.RedisTLS, resp.Refuse)) })
 		n.log.Info("serving the Redis protocol", "address", n.o.RedisListener.Addr().String())
 	}
 	if n.debug == nil {
 		return
 	}
 	n.servers.Go(func() {
-		if err := n.debug.Serve(n.o.DebugListener); !errors.Is(err, http.ErrServerClosed) {
+		if err := n.debug.Serve(n.accept(n.o.DebugListener, nil, server.Refuse)); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serving on %s: %w", n.o.DebugListener.Addr(), err)
 		}
 	})
 	n.log.Info("serving metrics", "address", n.o.DebugListener.Addr().String())
+}
+
+// accept returns the listener to serve the connections of ln from, with TLS if secure is not nil. refuse answers on
+// connections for which there is no file descriptor; with TLS that would need a handshake.
+func (n *Node) accept(ln net.Listener, secure *tls.Config, refuse func(net.Conn)) net.Listener {
+	if secure != nil {
+		return tls.NewListener(accept.New(ln, &n.accepted, n.log, nil), secure)
+	}
+	return accept.New(ln, &n.accepted, n.log, refuse)
 }
 
 // shutdown stops everything, from the outside in. Requests are served for the delay, so that load

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -49,6 +50,8 @@ type Options struct {
 
 	// Listener is the listener for requests; Run closes it.
 	Listener net.Listener
+	// TLS encrypts the connections of Listener; nil: they are not. RedisTLS is that of RedisListener.
+	TLS, RedisTLS *tls.Config
 	// DebugListener is the listener for Debug; nil disables it. Run closes it.
 	DebugListener net.Listener
 	// Debug are the settings of the debug listener. The node sets its Metrics, Refresh and Probed.

@@ -92,6 +92,9 @@ func (d *db) tried() bool {
 	return d.state.Read
 }
 
+// exhaustedFor is how long the status shows that a connection was refused for want of a file descriptor.
+const exhaustedFor = 5 * time.Minute
+
 // Status implements server.Catalog.
 func (n *Node) Status() status.Status {
 	r := n.health.Report()
@@ -106,6 +109,9 @@ func (n *Node) Status() status.Status {
 	}
 	if failed := n.reloadError.Load(); failed != nil {
 		s.ReloadError, s.ReloadErrorSince = failed.reason, seconds(failed.at)
+	}
+	if at := n.accepted.Last(); time.Since(at) < exhaustedFor {
+		s.ExhaustedAt = seconds(at)
 	}
 	if disk := n.o.Metrics.Process.Disk(); disk != nil {
 		s.Disk = status.Disk{Bytes: disk.Size, Free: disk.Free}

@@ -83,7 +83,7 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 }
 
 // Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting
-// fails. It closes ln.
+// fails, also temporarily: see internal/accept. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	defer ln.Close() //nolint:errcheck // Shutdown closes it, too
 	if !s.listen(ln) {

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -137,34 +136,6 @@ type failing struct{ err error }
 func (f failing) Accept() (net.Conn, error) { return nil, f.err }
 func (f failing) Close() error              { return nil }
 func (f failing) Addr() net.Addr            { return &net.TCPAddr{} }
-
-// short is a listener that is out of file descriptors for a while.
-type short struct {
-	net.Listener
-	left int
-}
-
-func (l *short) Accept() (net.Conn, error) {
-	if l.left > 0 {
-		l.left--
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	}
-	return l.Listener.Accept()
-}
-
-func TestOutOfFileDescriptors(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := startOn(t, &short{ln, 4}, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
-	if got := s.get(t, "/db/a"); got.status != 200 {
-		t.Errorf("%+v", got)
-	}
-	if !strings.Contains(s.logs.String(), "too many open files") {
-		t.Errorf("logged: %s", s.logs)
-	}
-}
 
 // Beyond the limit a connection gets 503, probes are answered, and a flood of
 // connections is closed.

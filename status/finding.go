@@ -158,7 +158,7 @@ func (st *Status) ofCluster() (all []Finding) {
 	return all
 }
 
-// ofSource returns what is wrong with the source and the configuration.
+// ofSource returns what is wrong with the source, the process and the configuration.
 func (st *Status) ofSource() (all []Finding) {
 	serving := "Serving " + human.Plural(len(st.DBs), "database")
 	if st.SourceError != "" {
@@ -171,6 +171,10 @@ func (st *Status) ofSource() (all []Finding) {
 			f.Level, f.health = LevelWarn, serving+", but the configurations of the nodes differ: "+differ(faults)+"."
 		}
 		all = append(all, f)
+	}
+	if !st.ExhaustedAt.IsZero() {
+		all = append(all, Finding{Level: LevelWarn, Text: "The process was out of file descriptors, last at " + st.ExhaustedAt.UTC().Format(time.RFC3339) + ", and refused clients.", Runbook: "sequinsdescriptors",
+			health: serving + ", but clients are refused: the process is out of file descriptors."})
 	}
 	if st.ReloadError != "" {
 		all = append(all, Finding{Level: LevelWarn, Text: withReason("The last reload of the configuration has failed", strings.ReplaceAll(st.ReloadError, "\n", "; ")),

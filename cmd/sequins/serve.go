@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -302,10 +301,7 @@ func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
 		return err
 	}
 	if s.keys != nil {
-		o.Listener = tls.NewListener(o.Listener, s.keys.server())
-		if o.RedisListener != nil {
-			o.RedisListener = tls.NewListener(o.RedisListener, s.keys.redisServer())
-		}
+		o.TLS, o.RedisTLS = s.keys.server(), s.keys.redisServer()
 		o.Metrics.Process.SetCertificate(s.keys.expiry)
 	}
 	if s.tokens, err = openTokens(c.Auth, o.Logger); err != nil {
