@@ -26,7 +26,7 @@ type layer struct {
 // package gets a row here before it gets a file.
 var layers = []layer{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "transfer", "turns", "diff", "discovery", "events", "gate", "cluster", "status", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "store", "blocks", "source", "source/hdfs", "source/local", "source/s3",
+	{"cmd/sequins", []string{"config", "node", "server", "transfer", "turns", "diff", "discovery", "events", "gate", "cluster", "status", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "store", "blocks", "source", "source/hdfs", "source/local", "source/s3",
 		"demo", "datafile", "build", "finished", "pin", "internal/human", "internal/names"}},
 	{"client", []string{"shard"}},
 	{"config", []string{"turns"}},
@@ -35,9 +35,11 @@ var layers = []layer{
 	{"datafile/datafiletest", []string{"datafile", "blocks", "input/sequencefile", "input/sparkey"}},
 	{"datafile", []string{"load", "shard", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet"}},
 	{"node", []string{"server", "resp", "peerstatus", "status", "reads", "diff", "discovery", "events", "fill", "gate", "pin", "transfer", "turns", "version", "loadproc", "load", "shard", "store", "upkeep", "blocks", "source", "metrics", "tracing", "internal/accept", "internal/collect", "internal/human", "internal/sleep"}},
-	{"server", []string{"statuspage", "peerstatus", "status", "server/internal/batchkeys", "reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog", "internal/names"}},
+	{"server", []string{"docs", "statuspage", "peerstatus", "status", "server/internal/batchkeys", "server/internal/encoders", "server/internal/negotiate", "reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog", "internal/names"}},
 	{"resp", []string{"reads", "auth", "blocks", "metrics", "tracing", "internal/limitlog", "internal/names"}},
 	{"server/internal/batchkeys", []string{"reads", "blocks"}},
+	{"server/internal/encoders", nil},
+	{"server/internal/negotiate", nil},
 	{"peerstatus", []string{"status"}},
 	{"statuspage", []string{"docs", "status", "internal/human"}},
 	{"docs", nil},

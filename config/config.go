@@ -70,6 +70,7 @@ type Config struct {
 	Log      Log      `toml:"log"`
 	TLS      TLS      `toml:"tls"`
 	Auth     Auth     `toml:"auth"`
+	HTTP     HTTP     `toml:"http"`
 	Batch    Batch    `toml:"batch"`
 	Cache    Cache    `toml:"cache"`
 	Scan     Scan     `toml:"scan"`
@@ -316,6 +317,20 @@ type Auth struct {
 	TokensFile string `toml:"tokens_file"`
 }
 
+// HTTP is [http]: how answers are delivered to clients of HTTP.
+type HTTP struct {
+	// AllowedOrigins are the origins whose pages may read answers in a browser; "*" means all.
+	AllowedOrigins []string `toml:"allowed_origins" reload:"yes"`
+	// CacheControl is the Cache-Control field of values, CacheControlAbsent that of answers for keys that do not exist. Empty
+	// means none.
+	CacheControl       string `toml:"cache_control" reload:"yes"`
+	CacheControlAbsent string `toml:"cache_control_absent" reload:"yes"`
+	// Compression are the content codings for clients that accept them, the preferred one first; each is one of Codings.
+	Compression []string `toml:"compression" reload:"yes"`
+	// CompressionMinSize is the least size of an answer that is compressed.
+	CompressionMinSize Size `toml:"compression_min_size" reload:"yes"`
+}
+
 // Tracing is [tracing]: export of traces to an OpenTelemetry collector.
 type Tracing struct {
 	// OTLPEndpoint is the URL of the collector, without /v1/traces; empty disables tracing.
@@ -403,6 +418,8 @@ type DB struct {
 	RequireSuccessFile Require `toml:"require_success_file" reload:"yes" alike:"yes"`
 	AllowEmpty         bool    `toml:"allow_empty" reload:"yes" alike:"yes"`
 	ContentType        string  `toml:"content_type" reload:"yes" alike:"yes"`
+	CacheControl       string  `toml:"cache_control" reload:"yes" alike:"yes"`
+	CacheControlAbsent string  `toml:"cache_control_absent" reload:"yes" alike:"yes"`
 	Partitioner        string  `toml:"partitioner" reload:"yes" alike:"yes"`
 	Compression        string  `toml:"compression" reload:"yes" alike:"yes"`
 	BlockSize          Size    `toml:"block_size" reload:"yes" alike:"yes"`
@@ -435,6 +452,7 @@ func Default() Config {
 		ScrubBandwidth:       20 << 20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
 		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
+		HTTP:                 HTTP{AllowedOrigins: []string{}, Compression: []string{}, CompressionMinSize: 1 << 10},
 		Batch:                Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:                 Scan{MaxConcurrent: 16},
 		Redis:                Redis{IdleTimeout: 10 * time.Minute},
@@ -477,6 +495,8 @@ func (c *Config) allDBs() DB {
 		RequireSuccessFile: c.RequireSuccessFile,
 		AllowEmpty:         c.AllowEmpty,
 		ContentType:        c.ContentType,
+		CacheControl:       c.HTTP.CacheControl,
+		CacheControlAbsent: c.HTTP.CacheControlAbsent,
 		Partitioner:        c.Partitioner,
 		Compression:        c.Storage.Compression,
 		BlockSize:          c.Storage.BlockSize,

@@ -16,8 +16,7 @@ import (
 	"sequins/turns"
 )
 
-// The valid words of keys. Their meaning is defined in the packages blocks, shard, cluster and
-// source/hdfs.
+// The valid words of keys. Their meaning is defined in the packages blocks, shard, cluster, source/hdfs and server.
 var (
 	Compressions = []string{"none", "snappy", "lz4", "zstd"}
 	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading", "murmur3", "murmur3-int", "murmur3-long", "kafka",
@@ -27,6 +26,8 @@ var (
 	Roles       = []string{"node", "router"}
 
 	DataTransferProtections = []string{"authentication", "privacy"}
+
+	Codings = []string{"zstd", "gzip"}
 
 	LogLevels  = []string{"debug", "info", "warn", "error"}
 	LogFormats = []string{"text", "json"}
@@ -113,6 +114,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.oneOf("log.level", c.Log.Level, LogLevels)
 	k.oneOf("log.format", c.Log.Format, LogFormats)
 	k.tls(&c.TLS)
+	k.http(&c.HTTP)
 	k.tracing(&c.Tracing)
 	k.redis(c)
 	k.debug(c)

@@ -51,6 +51,12 @@ func (k *checker) db(key, name string, db, all DB) {
 	if db.ContentType != all.ContentType {
 		k.header(key+".content_type", db.ContentType)
 	}
+	if db.CacheControl != all.CacheControl {
+		k.cacheControl(key+".cache_control", db.CacheControl)
+	}
+	if db.CacheControlAbsent != all.CacheControlAbsent {
+		k.cacheControl(key+".cache_control_absent", db.CacheControlAbsent)
+	}
 	if db.Partitioner != all.Partitioner {
 		k.oneOf(key+".partitioner", db.Partitioner, Partitioners)
 	}

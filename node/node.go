@@ -318,6 +318,7 @@ func (n *Node) apply(r Reloadable) {
 	n.reads.SetContentType(r.ContentType)
 	n.reads.SetShowKeys(r.ShowKeys)
 	n.server.SetRequestLogSample(r.RequestLogSample)
+	n.server.SetDelivery(r.Delivery)
 	n.o.Tracer.SetSample(r.TraceSample)
 	n.o.Loads.SetBandwidth(r.Bandwidth)
 	n.transfer.SetLimits(r.PeerLimits)

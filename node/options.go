@@ -144,6 +144,8 @@ type Reloadable struct {
 	// the sample of the request log, see server.Options.
 	ContentType      func(db string) string
 	RequestLogSample int
+	// Delivery is how answers are delivered, see server.Options.
+	Delivery server.Delivery
 	// TraceSample is the fraction of requests to trace, from 0 to 1, among those without a parent.
 	TraceSample float64
 	// ShowKeys shows the keys that are read most in the status, see reads.Options.

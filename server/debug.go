@@ -55,7 +55,10 @@ func DebugHandler(o DebugOptions) http.Handler {
 	if o.Probed != nil {
 		pages = append(pages, "/livez", "/readyz")
 		mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
-		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { o.Probed.ready(w, true, []byte(r.URL.RawQuery)) })
+		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+			code, line := o.Probed.readiness(r.URL.RawQuery, true)
+			text(w, code, line)
+		})
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", plainText)
@@ -64,7 +67,11 @@ func DebugHandler(o DebugOptions) http.Handler {
 		}
 	})
 	// A page in the browser of somebody who may reach this listener must not reload.
-	return http.NewCrossOriginProtection().Handler(mux)
+	guarded := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		guarded.ServeHTTP(w, req)
+	})
 }
 
 func reload(w http.ResponseWriter, reload func() error) {

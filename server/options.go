@@ -63,6 +63,8 @@ type Options struct {
 	Name, Build string
 	// Tokens are the access rights; nil allows everything.
 	Tokens *auth.Tokens
+	// Delivery is how answers are delivered, until SetDelivery.
+	Delivery Delivery
 	// Metrics counts requests; it may be nil.
 	Metrics *metrics.Server
 	// Logger logs errors; nil means slog.Default().

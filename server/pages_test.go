@@ -151,21 +151,26 @@ func TestReady(t *testing.T) {
 	}
 }
 
-func TestWantsHTML(t *testing.T) {
+// The status is a page for clients that prefer HTML to JSON, and name it.
+func TestPrefersHTML(t *testing.T) {
+	c := catalogOf(t, nil)
+	c.state = busyStatus()
+	s := start(t, c, testOptions{})
 	tests := map[string]bool{
-		"": false, "*/*": false, "application/json": false, "text/*": false, "text/plain": false,
+		"": false, "*/*": false, "application/json": false, "text/plain": false,
 		"text/html": true, "TEXT/HTML": true, "text/html;q=0.5": true, "text/html; q=0": false, "text/html;q=0.0": false, "text/html;level=1;q=1": true,
 		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": true,
-		"application/json, text/html;q=0.1":                               true,
-		"application/json;x=text/html":                                    false,
+		"text/*":                                true,
+		"application/json, text/html;q=0.1":     false,
+		"text/html;q=0.1, */*":                  false,
+		"application/json;x=text/html":          false,
+		`application/json;x=",text/html,"`:      false,
+		"application/json\r\nAccept: text/html": true,
 	}
 	for accept, want := range tests {
-		if got := wantsHTML([]string{accept}); got != want {
-			t.Errorf("%s: %v", accept, got)
+		if got := s.get(t, "/", "Accept: "+accept); strings.HasPrefix(got.header.Get("Content-Type"), "text/html") != want {
+			t.Errorf("%q: %v", accept, got.header)
 		}
-	}
-	if !wantsHTML([]string{"application/json", "text/html"}) {
-		t.Error("the second Accept line is not seen")
 	}
 }
 
@@ -260,13 +265,13 @@ func TestRunbookIsServed(t *testing.T) {
 	open := start(t, &catalog{}, testOptions{})
 	shut, _ := guarded(t, testOptions{})
 	for _, s := range []*running{open, shut} {
-		got := s.get(t, "/_runbook")
+		got := s.get(t, "/-/runbook")
 		if got.status != 200 || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") || got.header.Get("Content-Security-Policy") == "" ||
 			!strings.Contains(got.body, `<h3 id="sequinsdown">`) {
 			t.Errorf("%d %v", got.status, got.header)
 		}
 	}
-	if got := open.get(t, "/_runbook/"); got.status != 404 {
-		t.Errorf("/_runbook/: %+v", got)
+	if got := open.get(t, "/-/runbook/"); got.status != 404 {
+		t.Errorf("/-/runbook/: %+v", got)
 	}
 }

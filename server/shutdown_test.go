@@ -214,12 +214,12 @@ func TestConnectionCloseInAnyForm(t *testing.T) {
 // A client that uses HTTP without TLS gets an error that says so, and such clients do not fill the log.
 func TestPlainHTTPToTLS(t *testing.T) {
 	s, _ := startTLS(t, catalogOf(t, nil), testOptions{})
-	requests := []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD /db/k HTTP/1.0\r\n\r\n", "POST /"}
+	requests := []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HEAD /db/k HTTP/1.0\r\n\r\n", "POST /"}
 	for i := range 300 {
 		c := s.dial(t)
 		io.WriteString(c, requests[i%len(requests)])
 		got := read(t, bufio.NewReader(c), "GET")
-		if got.status != 400 || got.body != "this port speaks TLS: use https://\n" || got.header.Get("Content-Type") != plainText {
+		if got.status != 400 || got.body != "this port speaks TLS: use https://\n" || got.header.Get("Content-Type") != plainText || got.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Fatalf("%+v", got)
 		}
 		c.Close()

@@ -144,7 +144,7 @@ document.addEventListener('submit', async e => {
   e.preventDefault();
   const out = byId('answer'), key = byId('key').value;
   try {
-    const x = JSON.parse(await ask(`/${encodeURIComponent(byId('db').value)}/${encodeURIComponent(key)}?explain`, 'application/json'));
+    const x = JSON.parse(await ask(`/${encodeURIComponent(byId('db').value)}/${encodeURIComponent(key)}?explain`, 'text/plain, application/json;q=0.9'));
     if (!x.microseconds) throw new Error('a browser cannot ask for this key');
     out.replaceChildren(explained(x));
   } catch (error) {

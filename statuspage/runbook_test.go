@@ -36,7 +36,7 @@ func TestRunbook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alerts := regexp.MustCompile(`(?s)- alert: (\w+)\n.*?runbook_url: "http://sequins:9599/_runbook#(\w+)"`).FindAllStringSubmatch(string(rules), -1)
+	alerts := regexp.MustCompile(`(?s)- alert: (\w+)\n.*?runbook_url: "http://sequins:9599/-/runbook#(\w+)"`).FindAllStringSubmatch(string(rules), -1)
 	for _, m := range alerts {
 		if strings.ToLower(m[1]) != m[2] || !slices.Contains(known, m[2]) {
 			t.Errorf("%s leads to %s", m[1], m[2])

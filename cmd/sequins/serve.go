@@ -25,6 +25,7 @@ import (
 	"sequins/load"
 	"sequins/metrics"
 	"sequins/node"
+	"sequins/server"
 	"sequins/status"
 	"sequins/store"
 	"sequins/transfer"
@@ -360,10 +361,22 @@ func reloadable(c config.Config) node.Reloadable {
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
 		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
 		ContentType:          func(db string) string { return c.ForDB(db).ContentType },
+		Delivery:             delivery(&c),
 		RequestLogSample:     c.Debug.RequestLogSample,
 		ShowKeys:             c.Debug.ShowKeys,
 		TraceSample:          c.Tracing.Sample,
 	}
+}
+
+// delivery returns how answers are delivered.
+func delivery(c *config.Config) server.Delivery {
+	d := server.Delivery{Origins: c.HTTP.AllowedOrigins, Codings: c.HTTP.Compression, MinEncoded: int64(c.HTTP.CompressionMinSize),
+		Caching:   server.Caching{Found: c.HTTP.CacheControl, Absent: c.HTTP.CacheControlAbsent},
+		CachingOf: make(map[string]server.Caching, len(c.DB))}
+	for name, db := range c.DB {
+		d.CachingOf[name] = server.Caching{Found: db.CacheControl, Absent: db.CacheControlAbsent}
+	}
+	return d
 }
 
 // rules returns the rules of a gate. The patterns of the configuration are valid.

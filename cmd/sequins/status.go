@@ -205,7 +205,7 @@ func (s *statusClient) ask(ctx context.Context) (st status.Status, err error) {
 	if err != nil {
 		return st, err
 	}
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", "text/plain, application/json;q=0.9") // errors as text
 	if s.token != "" {
 		req.Header.Set("Authorization", "Bearer "+s.token)
 	}

@@ -154,7 +154,7 @@ const scenarios = {
     const markup = `<img src=x onerror="document.title='owned'">`;
     const page = await open('/');
     await has(page, '.health.warn h1', 'could not be loaded');
-    await has(page, '.findings a[href="/_runbook#sequinsversionfailed"]', 'Runbook');
+    await has(page, '.findings a[href="/-/runbook#sequinsversionfailed"]', 'Runbook');
     await has(page, '#databases .note.bad', `part-${markup}`);
     await has(page, '#events .reason', `part-${markup}`);
     await lookUp(page, 'words', '"><img src=x onerror=alert(1)>');
@@ -242,7 +242,7 @@ const scenarios = {
     await other.fill('#token', 'the-token-of-the-operators');
     await other.press('#token', 'Enter');
     await has(other, '#stale', 'There is no such database');
-    await other.goto(url + '/_runbook'); // which needs no token
+    await other.goto(url + '/-/runbook'); // which needs no token
     await has(other, 'h1', 'Runbook');
     await other.close();
 
@@ -271,7 +271,7 @@ const scenarios = {
     await act('refuse');
     await has(page, '.health.warn h1', 'the last reload of the configuration has failed');
     await has(page, '.findings li', /The last reload .* has failed: .*nonsense: unknown key.* \(for \d+ s\)/);
-    await has(page, '.findings a[href="/_runbook#sequinsreloadfailed"]', 'Runbook');
+    await has(page, '.findings a[href="/-/runbook#sequinsreloadfailed"]', 'Runbook');
     await act('accept');
     await has(page, '.health.good h1', 'Serving 1 database.');
     await page.locator('.findings').waitFor({state: 'detached'});
@@ -298,7 +298,7 @@ const scenarios = {
     await has(page, '.health.warn h1', '1 node did not answer');
     assert.equal(await text(page, '#said').catch(() => page.locator('#said').textContent()), await page.evaluate(() => document.getElementById('main').dataset.said));
     await has(page, '#nodes tbody tr .bad', 'did not answer');
-    await has(page, '.findings a[href="/_runbook#sequinsdown"]', 'Runbook');
+    await has(page, '.findings a[href="/-/runbook#sequinsdown"]', 'Runbook');
     await has(page, '.health.warn h1', 'too few nodes hold'); // its session has ended
     await shoot(page, shots, 'degraded');
     await page.locator('#databases th a').click();
