@@ -120,8 +120,8 @@ const (
 	varySession
 )
 
-// varyFields are the Vary fields for each combination.
-var varyFields = func() (fields [16][]byte) {
+// varyFields are the Vary fields for each combination. sharedLines are these, rendered with the field that all answers have.
+var varyFields, sharedLines = func() (fields, lines [16]string) {
 	for i := range fields {
 		var names []string
 		for bit, name := range []string{"Accept", "Accept-Encoding", "Origin", keyAtLeast + ", " + keyVersion} {
@@ -129,23 +129,22 @@ var varyFields = func() (fields [16][]byte) {
 				names = append(names, name)
 			}
 		}
-		fields[i] = []byte(strings.Join(names, ", "))
+		fields[i], lines[i] = strings.Join(names, ", "), "\r\nX-Content-Type-Options: nosniff"
+		if i != 0 {
+			lines[i] += "\r\nVary: " + fields[i]
+		}
 	}
-	return fields
+	return fields, lines
 }()
 
 var (
-	nosniff = []byte("nosniff")
 	noStore = []byte("no-store")
 	private = []byte("private")
 )
 
-// addShared adds the fields that all answers to clients have. It is called when all others are known. Other nodes need none
-// of them.
+// addShared adds the fields that answers to clients have in common, and finds out what the answer varies by. It is called
+// when all others are known. Other nodes need none of them.
 func (r *request) addShared() {
-	if r.internal {
-		return
-	}
 	d := r.delivery
 	if len(d.codings) > 0 && r.code < 400 {
 		r.vary |= varyEncoding
@@ -156,9 +155,7 @@ func (r *request) addShared() {
 	if r.cache == nil && r.grant != nil {
 		r.cache = private
 	}
-	r.add("X-Content-Type-Options", nosniff)
 	r.add("Cache-Control", r.cache)
-	r.add("Vary", varyFields[r.vary])
 }
 
 // encodes reports whether a plain request may have its answer in a content coding, so that net/http answers it.

@@ -341,6 +341,9 @@ func (w *writer) begin() {
 // addShared adds the fields that all answers have.
 func (w *writer) addShared() {
 	r, h := w.r, w.Header()
+	if r.internal {
+		return
+	}
 	if set := h.Get("Cache-Control"); set != "" {
 		r.cache = []byte(set)
 	}
@@ -348,6 +351,10 @@ func (w *writer) addShared() {
 	r.addShared()
 	for _, f := range r.fields {
 		h.Set(f.name, string(f.value))
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	if vary := varyFields[r.vary]; vary != "" {
+		h.Set("Vary", vary)
 	}
 }
 

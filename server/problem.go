@@ -23,27 +23,32 @@ type problem struct {
 	Detail string `json:"detail"`
 }
 
-// errorMedia are the Content-Type fields of errors.
-var errorMedia = map[string][]byte{plainText: []byte(plainText), problemJSON: []byte(problemJSON), plainJSON: []byte(plainJSON)}
+// The Content-Type fields of errors.
+var (
+	plainTextValue = []byte(plainText)
+	problemValue   = []byte(problemJSON)
+	plainJSONValue = []byte(plainJSON)
+)
 
 // fail prepares an error answer: a status and one line of text.
 func (r *request) fail(code int, text string) {
-	r.code, r.text, r.media, r.cache = code, text, plainText, nil
+	r.code, r.text, r.json, r.cache = code, text, false, nil
 	r.vary |= varyAccept
+	media := plainTextValue
 	if a := r.asked.accept; len(a) > 0 && string(a) != "*/*" && !r.internal {
-		switch accept := string(a); negotiate.Media(accept, "text/plain", problemJSON, plainJSON) {
+		switch negotiate.Media(string(a), "text/plain", problemJSON, plainJSON) {
 		case problemJSON:
-			r.media = problemJSON
+			media, r.json = problemValue, true
 		case plainJSON:
-			r.media = plainJSON
+			media, r.json = plainJSONValue, true
 		}
 	}
-	r.add("Content-Type", errorMedia[r.media])
+	r.add("Content-Type", media)
 }
 
 // errorBody returns the body of an error, without the end of its line.
 func (r *request) errorBody() string {
-	if r.media == plainText {
+	if !r.json {
 		return r.text
 	}
 	title := http.StatusText(r.code)

@@ -30,7 +30,7 @@ type request struct {
 	code   int
 	fields []field
 	text   string // what is wrong, in one line without its end; "" if the body is a value
-	media  string // the media type of an error
+	json   bool   // the error is sent in JSON
 	cache  []byte // the Cache-Control field; nil for none
 	vary   uint8  // see varyFields
 	bytes  int64  // sent bytes of the body
@@ -212,7 +212,7 @@ func (r *request) end() {
 	r.Release()
 	r.conn, r.grant, r.asked, r.target, r.query = nil, nil, asked{}, target{}, reads.Query{}
 	r.code, r.bytes, r.sent, r.text, r.fields = 0, 0, false, "", r.fields[:0]
-	r.delivery, r.internal, r.media, r.cache, r.vary = nil, false, "", nil, 0
+	r.delivery, r.internal, r.json, r.cache, r.vary = nil, false, false, nil, 0
 	if cap(r.buf) > readAhead {
 		r.buf = nil
 	}
