@@ -128,12 +128,12 @@ $(GOLANGCI):
 	mv .cache/golangci-lint $@
 
 # What the tests need beside Go: a C compiler for the race detector, Java for the real Hadoop, a browser and what
-# drives it, a DNS server for the pods of test/kubernetes, Python for the writers of test/writers, redis and twemproxy (nutcracker) for test/redis, which starts its own and needs no service, and what looks
+# drives it, a DNS server for the pods of test/kubernetes, Python for the writers of test/writers, redis and twemproxy (nutcracker) for test/redis and nginx for test/web, which start their own and need no service, and what looks
 # into packages and units.
 tools:
 	@need=""; \
 	  for pair in gcc:build-essential ip:iproute2 dnsmasq:dnsmasq-base javac:openjdk-17-jdk-headless mvn:maven \
-	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker; do \
+	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker nginx:nginx-light; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
 	  python3 -c 'import ensurepip, venv' 2>/dev/null || need="$$need python3-venv"; \
@@ -141,7 +141,7 @@ tools:
 	    echo "installing Debian packages:$$need"; \
 	    as_root=$$([ $$(id -u) = 0 ] || echo sudo); \
 	    $$as_root apt-get update -q && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -yq --no-install-recommends $$need; \
-	    for service in redis-server nutcracker; do \
+	    for service in redis-server nutcracker nginx; do \
 	      case "$$need" in *$$service*) $$as_root systemctl disable -q --now $$service 2>/dev/null || $$as_root service $$service stop || true;; esac; \
 	    done; \
 	  fi

@@ -70,6 +70,7 @@ var layers = []layer{
 	{"test/cluster", nil},
 	{"test/alerts", nil},
 	{"test/browser", nil},
+	{"test/web", nil},
 	{"test/hdfs", nil},
 	{"test/s3", nil},
 	{"test/spark", []string{"test/process"}},

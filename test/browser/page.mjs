@@ -45,7 +45,69 @@ async function lookUp(page, db, key) {
   await page.locator('#answer dl, #answer p').first().waitFor();
 }
 
+// calls are what a page of another origin does with a node, as itself: they run in the browser.
+const calls = {
+  get: async node => {
+    const r = await fetch(node + '/words/key-000001');
+    return [r.status, await r.text(), r.headers.get('X-Sequins-Version'), r.headers.get('ETag') !== null];
+  },
+  token: async node => {
+    const r = await fetch(node + '/words/key-000002', {headers: {Authorization: 'Bearer the-token-of-the-web', 'X-Sequins-At-Least': '1'}});
+    return [r.status, await r.text()];
+  },
+  post: async node => {
+    const r = await fetch(node + '/words', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({keys: ['key-000003', 'none']})});
+    return [r.status, await r.json()];
+  },
+  range: async node => {
+    const lines = (await (await fetch(node + '/words?prefix=key-00000')).text()).trim().split('\n');
+    return [lines.length, JSON.parse(lines.at(-1)).records];
+  },
+  absent: async node => {
+    const r = await fetch(node + '/words/none', {headers: {Accept: 'application/json'}});
+    return [r.status, (await r.json()).detail, r.headers.get('X-Sequins-Version')];
+  },
+  behind: async node => {
+    const r = await fetch(node + '/words/key-000001', {headers: {'X-Sequins-At-Least': '9'}});
+    return [r.status, r.headers.get('Retry-After')];
+  },
+  part: async node => {
+    const r = await fetch(node + '/words/key-000001', {headers: {Range: 'bytes=0-5'}});
+    return [r.status, await r.text(), r.headers.get('Content-Range')];
+  },
+  status: async node => {
+    const r = await fetch(node + '/');
+    return [r.status, Object.keys((await r.json()).dbs)];
+  },
+  credentials: async node => (await fetch(node + '/words/key-000001', {credentials: 'include'})).status,
+  put: async node => (await fetch(node + '/words/key-000001', {method: 'PUT', body: 'x'})).status,
+};
+
+// call has a page do one of them; what fails for the page is "refused".
+const call = (page, name, node) => page.evaluate(([source, node]) => eval(source)(node).catch(e => 'refused: ' + e.name), [calls[name].toString(), node]);
+
 const scenarios = {
+  // The page at url is of an allowed origin, and has the addresses of a node and of a page of another origin that is not.
+  async cors() {
+    const page = await context.newPage();
+    await page.goto(url);
+    const {node, other} = await page.evaluate(() => ({...document.body.dataset}));
+    const value = 'secret 1 key-000001';
+    assert.deepEqual(await call(page, 'get', node), [200, value, '1', true]);
+    assert.deepEqual(await call(page, 'token', node), [200, 'secret 1 key-000002']);
+    assert.deepEqual(await call(page, 'post', node), [200, {version: '1', values: [{value: 'secret 1 key-000003'}, null]}]);
+    assert.deepEqual(await call(page, 'range', node), [11, 10]);
+    assert.deepEqual(await call(page, 'absent', node), [404, 'no such key', '1']);
+    assert.deepEqual(await call(page, 'behind', node), [503, '1']);
+    assert.deepEqual(await call(page, 'part', node), [206, value.slice(0, 6), `bytes 0-5/${value.length}`]);
+    assert.deepEqual(await call(page, 'status', node), [200, ['words']]);
+    assert.deepEqual(await call(page, 'credentials', node), 'refused: TypeError', 'credentials of the browser are allowed');
+    assert.deepEqual(await call(page, 'put', node), 'refused: TypeError');
+    await act('revalidated'); // the browser has asked again for what it has, and was told that it is the same
+    await page.goto(other);
+    for (const name of Object.keys(calls)) assert.deepEqual(await call(page, name, node), 'refused: TypeError', name + ' of an origin that is not allowed');
+  },
+
   async healthy() {
     const page = await open('/');
     await has(page, '.health.good h1', 'Serving 2 databases.');

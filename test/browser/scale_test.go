@@ -154,7 +154,7 @@ func TestScale(t *testing.T) {
 		only := strings.Trim(r.URL.Path, "/")
 		var page []byte
 		var err error
-		if only == "_runbook" {
+		if only == "-/runbook" {
 			page, err = statuspage.Runbook()
 		} else {
 			page, err = statuspage.Render(st, only, time.Now())

@@ -41,8 +41,8 @@ func Python(t testing.TB, requirements string) string {
 	if err := os.RemoveAll(dir); err != nil { // what an attempt before has left
 		t.Fatal(err)
 	}
-	run(t, "python3", "-m", "venv", dir)
-	run(t, interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=:all:", "--no-deps", "-r", requirements)
+	Run(t, "python3", "-m", "venv", dir)
+	Run(t, interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=:all:", "--no-deps", "-r", requirements)
 	if err := os.WriteFile(stamp, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,8 @@ func lock(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // which unlocks
 }
 
-func run(t testing.TB, name string, args ...string) {
+// Run runs a command, and fails the test with its output if it fails.
+func Run(t testing.TB, name string, args ...string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
