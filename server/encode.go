@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sequins/server/internal/encoders"
 	"sequins/server/internal/negotiate"
 )
 
@@ -19,6 +20,9 @@ import (
 //
 // Blocks are no source of encoded values. A page is compressed as a whole and has many values, and the chunks of a large value
 // are frames of their own, of which some decoders of zstd read only the first.
+
+// Codings are the content codings that there are.
+var Codings = encoders.Codings
 
 // codingOf returns the coding that a client prefers, "" for none.
 func codingOf(accepted string, d *delivery) string {
