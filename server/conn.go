@@ -35,7 +35,7 @@ type conn struct {
 	waiting  atomic.Bool // nothing of a request has arrived
 
 	took      sync.Once // see taken
-	unhandled bool      // net/http has read data and not called the handler for it yet
+	unhandled bool      // net/http has not called the handler for what it reads next
 
 	since     time.Time // when the last answer was written or the connection was accepted
 	fresh     bool      // no request so far

@@ -149,7 +149,7 @@ func (s *Server) changed(nc net.Conn, state http.ConnState) {
 		if c = s.open.find(nc); c != nil {
 			c.taken()
 		}
-	} else if state == http.StateActive {
+	} else if state == http.StateActive || state == http.StateIdle { // a pipelined request has no StateActive
 		c.unhandled = true
 	}
 	if state == http.StateClosed && c != nil {

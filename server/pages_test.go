@@ -183,6 +183,15 @@ func TestStatusPageIsServed(t *testing.T) {
 	if got.status != 200 || got.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(got.header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("%d %v", got.status, got.header)
 	}
+	for name, want := range map[string]string{"Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Permissions-Policy": "camera=(), geolocation=(), microphone=()"} {
+		if got.header.Get(name) != want {
+			t.Errorf("%s: %q", name, got.header.Get(name))
+		}
+	}
+	if policy := got.header.Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") {
+		t.Errorf("the policy is %s", policy)
+	}
 	for _, name := range []string{"names", "broken", "empty"} {
 		if !strings.Contains(got.body, `href="/`+name+`/"`) {
 			t.Errorf("%s is not on the page", name)

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"sequins/server/internal/negotiate"
 )
@@ -55,9 +56,11 @@ func (r *request) errorBody() string {
 	if r.code == statusClientGone {
 		title = "Client Closed Request"
 	}
-	b, err := json.Marshal(problem{"about:blank", title, r.code, r.text})
-	if err != nil {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // for readability; nosniff makes escapes unnecessary
+	if err := e.Encode(problem{"about:blank", title, r.code, r.text}); err != nil {
 		panic(err) // it consists of strings and a number
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }
