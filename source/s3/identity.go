@@ -7,11 +7,11 @@ import (
 
 // Identity implements source.Identified. It shows the end of the id of the access key.
 func (s *Source) Identity(ctx context.Context) (string, error) {
-	provider := s.client.Options().Credentials
-	if provider == nil {
+	o := s.store.client.Options()
+	if o.Credentials == nil {
 		return "nobody: there are no credentials", nil
 	}
-	c, err := provider.Retrieve(ctx)
+	c, err := o.Credentials.Retrieve(ctx)
 	if err != nil {
 		return "", fmt.Errorf("s3: there are no credentials: %w", err)
 	}
@@ -20,5 +20,5 @@ func (s *Source) Identity(ctx context.Context) (string, error) {
 	if len(id) > shown {
 		id = "…" + id[len(id)-shown:]
 	}
-	return fmt.Sprintf("access key %s, from %s, in region %s", id, c.Source, s.client.Options().Region), nil
+	return fmt.Sprintf("access key %s, from %s, in region %s", id, c.Source, o.Region), nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sequins/source"
+	"sequins/source/objects"
 	"sequins/source/s3"
 	"sequins/test/gateway"
 )
@@ -274,7 +275,7 @@ func TestEnds(t *testing.T) {
 			if _, err := io.CopyN(io.Discard, f, after); err != nil {
 				t.Fatal(err)
 			}
-			within(t, s3.DefaultTimeout/2, name, func() {
+			within(t, objects.DefaultTimeout/2, name, func() {
 				end(cancel, f)
 				_, err = io.Copy(io.Discard, f)
 				f.Close()

@@ -1,18 +1,13 @@
-package s3
+package objects
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"sequins/internal/names"
 	"sequins/source"
@@ -30,7 +25,7 @@ const folderMarker = "_$folder$"
 // listing is the content of a directory.
 type listing struct {
 	objects map[string]source.File // by name relative to the directory
-	dirs    []string               // in the order of the listing
+	dirs    []string               // in order, each once
 	empty   bool                   // not even an object for the directory itself
 }
 
@@ -40,51 +35,66 @@ func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, err
 	if prefix != "" {
 		prefix += "/"
 	}
-	// Keys may contain control characters, which XML cannot: without encoding, one such key would break the whole
-	// listing.
-	in := &sdk.ListObjectsV2Input{Bucket: &s.bucket, Prefix: &prefix, EncodingType: types.EncodingTypeUrl}
-	if !deep {
-		in.Delimiter = aws.String("/")
-	}
 	l := &listing{objects: map[string]source.File{}, empty: true}
+	token := ""
 	for range maxPages {
-		page, err := s.client.ListObjectsV2(ctx, in)
+		page, err := s.store.List(ctx, prefix, deep, token)
+		if err == nil {
+			err = l.add(prefix, deep, &page)
+		}
+		if err == nil && page.More && (page.Next == "" || page.Next == token) {
+			err = errors.New("the server reports a truncated listing without a continuation token")
+		}
 		if err != nil {
 			return nil, s.fail(ctx, "list", prefix, err)
 		}
-		if err := l.add(prefix, page); err != nil {
-			return nil, s.fail(ctx, "list", prefix, err)
+		if !page.More {
+			return l, s.listed(ctx, dir, l)
 		}
-		if !aws.ToBool(page.IsTruncated) {
-			return l, nil
-		}
-		next := aws.ToString(page.NextContinuationToken)
-		if next == "" || next == aws.ToString(in.ContinuationToken) {
-			return nil, s.fail(ctx, "list", prefix, errors.New("the server reports a truncated listing without a continuation token"))
-		}
-		in.ContinuationToken = &next
+		token = page.Next
 	}
 	return nil, s.fail(ctx, "list", prefix, fmt.Errorf("more than %d pages", maxPages))
 }
 
+// listed completes a listing.
+func (s *Source) listed(ctx context.Context, dir string, l *listing) error {
+	slices.Sort(l.dirs)
+	l.dirs = slices.Compact(l.dirs)
+	if d, ok := s.store.(Directories); ok && l.empty && dir != "" {
+		exists, err := d.IsDir(ctx, dir)
+		if err != nil {
+			return s.fail(ctx, "list", dir+"/", err)
+		}
+		l.empty = !exists
+	}
+	return nil
+}
+
 // add adds one page.
-func (l *listing) add(prefix string, page *sdk.ListObjectsV2Output) error {
-	for _, p := range page.CommonPrefixes {
-		name, err := nameOf(page, prefix, aws.ToString(p.Prefix))
+func (l *listing) add(prefix string, deep bool, page *Page) error {
+	for _, key := range page.Dirs {
+		name, err := nameOf(prefix, key)
 		if err != nil {
 			return err
 		}
 		l.empty = false
 		l.dirs = append(l.dirs, strings.TrimSuffix(name, "/"))
 	}
-	for _, o := range page.Contents {
-		name, err := nameOf(page, prefix, aws.ToString(o.Key))
+	for _, o := range page.Objects {
+		name, err := nameOf(prefix, o.Key)
 		if err != nil {
 			return err
 		}
+		if o.Size < 0 {
+			return fmt.Errorf("the server listed %q with %d bytes", o.Key, o.Size)
+		}
 		l.empty = false
-		if name != "" && !strings.HasSuffix(name, "/") { // keys with a trailing slash are directories
-			l.objects[name] = file(name, o)
+		switch {
+		case name == "" || strings.HasSuffix(name, "/"): // keys with a trailing slash are directories
+		case !o.Dir:
+			l.objects[name] = o.file(name)
+		case !deep:
+			l.dirs = append(l.dirs, name)
 		}
 	}
 	if len(l.objects)+len(l.dirs) > maxKeys {
@@ -93,24 +103,13 @@ func (l *listing) add(prefix string, page *sdk.ListObjectsV2Output) error {
 	return nil
 }
 
-// nameOf returns a key without the prefix. Keys are encoded only if the page says so: not every server supports that.
-func nameOf(page *sdk.ListObjectsV2Output, prefix, key string) (string, error) {
-	if page.EncodingType == types.EncodingTypeUrl {
-		decoded, err := url.QueryUnescape(key)
-		if err != nil {
-			return "", fmt.Errorf("the server listed %q: %w", key, err)
-		}
-		key = decoded
-	}
+// nameOf returns a key without the prefix.
+func nameOf(prefix, key string) (string, error) {
 	name, under := strings.CutPrefix(key, prefix)
 	if !under {
 		return "", fmt.Errorf("the server listed %q, which does not have the prefix", key)
 	}
 	return name, nil
-}
-
-func file(name string, o types.Object) source.File {
-	return source.File{Name: name, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified), ID: aws.ToString(o.ETag)}
 }
 
 // directories returns the names of the directories under dir, in order.
@@ -122,8 +121,7 @@ func (s *Source) directories(ctx context.Context, dir string) ([]string, error) 
 	if l.empty && dir != "" {
 		return nil, s.fail(ctx, "list", dir+"/", fs.ErrNotExist)
 	}
-	slices.Sort(l.dirs)
-	return slices.Compact(l.dirs), nil
+	return l.dirs, nil
 }
 
 func filter(all []string, keep func(string) bool) []string {

@@ -1,7 +1,9 @@
-package s3
+package objects
 
 import (
 	"context"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"math/bits"
@@ -18,7 +20,7 @@ const (
 	parallel = 16
 
 	// minPart and maxPart are the sizes of a reader's first part and of its
-	// largest; all sizes are powers of two. S3 servers answer a request after
+	// largest; all sizes are powers of two. Servers answer a request after
 	// some 30 ms and then send some 50 MB/s: with 4 MiB, most of the time is
 	// spent sending.
 	minPart = 256 << 10
@@ -53,6 +55,7 @@ type reader struct {
 	start  int64   // offset where reading began
 	pos    int64   // offset of the next byte to return
 	next   int64   // offset of the next part
+	sum    uint32  // CRC-32C of what was returned
 	parts  []*part // in order; the first one is being returned
 	closed bool
 	err    error // error of every further Read
@@ -60,22 +63,19 @@ type reader struct {
 }
 
 // Open opens a file of a version, or of the target of its link, for reading. The
-// listed object is recognized by its ETag.
+// listed object is recognized by its id.
 func (s *Source) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	dir, err := s.versionDir(ctx, db, version)
-	if version == "" && source.CheckHidden(db, file.Name) == nil {
-		dir, err = path.Join(s.root, db), nil
+	if o.Offset < 0 {
+		return nil, s.fail(ctx, "open", path.Join(s.root, db, version, file.Name), fs.ErrInvalid)
 	}
-	if err != nil {
-		return nil, err
+	key := path.Join(s.root, db, file.Name)
+	if version != "" || source.CheckHidden(db, file.Name) != nil {
+		var err error
+		if key, err = s.Key(ctx, db, version, file); err != nil {
+			return nil, err
+		}
 	}
-	if !source.ValidFile(file.Name) || o.Offset < 0 {
-		return nil, s.fail(ctx, "open", dir+"/"+file.Name, fs.ErrInvalid)
-	}
-	if dir, err = s.resolve(ctx, dir); err != nil {
-		return nil, err
-	}
-	return s.openKey(ctx, dir+"/"+file.Name, file, o)
+	return s.openKey(ctx, key, file, o)
 }
 
 // openKey requests the first part of an object, whose response identifies the
@@ -100,7 +100,7 @@ func (s *Source) openKey(ctx context.Context, key string, listed source.File, o 
 }
 
 // first requests the first part.
-func (r *reader) first(listed source.File) (io.ReadCloser, error) {
+func (r *reader) first(listed source.File) (*Body, error) {
 	n := int64(minPart)
 	if !listed.ModTime.IsZero() {
 		n = max(1, min(n, listed.Size-r.start))
@@ -147,7 +147,7 @@ func partSize(window int64) int64 {
 }
 
 // begin starts the next part, with a response for it or without one.
-func (r *reader) begin(size int64, paid bool, body io.ReadCloser) {
+func (r *reader) begin(size int64, paid bool, body *Body) {
 	p := &part{offset: r.next, buffer: r.source.getBuffer(size), paid: paid, done: make(chan struct{})}
 	p.data = (*p.buffer)[:size]
 	r.parts = append(r.parts, p)
@@ -202,6 +202,9 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 	head := r.parts[0]
 	n := copy(p, head.data)
+	if r.start == 0 && r.object.crc32c != nil {
+		r.sum = crc32.Update(r.sum, castagnoli, p[:n])
+	}
 	head.data = head.data[n:]
 	r.pos += int64(n)
 	if len(head.data) == 0 {
@@ -218,7 +221,7 @@ func (r *reader) wait() error {
 		return r.source.fail(r.ctx, "read", r.object.key, r.ctx.Err())
 	}
 	if r.pos >= r.object.size {
-		return io.EOF
+		return r.atEnd()
 	}
 	head := r.parts[0]
 	var err error
@@ -234,6 +237,17 @@ func (r *reader) wait() error {
 	return err
 }
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// atEnd returns io.EOF, or an error if the whole object was read and does not match its checksum.
+func (r *reader) atEnd() error {
+	if r.start == 0 && r.object.crc32c != nil && *r.object.crc32c != r.sum {
+		err := fmt.Errorf("%w: CRC-32C %08x, and what was received has %08x", source.ErrCorrupt, *r.object.crc32c, r.sum)
+		return r.source.fail(r.ctx, "read", r.object.key, err)
+	}
+	return io.EOF
+}
+
 // Close stops reading ahead and waits for the goroutines.
 func (r *reader) Close() error {
 	if r.closed {
@@ -241,7 +255,7 @@ func (r *reader) Close() error {
 	}
 	r.closed = true
 	if r.err == nil {
-		r.err = &fs.PathError{Op: "read", Path: r.source.display(r.object.key), Err: fs.ErrClosed}
+		r.err = &fs.PathError{Op: "read", Path: r.source.store.URL(r.object.key), Err: fs.ErrClosed}
 	}
 	r.cancel()
 	r.wg.Wait()

@@ -1,26 +1,17 @@
-package s3
+package objects
 
 import (
 	"io"
 	"testing"
 
 	"sequins/source"
-	"sequins/test/gateway"
 )
 
 // TestBudget opens more readers than there is memory for, and reads from all of
 // them in turns.
 func TestBudget(t *testing.T) {
-	g := gateway.Start(t)
 	const size = 6 << 20
-	g.Put(t, "db/1/file", make([]byte, size))
-	s, err := New(t.Context(), Options{
-		URL: "s3://" + gateway.Bucket, Region: gateway.Region, Endpoint: g.Endpoint(), PathStyle: true,
-		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey, Memory: 8 << 20,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := New(inMemory{"db/1/file": make([]byte, size)}, Options{Memory: 8 << 20})
 	defer s.Close()
 	var readers []*reader
 	for range 12 {
