@@ -26,7 +26,7 @@ type layer struct {
 // package gets a row here before it gets a file.
 var layers = []layer{
 	{".", nil},
-	{"cmd/sequins", []string{"config", "node", "server", "transfer", "turns", "diff", "discovery", "events", "gate", "cluster", "status", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "store", "blocks", "source", "source/hdfs", "source/local", "source/s3",
+	{"cmd/sequins", []string{"config", "node", "server", "transfer", "turns", "diff", "discovery", "events", "gate", "cluster", "status", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "store", "blocks", "source", "source/azure", "source/gcs", "source/hdfs", "source/local", "source/s3",
 		"demo", "datafile", "build", "finished", "pin", "internal/human", "internal/names"}},
 	{"client", []string{"shard"}},
 	{"config", []string{"turns"}},
@@ -80,6 +80,7 @@ var layers = []layer{
 	{"test/process", []string{"test/ports"}},
 	{"test/collector", nil},
 	{"test/checker", nil},
+	{"test/clouds", []string{"test/gateway", "test/ports"}},
 	{"test/gateway", []string{"test/ports"}},
 	{"test/packaging", nil},
 	{"test/writers", nil},
@@ -107,6 +108,8 @@ var layers = []layer{
 	{"source/local", []string{"source", "internal/sleep", "internal/names"}},
 	{"source/hdfs", []string{"source", "internal/sleep", "internal/names"}},
 	{"source/s3", []string{"source", "source/objects"}},
+	{"source/gcs", []string{"source", "source/objects", "internal/sleep"}},
+	{"source/azure", []string{"source", "source/objects"}},
 	{"source/objects", []string{"source", "internal/sleep", "internal/names"}},
 	{"source", []string{"internal/names"}},
 	{"input/sequencefile", []string{"internal/bzip2", "internal/inflate", "internal/zstdframe"}},

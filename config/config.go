@@ -17,8 +17,8 @@ import (
 
 // Config is a parsed sequins.conf. Its zero value is not valid: start from Default.
 type Config struct {
-	// Source is the location of the data: an absolute path, or a file://, hdfs:// or s3:// URL. s3a:// and s3n://, of
-	// Hadoop's file systems, mean s3://. It is required.
+	// Source is the location of the data: an absolute path, or a file://, hdfs://, s3://, gs:// or abfss:// URL, or one with
+	// another scheme of Hadoop's file systems for S3 and Azure. It is required.
 	Source string `toml:"source" alike:"yes"`
 	// Bind is the address (host:port) to listen on.
 	Bind string `toml:"bind"`
@@ -64,6 +64,8 @@ type Config struct {
 	Storage  Storage  `toml:"storage"`
 	Load     LoadKeys `toml:"load"`
 	S3       S3       `toml:"s3"`
+	GS       GS       `toml:"gs"`
+	Azure    Azure    `toml:"azure"`
 	HDFS     HDFS     `toml:"hdfs"`
 	Sharding Sharding `toml:"sharding"`
 	ZK       ZK       `toml:"zk"`
@@ -195,6 +197,34 @@ type S3 struct {
 	Endpoint string `toml:"endpoint"`
 	// PathStyle puts the bucket's name into the path of URLs instead of the host name.
 	PathStyle bool `toml:"path_style"`
+}
+
+// GS is [gs], for Google Cloud Storage.
+type GS struct {
+	// CredentialsFile is a JSON file with credentials; empty means application default credentials.
+	CredentialsFile string `toml:"credentials_file"`
+	// MaxRetries is how often a request is retried before a load fails.
+	MaxRetries int `toml:"max_retries"`
+	// Endpoint is the URL of another server than Google's.
+	Endpoint string `toml:"endpoint"`
+}
+
+// Azure is [azure], for Blob Storage and Data Lake Storage of Azure.
+type Azure struct {
+	// Account is the storage account of a source that does not name it; empty means AZURE_STORAGE_ACCOUNT.
+	Account string `toml:"account"`
+	// Of AccountKey, SASToken and ConnectionString at most one is set, here or in a file of its own. If none is, the
+	// environment has the credentials.
+	AccountKey           string `toml:"account_key" secret:"yes"`
+	AccountKeyFile       string `toml:"account_key_file"`
+	SASToken             string `toml:"sas_token" secret:"yes"`
+	SASTokenFile         string `toml:"sas_token_file"`
+	ConnectionString     string `toml:"connection_string" secret:"yes"`
+	ConnectionStringFile string `toml:"connection_string_file"`
+	// MaxRetries is how often a request is retried before a load fails.
+	MaxRetries int `toml:"max_retries"`
+	// Endpoint is the URL of another server than that of the account, with the path before the container.
+	Endpoint string `toml:"endpoint"`
 }
 
 // HDFS is [hdfs].
@@ -458,6 +488,8 @@ func Default() Config {
 		Redis:                Redis{IdleTimeout: 10 * time.Minute},
 		Gate:                 Gate{ShadowTimeout: time.Minute},
 		S3:                   S3{MaxRetries: 3},
+		GS:                   GS{MaxRetries: 3},
+		Azure:                Azure{MaxRetries: 3},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{
 			Replication:    2,

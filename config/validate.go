@@ -107,6 +107,8 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.fits("batch.max_bytes", c.Batch.MaxBytes, machineMemory())
 	k.cache(c)
 	k.s3(&c.S3)
+	k.gs(&c.GS)
+	k.azure(&c.Azure)
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
 	k.secret(&c.Sharding, c.Auth.TokensFile)

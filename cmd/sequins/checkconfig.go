@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/source/gcs"
 )
 
 func checkConfigCommand() *cobra.Command {
@@ -100,7 +101,7 @@ func checkConfig(ctx context.Context, out, warn io.Writer, args []string, deep b
 func checkFiles(c *config.Config) (warnings []error, err error) {
 	var errs []error
 	for _, check := range []func(*config.Config) (warnings []error, err error){
-		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkPeerSecret, checkZone, checkZKAuth, checkRequestLog,
+		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkAzureSecret, checkGoogleCredentials, checkPeerSecret, checkZone, checkZKAuth, checkRequestLog,
 	} {
 		more, err := check(c)
 		warnings = append(warnings, more...)
@@ -126,6 +127,21 @@ func checkWebhook(c *config.Config) ([]error, error) {
 func checkSourceSecret(c *config.Config) ([]error, error) {
 	_, err := s3Secret(&c.S3)
 	return nil, err
+}
+
+func checkAzureSecret(c *config.Config) ([]error, error) {
+	_, err := readAzureSecrets(&c.Azure)
+	return nil, err
+}
+
+func checkGoogleCredentials(c *config.Config) ([]error, error) {
+	if c.GS.CredentialsFile == "" {
+		return nil, nil
+	}
+	if err := gcs.CheckCredentials(c.GS.CredentialsFile); err != nil {
+		return nil, fmt.Errorf("gs.credentials_file: %w", err)
+	}
+	return nil, nil
 }
 
 func checkPeerSecret(c *config.Config) ([]error, error) {

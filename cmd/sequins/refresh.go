@@ -24,7 +24,7 @@ find new versions, follow _PIN, and retry what has failed. It writes the time an
 your name into <source>/_REFRESH, which the nodes read every three seconds.
 
 The source is --source, or source of sequins.conf or /etc/sequins.conf, which
-also has the settings for S3 and HDFS. It exits with 1 if the file was not written.`,
+also has the settings of remote sources. It exits with 1 if the file was not written.`,
 		Example: `  sequins refresh --source /srv/sequins`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			c, _, err := f.load()

@@ -195,7 +195,7 @@ func TestOneLineErrors(t *testing.T) {
 		"bad flag value":   {[]string{"-r", source, "-b", "nowhere"}, "sequins: --bind: \"nowhere\" is not an address of the form host:port"},
 		"store in source":  {[]string{"-r", source, "-l", source + "/store"}, "sequins: --local-store: "},
 		"store is a file":  {[]string{"-r", source, "-l", filepath.Join(dir, "file"), "-b", "127.0.0.1:0"}, "sequins: local_store: opening the store: "},
-		"unknown source":   {[]string{"-r", "gs://x/y"}, "sequins: --source: \"gs://x/y\" is of none of the kinds"},
+		"unknown source":   {[]string{"-r", "ftp://x/y"}, "sequins: --source: \"ftp://x/y\" is of none of the kinds"},
 		"no such cluster":  {[]string{"-r", "hdfs:///y"}, "sequins: source: hdfs: hdfs:///y names no host, and there is no configuration with fs.defaultFS"},
 		"request log file": {[]string{"--config", filepath.Join(dir, "log.conf"), "-b", "127.0.0.1:0"}, "sequins: debug.request_log_file: open "},
 	}

@@ -31,7 +31,7 @@ counted separately. A version that cannot be read, or whose layout is not
 supported, is shown with its error.
 
 The source is --source, or source of sequins.conf or /etc/sequins.conf, which
-also has the settings for S3 and HDFS. Nothing is loaded, and no server is needed.
+also has the settings of remote sources. Nothing is loaded, and no server is needed.
 
 Exits with 1 if something could not be listed, or if a DB does not exist.`,
 		Example: `  sequins versions --source /srv/sequins

@@ -59,6 +59,9 @@ func (cs *Connections) Client() *Client {
 	return &Client{http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
+// HTTP returns the client for libraries that need one.
+func (c *Client) HTTP() *http.Client { return &c.http }
+
 // Do sends a request. Errors do not contain its URL, which can have a secret. The body of an answer to a request without the
 // header Range has at most MaxAnswer bytes.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
