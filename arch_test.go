@@ -80,6 +80,7 @@ var layers = []layer{
 	{"test/process", []string{"test/ports"}},
 	{"test/collector", nil},
 	{"test/checker", nil},
+	{"source/objects/objectstest", []string{"source", "source/objects", "test/gateway"}},
 	{"test/clouds", []string{"test/gateway", "test/ports"}},
 	{"test/gateway", []string{"test/ports"}},
 	{"test/packaging", nil},

@@ -5,12 +5,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"sequins/source"
 	"sequins/source/azure"
+	"sequins/source/objects/objectstest"
 	"sequins/source/sourcetest"
 	"sequins/test/clouds"
 )
@@ -61,6 +59,18 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+func TestObjects(t *testing.T) {
+	objectstest.Run(t, objectstest.Store{
+		Bucket: clouds.Bucket, URL: "abfss://%s@devstoreaccount1.dfs.core.windows.net/", Sums: objectstest.SumsOfParts,
+		Start: func(t testing.TB) objectstest.Server { return clouds.StartAzurite(t) },
+		Open: func(o objectstest.Options) (source.Source, error) {
+			of := options(o.Endpoint, "")
+			of.URL, of.Timeout, of.MaxRetries = "abfss://"+o.Bucket+"@"+clouds.Account+".dfs.core.windows.net/"+o.Prefix, o.Timeout, o.MaxRetries
+			return azure.New(of)
+		},
+	})
+}
+
 func random(n int) []byte {
 	b := make([]byte, n)
 	rng := rand.NewChaCha8([32]byte{1})
@@ -77,21 +87,4 @@ func read(t testing.TB, src source.Source) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(f)
-}
-
-// noLeaks fails the test if goroutines started after this call are left at its
-// end. Cleanups run in reverse order: call it before opening what it checks.
-func noLeaks(t *testing.T) {
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-}
-
-// within fails the test if f takes longer than limit.
-func within(t testing.TB, limit time.Duration, what string, f func()) {
-	t.Helper()
-	start := time.Now()
-	f()
-	if took := time.Since(start); took > limit {
-		t.Errorf("%s took %v, more than %v", what, took, limit)
-	}
 }

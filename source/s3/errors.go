@@ -17,7 +17,6 @@ import (
 var codes = map[string]error{
 	"NoSuchKey":             fs.ErrNotExist,
 	"NoSuchBucket":          fs.ErrNotExist,
-	"NotFound":              fs.ErrNotExist,
 	"AccessDenied":          fs.ErrPermission,
 	"InvalidAccessKeyId":    fs.ErrPermission,
 	"SignatureDoesNotMatch": fs.ErrPermission,

@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"sequins/test/gateway"
@@ -23,21 +22,6 @@ import (
 
 // Bucket is the bucket or container of every server.
 const Bucket = "bucket"
-
-// Server is a running emulator with an empty bucket.
-type Server interface {
-	// Endpoint returns the URL of the server.
-	Endpoint() string
-	// Put writes an object.
-	Put(t testing.TB, key string, data []byte)
-	// Remove removes an object.
-	Remove(t testing.TB, key string)
-	// Freeze stops the process: connections stay open, and nothing answers. Thaw continues it.
-	Freeze(t testing.TB)
-	Thaw(t testing.TB)
-	// Kill kills it.
-	Kill()
-}
 
 // fakeGCS is the release of fake-gcs-server that the tests use.
 const fakeGCS = "v1.56.1"
@@ -99,27 +83,8 @@ func send(t testing.TB, method, target string, body []byte) {
 	}
 }
 
-// PutAll writes many objects with the same content, several concurrently.
-func PutAll(t testing.TB, s Server, keys []string, data []byte) {
-	t.Helper()
-	work := make(chan string)
-	var writers sync.WaitGroup
-	for range 8 {
-		writers.Go(func() {
-			for key := range work {
-				s.Put(t, key, data)
-			}
-		})
-	}
-	for _, key := range keys {
-		work <- key
-	}
-	close(work)
-	writers.Wait()
-}
-
 // PutTree writes the files of a directory, in order of names, under prefix.
-func PutTree(t testing.TB, s Server, prefix, dir string) {
+func PutTree(t testing.TB, put func(t testing.TB, key string, data []byte), prefix, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -130,6 +95,6 @@ func PutTree(t testing.TB, s Server, prefix, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Put(t, prefix+"/"+e.Name(), b)
+		put(t, prefix+"/"+e.Name(), b)
 	}
 }

@@ -1,4 +1,4 @@
-package s3_test
+package objectstest
 
 import (
 	"context"
@@ -11,24 +11,10 @@ import (
 	"time"
 
 	"sequins/source"
-	"sequins/source/s3"
-	"sequins/test/gateway"
 )
 
-// faulty is a gateway with a proxy before it, and an object db/1/file.
-func faulty(t *testing.T, size int) (p *gateway.Proxy, data []byte, o s3.Options) {
-	t.Helper()
-	g := gateway.Start(t)
-	data = random(size)
-	g.Put(t, "db/1/file", data)
-	p = gateway.NewProxy(t, g.Addr)
-	o = options(p.Endpoint(), "")
-	o.Timeout = 500 * time.Millisecond
-	return p, data, o
-}
-
-// TestFaults reads through faults that a reader has to survive.
-func TestFaults(t *testing.T) {
+// testFaults reads through faults that a reader has to survive.
+func testFaults(t *testing.T, s Store) {
 	for name, toxics := range map[string][]string{
 		"latency":        {`{"type": "latency", "attributes": {"latency": 100, "jitter": 50}}`},
 		"slices":         {`{"type": "slicer", "attributes": {"average_size": 1000, "size_variation": 500, "delay": 10}}`},
@@ -37,26 +23,26 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, data, o := faulty(t, 3<<20)
+			p, data, o := s.faulty(t, 3<<20)
 			o.MaxRetries = 8
 			for _, toxic := range toxics {
 				p.Treat(t, toxic)
 			}
-			readAll(t.Context(), t, open(t, o), data)
+			readAll(t.Context(), t, s.open(t, o), data)
 		})
 	}
 }
 
-// TestCutListing lists over connections that end in the middle of a page.
-func TestCutListing(t *testing.T) {
-	g := gateway.Start(t)
+// testCutListing lists over connections that end in the middle of a page.
+func testCutListing(t *testing.T, s Store) {
+	server := s.Start(t)
 	var keys []string
 	for i := range 600 {
 		keys = append(keys, fmt.Sprintf("db/1/part-%05d", i))
 	}
-	g.PutAll(t, keys, nil)
-	p := gateway.NewProxy(t, g.Addr)
-	src := open(t, options(p.Endpoint(), ""))
+	PutAll(t, server, keys, nil)
+	p, endpoint := proxy(t, server)
+	src := s.open(t, s.options(endpoint, ""))
 	p.Treat(t, `{"type": "limit_data", "attributes": {"bytes": 20000}}`)
 	time.AfterFunc(700*time.Millisecond, func() { p.Heal(t) })
 	c, err := src.Contents(t.Context(), "db", "1")
@@ -65,9 +51,9 @@ func TestCutListing(t *testing.T) {
 	}
 }
 
-// TestFaultsThatPass begins in the middle of a read, and end before the
+// testFaultsThatPass begins in the middle of a read, and end before the
 // attempts do.
-func TestFaultsThatPass(t *testing.T) {
+func testFaultsThatPass(t *testing.T, s Store) {
 	for name, toxic := range map[string]string{
 		"silence":      `{"type": "timeout", "attributes": {"timeout": 0}}`,
 		"deaf server":  `{"type": "timeout", "stream": "upstream", "attributes": {"timeout": 0}}`,
@@ -77,9 +63,9 @@ func TestFaultsThatPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, data, o := faulty(t, 8<<20)
+			p, data, o := s.faulty(t, 8<<20)
 			o.MaxRetries = 8
-			f, err := open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+			f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,13 +84,13 @@ func TestFaultsThatPass(t *testing.T) {
 	}
 }
 
-// TestSilence has a server fall silent for good.
-func TestSilence(t *testing.T) {
-	g := gateway.Start(t)
-	g.Put(t, "db/1/file", random(8<<20))
-	o := options(g.Endpoint(), "")
+// testSilence has a server fall silent for good.
+func testSilence(t *testing.T, s Store) {
+	server := s.Start(t)
+	server.Put(t, "db/1/file", random(8<<20))
+	o := s.options(server.Endpoint(), "")
 	o.Timeout, o.MaxRetries = 2*time.Second, 2
-	src := open(t, o)
+	src := s.open(t, o)
 	f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -113,26 +99,26 @@ func TestSilence(t *testing.T) {
 	if _, err := io.CopyN(io.Discard, f, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	g.Freeze(t)
+	server.Freeze(t)
 	var readErr, listErr error
 	within(t, time.Minute, "giving up", func() { _, readErr = io.Copy(io.Discard, f) })
 	within(t, time.Minute, "giving up", func() { _, listErr = src.Databases(t.Context()) })
-	for err, want := range map[error]string{readErr: "s3://bucket/db/1/file", listErr: "s3://bucket/"} {
+	for err, want := range map[error]string{readErr: s.url(s.Bucket, "db/1/file"), listErr: s.url(s.Bucket, "")} {
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want that a deadline was exceeded", err)
 		}
 	}
 }
 
-// TestHalfOpen stops the server's process, so that connections stay open without
+// testHalfOpen stops the server's process, so that connections stay open without
 // answers, and continues it.
-func TestHalfOpen(t *testing.T) {
-	g := gateway.Start(t)
+func testHalfOpen(t *testing.T, s Store) {
+	server := s.Start(t)
 	data := random(8 << 20)
-	g.Put(t, "db/1/file", data)
-	o := options(g.Endpoint(), "")
+	server.Put(t, "db/1/file", data)
+	o := s.options(server.Endpoint(), "")
 	o.Timeout, o.MaxRetries = 500*time.Millisecond, 8
-	f, err := open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+	f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,38 +127,38 @@ func TestHalfOpen(t *testing.T) {
 	if _, err := io.ReadFull(f, head); err != nil {
 		t.Fatal(err)
 	}
-	g.Freeze(t)
-	time.AfterFunc(3*o.Timeout, func() { g.Thaw(t) })
+	server.Freeze(t)
+	time.AfterFunc(3*o.Timeout, func() { server.Thaw(t) })
 	rest, err := io.ReadAll(f)
 	if err != nil || string(head)+string(rest) != string(data) {
 		t.Errorf("%d bytes after it, %v", len(rest), err)
 	}
 }
 
-// TestServerGone kills the server in the middle of a read.
-func TestServerGone(t *testing.T) {
-	g := gateway.Start(t)
-	g.Put(t, "db/1/file", random(8<<20))
-	o := options(g.Endpoint(), "")
+// testServerGone kills the server in the middle of a read.
+func testServerGone(t *testing.T, s Store) {
+	server := s.Start(t)
+	server.Put(t, "db/1/file", random(8<<20))
+	o := s.options(server.Endpoint(), "")
 	o.MaxRetries = 1
-	f, err := open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+	f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	g.Kill()
+	server.Kill()
 	within(t, time.Minute, "giving up", func() { _, err = io.Copy(io.Discard, f) })
-	if err == nil || !strings.Contains(err.Error(), "s3://bucket/db/1/file") || !strings.Contains(err.Error(), "connection refused") {
+	if err == nil || !strings.Contains(err.Error(), s.url(s.Bucket, "db/1/file")) || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("%v, want that the connection was refused", err)
 	}
 }
 
-// TestCancelInSilence cancels calls that wait for a silent server, long before
+// testCancelInSilence cancels calls that wait for a silent server, long before
 // its deadline.
-func TestCancelInSilence(t *testing.T) {
-	p, _, o := faulty(t, 8<<20)
+func testCancelInSilence(t *testing.T, s Store) {
+	p, _, o := s.faulty(t, 8<<20)
 	o.Timeout = time.Hour
-	src := open(t, o)
+	src := s.open(t, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 	if err != nil {
