@@ -159,7 +159,7 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 	}
 	out, err := s.client.NewBlobClient(key).DownloadStream(ctx, o)
 	if err != nil {
-		return nil, s.missing(ctx, key, s.explain(err))
+		return nil, s.missing(ctx, key, id, s.explain(err))
 	}
 	length := int64(-1)
 	if out.ContentLength != nil {
@@ -174,7 +174,7 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 	}
 	b.Offset, b.Size, err = objects.Extent(out.ContentRange == nil, deref(out.ContentRange), length)
 	if isFolder(out.Metadata) && err == nil {
-		err = fmt.Errorf("it is a directory: %w", fs.ErrNotExist)
+		err = errFolder
 	}
 	if err != nil {
 		return nil, errors.Join(err, out.Body.Close())
@@ -182,17 +182,24 @@ func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*obje
 	return b, nil
 }
 
-// missing returns the error of a request for a blob: no blob has an ETag that is not there, so that its removal looks like a
-// change.
-func (s *store) missing(ctx context.Context, key string, err error) error {
-	if !errors.Is(err, source.ErrChanged) {
+// missing returns the error of a request for a blob, after another look at it where the error leaves open whether there is
+// a file: a blob that was removed does not have the expected ETag, and a directory is empty.
+func (s *store) missing(ctx context.Context, key, id string, err error) error {
+	if !errors.Is(err, source.ErrChanged) && (id != "" || !errors.Is(err, objects.ErrRange)) {
 		return err
 	}
-	if _, now := s.client.NewBlobClient(key).GetProperties(ctx, nil); errors.Is(s.explain(now), fs.ErrNotExist) {
-		return s.explain(now)
+	about, now := s.client.NewBlobClient(key).GetProperties(ctx, nil)
+	switch now = s.explain(now); {
+	case errors.Is(now, fs.ErrNotExist):
+		return now
+	case now == nil && isFolder(about.Metadata):
+		return errFolder
 	}
 	return err
 }
+
+// errFolder is the error for a blob that stands for a directory.
+var errFolder = fmt.Errorf("it is a directory: %w", fs.ErrNotExist)
 
 // Put writes a blob. The server compares what it received with a CRC-64.
 func (s *store) Put(ctx context.Context, key string, data []byte, only *string) error {
