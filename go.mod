@@ -119,3 +119,5 @@ require (
 	google.golang.org/grpc v1.83.2 // indirect
 	gopkg.in/tomb.v1 v1.0.0-20141024135613-dd632973f1e7 // indirect
 )
+
+replace github.com/goccy/go-json => ./internal/arrowjson
