@@ -159,7 +159,7 @@ func PutAll(t testing.TB, s Server, keys []string, data []byte) {
 func random(n int) []byte {
 	b := make([]byte, n)
 	rng := rand.NewChaCha8([32]byte{1})
-	rng.Read(b)
+	_, _ = rng.Read(b)
 	return b
 }
 
