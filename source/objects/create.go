@@ -79,7 +79,7 @@ func (c *created) send() (err error) {
 		}
 	}
 	err = c.upload.Part(c.ctx, c.part)
-	c.part = c.part[:0]
+	c.part = make([]byte, 0, min(int64(c.most), max(0, c.size-c.written))) // net/http may still read the former one after an answer
 	return err
 }
 

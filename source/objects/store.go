@@ -80,7 +80,7 @@ type Body struct {
 // Upload is an object that is sent in parts of one size, of which only the last one may be shorter. It is used by one
 // goroutine.
 type Upload interface {
-	// Part sends a part that is not the last one. Its bytes are not used after the call.
+	// Part sends a part that is not the last one. Its bytes do not change after the call.
 	Part(ctx context.Context, data []byte) error
 	// Complete sends the last part and makes an object of all.
 	Complete(ctx context.Context, last []byte) error
