@@ -13,7 +13,7 @@ SHELL := bash
 .DEFAULT_GOAL := build
 
 GO       ?= go
-# Tests that need more than Go (Java, ZooKeeper, HDFS, S3, Chromium, Prometheus, Python) or minutes have this build tag.
+# Tests that need more than Go (Java, ZooKeeper, HDFS, S3, Azurite, Chromium, Prometheus, Python) or minutes have this build tag.
 TAGS     := -tags integration
 FUZZTIME ?= 10s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
