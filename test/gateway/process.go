@@ -15,7 +15,7 @@ import (
 )
 
 // startTime bounds the time until the first answer, on a busy machine.
-const startTime = 30 * time.Second
+const startTime = 2 * time.Minute
 
 // Process is a running server.
 type Process struct {
