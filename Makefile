@@ -6,13 +6,14 @@
 # make rules   the alert rules, by promtool
 # make package a deb and an rpm, into dist/
 # make pictures the pictures of the README, from real runs, into docs/pictures/
+# make manifests packaging/kubernetes/, from the Helm chart, with what else is made from the chart
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := build
 
 GO       ?= go
-# Tests that need more than Go (Java, ZooKeeper, HDFS, S3, Chromium, Prometheus, Python) or minutes have this build tag.
+# Tests that need more than Go (Java, ZooKeeper, HDFS, S3, Azurite, Chromium, Prometheus, Python) or minutes have this build tag.
 TAGS     := -tags integration
 FUZZTIME ?= 10s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
@@ -29,14 +30,17 @@ BINARY ?=
 NFPM_VERSION := v2.45.2
 NFPM := .cache/nfpm-$(NFPM_VERSION)
 
-.PHONY: build test lint fuzz cross tools bench package rules pictures
+HELM_VERSION := v3.22.0
+HELM := .cache/helm-$(HELM_VERSION)
+
+.PHONY: build test lint fuzz cross tools bench package rules pictures helm manifests
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
 
 # The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
 # that passes is one line, one that fails is shown whole, and a skipped test is a failure.
-test: tools lint cross fuzz rules $(NFPM)
+test: tools lint cross fuzz rules $(NFPM) $(HELM)
 	CGO_ENABLED=0 $(GO) build ./...
 	$(MAKE) -C bench test
 	mkdir -p .cache
@@ -102,18 +106,34 @@ $(NFPM):
 	GOBIN=$(CURDIR)/.cache $(GO) install github.com/goreleaser/nfpm/v2/cmd/nfpm@$(NFPM_VERSION)
 	mv .cache/nfpm $@
 
+# The manifests, the table of values, the schema of config, and the renderings that tests compare with.
+manifests: $(HELM)
+	$(GO) test $(TAGS) ./test/chart -count 1 -run 'TestSchemaOfConfig|TestCopies' -update
+	$(GO) test $(TAGS) ./test/chart -count 1 -run 'TestRenderings|TestNotes|TestManifests|TestTableOfValues' -update
+
+# Where Helm is.
+helm: $(HELM)
+	@echo $(HELM)
+
+# Built without a release of Helm's own, it would take the cluster for a very old one when it renders without one.
+$(HELM):
+	mkdir -p .cache
+	GOBIN=$(CURDIR)/.cache CGO_ENABLED=0 $(GO) install -ldflags '-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=34' \
+	  helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
+	mv .cache/helm $@
+
 $(GOLANGCI):
 	mkdir -p .cache
 	GOBIN=$(CURDIR)/.cache $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .cache/golangci-lint $@
 
 # What the tests need beside Go: a C compiler for the race detector, Java for the real Hadoop, a browser and what
-# drives it, tmux for the tests of commands in a terminal, Python for the writers of test/writers, redis and twemproxy (nutcracker) for test/redis, which starts its own and needs no service, and what looks
+# drives it, tmux for the tests of commands in a terminal, a DNS server for the pods of test/kubernetes, Python for the writers of test/writers, redis and twemproxy (nutcracker) for test/redis and nginx for test/web, which start their own and need no service, and what looks
 # into packages and units.
 tools:
 	@need=""; \
-	  for pair in gcc:build-essential ip:iproute2 javac:openjdk-17-jdk-headless mvn:maven \
-	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker tmux:tmux jq:jq; do \
+	  for pair in gcc:build-essential ip:iproute2 dnsmasq:dnsmasq-base javac:openjdk-17-jdk-headless mvn:maven \
+	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker nginx:nginx-light tmux:tmux jq:jq; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
 	  [ -e /usr/share/bash-completion/bash_completion ] || need="$$need bash-completion"; \
@@ -122,7 +142,7 @@ tools:
 	    echo "installing Debian packages:$$need"; \
 	    as_root=$$([ $$(id -u) = 0 ] || echo sudo); \
 	    $$as_root apt-get update -q && DEBIAN_FRONTEND=noninteractive $$as_root apt-get install -yq --no-install-recommends $$need; \
-	    for service in redis-server nutcracker; do \
+	    for service in redis-server nutcracker nginx; do \
 	      case "$$need" in *$$service*) $$as_root systemctl disable -q --now $$service 2>/dev/null || $$as_root service $$service stop || true;; esac; \
 	    done; \
 	  fi

@@ -31,6 +31,8 @@ type digest = [sha256.Size]byte
 type table struct {
 	digests []digest
 	grants  []Grant
+
+	fingerprint string // of the file
 }
 
 // parse parses a tokens file. An error names the file and the line.

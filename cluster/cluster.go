@@ -56,6 +56,9 @@ type Cluster struct {
 	// node has it.
 	patience time.Duration
 
+	// joining is what Join waits for; nil before and after it.
+	joining atomic.Pointer[Joining]
+
 	members atomic.Pointer[membership]
 	// dbs are the databases that any node holds partitions of. The map is
 	// read-only and replaced as a whole.

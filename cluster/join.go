@@ -3,21 +3,42 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"sequins/zk"
 )
 
 const (
-	// waitingPeriod is the interval of log lines while Join waits.
-	waitingPeriod = 5 * time.Second
+	// waitingPeriod is the time after which Join logs what it waits for. It is doubled with each line, up to maxWaitingPeriod.
+	waitingPeriod    = 5 * time.Second
+	maxWaitingPeriod = time.Minute
 	// maxStraggle bounds how long Join waits for nodes that ZooKeeper was unreachable for, too: each tries to connect
 	// once a second.
 	maxStraggle = 3 * time.Second
 	// pollPeriod is the polling interval of Join.
 	pollPeriod = 10 * time.Millisecond
 )
+
+// Joining is what a node waits for that joins the cluster.
+type Joining struct {
+	// For is what it waits for, with the reason: "ZooKeeper (connection refused)", "2 nodes of 3".
+	For string
+	// ZooKeeper reports whether that is ZooKeeper, and not other nodes.
+	ZooKeeper bool
+	Since     time.Time // when it began to join
+}
+
+// Joining returns what Join waits for, and false unless it is running.
+func (c *Cluster) Joining() (Joining, bool) {
+	j := c.joining.Load()
+	if j == nil {
+		return Joining{}, false
+	}
+	return *j, true
+}
 
 // joining is the state of Join.
 type joining struct {
@@ -33,6 +54,8 @@ type joining struct {
 // a time limit.
 func (c *Cluster) Join(ctx context.Context) error {
 	j := &joining{Cluster: c, nodes: c.o.Session.Watch(zk.NodesDir, true), began: time.Now()}
+	j.joining.Store(&Joining{For: "ZooKeeper", ZooKeeper: true, Since: j.began})
+	defer j.joining.Store(nil)
 	if err := j.publish(ctx); err != nil {
 		j.nodes.Stop()
 		return fmt.Errorf("joining the cluster: %w", err)
@@ -74,9 +97,11 @@ func (j *joining) publish(ctx context.Context) error {
 	return j.publishSelf()
 }
 
-// until waits until blocked returns "", and logs its result periodically. The error is that of ctx.
+// until waits until blocked returns "", and logs its result at growing intervals: what lasts longer than the members have to stay the same
+// is a warning, as is ZooKeeper.
 func (j *joining) until(ctx context.Context, blocked func() string) error {
-	log := time.NewTicker(waitingPeriod)
+	period := waitingPeriod
+	log := time.NewTimer(period)
 	defer log.Stop()
 	look := time.NewTicker(pollPeriod)
 	defer look.Stop()
@@ -85,14 +110,26 @@ func (j *joining) until(ctx context.Context, blocked func() string) error {
 		if reason == "" {
 			return nil
 		}
+		now := Joining{For: reason, ZooKeeper: strings.HasPrefix(reason, "ZooKeeper"), Since: j.began}
+		j.joining.Store(&now)
 		select {
 		case <-look.C:
 		case <-log.C:
-			j.log.Info("joining the cluster", "waiting_for", reason, "since", time.Since(j.began).Round(time.Second))
+			j.logWaiting(now)
+			period = min(2*period, maxWaitingPeriod)
+			log.Reset(period)
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w", reason, ctx.Err())
 		}
 	}
+}
+
+func (j *joining) logWaiting(w Joining) {
+	level, since := slog.LevelInfo, time.Since(j.began)
+	if w.ZooKeeper || since > j.quiet+2*waitingPeriod {
+		level = slog.LevelWarn
+	}
+	j.log.Log(context.Background(), level, "joining the cluster; no requests for keys are answered before", "waiting_for", w.For, "since", since.Round(time.Second))
 }
 
 // unseen returns a condition for until: a directory has been listed.

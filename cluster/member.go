@@ -113,9 +113,7 @@ func newMembership(members []Member, self *Member, own Settings, now time.Time) 
 	ms := &membership{all: members, shardOf: make(map[string]string, len(members)), since: now}
 	for _, m := range members {
 		ms.shardOf[m.Addr] = m.ShardID
-		if p := m.mismatch(own); p != "" {
-			ms.problems = append(ms.problems, p)
-		}
+		ms.problems = append(ms.problems, m.mismatches(own)...)
 	}
 	hash := fnv.New64a()
 	for _, s := range ms.shards() {
@@ -138,26 +136,23 @@ func (m Member) settings() Settings {
 	return *m.Settings
 }
 
-// mismatch describes the settings of another node that differ from this node's,
-// so that the two do not divide data alike; "" if none do.
-func (m Member) mismatch(own Settings) string {
+// mismatches describes the settings of another node that differ from this node's, so
+// that the two do not divide data alike.
+func (m Member) mismatches(own Settings) (all []string) {
 	s := m.settings()
-	differs := func(what string, theirs, ours any) string {
-		return fmt.Sprintf("node %s (shard %s) has %s %v, and this node %v: "+
-			"they divide the data differently; configure all nodes alike and restart the changed ones",
-			m.Addr, m.ShardID, what, theirs, ours)
+	differs := func(what string, theirs, ours any) {
+		if theirs != ours {
+			all = append(all, fmt.Sprintf("node %s (shard %s) has %s %v, and this node %v: "+
+				"they divide the data differently; configure all nodes alike and restart the changed ones",
+				m.Addr, m.ShardID, what, theirs, ours))
+		}
 	}
-	switch {
-	case s.Assignment != own.Assignment:
-		return differs("sharding.assignment", s.Assignment, own.Assignment)
-	case m.Settings == nil:
-		return ""
-	case s.Replication != own.Replication:
-		return differs("sharding.replication", s.Replication, own.Replication)
-	case s.Partitioners != own.Partitioners:
-		return differs("partitioner", s.Partitioners, own.Partitioners)
+	differs("sharding.assignment", s.Assignment, own.Assignment)
+	if m.Settings != nil {
+		differs("sharding.replication", s.Replication, own.Replication)
+		differs("partitioner", s.Partitioners, own.Partitioners)
 	}
-	return ""
+	return all
 }
 
 // shards returns the members as input of shard.Assign, without duplicates.

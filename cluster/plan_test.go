@@ -240,7 +240,9 @@ func testStamps(t *testing.T, server string) {
 		t.Errorf("other plans: %q", others)
 	}
 	fresh.Advertise(0)
-	f.eventually("the others have noticed", func() bool { return slices.Equal(stale.OtherPlans(), []string{"s2"}) && slices.Equal(again.OtherPlans(), []string{"s2"}) })
+	f.eventually("the others have noticed", func() bool {
+		return slices.Equal(stale.OtherPlans(), []string{"s2"}) && slices.Equal(again.OtherPlans(), []string{"s2"})
+	})
 	if stale.Replicas(0) != 2 || !slices.Equal(fresh.OtherPlans(), []string{"s1"}) {
 		t.Errorf("%d replicas, other plans %q", stale.Replicas(0), fresh.OtherPlans())
 	}

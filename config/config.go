@@ -1,8 +1,8 @@
 // Package config defines sequins.conf: its keys, their defaults, and which values are valid.
 //
 // The struct Config is the list of keys: a field with a toml tag is a key, the tag reload marks keys
-// that SIGHUP changes in a running node, the tag secret those whose values are not shown, and retired.go
-// lists keys of older files that are accepted and ignored. Load reads a file in five steps: go-toml
+// that SIGHUP changes in a running node, the tag secret those whose values are not shown, the tag alike
+// those that all nodes of a cluster should have alike, and retired.go lists keys of older files that are accepted and ignored. Load reads a file in five steps: go-toml
 // parses it into a tree, a second parser finds the line of each key (position.go), variables of the
 // environment and flags of the command line are put into the tree (environ.go, override.go), decode.go
 // walks tree and struct together and reports every key that is unknown or has a wrong type, and
@@ -17,9 +17,9 @@ import (
 
 // Config is a parsed sequins.conf. Its zero value is not valid: start from Default.
 type Config struct {
-	// Source is the location of the data: an absolute path, or a file://, hdfs:// or s3:// URL. s3a:// and s3n://, of
-	// Hadoop's file systems, mean s3://. It is required.
-	Source string `toml:"source"`
+	// Source is the location of the data: an absolute path, or a file://, hdfs://, s3://, gs:// or abfss:// URL, or one with
+	// another scheme of Hadoop's file systems for S3 and Azure. It is required.
+	Source string `toml:"source" alike:"yes"`
 	// Bind is the address (host:port) to listen on.
 	Bind string `toml:"bind"`
 	// MaxConnections limits the open connections of clients and other nodes; 0 means half of the
@@ -34,25 +34,25 @@ type Config struct {
 	// RefreshPeriod is the interval of listing the source; with 0 only SIGHUP does.
 	RefreshPeriod time.Duration `toml:"refresh_period" reload:"yes"`
 	// RequireSuccessFile makes versions without a _SUCCESS file incomplete: true, false or auto.
-	RequireSuccessFile Require `toml:"require_success_file" reload:"yes"`
+	RequireSuccessFile Require `toml:"require_success_file" reload:"yes" alike:"yes"`
 	// Settle is the time for which a version without a marker must be unchanged between two listings;
 	// with 0 one listing is enough.
-	Settle time.Duration `toml:"settle" reload:"yes"`
+	Settle time.Duration `toml:"settle" reload:"yes" alike:"yes"`
 	// AllowEmpty allows versions without records. A version without data files also needs a _SUCCESS
 	// file.
-	AllowEmpty bool `toml:"allow_empty" reload:"yes"`
+	AllowEmpty bool `toml:"allow_empty" reload:"yes" alike:"yes"`
 	// ContentType is the media type of values; empty means application/octet-stream.
-	ContentType string `toml:"content_type" reload:"yes"`
+	ContentType string `toml:"content_type" reload:"yes" alike:"yes"`
 	// Partitioner is the function that partitions data files: one of Partitioners.
-	Partitioner string `toml:"partitioner" reload:"yes"`
+	Partitioner string `toml:"partitioner" reload:"yes" alike:"yes"`
 	// MaxDownloadBandwidth limits reads of the node from the source; 0 is unlimited.
 	MaxDownloadBandwidth Rate `toml:"max_download_bandwidth_mb_per_second" reload:"yes"`
 	// VersionRemoveTimeout is how long a replaced version is kept after its last request.
-	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes"`
+	VersionRemoveTimeout time.Duration `toml:"version_remove_timeout" reload:"yes" alike:"yes"`
 	// KeepVersions is how many versions stay on the disk and open, with the one that is served.
-	KeepVersions int `toml:"keep_versions" reload:"yes"`
+	KeepVersions int `toml:"keep_versions" reload:"yes" alike:"yes"`
 	// DBRemoveTimeout is how long a database is served after it has disappeared from the source.
-	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" reload:"yes"`
+	DBRemoveTimeout time.Duration `toml:"db_remove_timeout" reload:"yes" alike:"yes"`
 	// ShutdownDelay is how long requests are served after SIGTERM while /readyz fails; with 0 the node
 	// stops immediately.
 	ShutdownDelay time.Duration `toml:"shutdown_delay"`
@@ -64,12 +64,15 @@ type Config struct {
 	Storage  Storage  `toml:"storage"`
 	Load     LoadKeys `toml:"load"`
 	S3       S3       `toml:"s3"`
+	GS       GS       `toml:"gs"`
+	Azure    Azure    `toml:"azure"`
 	HDFS     HDFS     `toml:"hdfs"`
 	Sharding Sharding `toml:"sharding"`
 	ZK       ZK       `toml:"zk"`
 	Log      Log      `toml:"log"`
 	TLS      TLS      `toml:"tls"`
 	Auth     Auth     `toml:"auth"`
+	HTTP     HTTP     `toml:"http"`
 	Batch    Batch    `toml:"batch"`
 	Cache    Cache    `toml:"cache"`
 	Scan     Scan     `toml:"scan"`
@@ -90,17 +93,17 @@ type Config struct {
 // Storage is [storage]: the format of new blocks. Existing blocks are not changed.
 type Storage struct {
 	// Compression is the compression of pages: none, snappy, lz4 or zstd.
-	Compression string `toml:"compression" reload:"yes"`
+	Compression string `toml:"compression" reload:"yes" alike:"yes"`
 	// BlockSize is the size of a page before compression.
-	BlockSize Size `toml:"block_size" reload:"yes"`
+	BlockSize Size `toml:"block_size" reload:"yes" alike:"yes"`
 }
 
 // Batch is [batch]: requests for several keys.
 type Batch struct {
 	// MaxKeys limits the keys of one request.
-	MaxKeys int `toml:"max_keys"`
+	MaxKeys int `toml:"max_keys" alike:"yes"`
 	// MaxBytes limits the bytes of its keys, and those of the values of its answer.
-	MaxBytes Size `toml:"max_bytes"`
+	MaxBytes Size `toml:"max_bytes" alike:"yes"`
 }
 
 // Scan is [scan]: ordered reads.
@@ -146,7 +149,7 @@ type LoadKeys struct {
 	PeerStreams   int  `toml:"peer_streams" reload:"yes"`
 	PeerBandwidth Rate `toml:"peer_bandwidth_mb_per_second" reload:"yes"`
 	// Window is when loads of new versions may begin, see turns.ParseWindows; empty means always.
-	Window string `toml:"window" reload:"yes"`
+	Window string `toml:"window" reload:"yes" alike:"yes"`
 }
 
 // The memory that a load process needs in addition to sorting, in bytes: a base, an amount for each
@@ -164,12 +167,21 @@ func (c *Config) minMemoryLimit() Size {
 }
 
 // LoadMemoryLimit returns load.memory_limit, or if that is 0, a limit computed from load.memory and the
-// number of processors, at least 2 GiB.
+// number of processors: at least 2 GiB, but half of a small machine or container.
 func (c *Config) LoadMemoryLimit() Size {
 	if c.Load.MemoryLimit > 0 {
 		return c.Load.MemoryLimit
 	}
-	return max(leastMemoryLimit, c.minMemoryLimit()+loadProcessSpare)
+	return c.computedLimit(machineMemory())
+}
+
+// computedLimit returns the memory limit of a load on a machine with a size of memory; 0 if it is unknown.
+func (c *Config) computedLimit(machine Size) Size {
+	limit, least := max(leastMemoryLimit, c.minMemoryLimit()+loadProcessSpare), c.minMemoryLimit()
+	if machine > 0 {
+		limit = min(limit, machine/2)
+	}
+	return max(limit, least)
 }
 
 // S3 is [s3].
@@ -185,6 +197,34 @@ type S3 struct {
 	Endpoint string `toml:"endpoint"`
 	// PathStyle puts the bucket's name into the path of URLs instead of the host name.
 	PathStyle bool `toml:"path_style"`
+}
+
+// GS is [gs], for Google Cloud Storage.
+type GS struct {
+	// CredentialsFile is a JSON file with credentials; empty means application default credentials.
+	CredentialsFile string `toml:"credentials_file"`
+	// MaxRetries is how often a request is retried before a load fails.
+	MaxRetries int `toml:"max_retries"`
+	// Endpoint is the URL of another server than Google's.
+	Endpoint string `toml:"endpoint"`
+}
+
+// Azure is [azure], for Blob Storage and Data Lake Storage of Azure.
+type Azure struct {
+	// Account is the storage account of a source that does not name it; empty means AZURE_STORAGE_ACCOUNT.
+	Account string `toml:"account"`
+	// Of AccountKey, SASToken and ConnectionString at most one is set, here or in a file of its own. If none is, the
+	// environment has the credentials.
+	AccountKey           string `toml:"account_key" secret:"yes"`
+	AccountKeyFile       string `toml:"account_key_file"`
+	SASToken             string `toml:"sas_token" secret:"yes"`
+	SASTokenFile         string `toml:"sas_token_file"`
+	ConnectionString     string `toml:"connection_string" secret:"yes"`
+	ConnectionStringFile string `toml:"connection_string_file"`
+	// MaxRetries is how often a request is retried before a load fails.
+	MaxRetries int `toml:"max_retries"`
+	// Endpoint is the URL of another server than that of the account, with the path before the container.
+	Endpoint string `toml:"endpoint"`
 }
 
 // HDFS is [hdfs].
@@ -214,12 +254,12 @@ type HDFS struct {
 type Sharding struct {
 	Enabled bool `toml:"enabled"`
 	// Replication is the number of nodes that hold each partition.
-	Replication int `toml:"replication"`
+	Replication int `toml:"replication" alike:"yes"`
 	// MinReplication is the number of replicas of every partition that a switch to a version requires.
-	MinReplication int `toml:"min_replication"`
+	MinReplication int `toml:"min_replication" alike:"yes"`
 	// MaxReplication makes a node skip partitions that already have this number of replicas; below
 	// Replication it has no effect.
-	MaxReplication int `toml:"max_replication"`
+	MaxReplication int `toml:"max_replication" alike:"yes"`
 	// TimeToConverge is how long the set of nodes must be stable before a starting node uses it.
 	TimeToConverge time.Duration `toml:"time_to_converge"`
 	// ProxyTimeout is the timeout of requests to other nodes for one key.
@@ -237,14 +277,16 @@ type Sharding struct {
 	// MinNodes is how many nodes a starting node waits for before it divides the data.
 	MinNodes int `toml:"min_nodes"`
 	// Assignment is how partitions are assigned to nodes: round_robin or balanced.
-	Assignment string `toml:"assignment"`
+	Assignment string `toml:"assignment" alike:"yes"`
 	// Weight is this node's share of the data relative to others; only for balanced.
 	Weight float64 `toml:"weight"`
-	// Zone is the zone of this node; balanced puts the replicas of a partition into different zones.
-	Zone string `toml:"zone"`
+	// Zone is the zone of this node; balanced puts the replicas of a partition into different zones. ZoneFile is a file that
+	// contains it.
+	Zone     string `toml:"zone"`
+	ZoneFile string `toml:"zone_file"`
 	// HealAfter is how long the set of nodes may differ from the one for which the current version was
 	// divided, before it is divided again; 0 means never.
-	HealAfter time.Duration `toml:"heal_after"`
+	HealAfter time.Duration `toml:"heal_after" alike:"yes"`
 	// Secret authenticates nodes to each other; SecretFile is a file that contains it. Empty disables
 	// it.
 	Secret     string `toml:"secret" secret:"yes"`
@@ -305,6 +347,20 @@ type Auth struct {
 	TokensFile string `toml:"tokens_file"`
 }
 
+// HTTP is [http]: how answers are delivered to clients of HTTP.
+type HTTP struct {
+	// AllowedOrigins are the origins whose pages may read answers in a browser; "*" means all.
+	AllowedOrigins []string `toml:"allowed_origins" reload:"yes"`
+	// CacheControl is the Cache-Control field of values, CacheControlAbsent that of answers for keys that do not exist. Empty
+	// means none.
+	CacheControl       string `toml:"cache_control" reload:"yes"`
+	CacheControlAbsent string `toml:"cache_control_absent" reload:"yes"`
+	// Compression are the content codings for clients that accept them, the preferred one first; each is one of Codings.
+	Compression []string `toml:"compression" reload:"yes"`
+	// CompressionMinSize is the least size of an answer that is compressed.
+	CompressionMinSize Size `toml:"compression_min_size" reload:"yes"`
+}
+
 // Tracing is [tracing]: export of traces to an OpenTelemetry collector.
 type Tracing struct {
 	// OTLPEndpoint is the URL of the collector, without /v1/traces; empty disables tracing.
@@ -351,8 +407,9 @@ const (
 
 // Events is [events]: where events of versions are sent.
 type Events struct {
-	// Webhook is the URL that receives them; empty disables it.
-	Webhook string `toml:"webhook" reload:"yes" secret:"yes"`
+	// Webhook is the URL that receives them; WebhookFile is a file that contains it. Empty disables them.
+	Webhook     string `toml:"webhook" reload:"yes" secret:"yes"`
+	WebhookFile string `toml:"webhook_file" reload:"yes"`
 	// Secret signs the requests; SecretFile is a file that contains it. Empty means no signature.
 	Secret     string `toml:"secret" reload:"yes" secret:"yes"`
 	SecretFile string `toml:"secret_file" reload:"yes"`
@@ -361,52 +418,54 @@ type Events struct {
 // Gate is [gate] and [db.<name>.gate]: what a version must be like to be served.
 type Gate struct {
 	// MinRecords is the least number of records of a version; 0 means no limit.
-	MinRecords int `toml:"min_records" reload:"yes"`
+	MinRecords int `toml:"min_records" reload:"yes" alike:"yes"`
 	// MaxShrink and MaxGrowth limit the change of the number of records, and of the bytes of keys and values, from the
 	// version that is served, as fractions of that version; 0 means no limit.
-	MaxShrink float64 `toml:"max_shrink" reload:"yes"`
-	MaxGrowth float64 `toml:"max_growth" reload:"yes"`
+	MaxShrink float64 `toml:"max_shrink" reload:"yes" alike:"yes"`
+	MaxGrowth float64 `toml:"max_growth" reload:"yes" alike:"yes"`
 	// MaxMissing limits the fraction of a sample of the keys of the version that is served that the new one lacks; 0
 	// means no limit.
-	MaxMissing float64 `toml:"max_missing" reload:"yes"`
+	MaxMissing float64 `toml:"max_missing" reload:"yes" alike:"yes"`
 	// MaxRecordErrors is how many records may be left out by the load of a node because their key is null, or because key or
 	// value are too long. With more, the load fails.
-	MaxRecordErrors int `toml:"max_record_errors" reload:"yes"`
+	MaxRecordErrors int `toml:"max_record_errors" reload:"yes" alike:"yes"`
 	// MaxValueSize limits the size of a value; 0 means no limit.
-	MaxValueSize Size `toml:"max_value_size" reload:"yes"`
+	MaxValueSize Size `toml:"max_value_size" reload:"yes" alike:"yes"`
 	// ShadowReads is the number of reads of clients on each node that are compared with a new version before it is served, in
 	// which at most the fraction MaxDiffering may find a key in only one version; 0 means none. ShadowTimeout is how long a
 	// version waits for them.
-	ShadowReads   int           `toml:"shadow_reads" reload:"yes"`
-	ShadowTimeout time.Duration `toml:"shadow_timeout" reload:"yes"`
-	MaxDiffering  float64       `toml:"max_differing" reload:"yes"`
+	ShadowReads   int           `toml:"shadow_reads" reload:"yes" alike:"yes"`
+	ShadowTimeout time.Duration `toml:"shadow_timeout" reload:"yes" alike:"yes"`
+	MaxDiffering  float64       `toml:"max_differing" reload:"yes" alike:"yes"`
 	// RequiredKeys are keys that a version must have, with regular expressions that their values must match; an empty
 	// one matches all.
-	RequiredKeys map[string]string `toml:"required_keys" reload:"yes"`
+	RequiredKeys map[string]string `toml:"required_keys" reload:"yes" alike:"yes"`
 }
 
 // DB holds the settings of one database. Partitions, Key, Value and PartitionColumns exist only here; the others default to those of
 // the whole file.
 type DB struct {
-	RequireSuccessFile Require `toml:"require_success_file" reload:"yes"`
-	AllowEmpty         bool    `toml:"allow_empty" reload:"yes"`
-	ContentType        string  `toml:"content_type" reload:"yes"`
-	Partitioner        string  `toml:"partitioner" reload:"yes"`
-	Compression        string  `toml:"compression" reload:"yes"`
-	BlockSize          Size    `toml:"block_size" reload:"yes"`
-	KeepVersions       int     `toml:"keep_versions" reload:"yes"`
+	RequireSuccessFile Require `toml:"require_success_file" reload:"yes" alike:"yes"`
+	AllowEmpty         bool    `toml:"allow_empty" reload:"yes" alike:"yes"`
+	ContentType        string  `toml:"content_type" reload:"yes" alike:"yes"`
+	CacheControl       string  `toml:"cache_control" reload:"yes" alike:"yes"`
+	CacheControlAbsent string  `toml:"cache_control_absent" reload:"yes" alike:"yes"`
+	Partitioner        string  `toml:"partitioner" reload:"yes" alike:"yes"`
+	Compression        string  `toml:"compression" reload:"yes" alike:"yes"`
+	BlockSize          Size    `toml:"block_size" reload:"yes" alike:"yes"`
+	KeepVersions       int     `toml:"keep_versions" reload:"yes" alike:"yes"`
 	// LoadWindow is when loads of new versions may begin; LoadPriority decides which of several that wait is next.
-	LoadWindow   string `toml:"load_window" reload:"yes"`
+	LoadWindow   string `toml:"load_window" reload:"yes" alike:"yes"`
 	LoadPriority int    `toml:"load_priority" reload:"yes"`
 	Gate         Gate   `toml:"gate"`
 	// Partitions is the number of partitions of a version; 0 means that of its files, or that by which they are cut.
-	Partitions int `toml:"partitions" reload:"yes"`
+	Partitions int `toml:"partitions" reload:"yes" alike:"yes"`
 	// Key and Value are the names of fields of Avro and Parquet records; an empty Value means the whole
 	// record.
-	Key   string `toml:"key" reload:"yes"`
-	Value string `toml:"value" reload:"yes"`
+	Key   string `toml:"key" reload:"yes" alike:"yes"`
+	Value string `toml:"value" reload:"yes" alike:"yes"`
 	// PartitionColumns adds the columns in the names of directories (day=2026-01-31) to whole records.
-	PartitionColumns bool `toml:"partition_columns" reload:"yes"`
+	PartitionColumns bool `toml:"partition_columns" reload:"yes" alike:"yes"`
 }
 
 // Default returns the configuration of an empty file.
@@ -423,11 +482,14 @@ func Default() Config {
 		ScrubBandwidth:       20 << 20,
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
 		Load:                 LoadKeys{Memory: 256 << 20, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
+		HTTP:                 HTTP{AllowedOrigins: []string{}, Compression: []string{}, CompressionMinSize: 1 << 10},
 		Batch:                Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:                 Scan{MaxConcurrent: 16},
 		Redis:                Redis{IdleTimeout: 10 * time.Minute},
 		Gate:                 Gate{ShadowTimeout: time.Minute},
 		S3:                   S3{MaxRetries: 3},
+		GS:                   GS{MaxRetries: 3},
+		Azure:                Azure{MaxRetries: 3},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{
 			Replication:    2,
@@ -465,6 +527,8 @@ func (c *Config) allDBs() DB {
 		RequireSuccessFile: c.RequireSuccessFile,
 		AllowEmpty:         c.AllowEmpty,
 		ContentType:        c.ContentType,
+		CacheControl:       c.HTTP.CacheControl,
+		CacheControlAbsent: c.HTTP.CacheControlAbsent,
 		Partitioner:        c.Partitioner,
 		Compression:        c.Storage.Compression,
 		BlockSize:          c.Storage.BlockSize,

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +24,7 @@ func TestVariables(t *testing.T) {
 	want := Default()
 	want.Source, want.Bind, want.AllowEmpty, want.RefreshPeriod, want.RequireSuccessFile = "/data", ":1", true, time.Minute, RequireFalse
 	want.MaxDownloadBandwidth, want.ScrubBandwidth, want.Load.PeerBandwidth, want.Storage.BlockSize = 5<<20, 1e9, 0, 8192
-	want.Sharding.Enabled, want.Sharding.Replication, want.Sharding.Weight = true, 3, 2.5
+	want.Sharding.Enabled, want.Sharding.Replication, want.Sharding.Weight, want.Sharding.Assignment = true, 3, 2.5, "balanced"
 	want.ZK.Servers = []string{"a:1", "b"}
 	want.Gate.RequiredKeys = map[string]string{"a.b": "^x+$", "c": ""}
 	words := want.allDBs()
@@ -33,7 +35,7 @@ func TestVariables(t *testing.T) {
 	environ := []string{
 		"SEQUINS_SOURCE=/data", "SEQUINS_BIND=:1", "SEQUINS_ALLOW_EMPTY=true", "SEQUINS_REFRESH_PERIOD=1m", "SEQUINS_REQUIRE_SUCCESS_FILE=false",
 		"SEQUINS_MAX_DOWNLOAD_BANDWIDTH_MB_PER_SECOND=5", "SEQUINS_SCRUB_MB_PER_SECOND=1GB/s", "SEQUINS_LOAD_PEER_BANDWIDTH_MB_PER_SECOND=0",
-		"SEQUINS_STORAGE_BLOCK_SIZE=8KiB", "SEQUINS_SHARDING_ENABLED=true", "SEQUINS_SHARDING_REPLICATION=3", "SEQUINS_SHARDING_WEIGHT=2.5",
+		"SEQUINS_STORAGE_BLOCK_SIZE=8KiB", "SEQUINS_SHARDING_ENABLED=true", "SEQUINS_SHARDING_REPLICATION=3", "SEQUINS_SHARDING_WEIGHT=2.5", "SEQUINS_SHARDING_ASSIGNMENT=balanced",
 		"SEQUINS_ZK_SERVERS=a:1, b", `SEQUINS_GATE_REQUIRED_KEYS={ "a.b" = "^x+$", c = "" }`, "SEQUINS_DB__words__PARTITIONER=spark",
 		"SEQUINS_DB__words__GATE_MAX_SHRINK=0.5", "SEQUINS_DB__a__b__KEEP_VERSIONS=2", "SEQUINS_SHARDING_ZONE=",
 		// Kubernetes sets these for services named sequins and sequins-headless; SEQUINS_TOKEN is for commands.
@@ -66,6 +68,36 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		if len(set) != 1 || len(unknown) != 0 {
 			t.Errorf("%s: %v, %v", v, set, unknown)
 		}
+	}
+}
+
+// Every key takes its value from a variable as config show prints it: here the defaults, and those of a database.
+func TestEveryVariableIsRead(t *testing.T) {
+	_, d, err := parse("", nil, []string{"SEQUINS_SOURCE=/d"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Source = "/d"
+	words := want.allDBs()
+	want.DB = map[string]DB{"words": words}
+	var environ []string
+	for _, s := range slices.Concat(d.settings("", reflect.ValueOf(want)), d.settings("db.words", reflect.ValueOf(words))) {
+		value := fmt.Sprint(s.Value)
+		switch v := s.Value.(type) {
+		case []string:
+			value = strings.Join(v, ",")
+		case map[string]string:
+			value = s.TOML()
+		}
+		environ = append(environ, Variable(s.Key)+"="+value)
+	}
+	if len(environ) != len(Keys()) {
+		t.Errorf("%d variables for %d keys", len(environ), len(Keys()))
+	}
+	got, warnings, err := fromEnvironment("", environ...)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(warnings) > 0 {
+		t.Errorf("%v, %v, -want +got\n%s", err, warnings, diff)
 	}
 }
 
@@ -140,27 +172,6 @@ func TestByteOrderMark(t *testing.T) {
 	c, warnings, err := load("\ufeffsource = \"/d\"\nbind = \"x\"")
 	if report(err) != `sequins.conf:2: bind: "x" is not an address of the form host:port` || len(warnings) > 0 || c.Source != "/d" {
 		t.Errorf("%v, %v, %v", c.Source, warnings, err)
-	}
-}
-
-// What has no effect is warned of.
-func TestShardingWarnings(t *testing.T) {
-	const enabled = "source = \"/d\"\n[sharding]\nenabled = true\n"
-	for doc, want := range map[string][]string{
-		enabled + "max_replication = 1":                                              {"sequins.conf:4: sharding.max_replication: 1 has no effect: it is less than sharding.replication, 2"},
-		enabled + "proxy_stage_timeout = \"2s\"":                                     {"sequins.conf:4: sharding.proxy_stage_timeout: 2s is more than sharding.proxy_timeout, 100ms: only one node is ever asked"},
-		enabled + "max_replication = 2\nproxy_stage_timeout = \"100ms\"":             nil,
-		"source = \"/d\"\n[sharding]\nzone = \"a\"\ncluster_name = \"b\"":            {"sequins.conf:3: sharding.zone: has no effect: sharding.enabled is false"},
-		"source = \"/d\"\n[Sharding]\nenabled = false\nreplication = 2\nZone = \"\"": {"sequins.conf:2: Sharding: is written sharding", "sequins.conf:5: Sharding.Zone: is written zone"},
-	} {
-		_, warnings, err := load(doc)
-		var got []string
-		for _, w := range warnings {
-			got = append(got, w.Error())
-		}
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q\ngot  %q %v\nwant %q", doc, got, err, want)
-		}
 	}
 }
 

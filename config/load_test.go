@@ -52,11 +52,14 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 		Storage:              Storage{Compression: "snappy", BlockSize: 4096},
 		Load:                 LoadKeys{Memory: 268435456, CheckDisk: true, FromPeers: true, PeerStreams: 2, PeerBandwidth: 100 << 20},
 		S3:                   S3{MaxRetries: 3},
+		GS:                   GS{MaxRetries: 3},
+		Azure:                Azure{MaxRetries: 3},
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		Sharding: Sharding{Replication: 2, MinReplication: 1, TimeToConverge: 10 * time.Second,
 			ProxyTimeout: 100 * time.Millisecond, ClusterName: "sequins", Assignment: "round_robin", Weight: 1, Role: "node"},
 		ZK:      ZK{Servers: []string{"localhost:2181"}, ConnectTimeout: time.Second, SessionTimeout: 10 * time.Second},
 		Log:     Log{Level: "info", Format: "text"},
+		HTTP:    HTTP{AllowedOrigins: []string{}, Compression: []string{}, CompressionMinSize: 1024},
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:    Scan{MaxConcurrent: 16},
 		Redis:   Redis{IdleTimeout: 10 * time.Minute},
@@ -95,6 +98,8 @@ func TestEveryOldKey(t *testing.T) {
 		HDFS:                 HDFS{Timeout: 20 * time.Second, RetryFor: time.Minute},
 		S3: S3{Region: "us-west-1", AccessKeyID: "AKIAIOSFODNN7EXAMPLE",
 			SecretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", MaxRetries: 5},
+		GS:    GS{MaxRetries: 3},
+		Azure: Azure{MaxRetries: 3},
 		Sharding: Sharding{Enabled: true, Replication: 3, MinReplication: 2, MaxReplication: 4,
 			TimeToConverge: 20 * time.Second, ProxyTimeout: 200 * time.Millisecond,
 			ProxyStageTimeout: 50 * time.Millisecond, ClusterName: "words",
@@ -102,6 +107,7 @@ func TestEveryOldKey(t *testing.T) {
 			Assignment: "round_robin", Weight: 1, Role: "node"},
 		ZK:      ZK{Servers: []string{"zk1:2181", "zk2:2181"}, ConnectTimeout: 2 * time.Second, SessionTimeout: 30 * time.Second},
 		Log:     Log{Level: "info", Format: "text"},
+		HTTP:    HTTP{AllowedOrigins: []string{}, Compression: []string{}, CompressionMinSize: 1024},
 		Batch:   Batch{MaxKeys: 10_000, MaxBytes: 64 << 20},
 		Scan:    Scan{MaxConcurrent: 16},
 		Redis:   Redis{IdleTimeout: 10 * time.Minute},
@@ -121,7 +127,7 @@ func TestEveryOldKey(t *testing.T) {
 		}
 		keys = append(keys, w.Key)
 	}
-	if diff := cmp.Diff([]string{"write_buffer_size", "goforit_flag_json_path", "test"}, keys); diff != "" {
+	if diff := cmp.Diff([]string{"bind", "write_buffer_size", "goforit_flag_json_path", "test"}, keys); diff != "" {
 		t.Errorf("keys warned of (-want +got):\n%s", diff)
 	}
 }
@@ -161,12 +167,29 @@ func TestOtherCasesCount(t *testing.T) {
 // More memory than there is for a load is warned of, with both figures.
 func TestMoreMemoryThanThereIs(t *testing.T) {
 	_, warnings, err := load("source = \"/data\"\n[load]\nmemory = \"4096 TiB\"")
-	want := "sequins.conf:3: load.memory: 4096TiB is more than the " + machineMemory().String() + " of memory of this machine"
+	want := "sequins.conf:3: load.memory: 4096TiB is more than the " + machineMemory().String() + " of memory of this machine or its container"
 	if err != nil || len(warnings) != 1 || warnings[0].Error() != want {
 		t.Errorf("%v, warnings %v; want %q", err, warnings, want)
 	}
 	if m := machineMemory(); m < 64<<20 || m > 1<<50 {
 		t.Errorf("this machine has %s", m)
+	}
+}
+
+// Two loads fit into a small machine or container, as far as the minimum allows.
+func TestComputedMemoryLimit(t *testing.T) {
+	c := Default()
+	least := c.minMemoryLimit()
+	normal := max(2<<30, least+loadProcessSpare)
+	for _, test := range []struct{ machine, want Size }{
+		{0, normal}, {64 * normal, normal}, {2 * normal, normal}, {2*least + 2<<20, least + 1<<20}, {least, least}, {1 << 20, least},
+	} {
+		if got := c.computedLimit(test.machine); got != test.want {
+			t.Errorf("with %s of memory: %s, want %s", test.machine, got, test.want)
+		}
+	}
+	if c.Load.MemoryLimit = least; c.LoadMemoryLimit() != least {
+		t.Errorf("a configured limit becomes %s", c.LoadMemoryLimit())
 	}
 }
 

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -14,8 +16,7 @@ import (
 	"sequins/turns"
 )
 
-// The valid words of keys. Their meaning is defined in the packages blocks, shard, cluster and
-// source/hdfs.
+// The valid words of keys. Their meaning is defined in the packages blocks, shard, cluster, source/hdfs and server.
 var (
 	Compressions = []string{"none", "snappy", "lz4", "zstd"}
 	Partitioners = []string{"auto", "string", "hadoop", "spark", "cascading", "murmur3", "murmur3-int", "murmur3-long", "kafka",
@@ -25,6 +26,8 @@ var (
 	Roles       = []string{"node", "router"}
 
 	DataTransferProtections = []string{"authentication", "privacy"}
+
+	Codings = []string{"zstd", "gzip"}
 
 	LogLevels  = []string{"debug", "info", "warn", "error"}
 	LogFormats = []string{"text", "json"}
@@ -104,6 +107,8 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.fits("batch.max_bytes", c.Batch.MaxBytes, machineMemory())
 	k.cache(c)
 	k.s3(&c.S3)
+	k.gs(&c.GS)
+	k.azure(&c.Azure)
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
 	k.secret(&c.Sharding, c.Auth.TokensFile)
@@ -111,6 +116,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.oneOf("log.level", c.Log.Level, LogLevels)
 	k.oneOf("log.format", c.Log.Format, LogFormats)
 	k.tls(&c.TLS)
+	k.http(&c.HTTP)
 	k.tracing(&c.Tracing)
 	k.redis(c)
 	k.debug(c)
@@ -120,6 +126,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	for _, name := range slices.Sorted(maps.Keys(c.DB)) {
 		k.db(join("db", name), name, c.DB[name], c.allDBs())
 	}
+	k.plausible(c)
 	return k.problems, k.warnings
 }
 
@@ -148,7 +155,7 @@ func (k *checker) atLeast(key string, v, least int64) {
 // configuration can be checked on another machine.
 func (k *checker) fits(key string, v, memory Size) {
 	if memory > 0 && v > memory {
-		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("%s is more than the %s of memory of this machine", v, memory)})
+		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("%s is more than the %s of memory of this machine or its container", v, memory)})
 	}
 }
 
@@ -189,9 +196,13 @@ func (k *checker) oneOf(key, v string, words []string) {
 
 // address checks a host:port to listen on. The port may be 0 or a service name.
 func (k *checker) address(key, v string) {
-	_, port, err := net.SplitHostPort(v)
+	host, port, err := net.SplitHostPort(v)
 	if err != nil {
 		k.problem(key, "%q is not an address of the form host:port", v)
+		return
+	}
+	if host != "" && !isHost(host) {
+		k.problem(key, "%q has no valid host", v)
 		return
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
@@ -218,8 +229,13 @@ func (k *checker) blockSize(key string, v Size) {
 
 // events checks [events]. The problems show neither the URL, which may contain a password, nor the secret.
 func (k *checker) events(e *Events) {
-	if u, err := url.Parse(e.Webhook); e.Webhook != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		k.problem("events.webhook", "is not an http:// or https:// URL")
+	if e.Webhook != "" {
+		if err := CheckWebhook(e.Webhook); err != nil {
+			k.problem("events.webhook", "%v", err)
+		}
+	}
+	if e.Webhook != "" && e.WebhookFile != "" {
+		k.problem("events.webhook_file", "is set, and so is webhook")
 	}
 	if e.Secret != "" {
 		if err := CheckSecret(e.Secret); err != nil {
@@ -229,6 +245,14 @@ func (k *checker) events(e *Events) {
 	if e.Secret != "" && e.SecretFile != "" {
 		k.problem("events.secret_file", "is set, and so is secret")
 	}
+}
+
+// CheckWebhook returns an error, which does not contain the URL, if a string is not the URL of a webhook.
+func CheckWebhook(s string) error {
+	if !isHTTP(s) {
+		return errors.New("is not an http:// or https:// URL")
+	}
+	return nil
 }
 
 func (k *checker) tls(t *TLS) {
@@ -250,8 +274,10 @@ func (k *checker) tracing(t *Tracing) {
 	u, err := url.Parse(t.OTLPEndpoint)
 	switch {
 	case t.OTLPEndpoint == "":
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+	case err != nil || !isHTTP(t.OTLPEndpoint):
 		k.problem("tracing.otlp_endpoint", "%q is not a URL of the form http://host:port", t.OTLPEndpoint)
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1/traces"):
+		k.problem("tracing.otlp_endpoint", "%q ends with /v1/traces, which is added to it", t.OTLPEndpoint)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		k.problem("tracing.otlp_endpoint", "has more than host, port and path; what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
 	}
@@ -280,11 +306,22 @@ func (k *checker) redis(c *Config) {
 	}
 }
 
-// notTwice checks that two listeners have different addresses.
+// notTwice checks that two listeners do not need the same address.
 func (k *checker) notTwice(key, address, other, otherAddress string) {
-	if _, port, _ := net.SplitHostPort(address); address == otherAddress && port != "0" {
+	host, port, err := net.SplitHostPort(address)
+	otherHost, otherPort, otherErr := net.SplitHostPort(otherAddress)
+	if err != nil || otherErr != nil || port != otherPort || port == "0" {
+		return
+	}
+	if host == otherHost || isEvery(host) || isEvery(otherHost) {
 		k.problem(key, "%q is the address of %s too", address, other)
 	}
+}
+
+// isEvery reports whether a host to listen on is every interface.
+func isEvery(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "" || err == nil && a.IsUnspecified()
 }
 
 func (k *checker) debug(c *Config) {

@@ -2,12 +2,16 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 )
 
 // Weights outside this range are considered mistakes.
@@ -28,8 +32,8 @@ func (k *checker) sharding(s *Sharding) {
 	k.notNegative("sharding.time_to_converge", s.TimeToConverge)
 	k.positive("sharding.proxy_timeout", s.ProxyTimeout)
 	k.notNegative("sharding.proxy_stage_timeout", s.ProxyStageTimeout)
-	if s.Enabled && s.ProxyStageTimeout > s.ProxyTimeout {
-		k.warn("sharding.proxy_stage_timeout", "%s is more than sharding.proxy_timeout, %s: only one node is ever asked", s.ProxyStageTimeout, s.ProxyTimeout)
+	if s.Enabled && s.ProxyStageTimeout >= s.ProxyTimeout {
+		k.warn("sharding.proxy_stage_timeout", "%s is not less than sharding.proxy_timeout, %s: only one node is asked unless it fails", s.ProxyStageTimeout, s.ProxyTimeout)
 	}
 	k.atLeast("sharding.min_nodes", int64(s.MinNodes), 0)
 	k.oneOf("sharding.assignment", s.Assignment, Assignments)
@@ -41,22 +45,39 @@ func (k *checker) sharding(s *Sharding) {
 	if !clusterName.MatchString(s.ClusterName) {
 		k.problem("sharding.cluster_name", "%q is not the name of a cluster: letters, digits, and . _ - / between them", s.ClusterName)
 	}
+	if first, _, _ := strings.Cut(s.ClusterName, "/"); first == "zookeeper" {
+		k.problem("sharding.cluster_name", "%q is below /zookeeper, where ZooKeeper keeps its own znodes", s.ClusterName)
+	}
 	// They become part of names in ZooKeeper, between separators.
-	if strings.ContainsAny(s.ShardID, "/@\x00") {
-		k.problem("sharding.shard_id", "%q must not have a / or @ in it", s.ShardID)
+	if strings.ContainsAny(s.ShardID, "/@") || !isShown(s.ShardID) {
+		k.problem("sharding.shard_id", "%q must not have a / or @ or characters that are not printed", s.ShardID)
+	}
+	if s.Zone != "" && s.ZoneFile != "" {
+		k.problem("sharding.zone_file", "is set, and so is zone")
+	}
+	if err := CheckZone(s.Zone); err != nil {
+		k.problem("sharding.zone", "%v", err)
 	}
 	if h := s.AdvertisedHostname; h != "" && !isHost(h) {
 		k.problem("sharding.advertised_hostname", "%q is neither a host name nor an IP address; the port is that of bind", h)
+	} else if h != "" && isEvery(h) {
+		k.problem("sharding.advertised_hostname", "%q is no address that other nodes can connect to", h)
 	}
 	if !s.Enabled {
-		k.unused(s)
+		k.withoutEffect("sharding", Default().Sharding, *s)
+		return
+	}
+	if s.Assignment == "round_robin" && s.Weight != 1 {
+		k.warn("sharding.weight", "has no effect: sharding.assignment is round_robin")
+	}
+	if s.Assignment == "round_robin" && s.Zone != "" {
+		k.warn("sharding.zone", "is only shown: sharding.assignment is round_robin, which puts replicas into any zones")
 	}
 }
 
-// unused warns of keys of [sharding] that are not the defaults.
-func (k *checker) unused(s *Sharding) {
-	standard := Default()
-	for _, c := range changes("sharding", reflect.ValueOf(standard.Sharding), reflect.ValueOf(*s)) {
+// withoutEffect warns of keys of a table that are not the defaults, although sharding.enabled is false.
+func (k *checker) withoutEffect(table string, standard, now any) {
+	for _, c := range changes(table, reflect.ValueOf(standard), reflect.ValueOf(now)) {
 		if c.Key != "sharding.cluster_name" { // a tag of metrics, too
 			k.warn(c.Key, "has no effect: sharding.enabled is false")
 		}
@@ -79,6 +100,17 @@ func isServer(s string) bool {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	return isHost(host) && err == nil && n > 0
+}
+
+// maxZone limits the name of a zone, in bytes: all nodes read those of all others.
+const maxZone = 255
+
+// CheckZone returns an error if a string cannot be the name of a zone.
+func CheckZone(s string) error {
+	if len(s) > maxZone || !utf8.ValidString(s) || !isShown(s) {
+		return fmt.Errorf("is not one line of at most %d bytes of characters that are printed", maxZone)
+	}
+	return nil
 }
 
 // CheckSecret returns an error if a string cannot be the secret of a cluster: it is sent in a header,
@@ -119,12 +151,20 @@ func CheckUser(s string) error {
 func (k *checker) zk(z *ZK, enabled bool) {
 	k.positive("zk.connect_timeout", z.ConnectTimeout)
 	k.positive("zk.session_timeout", z.SessionTimeout)
+	if z.SessionTimeout > 0 && z.SessionTimeout < time.Millisecond {
+		k.problem("zk.session_timeout", "must be at least 1ms, not %s", z.SessionTimeout)
+	}
+	if enabled && z.ConnectTimeout > z.SessionTimeout {
+		k.warn("zk.connect_timeout", "%s is more than zk.session_timeout, %s: one server that does not answer costs the session", z.ConnectTimeout, z.SessionTimeout)
+	}
 	if enabled && len(z.Servers) == 0 {
 		k.problem("zk.servers", "is empty, and sharding is enabled")
 	}
-	for _, server := range z.Servers {
+	for i, server := range z.Servers {
 		if !isServer(server) {
 			k.problem("zk.servers", "%q is not an address of the form host:port", server)
+		} else if slices.Contains(z.Servers[:i], server) {
+			k.warn("zk.servers", "%q is there twice", server)
 		}
 	}
 	if z.Auth != "" && z.AuthFile != "" {
@@ -143,5 +183,8 @@ func (k *checker) zk(z *ZK, enabled bool) {
 	}
 	if z.TLSCA != "" && !z.TLS {
 		k.problem("zk.tls_ca", "is set, and tls is not")
+	}
+	if z.TLSCertificate != "" && z.TLSKey != "" && !z.TLS {
+		k.problem("zk.tls_certificate", "is set, and tls is not")
 	}
 }

@@ -22,6 +22,7 @@ func (k *checker) gate(key string, g *Gate) {
 	k.atLeast(key+".shadow_reads", int64(g.ShadowReads), 0)
 	k.notNegative(key+".shadow_timeout", g.ShadowTimeout)
 	k.fraction(key+".max_differing", g.MaxDiffering, 1)
+	k.gateEffects(key, g)
 	if len(g.RequiredKeys) > maxRequired {
 		k.problem(key+".required_keys", "%d keys, more than %d", len(g.RequiredKeys), maxRequired)
 	}
@@ -49,6 +50,12 @@ func (k *checker) db(key, name string, db, all DB) {
 	}
 	if db.ContentType != all.ContentType {
 		k.header(key+".content_type", db.ContentType)
+	}
+	if db.CacheControl != all.CacheControl {
+		k.cacheControl(key+".cache_control", db.CacheControl)
+	}
+	if db.CacheControlAbsent != all.CacheControlAbsent {
+		k.cacheControl(key+".cache_control_absent", db.CacheControlAbsent)
 	}
 	if db.Partitioner != all.Partitioner {
 		k.oneOf(key+".partitioner", db.Partitioner, Partitioners)

@@ -7,8 +7,14 @@ import (
 	"strings"
 )
 
-// s3Schemes are the schemes of S3: that of AWS, and those of the file systems of Hadoop.
-var s3Schemes = []string{"s3", "s3a", "s3n"}
+// Schemes of object stores: those of their own tools, and those of the file systems of Hadoop.
+var (
+	bucketSchemes = []string{"s3", "s3a", "s3n", "gs"}
+	azureSchemes  = []string{"abfss", "abfs", "wasbs", "wasb"}
+)
+
+// azureForm is the form of a source in Azure.
+const azureForm = "container@account.dfs.core.windows.net/path"
 
 // source checks the form of the source; the node checks whether it exists.
 func (k *checker) source(key, v string) {
@@ -27,16 +33,31 @@ func (k *checker) source(key, v string) {
 	switch {
 	case err != nil:
 		k.problem(key, "%q is not a valid URL", v)
+	case slices.Contains(azureSchemes, scheme):
+		k.azureSource(key, v, u)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		k.problem(key, "%s://%s has more than a host and a path", scheme, u.Host+u.Path)
 	case scheme == "file" && u.Host != "":
 		k.problem(key, "%q names a host; a local path has three slashes: file:///%s", v, rest)
 	case scheme == "file" && u.Path == "":
 		k.problem(key, "%q has no path", v)
-	case slices.Contains(s3Schemes, scheme) && u.Host == "":
+	case slices.Contains(bucketSchemes, scheme) && u.Host == "":
 		k.problem(key, "%q has no bucket: %s://bucket/path", v, scheme)
-	case scheme != "file" && scheme != "hdfs" && !slices.Contains(s3Schemes, scheme):
-		k.problem(key, "%q is of none of the kinds file://, hdfs://, s3://", v)
+	case scheme != "file" && scheme != "hdfs" && !slices.Contains(bucketSchemes, scheme):
+		k.problem(key, "%q is of none of the kinds file://, hdfs://, s3://, gs://, abfss://", v)
+	case !isPort(u):
+		k.problem(key, "%q has no valid port", v)
+	}
+}
+
+// azureSource checks the form of a source in Azure, which has the container where other URLs have a user.
+func (k *checker) azureSource(key, v string, u *url.URL) {
+	_, password := u.User.Password()
+	switch {
+	case password || u.RawQuery != "" || u.Fragment != "":
+		k.problem(key, "%s://%s has more than a container, an account and a path", u.Scheme, u.Host+u.Path)
+	case u.Host == "" || u.User != nil && u.User.Username() == "":
+		k.problem(key, "%q has no container: %s://%s", v, u.Scheme, azureForm)
 	}
 }
 
@@ -61,6 +82,10 @@ func (k *checker) store(c *Config) {
 	const key = "local_store"
 	if !filepath.IsAbs(c.LocalStore) {
 		k.problem(key, "%q is not an absolute path", c.LocalStore)
+		return
+	}
+	if filepath.Clean(c.LocalStore) == "/" {
+		k.problem(key, "%q is the root of the file system", c.LocalStore)
 		return
 	}
 	source, local := c.localSource()
@@ -94,9 +119,37 @@ func (k *checker) s3(s *S3) {
 	case s.AccessKeyID == "" && secret:
 		k.problem("s3.secret_access_key_file", "is set, and access_key_id is not")
 	}
-	u, err := url.Parse(s.Endpoint)
-	if s.Endpoint != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		k.problem("s3.endpoint", "%q is not a URL of the form https://host:port", s.Endpoint)
+	k.endpoint("s3.endpoint", s.Endpoint)
+}
+
+// endpoint checks the URL of a server.
+func (k *checker) endpoint(key, v string) {
+	if v != "" && !isHTTP(v) {
+		k.problem(key, "%q is not a URL of the form https://host:port", v)
+	}
+}
+
+func (k *checker) gs(g *GS) {
+	k.atLeast("gs.max_retries", int64(g.MaxRetries), 0)
+	k.endpoint("gs.endpoint", g.Endpoint)
+}
+
+// azure checks that there is at most one credential.
+func (k *checker) azure(a *Azure) {
+	k.atLeast("azure.max_retries", int64(a.MaxRetries), 0)
+	k.endpoint("azure.endpoint", a.Endpoint)
+	set := ""
+	for _, s := range []struct{ name, value string }{
+		{"account_key", a.AccountKey}, {"account_key_file", a.AccountKeyFile}, {"sas_token", a.SASToken}, {"sas_token_file", a.SASTokenFile},
+		{"connection_string", a.ConnectionString}, {"connection_string_file", a.ConnectionStringFile},
+	} {
+		switch {
+		case s.value == "":
+		case set != "":
+			k.problem("azure."+s.name, "is set, and so is %s", set)
+		default:
+			set = s.name
+		}
 	}
 }
 

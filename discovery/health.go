@@ -19,7 +19,12 @@ const maxWarnings = 20
 type Failure struct {
 	Err   error
 	Since time.Time
+
+	said time.Time // when Fail returned that it is news
 }
+
+// saidPeriod is the interval at which a failure that lasts is news again.
+const saidPeriod = time.Minute
 
 // Health is the health of the source: failed listings and ignored entries. It is safe for concurrent use.
 type Health struct {
@@ -40,13 +45,18 @@ func NewHealth() *Health {
 // Failed receives a value after failures.
 func (h *Health) Failed() <-chan struct{} { return h.failed }
 
-// Fail records that the list of databases, or the versions of a db, could not be listed.
-func (h *Health) Fail(db string, err error) {
+// Fail records that the list of databases, or the versions of a db, could not be listed. It returns since when that is so, and whether it is
+// news: the first failure, another reason, or once a minute.
+func (h *Health) Fail(db string, err error) (since time.Time, news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f, failing := h.failures[db]
+	now := time.Now()
 	if !failing {
-		f.Since = time.Now()
+		f.Since = now
+	}
+	if news = !failing || f.Err.Error() != err.Error() || now.Sub(f.said) >= saidPeriod; news {
+		f.said = now
 	}
 	f.Err = err
 	h.failures[db] = f
@@ -54,6 +64,7 @@ func (h *Health) Fail(db string, err error) {
 	case h.failed <- struct{}{}:
 	default:
 	}
+	return f.Since, news
 }
 
 // OK clears the failure of a db. It returns since when the db was failing; zero if it was not.

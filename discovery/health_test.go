@@ -3,6 +3,8 @@ package discovery
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestHealthForgetsDatabase: a listing of a database can fail while the database is being removed. Nobody lists it
@@ -21,4 +23,29 @@ func TestHealthForgetsDatabase(t *testing.T) {
 	if h.FailingSince().IsZero() || !h.RootFailing() {
 		t.Error("another error is forgotten, too")
 	}
+}
+
+// A failure that lasts is news once a minute, and at once when the reason changes.
+func TestHealthTellsNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, down, refused := NewHealth(), errors.New("down"), errors.New("refused")
+		begin := time.Now()
+		for i, test := range []struct {
+			after time.Duration
+			err   error
+			news  bool
+		}{
+			{0, down, true}, {time.Second, down, false}, {50 * time.Second, down, false}, {10 * time.Second, down, true}, {time.Second, down, false},
+			{time.Second, refused, true}, {time.Second, refused, false},
+		} {
+			time.Sleep(test.after)
+			if since, news := h.Fail("fruit", test.err); news != test.news || !since.Equal(begin) {
+				t.Errorf("%d: news %v, since %v", i, news, since)
+			}
+		}
+		h.OK("fruit")
+		if since, news := h.Fail("fruit", refused); !news || since.Equal(begin) {
+			t.Errorf("after a success: news %v, since %v", news, since)
+		}
+	})
 }

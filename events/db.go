@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"time"
 
@@ -91,12 +92,20 @@ func (d *DB) RolledBack(id, from, reason string) {
 // Failed records that an attempt to load a version has failed. state is the state of the version, before the reason of the last
 // failure: another one for the same reason is only logged.
 func (d *DB) Failed(id string, state any, reason, before string) {
-	if reason == before {
-		d.log.Error("version failed again", "version", id, "state", state, "error", reason)
+	if sameReason(reason, before) {
+		d.log.Warn("version failed again", "version", id, "state", state, "error", reason)
 		return
 	}
 	d.event(slog.LevelError, "version failed", id, status.EventFailed, reason, "state", state, "error", reason)
 }
+
+// sameReason reports whether two errors differ in nothing but numbers and units, as the free space of a disk does and the names of temporary
+// files.
+func sameReason(a, b string) bool {
+	return figures.ReplaceAllString(a, "0") == figures.ReplaceAllString(b, "0")
+}
+
+var figures = regexp.MustCompile(`[0-9]+(\.[0-9]+)*( [KMGT]?i?B)?`)
 
 // Removed records that a version is no longer on this node.
 func (d *DB) Removed(id string) {

@@ -42,7 +42,7 @@ func tellAll(d *events.DB) {
 	d.Pinned("1", "pinned to 1 (by ana)")
 	d.RolledBack("1", "2", "wrong prices")
 	d.Failed("3", "ERROR", "part-r-00001:\n  damaged", "")
-	d.Failed("3", "ERROR", "damaged", "damaged")
+	d.Failed("3", "ERROR", "needs 310.2 GiB, 2 TiB are free: 00001.block.18.tmp", "needs 9 MiB, 1.5 GiB are free: 00001.block.9.tmp")
 	d.Removed("2")
 }
 
@@ -65,7 +65,7 @@ level=INFO msg="version active" db=words version=2 after=1.235s instead_of=1
 level=INFO msg="the pin of the database has changed" db=words pin="pinned to 1 (by ana)"
 level=WARN msg="version rolled back to" db=words version=1 instead_of=2 reason="wrong prices"
 level=ERROR msg="version failed" db=words version=3 state=ERROR error="part-r-00001:\n  damaged"
-level=ERROR msg="version failed again" db=words version=3 state=ERROR error=damaged
+level=WARN msg="version failed again" db=words version=3 state=ERROR error="needs 310.2 GiB, 2 TiB are free: 00001.block.18.tmp"
 level=INFO msg="version removed" db=words version=2
 `
 	if diff := cmp.Diff(wantLog, log.String()); diff != "" {

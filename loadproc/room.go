@@ -24,8 +24,8 @@ type Room struct {
 	Freed     int64
 }
 
-// missing returns how many partitions are to be loaded.
-func (r Room) missing() (n int) {
+// Missing returns how many partitions are to be loaded.
+func (r Room) Missing() (n int) {
 	for _, p := range r.Want {
 		if p >= len(r.Held) || !r.Held[p] {
 			n++
@@ -40,7 +40,7 @@ func (r Room) source(m store.Manifest) float64 {
 	for _, f := range m.Files {
 		all += float64(f.Size)
 	}
-	return all * float64(r.missing()) / float64(max(1, m.Partitions))
+	return all * float64(r.Missing()) / float64(max(1, m.Partitions))
 }
 
 // maxGrowth bounds how many bytes of blocks a byte of the files is estimated to take: a version that is served may be an exception, such as one of
@@ -63,6 +63,11 @@ func (r Room) demand(m store.Manifest, memory int64) demand {
 		d.runs = share
 	}
 	return d
+}
+
+// Needs estimates how many bytes a load by the plan m needs on the disk, if it may use memory bytes for sorting.
+func (r Room) Needs(m store.Manifest, memory int64) int64 {
+	return int64(r.demand(m, memory).left(load.Snapshot{}))
 }
 
 // left returns what is still to be written, after progress n.
@@ -129,13 +134,7 @@ func (p *Process) Claim(m store.Manifest, room Room) error {
 	d := room.demand(m, p.memory)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var claimed float64
-	for other := range l.running {
-		if other != p {
-			claimed += other.left
-		}
-	}
-	e := &RoomError{Needs: int64(d.left(load.Snapshot{})), Free: free, Claimed: int64(claimed), Reserve: l.reserve, Freed: room.Freed}
+	e := &RoomError{Needs: int64(d.left(load.Snapshot{})), Free: free, Claimed: l.claimed(p), Reserve: l.reserve, Freed: room.Freed}
 	if known && l.reserve >= 0 && e.Needs > 0 && e.Needs > e.Free-e.Claimed-e.Reserve {
 		return e
 	}

@@ -24,11 +24,15 @@ type ClusterState struct {
 // Cluster reports the node's state in the cluster. It reports nothing without
 // SetState. It implements prometheus.Collector.
 type Cluster struct {
-	state atomic.Pointer[func() ClusterState]
+	state       atomic.Pointer[func() ClusterState]
+	differences atomic.Int64
 }
 
 // SetState sets the function that is called at each scrape.
 func (c *Cluster) SetState(f func() ClusterState) { c.state.Store(&f) }
+
+// SetDifferences sets how many settings the nodes do not have alike.
+func (c *Cluster) SetDifferences(n int) { c.differences.Store(int64(n)) }
 
 var (
 	descZooKeeperConnected = prometheus.NewDesc("sequins_zookeeper_connected",
@@ -40,12 +44,14 @@ var (
 	descClusterNodes = prometheus.NewDesc("sequins_cluster_nodes",
 		"Nodes that hold data, including this one and without routers, as seen by this node.", nil, nil)
 	descClusterProblems = prometheus.NewDesc("sequins_cluster_problems",
-		"Nodes whose settings differ from those of this node, so that they divide the data differently.", nil, nil)
+		"Settings of other nodes that differ from those of this node, so that they divide the data differently.", nil, nil)
+	descClusterDifferences = prometheus.NewDesc("sequins_cluster_differences",
+		"Settings that the nodes should have alike, and have not.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (c *Cluster) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descZooKeeperConnected, descZooKeeperSessions, descZooKeeperZnodes, descClusterNodes, descClusterProblems} {
+	for _, d := range []*prometheus.Desc{descZooKeeperConnected, descZooKeeperSessions, descZooKeeperZnodes, descClusterNodes, descClusterProblems, descClusterDifferences} {
 		ch <- d
 	}
 }
@@ -63,4 +69,5 @@ func (c *Cluster) Collect(ch chan<- prometheus.Metric) {
 	emit(ch, descZooKeeperZnodes, float64(s.Pending), "pending")
 	emit(ch, descClusterNodes, float64(s.Nodes))
 	emit(ch, descClusterProblems, float64(s.Problems))
+	emit(ch, descClusterDifferences, float64(c.differences.Load()))
 }

@@ -35,6 +35,7 @@ func everything(t *testing.T) *Metrics {
 	m.Process.SetStore(t.TempDir())
 	m.Process.SetCertificate(time.Now)
 	m.Process.SetBlocks(func() (files, maps int, held int64) { return 1, 2, 3 })
+	m.Process.SetRefused(func() int64 { return 1 })
 	m.Cluster.SetState(func() ClusterState { return ClusterState{Nodes: 1} })
 	m.Server.SetRedis(func() RedisState { return RedisState{Connections: 1} })
 	m.Server.SetState(func() State {

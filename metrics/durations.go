@@ -72,8 +72,8 @@ func bucket(d time.Duration) int {
 	return i
 }
 
-// histogram returns the counted buckets as a metric.
-func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64, labels ...string) prometheus.Metric {
+// histogram returns the counted buckets as a metric, with exemplars if there are any.
+func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64, traced *exemplars, labels ...string) prometheus.Metric {
 	classic := make(map[float64]uint64, len(classicBounds))
 	native := make(map[int]int64)
 	var count, zero uint64
@@ -101,12 +101,16 @@ func histogram(desc *prometheus.Desc, buckets *[bucketCount]uint64, sum float64,
 	return both{
 		prometheus.MustNewConstHistogram(desc, count, sum, classic, labels...),
 		prometheus.MustNewConstNativeHistogram(desc, count, sum, native, nil, zero, nativeSchema, nativeZero, time.Time{}, labels...),
+		traced,
 	}
 }
 
 // both is a histogram in its classic and native forms; the scraper uses those it
 // supports.
-type both struct{ classic, native prometheus.Metric }
+type both struct {
+	classic, native prometheus.Metric
+	traced          *exemplars // may be nil
+}
 
 // Desc implements prometheus.Metric.
 func (b both) Desc() *prometheus.Desc { return b.classic.Desc() }
@@ -123,5 +127,6 @@ func (b both) Write(out *dto.Metric) error {
 	h, n := out.GetHistogram(), native.GetHistogram()
 	h.Schema, h.ZeroThreshold, h.ZeroCount = n.Schema, n.ZeroThreshold, n.ZeroCount
 	h.PositiveSpan, h.PositiveDelta = n.PositiveSpan, n.PositiveDelta
+	b.traced.addTo(h)
 	return nil
 }

@@ -54,9 +54,9 @@ func New() *Metrics {
 	return m
 }
 
-// Handler returns a handler for scrapes.
+// Handler returns a handler for scrapes. Scrapers that accept OpenMetrics get that format, which has exemplars.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
 }
 
 // Registry returns the registry, for tests and for packages with gauges of their

@@ -146,7 +146,7 @@ func TestStateGauges(t *testing.T) {
 	}
 	at := time.Unix(1_700_000_000, 500e6)
 	m.Server.SetState(func() State {
-		return State{Connections: 3, Status: status.Status{Node: "n", Draining: true, SourceErrorSince: at, DBs: map[string]status.DB{
+		return State{Connections: 3, Status: status.Status{Node: "n", Draining: true, Waiting: []status.Wait{{For: status.WaitForLoad}, {For: status.WaitForLoad, Blocks: true}, {For: status.WaitForNodes}}, SourceErrorSince: at, DBs: map[string]status.DB{
 			"a": {Versions: map[string]status.Version{
 				"7": {NumPartitions: 4, MissingPartitions: 1, UnderreplicatedPartitions: 2, Nodes: map[string]status.OnNode{
 					"n": {State: status.Active, Current: true, ActiveAt: at, LastModified: at, Records: 5, Bytes: 6},
@@ -165,8 +165,11 @@ func TestStateGauges(t *testing.T) {
 	m.Server.ChecksumFailure("a")
 	m.Server.SetCache(func() int64 { return 1 })
 	for prefix, want := range map[string][]string{
-		"sequins_connections":      {"sequins_connections 3"},
-		"sequins_draining":         {"sequins_draining 1"},
+		"sequins_connections": {"sequins_connections 3"},
+		"sequins_draining":    {"sequins_draining 1"},
+		"sequins_ready":       {"sequins_ready 0"},
+		"sequins_waiting": {`sequins_waiting{for="disk"} 0`, `sequins_waiting{for="load"} 2`, `sequins_waiting{for="nodes"} 1`,
+			`sequins_waiting{for="source"} 0`, `sequins_waiting{for="zookeeper"} 0`},
 		"sequins_checksum":         {`sequins_checksum_failures_total{db="a"} 1`},
 		"sequins_source_u":         {"sequins_source_unreachable_since_timestamp_seconds 1.7000000005e+09"},
 		"sequins_last_refresh":     {"sequins_last_refresh_timestamp_seconds 0"},

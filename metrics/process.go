@@ -19,6 +19,7 @@ type Process struct {
 	applied atomic.Int64         // when the active configuration was read, in Unix milliseconds
 	expiry  atomic.Pointer[func() time.Time]
 	blocks  atomic.Pointer[func() (files, maps int, held int64)]
+	lacking atomic.Pointer[func() int64]
 }
 
 func newProcess() *Process {
@@ -78,6 +79,9 @@ func (p *Process) SetCertificate(expiry func() time.Time) { p.expiry.Store(&expi
 // scrape: open files, memory maps, and bytes on the heap.
 func (p *Process) SetBlocks(usage func() (files, maps int, held int64)) { p.blocks.Store(&usage) }
 
+// SetRefused sets the function that returns the number of connections that were refused for want of a file descriptor.
+func (p *Process) SetRefused(connections func() int64) { p.lacking.Store(&connections) }
+
 // Configured reports that the configuration has been read now, and whether it was
 // valid and is active.
 func (p *Process) Configured(good bool) {
@@ -104,6 +108,8 @@ var (
 		"Open block files.", nil, nil)
 	descBlockMaps = prometheus.NewDesc("sequins_block_maps",
 		"Blocks mapped into memory.", nil, nil)
+	descLacking = prometheus.NewDesc("sequins_connections_without_descriptor_total",
+		"Connections refused because the process had no file descriptor left.", nil, nil)
 	descBlockHeld = prometheus.NewDesc("sequins_block_held_bytes",
 		"Bytes of pages of small blocks kept on the heap.", nil, nil)
 )
@@ -111,7 +117,7 @@ var (
 // Describe implements prometheus.Collector.
 func (p *Process) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descBuild, descConfigGood, descConfigApplied, descExpiry, descStoreSize, descStoreFree,
-		descBlockFiles, descBlockMaps, descBlockHeld} {
+		descBlockFiles, descBlockMaps, descBlockHeld, descLacking} {
 		ch <- d
 	}
 }
@@ -140,5 +146,8 @@ func (p *Process) Collect(ch chan<- prometheus.Metric) {
 		emit(ch, descBlockFiles, float64(files))
 		emit(ch, descBlockMaps, float64(maps))
 		emit(ch, descBlockHeld, float64(held))
+	}
+	if refused := p.lacking.Load(); refused != nil {
+		count(ch, descLacking, uint64((*refused)()))
 	}
 }

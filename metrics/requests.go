@@ -61,6 +61,7 @@ var Stripes = func() uint32 {
 type Requests struct {
 	route, db string
 	stripes   []stripe
+	exemplars atomic.Pointer[exemplars] // nil before the first
 }
 
 func newRequests(route, db string) *Requests {

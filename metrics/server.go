@@ -160,6 +160,10 @@ var (
 		"Failed TLS handshakes with clients and other nodes.", nil, nil)
 	descDraining = prometheus.NewDesc("sequins_draining",
 		"1 during shutdown, else 0.", nil, nil)
+	descReady = prometheus.NewDesc("sequins_ready",
+		"1 if the node should get requests, as /readyz says, else 0.", nil, nil)
+	descWaiting = prometheus.NewDesc("sequins_waiting",
+		"What the node waits for, by kind: zookeeper, nodes, disk, source or load.", []string{"for"}, nil)
 	descSourceError = prometheus.NewDesc("sequins_source_unreachable_since_timestamp_seconds",
 		"Since when the databases of the source cannot be listed, in Unix time; 0 while they can.", nil, nil)
 	descRefreshed = prometheus.NewDesc("sequins_last_refresh_timestamp_seconds",
@@ -195,7 +199,7 @@ var (
 // Describe implements prometheus.Collector.
 func (s *Server) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descRequests, descDuration, descBytes, descBatched, descScanned, descCacheHits, descCacheMisses, descCacheBytes, descReads, descInFlight, descConns, descRedisConns, descRefused, descHandshakes, descDraining, descSourceError,
+		descRequests, descDuration, descBytes, descBatched, descScanned, descCacheHits, descCacheMisses, descCacheBytes, descReads, descInFlight, descConns, descRedisConns, descRefused, descHandshakes, descDraining, descReady, descWaiting, descSourceError,
 		descRefreshed, descStored, descVersions, descVersion, descPartitions, descMissing, descDiverged, descUnderreplicated, descActive, descModified, descRecords, descDisk, descGateValue, descGateLimit,
 	} {
 		ch <- d
@@ -259,7 +263,7 @@ func (r *Requests) collect(ch chan<- prometheus.Metric, t totals) {
 		}
 	}
 	count(ch, descBytes, t.bytes, r.route, r.db)
-	ch <- histogram(descDuration, &t.buckets, float64(t.nanos)/1e9, r.route, r.db)
+	ch <- histogram(descDuration, &t.buckets, float64(t.nanos)/1e9, r.exemplars.Load(), r.route, r.db)
 }
 
 func (st State) collect(ch chan<- prometheus.Metric) {
@@ -268,11 +272,26 @@ func (st State) collect(ch chan<- prometheus.Metric) {
 	count(ch, descHandshakes, uint64(st.BadHandshakes))
 	s := &st.Status
 	emit(ch, descDraining, flag(s.Draining))
+	collectWaiting(ch, s)
 	emit(ch, descSourceError, unixTime(s.SourceErrorSince))
 	emit(ch, descRefreshed, unixTime(s.RefreshedAt))
 	emit(ch, descStored, float64(s.Stored()))
 	for name, db := range s.DBs {
 		collectDB(ch, name, db, s.Node)
+	}
+}
+
+// collectWaiting reports what a node waits for, and whether that keeps it from being ready.
+func collectWaiting(ch chan<- prometheus.Metric, s *status.Status) {
+	emit(ch, descReady, flag(!s.Draining && len(status.Blocking(s.Waiting)) == 0))
+	for _, kind := range status.WaitKinds {
+		n := 0
+		for _, w := range s.Waiting {
+			if w.For == kind {
+				n++
+			}
+		}
+		emit(ch, descWaiting, float64(n), string(kind))
 	}
 }
 

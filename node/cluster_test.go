@@ -275,7 +275,7 @@ func TestReadyWhenOthersAreThere(t *testing.T) {
 			c := newCluster()
 			n, stop := f.follow(func(o *Options) { o.Cluster = c })
 			time.Sleep(wholeTimeout / 2)
-			if ok, why := n.Ready(""); ok || why != "partitions of fruit are on no node that is known yet" {
+			if ok, why := n.Ready(""); ok || why != "it waits for nodes that hold partitions of fruit which no node has that is known yet, for 5 s" {
 				t.Errorf("ready: %v, %q", ok, why)
 			}
 			if n.Set([]byte("fruit")).Current() != "1" || len(c.has("1")) != 1 {

@@ -46,6 +46,7 @@ type db struct {
 	unfinished string            // the newest incomplete version, and the reason
 	last       discovery.Listing // the last successful listing
 	whole      bool              // see view
+	lost       string            // the partitions that logLost has logged as lost
 	relooks    int               // number of scheduled listings
 	unlistable int               // number of consecutive listings that failed through the db's own fault
 	wrong      map[string]string // what is wrong with versions that other nodes hold by another plan
@@ -217,6 +218,7 @@ func (d *db) next() {
 			d.releaseSurplus(name)
 		}
 		d.openServed()
+		d.logLost()
 		if d.state.Unrecorded && !d.mayStay() {
 			d.switchAgain()
 		}

@@ -144,7 +144,7 @@ func (f *follower) retryLater() {
 	d := min(max(time.Since(since), minBackoff), maxBackoff)
 	d += rand.N(d / 8)
 	f.retry = time.Now().Add(d)
-	f.log.Warn("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
+	f.log.Debug("the source will be tried again", "in", d.Round(time.Millisecond), "unreachable_since", since)
 }
 
 // look starts listing the databases in the background; take receives the result. A refresh (full) lists
@@ -273,13 +273,16 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return // the node is shutting down
 	}
-	n.health.Fail(db, err)
+	since, news := n.health.Fail(db, err)
 	n.o.Metrics.Load.SourceFailed()
-	if db != "" {
-		n.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err)
+	if !news {
 		return
 	}
-	n.log.Error("the source cannot be listed; serving goes on", "error", err)
+	if db != "" {
+		n.log.Error("a database cannot be listed; serving goes on", "db", db, "error", err, "for", time.Since(since).Round(time.Second))
+		return
+	}
+	n.log.Error("the source cannot be listed; serving goes on", "error", err, "for", time.Since(since).Round(time.Second))
 }
 
 // databases lists the databases of the source.

@@ -309,11 +309,12 @@ func (p planned) tell(d *db) {
 		}
 		p.answer <- goAhead{err: load.Changed(now.manifest, p.manifest)}
 	default:
+		want := now.Owned(now.v.Held())
+		room := d.room(now, want)
 		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,
 			"files", len(p.manifest.Files), "partitioner", p.manifest.Partitioner, "aligned", p.manifest.Aligned,
-			"waited", time.Since(l.ordered).Round(time.Millisecond))
-		want := now.Owned(now.v.Held())
-		p.answer <- goAhead{want: want, room: d.room(now, want)}
+			"to_load", room.Missing(), "waited", time.Since(l.ordered).Round(time.Millisecond))
+		p.answer <- goAhead{want: want, room: room}
 		d.abandonRefuted(p.name)
 	}
 }
@@ -361,6 +362,7 @@ func (m loaded) tell(d *db) {
 		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
 	}
 	delete(d.loads, m.name)
+	d.facts[m.name].retries.shortage = d.shortage(l, m.err)
 	d.facts[m.name].died = errors.Is(m.err, load.ErrDied)
 	d.handle(ended)
 	d.look(m.name) // the gate waits for the end of loads, as releaseSurplus does

@@ -2,11 +2,13 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -14,12 +16,14 @@ import (
 
 	"sequins/diff"
 	"sequins/discovery"
+	"sequins/internal/accept"
 	"sequins/load"
 	"sequins/loadproc"
 	"sequins/reads"
 	"sequins/resp"
 	"sequins/server"
 	"sequins/shard"
+	"sequins/status"
 	"sequins/store"
 	"sequins/transfer"
 	"sequins/turns"
@@ -30,9 +34,6 @@ import (
 // releaseTimeout is how long the last readers may take to release their versions after all connections
 // are closed.
 const releaseTimeout = 5 * time.Second
-
-// starting is the reason why a node is not ready during its start.
-const starting = "it is starting: it joins the cluster and opens what is on its disk"
 
 // A Node follows a source and serves its databases. Set, Status, Ready, Refresh and Apply are safe for
 // concurrent use.
@@ -57,6 +58,9 @@ type Node struct {
 	success  sync.Map // names of dbs with a version that has _SUCCESS
 	started  time.Time
 
+	differences atomic.Pointer[[]status.Difference] // between the settings of nodes; nil before the first comparison
+	resettled   chan struct{}                       // the settings of this node may have changed
+
 	turns     *turns.Queue   // of loads
 	plans     chan struct{}  // one entry per version that is only planned
 	listings  chan struct{}  // one entry per running listing of versions
@@ -66,6 +70,7 @@ type Node struct {
 	looked    atomic.Bool    // the first listing of the source has ended, with or without an error
 	listed    atomic.Bool    // the source was read: its dbs are in the catalog
 	servers   sync.WaitGroup // goroutines that serve the listeners
+	accepted  accept.Record  // what their listeners could not accept
 	following sync.WaitGroup // follow, all dbs, and upkeep
 
 	// patience is canceled when the shutdown stops waiting for readers of versions.
@@ -94,15 +99,16 @@ func New(o Options) (*Node, error) {
 	}
 	n := &Node{
 		o: o, log: o.Logger,
-		turns:    turns.New(o.MaxParallelLoads),
-		plans:    make(chan struct{}, o.MaxParallelLoads),
-		listings: make(chan struct{}, maxListings),
-		serving:  make(chan struct{}),
-		refresh:  make(chan struct{}, 1),
-		applied:  make(chan struct{}, 1),
-		left:     make(chan *db),
-		dbs:      make(map[string]*db),
-		started:  time.Now(),
+		turns:     turns.New(o.MaxParallelLoads),
+		plans:     make(chan struct{}, o.MaxParallelLoads),
+		listings:  make(chan struct{}, maxListings),
+		serving:   make(chan struct{}),
+		refresh:   make(chan struct{}, 1),
+		applied:   make(chan struct{}, 1),
+		resettled: make(chan struct{}, 1),
+		left:      make(chan *db),
+		dbs:       make(map[string]*db),
+		started:   time.Now(),
 	}
 	n.catalog.Store(&map[string]*db{})
 	n.patience, n.stopWaiting = context.WithCancel(context.Background())
@@ -120,9 +126,10 @@ func New(o Options) (*Node, error) {
 	o.Server.Blocks = n.serveBlocks
 	n.server = server.New(n, n.reads, o.Server)
 	n.server.Hold()
+	o.Metrics.Process.SetRefused(n.accepted.Refused)
 	n.apply(o.Reloadable)
 	if o.DebugListener != nil {
-		o.Debug.Refresh = n.Refresh
+		o.Debug.Refresh, o.Debug.Probed = n.Refresh, n.server
 		n.debug = &http.Server{Handler: server.DebugHandler(o.Debug), ReadHeaderTimeout: 10 * time.Second}
 	}
 	return n, nil
@@ -147,6 +154,7 @@ func (n *Node) Run(ctx context.Context) error {
 		n.following.Go(func() { n.follow(work) })
 		n.keeper().Run(work, &n.following)
 		n.following.Go(func() { n.o.shadows.Run(work) })
+		n.following.Go(func() { n.compareSettings(work) })
 		n.following.Go(func() { discovery.FollowRefresh(work, n.o.Source, n.Refresh) })
 		n.following.Go(func() { n.o.Metrics.Server.FollowTraffic(work) })
 		if n.debug != nil && n.o.Debug.Expvars {
@@ -178,20 +186,29 @@ func (n *Node) admit() {
 // listen serves the listeners until shutdown or an error. During the start the server refuses requests
 // for keys.
 func (n *Node) listen(failed chan<- error) {
-	n.servers.Go(func() { failed <- n.server.Serve(n.o.Listener) })
+	n.servers.Go(func() { failed <- n.server.Serve(n.accept(n.o.Listener, n.o.TLS, server.Refuse)) })
 	if n.redis != nil {
-		n.servers.Go(func() { failed <- n.redis.Serve(n.o.RedisListener) })
+		n.servers.Go(func() { failed <- n.redis.Serve(n.accept(n.o.RedisListener, n.o.RedisTLS, resp.Refuse)) })
 		n.log.Info("serving the Redis protocol", "address", n.o.RedisListener.Addr().String())
 	}
 	if n.debug == nil {
 		return
 	}
 	n.servers.Go(func() {
-		if err := n.debug.Serve(n.o.DebugListener); !errors.Is(err, http.ErrServerClosed) {
+		if err := n.debug.Serve(n.accept(n.o.DebugListener, nil, server.Refuse)); !errors.Is(err, http.ErrServerClosed) {
 			failed <- fmt.Errorf("serving on %s: %w", n.o.DebugListener.Addr(), err)
 		}
 	})
 	n.log.Info("serving metrics", "address", n.o.DebugListener.Addr().String())
+}
+
+// accept returns the listener to serve the connections of ln from, with TLS if secure is not nil. refuse answers on
+// connections for which there is no file descriptor; with TLS that would need a handshake.
+func (n *Node) accept(ln net.Listener, secure *tls.Config, refuse func(net.Conn)) net.Listener {
+	if secure != nil {
+		return tls.NewListener(accept.New(ln, &n.accepted, n.log, nil), secure)
+	}
+	return accept.New(ln, &n.accepted, n.log, refuse)
 }
 
 // shutdown stops everything, from the outside in. Requests are served for the delay, so that load
@@ -287,6 +304,7 @@ func (n *Node) Reloaded(err error) {
 func (n *Node) Apply(r Reloadable) {
 	n.apply(r)
 	wake(n.applied)
+	wake(n.resettled)
 }
 
 func (n *Node) apply(r Reloadable) {
@@ -300,6 +318,7 @@ func (n *Node) apply(r Reloadable) {
 	n.reads.SetContentType(r.ContentType)
 	n.reads.SetShowKeys(r.ShowKeys)
 	n.server.SetRequestLogSample(r.RequestLogSample)
+	n.server.SetDelivery(r.Delivery)
 	n.o.Tracer.SetSample(r.TraceSample)
 	n.o.Loads.SetBandwidth(r.Bandwidth)
 	n.transfer.SetLimits(r.PeerLimits)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -42,14 +43,18 @@ type Options struct {
 	Store *store.Store
 	// Cluster is the state of the cluster; nil means version.Solo.
 	Cluster version.Cluster
-	// Membership adds the state of the cluster as a whole to a status; it may be nil.
+	// Membership adds the state of the cluster as a whole to a status; it may be nil. Joining returns what Cluster.Join waits for, and
+	// whether it has not ended yet; it may be nil, too.
 	Membership func(*status.Status)
+	Joining    func() (w status.Wait, joining bool)
 
 	// Listener is the listener for requests; Run closes it.
 	Listener net.Listener
+	// TLS encrypts the connections of Listener; nil: they are not. RedisTLS is that of RedisListener.
+	TLS, RedisTLS *tls.Config
 	// DebugListener is the listener for Debug; nil disables it. Run closes it.
 	DebugListener net.Listener
-	// Debug are the settings of the debug listener. The node sets its Metrics and Refresh.
+	// Debug are the settings of the debug listener. The node sets its Metrics, Refresh and Probed.
 	Debug server.DebugOptions
 	// RedisListener is the listener for clients of Redis; nil disables it. Run closes it.
 	RedisListener net.Listener
@@ -139,6 +144,8 @@ type Reloadable struct {
 	// the sample of the request log, see server.Options.
 	ContentType      func(db string) string
 	RequestLogSample int
+	// Delivery is how answers are delivered, see server.Options.
+	Delivery server.Delivery
 	// TraceSample is the fraction of requests to trace, from 0 to 1, among those without a parent.
 	TraceSample float64
 	// ShowKeys shows the keys that are read most in the status, see reads.Options.
@@ -189,6 +196,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Replication, o.MinReplication = max(1, o.Replication), max(1, o.MinReplication)
 	o.Server.Metrics, o.Server.Logger, o.Debug.Metrics = o.Metrics.Server, o.Logger, o.Metrics
+	o.Server.Name, o.Server.Build = o.Name, o.Build
 	o.Reads.ContentType, o.Reads.PeerSecret, o.Reads.Name = o.ContentType, o.Server.PeerSecret, o.Name
 	o.Reads.Sampled = o.shadows.Offer
 	o.Reads.Metrics, o.Reads.Tracer, o.Reads.Logger = o.Metrics.Server, o.Tracer, o.Logger

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sequins/internal/sleep"
+	"sequins/loadproc"
 	"sequins/version"
 )
 
@@ -16,6 +17,8 @@ type retries struct {
 	failed  int       // consecutive failures
 	last    time.Time // time of the last failure
 	planned bool      // a retry is scheduled
+	// shortage is the room on the disk that the last attempt lacked; nil if it failed for another reason.
+	shortage *loadproc.Shortage
 }
 
 // retryLater schedules a retry for each version that has just failed, with growing pauses, so that no
@@ -60,10 +63,30 @@ func (d *db) planRetry(old, v version.Entry) {
 	r.planned = true
 	wait := sleep.Backoff(r.failed, minBackoff, limit)
 	d.log.Info("a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
+	shortage := r.shortage
 	d.work(func() message {
-		d.pause(wait)
+		d.pauseForRoom(v.Name, wait, shortage)
 		return retry{v.Name}
 	})
+}
+
+// roomPeriod is the interval at which the disk is looked at while a version waits for room on it.
+const roomPeriod = 2 * time.Second
+
+// pauseForRoom waits, but not longer than until the disk has the room that was lacking. The first tenth of the pause always passes, so
+// that a disk whose free space goes up and down does not cause many attempts.
+func (d *db) pauseForRoom(name string, wait time.Duration, s *loadproc.Shortage) {
+	if s == nil {
+		d.pause(wait)
+		return
+	}
+	end, first := time.Now().Add(wait), min(wait, max(roomPeriod, wait/10))
+	for pause := first; pause > 0 && d.pause(pause); pause = min(roomPeriod, time.Until(end)) {
+		if d.node.o.Loads.IsOver(s) {
+			d.log.Info("there is room on the disk again; the version is tried again", "version", name)
+			return
+		}
+	}
 }
 
 // A retry reports that a retry is due.

@@ -12,3 +12,15 @@ func (d *db) room(l *live, want []int) loadproc.Room {
 	r.Removable = d.state.Removable(l.v.Info().Name)
 	return r
 }
+
+// shortage returns the room that a load which failed with err lacked, nil if that was not the reason.
+func (d *db) shortage(l *loading, err error) *loadproc.Shortage {
+	if err == nil {
+		return nil
+	}
+	wanted := make([]bool, l.manifest.Partitions)
+	for _, p := range l.want {
+		wanted[p] = true
+	}
+	return d.node.o.Loads.Shortage(err, l.manifest.SourceOf(wanted))
+}

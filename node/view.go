@@ -3,7 +3,6 @@ package node
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -93,6 +92,9 @@ func (d *db) tried() bool {
 	return d.state.Read
 }
 
+// exhaustedFor is how long the status shows that a connection was refused for want of a file descriptor.
+const exhaustedFor = 5 * time.Minute
+
 // Status implements server.Catalog.
 func (n *Node) Status() status.Status {
 	r := n.health.Report()
@@ -108,8 +110,15 @@ func (n *Node) Status() status.Status {
 	if failed := n.reloadError.Load(); failed != nil {
 		s.ReloadError, s.ReloadErrorSince = failed.reason, seconds(failed.at)
 	}
+	if at := n.accepted.Last(); time.Since(at) < exhaustedFor {
+		s.ExhaustedAt = seconds(at)
+	}
 	if disk := n.o.Metrics.Process.Disk(); disk != nil {
 		s.Disk = status.Disk{Bytes: disk.Size, Free: disk.Free}
+	}
+	s.Waiting = n.waits()
+	if differences := n.differences.Load(); differences != nil {
+		s.Differences = *differences
 	}
 	if n.o.Membership != nil {
 		n.o.Membership(&s)
@@ -290,42 +299,12 @@ func (n *Node) Events(db string) []status.Event {
 }
 
 // shownEvents is the number of events of the node in its status.
-const shownEvents = 20
+const shownEvents = 50
 
 // Ready implements server.Catalog.
 func (n *Node) Ready(db string) (bool, string) {
-	if !n.admitted.Load() {
-		return false, starting
+	if db != "" && n.admitted.Load() {
+		return readyFor((*n.catalog.Load())[db], db)
 	}
-	looked, listed := n.looked.Load(), n.listed.Load() // before the catalog, which they describe
-	dbs := *n.catalog.Load()
-	switch {
-	case db != "":
-		return readyFor(dbs[db], db)
-	case !looked:
-		return false, "the source is being listed for the first time"
-	case len(dbs) == 0 && !listed:
-		return false, fmt.Sprintf("the source has not been read yet: %v", n.health.Report().Err)
-	}
-	for _, name := range slices.Sorted(maps.Keys(dbs)) {
-		v := dbs[name].view.Load()
-		if dbs[name].atStart && v.current == "" && (v.served || !v.tried) {
-			return false, fmt.Sprintf("no version of %s can be served yet", name)
-		}
-		if dbs[name].atStart && v.current != "" && !v.whole && time.Since(n.admission) < wholeTimeout {
-			return false, fmt.Sprintf("partitions of %s are on no node that is known yet", name)
-		}
-	}
-	return true, ""
-}
-
-// readyFor reports whether one db is served.
-func readyFor(d *db, name string) (bool, string) {
-	switch {
-	case d == nil:
-		return false, fmt.Sprintf("there is no database %s", name)
-	case d.view.Load().current == "":
-		return false, fmt.Sprintf("no version of %s can be served yet", name)
-	}
-	return true, ""
+	return unready(n.waits(), time.Now())
 }

@@ -189,7 +189,7 @@ func (c *Client) get(ctx context.Context, db string, r request) (*answer, error)
 
 // Status returns the status of the node and, as it was sent, its JSON.
 func (c *Client) Status(ctx context.Context) (st status.Status, raw []byte, err error) {
-	a, err := c.get(ctx, "", request{path: "/", accept: "application/json"})
+	a, err := c.get(ctx, "", request{path: "/", accept: "text/plain, application/json;q=0.9"} /* errors as text */)
 	if err != nil {
 		return st, nil, err
 	}

@@ -20,12 +20,7 @@ nfpm=$(realpath "$4")
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$top" log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
 
-# A version that no tag names sorts below all that one does, and by the time of its commit.
-version=${2#v}
-case $version in
-[0-9]*.[0-9]*) version=${version//-/+} ;;
-*) version="0~$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S)+${version//-/+}" ;;
-esac
+version=$("$here/version.sh" "$2")
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
@@ -38,7 +33,7 @@ install -m 755 "$binary" usr/bin/sequins
 install -m 644 -t doc "$top"/*.md "$top/LICENSE" "$top/sequins.conf.example"
 install -m 644 "$top/LICENSE" doc/copyright
 cp -r "$top/docs" "$top/contrib" doc
-rm doc/contrib/prometheus/alerts_test.yml doc/docs/pictures/*.{mjs,json,sh}
+rm doc/contrib/prometheus/alerts_test.yml doc/docs/*.go doc/docs/pictures/*.{mjs,json,sh}
 chmod -R u=rwX,go=rX doc
 "$binary" man man
 gzip -9n man/*.1

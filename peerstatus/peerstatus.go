@@ -1,5 +1,5 @@
-// Package peerstatus fetches the status of the other nodes of a cluster, GET /?proxy=status, for the status of the whole: from all at once,
-// within a second, and with limits on what they say. Package status merges the answers.
+// Package peerstatus fetches the status of the other nodes of a cluster, GET /?proxy=status, for the status of the whole, and their settings,
+// GET /?proxy=settings: from all at once, within a second, and with limits on what they say. Package status merges and compares the answers.
 package peerstatus
 
 import (
@@ -74,7 +74,29 @@ func newRation() *ration {
 }
 
 // Ask returns the answers of the other nodes: their status, or an error in one line.
-func (c *Client) Ask(ctx context.Context) []status.Answer {
+func (c *Client) Ask(ctx context.Context) []status.Answer { return c.askAll(ctx, "status") }
+
+// Settings returns the settings of the other nodes, by address, and the version of the program as one of them. Those that do not answer are
+// left out; a node of an older release has only its version.
+func (c *Client) Settings(ctx context.Context) map[string]status.Settings {
+	all := make(map[string]status.Settings)
+	for _, a := range c.askAll(ctx, "settings") {
+		if a.Error != "" {
+			continue
+		}
+		all[a.Addr] = a.Status.Settings
+		if all[a.Addr] == nil {
+			all[a.Addr] = make(status.Settings)
+		}
+		if build := a.Status.Build; build != "" {
+			all[a.Addr][status.SettingBuild] = build
+		}
+	}
+	return all
+}
+
+// askAll asks all nodes for their status, or a part of it.
+func (c *Client) askAll(ctx context.Context, part string) []status.Answer {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	peers, left := c.peers(), newRation()
@@ -84,7 +106,7 @@ func (c *Client) Ask(ctx context.Context) []status.Answer {
 	for i, p := range peers {
 		slots <- struct{}{}
 		all.Go(func() {
-			answers[i] = c.askOne(ctx, p, left)
+			answers[i] = c.askOne(ctx, p, part, left)
 			<-slots
 		})
 	}
@@ -92,9 +114,9 @@ func (c *Client) Ask(ctx context.Context) []status.Answer {
 	return answers
 }
 
-func (c *Client) askOne(ctx context.Context, p status.Peer, left *ration) status.Answer {
+func (c *Client) askOne(ctx context.Context, p status.Peer, part string, left *ration) status.Answer {
 	a := status.Answer{Peer: p}
-	if err := c.get(ctx, p.Addr, left, &a.Status); err != nil {
+	if err := c.get(ctx, p.Addr, part, left, &a.Status); err != nil {
 		var wrapped *url.Error // adds method and URL, which are known
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
@@ -103,12 +125,11 @@ func (c *Client) askOne(ctx context.Context, p status.Peer, left *ration) status
 		a.Status = status.Status{}
 		return a
 	}
-	a.Build, a.StartedAt, a.Disk, a.Traffic = a.Status.Build, a.Status.StartedAt, a.Status.Disk, a.Status.Traffic
 	return a
 }
 
-func (c *Client) get(ctx context.Context, addr string, left *ration, st *status.Status) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.scheme+"://"+addr+"/?proxy=status", nil)
+func (c *Client) get(ctx context.Context, addr, part string, left *ration, st *status.Status) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.scheme+"://"+addr+"/?proxy="+part, nil)
 	if err != nil {
 		return err
 	}
@@ -121,6 +142,9 @@ func (c *Client) get(ctx context.Context, addr string, left *ration, st *status.
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
+	if resp.StatusCode == http.StatusForbidden {
+		return fmt.Errorf("it answers with %s: its sharding.secret is another one", resp.Status)
+	}
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("it answers with %s", resp.Status)
 	}

@@ -373,6 +373,9 @@ func (r *Read) Done(a tracing.Answer) time.Duration {
 		b.pages = b.scratch.Reads()
 	}
 	if r.trace != nil {
+		if id := r.trace.ID(); id != "" {
+			r.counts.Exemplar(id, d, r.start.Add(d))
+		}
 		r.endTrace(a)
 	}
 	return d

@@ -2,7 +2,6 @@ package resp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -57,8 +56,8 @@ func New(rd *reads.Reader, o Options) *Server {
 	return s
 }
 
-// Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting fails. It closes
-// ln.
+// Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting fails, also temporarily:
+// see internal/accept. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	defer ln.Close() //nolint:errcheck // Shutdown closes it, too
 	s.mu.Lock()
@@ -84,27 +83,20 @@ func (s *Server) isClosed() bool {
 	return s.closed
 }
 
-// maxAcceptDelay is the longest pause of accept after an error.
-const maxAcceptDelay = time.Second
-
-// accept serves the connections of a listener until it fails permanently. Temporary errors, such as a lack of file
-// descriptors, are retried.
+// accept serves the connections of a listener until it fails permanently.
 func (s *Server) accept(ln net.Listener) error {
-	for delay := 5 * time.Millisecond; ; {
+	for {
 		nc, err := ln.Accept()
-		if err == nil {
-			delay = 5 * time.Millisecond
-			s.admit(nc)
-			continue
-		}
-		var passing interface{ Temporary() bool }
-		if !errors.As(err, &passing) || !passing.Temporary() {
+		if err != nil {
 			return err
 		}
-		s.limited.Error("accepting a connection", "error", err)
-		time.Sleep(delay)
-		delay = min(2*delay, maxAcceptDelay)
+		s.admit(nc)
 	}
+}
+
+// Refuse answers on a connection for which there is no file descriptor; the caller closes it.
+func Refuse(nc net.Conn) {
+	io.WriteString(nc, "-ERR this node has no file descriptors left\r\n") //nolint:errcheck // the text is a courtesy
 }
 
 // admit serves a connection, or closes it if there are too many.

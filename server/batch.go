@@ -18,6 +18,7 @@ import (
 	"sequins/internal/http1"
 	"sequins/reads"
 	"sequins/server/internal/batchkeys"
+	"sequins/server/internal/negotiate"
 )
 
 // isBatch reports whether the request is for several keys of a db: POST /<db>, or GET /<db>?key=A&key=B.
@@ -34,6 +35,10 @@ func (r *request) serveBatch(w *writer, req *http.Request) {
 	}
 	version, err := proxyOf(r.target.query)
 	var keys [][]byte
+	if coding := req.Header.Get("Content-Encoding"); err == nil && coding != "" && !strings.EqualFold(coding, "identity") {
+		w.Header().Set("Accept-Encoding", "identity")
+		err = errEncoded
+	}
 	if err == nil {
 		keys, err = r.batchKeys(req)
 	}
@@ -56,13 +61,15 @@ func (r *request) serveBatch(w *writer, req *http.Request) {
 		r.respond(w, req)
 		return
 	}
-	r.sendBatch(w, req)
+	r.sendBatch(w)
 }
 
 // Reasons why the keys of a batch are not accepted, besides batchkeys.ErrTooLarge.
 var (
 	errBusy = errors.New("the batches of all requests need too much memory: try again")
 	errSlow = errors.New("the keys could not be read")
+
+	errEncoded = errors.New("the body of a request must not have a Content-Encoding")
 )
 
 // batchStatus returns the status for an error in the keys of a batch.
@@ -72,6 +79,8 @@ func batchStatus(err error) int {
 		return http.StatusRequestEntityTooLarge
 	case errors.Is(err, errBusy):
 		return http.StatusServiceUnavailable
+	case errors.Is(err, errEncoded):
+		return http.StatusUnsupportedMediaType
 	}
 	return http.StatusBadRequest
 }
@@ -160,54 +169,48 @@ func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
 	return keys, nil
 }
 
+// The media types of several values, besides JSON.
+const (
+	binaryMedia = "application/octet-stream"
+	linesMedia  = "application/x-ndjson"
+)
+
 func isBinary(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
-	return strings.EqualFold(strings.TrimSpace(media), "application/octet-stream")
+	return strings.EqualFold(strings.TrimSpace(media), binaryMedia)
 }
 
 // sendBatch sends the values in the format that the client accepts. They are copies, so that the version need not wait
 // for a slow client.
-func (r *request) sendBatch(w *writer, req *http.Request) {
+func (r *request) sendBatch(w *writer) {
 	r.LetGo()
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
 	if r.query.Version != nil && len(r.Stamp) > 0 {
 		h.Set(keyPlan, string(r.Stamp))
 	}
-	h.Set("Vary", "Accept")
+	r.vary |= varyAccept
 	b := batchBuffers.Get().(*batchBuffer)
 	defer batchBuffers.Put(b)
 	b.reset(w)
 	r.code = http.StatusOK
-	accept := strings.Join(req.Header["Accept"], ",")
-	switch {
-	case accepts(accept, "application/octet-stream") || r.query.Version != nil:
-		h.Set("Content-Type", "application/octet-stream")
+	switch media := negotiate.Media(string(r.asked.accept), plainJSON, binaryMedia, linesMedia); {
+	case media == binaryMedia || r.query.Version != nil:
+		h.Set("Content-Type", binaryMedia)
 		size := int64(len(r.Values)) * reads.LengthSize
 		for _, v := range r.Values {
 			size += int64(len(v))
 		}
 		h.Set("Content-Length", strconv.FormatInt(size, 10))
 		b.binary(r.Values)
-	case accepts(accept, "application/x-ndjson"):
-		h.Set("Content-Type", "application/x-ndjson")
+	case media == linesMedia:
+		h.Set("Content-Type", linesMedia)
 		b.lines(r.Version, r.Values)
 	default:
-		h.Set("Content-Type", "application/json")
+		h.Set("Content-Type", plainJSON)
 		b.json(r.Version, r.Values)
 	}
 	b.finish()
-}
-
-// accepts reports whether an Accept header names a media type.
-func accepts(header, media string) bool {
-	for item := range strings.SplitSeq(header, ",") {
-		name, params, _ := strings.Cut(item, ";")
-		if strings.EqualFold(strings.TrimSpace(name), media) {
-			return !refused(params)
-		}
-	}
-	return false
 }
 
 // batchBuffer collects an answer and sends it in pieces.

@@ -50,7 +50,7 @@ func TestStatusOfOthers(t *testing.T) {
 	defer s.Shutdown(context.Background()) //nolint:errcheck // it has served nothing
 	look := func(uri string) (st status.Status) {
 		w := httptest.NewRecorder()
-		s.nodePage(w, httptest.NewRequest("GET", uri, nil))
+		s.handle(w, httptest.NewRequest("GET", uri, nil))
 		if err := json.Unmarshal(w.Body.Bytes(), &st); err != nil {
 			t.Error(err)
 		}

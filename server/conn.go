@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -33,7 +35,7 @@ type conn struct {
 	waiting  atomic.Bool // nothing of a request has arrived
 
 	took      sync.Once // see taken
-	unhandled bool      // net/http has read data and not called the handler for it yet
+	unhandled bool      // net/http has not called the handler for what it reads next
 
 	since     time.Time // when the last answer was written or the connection was accepted
 	fresh     bool      // no request so far
@@ -122,7 +124,7 @@ func (c *conn) refusePlainHTTP() {
 		return
 	}
 	c.err = errPlainHTTP
-	const answer = "HTTP/1.0 400 Bad Request\r\nContent-Type: " + plainText + "\r\nConnection: close\r\n\r\nthis port speaks TLS: use https://\n"
+	const answer = "HTTP/1.0 400 Bad Request\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\nthis port speaks TLS: use https://\n"
 	if _, err := io.WriteString(first.Conn, answer); err == nil {
 		closeWrite(first.Conn) //nolint:errcheck // it is closed anyway
 	}
@@ -133,7 +135,7 @@ var errPlainHTTP = errors.New("the client has sent an HTTP request without TLS")
 // isMethod reports whether a request line may begin with b.
 func isMethod(b []byte) bool {
 	for _, c := range b {
-		if (c < 'A' || c > 'Z') && c != ' ' && c != '/' {
+		if (c < 'A' || c > 'Z') && c != ' ' && c != '/' && c != '*' { // PRI * is of HTTP/2
 			return false
 		}
 	}
@@ -262,6 +264,13 @@ func (c *conn) Read(p []byte) (int, error) {
 func (c *conn) Write(p []byte) (written int, err error) {
 	if c.unhandled {
 		c.recordRefusal(p)
+		if err := c.extendWrite(time.Now()); err != nil {
+			return 0, err
+		}
+		if _, err := c.Conn.Write(withNosniff(p)); err != nil {
+			return 0, err
+		}
+		return len(p), nil
 	}
 	for {
 		if err := c.extendWrite(time.Now()); err != nil {
@@ -273,6 +282,16 @@ func (c *conn) Write(p []byte) (written int, err error) {
 			return written, err
 		}
 	}
+}
+
+// withNosniff adds the field that all answers have to one of net/http.
+func withNosniff(answer []byte) []byte {
+	const field, end = "X-Content-Type-Options: nosniff\r\n", "\r\n"
+	line, rest, ok := bytes.Cut(answer, []byte(end))
+	if !ok {
+		return answer
+	}
+	return slices.Concat(line, []byte(end+field), rest)
 }
 
 // recordRefusal counts and logs an answer that net/http sends without calling the handler, because it cannot

@@ -335,3 +335,20 @@ func TestPanicWhileReading(t *testing.T) {
 type panickingConn struct{ *recording }
 
 func (panickingConn) Read([]byte) (int, error) { panic("a bug") }
+
+// Answers of net/http to what it cannot parse have the field that all answers have, and its text.
+func TestRefusalsOfNetHTTP(t *testing.T) {
+	s := start(t, catalogOf(t, nil), testOptions{})
+	for request, want := range map[string]string{
+		"GET /db/a HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n":                                "400 Bad Request",
+		"GET /db/a HTTP/1.1\r\n\r\n":                                                       "400 Bad Request: missing required Host header",
+		"GET /db/a HTTP/9.9\r\nHost: x\r\n\r\n":                                            "505 HTTP Version Not Supported: unsupported protocol version",
+		"GET /db/a HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 300<<10) + "\r\n\r\n": "431 Request Header Fields Too Large",
+		"GET /db/a HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n":                            "",
+	} {
+		got := s.raw(t, "GET", request)
+		if got.body != want || got.header.Get("X-Content-Type-Options") != "nosniff" || got.status < 400 || !got.closed {
+			t.Errorf("%.60q: %+v", request, got)
+		}
+	}
+}

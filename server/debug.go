@@ -19,6 +19,8 @@ type DebugOptions struct {
 	// POST /-/refresh. Either may be nil.
 	Reload  func() error
 	Refresh func()
+	// Probed is the server that GET /livez and /readyz are about, for probes without a certificate or token; nil means neither.
+	Probed *Server
 }
 
 // DebugHandler returns the handler of the debug listener: /metrics for Prometheus, and the enabled pages. It
@@ -50,6 +52,14 @@ func DebugHandler(o DebugOptions) http.Handler {
 			text(w, http.StatusOK, "looking for new versions")
 		})
 	}
+	if o.Probed != nil {
+		pages = append(pages, "/livez", "/readyz")
+		mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
+		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+			code, line := o.Probed.readiness(r.URL.RawQuery, true)
+			text(w, code, line)
+		})
+	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", plainText)
 		for _, p := range pages {
@@ -57,7 +67,11 @@ func DebugHandler(o DebugOptions) http.Handler {
 		}
 	})
 	// A page in the browser of somebody who may reach this listener must not reload.
-	return http.NewCrossOriginProtection().Handler(mux)
+	guarded := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		guarded.ServeHTTP(w, req)
+	})
 }
 
 func reload(w http.ResponseWriter, reload func() error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,38 @@ func TestDebugHandler(t *testing.T) {
 	}
 	if vars.Sequins.Requests["200"] != 1 || vars.Sequins.Bytes != 3 {
 		t.Errorf("%+v", vars.Sequins)
+	}
+}
+
+// The debug listener answers for the server, also where that asks for a token. Reasons are shown.
+func TestProbesOfTheDebugListener(t *testing.T) {
+	c := catalogOf(t, nil)
+	s := start(t, c, testOptions{})
+	h := DebugHandler(DebugOptions{Metrics: metrics.New(), Probed: s.Server})
+	get := func(path string) string {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		return strconv.Itoa(w.Code) + " " + w.Body.String()
+	}
+	for _, test := range []struct{ path, reason, want string }{
+		{"/livez", "", "200 ok\n"},
+		{"/readyz", "", "200 ready\n"},
+		{"/readyz", "db a has\nno version yet", "503 not ready: db a has no version yet\n"},
+		{"/readyz?db=other", "", "503 not ready: there is no other\n"},
+		{"/", "", "200 /metrics\n/livez\n/readyz\n"},
+	} {
+		c.reason = test.reason
+		if got := get(test.path); got != test.want {
+			t.Errorf("%s: %q, want %q", test.path, got, test.want)
+		}
+	}
+	c.reason = ""
+	s.Drain()
+	if got := get("/readyz"); got != "503 draining: this node is shutting down\n" {
+		t.Errorf("while it drains: %q", got)
+	}
+	if got := get("/livez"); got != "200 ok\n" {
+		t.Errorf("while it drains: %q", got)
 	}
 }
 

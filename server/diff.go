@@ -2,7 +2,8 @@ package server
 
 import (
 	"net/http"
-	"strings"
+
+	"sequins/server/internal/negotiate"
 )
 
 // asksDiff reports whether a target is GET /<db>?diff.
@@ -21,7 +22,8 @@ func (r *request) serveDiff(w *writer, req *http.Request) {
 	}
 	r.code = http.StatusOK
 	w.Header().Set("Cache-Control", "no-store")
-	lines := accepts(strings.Join(req.Header["Accept"], ","), "application/x-ndjson")
+	r.vary |= varyAccept
+	lines := negotiate.Media(string(r.asked.accept), plainJSON, linesMedia) == linesMedia
 	code, text := r.s.opts.Diff(req.Context(), w, string(r.target.db), string(r.target.query), lines)
 	if code == http.StatusOK {
 		return

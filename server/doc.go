@@ -3,7 +3,8 @@
 //
 // Server.Serve accepts connections (listener.go) and runs conn.serve for each (conn.go). As long as requests
 // are plain, conn.serve answers them itself, because net/http needs twice the CPU time for them
-// (fastpath.go). A plain request is a GET of HTTP/1.1 for a key, without condition, range or body (plain.go).
+// (fastpath.go). A plain request is a GET of HTTP/1.1 for a key, without condition, range or body (plain.go), whose answer
+// is not compressed.
 // The first request that is not plain hands the connection over to an http.Server permanently, with the bytes
 // that have arrived; nothing has been looked up at that point. A connection that has negotiated HTTP/2 is
 // handed over before anything is read from it. Server.handle (handler.go) answers requests of the
@@ -19,6 +20,10 @@
 // and then render the prepared answer: request.send in the fast path, request.respond for net/http. A small
 // value is copied once, from its page to the buffer that is written to the socket; a large one is read while
 // it is sent. A plain request allocates nothing.
+//
+// What answers have in common is in Delivery (delivery.go), which can change while the server runs: which pages may read them
+// (cors.go), how long caches may keep them, and whether they are compressed (encode.go). request.addShared adds its fields
+// to the header of each answer, on both paths, when everything else is known. Errors are text or JSON (problem.go).
 //
 // GET /<db>?prefix= and its like (scan.go) stream ordered reads. GET /<db>?partitions (partitions.go) is the map from
 // keys to nodes, for clients that ask replicas directly.

@@ -16,7 +16,7 @@ import (
 // reports whether another request may follow.
 func (c *conn) answerPlain(header []byte) (done, open bool) {
 	a, ok := parsePlain(header)
-	if !ok || c.crowded {
+	if !ok || c.crowded || c.server.delivery.Load().encodes(a.encoding) {
 		return false, true
 	}
 	r := c.server.requests.Get().(*request)
@@ -26,8 +26,8 @@ func (c *conn) answerPlain(header []byte) (done, open bool) {
 		return false, true
 	}
 	r.begin(c, http.MethodGet)
-	r.asked = a
-	r.Trace(a.traceparent, a.tracestate, fromPeer(r.target.query))
+	r.asked, r.internal = a, fromPeer(r.target.query)
+	r.Trace(a.traceparent, a.tracestate, r.internal)
 	r.answer(err)
 	return true, !r.closing && c.sendErr == nil
 }
@@ -68,13 +68,14 @@ func (r *request) send() {
 		r.stream()
 		return
 	}
-	value, n := r.Bytes, int64(len(r.Bytes))
+	value, n, text := r.Bytes, int64(len(r.Bytes)), ""
 	if r.text != "" {
-		value, n = nil, int64(len(r.text)+1)
+		text = r.errorBody()
+		value, n = nil, int64(len(text)+1)
 	}
 	r.out = r.appendHeader(r.out[:0], n)
-	if r.text != "" {
-		r.out = append(append(r.out, r.text...), '\n')
+	if text != "" {
+		r.out = append(append(r.out, text...), '\n')
 	} else if n <= copied {
 		r.out, value = append(r.out, value...), nil
 	}
@@ -132,6 +133,10 @@ func (r *request) appendHeader(b []byte, n int64) []byte {
 	b = r.s.date.appendTo(append(b, "\r\nDate: "...), r.Start())
 	if r.closing {
 		b = append(b, "\r\nConnection: close"...)
+	}
+	if !r.internal {
+		r.addShared()
+		b = append(b, sharedLines[r.vary]...)
 	}
 	for _, f := range r.fields {
 		b = append(append(append(append(b, "\r\n"...), f.name...), ": "...), f.value...)

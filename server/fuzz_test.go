@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httputil"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,13 +29,17 @@ func FuzzConnection(f *testing.F) {
 		"GET A://# HTTP/1.0\r\n\r\n",
 		"GET //..%2f?proxy=v1 HTTP/1.0\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nIf-None-Match: *\r\nConnection: close\r\n\r\n",
+		"GET /db/large HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip, zstd;q=0.5\r\n\r\nGET /db/absent HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nAccept: application/json\r\n\r\n",
+		"OPTIONS /db HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nAccess-Control-Request-Method: POST\r\n\r\n",
+		"POST /db HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx",
 		"GET http://h/healthz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
 	} {
 		f.Add([]byte(s))
 	}
 	l := new(logs)
 	c := catalogOf(f, map[string]string{"a": "one", "large": noise(1, 100<<10)})
-	s := newServer(c, testOptions{Logger: slog.New(slog.NewTextHandler(l, nil))})
+	web := Delivery{Origins: []string{"http://x"}, Codings: []string{"zstd", "gzip"}, Caching: Caching{Found: "max-age=1"}}
+	s := newServer(c, testOptions{Logger: slog.New(slog.NewTextHandler(l, nil)), Delivery: web})
 	serving(f, s)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		client := record(string(data))
@@ -114,7 +120,7 @@ func checkResponses(t *testing.T, c io.Reader, data []byte) {
 			t.Fatalf("%q: %v", data, err)
 		}
 		switch resp.StatusCode {
-		case 200, 206, 304, 400, 404, 405, 412, 414, 416, 417, 431, 501, 505, 100:
+		case 200, 204, 206, 304, 400, 404, 405, 412, 413, 414, 415, 416, 417, 431, 501, 503, 505, 100:
 		default:
 			t.Fatalf("%q: %s", data, resp.Status)
 		}
@@ -130,6 +136,13 @@ func skipBody(r *bufio.Reader, resp *http.Response) bool {
 		return false
 	}
 	next, err := r.Peek(5)
+	if slices.Equal(resp.TransferEncoding, []string{"chunked"}) && string(next) != "HTTP/" {
+		if _, err := io.Copy(io.Discard, httputil.NewChunkedReader(r)); err != nil {
+			return false
+		}
+		_, err := r.Discard(len("\r\n")) // the empty trailer
+		return err == nil
+	}
 	if resp.ContentLength <= 0 || (err == nil && string(next) == "HTTP/") {
 		return true
 	}

@@ -13,6 +13,7 @@ import (
 
 	"sequins/proxy"
 	"sequins/reads"
+	"sequins/server/internal/encoders"
 )
 
 // newHTTP returns the http.Server for requests that are not plain.
@@ -54,13 +55,18 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	r.asked = askedOf(req)
 	var err error
 	r.target, r.buf, err = parseTarget(r.asked.uri, r.buf)
-	r.Trace(r.asked.traceparent, r.asked.tracestate, fromPeer(r.target.query))
+	r.internal = fromPeer(r.target.query)
+	r.Trace(r.asked.traceparent, r.asked.tracestate, r.internal)
+	out.negotiate(req)
 	if r.closing || req.ContentLength != 0 && !r.isBatch() { // only batches have a body; others are not read
 		w.Header().Set("Connection", "close")
 	}
 	switch {
 	case headerSize(req.Header) > maxFields:
 		r.fail(http.StatusRequestHeaderFieldsTooLarge, "the request's headers are larger than 32 KiB")
+	case r.isPreflight(req):
+		r.answerPreflight(out)
+		return
 	case req.Method != http.MethodGet && req.Method != http.MethodHead && !(err == nil && r.isBatch()):
 		r.refuseMethod(w)
 	case len(req.Header[keyAtLeast]) > 1 || len(req.Header[keyVersion]) > 1:
@@ -101,9 +107,9 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 
 // refuseMethod prepares the answer for methods that the target does not have.
 func (r *request) refuseMethod(w http.ResponseWriter) {
-	allow, text := "GET, HEAD", "only GET and HEAD are allowed"
-	if r.target.route == routeDB && r.target.path != nil {
-		allow, text = "GET, HEAD, POST", "only GET, HEAD and POST are allowed"
+	allow, text := r.methods(), "only GET and HEAD are allowed"
+	if strings.Contains(allow, "POST") {
+		text = "only GET, HEAD and POST are allowed"
 	}
 	w.Header().Set("Allow", allow)
 	r.fail(http.StatusMethodNotAllowed, text)
@@ -126,6 +132,8 @@ func askedOf(req *http.Request) asked {
 		secret:        []byte(req.Header.Get(keySecret)),
 		atLeast:       []byte(req.Header.Get(keyAtLeast)),
 		exact:         []byte(req.Header.Get(keyVersion)),
+		accept:        []byte(strings.Join(req.Header["Accept"], ",")),
+		origin:        []byte(req.Header.Get("Origin")),
 	}
 }
 
@@ -158,7 +166,7 @@ func (r *request) respond(w *writer, req *http.Request) {
 	}
 	switch {
 	case r.text != "":
-		sendText(w, r.code, r.text)
+		send(w, r.code, []byte(r.errorBody()+"\n"))
 	case r.code == http.StatusNotModified:
 	case r.Peer != "", r.Bytes != nil && len(r.query.Fields) == 0:
 		r.sendValue(w)
@@ -191,7 +199,10 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 	h := req.Header
 	restrict(h, req.Method, r.Length)
 	body := r.Body()
+	w.replaced = http.StatusRequestedRangeNotSatisfiable
 	http.ServeContent(w, req, "", modified, body)
+	w.replaced = 0
+	r.fields = r.fields[:0]
 	switch {
 	case body.Outcome != reads.Found && !r.sent:
 		clear(w.Header())
@@ -200,7 +211,11 @@ func (r *request) serveValue(w *writer, req *http.Request) {
 	case body.Outcome != reads.Found:
 		w.broken = true
 	case r.code == http.StatusPreconditionFailed:
-		sendText(w, r.code, "the value is not the one of the request's condition")
+		r.fail(r.code, "the value is not the one of the request's condition")
+		r.respond(w, req)
+	case r.code == http.StatusRequestedRangeNotSatisfiable:
+		r.fail(r.code, "invalid range: failed to overlap")
+		r.respond(w, req)
 	}
 }
 
@@ -251,6 +266,17 @@ type writer struct {
 	r      *request
 	stream bool // HTTP/2: only a conn sets a timeout for each chunk
 	broken bool // the body was not sent completely
+
+	taken    int64 // bytes of the body that Write took, before they were encoded
+	replaced int   // if this is the status, what is written is discarded, because it will be replaced; 0 for none
+
+	coding    string           // the client's preference among the codings, see encode.go; "" for none
+	forced    bool             // the client does not accept an answer without one
+	encoded   bool             // the answer has the coding
+	encoder   encoders.Encoder // nil if nothing is encoded
+	length    int64            // of the body before it is encoded; -1 if unknown
+	unflushed int              // bytes of the body since the last flush
+	flushed   time.Time
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -258,7 +284,24 @@ func (w *writer) WriteHeader(code int) { w.r.code = code }
 
 // Write implements http.ResponseWriter.
 func (w *writer) Write(p []byte) (written int, err error) {
+	if w.replaced != 0 && w.r.code == w.replaced {
+		return len(p), nil
+	}
 	w.begin()
+	switch {
+	case w.encoder != nil:
+		written, err = w.writeEncoded(p)
+	case w.encoded: // HEAD
+		written = len(p)
+	default:
+		written, err = w.send(p)
+	}
+	w.taken += int64(written)
+	return written, err
+}
+
+// send sends p, as it is.
+func (w *writer) send(p []byte) (written int, err error) {
 	for err == nil && len(p) > 0 {
 		chunk := p[:min(len(p), writeChunk)]
 		if w.stream {
@@ -287,9 +330,31 @@ func (w *writer) extendWrite() error {
 func (w *writer) begin() {
 	if !w.r.sent {
 		w.r.sent = true
+		w.encode()
+		w.addShared()
 		if w.r.code != http.StatusOK { // Write sends 200 without copying the header
 			w.ResponseWriter.WriteHeader(w.r.code)
 		}
+	}
+}
+
+// addShared adds the fields that all answers have.
+func (w *writer) addShared() {
+	r, h := w.r, w.Header()
+	if r.internal {
+		return
+	}
+	if set := h.Get("Cache-Control"); set != "" {
+		r.cache = []byte(set)
+	}
+	r.fields = r.fields[:0]
+	r.addShared()
+	for _, f := range r.fields {
+		h.Set(f.name, string(f.value))
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	if vary := varyFields[r.vary]; vary != "" {
+		h.Set("Vary", vary)
 	}
 }
 
@@ -302,10 +367,13 @@ func (w *writer) leave() {
 		w.broken = r.sent
 		if !r.sent {
 			w.Header().Set("Connection", "close")
-			sendText(w, http.StatusInternalServerError, "internal error")
+			w.replaced, r.fields = 0, r.fields[:0]
+			r.fail(http.StatusInternalServerError, "internal error")
+			r.respond(w, nil)
 		}
 	}
 	w.begin()
+	w.endEncoding()
 	if w.broken {
 		r.brokeOff(r.Body().Outcome)
 	}

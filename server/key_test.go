@@ -36,6 +36,8 @@ func TestGet(t *testing.T) {
 			"Last-Modified":     {"Sat, 31 Jan 2026 10:00:00 GMT"},
 			"Etag":              {etagOf(value)},
 			"Accept-Ranges":     {"bytes"},
+
+			"X-Content-Type-Options": {"nosniff"},
 		}
 		if diff := cmp.Diff(want, got.header); diff != "" {
 			t.Errorf("headers of %s (-want +got):\n%s", key, diff)

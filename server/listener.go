@@ -1,34 +1,31 @@
 package server
 
 import (
-	"errors"
+	"io"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 )
 
-// maxAcceptDelay is the longest pause of Serve after an error of Accept.
-const maxAcceptDelay = time.Second
-
-// accept serves the connections of a listener until it fails permanently. Temporary errors, such as a lack of
-// file descriptors, are retried.
+// accept serves the connections of a listener until it fails permanently.
 func (s *Server) accept(ln net.Listener) error {
-	for delay := 5 * time.Millisecond; ; {
+	for {
 		nc, err := ln.Accept()
-		if err == nil {
-			delay = 5 * time.Millisecond
-			s.admit(nc)
-			continue
-		}
-		var passing interface{ Temporary() bool }
-		if !errors.As(err, &passing) || !passing.Temporary() {
+		if err != nil {
 			return err
 		}
-		s.limited.Error("accepting a connection", "error", err)
-		time.Sleep(delay)
-		delay = min(2*delay, maxAcceptDelay)
+		s.admit(nc)
 	}
+}
+
+// refusal is the answer on a connection for which there is no file descriptor.
+const refusal = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nRetry-After: 1\r\n" +
+	"Connection: close\r\nContent-Length: 39\r\n\r\nthis node has no file descriptors left\n"
+
+// Refuse answers on a connection for which there is no file descriptor; the caller closes it.
+func Refuse(nc net.Conn) {
+	io.WriteString(nc, refusal) //nolint:errcheck // the answer is a courtesy
 }
 
 // reservedConns is the number of connections beyond Options.MaxConns, on which only probes are answered.
@@ -152,7 +149,7 @@ func (s *Server) changed(nc net.Conn, state http.ConnState) {
 		if c = s.open.find(nc); c != nil {
 			c.taken()
 		}
-	} else if state == http.StateActive {
+	} else if state == http.StateActive || state == http.StateIdle { // a pipelined request has no StateActive
 		c.unhandled = true
 	}
 	if state == http.StateClosed && c != nil {

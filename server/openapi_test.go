@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 
+	"sequins/internal/names"
 	"sequins/proxy"
 	"sequins/status"
 	"sequins/version"
@@ -32,6 +34,9 @@ var documented = []struct {
 	{"plain", "GET", "/{db}/{key}", "/db/a//b?explain", "", "", 200},
 	{"plain", "GET", "/{db}/{key}", "/db/a", "Range: bytes=1-", "", 206},
 	{"plain", "GET", "/{db}/{key}", "/db/a", "If-None-Match: *", "", 304},
+	{"web", "GET", "/{db}/{key}", "/db/a", webHeaders, "", 200},
+	{"web", "GET", "/{db}/{key}", "/db/a", "If-None-Match: *", "", 304},
+	{"web", "GET", "/{db}/{key}", "/db/absent", webHeaders, "", 404},
 	{"plain", "GET", "/{db}/{key}", "/db/%zz", "", "", 400},
 	{"guarded", "GET", "/{db}/{key}", "/db/k", "", "", 401},
 	{"guarded", "GET", "/{db}/{key}", "/db/k", otherToken, "", 403},
@@ -50,7 +55,22 @@ var documented = []struct {
 	{"late", "GET", "/{db}/{key}", "/db/a", "", "", 504},
 
 	{"plain", "HEAD", "/{db}/{key}", "/db/a", "", "", 200},
+	{"web", "HEAD", "/{db}/{key}", "/db/a", webHeaders, "", 200},
+	{"plain", "HEAD", "/{db}/{key}", "/db/a", "If-None-Match: *", "", 304},
+	{"plain", "HEAD", "/{db}/{key}", "/db/%zz", "", "", 400},
+	{"guarded", "HEAD", "/{db}/{key}", "/db/k", "", "", 401},
+	{"guarded", "HEAD", "/{db}/{key}", "/db/k", otherToken, "", 403},
 	{"plain", "HEAD", "/{db}/{key}", "/db/absent", "", "", 404},
+	{"plain", "HEAD", "/{db}/{key}", "/db/a", `If-Match: "x"`, "", 412},
+	{"plain", "HEAD", "/{db}/{key}", "/db/" + strings.Repeat("k", 64<<10+1), "", "", 414},
+	{"plain", "HEAD", "/{db}/{key}", "/db/a", "X: " + strings.Repeat("x", 33<<10), "", 431},
+	{"alone", "HEAD", "/{db}/{key}", "/db/a", "", "", 500},
+	{"plain", "HEAD", "/{db}/{key}", "/db/a?proxy=v0", "", "", 501},
+	{"unreachable", "HEAD", "/{db}/{key}", "/db/a", "", "", 502},
+	{"plain", "HEAD", "/{db}/{key}", "/none/a", "", "", 503},
+	{"late", "HEAD", "/{db}/{key}", "/db/a", "", "", 504},
+	{"web", "OPTIONS", "/{db}/{key}", "/db/a", webHeaders + "\nAccess-Control-Request-Method: GET", "", 204},
+	{"plain", "OPTIONS", "/{db}/{key}", "/db/a", webHeaders + "\nAccess-Control-Request-Method: GET", "", 405},
 
 	{"plain", "GET", "/{db}", "/db", "", "", 200},
 	{"plain", "GET", "/{db}", "/db", "Accept: text/html", "", 200},
@@ -71,7 +91,15 @@ var documented = []struct {
 	{"plain", "GET", "/{db}", "/nodb", "", "", 404},
 	{"plain", "GET", "/{db}", "/db?partitions", "X-Sequins-Version: v0", "", 412},
 	{"plain", "GET", "/{db}", "/db?key=a&key=a&key=a&key=a", "", "", 413},
+	{"plain", "GET", "/{db}", "/db?key=a", "X: " + strings.Repeat("x", 33<<10), "", 431},
+	{"alone", "GET", "/{db}", "/db?key=a", "", "", 500},
+	{"plain", "GET", "/{db}", "/db?diff=v1..v2", "", "", 501},
+	{"unreachable", "GET", "/{db}", "/db?prefix=", "", "", 502},
+	{"late", "GET", "/{db}", "/db?key=a", "", "", 504},
 	{"plain", "GET", "/{db}", "/none?partitions", "", "", 503},
+	{"plain", "GET", "/{db}", "/none?partitions", "Accept: application/problem+json", "", 503},
+	{"web", "OPTIONS", "/{db}", "/db", webHeaders + "\nAccess-Control-Request-Method: POST", "", 204},
+	{"web", "OPTIONS", "/{db}", "/db", "Accept: application/json", "", 405},
 
 	{"plain", "POST", "/{db}", "/db", "", `{"keys":["a","absent",{"base64":"/w=="}]}`, 200},
 	{"plain", "POST", "/{db}", "/db", "Accept: application/x-ndjson", `{"keys":["a"]}`, 200},
@@ -82,6 +110,7 @@ var documented = []struct {
 	{"plain", "POST", "/{db}", "/nodb", "", `{"keys":["a"]}`, 404},
 	{"plain", "POST", "/{db}", "/db", "X-Sequins-Version: v0", `{"keys":["a"]}`, 412},
 	{"plain", "POST", "/{db}", "/db", "", `{"keys":["a","a","a","a"]}`, 413},
+	{"plain", "POST", "/{db}", "/db", "Content-Encoding: gzip", `{"keys":["a"]}`, 415},
 	{"plain", "POST", "/{db}", "/db", "X: " + strings.Repeat("x", 33<<10), `{"keys":["a"]}`, 431},
 	{"alone", "POST", "/{db}", "/db", "", `{"keys":["a"]}`, 500},
 	{"plain", "POST", "/{db}", "/db?proxy=v0", "", `{"keys":["a"]}`, 501},
@@ -94,6 +123,12 @@ var documented = []struct {
 	{"guarded", "GET", "/", "/", "", "", 401},
 	{"guarded", "GET", "/", "/", asksHTML, "", 401},
 	{"guarded", "GET", "/", "/", webToken, "", 403},
+	{"guarded", "GET", "/", "/", webToken + "\nAccept: application/json", "", 403},
+	{"web", "OPTIONS", "/", "/", webHeaders + "\nAccess-Control-Request-Method: GET", "", 204},
+	{"plain", "OPTIONS", "/", "/", "", "", 405},
+	{"plain", "GET", "/-/openapi.yaml", "/-/openapi.yaml", "", "", 200},
+	{"guarded", "GET", "/-/openapi.yaml", "/-/openapi.yaml", webToken, "", 200},
+	{"guarded", "GET", "/-/openapi.yaml", "/-/openapi.yaml", asksHTML, "", 401},
 
 	{"plain", "GET", "/healthz", "/healthz", "", "", 200},
 	{"alone", "GET", "/healthz", "/healthz", "", "", 404},
@@ -106,10 +141,31 @@ var documented = []struct {
 	{"plain", "GET", "/readyz", "/readyz?db=nodb", "", "", 503},
 }
 
+// webHeaders are those of a page of another origin.
+const webHeaders = "Origin: https://app.example\nAccept: application/json\nAccept-Encoding: gzip"
+
+// The server describes itself, under a name that no db has.
+func TestDescriptionIsServed(t *testing.T) {
+	want, err := os.ReadFile("../docs/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, catalogOf(t, nil), testOptions{})
+	if got := s.get(t, "/-/openapi.yaml"); got.body != string(want) || got.header.Get("Content-Type") != "application/yaml" {
+		t.Errorf("%d bytes, %v", len(got.body), got.header)
+	}
+	if got := s.get(t, "/"); got.header.Get("Link") != `</-/openapi.yaml>; rel="service-desc"; type="application/yaml"` {
+		t.Errorf("%v", got.header)
+	}
+	if names.ValidDatabase("-") {
+		t.Error("a db may be called -")
+	}
+}
+
 // The description of the interface is valid, each request of the table has a response as described, and each response that is
 // described is that of a request.
 func TestOpenAPI(t *testing.T) {
-	for _, text := range []string{"text/html", "application/x-ndjson"} {
+	for _, text := range []string{"text/html", "application/x-ndjson", "application/yaml"} {
 		openapi3filter.RegisterBodyDecoder(text, openapi3filter.FileBodyDecoder)
 	}
 	loader := openapi3.NewLoader()
@@ -201,7 +257,9 @@ func documentedServers(t *testing.T) map[string]*running {
 	failing := func(err error) testOptions {
 		return testOptions{Logger: quiet, Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) { return nil, err })}
 	}
+	web := Delivery{Origins: []string{"https://app.example"}, Codings: []string{"gzip"}, Caching: Caching{Found: "max-age=60"}}
 	return map[string]*running{
+		"web":   start(t, c, testOptions{Delivery: web}),
 		"plain": start(t, c, testOptions{MaxBatchKeys: 3, Logger: quiet}), "guarded": s, "alone": start(t, away(t), testOptions{Logger: quiet}),
 		"unreachable": start(t, away(t), failing(errors.Join(proxy.ErrNoPeers))),
 		"late":        start(t, away(t), failing(fmt.Errorf("asking: %w", context.DeadlineExceeded))),

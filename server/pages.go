@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"sequins/docs"
 	"sequins/internal/names"
 	"sequins/metrics"
+	"sequins/server/internal/negotiate"
 	"sequins/status"
 	"sequins/statuspage"
 )
@@ -20,7 +22,7 @@ import (
 func (r *request) servePage(w *writer, req *http.Request) {
 	s, m := r.s, r.s.opts.Metrics
 	if !r.allowed() {
-		if r.text == needsToken && !r.target.route.isProbe() && wantsHTML(req.Header["Accept"]) {
+		if r.text == needsToken && !r.target.route.isProbe() && r.target.route != routeAPI && r.prefersHTML() {
 			w.Header().Set("WWW-Authenticate", challenge)
 			s.askForToken(w, string(r.target.db))
 			return
@@ -37,38 +39,68 @@ func (r *request) servePage(w *writer, req *http.Request) {
 	case routeLive: // the process responds
 		text(w, http.StatusOK, "ok")
 	case routeReady:
-		s.ready(w, r.canViewPages(), r.target.query)
+		r.ready(w, req)
+	case routeRunbook:
+		page, err := statuspage.Runbook()
+		s.render(w, http.StatusOK, page, err)
+	case routeAPI:
+		sendDescription(w)
 	case routeDB:
-		s.dbPage(w, req, string(r.target.db))
+		r.statusPage(w, req, pageKey{route: routeDB, db: string(r.target.db)})
 	default:
-		s.nodePage(w, req)
+		w.Header().Set("Link", "<"+apiPath+`>; rel="service-desc"; type="`+apiMedia+`"`)
+		r.statusPage(w, req, pageKey{route: routeNode})
 	}
 }
 
-// ready answers GET /readyz, and /readyz?db=NAME for one db. The reason names dbs, so clients that may not
-// view pages do not get it.
-func (s *Server) ready(w http.ResponseWriter, canView bool, query []byte) {
-	values, err := url.ParseQuery(string(query))
-	if err != nil {
-		text(w, http.StatusBadRequest, "the query of the request cannot be read")
+// apiMedia is the media type of the description of the HTTP interface.
+const apiMedia = "application/yaml"
+
+// sendDescription answers with the description of the HTTP interface.
+func sendDescription(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", apiMedia)
+	send(w, http.StatusOK, docs.OpenAPI)
+}
+
+// failPage answers with an error that must not be cached.
+func (r *request) failPage(w *writer, req *http.Request, code int, line string) {
+	w.Header().Set("Cache-Control", "no-store")
+	r.fail(code, line)
+	r.respond(w, req)
+}
+
+// ready answers GET /readyz, and /readyz?db=NAME for one db.
+func (r *request) ready(w *writer, req *http.Request) {
+	code, line := r.s.readiness(string(r.target.query), r.canViewPages())
+	if code != http.StatusOK {
+		r.failPage(w, req, code, line)
 		return
+	}
+	text(w, code, line)
+}
+
+// readiness returns the answer to a request of /readyz with a query. The reason names dbs, so clients that may not view pages
+// do not get it.
+func (s *Server) readiness(query string, canView bool) (code int, line string) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return http.StatusBadRequest, "the query of the request cannot be read"
 	}
 	ok, reason := s.catalog.Ready(names.FromQuery(values.Get("db")))
 	switch {
 	case !ok && !canView:
-		text(w, http.StatusServiceUnavailable, "not ready")
+		return http.StatusServiceUnavailable, "not ready"
 	case s.draining.Load():
-		text(w, http.StatusServiceUnavailable, "draining: this node is shutting down")
+		return http.StatusServiceUnavailable, "draining: this node is shutting down"
 	case !ok:
-		text(w, http.StatusServiceUnavailable, "not ready: "+oneLine(reason))
-	default:
-		text(w, http.StatusOK, "ready")
+		return http.StatusServiceUnavailable, "not ready: " + oneLine(reason)
 	}
+	return http.StatusOK, "ready"
 }
 
 // health answers GET /healthz with the versions on this node, or with only the status code.
 func (s *Server) health(w http.ResponseWriter, canView bool) {
-	s.ownStatus.serve(w, pageKey{route: routeHealth, code: !canView}, func(w http.ResponseWriter, st status.Status) {
+	s.ownStatus.answer(pageKey{route: routeHealth, code: !canView}, func(w http.ResponseWriter, st status.Status) {
 		dbs, active := st.OnThisNode()
 		code := http.StatusNotFound
 		if active {
@@ -82,23 +114,19 @@ func (s *Server) health(w http.ResponseWriter, canView bool) {
 			w.Header().Set("X-Sequins-Shard-ID", st.ShardID)
 		}
 		s.json(w, code, dbs)
-	})
+	}).send(w)
 }
 
-// nodePage answers GET /.
-func (s *Server) nodePage(w http.ResponseWriter, r *http.Request) {
-	s.statusPage(w, r, pageKey{route: routeNode})
-}
-
-// dbPage answers GET /<db> and GET /<db>/.
-func (s *Server) dbPage(w http.ResponseWriter, r *http.Request, name string) {
-	s.statusPage(w, r, pageKey{route: routeDB, db: name})
-}
-
-// statusPage answers with the status of the node or of one db, as HTML or JSON.
-func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey) {
-	key.html, key.peer = wantsHTML(r.Header["Accept"]), fromPeer([]byte(r.URL.RawQuery))
-	s.statusFor(r).serve(w, key, func(w http.ResponseWriter, st status.Status) {
+// statusPage answers GET /, GET /<db> and GET /<db>/ with the status of the node or of one db, as HTML or JSON.
+func (r *request) statusPage(w *writer, req *http.Request, key pageKey) {
+	s := r.s
+	if asked, _ := proxyOf(r.target.query); key.route == routeNode && string(asked) == "settings" {
+		s.json(w, http.StatusOK, s.settings())
+		return
+	}
+	key.html, key.peer = r.prefersHTML(), r.internal
+	r.vary |= varyAccept
+	answer := r.snapshot().answer(key, func(w http.ResponseWriter, st status.Status) {
 		if !key.peer {
 			st.DBs = s.withHotKeys(st.DBs, key.db)
 			st.Events = s.catalog.Events("")
@@ -113,6 +141,34 @@ func (s *Server) statusPage(w http.ResponseWriter, r *http.Request, key pageKey)
 			s.json(w, http.StatusOK, st)
 		}
 	})
+	if answer == nil {
+		r.failPage(w, req, http.StatusNotFound, "no such db")
+		return
+	}
+	answer.send(w)
+}
+
+// prefersHTML reports whether the client prefers a page to JSON.
+func (r *request) prefersHTML() bool {
+	return negotiate.Media(string(r.asked.accept), plainJSON, "text/html") == "text/html"
+}
+
+// snapshot returns the status to answer from: that of the cluster, or of this node alone on a single node and for requests
+// of other nodes.
+func (r *request) snapshot() *snapshot {
+	if r.s.peers == nil || r.internal {
+		return r.s.ownStatus
+	}
+	return r.s.clusterStatus
+}
+
+// settings returns the part of the status that nodes compare with each other. Without dbs, it is of one size.
+func (s *Server) settings() status.Status {
+	st := status.Status{DBs: map[string]status.DB{}, Node: s.opts.Name, Build: s.opts.Build}
+	if s.opts.Settings != nil {
+		st.Settings = s.opts.Settings()
+	}
+	return st
 }
 
 // withHotKeys returns a copy of the dbs with the hot keys of one db, or of all if only is empty, and with the events of
@@ -144,15 +200,6 @@ func (s *Server) cluster() (st status.Status) {
 	st.Merge(s.peers.Ask(s.ending))
 	s.complete(&st)
 	return st
-}
-
-// statusFor returns the status to answer a request from: that of the cluster, or of this node alone on a
-// single node and for requests of other nodes.
-func (s *Server) statusFor(r *http.Request) *snapshot {
-	if s.peers == nil || fromPeer([]byte(r.URL.RawQuery)) {
-		return s.ownStatus
-	}
-	return s.clusterStatus
 }
 
 // own returns the catalog's status, which complete must be called on next.
@@ -188,10 +235,8 @@ func (s *Server) json(w http.ResponseWriter, code int, v any) {
 		text(w, http.StatusInternalServerError, "the status cannot be rendered")
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Type", plainJSON)
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Vary", "Accept")
 	send(w, code, b.Bytes())
 }
 
@@ -210,30 +255,6 @@ func text(w http.ResponseWriter, code int, line string) {
 
 // oneLine joins the lines of a string.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// wantsHTML reports whether an Accept header names text/html. "*/*" does not count, because programs send it.
-func wantsHTML(accept []string) bool {
-	for _, line := range accept {
-		for item := range strings.SplitSeq(line, ",") {
-			media, params, _ := strings.Cut(item, ";")
-			if strings.EqualFold(strings.TrimSpace(media), "text/html") {
-				return !refused(params)
-			}
-		}
-	}
-	return false
-}
-
-// refused reports whether the parameters of a media range contain q=0.
-func refused(params string) bool {
-	for p := range strings.SplitSeq(params, ";") {
-		if name, value, _ := strings.Cut(strings.TrimSpace(p), "="); strings.EqualFold(name, "q") {
-			q, err := strconv.ParseFloat(value, 64)
-			return err == nil && q == 0
-		}
-	}
-	return false
-}
 
 // state returns what a scrape of the metrics reports.
 func (s *Server) state() metrics.State {
@@ -255,8 +276,11 @@ func (s *Server) render(w http.ResponseWriter, code int, page []byte, err error)
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", "Accept")
 	h.Set("Content-Security-Policy", statuspage.Policy)
-	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Frame-Options", "DENY") // for browsers without frame-ancestors
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	send(w, code, page)
 }

@@ -151,21 +151,26 @@ func TestReady(t *testing.T) {
 	}
 }
 
-func TestWantsHTML(t *testing.T) {
+// The status is a page for clients that prefer HTML to JSON, and name it.
+func TestPrefersHTML(t *testing.T) {
+	c := catalogOf(t, nil)
+	c.state = busyStatus()
+	s := start(t, c, testOptions{})
 	tests := map[string]bool{
-		"": false, "*/*": false, "application/json": false, "text/*": false, "text/plain": false,
+		"": false, "*/*": false, "application/json": false, "text/plain": false,
 		"text/html": true, "TEXT/HTML": true, "text/html;q=0.5": true, "text/html; q=0": false, "text/html;q=0.0": false, "text/html;level=1;q=1": true,
 		"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8": true,
-		"application/json, text/html;q=0.1":                               true,
-		"application/json;x=text/html":                                    false,
+		"text/*":                                true,
+		"application/json, text/html;q=0.1":     false,
+		"text/html;q=0.1, */*":                  false,
+		"application/json;x=text/html":          false,
+		`application/json;x=",text/html,"`:      false,
+		"application/json\r\nAccept: text/html": true,
 	}
 	for accept, want := range tests {
-		if got := wantsHTML([]string{accept}); got != want {
-			t.Errorf("%s: %v", accept, got)
+		if got := s.get(t, "/", "Accept: "+accept); strings.HasPrefix(got.header.Get("Content-Type"), "text/html") != want {
+			t.Errorf("%q: %v", accept, got.header)
 		}
-	}
-	if !wantsHTML([]string{"application/json", "text/html"}) {
-		t.Error("the second Accept line is not seen")
 	}
 }
 
@@ -178,12 +183,21 @@ func TestStatusPageIsServed(t *testing.T) {
 	if got.status != 200 || got.header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(got.header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("%d %v", got.status, got.header)
 	}
+	for name, want := range map[string]string{"Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff",
+		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Permissions-Policy": "camera=(), geolocation=(), microphone=()"} {
+		if got.header.Get(name) != want {
+			t.Errorf("%s: %q", name, got.header.Get(name))
+		}
+	}
+	if policy := got.header.Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") {
+		t.Errorf("the policy is %s", policy)
+	}
 	for _, name := range []string{"names", "broken", "empty"} {
 		if !strings.Contains(got.body, `href="/`+name+`/"`) {
 			t.Errorf("%s is not on the page", name)
 		}
 		one := s.get(t, "/"+name+"/", accept)
-		if one.status != 200 || !strings.Contains(one.body, `href="/`+name+`/"`) || strings.Count(one.body, "<h2>") != 1 {
+		if one.status != 200 || !strings.Contains(one.body, "<span>"+name+": ") || strings.Contains(one.body, `id="databases"`) {
 			t.Errorf("the page of %s: %d %s", name, one.status, one.body)
 		}
 	}
@@ -252,5 +266,21 @@ func TestGauges(t *testing.T) {
 	s.get(t, "/other/x")
 	if body := scrapeText(t, m); strings.Contains(body, `db="db"`) || !strings.Contains(body, `db="other"`) {
 		t.Error("the metrics of a db that has gone are still there")
+	}
+}
+
+// The runbook is served to everybody, also where pages need a token.
+func TestRunbookIsServed(t *testing.T) {
+	open := start(t, &catalog{}, testOptions{})
+	shut, _ := guarded(t, testOptions{})
+	for _, s := range []*running{open, shut} {
+		got := s.get(t, "/-/runbook")
+		if got.status != 200 || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") || got.header.Get("Content-Security-Policy") == "" ||
+			!strings.Contains(got.body, `<h3 id="sequinsdown">`) {
+			t.Errorf("%d %v", got.status, got.header)
+		}
+	}
+	if got := open.get(t, "/-/runbook/"); got.status != 404 {
+		t.Errorf("/-/runbook/: %+v", got)
 	}
 }

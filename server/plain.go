@@ -16,6 +16,9 @@ type asked struct {
 	secret        []byte // reads.SecretHeader
 	atLeast       []byte // keyAtLeast
 	exact         []byte // keyVersion
+	accept        []byte
+	encoding      []byte // Accept-Encoding
+	origin        []byte
 }
 
 // plainParser parses the header of a plain request: a GET of HTTP/1.1 for one key, without parameters other
@@ -24,6 +27,7 @@ type asked struct {
 type plainParser struct {
 	asked
 	hosts int
+	seen  uint8 // fields that may be empty, but not repeated
 }
 
 // parsePlain parses a complete header and reports whether it is that of a plain request. It accepts neither
@@ -92,7 +96,13 @@ func (p *plainParser) field(name, value []byte) bool {
 		}
 	case len("Range"):
 		return !is(name, "Range")
-	case len("Expect"):
+	case len("Accept"):
+		switch {
+		case is(name, "Accept"):
+			return p.optional(seenAccept, &p.accept, value)
+		case is(name, "Origin"):
+			return p.optional(seenOrigin, &p.origin, value)
+		}
 		return !is(name, "Expect")
 	case len("Trailer"):
 		return !is(name, "Trailer")
@@ -114,6 +124,10 @@ func (p *plainParser) field(name, value []byte) bool {
 			return once(&p.plan, value)
 		}
 		return !is(name, "Content-Length")
+	case len("Accept-Encoding"):
+		if is(name, "Accept-Encoding") {
+			return p.optional(seenEncoding, &p.encoding, value)
+		}
 	case len(keyAtLeast):
 		if is(name, keyAtLeast) {
 			return once(&p.atLeast, value)
@@ -141,6 +155,21 @@ func once(to *[]byte, value []byte) bool {
 	}
 	*to = value
 	return true
+}
+
+// The bits of plainParser.seen.
+const (
+	seenAccept = 1 << iota
+	seenOrigin
+	seenEncoding
+)
+
+// optional stores the value of a field that must not be repeated.
+func (p *plainParser) optional(bit uint8, to *[]byte, value []byte) bool {
+	again := p.seen&bit != 0
+	p.seen |= bit
+	*to = value
+	return !again
 }
 
 // isPlainHost reports whether a host is a name or an IPv4 address, with or without a port.

@@ -29,6 +29,12 @@ func TestParsePlain(t *testing.T) {
 		"GET / HTTP/1.1\r\nhOsT:  localhost:9599 \r\nCONNECTION:\tKeep-Alive\r\n\r\n":                                                          true,
 		"GET /db/k HTTP/1.1\r\n" + host + "Referer: r\r\nTracestate: a=b\r\nTraceparent: x\r\nAuthorization: Bearer x\r\nUpgrade: h2c\r\n\r\n": true,
 
+		"GET /db/k HTTP/1.1\r\n" + host + "Accept: a/b\r\nOrigin: http://x\r\nAccept-Encoding: gzip\r\n\r\n": true,
+		"GET /db/k HTTP/1.1\r\n" + host + "Accept:\r\nOrigin: \r\nAccept-Encoding: \r\n\r\n":                 true,
+		"GET /db/k HTTP/1.1\r\n" + host + "Accept: \r\nAccept: \r\n\r\n":                                     false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Origin: a\r\norigin: a\r\n\r\n":                                   false,
+		"GET /db/k HTTP/1.1\r\n" + host + "Accept-Encoding: \r\nAccept-Encoding: gzip\r\n\r\n":               false,
+
 		"GET /db/k HTTP/1.1\r\n\r\n":                     false, // no host
 		"GET /db/k HTTP/1.1\r\n" + host + host + "\r\n":  false,
 		"GET /db/k HTTP/1.1\r\nHost:\r\n\r\n":            false,
@@ -114,6 +120,9 @@ func compared(t testing.TB) map[string]*Server {
 		"traced":       {Tracer: tracer, RequestLog: io.Discard},
 		"content type": {ContentType: func(string) string { return "text/x; charset=utf-8" }},
 		"odd type":     {ContentType: func(string) string { return "text/x\r\nX: y" }},
+		"web": {Delivery: Delivery{Origins: []string{"http://x", "http://y"}, Codings: []string{"zstd", "gzip"}, MinEncoded: 100, Caching: Caching{Found: "max-age=1"},
+			CachingOf: map[string]Caching{"partial": {Absent: "max-age=2"}}}},
+		"all origins": {Tokens: tokens, Delivery: Delivery{Origins: []string{"*"}}},
 	} {
 		o.Metrics = metrics.New().Server
 		servers[name] = newServer(c, o)
@@ -133,6 +142,11 @@ var comparedRequests = []string{
 	"GET /db/a HTTP/1.1\r\nHost: x\r\n" + webToken + "\r\n\r\nGET /partial/a HTTP/1.1\r\nHost: x\r\n" + webToken + "\r\n\r\n",
 	"GET /db/a HTTP/1.1\r\nHost: x\r\n\r\nHEAD /db/a HTTP/1.1\r\nHost: x\r\n\r\nGET /db/a HTTP/1.1\r\nHost: x\r\nRange: bytes=1-\r\n\r\n",
 	"GET /db/a HTTP/1.1\r\nHost: a_b\r\n\r\nGET /db/a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n",
+	"GET /db/a HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\n\r\nGET /db/absent HTTP/1.1\r\nHost: x\r\nOrigin: http://z\r\nAccept: application/json\r\n\r\nGET /db/a HTTP/1.1\r\nHost: x\r\nOrigin:\r\n\r\n",
+	"GET /partial/none HTTP/1.1\r\nHost: x\r\nAccept: application/problem+json, */*\r\n\r\nGET /partial/a?proxy=true HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\n" + webToken + "\r\n\r\n",
+	"GET /db/a HTTP/1.1\r\nHost: x\r\nAccept-Encoding: identity\r\n\r\nGET /db/4K HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip;q=0\r\n\r\nGET /db/a HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n",
+	"GET /db/large HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\nGET /db/large HTTP/1.1\r\nHost: x\r\nAccept-Encoding: zstd, *;q=0\r\n\r\n",
+	"GET //0 HTTP/1.1\r\nHost:00\r\n\r\nno request line\r\n\r\n",
 	"GET /db/a#?b HTTP/1.1\r\nHost: 1.2.3.4:80\r\nX-\x7f: y\r\n\r\n",
 }
 
@@ -165,6 +179,8 @@ func TestAnsweredAsPlain(t *testing.T) {
 		{"tokens", "/db/a", "", true}, {"tokens", "/partial/a", webToken + "\r\n", true}, {"odd type", "/db/a", "", true}, {"holding", "/db/a", "", true}, {"usual", "/db/%", "", true},
 
 		{"usual", "/db/a", "Range: bytes=0-1\r\n", false}, {"usual", "/db/a?explain", "", false}, {"usual", "/db", "", false},
+		{"usual", "/db/a", "Accept-Encoding: gzip\r\nOrigin: http://x\r\nAccept: application/json\r\n", true}, {"web", "/db/a", "Accept-Encoding: identity, gzip;q=0\r\nOrigin: http://x\r\n", true},
+		{"web", "/db/a", "Accept-Encoding:\r\n", true}, {"web", "/db/a", "Accept-Encoding: gzip\r\n", false}, {"all origins", "/db/a", "Origin: http://x\r\n", true},
 		{"usual", "/db/a", "X: " + strings.Repeat("x", readAhead) + "\r\n", false},
 	} {
 		s := all[test.server]
@@ -301,9 +317,10 @@ func FuzzPlain(f *testing.F) {
 	for _, requests := range comparedRequests {
 		f.Add(requests, byte(0))
 		f.Add(requests, byte(1))
+		f.Add(requests, byte(3))
 	}
 	all := compared(f)
-	names := []string{"usual", "tokens", "content type"}
+	names := []string{"usual", "tokens", "content type", "web", "all origins"}
 	for _, name := range names {
 		serving(f, all[name])
 	}

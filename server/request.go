@@ -24,9 +24,15 @@ type request struct {
 	logged  bool        // write a line to the request log
 	closing bool        // close the connection after the answer
 
+	delivery *delivery // of the server when the request began
+	internal bool      // the request is from another node
+
 	code   int
 	fields []field
-	text   string // the body if it is not a value: one line, without its end
+	text   string // what is wrong, in one line without its end; "" if the body is a value
+	json   bool   // the error is sent in JSON
+	cache  []byte // the Cache-Control field; nil for none
+	vary   uint8  // see varyFields
 	bytes  int64  // sent bytes of the body
 	sent   bool   // part of the answer was sent
 
@@ -53,16 +59,11 @@ const (
 	keyTracestate  = "Tracestate"
 )
 
-const plainText = "text/plain; charset=utf-8"
-
-var (
-	plainTextValue = []byte(plainText)
-	retryAfter     = []byte("1")
-)
+var retryAfter = []byte("1")
 
 // begin begins a request from the pool.
 func (r *request) begin(c *conn, method string) {
-	r.conn, r.method = c, method
+	r.conn, r.method, r.delivery = c, method, r.s.delivery.Load()
 	r.Begin(time.Now())
 	r.logged = r.s.log != nil && r.s.log.sampled()
 	r.Timed = r.logged
@@ -152,8 +153,10 @@ func (r *request) prepare(o reads.Outcome) {
 		}
 		r.add("Content-Type", r.ContentType)
 		r.addValidators()
+		r.addCaching(true)
 	case reads.Conditional:
 		r.addValidators()
+		r.addCaching(true)
 		if r.code = r.Status; r.code != http.StatusNotModified {
 			r.fail(r.code, "the peer's value does not meet the request's condition or range")
 		}
@@ -162,6 +165,9 @@ func (r *request) prepare(o reads.Outcome) {
 		fallthrough
 	default:
 		r.fail(failures[o].code, failures[o].text)
+	}
+	if o == reads.Absent {
+		r.addCaching(false)
 	}
 }
 
@@ -180,12 +186,6 @@ func (r *request) add(name string, value []byte) {
 	}
 }
 
-// fail prepares an error answer: a status and one line of text.
-func (r *request) fail(code int, text string) {
-	r.code, r.text = code, text
-	r.add("Content-Type", plainTextValue)
-}
-
 // brokeOff sets the status of a request whose answer was not sent completely.
 func (r *request) brokeOff(o reads.Outcome) {
 	r.code = statusClientGone
@@ -196,7 +196,7 @@ func (r *request) brokeOff(o reads.Outcome) {
 
 // finish counts and logs the request, and returns its duration.
 func (r *request) finish() time.Duration {
-	a := tracing.Answer{Method: r.method, TLS: r.conn != nil && r.conn.secure(), Status: r.code, Bytes: r.bytes, Proxied: fromPeer(r.target.query)}
+	a := tracing.Answer{Method: r.method, TLS: r.conn != nil && r.conn.secure(), Status: r.code, Bytes: r.bytes, Proxied: r.internal}
 	if r.target.path != nil {
 		a.Route = routes[r.target.route]
 	}
@@ -212,6 +212,7 @@ func (r *request) end() {
 	r.Release()
 	r.conn, r.grant, r.asked, r.target, r.query = nil, nil, asked{}, target{}, reads.Query{}
 	r.code, r.bytes, r.sent, r.text, r.fields = 0, 0, false, "", r.fields[:0]
+	r.delivery, r.internal, r.json, r.cache, r.vary = nil, false, false, nil, 0
 	if cap(r.buf) > readAhead {
 		r.buf = nil
 	}

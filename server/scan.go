@@ -6,10 +6,10 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"sequins/reads"
+	"sequins/server/internal/negotiate"
 )
 
 // isScan reports whether the request is an ordered read.
@@ -58,6 +58,7 @@ func (r *request) refuseScan(w *writer, req *http.Request, o reads.Outcome) {
 
 // serveCount answers with {"version": "...", "count": n}.
 func (r *request) serveCount(w *writer, req *http.Request, g *reads.Range) {
+	w.coding = "" // it is small, and HEAD does not know its length
 	n, o := r.Count(req.Context(), &r.query, g)
 	if o != reads.Found {
 		r.refuseScan(w, req, o)
@@ -66,7 +67,7 @@ func (r *request) serveCount(w *writer, req *http.Request, g *reads.Range) {
 	r.code = http.StatusOK
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", plainJSON)
 	if r.query.Head {
 		return
 	}
@@ -96,7 +97,7 @@ func (r *request) servePeer(w *writer, req *http.Request, p *reads.PageRequest) 
 	r.code = http.StatusOK
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
-	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Type", binaryMedia)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.Write(body) //nolint:errcheck // w records the error
 }
@@ -111,12 +112,9 @@ func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) {
 	}
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
-	h.Set("Vary", "Accept")
-	binary := accepts(strings.Join(req.Header["Accept"], ","), "application/octet-stream")
-	h.Set("Content-Type", "application/x-ndjson")
-	if binary {
-		h.Set("Content-Type", "application/octet-stream")
-	}
+	r.vary |= varyAccept
+	media := negotiate.Media(string(r.asked.accept), linesMedia, binaryMedia)
+	h.Set("Content-Type", media)
 	r.code = http.StatusOK
 	if r.query.Head {
 		return
@@ -124,7 +122,7 @@ func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) {
 	out := batchBuffers.Get().(*batchBuffer)
 	defer batchBuffers.Put(out)
 	out.reset(w)
-	if binary {
+	if media == binaryMedia {
 		out.scanBinary(s)
 	} else {
 		out.scanLines(s)
@@ -143,10 +141,10 @@ func (r *request) serveRange(w *writer, req *http.Request, g *reads.Range) {
 
 // pace ends a scan whose client has gone, or delays the removal of its version. It returns false if the scan has ended.
 func (b *batchBuffer) pace(s *reads.Scan, sent *int64) bool {
-	if b.w.r.bytes == *sent && !b.w.broken {
+	if b.w.taken == *sent && !b.w.broken {
 		return true
 	}
-	*sent = b.w.r.bytes
+	*sent = b.w.taken
 	if b.w.broken {
 		s.Fail(reads.GivenUp)
 	}
@@ -192,7 +190,7 @@ func (b *batchBuffer) each(s *reads.Scan, f func(piece []byte) bool) bool {
 	defer value.Close() //nolint:errcheck // it is only read from
 	buffer := streamBuffers.Get().(*[]byte)
 	defer streamBuffers.Put(buffer)
-	piece, sent := (*buffer)[:pieceSize], b.w.r.bytes
+	piece, sent := (*buffer)[:pieceSize], b.w.taken
 	for left := s.Length(); left > 0; {
 		n, err := io.ReadFull(value, piece[:min(left, pieceSize)])
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"sequins/internal/limitlog"
 	"sequins/peerstatus"
 	"sequins/reads"
+	"sequins/server/internal/encoders"
 )
 
 // Limits of requests.
@@ -44,6 +45,8 @@ type Server struct {
 	clusterStatus *snapshot // of all nodes; used only with peers
 
 	peerSecret []byte // Options.PeerSecret
+	delivery   atomic.Pointer[delivery]
+	encoders   encoders.Pool
 	draining   atomic.Bool
 	holding    atomic.Bool
 	closing    atomic.Bool // Shutdown was called; changed under mu
@@ -67,6 +70,7 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 	s := &Server{catalog: c, reads: rd, opts: o.withDefaults(), handed: newHandedConns()}
 	s.limited = limitlog.New(s.opts.Logger)
 	s.peerSecret = []byte(s.opts.PeerSecret)
+	s.SetDelivery(o.Delivery)
 	s.ending, s.cancel = context.WithCancel(context.Background())
 	if o.RequestLog != nil {
 		s.log = &requestLog{w: o.RequestLog, logger: s.opts.Logger}
@@ -83,7 +87,7 @@ func New(c Catalog, rd *reads.Reader, o Options) *Server {
 }
 
 // Serve serves the connections of ln until Shutdown, and then returns nil. It returns an error if accepting
-// fails. It closes ln.
+// fails, also temporarily: see internal/accept. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	defer ln.Close() //nolint:errcheck // Shutdown closes it, too
 	if !s.listen(ln) {

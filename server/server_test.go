@@ -52,6 +52,7 @@ type testOptions struct {
 	PeerTLS          *tls.Config
 	PeerSecret       string
 	Tokens           *auth.Tokens
+	Delivery         Delivery
 	Metrics          *metrics.Server
 	Tracer           *tracing.Tracer
 	Logger           *slog.Logger
@@ -73,7 +74,7 @@ func newServer(c testCatalog, o testOptions) *Server {
 	})
 	return New(c, rd, Options{
 		RequestLog: o.RequestLog, RequestLogSample: o.RequestLogSample, Timeouts: o.Timeouts, MaxConns: o.MaxConns,
-		Peers: o.Peers, PeerTLS: o.PeerTLS, PeerSecret: o.PeerSecret, Tokens: o.Tokens, Metrics: o.Metrics, Logger: o.Logger,
+		Peers: o.Peers, PeerTLS: o.PeerTLS, PeerSecret: o.PeerSecret, Tokens: o.Tokens, Delivery: o.Delivery, Metrics: o.Metrics, Logger: o.Logger,
 	})
 }
 

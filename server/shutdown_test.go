@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,34 +137,6 @@ func (f failing) Accept() (net.Conn, error) { return nil, f.err }
 func (f failing) Close() error              { return nil }
 func (f failing) Addr() net.Addr            { return &net.TCPAddr{} }
 
-// short is a listener that is out of file descriptors for a while.
-type short struct {
-	net.Listener
-	left int
-}
-
-func (l *short) Accept() (net.Conn, error) {
-	if l.left > 0 {
-		l.left--
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	}
-	return l.Listener.Accept()
-}
-
-func TestOutOfFileDescriptors(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := startOn(t, &short{ln, 4}, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
-	if got := s.get(t, "/db/a"); got.status != 200 {
-		t.Errorf("%+v", got)
-	}
-	if !strings.Contains(s.logs.String(), "too many open files") {
-		t.Errorf("logged: %s", s.logs)
-	}
-}
-
 // Beyond the limit a connection gets 503, probes are answered, and a flood of
 // connections is closed.
 func TestMaxConns(t *testing.T) {
@@ -243,12 +214,12 @@ func TestConnectionCloseInAnyForm(t *testing.T) {
 // A client that uses HTTP without TLS gets an error that says so, and such clients do not fill the log.
 func TestPlainHTTPToTLS(t *testing.T) {
 	s, _ := startTLS(t, catalogOf(t, nil), testOptions{})
-	requests := []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD /db/k HTTP/1.0\r\n\r\n", "POST /"}
+	requests := []string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HEAD /db/k HTTP/1.0\r\n\r\n", "POST /"}
 	for i := range 300 {
 		c := s.dial(t)
 		io.WriteString(c, requests[i%len(requests)])
 		got := read(t, bufio.NewReader(c), "GET")
-		if got.status != 400 || got.body != "this port speaks TLS: use https://\n" || got.header.Get("Content-Type") != plainText {
+		if got.status != 400 || got.body != "this port speaks TLS: use https://\n" || got.header.Get("Content-Type") != plainText || got.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Fatalf("%+v", got)
 		}
 		c.Close()

@@ -52,19 +52,15 @@ func (r *rendered) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// serve writes the answer for a key, and calls render unless there is a recent one. The answer for a db that
-// is not in the status is 404.
-func (s *snapshot) serve(w http.ResponseWriter, key pageKey, render func(w http.ResponseWriter, st status.Status)) {
-	answer := s.answer(key, render)
-	if answer == nil {
-		text(w, http.StatusNotFound, "no such db")
-		return
-	}
-	maps.Copy(w.Header(), answer.header)
-	w.WriteHeader(answer.code)
-	w.Write(answer.body) //nolint:errcheck // the client has gone
+// send sends a rendered answer.
+func (r *rendered) send(w http.ResponseWriter) {
+	maps.Copy(w.Header(), r.header)
+	w.WriteHeader(r.code)
+	w.Write(r.body) //nolint:errcheck // the client has gone
 }
 
+// answer returns the answer for a key, and calls render unless there is a recent one. It is nil for a db that is not in
+// the status.
 func (s *snapshot) answer(key pageKey, render func(w http.ResponseWriter, st status.Status)) *rendered {
 	s.mu.Lock()
 	defer s.mu.Unlock()

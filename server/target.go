@@ -12,18 +12,37 @@ import (
 type route uint8
 
 const (
-	routeKey    route = iota // /<db>/<key>
-	routeNode                // /
-	routeDB                  // /<db>, /<db>/
-	routeHealth              // /healthz
-	routeLive                // /livez
-	routeReady               // /readyz
+	routeKey     route = iota // /<db>/<key>
+	routeNode                 // /
+	routeDB                   // /<db>, /<db>/
+	routeHealth               // /healthz
+	routeLive                 // /livez
+	routeReady                // /readyz
+	routeRunbook              // /-/runbook
+	routeAPI                  // /-/openapi.yaml
 )
 
 // routes are the names of routes in traces.
 var routes = [...]string{
 	routeKey: "/{db}/{key}", routeNode: "/", routeDB: "/{db}",
-	routeHealth: "/healthz", routeLive: "/livez", routeReady: "/readyz",
+	routeHealth: "/healthz", routeLive: "/livez", routeReady: "/readyz", routeRunbook: runbookPath, routeAPI: apiPath,
+}
+
+// The paths of what the node has beside dbs and their status. No db has a name that begins with "-".
+const (
+	runbookPath = "/-/runbook"
+	apiPath     = "/-/openapi.yaml"
+)
+
+// ownRoute returns the route of one of these paths.
+func ownRoute(path []byte) (route, bool) {
+	switch string(path) {
+	case runbookPath:
+		return routeRunbook, true
+	case apiPath:
+		return routeAPI, true
+	}
+	return 0, false
 }
 
 // isProbe reports whether load balancers and monitoring request the route.
@@ -52,6 +71,10 @@ func parseTarget(uri, buf []byte) (target, []byte, error) {
 		return target{}, buf, err
 	}
 	t := target{path: path, query: query}
+	if own, ok := ownRoute(path); ok {
+		t.route = own
+		return t, buf, nil
+	}
 	db, key, hasKey := bytes.Cut(path[1:], slash)
 	buf = buf[:0]
 	if t.db, buf, err = http1.Unescape(db, buf); err != nil {

@@ -1,7 +1,7 @@
 // Package source owns the interface to stored data: a tree of databases, versions
 // and files that jobs write and sequins reads, and of the small file _PIN that its
-// commands write (Writer). Its subpackages implement it for a local directory, HDFS
-// and S3.
+// commands write (Writer). Its subpackages implement it for a local directory, HDFS,
+// S3, Google Cloud Storage and Azure.
 //
 // A version passes through in three steps. The node lists databases and versions;
 // for a version to be loaded, it lists the data files and checks that the job has
@@ -34,7 +34,7 @@ type File struct {
 	Size    int64 // in bytes
 	ModTime time.Time
 	// ID identifies the file's content if the source has such an id: HDFS's file
-	// id or S3's ETag. It has no other meaning.
+	// id, an ETag, or the generation of an object. It has no other meaning.
 	ID string
 }
 

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -14,45 +13,6 @@ const (
 	LevelWarn = "warn"
 	LevelBad  = "bad"
 )
-
-// census counts the dbs of a node by their health.
-type census struct {
-	dbs             int
-	served          int // with a current version
-	unlisted        int // of those served: the db has an error as a whole, so that new versions are not found
-	failed          int // of those served: another version failed to load
-	unwanted        int // of those served: the pin does not allow the current version
-	held            int // of those served: the gate holds another version
-	underreplicated int // of those served: too few nodes hold some partition of the current version
-	lost            int // of those served: no node holds some partition of the current version
-}
-
-func (c *census) add(db DB, node string) {
-	c.dbs++
-	current := db.Current(node)
-	if current == "" {
-		return
-	}
-	c.served++
-	if !db.PinOn(node, node).Allows(current) {
-		c.unwanted++
-	}
-	if db.Failed(node) {
-		c.failed++
-	}
-	if db.Holds(node) != "" {
-		c.held++
-	}
-	if db.Error != "" {
-		c.unlisted++
-	}
-	switch v := db.Versions[current]; {
-	case v.MissingPartitions > 0:
-		c.lost++
-	case v.UnderreplicatedPartitions > 0:
-		c.underreplicated++
-	}
-}
 
 // Current returns the version of a db that a node serves, "" if there is none.
 func (d DB) Current(node string) string {
@@ -86,55 +46,36 @@ func (d DB) Holds(node string) string {
 	return held
 }
 
-// silent returns the number of other nodes whose status is unknown.
-func (st Status) silent() int {
-	n := 0
-	for _, p := range st.Peers {
-		if p.Error != "" {
-			n++
-		}
+// Health returns the level of a db on a node, and one line with the version that is served.
+func (d DB) Health(node string) (level, line string) {
+	current := d.Current(node)
+	if current == "" {
+		return LevelBad, "nothing to serve yet"
 	}
-	return n
+	v := d.Versions[current]
+	switch {
+	case v.MissingPartitions > 0, !d.PinOn(node, node).Allows(current):
+		level = LevelBad
+	case v.UnderreplicatedPartitions > 0, d.Failed(node), d.Holds(node) != "", d.Error != "":
+		level = LevelWarn
+	default:
+		level = LevelGood
+	}
+	return level, "serving " + current
 }
 
 // health returns a level and one line of text with the reason. A node that is not ready (with reason) is bad.
-func (st Status) health(ready bool, reason string) (level, line string) {
-	var c census
-	for _, db := range st.DBs {
-		c.add(db, st.Node)
-	}
-	all := human.Plural(c.dbs, "database")
+func (st *Status) health(ready bool, reason string) (level, line string) {
 	switch {
 	case st.Draining:
 		return LevelBad, "This node is shutting down."
 	case !ready:
 		return LevelBad, "Not ready: " + reason + "."
-	case c.dbs == 0:
-		return LevelWarn, "Ready, but there is no database in the source."
-	case c.lost > 0:
-		return LevelBad, fmt.Sprintf("Serving %s; %d with partitions that no node holds.", all, c.lost)
-	case c.served < c.dbs:
-		return LevelWarn, fmt.Sprintf("Serving %d of %s.", c.served, all)
-	case c.unwanted > 0:
-		return LevelBad, fmt.Sprintf("Serving %s; %d from a version that is excluded, or not the one that is pinned, as no other is ready.", all, c.unwanted)
-	case c.held > 0:
-		return LevelWarn, fmt.Sprintf("Serving %s; %d with a newer version that the gate holds.", all, c.held)
-	case c.failed > 0:
-		return LevelWarn, fmt.Sprintf("Serving %s; %d with a version that could not be loaded.", all, c.failed)
-	case c.underreplicated > 0:
-		return LevelWarn, fmt.Sprintf("Serving %s; %d with partitions that too few nodes hold.", all, c.underreplicated)
-	case len(st.Problems) > 0:
-		return LevelBad, "The nodes are not one cluster: " + st.Problems[0] + "."
-	case st.ZooKeeper != nil && !st.ZooKeeper.Connected:
-		return LevelWarn, "Serving " + all + ", but ZooKeeper cannot be reached."
-	case st.silent() > 0:
-		return LevelWarn, fmt.Sprintf("Serving %s, but %s did not answer.", all, human.Plural(st.silent(), "node"))
-	case st.SourceError != "":
-		return LevelWarn, "Serving " + all + ", but the source cannot be read."
-	case st.ReloadError != "":
-		return LevelWarn, "Serving " + all + ", but the last reload of the configuration has failed."
-	case c.unlisted > 0:
-		return LevelWarn, fmt.Sprintf("Serving %s; %d that cannot be listed in the source.", all, c.unlisted)
 	}
-	return LevelGood, "Serving " + all + "."
+	for _, f := range st.Findings() {
+		if f.Level != LevelNote {
+			return f.Level, f.health
+		}
+	}
+	return LevelGood, "Serving " + human.Plural(len(st.DBs), "database") + "."
 }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -15,17 +16,89 @@ type Peer struct {
 	Zone    string `json:"zone,omitempty"`
 	// Error is the reason why its status is unknown.
 	Error string `json:"error,omitempty"`
-	// Build, StartedAt, Disk and Traffic are from its status.
+	// What follows is from its status. Level and Health are its own view, and Waiting is what it waits for.
 	Build     string    `json:"build,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"`
 	Disk      Disk      `json:"disk,omitzero"`
 	Traffic   Traffic   `json:"traffic,omitzero"`
+	Level     string    `json:"level,omitempty"`
+	Health    string    `json:"health,omitempty"`
+	Waiting   []Wait    `json:"waiting,omitempty"`
+}
+
+// maxPeerWaits limits what is kept of what another node waits for.
+const maxPeerWaits = 5
+
+// Self returns what Peers would have of this node.
+func (st *Status) Self() Peer {
+	return Peer{Addr: st.Node, ShardID: st.ShardID, Zone: st.Zone, Build: st.Build, StartedAt: st.StartedAt, Disk: st.Disk, Traffic: st.Traffic,
+		Level: st.Level, Health: st.Health, Waiting: st.Waiting[:min(len(st.Waiting), maxPeerWaits)]}
+}
+
+// Members returns this node and the others, in the order of their addresses.
+func (st *Status) Members() []Peer {
+	all := []Peer{st.Self()}
+	for addr, p := range st.Peers {
+		p.Addr = addr
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b Peer) int { return cmp.Compare(a.Addr, b.Addr) })
+	return all
+}
+
+// Lags returns, by node, the dbs whose newest version the node does not know although another node has it.
+func (st *Status) Lags() map[string][]string {
+	lags, members := make(map[string][]string), st.Members()
+	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
+		newest := st.DBs[name].newest()
+		if newest == nil || !newest.staying() {
+			continue
+		}
+		for _, p := range members {
+			if _, known := newest.Nodes[p.Addr]; !known && p.Error == "" {
+				lags[p.Addr] = append(lags[p.Addr], name)
+			}
+		}
+	}
+	return lags
+}
+
+// newest returns the version with the greatest name, nil if there is none.
+func (d DB) newest() *Version {
+	greatest := ""
+	for name := range d.Versions {
+		greatest = max(greatest, name)
+	}
+	if v, found := d.Versions[greatest]; found {
+		return &v
+	}
+	return nil
+}
+
+// staying reports whether a node has the version and is not removing it.
+func (v *Version) staying() bool {
+	for _, n := range v.Nodes {
+		if n.State != Removing {
+			return true
+		}
+	}
+	return false
 }
 
 // Answer is the status of one other node.
 type Answer struct {
 	Peer
 	Status Status
+}
+
+// describe copies what is said of the node itself.
+func (a *Answer) describe() {
+	if a.Error != "" {
+		return
+	}
+	self := a.Status.Self()
+	a.Build, a.StartedAt, a.Disk, a.Traffic = self.Build, self.StartedAt, self.Disk, self.Traffic
+	a.Level, a.Health, a.Waiting = self.Level, self.Health, self.Waiting
 }
 
 // Merge adds the status of other nodes to that of this one.
@@ -38,6 +111,7 @@ func (st *Status) Merge(answers []Answer) {
 		st.DBs[db] = ours
 	}
 	for _, a := range answers {
+		a.describe()
 		st.Peers[a.Addr] = a.Peer
 		for db, theirs := range a.Status.DBs {
 			st.DBs[db] = st.DBs[db].merge(theirs, a.Addr, own[db])

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"sequins/shard"
 )
 
 // State is the state of a version on one node in the status JSON. The values are those of the original
@@ -62,6 +64,10 @@ type Status struct {
 	// ReloadError is why the configuration that was last read again is not in use, or ""; ReloadErrorSince is when that was.
 	ReloadError      string    `json:"reload_error,omitempty"`
 	ReloadErrorSince time.Time `json:"reload_error_since,omitzero"`
+	// Waiting is what this node waits for, what keeps it from being ready first.
+	Waiting []Wait `json:"waiting,omitempty"`
+	// ExhaustedAt is when the process was last out of file descriptors for a connection, if that was in the last minutes.
+	ExhaustedAt time.Time `json:"descriptors_exhausted_at,omitzero"`
 	// Warnings describe ignored entries of the source, one sentence each.
 	Warnings []string `json:"warnings,omitempty"`
 
@@ -79,6 +85,10 @@ type Status struct {
 	ZooKeeper *ZooKeeper `json:"zookeeper,omitempty"`
 	// Problems are reasons why the nodes do not form one cluster, one sentence each.
 	Problems []string `json:"problems,omitempty"`
+	// Differences are the settings that the nodes do not have alike, as this node saw them last.
+	Differences []Difference `json:"differences,omitempty"`
+	// Settings are those of this node. Only answers to other nodes that ask for them have them.
+	Settings Settings `json:"settings,omitempty"`
 	// Peers are the other nodes by address; see Merge.
 	Peers map[string]Peer `json:"peers,omitempty"`
 
@@ -286,6 +296,26 @@ type Progress struct {
 	ETA time.Time `json:"eta,omitzero"`
 }
 
+// Holders returns the number of nodes that hold each partition, by partition. Callers must not modify it.
+func (v *Version) Holders() []int {
+	n := max(0, min(v.NumPartitions, shard.MaxPartitions))
+	if len(v.Replicas) == n {
+		return v.Replicas
+	}
+	all := make([]int, n)
+	for _, on := range v.Nodes {
+		if on.State == Error {
+			continue
+		}
+		for _, p := range on.Partitions {
+			if p >= 0 && p < n {
+				all[p]++
+			}
+		}
+	}
+	return all
+}
+
 // replicas returns the number of nodes that hold each partition. Without Replicas, a node counts for the
 // partitions whose blocks it holds in any state except Error. Its cost depends on the listed partitions
 // and not on NumPartitions, which a faulty peer may exaggerate.
@@ -310,6 +340,22 @@ func (v *Version) replicas() map[int]int {
 		}
 	}
 	return replicas
+}
+
+// Records returns the number of records of a version, exactly if one node holds all partitions.
+func (v *Version) Records() (n int64, exact bool) {
+	held := 0
+	for _, on := range v.Nodes {
+		if v.NumPartitions > 0 && len(on.Partitions) == v.NumPartitions {
+			return on.Records, true
+		}
+		held += len(on.Partitions)
+		n += on.Records
+	}
+	if held == 0 {
+		return 0, n == 0
+	}
+	return int64(float64(n) * float64(v.NumPartitions) / float64(held)), false
 }
 
 // count computes the replication counts.

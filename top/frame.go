@@ -170,15 +170,8 @@ func (v *View) totals(width int) string {
 
 // remark returns the first of what is wrong with the node as a whole, "" if nothing is.
 func (v *View) remark() string {
-	st := v.st
-	all := slices.Concat(st.Problems, st.Warnings)
-	switch {
-	case st.SourceError != "":
-		return "source: " + plain(st.SourceError)
-	case st.ZooKeeper != nil && st.ZooKeeper.Error != "":
-		return "ZooKeeper: " + plain(st.ZooKeeper.Error)
-	case len(all) > 0:
-		return plain(all[0])
+	if all := v.st.OfNode(); len(all) > 0 {
+		return plain(all[0].Line(v.at))
 	}
 	return ""
 }

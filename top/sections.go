@@ -110,12 +110,13 @@ func (v *View) nodes(width int) *section {
 	s.head = v.heading(width, func(l *line) {
 		l.cell(term.Plain, n, "NODE").cell(term.Plain, rateWidth, "REQ/S").cell(term.Plain, latencyWidth, "P99").cell(term.Plain, -12, "DISK FREE")
 	})
+	lags := v.st.Lags()
 	for i, name := range names {
 		p, here := v.st.Peers[name]
 		if !here {
 			p = status.Peer{Disk: v.st.Disk, Traffic: v.st.Traffic}
 		}
-		note, color := v.nodeNote(p, name)
+		note, color := nodeNote(p, lags[name])
 		free := "-"
 		if p.Disk.Bytes > 0 {
 			free = human.Size(p.Disk.Free)
@@ -126,24 +127,14 @@ func (v *View) nodes(width int) *section {
 	return s
 }
 
-// nodeNote describes what is special about a node: that it does not answer, serves older versions, or has little room.
-func (v *View) nodeNote(p status.Peer, name string) (string, term.Color) {
+// nodeNote describes what is special about a node: that it does not answer, lacks the newest versions of some databases, or has little room.
+func nodeNote(p status.Peer, lags []string) (string, term.Color) {
 	if p.Error != "" {
 		return "did not answer: " + plain(p.Error), term.Red
 	}
-	behind := 0
-	for _, db := range v.st.DBs {
-		newest := ""
-		for node := range v.st.Peers {
-			newest = max(newest, db.Current(node))
-		}
-		if newest = max(newest, db.Current(v.st.Node)); db.Current(name) < newest {
-			behind++
-		}
-	}
 	switch {
-	case behind > 0:
-		return fmt.Sprintf("%s behind", human.Plural(behind, "database")), term.Yellow
+	case len(lags) > 0:
+		return "has not found the newest version of " + plain(human.Some(lags)), term.Yellow
 	case p.Disk.Low:
 		return "the disk is nearly full", term.Yellow
 	}

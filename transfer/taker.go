@@ -280,6 +280,7 @@ func (r *receiver) copy(out fsys.File, length int64) error {
 	buf := make([]byte, burst)
 	for left := length; ; {
 		n, err := r.read(buf)
+		r.t.o.Metrics.Received(r.db, n) // the last bytes may come with io.EOF
 		if left -= int64(n); left < 0 {
 			return fmt.Errorf("%w: it is longer than the %d bytes that were announced", ErrRefused, length)
 		}
@@ -292,7 +293,6 @@ func (r *receiver) copy(out fsys.File, length int64) error {
 		case err != nil:
 			return fmt.Errorf("the copy broke off after %d of %d bytes: %w", length-left, length, err)
 		}
-		r.t.o.Metrics.Received(r.db, n)
 		if err := r.t.take.rate.WaitN(r.ctx, n); err != nil {
 			return err
 		}

@@ -95,7 +95,8 @@ type Session struct {
 	sessions   int
 	began      time.Time // start of that session
 	lastError  string
-	lossLogged bool // the last line logged was a lost connection, or nothing was logged yet
+	lost       time.Time // since when there is no connection; zero if there is one, or there was none yet
+	lossLogged bool      // the last line logged was a lost connection, or nothing was logged yet
 	desired    map[string]*znode
 	dirty      map[string]*znode // subset of desired that may differ from ZooKeeper
 	prunes     map[string]int    // directories to remove when they are empty, and how many attempts are left
@@ -253,10 +254,15 @@ func (s *Session) logState() {
 	switch s.state {
 	case Connected:
 		if s.lossLogged {
-			s.log.Info("zookeeper: connected", "session", fmt.Sprintf("%#x", s.id), "server", s.client.conn.Server())
+			args := []any{"session", fmt.Sprintf("%#x", s.id), "server", s.client.conn.Server()}
+			if !s.lost.IsZero() {
+				args = append(args, "after", time.Since(s.lost).Round(time.Millisecond))
+			}
+			s.log.Info("zookeeper: connected", args...)
 		}
-		s.lossLogged = false
+		s.lossLogged, s.lost = false, time.Time{}
 	case Suspended:
+		s.lost = s.since
 		s.lossLogged = s.logLimited("lost", slog.LevelWarn, "zookeeper: connection lost; using the last known state", "error", s.lastError) || s.lossLogged
 	case Connecting:
 		s.lossLogged = s.logLimited("expired", slog.LevelWarn, "zookeeper: session lost; using the last known state") || s.lossLogged

@@ -76,7 +76,7 @@ const (
 	watched = "watched"
 )
 
-// pagePeriod is how often a page that is open asks for the status, as statuspage/page.js has it.
+// pagePeriod is how often a page that is open asks for itself again, as statuspage/page.js has it.
 const pagePeriod = 3 * time.Second
 
 func (r *run) start() error {
@@ -194,7 +194,7 @@ func fetch(ctx context.Context, transport *http.Transport, url string) error {
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", "text/html,application/openmetrics-text;version=1.0.0") // as the page and Prometheus do
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return err

@@ -43,14 +43,15 @@ func buildCommand() *cobra.Command {
 the version record by record. The blocks are those that a node would make.
 
 SRC is the directory of a version in any source and format that nodes read, DST
-that of a version in a source of nodes, <source>/<db>/<version>: a path, an
-hdfs:// or an s3:// URL. DST must not have data. Blocks are written there as they
+that of a version in a source of nodes, <source>/<db>/<version>: a path, or an
+hdfs://, s3://, gs:// or abfss:// URL. DST must not have data. Blocks are written there as they
 are finished, then the manifest _BLOCKS.json, then _SUCCESS; nodes ignore the
 version before. A build that fails or is interrupted removes what it wrote. What
 one that was killed has left is replaced with --force.
 
 The settings of the blocks are the defaults of sequins.conf, those of --config,
-or those of flags. [s3] and [hdfs] of --config hold for SRC and DST. All cores are
+or those of flags. [s3], [gs], [azure] and [hdfs] of --config hold for SRC and DST.
+All cores are
 used; memory is that of a load, and the directory --temp needs room for the
 blocks that are not written to DST yet, and for sorting, up to the size of the data.
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,10 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"sequins/config"
+	"sequins/source/gcs"
 )
 
 func checkConfigCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, deep bool
 	cmd := &cobra.Command{
 		Use:   "check-config [FILE]",
 		Short: "Check a configuration without starting anything",
@@ -30,16 +33,35 @@ cannot be read is a warning, so the check works on other machines. Nothing is
 written or connected to. The source, the local store and the addresses are not
 checked.
 
+With --deep, the machine is checked, too, as the user and from the place where
+sequins will run: the source (a byte of a file is read), secrets, the local
+store and its space, the addresses, certificates, ZooKeeper and the other nodes,
+the receivers of events, spans and metrics, the limit of open files and the
+clock. Each check has a line, and 15 seconds. A file is made in the local store,
+and znodes in a transaction that removes them; nothing is left behind.
+
 Exits with 1 if sequins would not start because of what was checked. Retired
 keys, and more memory for loads than this machine has, are reported as warnings.`,
 		Example: `  sequins check-config
   sequins check-config /etc/sequins.conf
+  sudo -u sequins sequins check-config --deep
   sequins check-config --json | jq -r '.errors[] | "\(.line): \(.reason)"'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return checkConfig(cmd.OutOrStdout(), cmd.ErrOrStderr(), args, asJSON)
+			path := config.Find(config.SearchPath)
+			if len(args) > 0 {
+				path = args[0]
+			}
+			if path == "" && os.Getenv(config.Variable("source")) == "" {
+				return errNoConfig()
+			}
+			if asJSON {
+				return checkConfigJSON(cmd.Context(), cmd.OutOrStdout(), path, deep)
+			}
+			return checkConfig(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), path, deep)
 		},
 	}
+	cmd.Flags().BoolVar(&deep, "deep", false, "also check what the configuration refers to: the source, ZooKeeper, the disk, …")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	return cmd
 }
@@ -50,6 +72,7 @@ type configCheck struct {
 	Good     bool            `json:"good"`
 	Errors   []configProblem `json:"errors"`
 	Warnings []configProblem `json:"warnings"`
+	Checks   []deepFinding   `json:"checks,omitempty"` // of --deep
 }
 
 // configProblem is an error or a warning, of a key if that is known.
@@ -77,21 +100,22 @@ func problemsOf(errs ...error) []configProblem {
 	return all
 }
 
-func checkConfig(out, warn io.Writer, args []string, asJSON bool) error {
-	path := config.Find(config.SearchPath)
-	if len(args) > 0 {
-		path = args[0]
+// checkConfigJSON prints the result of a check as JSON.
+func checkConfigJSON(ctx context.Context, out io.Writer, path string, deep bool) error {
+	c, warnings, err := checkFile(path)
+	result := configCheck{File: path, Warnings: problemsOf(warnings...)}
+	if err == nil && deep {
+		result.Checks, err = deepFindings(ctx, c)
 	}
-	if path == "" {
-		return errNoConfig()
+	result.Good, result.Errors = err == nil, problemsOf(err)
+	if perr := printJSON(out, result); perr != nil || err == nil {
+		return perr
 	}
-	warnings, err := checkFile(path)
-	if asJSON {
-		if perr := printJSON(out, configCheck{path, err == nil, problemsOf(err), problemsOf(warnings...)}); perr != nil || err == nil {
-			return perr
-		}
-		return inResult{err}
-	}
+	return inResult{err}
+}
+
+func checkConfig(ctx context.Context, out, warn io.Writer, path string, deep bool) error {
+	c, warnings, err := checkFile(path)
 	for _, w := range warnings {
 		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
 			return err
@@ -100,25 +124,33 @@ func checkConfig(out, warn io.Writer, args []string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	n := len(warnings)
+	if deep {
+		more, err := printDeep(ctx, out, c)
+		if err != nil {
+			return err
+		}
+		n += more
+	}
 	verdict := "is good"
-	if n := len(warnings); n > 0 {
+	if n > 0 {
 		verdict = fmt.Sprintf("can be used; warnings: %d", n)
 	}
-	_, err = fmt.Fprintln(out, path, verdict)
+	_, err = fmt.Fprintln(out, cmp.Or(path, "the environment"), verdict)
 	return err
 }
 
-// checkFile checks a configuration and the files that it names.
-func checkFile(path string) (warnings []error, err error) {
+// checkFile checks a configuration and the files that it names, and returns it.
+func checkFile(path string) (_ *config.Config, warnings []error, err error) {
 	c, problems, err := config.Load(path)
 	for _, p := range problems {
 		warnings = append(warnings, p)
 	}
 	if err != nil {
-		return warnings, err
+		return nil, warnings, err
 	}
 	more, err := checkFiles(&c)
-	return append(warnings, more...), err
+	return &c, append(warnings, more...), err
 }
 
 // checkFiles checks the configured files like a start does, if they exist on this machine and are
@@ -126,7 +158,7 @@ func checkFile(path string) (warnings []error, err error) {
 func checkFiles(c *config.Config) (warnings []error, err error) {
 	var errs []error
 	for _, check := range []func(*config.Config) (warnings []error, err error){
-		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkPeerSecret, checkZKAuth, checkRequestLog,
+		checkCertificates, checkTokens, checkWebhook, checkSourceSecret, checkAzureSecret, checkGoogleCredentials, checkPeerSecret, checkZone, checkZKAuth, checkRequestLog,
 	} {
 		more, err := check(c)
 		warnings = append(warnings, more...)
@@ -154,11 +186,34 @@ func checkSourceSecret(c *config.Config) ([]error, error) {
 	return nil, err
 }
 
+func checkAzureSecret(c *config.Config) ([]error, error) {
+	_, err := readAzureSecrets(&c.Azure)
+	return nil, err
+}
+
+func checkGoogleCredentials(c *config.Config) ([]error, error) {
+	if c.GS.CredentialsFile == "" {
+		return nil, nil
+	}
+	if err := gcs.CheckCredentials(c.GS.CredentialsFile); err != nil {
+		return nil, fmt.Errorf("gs.credentials_file: %w", err)
+	}
+	return nil, nil
+}
+
 func checkPeerSecret(c *config.Config) ([]error, error) {
 	if !c.Sharding.Enabled {
 		return nil, nil
 	}
 	_, err := peerSecret(&c.Sharding)
+	return nil, err
+}
+
+func checkZone(c *config.Config) (warnings []error, err error) {
+	if !c.Sharding.Enabled {
+		return nil, nil
+	}
+	_, err = zone(&c.Sharding)
 	return nil, err
 }
 

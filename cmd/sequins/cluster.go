@@ -54,6 +54,9 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 	if o.Server.PeerSecret, err = peerSecret(s); err != nil {
 		return err
 	}
+	if s.Zone, err = zone(s); err != nil {
+		return err
+	}
 	o.Name = addr
 	o.Replication, o.MinReplication = s.Replication, s.MinReplication
 	members, err := cluster.New(cluster.Options{
@@ -79,6 +82,7 @@ func joinCluster(c *config.Config, keys *keyring, o *node.Options, given *closer
 		}
 	})
 	o.Membership = func(st *status.Status) { describe(st, s, members) }
+	o.Joining = func() (status.Wait, bool) { return joiningWait(members) }
 	return nil
 }
 
@@ -97,23 +101,29 @@ func shardID(s *config.Sharding, host string) string {
 
 // peerSecret returns the secret of the cluster, or "" if there is none.
 func peerSecret(s *config.Sharding) (string, error) {
-	return readSecret("sharding.secret_file", s.Secret, s.SecretFile, config.CheckSecret)
+	return readValue("sharding.secret_file", s.Secret, s.SecretFile, config.CheckSecret)
 }
 
-// readSecret returns a secret that is in the configuration, or in the file that a key of it names, which is checked.
-func readSecret(key, secret, file string, check func(string) error) (string, error) {
+// zone returns the zone of the node, or "" if there is none.
+func zone(s *config.Sharding) (string, error) {
+	return readValue("sharding.zone_file", s.Zone, s.ZoneFile, config.CheckZone)
+}
+
+// readValue returns a value, such as a secret, that is in the configuration, or in the file that a key of it names, which is
+// checked.
+func readValue(key, value, file string, check func(string) error) (string, error) {
 	if file == "" {
-		return secret, nil
+		return value, nil
 	}
 	doc, err := os.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}
-	secret = strings.TrimSpace(string(doc))
-	if err := check(secret); err != nil {
+	value = strings.TrimSpace(string(doc))
+	if err := check(value); err != nil {
 		return "", fmt.Errorf("%s: what is in %s %w", key, file, err)
 	}
-	return secret, nil
+	return value, nil
 }
 
 // peers returns the other members as they appear in the status.
@@ -140,9 +150,32 @@ func describe(st *status.Status, s *config.Sharding, members *cluster.Cluster) {
 		Connected: z.Connected, Since: z.Since.UTC().Truncate(time.Second),
 		Published: z.Published, Pending: z.Pending,
 	}
-	if !z.Connected {
-		st.ZooKeeper.Error = z.LastError
+	if z.Connected {
+		return
 	}
+	st.ZooKeeper.Error = z.LastError
+	if _, joining := members.Joining(); !joining {
+		st.Waiting = append(st.Waiting, status.Wait{For: status.WaitForZooKeeper, Since: st.ZooKeeper.Since,
+			What: "ZooKeeper, to see nodes join and leave" + inBrackets(z.LastError)})
+	}
+}
+
+// inBrackets returns a text in brackets, "" if there is none.
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// joiningWait returns what a node waits for that joins the cluster.
+func joiningWait(members *cluster.Cluster) (w status.Wait, joining bool) {
+	j, joining := members.Joining()
+	w = status.Wait{For: status.WaitForNodes, What: j.For, Since: j.Since.UTC().Truncate(time.Second)}
+	if j.ZooKeeper {
+		w.For = status.WaitForZooKeeper
+	}
+	return w, joining
 }
 
 // closing is an io.Closer that cannot fail.
@@ -209,26 +242,31 @@ func partitioners(c *config.Config) string {
 
 // zkAuth returns the user and the password for ZooKeeper, "" for none.
 func zkAuth(z *config.ZK) (string, error) {
-	return readSecret("zk.auth_file", z.Auth, z.AuthFile, config.CheckUser)
+	return readValue("zk.auth_file", z.Auth, z.AuthFile, config.CheckUser)
 }
 
-func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
+// zooKeeperOptions returns how ZooKeeper is reached.
+func zooKeeperOptions(c *config.Config, log *slog.Logger) (o zk.Options, err error) {
 	var secure *tls.Config
 	if z := &c.ZK; z.TLS {
-		var err error
 		files := config.TLS{CA: z.TLSCA, Certificate: z.TLSCertificate, Key: z.TLSKey}
 		if secure, err = clientTLS(files, "zk.tls_ca", "zk.tls_certificate"); err != nil {
-			return nil, err
+			return o, err
 		}
 	}
 	auth, err := zkAuth(&c.ZK)
+	return zk.Options{
+		Servers: c.ZK.Servers, ConnectTimeout: c.ZK.ConnectTimeout, SessionTimeout: c.ZK.SessionTimeout,
+		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: auth, TLS: secure, Logger: log,
+	}, err
+}
+
+func connectZooKeeper(c *config.Config, log *slog.Logger) (*zk.Session, error) {
+	o, err := zooKeeperOptions(c, log)
 	if err != nil {
 		return nil, err
 	}
-	session, err := zk.Connect(zk.Options{
-		Servers: c.ZK.Servers, ConnectTimeout: c.ZK.ConnectTimeout, SessionTimeout: c.ZK.SessionTimeout,
-		Root: "/" + c.Sharding.ClusterName + "/v1", Auth: auth, TLS: secure, Logger: log,
-	})
+	session, err := zk.Connect(o)
 	if err != nil {
 		return nil, fmt.Errorf("zk: %w", err)
 	}

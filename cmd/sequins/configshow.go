@@ -33,8 +33,9 @@ func configShowCommand() *cobra.Command {
 		Long: `Print the configuration that sequins would use with these flags in this
 environment, as a file: the value of every key, and in a comment where it was
 set: a line of the file, a variable of the environment (SEQUINS_BIND for bind,
-SEQUINS_SHARDING_ZONE for zone of [sharding]) or a flag. Secrets are printed as
-***. Of [db.<name>] the keys are printed that are set there.
+SEQUINS_SHARDING_ZONE for zone of [sharding], SEQUINS_DB__words__KEEP_VERSIONS
+for keep_versions of [db.words]) or a flag. Secrets are printed as ***. Of
+[db.<name>] the keys are printed that are set there.
 
 Exits with 1 if the configuration has errors, see check-config.`,
 		Example: `  sequins config show

@@ -43,6 +43,9 @@ func fieldsOf(prefix string, t reflect.Type) (all []string) {
 		prefix += "."
 	}
 	for f := range t.Fields() {
+		if f.Anonymous {
+			all = append(all, fieldsOf(strings.TrimSuffix(prefix, "."), f.Type)...)
+		}
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 			all = append(all, fieldsOf(prefix+name, f.Type)...)
 		}

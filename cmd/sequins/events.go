@@ -22,12 +22,13 @@ func (s *serving) openEvents(c *config.Config, o *node.Options) error {
 
 // target returns where events are sent, nil for nowhere.
 func target(e *config.Events) (*events.Target, error) {
-	if e.Webhook == "" {
-		return nil, nil
+	webhook, err := readValue("events.webhook_file", e.Webhook, e.WebhookFile, config.CheckWebhook)
+	if err != nil || webhook == "" {
+		return nil, err
 	}
-	secret, err := readSecret("events.secret_file", e.Secret, e.SecretFile, config.CheckSecret)
+	secret, err := readValue("events.secret_file", e.Secret, e.SecretFile, config.CheckSecret)
 	if err != nil {
 		return nil, err
 	}
-	return &events.Target{URL: e.Webhook, Secret: secret}, nil
+	return &events.Target{URL: webhook, Secret: secret}, nil
 }

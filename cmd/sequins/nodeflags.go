@@ -40,7 +40,7 @@ func (f *nodeFlags) registerNode(cmd *cobra.Command, without string) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.server, "server", "", "`address` (host:port) or URL of any node ("+without+")")
-	flags.StringVar(&f.tokenPath, "token-file", "", "`file` with a token (default: environment variable "+tokenVariable+")")
+	flags.StringVar(&f.tokenPath, "token-file", "", "`file` with a token, - for stdin (default: variable "+tokenVariable+")")
 	flags.StringVar(&f.files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
 	flags.StringVar(&f.files.Certificate, "certificate", "", "PEM `file` with a client certificate")
 	flags.StringVar(&f.files.Key, "certificate-key", "", "PEM `file` with the key of --certificate")

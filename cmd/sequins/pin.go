@@ -101,7 +101,7 @@ const pinHelp = `
 
 The other keys of the file stay as they are; comments are lost. The source is
 --source, or source of sequins.conf or /etc/sequins.conf, which also has the
-settings for S3 and HDFS. Its path and the new content are printed. If somebody
+settings of remote sources. Its path and the new content are printed. If somebody
 else writes the file meanwhile, nothing is written. The command ends with what
 sequins refresh does.
 

@@ -25,7 +25,7 @@ find new versions, follow _PIN, and retry what has failed. It writes the time an
 your name into <source>/_REFRESH, which the nodes read every three seconds.
 
 The source is --source, or source of sequins.conf or /etc/sequins.conf, which
-also has the settings for S3 and HDFS.
+also has the settings of remote sources.
 
 Exits with 1 if the file was not written, 5 if the source does not answer, and 6
 if it refuses.`,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +25,8 @@ import (
 	"sequins/load"
 	"sequins/metrics"
 	"sequins/node"
+	"sequins/server"
+	"sequins/status"
 	"sequins/store"
 	"sequins/transfer"
 )
@@ -147,6 +148,7 @@ type serving struct {
 	tokens  *tokenFile // nil without tokens
 
 	reload func() error // set before run
+	alike  alike
 
 	requestLog *requestLog // nil if disabled
 	metrics    *metrics.Metrics
@@ -171,6 +173,8 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 	o := nodeOptions(&c, log)
 	s := &serving{metrics: o.Metrics}
 	o.Debug.Reload = func() error { return s.reload() }
+	s.alike.set(c)
+	o.Server.Settings = func() status.Settings { return s.alike.settings(s.tokens) }
 	var opened closers
 	defer func() {
 		if err != nil {
@@ -298,10 +302,7 @@ func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
 		return err
 	}
 	if s.keys != nil {
-		o.Listener = tls.NewListener(o.Listener, s.keys.server())
-		if o.RedisListener != nil {
-			o.RedisListener = tls.NewListener(o.RedisListener, s.keys.redisServer())
-		}
+		o.TLS, o.RedisTLS = s.keys.server(), s.keys.redisServer()
 		o.Metrics.Process.SetCertificate(s.keys.expiry)
 	}
 	if s.tokens, err = openTokens(c.Auth, o.Logger); err != nil {
@@ -360,10 +361,22 @@ func reloadable(c config.Config) node.Reloadable {
 		Load:                 func(db string) load.Options { return loadOptions(&c, db) },
 		LoadMemoryLimit:      int64(c.LoadMemoryLimit()),
 		ContentType:          func(db string) string { return c.ForDB(db).ContentType },
+		Delivery:             delivery(&c),
 		RequestLogSample:     c.Debug.RequestLogSample,
 		ShowKeys:             c.Debug.ShowKeys,
 		TraceSample:          c.Tracing.Sample,
 	}
+}
+
+// delivery returns how answers are delivered.
+func delivery(c *config.Config) server.Delivery {
+	d := server.Delivery{Origins: c.HTTP.AllowedOrigins, Codings: c.HTTP.Compression, MinEncoded: int64(c.HTTP.CompressionMinSize),
+		Caching:   server.Caching{Found: c.HTTP.CacheControl, Absent: c.HTTP.CacheControlAbsent},
+		CachingOf: make(map[string]server.Caching, len(c.DB))}
+	for name, db := range c.DB {
+		d.CachingOf[name] = server.Caching{Found: db.CacheControl, Absent: db.CacheControlAbsent}
+	}
+	return d
 }
 
 // rules returns the rules of a gate. The patterns of the configuration are valid.

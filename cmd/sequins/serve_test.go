@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"sequins/config"
 	"sequins/demo"
 	"sequins/input/sequencefile"
+	"sequins/server"
 	"sequins/shard"
 	"sequins/test/expect"
 )
@@ -90,12 +92,12 @@ func TestReload(t *testing.T) {
 	s.awaitVersion(demoPath, demo.First)
 
 	// A reloadable key, and one that is not.
-	writeFile(t, conf, content+"content_type = \"application/json\"\nmax_parallel_loads = 3\n")
+	writeFile(t, conf, content+"content_type = \"application/json\"\nmax_parallel_loads = 3\n[http]\nallowed_origins = [\"*\"]\n[db."+demo.DB+"]\ncache_control = \"max-age=7\"\n")
 	s.signal(syscall.SIGHUP)
-	s.waitFor(`looking for new versions" changed=\[content_type\]`)
+	s.waitFor(`looking for new versions" changed="\[content_type http.allowed_origins db\]"`)
 	s.waitFor(`need a restart" keys=\[max_parallel_loads\]`)
 	s.await(demoPath, "the new content type", func(r *http.Response, _ string) bool {
-		return r.Header.Get("Content-Type") == "application/json"
+		return r.Header.Get("Content-Type") == "application/json" && r.Header.Get("Access-Control-Allow-Origin") == "*" && r.Header.Get("Cache-Control") == "max-age=7"
 	})
 
 	// A file that is not good changes nothing, and new versions are found all the same.
@@ -193,7 +195,7 @@ func TestOneLineErrors(t *testing.T) {
 		"bad flag value":   {[]string{"-r", source, "-b", "nowhere"}, "sequins: --bind: \"nowhere\" is not an address of the form host:port"},
 		"store in source":  {[]string{"-r", source, "-l", source + "/store"}, "sequins: --local-store: "},
 		"store is a file":  {[]string{"-r", source, "-l", filepath.Join(dir, "file"), "-b", "127.0.0.1:0"}, "sequins: local_store: opening the store: "},
-		"unknown source":   {[]string{"-r", "gs://x/y"}, "sequins: --source: \"gs://x/y\" is of none of the kinds"},
+		"unknown source":   {[]string{"-r", "ftp://x/y"}, "sequins: --source: \"ftp://x/y\" is of none of the kinds"},
 		"no such cluster":  {[]string{"-r", "hdfs:///y"}, "sequins: source: hdfs: hdfs:///y names no host, and there is no configuration with fs.defaultFS"},
 		"request log file": {[]string{"--config", filepath.Join(dir, "log.conf"), "-b", "127.0.0.1:0"}, "sequins: debug.request_log_file: open "},
 	}
@@ -221,6 +223,9 @@ func TestConfigurationAgreesWithWhatItIsFor(t *testing.T) {
 		if c, err := blocks.ParseCompression(name); err != nil || c.String() != name {
 			t.Errorf("compression %s: %v, %v", name, c, err)
 		}
+	}
+	if !slices.Equal(config.Codings, server.Codings) {
+		t.Errorf("codings %v, and of the server %v", config.Codings, server.Codings)
 	}
 	for _, name := range config.Partitioners {
 		if p, err := shard.ParsePartitioner(name); name != "auto" && (err != nil || p.String() != name) {

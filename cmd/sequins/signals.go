@@ -112,6 +112,7 @@ func (r *reloader) apply(fresh config.Config) error {
 	}
 	r.running = config.Reloaded(r.running, fresh)
 	r.level.Set(logLevel(r.running.Log))
+	r.serving.alike.set(r.running)
 	r.serving.node.Apply(reloadable(r.running))
 	t, err := target(&r.running.Events)
 	if err != nil {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sequins/config"
 	"sequins/source"
+	"sequins/source/azure"
+	"sequins/source/gcs"
 	"sequins/source/hdfs"
 	"sequins/source/local"
 	"sequins/source/s3"
@@ -15,35 +18,15 @@ import (
 
 // openSource returns the configured source, without accessing it.
 func openSource(ctx context.Context, c *config.Config) (src source.Source, err error) {
-	switch scheme, _, _ := strings.Cut(c.Source, "://"); scheme {
-	case "s3", "s3a", "s3n":
-		secret, unread := s3Secret(&c.S3)
-		if unread != nil {
-			return nil, unread
-		}
-		src, err = s3.New(ctx, s3.Options{
-			URL:             c.Source,
-			Region:          c.S3.Region,
-			AccessKeyID:     c.S3.AccessKeyID,
-			SecretAccessKey: secret,
-			Endpoint:        c.S3.Endpoint,
-			PathStyle:       c.S3.PathStyle,
-			MaxRetries:      c.S3.MaxRetries,
-		})
-	case "hdfs":
-		src, err = hdfs.New(hdfs.Options{
-			URL:               c.Source,
-			ConfigDir:         c.HDFS.ConfigDir,
-			User:              c.HDFS.User,
-			Principal:         c.HDFS.Principal,
-			Keytab:            c.HDFS.Keytab,
-			CredentialCache:   c.HDFS.CredentialCache,
-			Krb5Conf:          c.HDFS.Krb5Conf,
-			NamenodePrincipal: c.HDFS.NamenodePrincipal,
-			Protection:        c.HDFS.DataTransferProtection,
-			Timeout:           c.HDFS.Timeout,
-			RetryFor:          c.HDFS.RetryFor,
-		})
+	switch scheme, _, _ := strings.Cut(c.Source, "://"); {
+	case scheme == "s3" || scheme == "s3a" || scheme == "s3n":
+		src, err = openS3(ctx, c.Source, &c.S3)
+	case scheme == "gs":
+		src, err = gcs.New(gcs.Options{URL: c.Source, CredentialsFile: c.GS.CredentialsFile, Endpoint: c.GS.Endpoint, MaxRetries: c.GS.MaxRetries})
+	case slices.Contains(azure.Schemes, scheme):
+		src, err = openAzure(c.Source, &c.Azure)
+	case scheme == "hdfs":
+		src, err = openHDFS(c.Source, &c.HDFS)
 	default:
 		src, err = local.New(c.Source)
 	}
@@ -53,12 +36,73 @@ func openSource(ctx context.Context, c *config.Config) (src source.Source, err e
 	return src, nil
 }
 
+func openS3(ctx context.Context, source string, s *config.S3) (*s3.Source, error) {
+	secret, err := s3Secret(s)
+	if err != nil {
+		return nil, err
+	}
+	return s3.New(ctx, s3.Options{
+		URL:             source,
+		Region:          s.Region,
+		AccessKeyID:     s.AccessKeyID,
+		SecretAccessKey: secret,
+		Endpoint:        s.Endpoint,
+		PathStyle:       s.PathStyle,
+		MaxRetries:      s.MaxRetries,
+	})
+}
+
+func openHDFS(source string, h *config.HDFS) (*hdfs.Source, error) {
+	return hdfs.New(hdfs.Options{
+		URL:               source,
+		ConfigDir:         h.ConfigDir,
+		User:              h.User,
+		Principal:         h.Principal,
+		Keytab:            h.Keytab,
+		CredentialCache:   h.CredentialCache,
+		Krb5Conf:          h.Krb5Conf,
+		NamenodePrincipal: h.NamenodePrincipal,
+		Protection:        h.DataTransferProtection,
+		Timeout:           h.Timeout,
+		RetryFor:          h.RetryFor,
+	})
+}
+
+func openAzure(source string, a *config.Azure) (*azure.Source, error) {
+	secrets, err := readAzureSecrets(a)
+	if err != nil {
+		return nil, err
+	}
+	return azure.New(azure.Options{
+		URL:              source,
+		Account:          a.Account,
+		AccountKey:       secrets.key,
+		SASToken:         secrets.sas,
+		ConnectionString: secrets.connection,
+		Endpoint:         a.Endpoint,
+		MaxRetries:       a.MaxRetries,
+	})
+}
+
 // s3Secret returns the secret of the access key, "" if the configuration has none.
 func s3Secret(s *config.S3) (string, error) {
-	return readSecret("s3.secret_access_key_file", s.SecretAccessKey, s.SecretAccessKeyFile, func(secret string) error {
-		if secret == "" {
-			return errors.New("is empty")
-		}
-		return nil
-	})
+	return readValue("s3.secret_access_key_file", s.SecretAccessKey, s.SecretAccessKeyFile, notEmpty)
+}
+
+// azureSecrets are the secrets of [azure]; at most one is not empty.
+type azureSecrets struct{ key, sas, connection string }
+
+func readAzureSecrets(a *config.Azure) (s azureSecrets, err error) {
+	var errs [3]error
+	s.key, errs[0] = readValue("azure.account_key_file", a.AccountKey, a.AccountKeyFile, notEmpty)
+	s.sas, errs[1] = readValue("azure.sas_token_file", a.SASToken, a.SASTokenFile, notEmpty)
+	s.connection, errs[2] = readValue("azure.connection_string_file", a.ConnectionString, a.ConnectionStringFile, notEmpty)
+	return s, errors.Join(errs[:]...)
+}
+
+func notEmpty(secret string) error {
+	if secret == "" {
+		return errors.New("is empty")
+	}
+	return nil
 }

@@ -15,23 +15,39 @@ func TestSourceDefaults(t *testing.T) {
 	}
 }
 
-// The schemes of Hadoop's file systems are those of S3, in the configuration and wherever a source is opened.
-func TestSchemesOfS3(t *testing.T) {
-	for _, scheme := range []string{"s3", "s3a", "s3n"} {
+// Each form of a source is one for the configuration and wherever a source is opened.
+func TestForms(t *testing.T) {
+	const azure = "@account.dfs.core.windows.net/prefix"
+	for form, want := range map[string]string{
+		"s3://bucket/prefix":     "s3://bucket/prefix/db/1",
+		"s3a://bucket/prefix":    "s3://bucket/prefix/db/1",
+		"s3n://bucket/prefix":    "s3://bucket/prefix/db/1",
+		"gs://bucket/prefix":     "gs://bucket/prefix/db/1",
+		"abfss://box" + azure:    "abfss://box" + azure + "/db/1",
+		"abfs://box" + azure:     "abfs://box" + azure + "/db/1",
+		"wasbs://box" + azure:    "wasbs://box" + azure + "/db/1",
+		"wasb://box" + azure:     "wasb://box" + azure + "/db/1",
+		"abfss://box/prefix":     "abfss://box/prefix/db/1",
+		"hdfs://namenode/prefix": "hdfs://namenode:8020/prefix/db/1",
+		"/prefix":                "/prefix/db/1",
+		"file:///prefix":         "/prefix/db/1",
+	} {
 		c := config.Default()
-		c.Source, c.S3.Region = scheme+"://bucket/prefix", "r"
+		c.Source, c.S3.Region, c.Azure.Account = form, "r", "account"
 		if err := c.Validate(); err != nil {
-			t.Errorf("%s: %v", scheme, err)
+			t.Errorf("%s: %v", form, err)
 		}
 		src, err := openSource(t.Context(), &c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := src.Path("db", "1"); got != "s3://bucket/prefix/db/1" {
-			t.Errorf("%s: %s", scheme, got)
+		if got := src.Path("db", "1"); got != want {
+			t.Errorf("%s: %s, want %s", form, got, want)
 		}
-		if err := src.(io.Closer).Close(); err != nil {
-			t.Error(err)
+		if closer, ok := src.(io.Closer); ok {
+			if err := closer.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -24,7 +24,9 @@ var (
 // printStatus writes the status for people. Data from the network is escaped.
 func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
 	lines := []string{strings.Join(headOf(st, base, now), ", "), c.Paint(levelColors[st.Level], plain(st.Health))}
-	lines = append(lines, remarks(st)...)
+	for _, f := range st.Findings() {
+		lines = append(lines, plain(f.Line(now)))
+	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		if p := st.DBs[name].Pin; p != nil {
 			lines = append(lines, plain(name+" is "+p.String()))
@@ -49,23 +51,6 @@ func headOf(st *status.Status, base string, now time.Time) []string {
 		head = append(head, "up for "+human.Duration(now.Sub(st.StartedAt)))
 	}
 	return head
-}
-
-// remarks returns the lines about the node as a whole.
-func remarks(st *status.Status) (lines []string) {
-	if st.SourceError != "" {
-		lines = append(lines, "source: "+plain(st.SourceError))
-	}
-	if st.ZooKeeper != nil && st.ZooKeeper.Error != "" {
-		lines = append(lines, "ZooKeeper: "+plain(st.ZooKeeper.Error))
-	}
-	if st.ReloadError != "" {
-		lines = append(lines, "configuration: "+plain(strings.ReplaceAll(st.ReloadError, "\n", "; ")))
-	}
-	for _, text := range slices.Concat(st.Problems, st.Warnings) {
-		lines = append(lines, plain(text))
-	}
-	return lines
 }
 
 func printDBs(c term.Console, st *status.Status, now time.Time) error {

@@ -27,6 +27,7 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 	}{
 		"good":                       {host: "localhost", clientCA: files.ClientCA},
 		"by address":                 {host: "127.0.0.1", clientCA: files.ClientCA},
+		"with a dot at the end":      {host: "localhost.", clientCA: files.ClientCA},
 		"another host":               {host: "node1.example", clientCA: files.ClientCA, want: "not node1.example"},
 		"no client's":                {change: serverOnly, host: "localhost", clientCA: files.ClientCA, want: "tls.client_ca for client authentication: x509: certificate specifies an incompatible key usage"},
 		"no client's, none demanded": {change: serverOnly, host: "localhost"},

@@ -57,6 +57,9 @@ func TestStatusWithToken(t *testing.T) {
 			t.Errorf("the token is shown: %s%s", r.stdout, r.stderr)
 		}
 	}
+	cmd := command(t, "status", "--token-file", "-", s.base)
+	cmd.Stdin = strings.NewReader(opsToken + "\n")
+	finish(t, cmd).wants(t, exitOK)
 	for _, line := range s.said() {
 		if strings.Contains(line, opsToken) {
 			t.Errorf("the token is logged: %s", line)

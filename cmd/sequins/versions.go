@@ -34,7 +34,7 @@ counted separately. A version that cannot be read, or whose layout is not
 supported, is shown with its error.
 
 The source is --source, or source of sequins.conf or /etc/sequins.conf, which
-also has the settings for S3 and HDFS. Nothing is loaded, and no server is needed.
+also has the settings of remote sources. Nothing is loaded, and no server is needed.
 
 Exits with 3 if a DB does not exist, 5 if the source does not answer, 6 if a
 version or a directory cannot be read, and 1 for other failures.`,

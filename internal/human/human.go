@@ -59,10 +59,13 @@ func Duration(d time.Duration) string {
 const maxRanges = 12
 
 // Ranges formats ascending numbers: "0-1, 4", and at most 12 ranges.
-func Ranges(list []int) string {
+func Ranges(list []int) string { return RangesUpTo(list, maxRanges) }
+
+// RangesUpTo formats ascending numbers like Ranges, and at most most ranges.
+func RangesUpTo(list []int, most int) string {
 	var runs []string
 	for i := 0; i < len(list); i++ {
-		if len(runs) == maxRanges {
+		if len(runs) == most {
 			runs = append(runs, "…")
 			break
 		}
@@ -103,4 +106,15 @@ func Rate(perSecond float64) string {
 		return strconv.FormatFloat(max(perSecond, .1), 'f', 1, 64)
 	}
 	return Count(int64(perSecond + .5))
+}
+
+// maxNames is the number of names that Some shows.
+const maxNames = 5
+
+// Some lists the first of several names: "a, b, c, d, e and 3 more".
+func Some(names []string) string {
+	if more := len(names) - maxNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }

@@ -44,3 +44,27 @@ func TestRanges(t *testing.T) {
 		}
 	}
 }
+
+func TestSome(t *testing.T) {
+	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a, b, c, d, e": {"a", "b", "c", "d", "e"}, "a, b, c, d, e and 2 more": {"a", "b", "c", "d", "e", "f", "g"}} {
+		if got := Some(names); got != want {
+			t.Errorf("%v: %q, want %q", names, got, want)
+		}
+	}
+	if got := RangesUpTo([]int{1, 3, 5}, 2); got != "1, 3, …" {
+		t.Error(got)
+	}
+}
+
+func TestRates(t *testing.T) {
+	for d, want := range map[time.Duration]string{400: "0.4 µs", 4200: "4 µs", 1.25e6: "1.2 ms", 12e6: "12 ms", 3e9: "3.0 s"} {
+		if got := Latency(d); got != want {
+			t.Errorf("Latency(%v) = %q, want %q", d, got, want)
+		}
+	}
+	for n, want := range map[float64]string{0: "0", .01: "0.1", 2.5: "2.5", 1234.4: "1,234"} {
+		if got := Rate(n); got != want {
+			t.Errorf("Rate(%v) = %q, want %q", n, got, want)
+		}
+	}
+}

@@ -1,26 +1,32 @@
-// Package limitlog logs errors of requests at most once a second: what is wrong with one request is
+// Package limitlog logs errors of requests at most once a second each: what is wrong with one request is
 // usually wrong with thousands.
 package limitlog
 
 import (
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// A Logger drops an error that follows another one within the same second. It is safe for concurrent use.
+// A Logger drops an error that follows another one with the same message within the same second. Errors with different
+// messages do not hide each other. It is safe for concurrent use.
 type Logger struct {
 	logger *slog.Logger
-	last   atomic.Int64 // the second of the last error
+	last   sync.Map // message → *atomic.Int64, the second of its last error
 }
 
 // New returns a Logger that writes to l.
 func New(l *slog.Logger) *Logger { return &Logger{logger: l} }
 
-// Error logs at level error.
+// Error logs at level error. msg is a constant of the program: each is kept.
 func (l *Logger) Error(msg string, args ...any) {
-	now := time.Now().Unix()
-	if last := l.last.Load(); last != now && l.last.CompareAndSwap(last, now) {
+	last, known := l.last.Load(msg)
+	if !known {
+		last, _ = l.last.LoadOrStore(msg, new(atomic.Int64))
+	}
+	at, now := last.(*atomic.Int64), time.Now().Unix()
+	if before := at.Load(); before != now && at.CompareAndSwap(before, now) {
 		l.logger.Error(msg, args...)
 	}
 }

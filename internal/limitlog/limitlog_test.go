@@ -26,3 +26,21 @@ func TestOneErrorASecond(t *testing.T) {
 		}
 	})
 }
+
+// An error that occurs all the time does not hide another one.
+func TestEachMessageHasItsSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := limitlog.New(slog.New(slog.NewTextHandler(&out, nil)))
+		for range 3 {
+			for range 100 {
+				l.Error("reading")
+				l.Error("writing")
+			}
+			time.Sleep(time.Second)
+		}
+		if r, w := strings.Count(out.String(), "msg=reading\n"), strings.Count(out.String(), "msg=writing\n"); r != 3 || w != 3 {
+			t.Errorf("%d and %d lines in three seconds:\n%s", r, w, &out)
+		}
+	})
+}

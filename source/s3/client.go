@@ -20,13 +20,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/logging"
+
+	"sequins/source/objects"
 )
 
 const (
-	// idleConnections is the maximum number of idle connections, for readers at
-	// full speed.
-	idleConnections = 64
-
 	// maxPause is the maximum pause between two attempts.
 	maxPause = 10 * time.Second
 
@@ -36,7 +34,7 @@ const (
 
 // newClient returns a client. Settings that the options leave empty are resolved
 // by the SDK.
-func newClient(ctx context.Context, o Options, conns *connections) (*sdk.Client, error) {
+func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk.Client, error) {
 	if err := checkOptions(o); err != nil {
 		return nil, err
 	}
@@ -106,16 +104,9 @@ func findRegion(ctx context.Context, endpoint *string, load []func(*config.LoadO
 }
 
 // newHTTPClient returns the SDK's HTTP client, which uses the proxies and
-// certificates of the environment. It uses HTTP/1.1, since parallel parts over
-// one connection would be no faster.
-func newHTTPClient(conns *connections) *awshttp.BuildableClient {
-	return awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(func(t *http.Transport) {
-		t.DialContext = conns.dial
-		t.ForceAttemptHTTP2 = false
-		t.TLSHandshakeTimeout = conns.timeout
-		t.MaxIdleConns = 2 * idleConnections
-		t.MaxIdleConnsPerHost = idleConnections
-	})
+// certificates of the environment.
+func newHTTPClient(conns *objects.Connections) *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().WithReadTimeout(0).WithTransportOptions(conns.Configure)
 }
 
 // newRetryer retries without the SDK's quota, which all requests share and which
@@ -144,7 +135,7 @@ func brokenAnswer(err error) aws.Ternary {
 }
 
 // whoAsks describes the access key that signs requests, for errors.
-func (s *Source) whoAsks(ctx context.Context) string {
+func (s *store) whoAsks(ctx context.Context) string {
 	provider := s.client.Options().Credentials
 	if provider == nil {
 		return "anonymously"

@@ -1,41 +1,13 @@
-// Package s3 is the source in an S3 bucket or a compatible server:
-// s3://<bucket>/<prefix>/<db>/<version>/<files>. Common prefixes of keys up to a
-// slash are its directories.
-//
-// # Listing and reading a version
-//
-// Listing uses prefix and delimiter, page by page (list.go). A prefix without
-// keys does not exist, so that a mistyped one is an error rather than a source
-// without databases. For a version with directories, all keys are listed, to find
-// the data of MapFiles.
-//
-// An object <db>/<version>/_SYMLINK makes a version a link to another version of
-// the same database, whose name is the object's text (link.go).
-//
-// A reader (reader.go) fetches its object in parts, several at a time, each with
-// a request and goroutine of its own, and returns them in order. The read-ahead
-// grows with what has been read, beginning with one small part, so that reading
-// only the beginning of a file is cheap. All readers of a source share a memory
-// budget. The object is identified by its ETag, from the listing or the first
-// response; later requests use If-Match. If the object is replaced meanwhile, the
-// read fails (source.ErrChanged), so that two objects are never mixed. Requests
-// of clients do not reach this package.
-//
-// If bandwidth is limited, a part is requested when the limiter has admitted all
-// of it, so that servers never send more than the limit.
+// Package s3 is the source in an S3 bucket or a compatible server: s3://<bucket>/<prefix>/<db>/<version>/<files>. It is the
+// API of S3 for package objects, which owns everything else. Objects are identified by their ETags.
 //
 // # Faults
 //
-// A request with a temporary error is retried MaxRetries times after growing
-// random pauses. A stream that breaks continues at the same byte; only
-// consecutive breaks without progress count. Every connection has a deadline
-// (conn.go): a request fails if the server is silent for Options.Timeout.
-// Everything ends with its context.
+// The SDK repeats a request with a temporary error up to MaxRetries times, after growing random pauses.
 //
 // # Credentials
 //
-// The access key comes from the options or from the SDK: environment, shared
-// files and profiles, web identity, containers, instance roles. The same goes for
-// the region and the endpoint. A refused request is fs.ErrPermission, and the
-// error names the access key.
+// The access key comes from the options or from the SDK: environment, shared files and profiles, web identity, containers,
+// instance roles. The same goes for the region and the endpoint. A refused request is fs.ErrPermission, and the error names
+// the access key.
 package s3

@@ -17,7 +17,6 @@ import (
 var codes = map[string]error{
 	"NoSuchKey":             fs.ErrNotExist,
 	"NoSuchBucket":          fs.ErrNotExist,
-	"NotFound":              fs.ErrNotExist,
 	"AccessDenied":          fs.ErrPermission,
 	"InvalidAccessKeyId":    fs.ErrPermission,
 	"SignatureDoesNotMatch": fs.ErrPermission,
@@ -36,19 +35,9 @@ var statuses = map[int]error{
 	http.StatusPreconditionFailed: source.ErrChanged,
 }
 
-// fail returns the error for a failed operation on a key.
-func (s *Source) fail(ctx context.Context, op, key string, err error) error {
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	} else {
-		err = s.explain(ctx, err)
-	}
-	return &fs.PathError{Op: op, Path: s.display(key), Err: err}
-}
-
 // explain converts an error of the SDK into a short one with the server's
 // message.
-func (s *Source) explain(ctx context.Context, err error) error {
+func (s *store) explain(ctx context.Context, err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return err

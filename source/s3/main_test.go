@@ -2,15 +2,12 @@ package s3_test
 
 import (
 	"context"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"sequins/source"
+	"sequins/source/objects/objectstest"
 	"sequins/source/s3"
 	"sequins/source/sourcetest"
 	"sequins/test/gateway"
@@ -59,43 +56,21 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+func TestObjects(t *testing.T) {
+	objectstest.Run(t, objectstest.Store{
+		Bucket: gateway.Bucket, URL: "s3://%s/", Redirects: true,
+		Start: func(t testing.TB) objectstest.Server { return gateway.Start(t) },
+		Open: func(o objectstest.Options) (source.Source, error) {
+			of := options(o.Endpoint, "")
+			of.URL, of.Timeout, of.MaxRetries = "s3://"+o.Bucket+"/"+o.Prefix, o.Timeout, o.MaxRetries
+			return s3.New(context.Background(), of)
+		},
+	})
+}
+
 func random(n int) []byte {
 	b := make([]byte, n)
 	rng := rand.NewChaCha8([32]byte{1})
 	rng.Read(b)
 	return b
-}
-
-// readAll reads db/1/file and fails the test if it is not want.
-func readAll(ctx context.Context, t testing.TB, src source.Source, want []byte) {
-	t.Helper()
-	f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	got, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != string(want) {
-		t.Fatalf("read %d bytes, which are not the %d written", len(got), len(want))
-	}
-}
-
-// noLeaks fails the test if goroutines started after this call are left at its
-// end. Cleanups run in reverse order: call it before opening what it checks.
-func noLeaks(t *testing.T) {
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-}
-
-// within fails the test if f takes longer than limit.
-func within(t testing.TB, limit time.Duration, what string, f func()) {
-	t.Helper()
-	start := time.Now()
-	f()
-	if took := time.Since(start); took > limit {
-		t.Errorf("%s took %v, more than %v", what, took, limit)
-	}
 }

@@ -6,23 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"path"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
-	"golang.org/x/sync/semaphore"
-
-	"sequins/source"
+	"sequins/source/objects"
 )
 
-// DefaultTimeout is the default of Options.Timeout.
-const DefaultTimeout = 20 * time.Second
-
-// DefaultMemory is the default of Options.Memory: four readers at full speed.
-const DefaultMemory = 4 * maxWindow
+// DefaultMemory is the default of Options.Memory.
+const DefaultMemory = objects.DefaultMemory
 
 // Options configures a Source.
 type Options struct {
@@ -48,7 +38,7 @@ type Options struct {
 	// means 0.
 	MaxRetries int
 
-	// Timeout bounds the wait for a silent server. 0 means DefaultTimeout.
+	// Timeout bounds the wait for a silent server. 0 means objects.DefaultTimeout.
 	Timeout time.Duration
 
 	// Memory bounds the read-ahead of all readers, in bytes, in addition to one
@@ -59,28 +49,11 @@ type Options struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Source is a prefix of a bucket. Its idle connections are closed by Close or
-// after a timeout.
+// Source is a prefix of a bucket.
 type Source struct {
-	bucket string
-	root   string // prefix without surrounding slashes
-	client *sdk.Client
-	conns  *connections
-
-	maxRetries int
-	memory     int64               // Options.Memory
-	budget     *semaphore.Weighted // limits memory
-	readers    atomic.Int64        // open readers
-	buffers    [classes]sync.Pool  // of *[]byte, by size of part
-
-	mu    sync.Mutex
-	links map[string]string // version's directory → directory to read, from the last Contents
+	*objects.Source
+	store *store
 }
-
-var (
-	_ source.Source   = (*Source)(nil)
-	_ source.Reporter = (*Source)(nil)
-)
 
 // New returns the source described by o. It does not connect, unless it has to
 // ask for the region.
@@ -89,21 +62,12 @@ func New(ctx context.Context, o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Memory <= 0 {
-		o.Memory = DefaultMemory
-	}
 	o.MaxRetries = max(0, o.MaxRetries)
-	s := &Source{
-		bucket: bucket, root: root, conns: newConnections(o), maxRetries: o.MaxRetries,
-		memory: o.Memory, budget: semaphore.NewWeighted(o.Memory), links: map[string]string{},
-	}
+	s := &store{bucket: bucket, conns: objects.NewConnections(o.Timeout, o.Dial)}
 	if s.client, err = newClient(ctx, o, s.conns); err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
-	return s, nil
+	return &Source{objects.New(s, objects.Options{Root: root, MaxRetries: o.MaxRetries, Memory: o.Memory}), s}, nil
 }
 
 func parseURL(raw string) (bucket, root string, err error) {
@@ -116,22 +80,5 @@ func parseURL(raw string) (bucket, root string, err error) {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", "", errors.New("a source must be of the form s3://bucket/prefix: set keys in access_key_id and secret_access_key")
 	}
-	return u.Host, strings.Trim(path.Clean("/"+u.Path), "/"), nil
-}
-
-// Close closes the connections. Pending and later calls and reads fail.
-func (s *Source) Close() error {
-	s.conns.close()
-	return nil
-}
-
-// Path returns the location of a version for messages: of a link, the link
-// itself.
-func (s *Source) Path(db, version string) string {
-	return s.display(path.Join(s.root, db, version))
-}
-
-// display returns the URL of a key.
-func (s *Source) display(key string) string {
-	return "s3://" + s.bucket + "/" + key
+	return u.Host, u.Path, nil
 }

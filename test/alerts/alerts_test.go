@@ -36,7 +36,7 @@ var faults = []fault{
 	{"killed", killed, []string{"SequinsDown", "SequinsPartitionsUnderreplicated", "SequinsPartitionsMissing", "SequinsErrors"}},
 	{"silent", silent, []string{"SequinsPeersFailing", "SequinsSlow", "SequinsErrors"}},
 	{"zookeeper", zookeeperLost, []string{"SequinsZooKeeperLost"}},
-	{"settings", settingsDiffer, []string{"SequinsClusterSettings"}},
+	{"settings", settingsDiffer, []string{"SequinsClusterSettings", "SequinsSettingsDiffer"}},
 	{"diverged", changedVersion, []string{"SequinsVersionDiverged"}},
 	{"held", heldVersion, []string{"SequinsVersionHeld"}},
 	{"files", damagedFile, []string{"SequinsVersionFailed", "SequinsNotServing"}},

@@ -17,7 +17,7 @@ import (
 func (s *scene) member(zookeeper, shard, sharding string) process.Config {
 	c := s.config(polling)
 	c.Sections = fmt.Sprintf("[sharding]\nenabled = true\ncluster_name = %q\nadvertised_hostname = \"127.0.0.1\"\nshard_id = %q\n"+
-		"time_to_converge = \"500ms\"\n%s\n[zk]\nservers = [%q]\nsession_timeout = \"2s\"\n", s.name, shard, sharding, zookeeper)
+		"time_to_converge = \"500ms\"\n%s\n[zk]\nservers = [%q]\nsession_timeout = \"2s\"\n", "of-"+s.name, shard, sharding, zookeeper)
 	return c
 }
 
@@ -169,14 +169,20 @@ func settingsDiffer(s *scene) {
 	a.WaitCurrent(s, s.name, "1")
 	s.watch(a)
 	s.quiet("SequinsClusterSettings", at(a))
+	s.quiet("SequinsSettingsDiffer", at(a))
 	b := process.Start(s, s.member(zookeeper, "b", "replication = 2"))
 	s.watch(a, b)
 	s.fires("SequinsClusterSettings", at(a))
 	s.fires("SequinsClusterSettings", at(b))
 	s.leads("SequinsClusterSettings", "The log and the status page name the nodes and what differs", a.Log(), b.Addr, "replication")
 	s.leads("SequinsClusterSettings", "the status page", s.run("status", a.Addr), b.Addr, "replication")
+	s.fires("SequinsSettingsDiffer", at(a))
+	s.fires("SequinsSettingsDiffer", at(b))
+	s.leads("SequinsSettingsDiffer", "name each setting with its values and nodes", s.run("status", a.Addr), "sharding.replication differs: 1 on "+a.Addr+"; 2 on "+b.Addr)
+	s.leads("SequinsSettingsDiffer", "the log", a.Log(), "sharding.replication differs: 1 on "+a.Addr+"; 2 on "+b.Addr)
 	b.Signal(s, syscall.SIGTERM)
 	b.WaitExit(s)
 	s.watch(a)
 	s.quiet("SequinsClusterSettings", at(a))
+	s.quiet("SequinsSettingsDiffer", at(a))
 }

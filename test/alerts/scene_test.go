@@ -140,7 +140,7 @@ func (s *scene) leads(name, words, found string, causes ...string) {
 // sections are those of the manual on each alert.
 func section(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(process.Root(), "docs", "OPERATING.md"))
+	text, err := os.ReadFile(filepath.Join(process.Root(), "docs", "RUNBOOK.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

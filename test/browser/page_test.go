@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"sequins/test/harness"
@@ -89,6 +90,27 @@ func TestShut(t *testing.T) {
 	n := process.Start(t, c)
 	n.WaitFor(t, "it is ready", func() bool { return n.Get(t, "/readyz").Code == 200 })
 	script(t, "shut", n.Addr, map[string]func(){"take out": func() { write("the-next-token-of-the-operators") }})
+}
+
+func TestRefusedReload(t *testing.T) {
+	t.Parallel()
+	source, c := newSource(t)
+	publish(t, source, "words", "1", 4, 100)
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "words", "1")
+	conf, err := os.ReadFile(n.Conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reload := func(prefix string) func() {
+		return func() {
+			if err := os.WriteFile(n.Conf, []byte(prefix+string(conf)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			n.Signal(t, syscall.SIGHUP)
+		}
+	}
+	script(t, "refused", n.Addr, map[string]func(){"refuse": reload("nonsense = 1\n"), "accept": reload("")})
 }
 
 func TestDegraded(t *testing.T) {

@@ -170,3 +170,40 @@ func TestColdStartWithoutSource(t *testing.T) {
 		})
 	}
 }
+
+// TestRollingUpgrade replaces an older release by this one, node after node, and goes back, with a new version of the data at each stage: no
+// request fails, and each release serves what the other has loaded, without loading it again. The older release is the program that
+// -args -former names, otherwise this one.
+func TestRollingUpgrade(t *testing.T) {
+	z := startZookeeper(t, 1)
+	c := newCluster(t, z, settings{data: dataset{keys: 3000, partitions: 12}, members: 3, replication: 2, extra: "shutdown_delay = \"1s\"\n"})
+	c.publish(t, versionName(1))
+	for _, m := range c.members {
+		m.config.Binary = *former
+	}
+	c.startAll(t)
+	c.waitServed(t, versionName(1))
+	c.waitWhole(t, z.look(t), versionName(1))
+	load := c.balanced()
+	c.calm(t, load)
+	next := 2
+	for stage, binary := range []string{"", *former} {
+		for i, m := range c.members {
+			m.terminate(t)
+			m.config.Binary = binary
+			m.start(t)
+			m.waitReady(t)
+			if held := m.node.Log(); strings.Contains(held, "load started") {
+				t.Errorf("%s has loaded again what it had: stage %d\n%s", m.name, stage, held)
+			}
+			if i == 1 { // two releases at the same time
+				c.publish(t, versionName(next))
+				c.waitServed(t, versionName(next))
+				c.waitWhole(t, z.look(t), versionName(next))
+				next++
+			}
+		}
+	}
+	c.calm(t, load)
+	c.expectAnswers(t, load.Stop(), never)
+}

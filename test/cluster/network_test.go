@@ -5,14 +5,11 @@ package cluster
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 
+	"sequins/test/netns"
 	"sequins/test/process"
 )
 
@@ -23,83 +20,28 @@ const (
 	zookeeperIP = "10.77.0.2"
 )
 
-// Hardware addresses: of the bridge, which would otherwise change its own when a
-// host is added, and be lost to the others; and of nobody.
-const (
-	bridge  = "02:00:00:00:00:01"
-	nowhere = "02:00:00:00:00:ff"
-)
+// nowhere is a hardware address of nobody.
+const nowhere = "02:00:00:00:00:ff"
 
-func makeNetwork() error {
-	for _, args := range []string{
-		"link set lo up",
-		"link add bridge0 address " + bridge + " type bridge",
-		"addr add " + clientIP + "/16 dev bridge0",
-		"addr add " + zookeeperIP + "/16 dev bridge0",
-		"link set bridge0 up",
-	} {
-		if err := run("ip " + args); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func run(command string) error { return netns.Run(command) }
 
-func run(command string) error {
-	words := strings.Fields(command)
-	if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", command, err, out)
-	}
-	return nil
-}
-
-// A host is a network namespace with one address. A process that does nothing
-// keeps it alive.
+// A host is a network namespace with one address.
 type host struct {
-	ip     string
-	keeper *exec.Cmd
-	lost   map[string]int // addresses that its packets do not reach
+	*netns.Host
+	ip   string
+	lost map[string]int // addresses that its packets do not reach
 }
-
-var hosts atomic.Int64
 
 // newHost makes a host that is gone when the test ends.
 func newHost(t testing.TB) *host {
 	t.Helper()
-	number := hosts.Add(1)
-	h := &host{ip: fmt.Sprintf("10.77.%d.%d", 1+number/250, 1+number%250), keeper: exec.Command("sleep", "infinity"), lost: map[string]int{}}
-	h.keeper.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Cloneflags: syscall.CLONE_NEWNET}
-	runtime.LockOSThread()
-	err := h.keeper.Start()
-	runtime.UnlockOSThread()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		h.keeper.Process.Kill()
-		h.keeper.Wait()
-	})
-	link := fmt.Sprintf("host%d", number)
-	for _, command := range []string{
-		fmt.Sprintf("ip link add %s type veth peer name eth0 netns %d", link, h.keeper.Process.Pid),
-		fmt.Sprintf("ip link set %s master bridge0 up", link),
-		h.prefixed("ip addr add " + h.ip + "/16 dev eth0"),
-		h.prefixed("ip link set eth0 up"),
-		h.prefixed("ip link set lo up"),
-	} {
-		if err := run(command); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return h
+	h := netns.NewHost(t)
+	return &host{Host: h, ip: h.IP, lost: map[string]int{}}
 }
 
-// prefix is what to put in front of a command for it to run on the host.
-func (h *host) prefix() []string {
-	return []string{"nsenter", fmt.Sprintf("--net=/proc/%d/ns/net", h.keeper.Process.Pid), "--"}
-}
+func (h *host) prefix() []string { return h.Prefix() }
 
-func (h *host) prefixed(command string) string { return strings.Join(h.prefix(), " ") + " " + command }
+func (h *host) prefixed(command string) string { return h.Prefixed(command) }
 
 // lose has all packets to an address lost on their way, until find has been
 // called as often.
@@ -139,7 +81,7 @@ func join(t testing.TB, a, b *host) {
 // dialled is how many TCP connections were begun on the host, ever.
 func (h *host) dialled(t testing.TB) int {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/snmp", h.keeper.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/snmp", h.PID()))
 	if err != nil {
 		t.Fatal(err)
 	}

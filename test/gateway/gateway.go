@@ -6,18 +6,10 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -34,16 +26,10 @@ const (
 	Bucket    = "bucket"
 )
 
-// startTime bounds the time until the first answer, on a busy machine.
-const startTime = 30 * time.Second
-
 // Gateway is a running server.
 type Gateway struct {
-	Addr   string // host:port
+	*Process
 	client *s3.Client
-	cmd    *exec.Cmd
-	done   chan struct{}
-	log    bytes.Buffer // output of the process; read it after done
 }
 
 // Start runs a server with an empty bucket until the test ends.
@@ -63,43 +49,22 @@ func Run(ctx context.Context, dir string) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{done: make(chan struct{})}
-	if g.Addr, err = ports.Free(); err != nil {
-		return nil, err
-	}
-	g.cmd = exec.Command(binary, "--port", g.Addr, "--access", AccessKey, "--secret", SecretKey,
-		"--region", Region, "--quiet", "posix", dir)
-	g.cmd.Stdout, g.cmd.Stderr = &g.log, &g.log
-	g.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := g.run(); err != nil {
-		return nil, err
-	}
-	g.client = Client(g.Endpoint())
-	if err = g.waitListening(); err == nil {
-		_, err = g.client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)})
-	}
+	addr, err := ports.Free()
 	if err != nil {
+		return nil, err
+	}
+	p, err := RunProcess(addr, binary, "--port", addr, "--access", AccessKey, "--secret", SecretKey,
+		"--region", Region, "--quiet", "posix", dir)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gateway{Process: p}
+	g.client = Client(g.Endpoint())
+	if _, err = g.client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(Bucket)}); err != nil {
 		g.Kill()
 		return nil, err
 	}
 	return g, nil
-}
-
-// run starts the process. Pdeathsig applies to the thread that starts it, so that thread is locked while the process
-// lives.
-func (g *Gateway) run() error {
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := g.cmd.Start()
-		started <- err
-		if err == nil {
-			_ = g.cmd.Wait() // it is always killed
-			close(g.done)
-		}
-	}()
-	return <-started
 }
 
 // Client returns a client of a gateway or of a proxy in front of it.
@@ -108,66 +73,6 @@ func Client(endpoint string) *s3.Client {
 		BaseEndpoint: &endpoint, Region: Region, UsePathStyle: true,
 		Credentials: credentials.NewStaticCredentialsProvider(AccessKey, SecretKey, ""),
 	})
-}
-
-func (g *Gateway) waitListening() error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(startTime); time.Now().Before(end); {
-		if c, err := net.Dial("tcp", g.Addr); err == nil {
-			return c.Close()
-		}
-		select {
-		case <-g.done:
-			return fmt.Errorf("the gateway ended: %s", g.log.String())
-		case <-tick.C:
-		}
-	}
-	return fmt.Errorf("no answer from the gateway within %v", startTime)
-}
-
-// Endpoint returns the server's URL.
-func (g *Gateway) Endpoint() string { return "http://" + g.Addr }
-
-// Kill kills the server with SIGKILL.
-func (g *Gateway) Kill() {
-	_ = g.cmd.Process.Kill() // it may have ended already
-	<-g.done
-}
-
-// CPU returns the CPU time of the server.
-func (g *Gateway) CPU(t testing.TB) time.Duration {
-	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// proc(5): utime and stime are fields 14 and 15, in hundredths of a second; field 2, a name in parentheses, may
-	// contain spaces.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	var ticks int64
-	for _, f := range fields[11:13] {
-		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * (time.Second / 100)
-}
-
-// Freeze stops the process: connections stay open, new ones are accepted by
-// the kernel, and nothing answers.
-func (g *Gateway) Freeze(t testing.TB) { g.signal(t, syscall.SIGSTOP) }
-
-// Thaw continues the process.
-func (g *Gateway) Thaw(t testing.TB) { g.signal(t, syscall.SIGCONT) }
-
-func (g *Gateway) signal(t testing.TB, s syscall.Signal) {
-	t.Helper()
-	if err := g.cmd.Process.Signal(s); err != nil {
-		t.Error(err)
-	}
 }
 
 // Put writes an object. A key that ends in a slash stands for a directory.
@@ -239,60 +144,7 @@ func (g *Gateway) PutTree(t testing.TB, prefix, dir string) {
 // Version is the release of versitygw that the tests use.
 const Version = "v1.8.0"
 
-var build = sync.OnceValues(func() (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	cache := filepath.Join(filepath.Dir(here), "..", "..", ".cache")
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lock(filepath.Join(cache, "versitygw.lock"))
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	binary := filepath.Join(cache, "versitygw-"+Version)
-	if _, err := os.Stat(binary); err == nil {
-		return binary, nil
-	}
-	return binary, install(cache, binary)
-})
-
 // Build returns the path of the program. It builds it if necessary, which takes a minute or two.
-func Build() (string, error) { return build() }
-
-// install builds in a temporary directory, so that a program under the final name is complete.
-func install(cache, binary string) error {
-	dir, err := os.MkdirTemp(cache, "versitygw-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "install", "github.com/versity/versitygw/cmd/versitygw@"+Version)
-	cmd.Dir = dir // not in our module
-	cmd.Env = append(os.Environ(), "GOBIN="+dir, "CGO_ENABLED=0", "GOFLAGS=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go install versitygw: %w\n%s", err, out)
-	}
-	return os.Rename(filepath.Join(dir, "versitygw"), binary)
-}
-
-// lock locks a file exclusively, and waits for other holders.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		if err != syscall.EINTR {
-			break
-		}
-	}
-	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("locking %s: %w", path, err)
-	}
-	return func() { f.Close() }, nil // unlocks
+func Build() (string, error) {
+	return Install("versitygw", Version, "github.com/versity/versitygw/cmd/versitygw")
 }

@@ -36,9 +36,9 @@ func commands(text string) (found []string) {
 }
 
 // ofTheSystem are commands of the machine that sequins runs on, which no test runs: they need an installed service, a
-// disk of its own, or are about to install something. What sequins has to do with them is tested: the unit by test/packaging,
+// disk of its own or Docker, or are about to install something. What sequins has to do with them is tested: the unit by test/packaging,
 // what is in the log, and openssl, by test/alerts.
-var ofTheSystem = regexp.MustCompile(`^(systemctl|journalctl|iostat|smartctl|apt|openssl) |^cat /sys/`)
+var ofTheSystem = regexp.MustCompile(`^(systemctl|journalctl|iostat|smartctl|apt|openssl|docker) |^cat /sys/`)
 
 // ofRollingBack are the commands that write into the source.
 var ofRollingBack = regexp.MustCompile(`^sequins (rollback|pin|unpin|approve|refresh|diff)( |$)`)
@@ -47,7 +47,7 @@ var ofRollingBack = regexp.MustCompile(`^sequins (rollback|pin|unpin|approve|ref
 // the files that they name must exist, and commands of the system.
 func TestCommands(t *testing.T) {
 	c, n := example(t)
-	here := strings.NewReplacer("node1:9599", n.Addr, "NODE:9599", n.Addr, "/var/lib/sequins", c.Store, "/etc/sequins.conf", n.Conf, "COMMAND", "status",
+	here := strings.NewReplacer("node1:9599", n.Addr, "localhost:9599", n.Addr, "NODE:9599", n.Addr, "/var/lib/sequins", c.Store, "/etc/sequins.conf", n.Conf, "COMMAND", "status",
 		"FILE KEY", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001")+" apple", "verify DIR", "verify "+c.Store, "check-config FILE", "check-config "+n.Conf, "FILE", filepath.Join(c.Source, "words", "2026-01-31", "part-r-00001"))
 	seen := map[string]bool{}
 	for _, name := range pages(t) {
@@ -63,6 +63,7 @@ func TestCommands(t *testing.T) {
 			switch words := strings.Fields(command); {
 			case ofTheSystem.MatchString(command):
 			case ofRollingBack.MatchString(command): // TestRollingBack, TestBadMorning
+			case words[0] == "helm" || words[0] == "kubectl": // TestKubernetes
 			case command == "sequins demo" || command == "go run ./cmd/sequins demo": // TestDemo
 			case command == "sequins top" || command == "sequins build" || command == "sequins inspect" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
 				runIt(t, n, command+" --help")
@@ -91,7 +92,7 @@ func TestBlocksOfCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/OPERATING.md", "docs/BUILD.md"} // TestReadme, TestQuickStart, TestTokens, TestBuilding
+		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/OPERATING.md", "docs/BUILD.md", "docs/TLS.md"} // TestReadme, TestQuickStart, TestTokens, TestBuilding, TestTLS
 		if strings.Contains(string(text), "```sh\n") && !slices.Contains(run, name) {
 			t.Errorf("nothing runs the commands of %s", name)
 		}

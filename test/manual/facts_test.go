@@ -150,3 +150,44 @@ func alike(shown, line string) bool {
 	}
 	return found
 }
+
+// The lines of the log that OPERATING.md explains are in the program, up to what differs in each (…).
+func TestLinesOfTheManual(t *testing.T) {
+	t.Parallel()
+	var program strings.Builder
+	err := filepath.WalkDir(process.Root(), func(path string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != process.Root() || d.Name() == "test"):
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			text, err := os.ReadFile(path)
+			program.Write(text)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(page(t, "OPERATING.md"), "\nWhat other lines mean, and what to do:\n")
+	table, _, _ = strings.Cut(table, "\nNo log contains values.")
+	lines := 0
+	for row := range strings.Lines(table) {
+		columns := strings.Split(row, "|")
+		if len(columns) < 3 {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(columns[1], -1) {
+			text, _, _ := strings.Cut(strings.Trim(m[1], `"`), "…")
+			if lines++; !strings.Contains(program.String(), strings.TrimSpace(text)) {
+				t.Errorf("nothing logs %q", m[1])
+			}
+		}
+	}
+	if lines < 30 {
+		t.Errorf("%d lines", lines)
+	}
+}

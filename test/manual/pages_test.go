@@ -21,7 +21,7 @@ var (
 // pages are all that is written for people, below the top.
 func pages(t *testing.T) []string {
 	t.Helper()
-	all := []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"}
+	all := []string{"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "packaging/helm/sequins/README.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/design/*.md"} {
 		found, err := filepath.Glob(filepath.Join(process.Root(), pattern))
 		if err != nil || len(found) == 0 {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -173,14 +174,7 @@ func TestDiskFull(t *testing.T) {
 	if err := os.WriteFile(ballast, make([]byte, 6<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	writeVersion(t, source, "db", "2", 2, 5000, func(i int) (string, string) {
-		v := make([]byte, 500)
-		for j := range v {
-			v[j] = byte(rng.Uint32())
-		}
-		return fmt.Sprintf("key-%06d", i), string(v)
-	})
+	writeVersion(t, source, "db", "2", 2, 5000, random(500))
 	wantText(t, waitError(t, n, "db", "2"), "no space left on device")
 	expect(t, n, "/db/key-000042", 200, "1", "1/42")
 	n.WaitFor(t, "partial files are removed", func() bool {
@@ -190,6 +184,62 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.WaitCurrent(t, "db", "2")
+}
+
+// TestRoomIsNoticed: a version that did not fit is loaded within seconds after room is made, without a refresh, however often it was tried
+// before and whether a load was refused or has filled the disk. Meanwhile it is not tried more often.
+func TestRoomIsNoticed(t *testing.T) {
+	t.Parallel()
+	for name, checked := range map[string]string{"refused": "true", "full": "false"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source, c := newNode(t)
+			mountTmpfs(t, c.Store, "8m")
+			c.Extra, c.Sections = "", "[load]\ncheck_disk = "+checked+"\n"
+			ballast := filepath.Join(c.Store, "ballast")
+			writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
+			n := process.Start(t, c)
+			n.WaitCurrent(t, "db", "1")
+			if err := os.WriteFile(ballast, make([]byte, 6<<20), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			writeVersion(t, source, "db", "2", 2, 5000, random(500))
+			n.Signal(t, syscall.SIGHUP)
+			failed := regexp.MustCompile(`a version that failed will be tried again" db=db version=2 in=(\S+)`)
+			attempts := 0
+			n.WaitFor(t, "it has failed so often that the next attempt is far away", func() bool {
+				all := failed.FindAllStringSubmatch(n.Log(), -1)
+				if len(all) == attempts {
+					return false
+				}
+				attempts = len(all)
+				if next, err := time.ParseDuration(all[attempts-1][1]); err != nil || next > 40*time.Second {
+					return err == nil
+				}
+				n.Signal(t, syscall.SIGHUP)
+				return false
+			})
+			if err := os.Remove(ballast); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			n.WaitCurrent(t, "db", "2")
+			t.Logf("it is served %s after there is room; %d attempts", time.Since(begin), attempts)
+			wantText(t, n.Log(), "there is room on the disk again")
+		})
+	}
+}
+
+// random returns records with random values of a size.
+func random(size int) func(int) (string, string) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	return func(i int) (string, string) {
+		v := make([]byte, size)
+		for j := range v {
+			v[j] = byte(rng.Uint32())
+		}
+		return fmt.Sprintf("key-%06d", i), string(v)
+	}
 }
 
 // TestSourceUnreachable moves the source away: the node keeps serving, the log and the metrics show

@@ -95,7 +95,7 @@ func TestUnreadyIsNotAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := process.Start(t, c) // which has never read its source
-	n.WaitLog(t, "the source will be tried again")
+	n.WaitLog(t, "the source cannot be listed; serving goes on")
 	ask(n, http.StatusServiceUnavailable, "1", "/db/key-000042", "/none/key-000042")
 	ask(n, http.StatusServiceUnavailable, "", "/readyz")
 

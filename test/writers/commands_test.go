@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sequins/test/process"
+	"sequins/test/venv"
 )
 
 // sequins runs a command and returns its exit code and what it prints.
@@ -30,7 +31,7 @@ func sequins(t *testing.T, args ...string) (code int, out []byte) {
 func TestCommands(t *testing.T) {
 	t.Cleanup(process.RemoveBinary)
 	dir := t.TempDir()
-	run(t, python(t), "judge.py", dir)
+	venv.Run(t, venv.Python(t, "requirements.txt"), "judge.py", dir)
 	judgements, err := filepath.Glob(filepath.Join(dir, "words.*.*.*"))
 	if err != nil || len(judgements) != 15 {
 		t.Fatalf("%d judgements, %v", len(judgements), err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sequins/test/process"
+	"sequins/test/venv"
 )
 
 // nulls writes versions of databases with 5 null keys in 300 records, in two files each, by pyarrow and fastavro.
@@ -36,7 +37,7 @@ for db in ["in", "out", "strict"]:
 // TestRecordErrors: records with null keys are left out up to max_record_errors, and one more fails the load.
 func TestRecordErrors(t *testing.T) {
 	source := t.TempDir()
-	run(t, python(t), "-c", nulls, source)
+	venv.Run(t, venv.Python(t, "requirements.txt"), "-c", nulls, source)
 	var sections strings.Builder
 	for db, limit := range map[string]int{"in": 5, "out": 4, "strict": 0} {
 		for _, kind := range []string{"parquet", "avro"} {

@@ -16,6 +16,7 @@ import (
 
 	"sequins/test/process"
 	"sequins/test/spark"
+	"sequins/test/venv"
 )
 
 // partitionedRecord is a line of records.ndjson.
@@ -25,7 +26,7 @@ type partitionedRecord struct{ Table, Key, Value string }
 // files.
 func TestPartitionedTables(t *testing.T) {
 	for name, write := range map[string]func(t *testing.T, dir string){
-		"pyarrow": func(t *testing.T, dir string) { run(t, python(t), "partitioned.py", dir) },
+		"pyarrow": func(t *testing.T, dir string) { venv.Run(t, venv.Python(t, "requirements.txt"), "partitioned.py", dir) },
 		"Spark": func(t *testing.T, dir string) {
 			job, err := os.ReadFile("partitioned.scala")
 			if err != nil {

@@ -22,6 +22,7 @@ import (
 	"sequins/internal/render"
 	"sequins/test/process"
 	"sequins/test/spark"
+	"sequins/test/venv"
 )
 
 var update = flag.Bool("update", false, "write docs/WRITERS.md anew")
@@ -46,7 +47,7 @@ func TestWriters(t *testing.T) {
 	t.Run("write", func(t *testing.T) { // side by side: neither has work for two cores
 		t.Run("python", func(t *testing.T) {
 			t.Parallel()
-			run(t, python(t), "write.py", dir)
+			venv.Run(t, venv.Python(t, "requirements.txt"), "write.py", dir)
 		})
 		t.Run("Spark", func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +85,7 @@ func runSpark(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	spark.Run(t, dir, strings.Replace(string(job), `"DIR"`, strconv.Quote(dir), 1))
-	run(t, python(t), "spark.py", dir)
+	venv.Run(t, venv.Python(t, "requirements.txt"), "spark.py", dir)
 }
 
 // manifest returns the files of a directory, at least atLeast.

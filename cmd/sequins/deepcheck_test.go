@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sequins/config"
+	"sequins/demo"
+	"sequins/test/expect"
+	"sequins/test/ports"
+)
+
+// deepLines runs check-config --deep on a configuration, and returns the line of each check, without its name.
+func deepLines(t *testing.T, text string) (lines map[string]string, r result) {
+	t.Helper()
+	conf := filepath.Join(t.TempDir(), "deep.conf")
+	writeFile(t, conf, text)
+	r = sequins(t, "check-config", "--deep", conf)
+	lines = make(map[string]string)
+	for line := range strings.Lines(r.stdout) {
+		level, rest, _ := strings.Cut(line, " ")
+		check, text, found := strings.Cut(strings.TrimSpace(rest), ": ")
+		if found {
+			lines[check] = level + " " + text
+		}
+	}
+	return lines, r
+}
+
+// base is a configuration that can be used: its store is on the disk of the test.
+func base(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	addr, err := ports.Free()
+	expect.NoError(t, err)
+	return fmt.Sprintf("source = %q\nlocal_store = %q\nbind = %q\n", demoSource(t, dir), filepath.Join(dir, "store"), addr)
+}
+
+func TestDeepCheck(t *testing.T) {
+	lines, r := deepLines(t, base(t))
+	for check, want := range map[string]string{
+		"source": "ok 1 database; ", "local_store": "ok ", "local_store, free space": "ok the newest versions of 1 database need about ", "bind": "ok 127.0.0.1:", "clock": "",
+	} {
+		if got, found := lines[check]; !found || !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", check, got, want)
+		}
+	}
+	if r.code != exitOK || !strings.Contains(lines["source"], "can be read, as user ") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// Each fault is found by its check, which says what to do; the exit code is 1 if one has failed.
+func TestDeepFaults(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.NoError(t, err)
+	defer taken.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	secure.Config.ErrorLog = nil
+	exposed, file := filepath.Join(t.TempDir(), "secret"), filepath.Join(t.TempDir(), "file")
+	writeFile(t, file, "x")
+	expect.NoError(t, os.WriteFile(exposed, []byte("https://u:hunter2@127.0.0.1:1/x"), 0o644))
+	expect.NoError(t, os.Chmod(exposed, 0o644))
+	empty := t.TempDir()
+	tests := map[string]struct{ conf, check, want string }{
+		"no source":          {"source = \"/none/such\"\n", "source", "failed its databases cannot be listed, as user "},
+		"empty source":       {"source = \"" + empty + "\"\n", "source", "warning " + empty + " has no databases"},
+		"port in use":        {"bind = \"" + taken.Addr().String() + "\"\n", "bind", "failed " + taken.Addr().String() + " is in use by another process: stop it"},
+		"no address of ours": {"bind = \"192.0.2.1:1\"\n", "bind", "failed 192.0.2.1:1 is no address of this machine"},
+		"store below a file": {"local_store = \"" + file + "/store\"\n", "local_store", "failed "},
+		"too little space":   {"[load]\nmin_free_disk = \"4000TiB\"\n", "local_store, free space", "failed the newest versions of 1 database need about "},
+		"webhook refused":    {"[events]\nwebhook = \"http://u:hunter2@127.0.0.1:1/x\"\n", "events.webhook", "failed dial tcp 127.0.0.1:1: connect: connection refused; nothing listens there"},
+		"webhook":            {"[events]\nwebhook = \"" + plain.URL + "\"\n", "events.webhook", "ok " + plain.Listener.Addr().String() + " can be reached"},
+		"webhook in a file":  {"[events]\nwebhook_file = \"" + exposed + "\"\n", "events.webhook_file", "warning " + exposed + " has mode 0644: everybody"},
+		"unknown authority":  {"[events]\nwebhook = \"" + secure.URL + "\"\n", "events.webhook", "failed tls: failed to verify certificate"},
+		"collector's name":   {"[tracing]\notlp_endpoint = \"http://none.invalid:4318\"\n", "tracing.otlp_endpoint", "failed dial tcp: lookup none.invalid"},
+		"agent's socket":     {"[datadog]\nurl = \"unix://" + file + "\"\n", "datadog.url", "failed " + file + " is no socket"},
+		"advertised name": {"[sharding]\nenabled = true\nadvertised_hostname = \"none.invalid\"\n[zk]\nservers = [\"127.0.0.1:1\"]\n", "sharding.advertised_hostname",
+			"failed none.invalid: lookup none.invalid"},
+		"loopback name": {"[sharding]\nenabled = true\nadvertised_hostname = \"127.0.0.1\"\n[zk]\nservers = [\"127.0.0.1:1\"]\n", "sharding.advertised_hostname",
+			"warning 127.0.0.1 is 127.0.0.1, the loopback interface"},
+		"foreign address": {"[sharding]\nenabled = true\nadvertised_hostname = \"192.0.2.1\"\n[zk]\nservers = [\"127.0.0.1:1\"]\n", "sharding.advertised_hostname",
+			"warning 192.0.2.1 is 192.0.2.1, which is no address of this machine"},
+		"no ZooKeeper": {"[sharding]\nenabled = true\nadvertised_hostname = \"127.0.0.1\"\n[zk]\nservers = [\"127.0.0.1:1\"]\n", "zk", "failed 127.0.0.1:1: connection: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			lines, r := deepLines(t, replaceKeys(base(t), test.conf))
+			if got := lines[test.check]; !strings.HasPrefix(got, test.want) {
+				t.Errorf("got  %q\nwant %q\n%s%s", got, test.want, r.stdout, r.stderr)
+			}
+			if failed := strings.Contains(r.stdout, "failed   "); failed != (r.code == exitFailure) || strings.Contains(r.stdout+r.stderr, "hunter2") {
+				t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+			}
+		})
+	}
+}
+
+// replaceKeys adds lines to a configuration, in place of those with the same key.
+func replaceKeys(base, lines string) string {
+	key, _, _ := strings.Cut(lines, " = ")
+	var kept strings.Builder
+	for line := range strings.Lines(base) {
+		if !strings.HasPrefix(line, key+" = ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String() + lines
+}
+
+// Certificates are checked as other nodes do, and 30 days before they expire.
+func TestDeepCertificates(t *testing.T) {
+	a, other := newAuthority(t, "ca"), newAuthority(t, "other")
+	valid := func(days int) func(*x509.Certificate) {
+		return func(c *x509.Certificate) { c.NotAfter = time.Now().Add(time.Duration(days)*24*time.Hour + time.Hour) }
+	}
+	a.issue("good", valid(90))
+	a.issue("soon", valid(12))
+	a.issue("late", func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
+	a.issue("elsewhere", func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"node7.example"} })
+	a.issue("server only", func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1]; valid(90)(c) })
+	other.issue("foreign", valid(90))
+	tests := []struct {
+		a     *authority
+		name  string
+		level string
+		words []string
+	}{
+		{a, "good", "ok", []string{"is for localhost, 127.0.0.1, and valid until "}},
+		{a, "soon", "warning", []string{"expires in 12 days"}},
+		{a, "late", "failed", []string{"expired"}},
+		{a, "elsewhere", "failed", []string{"other nodes will refuse it, as they reach this one by 127.0.0.1", "its names are node7.example"}},
+		{a, "server only", "failed", []string{"client authentication", "incompatible key usage"}},
+		{other, "foreign", "failed", []string{"certificate signed by unknown authority"}},
+	}
+	for _, test := range tests {
+		c := base(t) + fmt.Sprintf("[sharding]\nenabled = true\nadvertised_hostname = \"127.0.0.1\"\n[zk]\nservers = [\"127.0.0.1:1\"]\n"+
+			"[tls]\ncertificate = %q\nkey = %q\nca = %q\nclient_ca = %q\n", test.a.file(test.name+".pem"), test.a.file(test.name+"-key.pem"), a.file("ca.pem"), a.file("ca.pem"))
+		conf := filepath.Join(t.TempDir(), "c.conf")
+		writeFile(t, conf, c)
+		var got finding
+		parsed, _, err := config.Load(conf)
+		expect.NoError(t, err)
+		for _, check := range newDeep(t.Context(), &parsed).checks() {
+			if check.name == "tls.certificate" {
+				got = check.run(t.Context())
+			}
+		}
+		for _, word := range append(test.words, "") {
+			if got.Level != test.level || !strings.Contains(got.Text, word) {
+				t.Errorf("%s: %+v, want %s with %q", test.name, got, test.level, word)
+			}
+		}
+	}
+	if f := checkPEM(a.file("soon.pem"), time.Now()); f.Level != levelWarning {
+		t.Errorf("%+v", f)
+	}
+	if f := checkPEM(a.file("soon-key.pem"), time.Now()); f.Level != levelFailed || !strings.Contains(f.Text, "has no certificate") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The address of a running sequins is in use by it.
+func TestDeepCheckOfARunningNode(t *testing.T) {
+	c := base(t)
+	conf := filepath.Join(t.TempDir(), "c.conf")
+	writeFile(t, conf, c)
+	s := &served{process: func() *process {
+		cmd := command(t, "--config", conf)
+		return start(t, cmd, cmd.StderrPipe)
+	}()}
+	s.base = "http://" + s.waitFor(`msg=serving address=(\S+)`)[1]
+	s.awaitVersion(demoPath, demo.First)
+	r := sequins(t, "check-config", "--deep", conf)
+	for _, want := range []string{"is in use by process ", ", the sequins of this local store", " can be written, and is in use by process ", "need about 0 B"} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("%q is not in\n%s", want, r.stdout)
+		}
+	}
+	if r.code != exitOK {
+		t.Errorf("exit code %d: %s", r.code, r.stderr)
+	}
+}
+
+// A check that does not end is given up, and holds up no other.
+func TestDeepCheckThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		checks := []deepCheck{
+			{"hangs", func(context.Context) finding { <-end; return found("") }},
+			{"heeds its deadline", func(ctx context.Context) finding { <-ctx.Done(); return failed("%v", ctx.Err()) }},
+			{"fast", func(context.Context) finding { return found("well") }},
+		}
+		var got []string
+		begin := time.Now()
+		err := runDeep(t.Context(), checks, func(f deepFinding) error {
+			got = append(got, f.Level+" "+f.Check+": "+f.Text)
+			return nil
+		})
+		close(end)
+		want := "failed hangs: no answer within 15s: what it asks is not reached, or hangs\nfailed heeds its deadline: context deadline exceeded\nok fast: well"
+		if err != nil || strings.Join(got, "\n") != want || time.Since(begin) > 17*time.Second {
+			t.Errorf("%v after %s\n%s", err, time.Since(begin), strings.Join(got, "\n"))
+		}
+	})
+}
+
+// A configuration that is all in the environment can be checked without a file.
+func TestCheckConfigOfTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	for name, value := range map[string]string{"SOURCE": demoSource(t, dir), "LOCAL_STORE": filepath.Join(dir, "store"), "BIND": "127.0.0.1:0"} {
+		t.Setenv("SEQUINS_"+name, value)
+	}
+	cmd := command(t, "check-config", "--deep")
+	cmd.Dir = t.TempDir()
+	if r := finish(t, cmd); r.code != exitOK || !strings.Contains(r.stdout, "\nthe environment ") || !strings.Contains(r.stdout, "ok       source: 1 database; ") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	t.Setenv("SEQUINS_REFRESH_PERIOD", "soon")
+	cmd = command(t, "check-config")
+	cmd.Dir = t.TempDir()
+	if r := finish(t, cmd); r.code != exitFailure || !strings.Contains(r.stderr, "SEQUINS_REFRESH_PERIOD: \"soon\" is not a duration") {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}

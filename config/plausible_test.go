@@ -1,0 +1,108 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Values that are valid and hardly meant, and keys without effect, are warned of.
+func TestWarnings(t *testing.T) {
+	const enabled = "source = \"/d\"\n[sharding]\nenabled = true\n"
+	for doc, want := range map[string]string{
+		// keys without effect
+		enabled + "max_replication = 1":                                                      "sequins.conf:4: sharding.max_replication: 1 has no effect: it is less than sharding.replication, 2",
+		enabled + "proxy_stage_timeout = \"2s\"":                                             "sequins.conf:4: sharding.proxy_stage_timeout: 2s is not less than sharding.proxy_timeout, 100ms: only one node is asked unless it fails",
+		enabled + "proxy_stage_timeout = \"100ms\"":                                          "sequins.conf:4: sharding.proxy_stage_timeout: 100ms is not less than",
+		enabled + "max_replication = 2\nproxy_stage_timeout = \"99ms\"":                      "",
+		enabled + "weight = 2":                                                               "sequins.conf:4: sharding.weight: has no effect: sharding.assignment is round_robin",
+		enabled + "zone = \"a\"":                                                             "sequins.conf:4: sharding.zone: is only shown",
+		enabled + "zone = \"a\"\nweight = 2\nassignment = \"balanced\"":                      "",
+		"source = \"/d\"\n[sharding]\nzone = \"a\"\ncluster_name = \"b\"":                    "sequins.conf:3: sharding.zone: has no effect: sharding.enabled is false",
+		"source = \"/d\"\n[zk]\nservers = [\"a\"]":                                           "sequins.conf:3: zk.servers: has no effect: sharding.enabled is false",
+		"source = \"/d\"\n[load]\nmin_free_disk = 1\ncheck_disk = false":                     "sequins.conf:3: load.min_free_disk: has no effect: load.check_disk is false",
+		"source = \"/d\"\n[debug]\npprof = true":                                             "sequins.conf:3: debug.pprof: has no effect: debug.bind is empty",
+		"source = \"/d\"\n[gate]\nmax_shrink = 1":                                            "sequins.conf:3: gate.max_shrink: has no effect: nothing can exceed it",
+		"source = \"/d\"\n[gate]\nmax_value_size = \"3GiB\"":                                 "sequins.conf:3: gate.max_value_size: has no effect: nothing can exceed it",
+		"source = \"/d\"\n[db.x.gate]\nmax_missing = 1":                                      "sequins.conf:3: db.x.gate.max_missing: has no effect: nothing can exceed it",
+		"source = \"/d\"\n[gate]\nshadow_reads = 9":                                          "sequins.conf:3: gate.shadow_reads: has no effect: gate.max_differing is 0",
+		"source = \"/d\"\n[gate]\nmax_differing = 0.1":                                       "sequins.conf:3: gate.max_differing: has no effect: gate.shadow_reads is 0",
+		"source = \"/d\"\n[gate]\nmax_differing = 0.1\nshadow_reads = 9\nshadow_timeout = 0": "sequins.conf:5: gate.shadow_timeout: is 0: no version waits for shadow reads",
+		// durations
+		"source = \"/d\"\nrefresh_period = \"10ns\"":          "sequins.conf:2: refresh_period: 10ns is less than a millisecond: is the unit right?",
+		"source = \"/d\"\nrefresh_period = \"20ms\"":          "sequins.conf:2: refresh_period: 20ms is short: less than 1s is hardly meant",
+		"source = \"/d\"\nscrub_period = \"1s\"":              "sequins.conf:2: scrub_period: 1s is short: less than 1m0s is hardly meant",
+		"source = \"/d\"\nversion_remove_timeout = \"9000h\"": "sequins.conf:2: version_remove_timeout: 9000h0m0s is more than a year: is the unit right?",
+		"source = \"/d\"\nthrottle_loads = \"800us\"":         "",
+		"source = \"/d\"\nthrottle_loads = \"800s\"":          "sequins.conf:2: throttle_loads: 13m20s is long: more than 1s is hardly meant",
+		"source = \"/d\"\nshutdown_delay = \"5h\"":            "sequins.conf:2: shutdown_delay: 5h0m0s is long: more than 10m0s is hardly meant",
+		enabled + "proxy_timeout = \"100us\"":                 "sequins.conf:4: sharding.proxy_timeout: 100µs is less than a millisecond: is the unit right?",
+		enabled + "heal_after = \"5s\"":                       "sequins.conf:4: sharding.heal_after: 5s is less than zk.session_timeout, 10s: a node that ZooKeeper does not hear from for a moment is replaced",
+		enabled + "[zk]\nconnect_timeout = \"20s\"":           "sequins.conf:5: zk.connect_timeout: 20s is more than zk.session_timeout, 10s: one server that does not answer costs the session",
+		"source = \"hdfs://n/d\"\n[hdfs]\ntimeout = \"2m\"":   "sequins.conf:3: hdfs.timeout: 2m0s is more than hdfs.retry_for, 1m0s",
+		// numbers, sizes and rates
+		"source = \"/d\"\nkeep_versions = 1000":                                 "sequins.conf:2: keep_versions: 1000 is more than 100, which is hardly meant",
+		"source = \"/d\"\nmax_connections = 2000000":                            "sequins.conf:2: max_connections: 2000000 is more than 1048576, which is hardly meant",
+		"source = \"/d\"\nscrub_mb_per_second = \"20KB/s\"":                     "sequins.conf:2: scrub_mb_per_second: 20000B/s is less than 100KiB/s: is the unit right?",
+		"source = \"/d\"\nmax_parallel_loads = 1000\n[load]\nmemory = \"1TiB\"": "sequins.conf:2: max_parallel_loads: 1000 loads may need 1TiB each to sort",
+		"source = \"/d\"\n[scan]\nmax_concurrent = 9000":                        "sequins.conf:3: scan.max_concurrent: 9000 ordered reads may need 32MiB each",
+		enabled + "min_nodes = 2\nreplication = 3":                              "sequins.conf:4: sharding.min_nodes: 2 nodes cannot hold sharding.replication, 3, replicas of a partition",
+		// others
+		"source = \"/d\"\ncontent_type = \"json\"":                                                                 "sequins.conf:2: content_type: \"json\" is not a media type such as text/plain",
+		"source = \"/d\"\ncontent_type = \"application/json; charset=utf-8\"":                                      "",
+		enabled + "[zk]\nservers = [\"a\", \"b\", \"a\"]":                                                          "sequins.conf:5: zk.servers: \"a\" is there twice",
+		"source = \"/d\"\nbind = \"127.0.0.1:1\"\n[sharding]\nenabled = true":                                      "sequins.conf:2: bind: \"127.0.0.1:1\" is the loopback interface: nodes on other machines cannot reach this one",
+		"source = \"/d\"\nbind = \"127.0.0.1:1\"\n[sharding]\nenabled = true\nadvertised_hostname = \"127.0.0.2\"": "",
+	} {
+		_, warnings, err := load(doc)
+		if err != nil {
+			t.Errorf("%q: %v", doc, err)
+		}
+		got := slices.DeleteFunc(warnings, func(w *Warning) bool { // that the memory of this machine is too small
+			return w.Key == "load.memory" && strings.Contains(w.Reason, "of memory of this machine")
+		})
+		if want == "" && len(got) == 0 {
+			continue
+		}
+		if len(got) != 1 || want == "" || !strings.HasPrefix(got[0].Error(), want) {
+			t.Errorf("%q\ngot  %v\nwant %s", doc, got, want)
+		}
+	}
+}
+
+// Values that cannot work are refused before a node finds that out.
+func TestNonsense(t *testing.T) {
+	const sharding, zk = "source = \"/d\"\n[sharding]\nenabled = true\n", "source = \"/d\"\n[sharding]\nenabled = true\n[zk]\n"
+	for doc, want := range map[string]string{
+		"source = \"/d\"\nbind = \"a b:1\"":                                        `sequins.conf:2: bind: "a b:1" has no valid host`,
+		"source = \"/d\"\nbind = \"[fe80::1%eth0]:1\"":                             "",
+		"source = \"/d\"\nbind = \"0.0.0.0:1\"\n[debug]\nbind = \"127.0.0.1:1\"":   `sequins.conf:4: debug.bind: "127.0.0.1:1" is the address of bind too`,
+		"source = \"/d\"\nbind = \"127.0.0.1:1\"\n[redis]\nbind = \":1\"":          `sequins.conf:4: redis.bind: ":1" is the address of bind too`,
+		"source = \"/d\"\n[redis]\nbind = \"[::]:1\"\n[debug]\nbind = \"h:1\"":     `sequins.conf:5: debug.bind: "h:1" is the address of redis.bind too`,
+		"source = \"/d\"\nbind = \"127.0.0.1:1\"\n[redis]\nbind = \"127.0.0.2:1\"": "",
+		"source = \"/d\"\nbind = \":0\"\n[redis]\nbind = \":0\"":                   "",
+		"source = \"/d\"\nlocal_store = \"/./\"":                                   `sequins.conf:2: local_store: "/./" is the root of the file system`,
+		"source = \"hdfs://n:70000/d\"":                                            `sequins.conf:1: source: "hdfs://n:70000/d" has no valid port`,
+		"source = \"hdfs://n:0/d\"":                                                `sequins.conf:1: source: "hdfs://n:0/d" has no valid port`,
+		"source = \"s3://b/d\"\n[s3]\nendpoint = \"http://:9000\"":                 `sequins.conf:3: s3.endpoint: "http://:9000" is not a URL`,
+		"source = \"s3://b/d\"\n[s3]\nendpoint = \"minio:9000\"":                   `sequins.conf:3: s3.endpoint: "minio:9000" is not a URL`,
+		"source = \"/d\"\n[tracing]\notlp_endpoint = \"http://c:99999\"":           `sequins.conf:3: tracing.otlp_endpoint: "http://c:99999" is not a URL`,
+		"source = \"/d\"\n[tracing]\notlp_endpoint = \"http://c/v1/traces\"":       `sequins.conf:3: tracing.otlp_endpoint: "http://c/v1/traces" ends with /v1/traces, which is added to it`,
+		"source = \"/d\"\n[events]\nwebhook = \"https://u:hunter2@h:x\"":           "sequins.conf:3: events.webhook: is not an http:// or https:// URL",
+		"source = \"/d\"\n[events]\nwebhook = \"http://h\"\nwebhook_file = \"/f\"": "sequins.conf:4: events.webhook_file: is set, and so is webhook",
+		sharding + "cluster_name = \"zookeeper\"":                                  `sequins.conf:4: sharding.cluster_name: "zookeeper" is below /zookeeper, where ZooKeeper keeps its own znodes`,
+		sharding + "cluster_name = \"a/../b\"":                                     `sequins.conf:4: sharding.cluster_name: "a/../b" is not the name of a cluster`,
+		sharding + "cluster_name = \"zookeeper2/a\"":                               "",
+		sharding + "shard_id = \"a\\u0007\"":                                       `sequins.conf:4: sharding.shard_id: "a\a" must not have`,
+		sharding + "zone = \"a\\n\"\nassignment = \"balanced\"":                    `sequins.conf:4: sharding.zone: is not one line of at most 255 bytes of characters that are printed`,
+		sharding + "advertised_hostname = \"0.0.0.0\"":                             `sequins.conf:4: sharding.advertised_hostname: "0.0.0.0" is no address that other nodes can connect to`,
+		zk + "session_timeout = \"1us\"\nconnect_timeout = \"1us\"":                "sequins.conf:5: zk.session_timeout: must be at least 1ms, not 1µs",
+		zk + "servers = [\"a:0\"]":                                                 `sequins.conf:5: zk.servers: "a:0" is not an address of the form host:port`,
+		zk + "tls_certificate = \"/c\"\ntls_key = \"/k\"":                          "sequins.conf:5: zk.tls_certificate: is set, and tls is not",
+	} {
+		_, _, err := load(doc)
+		if got := report(err); want == "" && err != nil || !strings.HasPrefix(got, want) || strings.Contains(got, "\n") || strings.Contains(got, "hunter2") {
+			t.Errorf("%q\ngot  %s\nwant %s", doc, got, want)
+		}
+	}
+}

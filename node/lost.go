@@ -1,0 +1,27 @@
+package node
+
+import (
+	"sequins/internal/human"
+	"sequins/version"
+)
+
+// logLost logs which partitions of the version that is served no node holds any more, and when all are held again. Before all have been there
+// once, as while nodes start, some may be missing.
+func (d *db) logLost() {
+	l := d.live[d.state.Current]
+	if l == nil || !d.whole {
+		return
+	}
+	missing := l.Missing(l.v.Held(), 1)
+	before := d.lost
+	if d.lost = human.Ranges(missing); d.lost == before {
+		return
+	}
+	log := d.log.With("version", version.Name(l.v.Info().Name))
+	if len(missing) == 0 {
+		log.Info("all partitions are on some node again")
+		return
+	}
+	log.Error("partitions are on no node that is known: requests for their keys fail, unless the nodes that held them last still answer",
+		"partitions", d.lost, "count", len(missing))
+}

@@ -1,0 +1,173 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"sequins/internal/human"
+	"sequins/loadproc"
+	"sequins/status"
+	"sequins/version"
+)
+
+// maxWaits limits what is listed of what the node waits for.
+const maxWaits = 100
+
+// waits returns what the node waits for, what keeps it from being ready first.
+func (n *Node) waits() []status.Wait {
+	if !n.admitted.Load() {
+		return []status.Wait{n.startWait()}
+	}
+	looked, listed := n.looked.Load(), n.listed.Load() // before the catalog, which they describe
+	dbs := *n.catalog.Load()
+	var all []status.Wait
+	if w, waits := n.sourceWait(looked, listed || len(dbs) > 0); waits {
+		all = append(all, w)
+	}
+	for _, name := range slices.Sorted(maps.Keys(dbs)) {
+		all = append(all, dbs[name].waits()...)
+	}
+	slices.SortStableFunc(all, func(a, b status.Wait) int {
+		switch {
+		case a.Blocks == b.Blocks:
+			return 0
+		case a.Blocks:
+			return -1
+		}
+		return 1
+	})
+	return all[:min(len(all), maxWaits)]
+}
+
+// startWait returns what a node waits for that does not answer requests for keys yet.
+func (n *Node) startWait() status.Wait {
+	if n.o.Joining != nil {
+		if w, joining := n.o.Joining(); joining {
+			w.Blocks = true
+			return w
+		}
+	}
+	return status.Wait{For: status.WaitForDisk, What: "what is on its disk to be opened", Since: seconds(n.started), Blocks: true}
+}
+
+// sourceWait returns whether the node waits for the source. known reports whether it knows databases, from the source or elsewhere.
+func (n *Node) sourceWait(looked, known bool) (w status.Wait, waits bool) {
+	r := n.health.Report()
+	w = status.Wait{For: status.WaitForSource, Since: seconds(n.admission)}
+	switch {
+	case !looked:
+		w.What, w.Blocks = "the source to be listed for the first time: "+n.o.SourceName, true
+	case r.Err != nil:
+		w.What, w.Since, w.Blocks = fmt.Sprintf("the source, which cannot be read: %v", r.Err), seconds(r.Since), !known
+	default:
+		return w, false
+	}
+	return w, true
+}
+
+// waits returns what a db waits for.
+func (d *db) waits() []status.Wait {
+	v := d.view.Load()
+	var all []status.Wait
+	w, loads := d.loadWait(v)
+	if w.Blocks = d.atStart && v.current == "" && (v.served || !v.tried); loads || w.Blocks {
+		all = append(all, w)
+	}
+	if d.atStart && v.current != "" && !v.whole && time.Since(d.node.admission) < wholeTimeout {
+		all = append(all, status.Wait{For: status.WaitForNodes, DB: d.name, Version: version.Name(v.current), Since: seconds(d.node.admission), Blocks: true,
+			What: "nodes that hold partitions of " + d.name + " which no node has that is known yet"})
+	}
+	return all
+}
+
+// loadWait returns what a db waits for to serve a version, or a newer one. loads reports whether there is one.
+func (d *db) loadWait(v *view) (w status.Wait, loads bool) {
+	w = status.Wait{For: status.WaitForLoad, DB: d.name, Since: seconds(d.node.admission)}
+	id := v.next()
+	if id == "" {
+		w.What = cmp.Or(v.problem(), "its versions to be listed")
+		if !v.read {
+			w.For = status.WaitForSource
+		}
+		w.What = "a version of " + d.name + ": " + w.What
+		return w, false
+	}
+	next := v.versions[id]
+	w.Version, w.Since = version.Name(id), seconds(next.found)
+	var how string
+	if w.Done, how = progressOf(next.loading); how == "" {
+		how = d.detail(v, next)
+	}
+	if next.loading == nil && next.Status == version.Prepared {
+		w.For = status.WaitForNodes
+	}
+	if next.Reason != "" {
+		how = strings.Join(slices.DeleteFunc([]string{how, "its last load has failed: " + next.Reason}, func(s string) bool { return s == "" }), "; ")
+	}
+	w.What = fmt.Sprintf("version %s of %s: %s", w.Version, d.name, cmp.Or(how, "not begun"))
+	return w, true
+}
+
+// next returns the version that the db waits for, the newest that is loaded, ready or to be tried again; "" if there is none. A version
+// that the gate holds waits for people.
+func (v *view) next() string {
+	newest := ""
+	for id, e := range v.versions {
+		if id > v.current && id > newest && e.Exit == version.Staying && !e.Held && (e.Reason == "" || v.current == "") {
+			newest = id
+		}
+	}
+	return newest
+}
+
+// progressOf describes a load that reads; "" if it does not.
+func progressOf(l *loading) (done float64, how string) {
+	if l == nil || l.stage.Load() != copying {
+		return 0, ""
+	}
+	now := time.Now()
+	p := loadproc.Progress(l.snapshot(), now)
+	if p == nil || p.Bytes <= 0 {
+		return 0, ""
+	}
+	done = min(1, float64(p.BytesDone)/float64(p.Bytes))
+	how = fmt.Sprintf("loading, %.0f %%", 100*done)
+	if left := p.ETA.Sub(now); left > 0 {
+		how += ", about " + human.Duration(left) + " left"
+	}
+	return done, how
+}
+
+// unready returns why the node is not ready, in one line: the first things that it waits for.
+func unready(all []status.Wait, now time.Time) (ok bool, reason string) {
+	const most = 3
+	blocking := status.Blocking(all)
+	if len(blocking) == 0 {
+		return true, ""
+	}
+	var lines []string
+	for _, w := range blocking[:min(len(blocking), most)] {
+		lines = append(lines, w.Line(now))
+	}
+	if more := len(blocking) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return false, "it waits for " + strings.Join(lines, "; ")
+}
+
+// readyFor reports whether one db is served.
+func readyFor(d *db, name string) (ok bool, reason string) {
+	switch {
+	case d == nil:
+		return false, fmt.Sprintf("there is no database %s", name)
+	case d.view.Load().current == "":
+		w, _ := d.loadWait(d.view.Load())
+		w.Blocks = true
+		return unready([]status.Wait{w}, time.Now())
+	}
+	return true, ""
+}

@@ -1,0 +1,164 @@
+package server
+
+import (
+	"strings"
+
+	"sequins/internal/http1"
+)
+
+// Delivery are the settings of how answers are delivered to clients, which SetDelivery changes in a running server. The zero
+// value is valid.
+type Delivery struct {
+	// Origins are the origins whose pages may read answers in a browser, such as "https://app.example.com"; see cors.go. "*"
+	// means all.
+	Origins []string
+	// Codings are the content codings that clients may have, the preferred one first; see encode.go. None: nothing is encoded.
+	Codings []string
+	// MinEncoded is the least number of bytes of an answer that is encoded.
+	MinEncoded int64
+	// Caching has the Cache-Control fields of values, and CachingOf those of some dbs instead.
+	Caching   Caching
+	CachingOf map[string]Caching
+}
+
+// Caching are the Cache-Control fields of answers to requests for a key; empty means none.
+type Caching struct {
+	Found  string // of values
+	Absent string // of 404 for a key that the version does not have
+}
+
+// delivery is a Delivery as requests use it.
+type delivery struct {
+	all        bool            // origins has "*"
+	origins    map[string]bool // nil if pages of no other origin may read answers
+	codings    []string
+	minEncoded int64
+	caching    cacheFields
+	cachingOf  map[string]cacheFields
+}
+
+type cacheFields struct{ found, absent []byte }
+
+// SetDelivery replaces Options.Delivery for later requests.
+func (s *Server) SetDelivery(d Delivery) {
+	c := &delivery{codings: d.Codings, minEncoded: d.MinEncoded, cachingOf: make(map[string]cacheFields)}
+	for _, origin := range d.Origins {
+		if c.origins == nil {
+			c.origins = make(map[string]bool)
+		}
+		c.origins[origin] = true
+		c.all = c.all || origin == "*"
+	}
+	c.caching = s.cacheFields(c, d.Caching)
+	for db, own := range d.CachingOf {
+		c.cachingOf[db] = s.cacheFields(c, own)
+	}
+	s.delivery.Store(c)
+}
+
+// cacheFields returns the fields of a db. Without any, browsers guess from Last-Modified for how long a value is fresh; so
+// if pages may read values, they are to ask again, and get 304 while a value is the same.
+func (s *Server) cacheFields(d *delivery, c Caching) cacheFields {
+	if c.Found == "" && d.origins != nil {
+		c.Found = "no-cache"
+	}
+	if s.opts.Tokens != nil {
+		c.Found, c.Absent = privately(c.Found), privately(c.Absent)
+	}
+	return cacheFields{[]byte(c.Found), []byte(c.Absent)}
+}
+
+// privately returns a Cache-Control field for an answer that needs a token: without the directives that let caches between
+// the node and the client share it, and with private. An empty field stays empty.
+func privately(field string) string {
+	if field == "" {
+		return ""
+	}
+	kept, restricted := []string{"private"}, false
+	for directive := range strings.SplitSeq(field, ",") {
+		directive = strings.TrimSpace(directive)
+		name, _, _ := strings.Cut(directive, "=")
+		switch strings.ToLower(name) {
+		case "", "private", "public", "s-maxage", "proxy-revalidate":
+			continue
+		case "no-store":
+			restricted = true
+		}
+		kept = append(kept, directive)
+	}
+	if restricted {
+		kept = kept[1:]
+	}
+	return strings.Join(kept, ", ")
+}
+
+// addCaching adds the Cache-Control field of the db. Caches must not answer a session from an older version than it
+// asks for, so the answer varies by the fields of sessions.
+func (r *request) addCaching(found bool) {
+	if r.internal {
+		return
+	}
+	fields, ok := r.delivery.cachingOf[string(r.target.db)]
+	if !ok {
+		fields = r.delivery.caching
+	}
+	field := fields.absent
+	if found {
+		field = fields.found
+	}
+	if len(field) > 0 {
+		r.cache = field
+		r.vary |= varySession
+	}
+}
+
+// What an answer depends on, besides the target.
+const (
+	varyAccept = 1 << iota
+	varyEncoding
+	varyOrigin
+	varySession
+)
+
+// varyFields are the Vary fields for each combination. sharedLines are these, rendered with the field that all answers have.
+var varyFields, sharedLines = func() (fields, lines [16]string) {
+	for i := range fields {
+		var names []string
+		for bit, name := range []string{"Accept", "Accept-Encoding", "Origin", keyAtLeast + ", " + keyVersion} {
+			if i&(1<<bit) != 0 {
+				names = append(names, name)
+			}
+		}
+		fields[i], lines[i] = strings.Join(names, ", "), "\r\nX-Content-Type-Options: nosniff"
+		if i != 0 {
+			lines[i] += "\r\nVary: " + fields[i]
+		}
+	}
+	return fields, lines
+}()
+
+var (
+	noStore = []byte("no-store")
+	private = []byte("private")
+)
+
+// addShared adds the fields that answers to clients have in common, and finds out what the answer varies by. It is called
+// when all others are known. Other nodes need none of them.
+func (r *request) addShared() {
+	d := r.delivery
+	if len(d.codings) > 0 && r.code < 400 {
+		r.vary |= varyEncoding
+	}
+	if d.origins != nil {
+		r.addOrigin(d)
+	}
+	if r.cache == nil && r.grant != nil {
+		r.cache = private
+	}
+	r.add("Cache-Control", r.cache)
+}
+
+// encodes reports whether a plain request may have its answer in a content coding, so that net/http answers it.
+func (d *delivery) encodes(accepted []byte) bool {
+	return len(d.codings) > 0 && len(http1.Trim(accepted)) > 0 && codingOf(string(accepted), d) != ""
+}

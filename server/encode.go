@@ -1,0 +1,146 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"sequins/server/internal/encoders"
+	"sequins/server/internal/negotiate"
+)
+
+// Content codings. A client that accepts one gets its answer encoded if the answer has a minimum size, or one that is not known,
+// and is not compressed already. Which answers are encoded depends on nothing else, so that HEAD and GET agree; only if too
+// many answers are being encoded, further ones are not.
+//
+// An encoded representation has the ETag of the value, as a weak one: it is the same value in other bytes. If-None-Match
+// compares weakly, so that a client revalidates either with the other's tag. Range, If-Range and If-Match are about bytes,
+// and such requests get the value as it is.
+//
+// Blocks are no source of encoded values. A page is compressed as a whole and has many values, and the chunks of a large value
+// are frames of their own, of which some decoders of zstd read only the first.
+
+// Codings are the content codings that there are.
+var Codings = encoders.Codings
+
+// codingOf returns the coding that a client prefers, "" for none.
+func codingOf(accepted string, d *delivery) string {
+	coding, _ := negotiate.Coding(accepted, d.codings...)
+	return coding
+}
+
+// negotiate finds the coding for the answer to a request.
+func (w *writer) negotiate(req *http.Request) {
+	r, h := w.r, req.Header
+	accepted := h["Accept-Encoding"]
+	if len(r.delivery.codings) == 0 || len(accepted) == 0 || r.internal || h["Range"] != nil || h["If-Match"] != nil {
+		return
+	}
+	w.coding, w.forced = negotiate.Coding(strings.Join(accepted, ","), r.delivery.codings...)
+}
+
+// encode encodes the answer, whose status and header are complete, if it is to be.
+func (w *writer) encode() {
+	h := w.Header()
+	if w.coding == "" || h["Content-Encoding"] != nil {
+		return
+	}
+	if w.r.code == http.StatusNotModified {
+		weaken(h)
+		return
+	}
+	length, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
+	if err != nil {
+		length = -1
+	}
+	if w.r.code != http.StatusOK || !w.forced && !w.isWorthwhile(length) {
+		return
+	}
+	if w.r.method != http.MethodHead {
+		if w.encoder = w.r.s.encoders.Get(w.coding, sender{w}); w.encoder == nil {
+			return
+		}
+	}
+	w.encoded, w.length, w.flushed = true, length, time.Now()
+	h.Set("Content-Encoding", w.coding)
+	h.Del("Content-Length")
+	h.Del("Accept-Ranges")
+	weaken(h)
+}
+
+// weaken makes an ETag a weak one.
+func weaken(h http.Header) {
+	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
+		h["Etag"] = []string{"W/" + tag}
+	}
+}
+
+// isWorthwhile reports whether an answer of this length, or -1, is large enough and not compressed yet.
+func (w *writer) isWorthwhile(length int64) bool {
+	return (length < 0 || length >= w.r.delivery.minEncoded) && !isCompressed(w.Header().Get("Content-Type"))
+}
+
+// compressed are media types whose data is compressed, without those of images, audio and video.
+var compressed = map[string]bool{
+	"application/zip": true, "application/gzip": true, "application/x-gzip": true, "application/zstd": true, "application/x-bzip2": true,
+	"application/x-xz": true, "application/x-7z-compressed": true, "application/vnd.rar": true, "application/x-brotli": true,
+	"application/x-snappy-framed": true, "application/x-lz4": true, "application/java-archive": true, "application/epub+zip": true,
+	"application/pdf": true, "application/vnd.apache.parquet": true, "font/woff": true, "font/woff2": true,
+}
+
+// uncompressed are exceptions among images and audio.
+var uncompressed = map[string]bool{"image/svg+xml": true, "image/bmp": true, "image/x-icon": true, "image/vnd.microsoft.icon": true, "audio/wav": true, "audio/x-wav": true, "audio/midi": true}
+
+// isCompressed reports whether data of a media type is compressed in itself.
+func isCompressed(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	switch kind, _, _ := strings.Cut(media, "/"); kind {
+	case "image", "audio", "video":
+		return !uncompressed[media]
+	}
+	return compressed[media] || strings.HasPrefix(media, "application/vnd.openxmlformats-officedocument.") || strings.HasPrefix(media, "application/vnd.oasis.opendocument.")
+}
+
+// sender sends what an encoder writes.
+type sender struct{ w *writer }
+
+// Write implements io.Writer.
+func (s sender) Write(p []byte) (int, error) { return s.w.send(p) }
+
+// An encoded answer is flushed at least after so many bytes, and so much time, so that a client receives it while it is
+// written, as it does without a coding.
+const (
+	flushBytes = responseBuffer / 2
+	flushTime  = 100 * time.Millisecond
+)
+
+// writeEncoded encodes and sends p.
+func (w *writer) writeEncoded(p []byte) (int, error) {
+	n, err := w.encoder.Write(p)
+	w.unflushed += n
+	if now := time.Now(); err == nil && (w.unflushed >= flushBytes || now.Sub(w.flushed) >= flushTime) {
+		w.unflushed, w.flushed = 0, now
+		if err = w.encoder.Flush(); err == nil {
+			err = http.NewResponseController(w.ResponseWriter).Flush()
+		}
+	}
+	w.broken = w.broken || err != nil
+	return n, err
+}
+
+// endEncoding sends the end of an encoded answer, unless it broke off, and returns the encoder.
+func (w *writer) endEncoding() {
+	if w.encoder == nil {
+		return
+	}
+	if w.length >= 0 && w.taken != w.length {
+		w.broken = true // net/http would see it by the Content-Length
+	}
+	if !w.broken {
+		w.broken = w.encoder.Close() != nil
+	}
+	w.r.s.encoders.Put(w.coding, w.encoder)
+	w.encoder = nil
+}

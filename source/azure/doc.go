@@ -1,0 +1,25 @@
+// Package azure is the source in a container of Azure Blob Storage or Data Lake Storage Gen2:
+// abfss://<container>@<account>.dfs.core.windows.net/<path>/<db>/<version>/<files>. It is the Blob API of Azure for package
+// objects, which owns everything else. Accounts with a hierarchical namespace answer that API too.
+//
+// Objects are identified by their ETags. Azure computes an MD5 of each range of up to 4 MiB that is read, which is compared
+// before the range counts, and compares what is written with a CRC-64.
+//
+// # Directories
+//
+// A hierarchical namespace has directories, which exist without files; Hadoop's older file system for Azure (WASB) keeps an
+// empty blob of a directory's name. Both are listed as blobs with the metadata hdi_isfolder, and are no files.
+//
+// # Faults
+//
+// The SDK repeats a request with a temporary error up to MaxRetries times, after growing random pauses. A request that is
+// refused with 401 is repeated once with a new token. Blocks of an upload that is not completed are removed by Azure after a
+// week.
+//
+// # Credentials
+//
+// In this order: a connection string, a key of the account or a SAS token of the options, those of the environment if they are
+// for this account, and an identity of Microsoft Entra: a client secret or certificate, a workload identity, or the managed
+// identity of the machine. Which one is chosen follows from what is set, not from what succeeds. The Azure CLI is not asked:
+// its tokens are those of a person, and it would run as a child of load processes, under their limits.
+package azure

@@ -1,0 +1,267 @@
+//go:build integration
+
+package azure_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/sas"
+
+	"sequins/source"
+	"sequins/source/azure"
+	"sequins/source/objects/objectstest"
+	"sequins/source/sourcetest"
+	"sequins/test/clouds"
+)
+
+// place is a prefix of a bucket.
+type place struct {
+	server *clouds.Azurite
+	prefix string
+}
+
+func (p place) Source(t *testing.T) source.Source {
+	return open(t, options(p.server.Endpoint(), p.prefix))
+}
+
+func (p place) Put(t *testing.T, name string, data []byte) {
+	p.server.Put(t, p.prefix+"/"+name, data)
+}
+
+func (p place) Mkdir(t *testing.T, name string) bool {
+	p.server.PutFolder(t, p.prefix+"/"+name)
+	return true
+}
+
+func (p place) Remove(t *testing.T, name string) { p.server.Remove(t, p.prefix+"/"+name) }
+
+func TestConformance(t *testing.T) {
+	server := clouds.StartAzurite(t)
+	sourcetest.Run(t, func(t *testing.T) sourcetest.Place {
+		return place{server, "a prefix/" + strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:])}
+	})
+}
+
+func TestObjects(t *testing.T) {
+	objectstest.Run(t, objectstest.Store{
+		Bucket: clouds.Bucket, URL: "abfss://%s@devstoreaccount1.dfs.core.windows.net/", Sums: objectstest.SumsOfParts,
+		Start: func(t testing.TB) objectstest.Server { return clouds.StartAzurite(t) },
+		Open: func(o objectstest.Options) (source.Source, error) {
+			of := options(o.Endpoint, "")
+			of.URL, of.Timeout, of.MaxRetries = "abfss://"+o.Bucket+"@"+clouds.Account+".dfs.core.windows.net/"+o.Prefix, o.Timeout, o.MaxRetries
+			return azure.New(of)
+		},
+	})
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rng := rand.NewChaCha8([32]byte{1})
+	rng.Read(b)
+	return b
+}
+
+// read reads db/1/file.
+func read(t testing.TB, src source.Source) ([]byte, error) {
+	t.Helper()
+	f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// signedURL returns a SAS token of the container that is valid for a time.
+func signedURL(t *testing.T, valid time.Duration) string {
+	t.Helper()
+	key, err := container.NewSharedKeyCredential(clouds.Account, clouds.AccountKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := sas.BlobSignatureValues{
+		Protocol: sas.ProtocolHTTPSandHTTP, StartTime: time.Now().Add(-time.Hour).UTC(), ExpiryTime: time.Now().Add(valid).UTC(),
+		Permissions: (&sas.ContainerPermissions{Read: true, List: true}).String(), ContainerName: clouds.Bucket,
+	}.SignWithSharedKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q.Encode()
+}
+
+// TestCredentials reads with each kind of credentials of an account, from the options and from the environment.
+func TestCredentials(t *testing.T) {
+	server := clouds.StartAzurite(t)
+	server.Put(t, "p/db/1/file", []byte("x"))
+	connection := "DefaultEndpointsProtocol=http;AccountName=" + clouds.Account + ";AccountKey=" + clouds.AccountKey + ";BlobEndpoint=" + server.Endpoint() + ";"
+	token := signedURL(t, time.Hour)
+	clearEnvironment(t)
+	named := azure.Options{URL: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/p", Endpoint: server.Endpoint()}
+	short := azure.Options{URL: "abfss://" + clouds.Bucket + "/p", Endpoint: server.Endpoint()}
+	find := func(what string, o azure.Options) {
+		t.Helper()
+		src := open(t, o)
+		if dbs, err := src.Databases(t.Context()); err != nil || len(dbs) != 1 {
+			t.Errorf("%s: %v, %v", what, dbs, err)
+		}
+		f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			return
+		}
+		f.Close()
+	}
+	with := func(o azure.Options, change func(*azure.Options)) azure.Options {
+		change(&o)
+		return o
+	}
+	find("key", with(named, func(o *azure.Options) { o.AccountKey = clouds.AccountKey }))
+	find("SAS", with(named, func(o *azure.Options) { o.SASToken = token }))
+	find("SAS with ?", with(named, func(o *azure.Options) { o.SASToken = "?" + token }))
+	find("connection string", with(named, func(o *azure.Options) { o.ConnectionString, o.Endpoint = connection, "" }))
+	find("connection string alone", with(short, func(o *azure.Options) { o.ConnectionString, o.Endpoint = connection, "" }))
+	find("account of its own", with(short, func(o *azure.Options) { o.Account, o.AccountKey = clouds.Account, clouds.AccountKey }))
+
+	t.Setenv("AZURE_STORAGE_ACCOUNT", clouds.Account)
+	t.Setenv("AZURE_STORAGE_SAS_TOKEN", token)
+	find("SAS of the environment", named)
+	find("account and SAS of the environment", short)
+	t.Setenv("AZURE_STORAGE_KEY", clouds.AccountKey)
+	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "sig=wrong")
+	find("key of the environment", named)
+	t.Setenv("AZURE_STORAGE_KEY", "d3Jvbmc=")
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", connection)
+	find("connection string of the environment", with(short, func(o *azure.Options) { o.Endpoint = "" }))
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", strings.Replace(connection, clouds.Account, "another", 1))
+	find("the configuration before the environment", with(named, func(o *azure.Options) { o.AccountKey = clouds.AccountKey }))
+}
+
+// TestOtherAccount: credentials of the environment for another account are not used.
+func TestOtherAccount(t *testing.T) {
+	server := clouds.StartAzurite(t)
+	clearEnvironment(t)
+	t.Setenv("AZURE_STORAGE_ACCOUNT", "another")
+	t.Setenv("AZURE_STORAGE_KEY", clouds.AccountKey)
+	t.Setenv("IDENTITY_ENDPOINT", "http://127.0.0.1:1/token")
+	t.Setenv("IDENTITY_HEADER", "x")
+	o := options(server.Endpoint(), "")
+	o.AccountKey, o.MaxRetries = "", 0
+	_, err := open(t, o).Databases(t.Context())
+	if err == nil || strings.Contains(err.Error(), "AZURE_STORAGE_KEY") {
+		t.Errorf("%v, want an error of the managed identity", err)
+	}
+}
+
+// TestRefused has wrong credentials. None of it is tried again, and no secret is told.
+func TestRefused(t *testing.T) {
+	server := clouds.StartAzurite(t)
+	server.Put(t, "p/db/1/file", []byte("x"))
+	clearEnvironment(t)
+	for name, spoil := range map[string]func(*azure.Options){
+		"wrong key":   func(o *azure.Options) { o.AccountKey = "aHVudGVyMg==" },
+		"expired SAS": func(o *azure.Options) { o.AccountKey, o.SASToken = "", signedURL(t, -time.Minute) },
+		"no such SAS": func(o *azure.Options) { o.AccountKey, o.SASToken = "", "sv=2021-12-02&sr=c&sp=rl&sig=aHVudGVyMg" },
+	} {
+		o := options(server.Endpoint(), "p")
+		spoil(&o)
+		src := open(t, o)
+		_, listErr := src.Databases(t.Context())
+		_, openErr := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+		for _, err := range []error{listErr, openErr} {
+			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "@devstoreaccount1.dfs.core.windows.net/p/") || !strings.Contains(err.Error(), "the configuration") {
+				t.Errorf("%s: %v, want fs.ErrPermission with the URL and the place of the credentials", name, err)
+			}
+			if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "aHVudGVyMg") || strings.Contains(err.Error(), "sig=") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v, which tells the secret or has several lines", name, err)
+			}
+		}
+	}
+}
+
+// TestFolders: blobs that stand for directories are no files, and exist when nothing is in them.
+func TestFolders(t *testing.T) {
+	server := clouds.StartAzurite(t)
+	for _, dir := range []string{"p", "p/db", "p/db/1", "p/db/1/day=1", "p/db/2", "p/empty", "p/db/1/logs"} {
+		server.PutFolder(t, dir)
+	}
+	server.Put(t, "p/db/1/day=1/part-0", []byte("x"))
+	server.Put(t, "p/db/1/part-0", nil) // as empty as a directory
+	server.Put(t, "p/db/1/logs/x", nil)
+	src := open(t, options(server.Endpoint(), "p"))
+	if dbs, err := src.Databases(t.Context()); err != nil || strings.Join(dbs, " ") != "db empty" {
+		t.Errorf("databases %v, %v", dbs, err)
+	}
+	if versions, err := src.Versions(t.Context(), "db"); err != nil || strings.Join(versions, " ") != "1 2" {
+		t.Errorf("versions %v, %v", versions, err)
+	}
+	if versions, err := src.Versions(t.Context(), "empty"); err != nil || len(versions) > 0 {
+		t.Errorf("versions of an empty directory: %v, %v", versions, err)
+	}
+	c, err := src.Contents(t.Context(), "db", "1")
+	if err != nil || len(c.Files) != 2 || c.Files[0].Name != "day=1/part-0" || c.Files[1].Name != "part-0" || strings.Join(c.Dirs, " ") != "logs" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err := src.Contents(t.Context(), "db", "2"); err != nil || len(c.Files) > 0 {
+		t.Errorf("an empty version: %+v, %v", c, err)
+	}
+	if _, err := src.Contents(t.Context(), "db", "3"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no version: %v", err)
+	}
+	if _, err := src.Open(t.Context(), "db", "1", source.File{Name: "logs"}, source.ReadOptions{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a directory was opened: %v", err)
+	}
+}
+
+// TestRemoveFolder: the directory of a version is removed with its last file, and not before.
+func TestRemoveFolder(t *testing.T) {
+	server := clouds.StartAzurite(t)
+	server.PutFolder(t, "db")
+	server.PutFolder(t, "db/1")
+	server.Put(t, "db/1/a", nil)
+	server.Put(t, "db/1/b", nil)
+	src := open(t, options(server.Endpoint(), ""))
+	for _, test := range []struct{ name, left string }{{"a", "1"}, {"b", ""}, {"b", ""}} {
+		if err := src.Remove(t.Context(), "db", "1", test.name); err != nil {
+			t.Fatal(err)
+		}
+		if versions, err := src.Versions(t.Context(), "db"); err != nil || strings.Join(versions, " ") != test.left {
+			t.Errorf("after %s: %v, %v, want %q", test.name, versions, err, test.left)
+		}
+	}
+}
+
+// TestTwoUploads: of two that write a blob at the same time, each commits its own bytes or fails.
+func TestTwoUploads(t *testing.T) {
+	server := clouds.StartAzurite(t)
+	src := open(t, options(server.Endpoint(), ""))
+	first, second := random(20<<20), bytes.Repeat([]byte("second "), 3<<20)
+	var writers []source.FileWriter
+	for _, data := range [][]byte{first, second} {
+		w, err := src.Create(t.Context(), "db", "1", "file", int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(data); err != nil {
+			t.Fatal(err)
+		}
+		writers = append(writers, w)
+	}
+	if err := writers[0].Commit(); err != nil {
+		t.Fatal(err)
+	}
+	want := first
+	if err := writers[1].Commit(); err == nil {
+		want = second
+	}
+	if got, err := read(t, src); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}

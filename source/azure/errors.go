@@ -1,0 +1,92 @@
+package azure
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"sequins/source"
+	"sequins/source/objects"
+)
+
+// codes maps error codes to their meaning. A 404 without one of them is not from Azure.
+var codes = map[string]error{
+	"BlobNotFound":              fs.ErrNotExist,
+	"ContainerNotFound":         fs.ErrNotExist,
+	"ResourceNotFound":          fs.ErrNotExist,
+	"PathNotFound":              fs.ErrNotExist,
+	"FilesystemNotFound":        fs.ErrNotExist,
+	"ConditionNotMet":           source.ErrChanged,
+	"TargetConditionNotMet":     source.ErrChanged,
+	"BlobAlreadyExists":         source.ErrChanged, // with status 409, for If-None-Match
+	"PathAlreadyExists":         source.ErrChanged,
+	"UnauthorizedBlobOverwrite": fs.ErrPermission,
+}
+
+// statuses maps the statuses of other codes.
+var statuses = map[int]error{
+	http.StatusUnauthorized:                 fs.ErrPermission,
+	http.StatusForbidden:                    fs.ErrPermission,
+	http.StatusPreconditionFailed:           source.ErrChanged,
+	http.StatusRequestedRangeNotSatisfiable: objects.ErrRange,
+}
+
+// explain converts an error of the SDK into a short one with the server's message.
+func (s *store) explain(err error) error {
+	var noToken *azidentity.AuthenticationFailedError
+	if errors.As(err, &noToken) {
+		return fmt.Errorf("%w: no token (%s; requested %s)", fs.ErrPermission, oneLine(err.Error()), s.asks)
+	}
+	var answer *azcore.ResponseError
+	if !errors.As(err, &answer) {
+		return err
+	}
+	meaning, known := codes[answer.ErrorCode]
+	if !known {
+		meaning = statuses[answer.StatusCode]
+	}
+	said := describe(answer)
+	switch {
+	case errors.Is(meaning, fs.ErrPermission):
+		return fmt.Errorf("%w (%s; requested %s)", meaning, said, s.asks)
+	case meaning != nil:
+		return fmt.Errorf("%w (%s)", meaning, said)
+	}
+	return errors.New(said)
+}
+
+// describe returns the code and the message of an answer.
+func describe(e *azcore.ResponseError) string {
+	said := fmt.Sprintf("%d %s", e.StatusCode, http.StatusText(e.StatusCode))
+	if e.ErrorCode != "" {
+		said = e.ErrorCode
+	}
+	var body struct {
+		Message string `xml:"Message"`
+	}
+	if e.RawResponse == nil || e.RawResponse.Body == nil {
+		return said
+	}
+	text, err := io.ReadAll(io.LimitReader(e.RawResponse.Body, 64<<10))
+	if err != nil || xml.Unmarshal(text, &body) != nil || body.Message == "" {
+		return said
+	}
+	first, _, _ := strings.Cut(body.Message, "\n") // the others are ids of the request
+	return said + ": " + oneLine(first)
+}
+
+// oneLine returns the beginning of a text as one line.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > 500 {
+		text = text[:500] + "…"
+	}
+	return strings.ToValidUTF8(text, "�")
+}

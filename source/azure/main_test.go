@@ -1,0 +1,26 @@
+package azure_test
+
+import (
+	"testing"
+
+	"sequins/source/azure"
+	"sequins/test/clouds"
+)
+
+// options are for a prefix of a server's bucket.
+func options(endpoint, prefix string) azure.Options {
+	return azure.Options{
+		URL: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/" + prefix, Endpoint: endpoint, AccountKey: clouds.AccountKey, MaxRetries: 3,
+	}
+}
+
+// open makes a source and closes it when the test ends.
+func open(t testing.TB, o azure.Options) *azure.Source {
+	t.Helper()
+	src, err := azure.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return src
+}

@@ -1,0 +1,88 @@
+package gcs_test
+
+import (
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"sequins/source"
+	"sequins/source/gcs"
+	"sequins/source/objects/objectstest"
+	"sequins/source/sourcetest"
+	"sequins/test/clouds"
+)
+
+// options are for a prefix of a server's bucket.
+func options(endpoint, prefix string) gcs.Options {
+	return gcs.Options{URL: "gs://" + clouds.Bucket + "/" + prefix, Endpoint: endpoint, Anonymous: true, MaxRetries: 3}
+}
+
+// open makes a source and closes it when the test ends.
+func open(t testing.TB, o gcs.Options) *gcs.Source {
+	t.Helper()
+	src, err := gcs.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return src
+}
+
+// place is a prefix of a bucket.
+type place struct {
+	server *clouds.GCS
+	prefix string
+}
+
+func (p place) Source(t *testing.T) source.Source {
+	return open(t, options(p.server.Endpoint(), p.prefix))
+}
+
+func (p place) Put(t *testing.T, name string, data []byte) {
+	p.server.Put(t, p.prefix+"/"+name, data)
+}
+
+func (p place) Mkdir(t *testing.T, name string) bool {
+	p.server.Put(t, p.prefix+"/"+name+"/", nil)
+	return true
+}
+
+func (p place) Remove(t *testing.T, name string) { p.server.Remove(t, p.prefix+"/"+name) }
+
+func TestConformance(t *testing.T) {
+	server := clouds.StartGCS(t)
+	sourcetest.Run(t, func(t *testing.T) sourcetest.Place {
+		return place{server, "a prefix/" + strings.ToLower(t.Name()[strings.IndexByte(t.Name(), '/')+1:])}
+	})
+}
+
+func TestObjects(t *testing.T) {
+	objectstest.Run(t, objectstest.Store{
+		Bucket: clouds.Bucket, URL: "gs://%s/", Sums: objectstest.SumsOfObjects,
+		Start: func(t testing.TB) objectstest.Server { return clouds.StartGCS(t) },
+		Open: func(o objectstest.Options) (source.Source, error) {
+			of := options(o.Endpoint, "")
+			of.URL, of.Timeout, of.MaxRetries = "gs://"+o.Bucket+"/"+o.Prefix, o.Timeout, o.MaxRetries
+			return gcs.New(of)
+		},
+	})
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rng := rand.NewChaCha8([32]byte{1})
+	rng.Read(b)
+	return b
+}
+
+// read reads db/1/file.
+func read(t testing.TB, src source.Source) ([]byte, error) {
+	t.Helper()
+	f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}

@@ -1,0 +1,182 @@
+package gcs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+	"golang.org/x/sync/singleflight"
+
+	"sequins/source/objects"
+)
+
+// scope is what tokens are for: reading and writing objects.
+const scope = "https://www.googleapis.com/auth/devstorage.read_write"
+
+// maxCredentials bounds a file of credentials, in bytes.
+const maxCredentials = 1 << 20
+
+// tokens are the access tokens of requests. The library keeps a token until it expires.
+type tokens struct {
+	file   string       // of credentials; empty for application default credentials
+	http   *http.Client // for requests for tokens
+	flight singleflight.Group
+
+	mu     sync.Mutex
+	source oauth2.TokenSource // nil before the first request, and after a refused one
+	from   string             // where the credentials are from, for messages
+	token  string             // the last one
+}
+
+func newTokens(c *objects.Client, file string) *tokens {
+	return &tokens{file: file, http: c.HTTP(), from: "credentials that were not found"}
+}
+
+// get returns a token. Requests for tokens have no context, so a call does not wait for one beyond its own.
+func (t *tokens) get(ctx context.Context) (string, error) {
+	result := t.flight.DoChan("", func() (any, error) { return t.fetch() })
+	select {
+	case r := <-result:
+		if r.Err != nil {
+			return "", r.Err
+		}
+		return r.Val.(string), nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+func (t *tokens) fetch() (string, error) {
+	source, from := t.known()
+	if source == nil {
+		var err error
+		if source, from, err = t.find(); err != nil {
+			return "", permanent{fmt.Errorf("credentials: %w", err)}
+		}
+	}
+	token, err := source.Token()
+	if err != nil {
+		return "", explainToken(from, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.source, t.from, t.token = source, from, token.AccessToken
+	return token.AccessToken, nil
+}
+
+func (t *tokens) known() (oauth2.TokenSource, string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.source, t.from
+}
+
+// explainToken returns the error of a request for a token. A refused one is permanent.
+func explainToken(from string, err error) error {
+	var refused *oauth2.RetrieveError
+	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < 500 && refused.Response.StatusCode != http.StatusTooManyRequests {
+		return permanent{fmt.Errorf("no token for %s: %w", from, err)}
+	}
+	return fmt.Errorf("no token for %s: %w", from, err)
+}
+
+// refused forgets the credentials if their token was refused, so that they are read again.
+func (t *tokens) refused(token string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.token == token {
+		t.source = nil
+	}
+}
+
+// describe returns where the credentials are from.
+func (t *tokens) describe() string {
+	_, from := t.known()
+	return from
+}
+
+// find finds the credentials. The context of requests for tokens is that of the process.
+func (t *tokens) find() (oauth2.TokenSource, string, error) {
+	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, t.http)
+	if t.file == "" {
+		found, err := google.FindDefaultCredentials(ctx, scope)
+		if err != nil {
+			return nil, "", fmt.Errorf("%w; set credentials_file in [gs], or GOOGLE_APPLICATION_CREDENTIALS", err)
+		}
+		return found.TokenSource, describe(found.JSON, defaultPlace()), nil
+	}
+	doc, err := readFile(t.file)
+	if err != nil {
+		return nil, "", err
+	}
+	found, err := parse(ctx, t.file, doc)
+	if err != nil {
+		return nil, "", err
+	}
+	return found.TokenSource, describe(doc, t.file), nil
+}
+
+// CheckCredentials checks the form of a file of credentials.
+func CheckCredentials(file string) error {
+	doc, err := readFile(file)
+	if err == nil {
+		_, err = parse(context.Background(), file, doc)
+	}
+	return err
+}
+
+func parse(ctx context.Context, file string, doc []byte) (*google.Credentials, error) {
+	var head struct {
+		Type google.CredentialsType `json:"type"`
+	}
+	if err := json.Unmarshal(doc, &head); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	found, err := google.CredentialsFromJSONWithType(ctx, doc, head.Type, scope)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return found, nil
+}
+
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxCredentials {
+		return nil, fmt.Errorf("%s has %d bytes, which is too large for credentials", path, info.Size())
+	}
+	return os.ReadFile(path)
+}
+
+// defaultPlace returns where application default credentials of a file are from.
+func defaultPlace() string {
+	if file := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"); file != "" {
+		return file
+	}
+	return "gcloud's application default credentials"
+}
+
+// describe returns whose credentials a file has.
+func describe(doc []byte, place string) string {
+	var told struct {
+		Type  string `json:"type"`
+		Email string `json:"client_email"`
+		URL   string `json:"service_account_impersonation_url"`
+	}
+	switch err := json.Unmarshal(doc, &told); {
+	case len(doc) == 0:
+		return "the service account of the metadata server"
+	case err != nil:
+		return place
+	case told.Email != "":
+		return fmt.Sprintf("the service account %s, from %s", told.Email, place)
+	}
+	return fmt.Sprintf("credentials of the type %s, from %s", told.Type, place)
+}

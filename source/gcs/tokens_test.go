@@ -1,0 +1,150 @@
+package gcs_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sequins/source/gcs"
+)
+
+// TestRefusedToken: a request that is refused with 401 is repeated with a new token, for which the file is read again.
+func TestRefusedToken(t *testing.T) {
+	s := newServer(t)
+	s.put("db/1/file", random(3<<20))
+	issued := 0
+	tokens := newTokenServer(t, func() (string, int, int) {
+		issued++
+		return strings.Repeat("t", issued), 3600, http.StatusOK
+	})
+	s.setToken("t")
+	o := options(s.URL, "")
+	o.Anonymous, o.CredentialsFile = false, federation(t, filepath.Join(t.TempDir(), "credentials.json"), tokens.URL)
+	src := open(t, o)
+	if b, err := read(t, src); err != nil || len(b) != 3<<20 {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	if issued != 1 {
+		t.Errorf("%d tokens for one reader", issued)
+	}
+	s.setToken("tt") // the first one has expired, by the clock of the server
+	if b, err := read(t, src); err != nil || len(b) != 3<<20 {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	if issued != 2 {
+		t.Errorf("%d tokens after one was refused", issued)
+	}
+	s.setToken("another's")
+	_, err := src.Databases(t.Context())
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), o.CredentialsFile) || strings.Contains(err.Error(), "ttt") {
+		t.Errorf("%v, want fs.ErrPermission with the place of the credentials and no token", err)
+	}
+}
+
+// TestExpiredToken: tokens are renewed before they expire.
+func TestExpiredToken(t *testing.T) {
+	s := newServer(t)
+	s.put("db/1/file", []byte("x"))
+	issued := 0
+	tokens := newTokenServer(t, func() (string, int, int) {
+		issued++
+		return "token", 1, http.StatusOK // which is less than the library keeps a token before it expires
+	})
+	s.setToken("token")
+	o := options(s.URL, "")
+	o.Anonymous, o.CredentialsFile = false, federation(t, filepath.Join(t.TempDir(), "credentials.json"), tokens.URL)
+	src := open(t, o)
+	for range 3 {
+		if _, err := src.Databases(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if issued < 3 {
+		t.Errorf("%d tokens for three requests", issued)
+	}
+}
+
+// TestNoToken: a token that is not issued for now is requested again, and credentials that are none are an error that names the file.
+func TestNoToken(t *testing.T) {
+	s := newServer(t)
+	s.put("db/1/file", []byte("x"))
+	dir := t.TempDir()
+	statuses := []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable, http.StatusOK}
+	tokens := newTokenServer(t, func() (string, int, int) {
+		status := statuses[0]
+		statuses = statuses[1:]
+		return "token", 3600, status
+	})
+	s.setToken("token")
+	o := options(s.URL, "")
+	o.Anonymous, o.CredentialsFile = false, federation(t, filepath.Join(dir, "credentials.json"), tokens.URL)
+	if dbs, err := open(t, o).Databases(t.Context()); err != nil || len(dbs) != 1 {
+		t.Errorf("%v, %v", dbs, err)
+	}
+	statuses = slices.Repeat([]int{http.StatusBadRequest}, 10)
+	if _, err := open(t, o).Databases(t.Context()); err == nil || !strings.Contains(err.Error(), "no token") {
+		t.Errorf("%v", err)
+	}
+	for name, text := range map[string]string{"none": "", "no JSON": "x", "no type": "{}", "too large": strings.Repeat("x", 2<<20)} {
+		o.CredentialsFile = filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+		if text != "" {
+			if err := os.WriteFile(o.CredentialsFile, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := open(t, o).Databases(t.Context()); err == nil || !strings.Contains(err.Error(), o.CredentialsFile) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := gcs.CheckCredentials(o.CredentialsFile); err == nil {
+			t.Errorf("%s: good credentials", name)
+		}
+	}
+}
+
+// TestEnvironment finds credentials where other programs do: a file, gcloud's file, the metadata server, an emulator.
+func TestEnvironment(t *testing.T) {
+	s := newServer(t)
+	s.put("db/1/file", []byte("x"))
+	issued := ""
+	tokens := newTokenServer(t, func() (string, int, int) { return issued, 3600, http.StatusOK })
+	home := t.TempDir()
+	t.Setenv("STORAGE_EMULATOR_HOST", "")
+	t.Setenv("HOME", home)
+	file := filepath.Join(home, ".config", "gcloud", "application_default_credentials.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Metadata-Flavor", "Google")
+		if strings.HasSuffix(r.URL.Path, "/token") {
+			answer(w, map[string]any{"access_token": "metadata", "token_type": "Bearer", "expires_in": 3600})
+		}
+	}))
+	defer metadata.Close()
+	o := gcs.Options{URL: "gs://bucket/", Endpoint: s.URL}
+	find := func(want string) {
+		t.Helper()
+		s.setToken(want)
+		if _, err := open(t, o).Databases(t.Context()); err != nil {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
+	t.Setenv("GCE_METADATA_HOST", strings.TrimPrefix(metadata.URL, "http://"))
+	find("metadata")
+	federation(t, file, tokens.URL)
+	issued = "gcloud"
+	find("gcloud")
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", federation(t, filepath.Join(home, "workload"), tokens.URL))
+	issued = "workload"
+	find("workload")
+	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(s.URL, "http://"))
+	o.Endpoint = ""
+	find("")
+}

@@ -1,0 +1,216 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"sequins/internal/names"
+	"sequins/source"
+)
+
+// maxKeys and maxPages bound a listing: a server may send empty pages.
+const (
+	maxKeys  = 2_000_000
+	maxPages = 100_000
+)
+
+// folderMarker is the suffix of empty objects that older Hadoop file systems write for directories.
+const folderMarker = "_$folder$"
+
+// listing is the content of a directory.
+type listing struct {
+	objects map[string]source.File // by name relative to the directory
+	dirs    []string               // in order, each once
+	empty   bool                   // not even an object for the directory itself
+}
+
+// list lists a directory: its immediate content or, if deep, all keys below it.
+func (s *Source) list(ctx context.Context, dir string, deep bool) (*listing, error) {
+	prefix := dir
+	if prefix != "" {
+		prefix += "/"
+	}
+	l := &listing{objects: map[string]source.File{}, empty: true}
+	token := ""
+	for range maxPages {
+		page, err := s.store.List(ctx, prefix, deep, token)
+		if err == nil {
+			err = l.add(prefix, deep, &page)
+		}
+		if err == nil && page.More && (page.Next == "" || page.Next == token) {
+			err = errors.New("the server reports a truncated listing without a continuation token")
+		}
+		if err != nil {
+			return nil, s.fail(ctx, "list", prefix, err)
+		}
+		if !page.More {
+			return l, s.listed(ctx, dir, l)
+		}
+		token = page.Next
+	}
+	return nil, s.fail(ctx, "list", prefix, fmt.Errorf("more than %d pages", maxPages))
+}
+
+// listed completes a listing.
+func (s *Source) listed(ctx context.Context, dir string, l *listing) error {
+	slices.Sort(l.dirs)
+	l.dirs = slices.Compact(l.dirs)
+	if d, ok := s.store.(Directories); ok && l.empty && dir != "" {
+		exists, err := d.IsDir(ctx, dir)
+		if err != nil {
+			return s.fail(ctx, "list", dir+"/", err)
+		}
+		l.empty = !exists
+	}
+	return nil
+}
+
+// add adds one page.
+func (l *listing) add(prefix string, deep bool, page *Page) error {
+	for _, key := range page.Dirs {
+		name, err := nameOf(prefix, key)
+		if err != nil {
+			return err
+		}
+		l.empty = false
+		l.dirs = append(l.dirs, strings.TrimSuffix(name, "/"))
+	}
+	for _, o := range page.Objects {
+		name, err := nameOf(prefix, o.Key)
+		if err != nil {
+			return err
+		}
+		if o.Size < 0 {
+			return fmt.Errorf("the server listed %q with %d bytes", o.Key, o.Size)
+		}
+		l.empty = false
+		switch {
+		case name == "" || strings.HasSuffix(name, "/"): // keys with a trailing slash are directories
+		case !o.Dir:
+			l.objects[name] = o.file(name)
+		case !deep:
+			l.dirs = append(l.dirs, name)
+		}
+	}
+	if len(l.objects)+len(l.dirs) > maxKeys {
+		return fmt.Errorf("more than %d keys", maxKeys)
+	}
+	return nil
+}
+
+// nameOf returns a key without the prefix.
+func nameOf(prefix, key string) (string, error) {
+	name, under := strings.CutPrefix(key, prefix)
+	if !under {
+		return "", fmt.Errorf("the server listed %q, which does not have the prefix", key)
+	}
+	return name, nil
+}
+
+// directories returns the names of the directories under dir, in order.
+func (s *Source) directories(ctx context.Context, dir string) ([]string, error) {
+	l, err := s.list(ctx, dir, false)
+	if err != nil {
+		return nil, err
+	}
+	if l.empty && dir != "" {
+		return nil, s.fail(ctx, "list", dir+"/", fs.ErrNotExist)
+	}
+	return l.dirs, nil
+}
+
+func filter(all []string, keep func(string) bool) []string {
+	return slices.DeleteFunc(all, func(name string) bool { return !keep(name) })
+}
+
+// Databases returns the directories under the prefix with valid names.
+func (s *Source) Databases(ctx context.Context) ([]string, error) {
+	dirs, err := s.directories(ctx, s.root)
+	return filter(dirs, names.ValidDatabase), err
+}
+
+// Versions returns the directories of a database with valid names.
+func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
+	dir := path.Join(s.root, db)
+	if !names.ValidDatabase(db) {
+		return nil, s.fail(ctx, "list", dir, fs.ErrNotExist)
+	}
+	dirs, err := s.directories(ctx, dir)
+	return filter(dirs, names.Valid), err
+}
+
+// Invalid returns the directories that Databases or Versions omits.
+func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
+	valid := names.Valid
+	if db == "" {
+		valid = names.ValidDatabase
+	}
+	dirs, err := s.directories(ctx, path.Join(s.root, db))
+	return filter(dirs, func(name string) bool {
+		return !valid(name) && !source.Hidden(name)
+	}), err
+}
+
+// Contents returns the contents of a version, or of the target of its link.
+func (s *Source) Contents(ctx context.Context, db, version string) (c source.Contents, err error) {
+	dir, err := s.versionDir(ctx, db, version)
+	if err != nil {
+		return c, err
+	}
+	l, err := s.list(ctx, dir, false)
+	if err != nil {
+		return c, err
+	}
+	target := dir
+	if _, linked := l.objects[linkName]; linked {
+		if target, l, err = s.follow(ctx, dir); err != nil {
+			return c, err
+		}
+	}
+	if l.empty {
+		return c, s.fail(ctx, "list", target+"/", fs.ErrNotExist)
+	}
+	s.remember(dir, target)
+	hidden := slices.DeleteFunc(slices.Clone(l.dirs), func(name string) bool { return !source.Hidden(name) })
+	if len(hidden) < len(l.dirs) {
+		if l, err = s.list(ctx, target, true); err != nil {
+			return c, err
+		}
+	}
+	c = l.contents()
+	for _, name := range hidden {
+		c.Hidden = append(c.Hidden, source.Marker{Name: name, Dir: true})
+	}
+	c.Sort()
+	return c, nil
+}
+
+// contents classifies the objects of a listing.
+func (l *listing) contents() source.Contents {
+	var keys source.Keys
+	for name, f := range l.objects {
+		if !isFolderMarker(name) {
+			keys.Add(f)
+		}
+	}
+	return keys.Contents()
+}
+
+// isFolderMarker reports whether an object stands for a directory, or is below one that is named so.
+func isFolderMarker(name string) bool {
+	return strings.HasSuffix(name, folderMarker) || strings.Contains(name, folderMarker+"/")
+}
+
+// versionDir returns the key prefix of a version, without a trailing slash.
+func (s *Source) versionDir(ctx context.Context, db, version string) (string, error) {
+	dir := path.Join(s.root, db, version)
+	if !names.ValidDatabase(db) || !names.Valid(version) {
+		return "", s.fail(ctx, "list", dir, fs.ErrNotExist)
+	}
+	return dir, nil
+}

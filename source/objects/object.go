@@ -1,0 +1,165 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"sequins/internal/sleep"
+	"sequins/source"
+)
+
+const (
+	// firstPause and maxPause are the maximum pauses after the first failure and after later ones.
+	firstPause = 200 * time.Millisecond
+	maxPause   = 10 * time.Second
+
+	// leastRequest is how many bytes are requested at least where larger requests bring nothing.
+	leastRequest = 64 << 10
+)
+
+// object is the object of a key as it was listed or opened.
+type object struct {
+	source *Source
+	key    string
+	limit  *rate.Limiter // limits the bytes requested; may be nil
+
+	// From the listing, then from the first response.
+	id       string // empty if the server sends none
+	size     int64
+	modified time.Time
+	crc32c   *uint32 // nil if it is not known
+}
+
+// open requests n bytes from offset, and checks that the object in the response
+// is the listed one. body is nil if there is nothing to read.
+func (o *object) open(ctx context.Context, listed source.File, offset, n int64) (*Body, error) {
+	body, err := o.source.store.Get(ctx, o.key, listed.ID, offset, n)
+	if errors.Is(err, ErrRange) {
+		o.size = offset // or less: there is nothing to read
+		if listed.Size > offset {
+			return nil, fmt.Errorf("%w: listed with %d bytes, now has fewer", source.ErrChanged, listed.Size)
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.id, o.size, o.modified, o.crc32c = body.ID, body.Size, body.Modified, body.CRC32C
+	err = o.same(listed)
+	switch {
+	case err != nil:
+	case body.Offset != offset && o.size > 0:
+		err = fmt.Errorf("requested offset %d, the server sent offset %d", offset, body.Offset)
+	case offset >= o.size:
+		return nil, body.Close()
+	default:
+		return body, nil
+	}
+	return nil, errors.Join(err, body.Close())
+}
+
+// same compares the object with the listed one. One of the times may have a
+// higher precision.
+func (o *object) same(listed source.File) error {
+	if listed.ModTime.IsZero() || o.size == listed.Size && (listed.ID == "" || strings.Trim(o.id, `"`) == strings.Trim(listed.ID, `"`)) {
+		return nil
+	}
+	return fmt.Errorf("%w: listed as %s with %d bytes, now %s with %d", source.ErrChanged, listed.ID, listed.Size, o.id, o.size)
+}
+
+// fill reads b from offset: the rest of body if it is not nil, then new requests
+// where the previous stream broke.
+func (o *object) fill(ctx context.Context, b []byte, offset int64, body *Body) error {
+	most := len(b)
+	for failed := 0; len(b) > 0; {
+		some := b[:min(len(b), most)]
+		n, err := o.fillOnce(ctx, some, offset, body)
+		b, offset, body = b[n:], offset+int64(n), nil
+		if n > 0 {
+			failed = 0
+		}
+		if n == len(some) {
+			continue
+		}
+		if f := (final{}); errors.As(err, &f) || ctx.Err() != nil {
+			return err
+		}
+		if failed++; failed > o.source.maxRetries {
+			return fmt.Errorf("at byte %d: %w", offset, err)
+		}
+		if n == 0 {
+			most = max(leastRequest, most/2)
+		}
+		if err := sleep.For(ctx, sleep.Backoff(failed, firstPause, maxPause)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillOnce reads from one response, and returns the number of bytes. If the response has a checksum, those are all of b or
+// none. A failed request was already retried and is permanent.
+func (o *object) fillOnce(ctx context.Context, b []byte, offset int64, body *Body) (int, error) {
+	if body == nil {
+		if err := source.Wait(ctx, o.limit, int64(len(b))); err != nil {
+			return 0, final{err}
+		}
+		var err error
+		if body, err = o.source.store.Get(ctx, o.key, o.id, offset, int64(len(b))); err != nil {
+			return 0, final{o.gone(err)}
+		}
+		if err := o.check(body, offset); err != nil {
+			return 0, final{errors.Join(err, body.Close())}
+		}
+	}
+	n, err := io.ReadFull(body, b)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if body.Check != nil {
+		if err == nil && !body.Check(b) {
+			err = fmt.Errorf("%w: %d bytes from %d", source.ErrCorrupt, n, offset)
+		}
+		if err != nil {
+			n = 0
+		}
+	}
+	return n, errors.Join(err, body.Close())
+}
+
+// check compares the object of a response with the opened one: a server may
+// ignore the condition.
+func (o *object) check(body *Body, offset int64) error {
+	if body.ID != o.id || body.Size != o.size || !body.Modified.Equal(o.modified) {
+		return fmt.Errorf("%w: opened as %s, %d bytes of %v, now %s, %d bytes of %v",
+			source.ErrChanged, o.id, o.size, o.modified, body.ID, body.Size, body.Modified)
+	}
+	if body.Offset != offset {
+		return fmt.Errorf("requested offset %d, the server sent offset %d", offset, body.Offset)
+	}
+	return nil
+}
+
+// gone converts errors of later requests, after the first one for the object has
+// succeeded.
+func (o *object) gone(err error) error {
+	if errors.Is(err, ErrRange) {
+		return fmt.Errorf("%w: opened with %d bytes, now has fewer", source.ErrChanged, o.size)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the object was deleted after it was opened: %w", err)
+	}
+	return err
+}
+
+// final is a permanent error: a retry would not help.
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }

@@ -1,0 +1,101 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+
+	"sequins/source"
+)
+
+func TestExtent(t *testing.T) {
+	for _, test := range []struct {
+		whole      bool
+		said       string
+		length     int64
+		from, size int64
+		ok         bool
+	}{
+		{true, "", 5, 0, 5, true},
+		{true, "", 0, 0, 0, true},
+		{true, "", -1, 0, 0, false},
+		{false, "", 5, 0, 0, false},
+		{false, "bytes 0-4/5", 5, 0, 5, true},
+		{false, "bytes 3-4/5", 2, 3, 5, true},
+		{true, "bytes 3-4/5", 2, 3, 5, true},
+		{false, "bytes 0-4/*", 5, 0, 0, false},
+		{false, "bytes */5", 5, 0, 0, false},
+		{false, "bytes 7-8/5", 5, 0, 0, false},
+		{false, "bytes -1-4/5", 5, 0, 0, false},
+		{false, "bytes 0-4/-5", 5, 0, 0, false},
+		{false, "items 0-4/5", 5, 0, 0, false},
+		{false, "bytes 0-4/99999999999999999999", 5, 0, 0, false},
+	} {
+		from, size, err := Extent(test.whole, test.said, test.length)
+		if from != test.from || size != test.size || (err == nil) != test.ok {
+			t.Errorf("%+v: %d, %d, %v", test, from, size, err)
+		}
+	}
+}
+
+func TestPartLength(t *testing.T) {
+	for size, want := range map[int64]int64{0: 8 << 20, 8 << 20: 8 << 20, 9000 * 8 << 20: 8 << 20, 9000*8<<20 + 1: 9 << 20, 1 << 40: 117 << 20, 5 << 40: 583 << 20} {
+		got := partLength(size)
+		if got != want || got%partUnit != 0 || (size+got-1)/got > maxParts {
+			t.Errorf("parts of %d have %d bytes, want %d", size, got, want)
+		}
+	}
+}
+
+// narrow is a store with checksums of parts, whose answers break if they are large.
+type narrow struct {
+	inMemory
+	most    int64 // bytes of an answer that arrive
+	damaged bool  // all of them are
+}
+
+func (s narrow) Get(ctx context.Context, key, id string, offset, n int64) (*Body, error) {
+	body, err := s.inMemory.Get(ctx, key, id, offset, n)
+	if err != nil {
+		return nil, err
+	}
+	sum := s.inMemory[key][offset:min(offset+n, body.Size)]
+	body.Check = func(all []byte) bool { return !s.damaged && bytes.Equal(all, sum) }
+	if int64(len(sum)) > s.most {
+		body.ReadCloser = io.NopCloser(io.MultiReader(bytes.NewReader(sum[:s.most]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	}
+	return body, nil
+}
+
+// TestSmallerRequests: where answers break before their checksum can be verified, less is requested at a time.
+func TestSmallerRequests(t *testing.T) {
+	data := []byte(strings.Repeat("0123456789abcdef", 1<<16))
+	for _, test := range []struct {
+		store narrow
+		want  error
+	}{
+		{narrow{most: 100_000}, nil},
+		{narrow{most: leastRequest}, nil},
+		{narrow{most: leastRequest - 1}, io.ErrUnexpectedEOF},
+		{narrow{most: 1 << 30, damaged: true}, source.ErrCorrupt},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			test.store.inMemory = inMemory{"db/1/file": data}
+			s := New(test.store, Options{MaxRetries: 3})
+			f, err := s.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(f)
+			if !errors.Is(err, test.want) || test.want == nil && !bytes.Equal(got, data) {
+				t.Errorf("answers of %d bytes: %d bytes, %v, want %v", test.store.most, len(got), err, test.want)
+			}
+			f.Close()
+		})
+	}
+}

@@ -1,0 +1,209 @@
+package objectstest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"sequins/source"
+)
+
+// meddle runs a proxy before a server, which answers requests itself if answer returns true, and changes other answers. It
+// returns the endpoint that leads through it.
+func meddle(t testing.TB, server Server, answer func(http.ResponseWriter, *http.Request) bool, change func(*http.Response)) string {
+	t.Helper()
+	upstream, err := url.Parse(server.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = upstream.Scheme, upstream.Host
+			r.Out.Host = r.In.Host // which is signed
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if change != nil {
+				change(r)
+			}
+			return nil
+		},
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answer == nil || !answer(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + upstream.Path
+}
+
+// testTemporaryAnswers: each request is answered twice with an error that passes.
+func testTemporaryAnswers(t *testing.T, s Store) {
+	server := s.Start(t)
+	data := random(1 << 20)
+	server.Put(t, "db/1/file", data)
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			seen := map[string]int{}
+			endpoint := meddle(t, server, func(w http.ResponseWriter, r *http.Request) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				what := r.Method + r.URL.String() + r.Header.Get("Range") + r.Header.Get("X-Ms-Range")
+				seen[what]++
+				if seen[what] > 2 {
+					return false
+				}
+				w.Header().Set("Content-Type", "text/html")
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, "<html>busy</html>")
+				return true
+			}, nil)
+			src := s.open(t, s.options(endpoint, ""))
+			if dbs, err := src.Databases(t.Context()); err != nil || len(dbs) != 1 {
+				t.Errorf("databases: %v, %v", dbs, err)
+			}
+			readAll(t.Context(), t, src, data)
+			if n := len(seen); n < 3 {
+				t.Errorf("%d kinds of requests were seen", n)
+			}
+		})
+	}
+}
+
+// testLastingAnswers: an error that lasts is one of the call, after all retries.
+func testLastingAnswers(t *testing.T, s Store) {
+	server := s.Start(t)
+	server.Put(t, "db/1/file", []byte("x"))
+	for status, retried := range map[int]bool{http.StatusServiceUnavailable: true, http.StatusForbidden: false, http.StatusNotFound: false, http.StatusBadRequest: false} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int64
+			endpoint := meddle(t, server, func(w http.ResponseWriter, r *http.Request) bool {
+				requests.Add(1)
+				w.Header().Set("Content-Type", "text/html")
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, "<html>a proxy says no</html>")
+				return true
+			}, nil)
+			o := s.options(endpoint, "")
+			o.MaxRetries = 2
+			_, err := s.open(t, o).Databases(t.Context())
+			if err == nil || !strings.Contains(err.Error(), s.url(s.Bucket, "")) {
+				t.Errorf("%v, want an error that names the bucket", err)
+			}
+			if errors.Is(err, fs.ErrPermission) != (status == http.StatusForbidden) || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%v has the wrong class", err)
+			}
+			if n := requests.Load(); retried && n != 3 || !retried && n != 1 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// testWrongBytes: a byte of an answer is changed on its way, once or always.
+func testWrongBytes(t *testing.T, s Store) {
+	server := s.Start(t)
+	data := random(3 << 20)
+	server.Put(t, "db/1/file", data)
+	for _, always := range []bool{false, true} {
+		var done atomic.Bool
+		endpoint := meddle(t, server, nil, func(r *http.Response) {
+			if r.StatusCode == http.StatusPartialContent && !strings.Contains(r.Header.Get("Content-Range"), "bytes 0-") && (always || !done.Swap(true)) {
+				r.Body = &flipped{ReadCloser: r.Body}
+			}
+		})
+		o := s.options(endpoint, "")
+		o.MaxRetries = 2
+		f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(f)
+		f.Close()
+		same := string(got) == string(data)
+		switch {
+		case s.Sums == SumsOfNothing:
+		case s.Sums == SumsOfParts && !always:
+			if err != nil || !same {
+				t.Errorf("one damaged part: %d bytes, %v", len(got), err)
+			}
+		case !errors.Is(err, source.ErrCorrupt) || !strings.Contains(err.Error(), s.url(s.Bucket, "db/1/file")):
+			t.Errorf("damaged always: %t: %d bytes, %v, want source.ErrCorrupt", always, len(got), err)
+		case s.Sums == SumsOfParts && string(got) != string(data[:len(got)]):
+			t.Error("damaged bytes were returned")
+		}
+	}
+}
+
+// flipped is a body whose first bit is changed.
+type flipped struct {
+	io.ReadCloser
+	done bool
+}
+
+func (f *flipped) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	if n > 0 && !f.done {
+		p[0] ^= 1
+		f.done = true
+	}
+	return n, err
+}
+
+// testCutPages: a listing ends in the middle, with a complete body by its length, and is no listing.
+func testCutPages(t *testing.T, s Store) {
+	server := s.Start(t)
+	PutAll(t, server, []string{"db/1/a", "db/1/b", "db/1/c"}, []byte("x"))
+	endpoint := meddle(t, server, nil, func(r *http.Response) {
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		text = text[:len(text)/2]
+		r.Body = io.NopCloser(strings.NewReader(string(text)))
+		r.ContentLength = int64(len(text))
+		r.Header.Set("Content-Length", fmt.Sprint(len(text)))
+	})
+	o := s.options(endpoint, "")
+	o.MaxRetries = 1
+	if c, err := s.open(t, o).Contents(t.Context(), "db", "1"); err == nil || !strings.Contains(err.Error(), s.url(s.Bucket, "db/1/")) {
+		t.Errorf("half of a listing: %v, %v", c, err)
+	}
+}
+
+// testRedirects: no request, with its credentials, goes to a server that an answer names.
+func testRedirects(t *testing.T, s Store) {
+	if s.Redirects {
+		return
+	}
+	server := s.Start(t)
+	var elsewhere atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		endpoint := meddle(t, server, func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, other.URL, status)
+			return true
+		}, nil)
+		o := s.options(endpoint, "")
+		o.MaxRetries = 0
+		if dbs, err := s.open(t, o).Databases(t.Context()); err == nil {
+			t.Errorf("%d: %v", status, dbs)
+		}
+	}
+	if n := elsewhere.Load(); n > 0 {
+		t.Errorf("%d requests went to another server", n)
+	}
+}

@@ -1,0 +1,185 @@
+package objectstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"sequins/source"
+)
+
+// testFaults reads through faults that a reader has to survive.
+func testFaults(t *testing.T, s Store) {
+	for name, toxics := range map[string][]string{
+		"latency":        {`{"type": "latency", "attributes": {"latency": 100, "jitter": 50}}`},
+		"slices":         {`{"type": "slicer", "attributes": {"average_size": 1000, "size_variation": 500, "delay": 10}}`},
+		"bandwidth":      {`{"type": "bandwidth", "attributes": {"rate": 4000}}`},
+		"cut connection": {`{"type": "limit_data", "attributes": {"bytes": 200000}}`}, // each, before a part is over
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, data, o := s.faulty(t, 3<<20)
+			o.MaxRetries = 8
+			for _, toxic := range toxics {
+				p.Treat(t, toxic)
+			}
+			readAll(t.Context(), t, s.open(t, o), data)
+		})
+	}
+}
+
+// testCutListing lists over connections that end in the middle of a page.
+func testCutListing(t *testing.T, s Store) {
+	server := s.Start(t)
+	var keys []string
+	for i := range 600 {
+		keys = append(keys, fmt.Sprintf("db/1/part-%05d", i))
+	}
+	PutAll(t, server, keys, nil)
+	p, endpoint := proxy(t, server)
+	src := s.open(t, s.options(endpoint, ""))
+	p.Treat(t, `{"type": "limit_data", "attributes": {"bytes": 20000}}`)
+	time.AfterFunc(700*time.Millisecond, func() { p.Heal(t) })
+	c, err := src.Contents(t.Context(), "db", "1")
+	if err != nil || len(c.Files) != len(keys) {
+		t.Errorf("%d files, %v, want %d", len(c.Files), err, len(keys))
+	}
+}
+
+// testFaultsThatPass begins in the middle of a read, and end before the
+// attempts do.
+func testFaultsThatPass(t *testing.T, s Store) {
+	for name, toxic := range map[string]string{
+		"silence":      `{"type": "timeout", "attributes": {"timeout": 0}}`,
+		"deaf server":  `{"type": "timeout", "stream": "upstream", "attributes": {"timeout": 0}}`,
+		"resets":       `{"type": "reset_peer", "attributes": {"timeout": 0}}`,
+		"late resets":  `{"type": "reset_peer", "attributes": {"timeout": 100}}`,
+		"short answer": `{"type": "limit_data", "attributes": {"bytes": 100}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, data, o := s.faulty(t, 8<<20)
+			o.MaxRetries = 8
+			f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			head := make([]byte, 1<<20)
+			if _, err := io.ReadFull(f, head); err != nil {
+				t.Fatal(err)
+			}
+			p.Treat(t, toxic)
+			time.AfterFunc(3*o.Timeout, func() { p.Heal(t) })
+			rest, err := io.ReadAll(f)
+			if err != nil || string(head)+string(rest) != string(data) {
+				t.Errorf("%d bytes after it, %v", len(rest), err)
+			}
+		})
+	}
+}
+
+// testSilence has a server fall silent for good.
+func testSilence(t *testing.T, s Store) {
+	server := s.Start(t)
+	server.Put(t, "db/1/file", random(8<<20))
+	o := s.options(server.Endpoint(), "")
+	o.Timeout, o.MaxRetries = 2*time.Second, 2
+	src := s.open(t, o)
+	f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := io.CopyN(io.Discard, f, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	server.Freeze(t)
+	var readErr, listErr error
+	within(t, time.Minute, "giving up", func() { _, readErr = io.Copy(io.Discard, f) })
+	within(t, time.Minute, "giving up", func() { _, listErr = src.Databases(t.Context()) })
+	for err, want := range map[error]string{readErr: s.url(s.Bucket, "db/1/file"), listErr: s.url(s.Bucket, "")} {
+		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want that a deadline was exceeded", err)
+		}
+	}
+}
+
+// testHalfOpen stops the server's process, so that connections stay open without
+// answers, and continues it.
+func testHalfOpen(t *testing.T, s Store) {
+	server := s.Start(t)
+	data := random(8 << 20)
+	server.Put(t, "db/1/file", data)
+	o := s.options(server.Endpoint(), "")
+	o.Timeout, o.MaxRetries = 500*time.Millisecond, 8
+	f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	head := make([]byte, 1<<20)
+	if _, err := io.ReadFull(f, head); err != nil {
+		t.Fatal(err)
+	}
+	server.Freeze(t)
+	time.AfterFunc(3*o.Timeout, func() { server.Thaw(t) })
+	rest, err := io.ReadAll(f)
+	if err != nil || string(head)+string(rest) != string(data) {
+		t.Errorf("%d bytes after it, %v", len(rest), err)
+	}
+}
+
+// testServerGone kills the server in the middle of a read.
+func testServerGone(t *testing.T, s Store) {
+	server := s.Start(t)
+	server.Put(t, "db/1/file", random(8<<20))
+	o := s.options(server.Endpoint(), "")
+	o.MaxRetries = 1
+	f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	server.Kill()
+	within(t, time.Minute, "giving up", func() { _, err = io.Copy(io.Discard, f) })
+	if err == nil || !strings.Contains(err.Error(), s.url(s.Bucket, "db/1/file")) || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("%v, want that the connection was refused", err)
+	}
+}
+
+// testCancelInSilence cancels calls that wait for a silent server, long before
+// its deadline.
+func testCancelInSilence(t *testing.T, s Store) {
+	p, _, o := s.faulty(t, 8<<20)
+	o.Timeout = time.Hour
+	src := s.open(t, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := io.CopyN(io.Discard, f, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	p.Treat(t, `{"type": "timeout", "attributes": {"timeout": 0}}`)
+	time.AfterFunc(100*time.Millisecond, cancel)
+	within(t, 20*time.Second, "a read that was cancelled", func() { _, err = io.Copy(io.Discard, f) })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("reading: %v", err)
+	}
+	within(t, 20*time.Second, "closing", func() { f.Close() })
+
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	within(t, 20*time.Second, "a listing that was cancelled", func() { _, err = src.Databases(ctx) })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("listing: %v", err)
+	}
+}

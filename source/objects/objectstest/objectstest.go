@@ -1,0 +1,198 @@
+// Package objectstest is what sources in object stores must survive, as tests that each of them runs against a real server or an
+// emulator of its store, with toxiproxy between them. Package sourcetest has what all sources must do.
+package objectstest
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"sequins/source"
+	"sequins/test/gateway"
+)
+
+// Server is a running server with an empty bucket.
+type Server interface {
+	// Endpoint returns the URL of the server.
+	Endpoint() string
+	// Put writes an object.
+	Put(t testing.TB, key string, data []byte)
+	// Remove removes an object.
+	Remove(t testing.TB, key string)
+	// Freeze stops the process: connections stay open, and nothing answers. Thaw continues it.
+	Freeze(t testing.TB)
+	Thaw(t testing.TB)
+	// Kill kills it.
+	Kill()
+}
+
+// Options are those of a source that tests vary.
+type Options struct {
+	Endpoint, Bucket, Prefix string
+	Timeout                  time.Duration // 0 means the default
+	MaxRetries               int
+}
+
+// Store makes servers and sources of one kind.
+type Store struct {
+	// Bucket is the bucket of servers, and URL how the URL of a bucket and a key begins, with %s for the bucket.
+	Bucket, URL string
+	// Start runs a server until the test ends.
+	Start func(t testing.TB) Server
+	// Sums is what the store sends checksums of.
+	Sums Sums
+	// Redirects reports whether clients of the store follow redirects, as S3 uses them for buckets in other regions.
+	Redirects bool
+	// Open returns a source.
+	Open func(o Options) (source.Source, error)
+}
+
+// Sums is what a store sends checksums of.
+type Sums int
+
+const (
+	// SumsOfNothing is the value of a store that sends none.
+	SumsOfNothing Sums = iota
+	// SumsOfParts means that a damaged part is requested again.
+	SumsOfParts
+	// SumsOfObjects means that damage is found at the end of the object.
+	SumsOfObjects
+)
+
+// Run runs the tests.
+func Run(t *testing.T, s Store) {
+	for _, tt := range []struct {
+		name string
+		run  func(*testing.T, Store)
+	}{
+		{"Links", testLinks},
+		{"Many", testMany},
+		{"NotThere", testNotThere},
+		{"ChangedWhileReading", testChangedWhileReading},
+		{"Ends", testEnds},
+		{"Faults", testFaults},
+		{"CutListing", testCutListing},
+		{"FaultsThatPass", testFaultsThatPass},
+		{"Silence", testSilence},
+		{"HalfOpen", testHalfOpen},
+		{"ServerGone", testServerGone},
+		{"CancelInSilence", testCancelInSilence},
+		{"TemporaryAnswers", testTemporaryAnswers},
+		{"LastingAnswers", testLastingAnswers},
+		{"WrongBytes", testWrongBytes},
+		{"CutPages", testCutPages},
+		{"Redirects", testRedirects},
+	} {
+		t.Run(tt.name, func(t *testing.T) { tt.run(t, s) })
+	}
+}
+
+// options are for a prefix of the bucket.
+func (s Store) options(endpoint, prefix string) Options {
+	return Options{Endpoint: endpoint, Bucket: s.Bucket, Prefix: prefix, MaxRetries: 3}
+}
+
+// open makes a source and closes it when the test ends.
+func (s Store) open(t testing.TB, o Options) source.Source {
+	t.Helper()
+	src, err := s.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.(io.Closer).Close() })
+	return src
+}
+
+// url returns the URL of a key of the bucket.
+func (s Store) url(bucket, key string) string { return strings.Replace(s.URL, "%s", bucket, 1) + key }
+
+// proxy runs a proxy before a server, and returns it with the endpoint that leads through it.
+func proxy(t testing.TB, server Server) (*gateway.Proxy, string) {
+	t.Helper()
+	u, err := url.Parse(server.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := gateway.NewProxy(t, u.Host)
+	u.Host = p.Addr
+	return p, u.String()
+}
+
+// faulty is a server with a proxy before it, and an object db/1/file.
+func (s Store) faulty(t *testing.T, size int) (p *gateway.Proxy, data []byte, o Options) {
+	t.Helper()
+	server := s.Start(t)
+	data = random(size)
+	server.Put(t, "db/1/file", data)
+	p, endpoint := proxy(t, server)
+	o = s.options(endpoint, "")
+	o.Timeout = 500 * time.Millisecond
+	return p, data, o
+}
+
+// PutAll writes many objects with the same content, several concurrently.
+func PutAll(t testing.TB, s Server, keys []string, data []byte) {
+	t.Helper()
+	work := make(chan string)
+	var writers sync.WaitGroup
+	for range 8 {
+		writers.Go(func() {
+			for key := range work {
+				s.Put(t, key, data)
+			}
+		})
+	}
+	for _, key := range keys {
+		work <- key
+	}
+	close(work)
+	writers.Wait()
+}
+
+func random(n int) []byte {
+	b := make([]byte, n)
+	rng := rand.NewChaCha8([32]byte{1})
+	_, _ = rng.Read(b)
+	return b
+}
+
+// readAll reads db/1/file and fails the test if it is not want.
+func readAll(ctx context.Context, t testing.TB, src source.Source, want []byte) {
+	t.Helper()
+	f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Fatalf("read %d bytes, which are not the %d written", len(got), len(want))
+	}
+}
+
+// noLeaks fails the test if goroutines started after this call are left at its
+// end. Cleanups run in reverse order: call it before opening what it checks.
+func noLeaks(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+}
+
+// within fails the test if f takes longer than limit.
+func within(t testing.TB, limit time.Duration, what string, f func()) {
+	t.Helper()
+	start := time.Now()
+	f()
+	if took := time.Since(start); took > limit {
+		t.Errorf("%s took %v, more than %v", what, took, limit)
+	}
+}

@@ -1,0 +1,204 @@
+package objectstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"sequins/source"
+	"sequins/source/objects"
+)
+
+// testLinks reads versions that are names for others.
+func testLinks(t *testing.T, s Store) {
+	server := s.Start(t)
+	server.Put(t, "p/db/1/part-00000", []byte("one"))
+	server.Put(t, "p/db/1/_SUCCESS", nil)
+	server.Put(t, "p/db/_hidden/part-00000", []byte("hidden"))
+	for version, text := range map[string]string{
+		"2": " 1\n", "3": "_hidden", "self": "self", "chain": "2", "nowhere": "9", "out": "../db/1", "none": " ", "long": strings.Repeat("x", 5000),
+	} {
+		server.Put(t, "p/db/"+version+"/_SYMLINK", []byte(text))
+	}
+	for version, want := range map[string]string{"1": "one", "2": "one", "3": "hidden"} {
+		src := s.open(t, s.options(server.Endpoint(), "p")) // which remembers no link
+		if got := content(t, src, version); got != want {
+			t.Errorf("version %s: %q, want %q", version, got, want)
+		}
+		contents, err := src.Contents(t.Context(), "db", version)
+		files := contents.Files
+		if err != nil || len(files) != 1 || files[0].Name != "part-00000" || files[0].Size != int64(len(want)) {
+			t.Errorf("files of %s: %v, %v", version, files, err)
+		}
+		if got := content(t, src, version); got != want {
+			t.Errorf("version %s, listed: %q, want %q", version, got, want)
+		}
+	}
+	src := s.open(t, s.options(server.Endpoint(), "p"))
+	if c, err := src.Contents(t.Context(), "db", "self"); err != nil || len(c.Files) != 0 {
+		t.Errorf("a link to itself: %v, %v", c.Files, err)
+	}
+	for version, want := range map[string]string{
+		"chain": "is a link itself", "nowhere": "p/db/9/", "out": "not a valid name", "none": "not a valid name", "long": "not a valid name",
+	} {
+		if files, err := src.Contents(t.Context(), "db", version); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v; want %q", version, files, err, want)
+		}
+	}
+	// Open reads what was listed until the next listing.
+	if _, err := src.Contents(t.Context(), "db", "2"); err != nil {
+		t.Fatal(err)
+	}
+	server.Put(t, "p/db/2/_SYMLINK", []byte("_hidden"))
+	if got := content(t, src, "2"); got != "one" {
+		t.Errorf("a link that was changed since: %q", got)
+	}
+	if _, err := src.Contents(t.Context(), "db", "2"); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, src, "2"); got != "hidden" {
+		t.Errorf("a link that was changed, listed again: %q", got)
+	}
+}
+
+func content(t *testing.T, src source.Source, version string) string {
+	t.Helper()
+	f, err := src.Open(t.Context(), "db", version, source.File{Name: "part-00000"}, source.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// testMany lists more than fits on a page, of versions and of MapFiles.
+func testMany(t *testing.T, s Store) {
+	server := s.Start(t)
+	var keys, versions, files []string
+	for i := range 2100 {
+		versions = append(versions, fmt.Sprintf("v%04d", i))
+		keys = append(keys, "db/"+versions[i]+"/x")
+	}
+	for i := range 600 {
+		files = append(files, fmt.Sprintf("part-r-%05d/data", i))
+		keys = append(keys, "maps/1/"+files[i], strings.TrimSuffix("maps/1/"+files[i], "data")+"index")
+	}
+	PutAll(t, server, append(keys, "maps/1/part-r-00000_$folder$", "maps/1/_temporary/0/data"), []byte("x"))
+	src := s.open(t, s.options(server.Endpoint(), ""))
+	got, err := src.Versions(t.Context(), "db")
+	if err != nil || !slices.Equal(got, versions) {
+		t.Errorf("%d versions, %v, want %d", len(got), err, len(versions))
+	}
+	listed, err := src.Contents(t.Context(), "maps", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, f := range listed.Files {
+		got = append(got, f.Name)
+	}
+	if !slices.Equal(got, files) {
+		t.Errorf("%d files, want %d", len(got), len(files))
+	}
+}
+
+func testNotThere(t *testing.T, s Store) {
+	server := s.Start(t)
+	server.Put(t, "p/db/1/file", nil)
+	o := s.options(server.Endpoint(), "mistyped")
+	if _, err := s.open(t, o).Databases(t.Context()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url(s.Bucket, "mistyped/")) {
+		t.Errorf("a prefix without keys: %v", err)
+	}
+	o = s.options(server.Endpoint(), "p")
+	o.Bucket = "another"
+	src := s.open(t, o)
+	if _, err := src.Databases(t.Context()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url("another", "p/")) {
+		t.Errorf("no such bucket: %v", err)
+	}
+	if _, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url("another", "p/db/1/file")) {
+		t.Errorf("no such bucket: %v", err)
+	}
+}
+
+// testChangedWhileReading changes an object of several parts after its first bytes have been read: after the data that
+// was read ahead, there is an error.
+func testChangedWhileReading(t *testing.T, s Store) {
+	server := s.Start(t)
+	src := s.open(t, s.options(server.Endpoint(), ""))
+	old, other := random(4<<20), make([]byte, 4<<20)
+	for name, test := range map[string]struct {
+		change func()
+		want   error
+	}{
+		"replaced": {func() { server.Put(t, "db/1/file", other) }, source.ErrChanged},
+		"shrunk":   {func() { server.Put(t, "db/1/file", old[:1<<20]) }, source.ErrChanged},
+		"emptied":  {func() { server.Put(t, "db/1/file", nil) }, source.ErrChanged},
+		"grown":    {func() { server.Put(t, "db/1/file", append(slices.Clone(old), 1)) }, source.ErrChanged},
+		"removed":  {func() { server.Remove(t, "db/1/file") }, fs.ErrNotExist},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server.Put(t, "db/1/file", old)
+			f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			head := make([]byte, 1000)
+			if _, err := io.ReadFull(f, head); err != nil {
+				t.Fatal(err)
+			}
+			test.change()
+			rest, err := io.ReadAll(f)
+			if !errors.Is(err, test.want) || !strings.Contains(fmt.Sprint(err), s.url(s.Bucket, "db/1/file")) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+			if got := append(head, rest...); string(got) != string(old[:len(got)]) {
+				t.Error("what was read is not what was opened")
+			}
+			if _, again := f.Read(head); again == nil || again.Error() != err.Error() {
+				t.Errorf("the next Read: %v, want the same error", again)
+			}
+		})
+	}
+}
+
+// testEnds cancels and closes readers in the middle.
+func testEnds(t *testing.T, s Store) {
+	server := s.Start(t)
+	server.Put(t, "db/1/file", random(16<<20))
+	noLeaks(t)
+	src := s.open(t, s.options(server.Endpoint(), ""))
+	for name, end := range map[string]func(cancel func(), f io.Closer){
+		"cancel": func(cancel func(), _ io.Closer) { cancel() },
+		"close":  func(_ func(), f io.Closer) { f.Close() },
+	} {
+		for _, after := range []int64{0, 10, 1 << 20, 8 << 20} {
+			ctx, cancel := context.WithCancel(t.Context())
+			f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.CopyN(io.Discard, f, after); err != nil {
+				t.Fatal(err)
+			}
+			within(t, objects.DefaultTimeout/2, name, func() {
+				end(cancel, f)
+				_, err = io.Copy(io.Discard, f)
+				f.Close()
+			})
+			if want := map[string]error{"cancel": context.Canceled, "close": fs.ErrClosed}[name]; !errors.Is(err, want) {
+				t.Errorf("%s after %d bytes: %v, want %v", name, after, err, want)
+			}
+			cancel()
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package objects
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"sequins/source"
+)
+
+// Store is a bucket of an object store. Its methods may be called concurrently, and retry what fails temporarily. Errors wrap
+// fs.ErrNotExist, fs.ErrPermission and source.ErrChanged where they apply; the Source adds the key. Answers are not trusted.
+type Store interface {
+	// URL returns the URL of a key, for messages.
+	URL(key string) string
+
+	// List returns the page of a listing that begins at a token, which is "" for the first page: the objects whose
+	// keys have a prefix. Unless deep is set, those with a slash after the prefix are replaced by Page.Dirs.
+	List(ctx context.Context, prefix string, deep bool, token string) (Page, error)
+
+	// Get requests n bytes of an object from an offset, or the whole object if n is negative. With an id, only the object
+	// of that id is returned. An offset at or after the end is an error that wraps ErrRange.
+	Get(ctx context.Context, key, id string, offset, n int64) (*Body, error)
+
+	// Put writes a small object. If only is not nil, it replaces only the object with that id or, with an empty id, no
+	// object; otherwise the error wraps source.ErrChanged.
+	Put(ctx context.Context, key string, data []byte, only *string) error
+
+	// Upload begins an object of several parts.
+	Upload(ctx context.Context, key string, size int64) (Upload, error)
+
+	// Delete removes an object. It is not an error if there is none.
+	Delete(ctx context.Context, key string) error
+
+	// Close closes the connections. Pending and later calls fail.
+	Close() error
+}
+
+// Directories is a Store in which a directory can exist without any key below it.
+type Directories interface {
+	// IsDir reports whether there is a directory of this name. Delete removes it if nothing is in it.
+	IsDir(ctx context.Context, key string) (bool, error)
+}
+
+// ErrRange is wrapped by errors of Store.Get for an offset at or after the end of the object.
+var ErrRange = errors.New("the object is not that long")
+
+// Page is a page of a listing. Keys are complete, with the prefix.
+type Page struct {
+	Objects []Object
+	Dirs    []string // with a slash at the end
+	More    bool     // there is a page after this one
+	Next    string   // its token
+}
+
+// Object is a listed object.
+type Object struct {
+	Key      string
+	Size     int64
+	Modified time.Time
+	ID       string
+	Dir      bool // it stands for a directory
+}
+
+// Body is the answer of a Store to a request for an object.
+type Body struct {
+	io.ReadCloser
+	Offset   int64     // of the first byte
+	Size     int64     // of the object
+	ID       string    // of the object; empty if the server sends none
+	Modified time.Time // zero if the id alone identifies the content
+	// Check reports whether the bytes of this answer, all of them, have the checksum that the server sent. It is nil if
+	// there is no such checksum.
+	Check func(all []byte) bool
+	// CRC32C is the checksum (Castagnoli) of the whole object, nil if it is not known.
+	CRC32C *uint32
+}
+
+// Upload is an object that is sent in parts of one size, of which only the last one may be shorter. It is used by one
+// goroutine.
+type Upload interface {
+	// Part sends a part that is not the last one. Its bytes do not change after the call.
+	Part(ctx context.Context, data []byte) error
+	// Complete sends the last part and makes an object of all.
+	Complete(ctx context.Context, last []byte) error
+	// Abort removes the parts.
+	Abort(ctx context.Context) error
+}
+
+// file returns the file of an object by its name relative to a directory.
+func (o *Object) file(name string) source.File {
+	return source.File{Name: name, Size: o.Size, ModTime: o.Modified, ID: o.ID}
+}

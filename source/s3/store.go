@@ -1,0 +1,155 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"sequins/source/objects"
+)
+
+// store is a bucket.
+type store struct {
+	bucket string
+	client *sdk.Client
+	conns  *objects.Connections
+}
+
+// URL returns the URL of a key.
+func (s *store) URL(key string) string { return "s3://" + s.bucket + "/" + key }
+
+// Close closes the connections.
+func (s *store) Close() error {
+	s.conns.Close()
+	return nil
+}
+
+// List returns a page of a listing. Keys may contain control characters, which XML cannot: without encoding, one such key
+// would break the whole listing.
+func (s *store) List(ctx context.Context, prefix string, deep bool, token string) (p objects.Page, err error) {
+	in := &sdk.ListObjectsV2Input{Bucket: &s.bucket, Prefix: &prefix, EncodingType: types.EncodingTypeUrl}
+	if !deep {
+		in.Delimiter = aws.String("/")
+	}
+	if token != "" {
+		in.ContinuationToken = &token
+	}
+	out, err := s.client.ListObjectsV2(ctx, in, sdk.WithAPIOptions(limitAnswer))
+	if err != nil {
+		return p, s.explain(ctx, err)
+	}
+	p.More, p.Next = aws.ToBool(out.IsTruncated), aws.ToString(out.NextContinuationToken)
+	for _, dir := range out.CommonPrefixes {
+		key, err := decode(out, aws.ToString(dir.Prefix))
+		if err != nil {
+			return p, err
+		}
+		p.Dirs = append(p.Dirs, key)
+	}
+	for _, o := range out.Contents {
+		key, err := decode(out, aws.ToString(o.Key))
+		if err != nil {
+			return p, err
+		}
+		p.Objects = append(p.Objects, objects.Object{Key: key, Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified), ID: aws.ToString(o.ETag)})
+	}
+	return p, nil
+}
+
+// limitAnswer limits the size of an answer that is parsed.
+func limitAnswer(stack *middleware.Stack) error {
+	limit := func(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
+		out, metadata, err := next.HandleDeserialize(ctx, in)
+		if r, ok := out.RawResponse.(*smithyhttp.Response); ok && r.Body != nil {
+			r.Body = objects.LimitAnswer(r.Body)
+		}
+		return out, metadata, err
+	}
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("LimitAnswer", limit), middleware.After)
+}
+
+// decode returns a listed key. Keys are encoded only if the page says so: not every server supports that.
+func decode(page *sdk.ListObjectsV2Output, key string) (string, error) {
+	if page.EncodingType != types.EncodingTypeUrl {
+		return key, nil
+	}
+	decoded, err := url.QueryUnescape(key)
+	if err != nil {
+		return "", fmt.Errorf("the server listed %q: %w", key, err)
+	}
+	return decoded, nil
+}
+
+// Get requests an object.
+func (s *store) Get(ctx context.Context, key, id string, offset, n int64) (*objects.Body, error) {
+	in := &sdk.GetObjectInput{Bucket: &s.bucket, Key: &key}
+	if n >= 0 {
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", offset, offset+n-1))
+	}
+	if id != "" {
+		in.IfMatch = &id
+	}
+	out, err := s.client.GetObject(ctx, in)
+	if status, _ := response(err); status == http.StatusRequestedRangeNotSatisfiable {
+		return nil, objects.ErrRange
+	}
+	if err != nil {
+		return nil, s.explain(ctx, err)
+	}
+	b := &objects.Body{ReadCloser: out.Body, ID: aws.ToString(out.ETag), Modified: aws.ToTime(out.LastModified)}
+	if b.Offset, b.Size, err = extent(out); err != nil {
+		return nil, errors.Join(err, out.Body.Close())
+	}
+	return b, nil
+}
+
+// extent returns the offset of a response's first byte, and the size of the
+// object.
+func extent(out *sdk.GetObjectOutput) (from, size int64, err error) {
+	raw, ok := awsmiddleware.GetRawResponse(out.ResultMetadata).(*smithyhttp.Response)
+	length := int64(-1)
+	if out.ContentLength != nil {
+		length = *out.ContentLength
+	}
+	return objects.Extent(ok && raw.StatusCode == http.StatusOK, aws.ToString(out.ContentRange), length)
+}
+
+// Put writes an object. A server that does not implement conditional requests gets a plain one: then, of two that write at
+// the same instant, both may succeed.
+func (s *store) Put(ctx context.Context, key string, data []byte, only *string) error {
+	in := &sdk.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: bytes.NewReader(data)}
+	switch {
+	case only == nil:
+	case *only == "":
+		in.IfNoneMatch = aws.String("*")
+	default:
+		in.IfMatch = only
+	}
+	_, err := s.client.PutObject(ctx, in, plainChecksums)
+	if status, _ := response(err); status == http.StatusNotImplemented && only != nil {
+		in.Body, in.IfMatch, in.IfNoneMatch = bytes.NewReader(data), nil, nil
+		_, err = s.client.PutObject(ctx, in, plainChecksums)
+	}
+	return s.explain(ctx, err)
+}
+
+// plainChecksums omits the checksums in trailers that older servers reject.
+func plainChecksums(o *sdk.Options) {
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+}
+
+// Delete removes an object.
+func (s *store) Delete(ctx context.Context, key string) error {
+	_, err := s.client.DeleteObject(ctx, &sdk.DeleteObjectInput{Bucket: &s.bucket, Key: &key})
+	return s.explain(ctx, err)
+}

@@ -1,0 +1,119 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Settings are the settings of a node that all nodes of a cluster should have alike, by their keys in the configuration.
+type Settings map[string]string
+
+const (
+	// SettingBuild is the name by which the version of the program is compared, too. It differs while a cluster is upgraded.
+	SettingBuild = "version of sequins"
+	// settingSource may differ on purpose, as the same data can be mounted in different places.
+	settingSource = "source"
+)
+
+// Difference is a setting that the nodes of a cluster should have alike, and have not.
+type Difference struct {
+	Setting string         `json:"setting"`
+	Values  []SettingValue `json:"values"` // the one of most nodes first
+}
+
+// SettingValue is a value of a setting, and the nodes that have it.
+type SettingValue struct {
+	Value string   `json:"value"`
+	Nodes []string `json:"nodes"`
+}
+
+// String returns the difference in one line.
+func (d Difference) String() string {
+	var parts []string
+	for _, v := range d.Values {
+		parts = append(parts, v.Value+" on "+strings.Join(v.Nodes, ", "))
+	}
+	return d.Setting + " differs: " + strings.Join(parts, "; ")
+}
+
+const (
+	// maxDifferences, maxSettings and maxSettingText limit what other nodes can make this one keep.
+	maxDifferences = 100
+	maxSettings    = 10_000
+	maxSettingText = 300
+	// notSet is the value of a setting of a database where a node has none of its own.
+	notSet = "the value for all databases"
+)
+
+// Compare returns the settings that differ between nodes, by address, in the order of their names. A node of an older release does not tell
+// its settings, or does not have all of them: it is compared by those that it has.
+func Compare(nodes map[string]Settings) []Difference {
+	values := make(map[string]map[string][]string) // setting → value → nodes
+	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
+		settings := nodes[addr]
+		for _, name := range slices.Sorted(maps.Keys(settings))[:min(len(settings), maxSettings)] {
+			setting, value := bounded(name), bounded(settings[name])
+			if values[setting] == nil {
+				values[setting] = make(map[string][]string)
+			}
+			values[setting][value] = append(values[setting][value], addr)
+		}
+	}
+	var all []Difference
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if strings.HasPrefix(name, "db.") {
+			addUnset(values[name], nodes)
+		}
+		if len(values[name]) > 1 && len(all) < maxDifferences {
+			all = append(all, difference(name, values[name]))
+		}
+	}
+	return all
+}
+
+// addUnset adds the nodes that do not set a key of a database.
+func addUnset(values map[string][]string, nodes map[string]Settings) {
+	set := make(map[string]bool)
+	for _, addrs := range values {
+		for _, addr := range addrs {
+			set[addr] = true
+		}
+	}
+	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
+		if len(nodes[addr]) > 0 && !set[addr] {
+			values[notSet] = append(values[notSet], addr)
+		}
+	}
+}
+
+func difference(name string, values map[string][]string) Difference {
+	d := Difference{Setting: name}
+	for _, value := range slices.Sorted(maps.Keys(values)) {
+		d.Values = append(d.Values, SettingValue{value, values[value]})
+	}
+	slices.SortStableFunc(d.Values, func(a, b SettingValue) int { return cmp.Compare(len(b.Nodes), len(a.Nodes)) })
+	return d
+}
+
+func bounded(text string) string {
+	if len(text) > maxSettingText {
+		return strings.ToValidUTF8(text[:maxSettingText], "") + "…"
+	}
+	return text
+}
+
+// Faults returns the differences that should not be: not other versions of the program, and not other sources.
+func Faults(all []Difference) []Difference {
+	return slices.DeleteFunc(slices.Clone(all), func(d Difference) bool { return d.Setting == SettingBuild || d.Setting == settingSource })
+}
+
+// differ describes differences for the line of health.
+func differ(all []Difference) string {
+	if len(all) == 1 {
+		return all[0].Setting
+	}
+	return fmt.Sprintf("%s and %d more", all[0].Setting, len(all)-1)
+}

@@ -1,0 +1,82 @@
+package statuspage
+
+import (
+	"bytes"
+	_ "embed" // runbook.html
+	"fmt"
+	"html/template"
+	"strings"
+	"sync"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"sequins/docs"
+)
+
+//go:embed runbook.html
+var runbookSource string
+
+var runbookTemplate = template.Must(template.New("runbook").Parse(runbookSource))
+
+// heading is a heading of the runbook, with its anchor.
+type heading struct{ Text, Anchor string }
+
+// Runbook returns the page of the runbook, docs/RUNBOOK.md. The page has no links to other pages of the documentation, which nodes do
+// not have: it names them.
+var Runbook = sync.OnceValues(func() ([]byte, error) {
+	markdown := goldmark.New(
+		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(linkNames{}, 1))))
+	doc := markdown.Parser().Parse(text.NewReader(docs.Runbook))
+	var body, page bytes.Buffer
+	if err := markdown.Renderer().Render(&body, docs.Runbook, doc); err != nil {
+		return nil, fmt.Errorf("RUNBOOK.md: %w", err)
+	}
+	err := runbookTemplate.Execute(&page, map[string]any{
+		"Style": template.CSS(pageStyle), "Body": template.HTML(body.Bytes()), "Headings": headings(doc), //nolint:gosec // they are our own
+	})
+	return page.Bytes(), err
+})
+
+// headings returns the headings of the sections.
+func headings(doc ast.Node) (all []heading) {
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		h, ok := n.(*ast.Heading)
+		id, known := n.AttributeString("id")
+		if !ok || h.Level != 3 || !known {
+			continue
+		}
+		anchor, _ := id.([]byte)
+		all = append(all, heading{string(n.Lines().Value(docs.Runbook)), string(anchor)})
+	}
+	return all
+}
+
+// linkNames renders links to other sections as links, and those to other pages as their names.
+type linkNames struct{}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (linkNames) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindLink, func(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		link, ok := n.(*ast.Link)
+		if !ok {
+			return ast.WalkStop, fmt.Errorf("a link is a %T", n)
+		}
+		to := string(link.Destination)
+		var err error
+		switch inside := strings.HasPrefix(to, "#"); {
+		case inside && entering:
+			_, err = fmt.Fprintf(w, `<a href="%s">`, util.EscapeHTML(link.Destination))
+		case inside:
+			_, err = w.WriteString("</a>")
+		case !entering:
+			_, err = fmt.Fprintf(w, ` <span class="dim">(docs/%s)</span>`, util.EscapeHTML(link.Destination))
+		}
+		return ast.WalkContinue, err
+	})
+}

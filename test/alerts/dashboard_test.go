@@ -1,0 +1,154 @@
+//go:build integration
+
+package alerts
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+
+	"sequins/test/collector"
+	"sequins/test/harness"
+	"sequins/test/process"
+)
+
+func readDashboard(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(process.Root(), "contrib", "grafana", "sequins.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// The dashboard is what Grafana's own description of dashboards and panels allows, without unknown or missing fields.
+func TestDashboardSchema(t *testing.T) {
+	plugins.RegisterDefaultPlugins()
+	var d dashboard.Dashboard                                                            //nolint:staticcheck // the second schema is for resources of Kubernetes, not for files that people import
+	if err := d.UnmarshalJSONStrict(readDashboard(t)); err != nil && err.Error() != "" { // it may be an empty list
+		t.Error(err)
+	}
+	if err := d.Validate(); err != nil {
+		t.Error(err)
+	}
+	if len(d.Panels) < 40 {
+		t.Errorf("%d panels", len(d.Panels))
+	}
+}
+
+// A query is one of the dashboard, of a panel or of the annotations.
+type query struct{ of, expr string }
+
+// queries returns all queries, with the variables as Grafana fills them in.
+func queries(t *testing.T) (all []query) {
+	t.Helper()
+	var d struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+		Annotations struct{ List []struct{ Name, Expr string } }
+	}
+	if err := json.Unmarshal(readDashboard(t), &d); err != nil {
+		t.Fatal(err)
+	}
+	fill := strings.NewReplacer("$__rate_interval", "20s", "$instance", ".*", "$db", ".*")
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			all = append(all, query{p.Title, fill.Replace(target.Expr)})
+		}
+	}
+	for _, a := range d.Annotations.List {
+		all = append(all, query{a.Name, fill.Replace(a.Expr)})
+	}
+	return all
+}
+
+// No panel is empty that shows a busy cluster: one that answers, asks other nodes, copies blocks, and has loaded a new version.
+func TestDashboardOfBusyCluster(t *testing.T) {
+	runtime.LockOSThread() // processes that this thread starts end with it
+	p := startPrometheus(t)
+	s := newScene(t, "busy", p, harness.Start(t))
+	traces := collector.Start(t, "")
+	_, nodes := s.cluster(3, fmt.Sprintf("replication = 2\n[tracing]\notlp_endpoint = %q\nsample = 0.5\n", traces.URL))
+	for _, n := range nodes {
+		s.ask(n)
+	}
+	s.wait("all nodes have been scraped", func() bool { return !p.scraped(t, s.targets).IsZero() })
+	for version := 2; version < 5; version++ { // Prometheus sees an increase only of series that it has scraped before
+		s.write(fmt.Sprint(version))
+		for _, n := range nodes {
+			n.WaitCurrent(s, s.name, fmt.Sprint(version))
+		}
+	}
+	left := queries(t)
+	if len(left) < 40 {
+		t.Fatalf("%d queries", len(left))
+	}
+	var empty []query
+	t.Cleanup(func() {
+		for _, q := range empty {
+			t.Logf("%s has no value: %s", q.of, q.expr)
+		}
+	})
+	s.wait("no query is empty", func() bool {
+		empty = nil
+		for _, q := range left {
+			if !p.has(t, q.expr) {
+				empty = append(empty, q)
+			}
+		}
+		left = empty
+		return len(empty) == 0
+	})
+	leadsToTraces(s, traces)
+}
+
+// leadsToTraces holds that exemplars of the latency, as the dashboard asks for them, have the ids of traces that the collector has.
+func leadsToTraces(s *scene, traces *collector.Collector) {
+	s.wait("an exemplar leads to a trace", func() bool {
+		ids := make(map[string]bool)
+		for _, span := range traces.Spans() {
+			ids[span.Trace] = true
+		}
+		var data []struct {
+			Exemplars []struct{ Labels map[string]string }
+		}
+		now := time.Now()
+		s.p.get(s.T, "query_exemplars?"+url.Values{"query": {`sequins_request_duration_seconds_bucket{route="key"}`},
+			"start": {now.Add(-time.Minute).Format(time.RFC3339)}, "end": {now.Format(time.RFC3339)}}.Encode(), &data)
+		for _, series := range data {
+			for _, e := range series.Exemplars {
+				if ids[e.Labels["trace_id"]] {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
+
+// has reports whether a query has a value that is a number. A query that Prometheus refuses fails the test.
+func (p *prometheus) has(t *testing.T, expr string) bool {
+	t.Helper()
+	var data struct{ Result []struct{ Value [2]any } }
+	p.get(t, "query?query="+url.QueryEscape(expr), &data)
+	for _, r := range data.Result {
+		text, _ := r.Value[1].(string)
+		if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) {
+			return true
+		}
+	}
+	return false
+}

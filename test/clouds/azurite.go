@@ -1,0 +1,98 @@
+package clouds
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+
+	"sequins/test/gateway"
+	"sequins/test/ports"
+)
+
+// azurite is the release of Azurite that the tests use.
+const azurite = "3.37.0"
+
+// The account of every Azurite, and its key, which its documentation names.
+const (
+	Account    = "devstoreaccount1"
+	AccountKey = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==" //nolint:gosec // public
+)
+
+// Azurite is a running Azurite.
+type Azurite struct {
+	*gateway.Process
+	client *azblob.Client
+}
+
+// StartAzurite runs a server until the test ends.
+func StartAzurite(t testing.TB) *Azurite {
+	t.Helper()
+	installed, err := gateway.Cached("azurite-"+azurite, func(dir string) (string, error) {
+		made := filepath.Join(dir, "azurite")
+		return made, gateway.Command(dir, nil, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", made, "azurite@"+azurite)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, err := ports.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := gateway.RunProcess(addr, "node", filepath.Join(installed, "node_modules", "azurite", "dist", "src", "blob", "main.js"),
+		"--blobHost", host, "--blobPort", port, "--location", t.TempDir(), "--silent", "--disableTelemetry", "--skipApiVersionCheck")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	a := &Azurite{Process: p}
+	key, err := azblob.NewSharedKeyCredential(Account, AccountKey)
+	if err == nil {
+		a.client, err = azblob.NewClientWithSharedKeyCredential(a.Endpoint(), key, nil)
+	}
+	if err == nil {
+		_, err = a.client.CreateContainer(t.Context(), Bucket, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Endpoint returns the URL of the account.
+func (a *Azurite) Endpoint() string { return a.Process.Endpoint() + "/" + Account }
+
+// Put writes a blob.
+func (a *Azurite) Put(t testing.TB, key string, data []byte) {
+	t.Helper()
+	a.upload(t, key, data, nil)
+}
+
+// PutFolder writes an empty blob that stands for a directory, as Hadoop's WASB does.
+func (a *Azurite) PutFolder(t testing.TB, key string) {
+	t.Helper()
+	a.upload(t, key, nil, &blockblob.UploadBufferOptions{Metadata: map[string]*string{"hdi_isfolder": to.Ptr("true")}})
+}
+
+func (a *Azurite) upload(t testing.TB, key string, data []byte, o *blockblob.UploadBufferOptions) {
+	t.Helper()
+	if _, err := a.client.UploadBuffer(t.Context(), Bucket, key, data, o); err != nil {
+		t.Fatalf("putting %s: %v", key, err)
+	}
+}
+
+// Remove removes a blob.
+func (a *Azurite) Remove(t testing.TB, key string) {
+	t.Helper()
+	if _, err := a.client.DeleteBlob(context.WithoutCancel(t.Context()), Bucket, key, nil); err != nil {
+		t.Fatalf("removing %s: %v", key, err)
+	}
+}

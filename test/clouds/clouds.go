@@ -1,0 +1,101 @@
+// Package clouds runs emulators of the object stores of other clouds than Amazon's for tests, as real processes:
+// fake-gcs-server for Google Cloud Storage and Azurite for Azure Blob Storage. Both are installed once, outside of this module;
+// Azurite needs Node.js.
+//
+// Neither is the real service. fake-gcs-server checks no credentials, does not divide listings into pages, ignores conditions
+// of downloads, and takes a question for the state of an upload for its end. Azurite checks signatures, conditions and MD5s; it has no
+// hierarchical namespace. Tests of what they lack use servers of their own.
+package clouds
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sequins/test/gateway"
+	"sequins/test/ports"
+)
+
+// Bucket is the bucket or container of every server.
+const Bucket = "bucket"
+
+// fakeGCS is the release of fake-gcs-server that the tests use.
+const fakeGCS = "v1.56.1"
+
+// GCS is a running fake-gcs-server.
+type GCS struct{ *gateway.Process }
+
+// StartGCS runs a server until the test ends.
+func StartGCS(t testing.TB) *GCS {
+	t.Helper()
+	binary, err := gateway.Install("fake-gcs-server", fakeGCS, "github.com/fsouza/fake-gcs-server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr, err := ports.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := gateway.RunProcess(addr, binary, "-scheme", "http", "-host", host, "-port", port, "-backend", "memory",
+		"-public-host", addr, "-log-level", "error", "-data", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	g := &GCS{p}
+	send(t, http.MethodPost, g.Endpoint()+"/storage/v1/b", []byte(`{"name": "`+Bucket+`"}`))
+	return g
+}
+
+// Put writes an object.
+func (g *GCS) Put(t testing.TB, key string, data []byte) {
+	t.Helper()
+	send(t, http.MethodPost, g.Endpoint()+"/upload/storage/v1/b/"+Bucket+"/o?uploadType=media&name="+url.QueryEscape(key), data)
+}
+
+// Remove removes an object.
+func (g *GCS) Remove(t testing.TB, key string) {
+	t.Helper()
+	send(t, http.MethodDelete, g.Endpoint()+"/storage/v1/b/"+Bucket+"/o/"+url.PathEscape(key), nil)
+}
+
+func send(t testing.TB, method, target string, body []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, target, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if cerr := resp.Body.Close(); err != nil || cerr != nil || resp.StatusCode >= 300 {
+		t.Fatalf("%s %s: %s: %.300s (%v, %v)", method, target, resp.Status, text, err, cerr)
+	}
+}
+
+// PutTree writes the files of a directory, in order of names, under prefix.
+func PutTree(t testing.TB, put func(t testing.TB, key string, data []byte), prefix, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, prefix+"/"+e.Name(), b)
+	}
+}

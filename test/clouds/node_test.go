@@ -1,0 +1,283 @@
+//go:build integration
+
+package clouds_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sequins/input/sequencefile"
+	"sequins/shard"
+	"sequins/test/clouds"
+	"sequins/test/gateway"
+	"sequins/test/process"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	process.RemoveBinary()
+	os.Exit(code)
+}
+
+// A kind is a kind of object stores.
+type kind struct {
+	source string // in the bucket
+	put    func(t testing.TB, key string, data []byte)
+	addr   string // of the server
+	// use makes the credentials and an address of the server known, partly in the environment, as users do. It returns
+	// sections of sequins.conf.
+	use func(t *testing.T, endpoint string) string
+}
+
+func kinds(t *testing.T) map[string]func() kind {
+	t.Helper()
+	return map[string]func() kind{
+		"gs": func() kind {
+			g := clouds.StartGCS(t)
+			return kind{"gs://" + clouds.Bucket + "/jobs/output", g.Put, g.Addr, func(t *testing.T, endpoint string) string {
+				t.Setenv("STORAGE_EMULATOR_HOST", endpoint)
+				return "[gs]\nmax_retries = 1\n"
+			}}
+		},
+		"abfss": func() kind {
+			a := clouds.StartAzurite(t)
+			source := "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/jobs/output"
+			return kind{source, a.Put, a.Addr, func(t *testing.T, endpoint string) string {
+				t.Setenv("AZURE_STORAGE_ACCOUNT", clouds.Account)
+				t.Setenv("AZURE_STORAGE_KEY", clouds.AccountKey)
+				return fmt.Sprintf("[azure]\nmax_retries = 1\nendpoint = %q\n", endpoint+"/"+clouds.Account)
+			}}
+		},
+	}
+}
+
+// each runs a test for each kind, with a node whose requests go through a proxy.
+func each(t *testing.T, test func(t *testing.T, k kind, n *process.Node, p *gateway.Proxy)) {
+	for name, start := range kinds(t) {
+		t.Run(name, func(t *testing.T) {
+			k := start()
+			p := gateway.NewProxy(t, k.addr)
+			c := process.Config{
+				Source: k.source, Store: filepath.Join(t.TempDir(), "store"), Extra: "refresh_period = \"100ms\"\nrequire_success_file = true",
+				Sections: k.use(t, p.Endpoint()),
+			}
+			test(t, k, process.Start(t, c), p)
+		})
+	}
+}
+
+// write writes a file of those records of n whose partition of files it is, or of all of them if files is 0.
+func write(t testing.TB, path, values string, partition, files, n int) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{SyncSeed: "seed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		key := fmt.Appendf(nil, "key-%06d", i)
+		if shard.String.Partition(key, files) == partition {
+			if err := w.Append(key, fmt.Appendf(nil, "%s/%d", values, i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// upload uploads a version of files with n records, whose values name it, and _SUCCESS last, as a job does.
+func (k kind) upload(t testing.TB, db, version string, files, n int) {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range files {
+		write(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", i)), version, i, files, n)
+	}
+	k.publish(t, db, version, dir)
+}
+
+// publish uploads a directory as a version.
+func (k kind) publish(t testing.TB, db, version, dir string) {
+	t.Helper()
+	prefix := "jobs/output/" + db + "/" + version
+	clouds.PutTree(t, k.put, prefix, dir)
+	k.put(t, prefix+"/_SUCCESS", nil)
+}
+
+// expect asks for every seventh key of a version.
+func expect(t testing.TB, n *process.Node, db, version, values string, records int) {
+	t.Helper()
+	for i := 0; i < records; i += 7 {
+		target := fmt.Sprintf("/%s/key-%06d", db, i)
+		r := n.Get(t, target)
+		if want := fmt.Sprintf("%s/%d", values, i); r.Code != 200 || r.Version() != version || string(r.Body) != want {
+			t.Fatalf("GET %s: %d of %q: %.100q, want %q", target, r.Code, r.Version(), r.Body, want)
+		}
+	}
+}
+
+// run runs a command of the program in the directory of a node's configuration.
+func run(t testing.TB, n *process.Node, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(process.Binary(t), args...)
+	cmd.Dir = filepath.Dir(n.Conf)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// TestVersions: a node loads what is uploaded, follows a link, and is pinned to a version by a command.
+func TestVersions(t *testing.T) {
+	each(t, func(t *testing.T, k kind, n *process.Node, _ *gateway.Proxy) {
+		k.upload(t, "db", "1", 3, 2000)
+		n.WaitCurrent(t, "db", "1")
+		expect(t, n, "db", "1", "1", 2000)
+		k.upload(t, "db", "2", 5, 3000)
+		n.WaitCurrent(t, "db", "2")
+		expect(t, n, "db", "2", "2", 3000)
+		k.put(t, "jobs/output/db/3/_SYMLINK", []byte("1\n"))
+		n.WaitCurrent(t, "db", "3")
+		expect(t, n, "db", "3", "1", 2000)
+		if out, err := run(t, n, "versions"); err != nil || !strings.Contains(out, "3") {
+			t.Errorf("versions: %v\n%s", err, out)
+		}
+		if out, err := run(t, n, "pin", "db", "2"); err != nil || !strings.Contains(out, k.source+"/db/_PIN") {
+			t.Errorf("pin: %v\n%s", err, out)
+		}
+		n.WaitCurrent(t, "db", "2")
+		expect(t, n, "db", "2", "2", 3000)
+		if out, err := run(t, n, "unpin", "db"); err != nil {
+			t.Errorf("unpin: %v\n%s", err, out)
+		}
+		n.WaitCurrent(t, "db", "3")
+	})
+}
+
+// TestOutage cuts the connection in the middle of a load. The node keeps serving, and repeats the load later.
+func TestOutage(t *testing.T) {
+	each(t, func(t *testing.T, k kind, n *process.Node, p *gateway.Proxy) {
+		k.upload(t, "db", "1", 2, 1000)
+		n.WaitCurrent(t, "db", "1")
+		p.Treat(t, `{"name": "slow", "type": "bandwidth", "attributes": {"rate": 500}}`)
+		k.upload(t, "db", "2", 2, 100_000)
+		n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
+		p.Treat(t, `{"name": "cut", "type": "limit_data", "attributes": {"bytes": 0}}`)
+		n.WaitFor(t, "2 is in ERROR", func() bool { return n.Health(t)["db"]["2"].State == "ERROR" })
+		expect(t, n, "db", "1", "1", 1000)
+		p.Heal(t)
+		n.WaitCurrent(t, "db", "2")
+		expect(t, n, "db", "2", "2", 100_000)
+	})
+}
+
+// TestBuild builds finished blocks from a directory into the bucket, one of which is large enough for an upload in parts, and
+// from the bucket into the bucket. A node serves what was built.
+func TestBuild(t *testing.T) {
+	each(t, func(t *testing.T, k kind, n *process.Node, _ *gateway.Proxy) {
+		from := filepath.Join(t.TempDir(), "large", "1")
+		if err := os.MkdirAll(from, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Create(filepath.Join(from, "part-00000"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, rng := make([]byte, 1<<20), rand.NewChaCha8([32]byte{})
+		for i := range 20 {
+			_, _ = rng.Read(value)
+			if err := w.Append(fmt.Appendf(nil, "key-%02d", i), value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(w.Close(), f.Close(), os.WriteFile(filepath.Join(from, "_SUCCESS"), nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := run(t, n, "build", "--config", n.Conf, from, k.source+"/large/1"); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		n.WaitCurrent(t, "large", "1")
+		if r := n.Get(t, "/large/key-19"); r.Code != 200 || len(r.Body) != 1<<20 {
+			t.Errorf("%d with %d bytes", r.Code, len(r.Body))
+		}
+		k.put(t, "jobs/raw/db/2/_SUCCESS", nil)
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "part-r-00000"), "2", 0, 1, 2000)
+		clouds.PutTree(t, k.put, "jobs/raw/db/2", dir)
+		raw := strings.Replace(k.source, "jobs/output", "jobs/raw", 1) + "/db/2"
+		if out, err := run(t, n, "build", "--config", n.Conf, raw, k.source+"/db/2"); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		n.WaitCurrent(t, "db", "2")
+		expect(t, n, "db", "2", "2", 2000)
+		if out, err := run(t, n, "build", "--config", n.Conf, raw, k.source+"/db/2"); err == nil {
+			t.Errorf("a version that has data was replaced: %s", out)
+		}
+	})
+}
+
+// TestUnchanged: of a version with one changed object of a hundred, one partition is loaded.
+func TestUnchanged(t *testing.T) {
+	each(t, func(t *testing.T, k kind, n *process.Node, _ *gateway.Proxy) {
+		dir := t.TempDir()
+		for p := range 100 {
+			write(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)), "1", p, 100, 5000)
+		}
+		k.publish(t, "db", "1", dir)
+		n.WaitCurrent(t, "db", "1")
+		n.WaitLog(t, "files=100/100")
+		write(t, filepath.Join(dir, "part-r-00042"), "2", 42, 100, 5000)
+		k.publish(t, "db", "2", dir)
+		n.WaitCurrent(t, "db", "2")
+		n.WaitLog(t, "unchanged=99/100")
+		for i := range 5000 {
+			key, want := fmt.Sprintf("key-%06d", i), fmt.Sprintf("1/%d", i)
+			if shard.String.Partition([]byte(key), 100) == 42 {
+				want = fmt.Sprintf("2/%d", i)
+			}
+			if r := n.Get(t, "/db/"+key); r.Code != 200 || string(r.Body) != want || r.Version() != "2" {
+				t.Fatalf("GET %s: %d of %s: %.100q, want %q", key, r.Code, r.Version(), r.Body, want)
+			}
+		}
+	})
+}
+
+// TestSecretFile: a node gets a key from a file, and refuses to tell it.
+func TestSecretFile(t *testing.T) {
+	a := clouds.StartAzurite(t)
+	k := kind{put: a.Put}
+	k.upload(t, "db", "1", 1, 10)
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(clouds.AccountKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := process.Config{
+		Source: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/jobs/output", Store: filepath.Join(t.TempDir(), "store"),
+		Sections: fmt.Sprintf("[azure]\nendpoint = %q\naccount_key_file = %q\n", a.Endpoint(), file),
+	}
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	expect(t, n, "db", "1", "1", 10)
+	c.Sections = fmt.Sprintf("[azure]\nendpoint = %q\naccount_key = %q\n", a.Endpoint(), "aHVudGVyMg==")
+	c.Store = filepath.Join(t.TempDir(), "store")
+	n = process.Start(t, c)
+	n.WaitLog(t, "permission denied (AuthorizationFailure")
+	if out, err := run(t, n, "config", "show"); err != nil || strings.Contains(out, "aHVudGVyMg") || !strings.Contains(out, "account_key = '***'") {
+		t.Errorf("config show: %v\n%s", err, out)
+	}
+	if strings.Contains(n.Log(), "aHVudGVyMg") {
+		t.Error("the log tells the key")
+	}
+}

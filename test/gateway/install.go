@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// installTime bounds an installation.
+const installTime = 15 * time.Minute
+
+// Install returns the path of a program of Go at a version. It builds it outside of this module, once for all test packages and
+// runs.
+func Install(name, version, pkg string) (string, error) {
+	return Cached(name+"-"+version, func(dir string) (string, error) {
+		err := Command(dir, []string{"GOBIN=" + dir, "CGO_ENABLED=0", "GOFLAGS="}, "go", "install", pkg+"@"+version)
+		return filepath.Join(dir, name), err
+	})
+}
+
+// Command runs a command that installs something in a directory.
+func Command(dir string, env []string, name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), installTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir // not in our module
+	cmd.Env = append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
+	}
+	return nil
+}
+
+// Cached returns the path of a file or directory in the cache of this working tree. If it is not there, it is made in a
+// temporary directory, whose part that make returns gets the name. One process makes it at a time.
+func Cached(name string, make func(dir string) (made string, err error)) (string, error) {
+	_, here, _, _ := runtime.Caller(0)
+	cache := filepath.Join(filepath.Dir(here), "..", "..", ".cache")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lock(filepath.Join(cache, name+".lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	path := filepath.Join(cache, name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	dir, err := os.MkdirTemp(cache, name+"-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	made, err := make(dir)
+	if err != nil {
+		return "", err
+	}
+	return path, os.Rename(made, path)
+}
+
+// lock locks a file exclusively, and waits for other holders.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil // unlocks
+}

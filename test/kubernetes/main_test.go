@@ -1,0 +1,70 @@
+//go:build integration
+
+package kubernetes
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"sequins/test/chart"
+	"sequins/test/harness"
+	"sequins/test/netns"
+	"sequins/test/process"
+)
+
+func TestMain(m *testing.M) {
+	if file := os.Getenv(containerVariable); file != "" {
+		fmt.Fprintln(os.Stderr, "the container does not start:", becomeContainer(file))
+		os.Exit(1)
+	}
+	if !netns.Inside() {
+		os.Exit(again())
+	}
+	all := []string{nodeIP}
+	for number := range int64(maxClusters) {
+		ips := addressesOf(number + 1)
+		all = append(all, ips.dns, ips.apiServer, ips.zookeeper, ips.service)
+	}
+	if err := netns.Bridge(all...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	// Most of what the tests do is wait, so they run at the same time, however few cores there are.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// again runs this program with the same arguments in a network of its own. What may have to be fetched from outside is built
+// before.
+func again() int {
+	if os.Geteuid() != 0 {
+		fmt.Fprintln(os.Stderr, "these tests need root: containers run as a user of their own")
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "sequins-binary-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary := os.Getenv(process.Override)
+	if binary == "" {
+		binary = filepath.Join(dir, "sequins")
+		err = process.Build(binary)
+	}
+	_, noHelm := chart.Helm()
+	if err = errors.Join(err, noHelm, harness.Build()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return netns.Again(process.Override + "=" + binary)
+}

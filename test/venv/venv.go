@@ -1,0 +1,75 @@
+// Package venv makes Python interpreters with pinned packages for tests.
+package venv
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"sequins/test/process"
+)
+
+// Python returns the interpreter of a venv with the packages of a requirements file, which is made once and kept in
+// .cache. Test processes run side by side, so it is made under a lock.
+func Python(t testing.TB, requirements string) string {
+	t.Helper()
+	want, err := os.ReadFile(requirements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := filepath.Join(process.Root(), ".cache")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(want)
+	dir := filepath.Join(cache, "python-"+hex.EncodeToString(sum[:6]))
+	unlock, err := lock(filepath.Join(cache, "python.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	interpreter, stamp := filepath.Join(dir, "bin", "python"), filepath.Join(dir, "complete")
+	if _, err := os.Stat(stamp); err == nil {
+		return interpreter
+	}
+	if err := os.RemoveAll(dir); err != nil { // what an attempt before has left
+		t.Fatal(err)
+	}
+	Run(t, "python3", "-m", "venv", dir)
+	Run(t, interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--only-binary=:all:", "--no-deps", "-r", requirements)
+	if err := os.WriteFile(stamp, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return interpreter
+}
+
+// lock takes an exclusive lock on a file; it waits until the holder releases it.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", path, errors.Join(err, f.Close()))
+	}
+	return func() { _ = f.Close() }, nil // which unlocks
+}
+
+// Run runs a command, and fails the test with its output if it fails.
+func Run(t testing.TB, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+	}
+}
