@@ -65,11 +65,11 @@ goMaxProcs: 2
 extraVolumes: [{name: source, hostPath: {path: ` + s.source + `}}]
 extraVolumeMounts: [{name: source, mountPath: /srv/sequins, readOnly: true}]
 config:
-  refresh_period: 500ms
+  refresh_period: 1s
   version_remove_timeout: 2s
   load: {memory: 32MiB, memory_limit: 512MiB}
   # This machine may stand still for longer than the default.
-  sharding: {time_to_converge: 1s, heal_after: 3s, proxy_timeout: 3s, proxy_stage_timeout: 300ms}
+  sharding: {time_to_converge: 1s, heal_after: 5s, proxy_timeout: 3s, proxy_stage_timeout: 300ms}
   zk: {session_timeout: 4s}
 `
 	s.upgrade(t, "")

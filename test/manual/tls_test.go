@@ -109,7 +109,7 @@ func TestTLS(t *testing.T) {
 		}
 	}
 
-	const url, own = "https://node1.example.com:9599", " --certificate web.pem --key web.key"
+	const url, own = "https://node1.example.com:9599", " --certificate web.pem --certificate-key web.key"
 	w.fails("sequins status "+url+own, "certificate signed by unknown authority")
 	w.fails("sequins status "+url+" --ca ca.pem", "remote error: tls: certificate required")
 	w.fails("sequins status https://127.0.0.11:9599 --ca ca.pem"+own, "cannot validate certificate for 127.0.0.11 because it doesn't contain any IP SANs")

@@ -85,6 +85,12 @@ httpGet:
 {{- with $v.s3.existingSecret }}
 {{ include "sequins.secret" (dict "name" . "dir" "s3" "key" $v.s3.secretAccessKeyKey "path" "secret_access_key") }}
 {{- end }}
+{{- with $v.gs.existingSecret }}
+{{ include "sequins.secret" (dict "name" . "dir" "gs" "key" $v.gs.key "path" "credentials.json") }}
+{{- end }}
+{{- with $v.azure.existingSecret }}
+{{ include "sequins.secret" (dict "name" . "dir" "azure" "key" $v.azure.key "path" "account_key") }}
+{{- end }}
 {{- with $v.events.existingSecret }}
 {{ include "sequins.secret" (dict "name" . "dir" "events" "key" $v.events.key "path" "secret") }}
 {{- end }}
