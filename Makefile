@@ -4,7 +4,9 @@
 # make fuzz    every fuzz test for FUZZTIME
 # make bench   sequins beside its peers: see docs/BENCHMARKS.md
 # make rules   the alert rules, by promtool
-# make package a deb and an rpm, into dist/
+# make package a deb and an rpm for this machine, into dist/
+# make image   the image for containers, into dist/
+# make release everything that a release has, for all systems, into dist/: see docs/RELEASING.md
 # make pictures the pictures of the README, from real runs, into docs/pictures/
 # make manifests packaging/kubernetes/, from the Helm chart, with what else is made from the chart
 
@@ -30,10 +32,13 @@ BINARY ?=
 NFPM_VERSION := v2.45.2
 NFPM := .cache/nfpm-$(NFPM_VERSION)
 
+SBOM_VERSION := v1.10.0
+SBOM := .cache/cyclonedx-gomod-$(SBOM_VERSION)
+
 HELM_VERSION := v3.22.0
 HELM := .cache/helm-$(HELM_VERSION)
 
-.PHONY: build test lint fuzz cross tools bench package rules pictures helm manifests
+.PHONY: build test lint fuzz cross tools bench package image release rules pictures helm manifests
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
@@ -97,9 +102,30 @@ bench:
 pictures:
 	docs/pictures/make.sh
 
-# Of another binary than the one that is made for it, if BINARY names one.
+# For this machine, of another binary than the one that is made for it, if BINARY names one.
 package: $(NFPM) $(if $(BINARY),,build)
-	packaging/build.sh $(DIST) '$(VERSION)' $(or $(BINARY),bin/sequins) $(NFPM)
+	files=$$(mktemp -d); trap 'rm -r $$files' EXIT; binary=$(or $(BINARY),bin/sequins) arch=$$($(GO) env GOHOSTARCH); \
+	  packaging/notices.sh linux $$arch > $$files/notices; \
+	  packaging/files.sh $$files/files $$binary $$files/notices; \
+	  packaging/packages.sh $(DIST) '$(VERSION)' $(NFPM) $$files/files $$arch=$$binary
+	ls $(DIST)/sequins[-_]*
+
+# With the image of a release, byte for byte.
+image:
+	stage=$$(mktemp -d); trap 'rm -r $$stage' EXIT; \
+	  for arch in amd64 arm64; do packaging/binary.sh $$stage/$$arch '$(VERSION)' linux $$arch; done; \
+	  packaging/notices.sh linux amd64 > $$stage/THIRD_PARTY_NOTICES; \
+	  packaging/image.sh $(DIST)/sequins-$(VERSION:v%=%)-image.tar '$(VERSION)' $$stage/THIRD_PARTY_NOTICES {amd64=$$stage/amd64,arm64=$$stage/arm64}
+	@ls $(DIST)/*-image.tar
+
+# Into dist/, which must be empty; see docs/RELEASING.md.
+release: $(NFPM) $(SBOM)
+	packaging/release.sh $(DIST) '$(VERSION)' $(NFPM) $(SBOM)
+
+$(SBOM):
+	mkdir -p .cache
+	GOBIN=$(CURDIR)/.cache $(GO) install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(SBOM_VERSION)
+	mv .cache/cyclonedx-gomod $@
 
 $(NFPM):
 	mkdir -p .cache

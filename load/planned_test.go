@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,9 +111,9 @@ func TestOnePartitionOfMany(t *testing.T) {
 }
 
 // A recordMeter counts what is read.
-type recordMeter struct{ records int64 }
+type recordMeter struct{ records atomic.Int64 }
 
-func (c *recordMeter) Read(_ string, _, records int64)    { c.records += records }
+func (c *recordMeter) Read(_ string, _, records int64)    { c.records.Add(records) }
 func (c *recordMeter) Files(string, int64)                {}
 func (c *recordMeter) File(string, time.Duration, int64)  {}
 func (c *recordMeter) Begin(string) (end func(err error)) { return func(error) {} }
@@ -143,8 +144,8 @@ func TestSamplingEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if plan.Aligned || c.records > 2*sampleFiles*sampleFirst {
-			t.Errorf("%s: aligned %v, %d records were read", name, plan.Aligned, c.records)
+		if records := c.records.Load(); plan.Aligned || records > 2*sampleFiles*sampleFirst {
+			t.Errorf("%s: aligned %v, %d records were read", name, plan.Aligned, records)
 		}
 	}
 }
