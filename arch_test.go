@@ -87,6 +87,7 @@ var layers = []layer{
 	{"test/clouds", []string{"test/gateway", "test/ports"}},
 	{"test/gateway", []string{"test/ports"}},
 	{"test/packaging", nil},
+	{"test/release", nil},
 	{"test/writers", nil},
 	{"test/kubernetes", nil},
 	{"test/clients", nil},

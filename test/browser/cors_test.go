@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,10 +30,10 @@ func TestCORS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	data := ""
+	var data atomic.Value // the attributes of the pages
 	pages := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, "<!doctype html><link rel=icon href=data:,><title>app</title><body %s>", data)
+		fmt.Fprintf(w, "<!doctype html><link rel=icon href=data:,><title>app</title><body %s>", data.Load())
 	})
 	allowed, other := httptest.NewServer(pages), httptest.NewServer(pages)
 	defer allowed.Close()
@@ -40,7 +41,7 @@ func TestCORS(t *testing.T) {
 	c.Sections = fmt.Sprintf("[http]\nallowed_origins = [%q]\ncompression = [\"zstd\", \"gzip\"]\ncompression_min_size = 0\n", allowed.URL)
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "words", "1")
-	data = fmt.Sprintf("data-node=%q data-other=%q", "http://"+n.Addr, other.URL)
+	data.Store(fmt.Sprintf("data-node=%q data-other=%q", "http://"+n.Addr, other.URL))
 	script(t, "cors", strings.TrimPrefix(allowed.URL, "http://"), map[string]func(){"revalidated": func() {
 		if m := n.Metrics(t); !strings.Contains(m, `sequins_requests_total{code="304",db="words",route="key"}`) {
 			t.Error("the browser has not asked again for a value that it had")

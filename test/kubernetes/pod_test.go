@@ -170,10 +170,10 @@ func (p *pod) start(file string) (*exec.Cmd, error) {
 	return cmd, err
 }
 
-// entrypoint is that of packaging/Dockerfile, which TestImage of package packaging holds.
+// entrypoint is that of the image, which package release tests.
 const entrypoint = "/usr/bin/sequins"
 
-// image makes the root of a container: what packaging/Dockerfile puts into the image, the files of the kubelet, and empty
+// image makes the root of a container: what packaging/image puts into the image, the files of the kubelet, and empty
 // directories for mounts.
 func (p *pod) image(t testing.TB, c chart.Container) string {
 	t.Helper()

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Prints the licences of the modules that are in the program of a release, and that of Go: most of them ask for it.
+#
+#   packaging/notices.sh OS ARCH
+set -euo pipefail
+export LC_ALL=C
+
+cd "$(dirname "$0")/.."
+go=${GO:-go}
+export GOOS=$1 GOARCH=$2 CGO_ENABLED=0 GOFLAGS=
+
+# licences NAME DIR
+licences() {
+	local file found=
+	for file in "$2"/{LICENSE,LICENCE,COPYING,NOTICE,License,license}*; do
+		[ -f "$file" ] || continue
+		found=yes
+		printf '%s\n%s: %s\n\n' "$(printf '=%.0s' {1..80})" "$1" "$(basename "$file")"
+		sed 's/\r$//' "$file"
+		echo
+	done
+	[ -n "$found" ] || { echo "packaging/notices.sh: $1 has no licence in $2" >&2; exit 1; }
+}
+
+echo "sequins contains the following software."
+echo
+# The directory of a module that is replaced by one of this repository is a part of sequins.
+modules=$("$go" list -deps -f '{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}' ./cmd/sequins | sort -u)
+licences "Go $("$go" env GOVERSION)" "$("$go" env GOROOT)"
+while IFS='|' read -r name dir; do
+	licences "$name" "$dir"
+done <<< "$modules"

@@ -1,0 +1,175 @@
+//go:build integration
+
+package release
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	"debug/macho"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"sequins/test/process"
+)
+
+// emulator runs programs for arm64.
+const emulator = "qemu-aarch64-static"
+
+// exampleApple is the value of "apple" in docs/example.
+const exampleApple = "a fruit\n"
+
+// The programs need no other file of the system, and say which release they are.
+func TestStatic(t *testing.T) {
+	machines := map[string]elf.Machine{"linux-amd64": elf.EM_X86_64, "linux-arm64": elf.EM_AARCH64}
+	for system, machine := range machines {
+		f, err := elf.Open(programs[system])
+		if err != nil {
+			t.Fatal(err)
+		}
+		libraries, err := f.ImportedLibraries()
+		if err != nil || len(libraries) > 0 || f.Machine != machine || f.Section(".interp") != nil || f.Section(".debug_info") != nil {
+			t.Errorf("%s: %v, libraries %q, %v", system, f.Machine, libraries, err)
+		}
+		f.Close()
+	}
+	for system, cpu := range map[string]macho.Cpu{"darwin-amd64": macho.CpuAmd64, "darwin-arm64": macho.CpuArm64} {
+		f, err := macho.Open(programs[system])
+		if err != nil {
+			t.Fatal(err)
+		}
+		libraries, err := f.ImportedLibraries()
+		if err != nil || f.Cpu != cpu || f.Type != macho.TypeExec {
+			t.Errorf("%s: %v %v, %v", system, f.Cpu, f.Type, err)
+		}
+		for _, library := range libraries { // of macOS itself, which has no other interface
+			if !strings.HasPrefix(library, "/usr/lib/lib") && !strings.HasPrefix(library, "/System/Library/Frameworks/") {
+				t.Errorf("%s needs %s", system, library)
+			}
+		}
+		f.Close()
+	}
+	for _, command := range [][]string{{programs["linux-amd64"]}, {emulator, programs["linux-arm64"]}} {
+		if got := output(t, command[0], append(command[1:], "version")...); !strings.HasPrefix(got, "sequins "+tag+" ") {
+			t.Errorf("%s: version %q", command, got)
+		}
+	}
+	for system, program := range programs {
+		info, err := buildinfo.ReadFile(program)
+		if want := "go" + goVersion(t); err != nil || info.GoVersion != want {
+			t.Errorf("%s was built by %v, %v, want %s", system, info, err, want)
+		}
+	}
+}
+
+// goVersion is the one of go.mod.
+func goVersion(t *testing.T) string {
+	t.Helper()
+	mod, err := os.ReadFile(filepath.Join(process.Root(), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(mod), "\ngo ")
+	version, _, _ := strings.Cut(rest, "\n")
+	return version
+}
+
+// Both programs for Linux serve what is in the repository as an example. The one for arm64 does so under QEMU, from the store that
+// the other has made: a node starts itself again to load, which QEMU cannot do for it. TestBuildOnArm64 shows how it loads.
+func TestServe(t *testing.T) {
+	store := t.TempDir()
+	for _, command := range [][]string{{programs["linux-amd64"]}, {emulator, programs["linux-arm64"]}} {
+		source := filepath.Join(process.Root(), "docs", "example")
+		addr := process.FreeAddr(t)
+		args := append(command[1:], "--source", source, "--local-store", store, "--bind", addr)
+		serve(t, addr, exec.Command(command[0], args...))
+	}
+}
+
+// Blocks that arm64 makes, of files of all formats that others wrote, are equal to those of amd64, byte for byte, and each can read the
+// other's.
+func TestBuildOnArm64(t *testing.T) {
+	for _, fixture := range []string{"avro-zstandard", "big-block-bzip2", "bytes-block-snappy", "bytes-every-byte", "bytes-record-lz4", "cut-string-text"} {
+		src, dir := filepath.Join(process.Root(), "testdata", "fixtures", fixture, "1"), t.TempDir()
+		native, emulated := filepath.Join(dir, "native"), filepath.Join(dir, "emulated")
+		output(t, programs["linux-amd64"], "build", "--key", "id", "--value", "note", src, native)
+		output(t, emulator, programs["linux-arm64"], "build", "--key", "id", "--value", "note", src, emulated)
+		output(t, "diff", "-r", native, emulated)
+		output(t, programs["linux-amd64"], "verify", emulated)
+		output(t, emulator, programs["linux-arm64"], "verify", native)
+	}
+}
+
+// The packages for arm64 have the program of the release, and what the packages for amd64 have.
+func TestPackagesForArm64(t *testing.T) {
+	want, err := os.ReadFile(programs["linux-arm64"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	deb, rpm := filepath.Join(dist, "sequins_7.8.9_arm64.deb"), filepath.Join(dist, "sequins-7.8.9-1.aarch64.rpm")
+	if got := strings.TrimSpace(output(t, "dpkg-deb", "--field", deb, "Architecture")); got != "arm64" {
+		t.Errorf("the deb is for %s", got)
+	}
+	if got := output(t, "rpm", "-qp", "--queryformat", "%{ARCH}", rpm); got != "aarch64" {
+		t.Errorf("the rpm is for %s", got)
+	}
+	for name, unpack := range map[string]string{deb: `dpkg-deb --extract "$1" "$2"`, rpm: `cd "$2" && rpm2cpio "$1" | cpio --quiet --no-absolute-filenames -id`} {
+		dir := t.TempDir()
+		output(t, "bash", "-euo", "pipefail", "-c", unpack, "unpack", name, dir)
+		if got, err := os.ReadFile(filepath.Join(dir, "usr/bin/sequins")); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: not the program of the archive: %v", filepath.Base(name), err)
+		}
+	}
+	contents := func(arch string) (names string) {
+		for line := range strings.Lines(output(t, "dpkg-deb", "--contents", filepath.Join(dist, fmt.Sprintf("sequins_7.8.9_%s.deb", arch)))) {
+			fields := strings.Fields(line)
+			names += fields[0] + fields[5] + "\n"
+		}
+		return names
+	}
+	if amd64, arm64 := contents("amd64"), contents("arm64"); amd64 != arm64 {
+		t.Errorf("the debs differ:\n%s\n%s", amd64, arm64)
+	}
+}
+
+// serve starts a node of docs/example, reads a word from it, and ends it.
+func serve(t *testing.T, addr string, cmd *exec.Cmd) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if t.Failed() {
+			_ = cmd.Process.Kill() // it may have ended
+			_ = cmd.Wait()
+			t.Logf("%s:\n%s", cmd, &said)
+		}
+	}()
+	process.Eventually(t, "the word is served", func() bool {
+		resp, err := http.Get("http://" + addr + "/words/apple")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		return err == nil && resp.StatusCode == http.StatusOK && string(body) == exampleApple
+	})
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v", err)
+	}
+}
