@@ -201,6 +201,36 @@ func TestSettleBeginsWithTheLook(t *testing.T) {
 	})
 }
 
+// A tardySource takes two seconds to look at a version.
+type tardySource struct{ *testSource }
+
+func (s tardySource) Contents(ctx context.Context, db, version string) (source.Contents, error) {
+	if err := sleep.For(ctx, 2*time.Second); err != nil {
+		return source.Contents{}, err
+	}
+	return s.testSource.Contents(ctx, db, version)
+}
+
+// TestNotReadyBeforeItHasSettled: a node that has started is not ready before it serves a version that settles, also while it looks
+// at it again.
+func TestNotReadyBeforeItHasSettled(t *testing.T) {
+	f := newFixture(t)
+	f.unmarked("fruit", "1", "fig")
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = tardySource{f.source}, 10*time.Second })
+		defer stop()
+		for i := range 60 {
+			time.Sleep(500 * time.Millisecond)
+			if ready, _ := n.Ready(""); ready != (n.Set([]byte("fruit")).Current() == "1") {
+				t.Fatalf("after %d half seconds ready is %v", i+1, ready)
+			}
+		}
+		if ready, reason := n.Ready(""); !ready {
+			t.Error(reason)
+		}
+	})
+}
+
 // TestServedIsListed: however many versions are newer than the one that was served before a restart, it is listed.
 func TestServedIsListed(t *testing.T) {
 	f := newFixture(t)

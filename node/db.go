@@ -48,6 +48,7 @@ type db struct {
 	whole      bool              // see view
 	lost       string            // the partitions that logLost has logged as lost
 	relooks    int               // number of scheduled listings
+	relisting  bool              // a scheduled listing runs
 	unlistable int               // number of consecutive listings that failed through the db's own fault
 	wrong      map[string]string // what is wrong with versions that other nodes hold by another plan
 	others     map[string]string // other plans at the last comparison with the source

@@ -70,7 +70,7 @@ func (d *db) question() discovery.Question {
 // tell implements message. Failed versions are retried at a refresh, but not when a listing is only
 // repeated for an unsettled version.
 func (l listing) tell(d *db) {
-	d.listing = false
+	d.listing, d.relisting = false, false
 	first, before := d.state.Looking, d.last
 	l = d.revised(l)
 	floor := d.state.Floor()
@@ -156,6 +156,7 @@ func (r relook) tell(d *db) {
 	d.cancelRelook()
 	d.relookAt = time.Time{}
 	if !d.state.Gone {
+		d.relisting = true
 		d.startListing(true)
 	}
 }
