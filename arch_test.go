@@ -123,7 +123,7 @@ var layers = []layer{
 	{"input/parquet", []string{"internal/render"}},
 	{"proxy", []string{"metrics", "tracing", "internal/http1"}},
 	{"metrics", []string{"status"}},
-	{"status", []string{"shard", "internal/human"}},
+	{"status", []string{"shard", "internal/human", "internal/names"}},
 	{"shard", nil},
 	{"tracing", nil},
 	{"tracing/otlp", nil},

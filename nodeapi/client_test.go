@@ -99,6 +99,7 @@ func TestScan(t *testing.T) {
 		"more behind the end": append(bytes.Clone(whole), 'x'),
 		"a long key":          fields(uint32(65537)),
 		"a long cursor":       fields(none, uint32(1<<30)),
+		"a strange cursor":    fields(none, "a; touch \x1b[2J"),
 	} {
 		body = odd
 		if _, _, err := scanned(c); !nodeapi.Is(err, nodeapi.Strange) {

@@ -106,9 +106,24 @@ func (s *Scan) end() {
 		return
 	}
 	if cursor, ok := s.read(nil, int(n)); ok {
+		// People paste it into a shell.
+		if !isBase64URL(cursor) {
+			s.err = s.strange("sends a cursor that is not base64url")
+			return
+		}
 		s.cursor = string(cursor)
 		s.finish()
 	}
+}
+
+// isBase64URL reports whether all bytes are of the alphabet of base64url.
+func isBase64URL(b []byte) bool {
+	for _, c := range b {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return true
 }
 
 // read reads n bytes into b or a larger slice.

@@ -373,3 +373,17 @@ func TestRefusalsAreCounted(t *testing.T) {
 
 // ownCode is the style and the script of a page.
 var ownCode = regexp.MustCompile(`(?s)<(style|script)>.*?</(style|script)>`)
+
+// Whoever asks as a node does, which needs no secret if the cluster has none, gets what protects browsers and caches, too.
+func TestAnswersToNodesAreProtected(t *testing.T) {
+	s, _ := guarded(t, testOptions{})
+	for target, cache := range map[string]string{"/db/k": "private", "/db/k?proxy=true": "private", "/db/absent?proxy=true": "private"} {
+		got := s.get(t, target, webToken)
+		if got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Cache-Control") != cache {
+			t.Errorf("%s: %+v", target, got)
+		}
+	}
+	if got := s.get(t, "/db/k?proxy=true"); got.status != 401 || got.header.Get("Cache-Control") != "no-store" || got.header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -142,14 +142,18 @@ var (
 	private = []byte("private")
 )
 
-// addShared adds the fields that answers to clients have in common, and finds out what the answer varies by. It is called
-// when all others are known. Other nodes need none of them.
+// addShared adds the fields that all answers have in common, and finds out what the answer varies by. It is called when all
+// others are known. Answers to other nodes do not depend on what they accept or on an origin, and have the others, too: without
+// a secret of the cluster, any client can ask as one.
 func (r *request) addShared() {
 	d := r.delivery
-	if len(d.codings) > 0 && r.code < 400 {
+	switch {
+	case r.internal:
+		r.vary = 0
+	case len(d.codings) > 0 && r.code < 400:
 		r.vary |= varyEncoding
 	}
-	if d.origins != nil {
+	if d.origins != nil && !r.internal {
 		r.addOrigin(d)
 	}
 	if r.cache == nil && r.grant != nil {

@@ -134,10 +134,8 @@ func (r *request) appendHeader(b []byte, n int64) []byte {
 	if r.closing {
 		b = append(b, "\r\nConnection: close"...)
 	}
-	if !r.internal {
-		r.addShared()
-		b = append(b, sharedLines[r.vary]...)
-	}
+	r.addShared()
+	b = append(b, sharedLines[r.vary]...)
 	for _, f := range r.fields {
 		b = append(append(append(append(b, "\r\n"...), f.name...), ": "...), f.value...)
 	}

@@ -341,9 +341,6 @@ func (w *writer) begin() {
 // addShared adds the fields that all answers have.
 func (w *writer) addShared() {
 	r, h := w.r, w.Header()
-	if r.internal {
-		return
-	}
 	if set := h.Get("Cache-Control"); set != "" {
 		r.cache = []byte(set)
 	}

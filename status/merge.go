@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"sequins/internal/names"
 	"sequins/shard"
 )
 
@@ -114,6 +115,9 @@ func (st *Status) Merge(answers []Answer) {
 		a.describe()
 		st.Peers[a.Addr] = a.Peer
 		for db, theirs := range a.Status.DBs {
+			if !names.ValidDatabase(db) {
+				continue // no node has it
+			}
 			st.DBs[db] = st.DBs[db].merge(theirs, a.Addr, own[db])
 		}
 	}
@@ -134,7 +138,7 @@ func (d DB) merge(theirs DB, addr string, own map[string]Version) DB {
 	}
 	for name, v := range theirs.Versions {
 		n, here := v.Nodes[addr]
-		if !here {
+		if !here || !names.Valid(name) {
 			continue
 		}
 		ours, known := d.Versions[name]

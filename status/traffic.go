@@ -1,5 +1,7 @@
 package status
 
+import "math"
+
 // Traffic is what clients have asked of a database, or of all, in the last seconds.
 type Traffic struct {
 	// Seconds is the time that is measured: five to ten seconds, or less after the start.
@@ -15,11 +17,13 @@ type Traffic struct {
 	P99 float64 `json:"p99_seconds"`
 }
 
-// Add adds the traffic of another node.
+// Add adds the traffic of another node. Whatever nodes send, a sum is a number that JSON has.
 func (t *Traffic) Add(o Traffic) {
 	t.Seconds = max(t.Seconds, o.Seconds)
-	t.Requests += o.Requests
-	t.Misses += o.Misses
-	t.Errors += o.Errors
+	t.Requests = finite(t.Requests + o.Requests)
+	t.Misses = finite(t.Misses + o.Misses)
+	t.Errors = finite(t.Errors + o.Errors)
 	t.P50, t.P99 = max(t.P50, o.P50), max(t.P99, o.P99)
 }
+
+func finite(sum float64) float64 { return max(-math.MaxFloat64, min(sum, math.MaxFloat64)) }

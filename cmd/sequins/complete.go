@@ -3,19 +3,25 @@ package main
 import (
 	"context"
 	"maps"
-	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sequins/internal/names"
 	"sequins/nodeapi"
 	"sequins/status"
 )
 
 // Shells complete names of databases, versions and nodes from the status of the node that the command line so far names.
 // Without an answer in time there is nothing to choose from, and no error: people have not finished typing.
+
+// What a node sends is not offered unless it is a valid name or address: shells evaluate what they complete.
+
+// hostPort matches addresses of nodes.
+var hostPort = regexp.MustCompile(`^([0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]+$`)
 
 // completeTimeout is how long a completion waits for a node.
 const completeTimeout = time.Second
@@ -51,7 +57,7 @@ func (f *nodeFlags) completeServer(cmd *cobra.Command, _ []string, _ string) ([]
 	}
 	var nodes []string
 	for _, addr := range append(slices.Sorted(maps.Keys(st.Peers)), st.Node) {
-		if _, _, err := net.SplitHostPort(addr); err != nil {
+		if !hostPort.MatchString(addr) {
 			continue // a single node does not know its address
 		}
 		if secure {
@@ -78,8 +84,10 @@ func (f *nodeFlags) completeDBs(cmd *cobra.Command, args []string, _ string) ([]
 	if !ok {
 		return nil, noCompletion
 	}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(st.DBs)), func(name string) bool { return slices.Contains(args, name) })
-	return names, noCompletion
+	dbs := slices.DeleteFunc(slices.Sorted(maps.Keys(st.DBs)), func(name string) bool {
+		return slices.Contains(args, name) || !names.ValidDatabase(name)
+	})
+	return dbs, noCompletion
 }
 
 // completeDB completes the name of the database, as the only argument.
@@ -105,7 +113,7 @@ func (f *nodeFlags) completeVersions(n int) cobra.CompletionFunc {
 		}
 		var versions []string
 		for _, name := range slices.Backward(slices.Sorted(maps.Keys(st.DBs[args[0]].Versions))) {
-			if !slices.Contains(args[1:], name) {
+			if !slices.Contains(args[1:], name) && names.Valid(name) {
 				versions = append(versions, name)
 			}
 		}

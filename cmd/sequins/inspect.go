@@ -289,7 +289,7 @@ func (i *inspection) print(out io.Writer) error {
 	line := func(name, format string, args ...any) { // errors are returned by Flush
 		_, _ = fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	if _, err := fmt.Fprintf(out, "%s: %s\n", i.Path, i.Kind); err != nil {
+	if _, err := fmt.Fprintf(out, "%s: %s\n", term.Escape([]byte(i.Path)), i.Kind); err != nil {
 		return err
 	}
 	for _, p := range i.header {

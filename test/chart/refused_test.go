@@ -115,3 +115,32 @@ func TestLimitsOfGo(t *testing.T) {
 		}
 	}
 }
+
+// Names that look like numbers or truths of YAML stay names.
+func TestNamesAreStrings(t *testing.T) {
+	out, err := Template("on", "--namespace", "456", "--set", "source=s3://b/p,zookeeper.servers={zk:2181}",
+		"--set-string", "s3.existingSecret=123,s3.accessKeyIDKey=true,clusterSecret.existingSecret=1e3,persistence.storageClass=0x10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`instance: "on"`, `namespace: "456"`, `name: "123"`, `key: "true"`, `name: "1e3"`, `storageClassName: "0x10"`} {
+		if !strings.Contains(out, want+"\n") {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	for _, odd := range []string{"instance: on\n", ": 456\n", ": 123\n", "key: true\n"} {
+		if strings.Contains(out, odd) {
+			t.Errorf("there is %s", odd)
+		}
+	}
+}
+
+// The codings of answers are not those of blocks.
+func TestCodings(t *testing.T) {
+	if out := template(t, "--set", "source=s3://b/p,zookeeper.servers={zk:2181},config.http.compression={zstd,gzip}"); !strings.Contains(out, `compression = ["zstd", "gzip"]`) {
+		t.Errorf("not rendered:\n%s", out)
+	}
+	if _, err := Template("release", "--set", "source=s3://b/p,zookeeper.servers={zk:2181},config.http.compression={snappy}"); err == nil {
+		t.Error("snappy is no coding of HTTP")
+	}
+}

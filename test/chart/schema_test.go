@@ -90,7 +90,7 @@ func value(typ reflect.Type, key string, refused *[]string) schemaOf {
 	case reflect.Float64:
 		return schemaOf{"type": "number"}
 	case reflect.String:
-		if words := words[key[strings.LastIndex(key, ".")+1:]]; words != nil {
+		if words := words[key]; words != nil {
 			return schemaOf{"enum": words}
 		}
 		return schemaOf{"type": "string"}
@@ -104,10 +104,11 @@ func value(typ reflect.Type, key string, refused *[]string) schemaOf {
 	panic(fmt.Sprintf("%s is a %s", key, typ))
 }
 
-// words are the valid values of keys, by the last part of their names.
+// words are the valid values of keys.
 var words = map[string][]string{
-	"partitioner": config.Partitioners, "compression": config.Compressions, "assignment": config.Assignments, "role": config.Roles,
-	"level": config.LogLevels, "format": config.LogFormats,
+	"partitioner": config.Partitioners, "db.<name>.partitioner": config.Partitioners,
+	"storage.compression": config.Compressions, "db.<name>.compression": config.Compressions, "http.compression": config.Codings,
+	"sharding.assignment": config.Assignments, "sharding.role": config.Roles, "log.level": config.LogLevels, "log.format": config.LogFormats,
 }
 
 // indented is JSON as a person would write it.

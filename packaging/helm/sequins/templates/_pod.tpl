@@ -53,8 +53,8 @@ httpGet:
 - name: SEQUINS_S3_ACCESS_KEY_ID
   valueFrom:
     secretKeyRef:
-      name: {{ .existingSecret }}
-      key: {{ .accessKeyIDKey }}
+      name: {{ .existingSecret | quote }}
+      key: {{ .accessKeyIDKey | quote }}
 {{- end }}
 {{- end }}
 {{- with .Values.extraEnv }}
@@ -99,15 +99,15 @@ httpGet:
 {{/* Keys of one Secret in a directory: key as path, or items by their own names. */}}
 {{- define "sequins.secret" -}}
 - secret:
-    name: {{ .name }}
+    name: {{ .name | quote }}
     items:
       {{- if .items }}
       {{- range .items }}
-      - key: {{ . }}
+      - key: {{ . | quote }}
         path: {{ $.dir }}/{{ . }}
       {{- end }}
       {{- else }}
-      - key: {{ .key }}
+      - key: {{ .key | quote }}
         path: {{ .dir }}/{{ .path }}
       {{- end }}
 {{- end -}}
