@@ -28,6 +28,7 @@ for pair in "$@"; do
 	rm -rf "${stage:?}"/*
 	cp -r "$here/scripts" "$here/sequins.service" "$files"/* "$stage"
 	install -D -m 755 "${pair#*=}" "$stage/usr/bin/sequins"
+	chmod -R u=rwX,go=rX "$stage" # whatever those of the repository are
 	find "$stage" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
 	for packager in deb rpm; do
 		(cd "$stage" && "$nfpm" package --config "$here/nfpm.yaml" --packager $packager --target "$out/")
