@@ -105,7 +105,7 @@ func checkNames(t *testing.T, command, rendered string) {
 	}
 	for _, name := range names {
 		name = strings.TrimSuffix(strings.TrimPrefix(name, "store-"), "-0")
-		if !slices.Contains(ofKubernetes, name) && !strings.Contains(rendered, "name: "+name+"\n") {
+		if !slices.Contains(ofKubernetes, name) && !strings.Contains(rendered, "name: "+name+"\n") && !strings.Contains(rendered, "name: \""+name+"\"\n") {
 			t.Errorf("%s: the chart makes and uses no %s", command, name)
 		}
 	}

@@ -29,7 +29,6 @@ func sequins(t *testing.T, args ...string) (code int, out []byte) {
 
 // The commands for files show the contents that pyarrow, DuckDB and fastavro read.
 func TestCommands(t *testing.T) {
-	t.Cleanup(process.RemoveBinary)
 	dir := t.TempDir()
 	venv.Run(t, venv.Python(t, "requirements.txt"), "judge.py", dir)
 	judgements, err := filepath.Glob(filepath.Join(dir, "words.*.*.*"))
