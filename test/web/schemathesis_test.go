@@ -24,11 +24,11 @@ func TestSchemathesis(t *testing.T) {
 	}
 	n := start(t, compressing+"allowed_origins = [\"https://app.example\"]\ncache_control = \"max-age=60\"\ncompression_min_size = 0\n"+
 		fmt.Sprintf("[auth]\ntokens_file = %q\n", tokens))
-	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(venv.Python(t, "requirements.txt")), "schemathesis"), "--config-file", "schemathesis.toml",
+	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(venv.Python(t, "requirements.txt")), "schemathesis"), "--config-file", filepath.Join(process.Root(), "test", "web", "schemathesis.toml"),
 		"run", "http://"+n.Addr+"/-/openapi.yaml", "--url", "http://"+n.Addr, "-H", "Authorization: Bearer "+token,
 		"--phases", "examples,coverage,fuzzing", "--max-examples", "50", "--seed", "1", "--no-color")
 	cmd.Env = append(os.Environ(), "HYPOTHESIS_STORAGE_DIRECTORY="+t.TempDir())
-	cmd.Dir = filepath.Join(process.Root(), "test", "web")
+	cmd.Dir = t.TempDir() // where it leaves files
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
