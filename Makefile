@@ -17,7 +17,7 @@ SHELL := bash
 GO       ?= go
 # Tests that need more than Go (Java, ZooKeeper, HDFS, S3, Azurite, Chromium, Prometheus, Python) or minutes have this build tag.
 TAGS     := -tags integration
-FUZZTIME ?= 10s
+FUZZTIME ?= 5s
 # The packages that start no goroutine, also in their tests, and much to compute: there is nothing for the race detector.
 SEQUENTIAL := ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/inflate
 # Whole clusters under faults are tested after everything else: beside that, what a test sees is a machine that stands still.
@@ -45,13 +45,14 @@ build:
 
 # The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
 # that passes is one line, one that fails is shown whole, and a skipped test is a failure.
+# Most tests wait for others more than they compute: four packages run at a time, also on two cores.
 test: tools lint fuzz rules $(NFPM) $(HELM) $(SBOM)
 	CGO_ENABLED=0 $(GO) build ./...
 	$(MAKE) -C bench test
 	mkdir -p .cache
 	status=0; { \
 	  CGO_ENABLED=0 $(GO) test $(TAGS) -timeout 20m -v $(SEQUENTIAL) || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test $(TAGS) -race -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(ALONE))") || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -race -p 4 -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(ALONE))") || status=$$?; \
 	  CGO_ENABLED=1 $(GO) test $(TAGS) -race -timeout 20m -v $(ALONE) || status=$$?; \
 	  exit $$status; } 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
