@@ -31,10 +31,23 @@ func (d *decoder) warn(key, reason string) {
 
 // at returns a problem at the place where a key was set.
 func (d *decoder) at(key, reason string) *Problem {
-	if flag, ok := d.flags[key]; ok {
+	if flag, ok := d.flag(key); ok {
 		return &Problem{File: flag, Reason: reason}
 	}
 	return &Problem{File: d.file, Line: d.line(key), Key: key, Reason: reason}
+}
+
+// flag returns the flag or variable that set a key, also if the file spells a part of the key in another case.
+func (d *decoder) flag(key string) (string, bool) {
+	if flag, ok := d.flags[key]; ok {
+		return flag, true
+	}
+	for set, flag := range d.flags {
+		if folded(set) == folded(key) {
+			return flag, true
+		}
+	}
+	return "", false
 }
 
 // line returns the line of a key, also if the file spells it in another case; 0 if it is not in the file.
@@ -43,7 +56,7 @@ func (d *decoder) line(key string) int {
 		return line
 	}
 	for spelled, line := range d.lines {
-		if strings.EqualFold(spelled, key) {
+		if folded(spelled) == folded(key) {
 			return line
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -52,6 +53,41 @@ func TestVariables(t *testing.T) {
 				t.Errorf("%q: %v", doc, w)
 			}
 		}
+	}
+}
+
+// Names of databases are case-sensitive, also in variables: that of one database does not configure another. Keys are not.
+func TestVariablesOfDatabases(t *testing.T) {
+	doc := "source = \"/d\"\n[DB.Words]\nKeep_Versions = 5\n[DB.\"w.1\"]\n"
+	path := filepath.Join(t.TempDir(), "s.conf")
+	for more, want := range map[string]map[string]string{
+		"":                                {"db.words.partitioner": "'spark' SEQUINS_DB__words__PARTITIONER", "db.Words.keep_versions": "5 " + path + ":3", "db.WORDS.keep_versions": "7 SEQUINS_DB__WORDS__KEEP_VERSIONS"},
+		"[DB.words]\nkeep_versions = 2\n": {"db.words.keep_versions": "2 " + path + ":6", "db.words.partitioner": "'spark' SEQUINS_DB__words__PARTITIONER", "db.Words.keep_versions": "5 " + path + ":3", "db.WORDS.keep_versions": "7 SEQUINS_DB__WORDS__KEEP_VERSIONS"},
+	} {
+		want[`db."w.1".key`] = "'k' SEQUINS_DB__w.1__KEY"
+		if err := os.WriteFile(path, []byte(doc+more), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("SEQUINS_DB__words__PARTITIONER", "spark")
+		t.Setenv("SEQUINS_DB__WORDS__KEEP_VERSIONS", "7")
+		t.Setenv("SEQUINS_DB__w.1__KEY", "k")
+		all, _, err := Settings(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(map[string]string)
+		for _, s := range all {
+			if strings.HasPrefix(s.Key, "db.") {
+				got[s.Key] = s.TOML() + " " + s.From
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: -want +got\n%s", more, diff)
+		}
+	}
+	_, _, err := fromEnvironment("source = \"/d\"\n[DB.Words]\nblock_size = 4096\n", "SEQUINS_DB__words__BLOCK_SIZE=1")
+	if want := "SEQUINS_DB__words__BLOCK_SIZE: must be at least 256, not 1"; report(err) != want {
+		t.Errorf("got  %v\nwant %s", report(err), want)
 	}
 }
 
