@@ -276,9 +276,13 @@ func (d *decoder) texts(key string, in any, out *map[string]string) {
 	}
 	read := make(map[string]string, len(table))
 	for _, name := range slices.Sorted(maps.Keys(table)) {
-		var text string
-		set(d, join(key, name), table[name], &text, `a string`)
-		read[name] = text
+		var value string
+		in := table[name]
+		if t, ok := in.(text); ok {
+			in = string(t)
+		}
+		set(d, join(key, name), in, &value, `a string`)
+		read[name] = value
 	}
 	if len(read) == 0 {
 		read = nil
@@ -350,7 +354,7 @@ func (d *decoder) mismatch(key string, in any, want string) {
 // typeName describes the type of a value, with the value itself if it is short.
 func typeName(in any) string {
 	switch in := in.(type) {
-	case string:
+	case string, text:
 		return "a string"
 	case bool:
 		return fmt.Sprintf("the boolean %t", in)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -190,6 +191,72 @@ servers = ["${HOST}:2181", "b"]`, environ...)
 	} {
 		if _, _, err := fromEnvironment("source = \""+value+"\"", environ...); report(err) != want {
 			t.Errorf("%s\ngot  %v\nwant %s", value, report(err), want)
+		}
+	}
+}
+
+// Every key, of whatever type, can have its value from references to variables, and ${ in it from $${.
+func TestReferencesInEveryKey(t *testing.T) {
+	const head = "source = \"/d\"\n"
+	var doc strings.Builder
+	var environ []string
+	refer := func(value string) string {
+		environ = append(environ, fmt.Sprintf("V%d=%s", len(environ), value))
+		return fmt.Sprintf("\"${V%d}\"", len(environ)-1)
+	}
+	plain := Default()
+	plain.Source, plain.DB = "/d", map[string]DB{"words": plain.allDBs()}
+	d := &decoder{}
+	for _, s := range slices.Concat(d.settings("", reflect.ValueOf(plain)), d.settings("db.words", reflect.ValueOf(plain.DB["words"]))) {
+		switch v := s.Value.(type) {
+		case []string:
+			fmt.Fprintf(&doc, "%s = [%s, \"$${x}\"]\n", s.Key, refer("http://a"))
+		case map[string]string:
+			fmt.Fprintf(&doc, "%s = { a = %s, b = \"$${x}\", \"${c}\" = \"\" }\n", s.Key, refer("^x,y$"))
+		default:
+			if v == "" {
+				v = "a value"
+			}
+			fmt.Fprintf(&doc, "%s = %s\n", s.Key, refer(fmt.Sprint(v)))
+		}
+	}
+	got, decoded, err := parse("s.conf", []byte(doc.String()), environ, nil)
+	var problems Problems
+	errors.As(err, &problems)
+	for _, p := range problems {
+		if strings.Contains(p.Reason, "must be a") { // a type; that the values make no sense together does not matter
+			t.Error(p)
+		}
+	}
+	for _, s := range slices.Concat(decoded.settings("", reflect.ValueOf(got)), decoded.settings("db.words", reflect.ValueOf(got.DB["words"]))) {
+		shown := fmt.Sprint(s.Value)
+		switch v := s.Value.(type) {
+		case []string:
+			if !slices.Equal(v, []string{"http://a", "${x}"}) {
+				t.Errorf("%s: %q", s.Key, v)
+			}
+		case map[string]string:
+			if !maps.Equal(v, map[string]string{"a": "^x,y$", "b": "${x}", "${c}": ""}) {
+				t.Errorf("%s: %q", s.Key, v)
+			}
+		default:
+			if shown == "" || strings.Contains(shown, "${") {
+				t.Errorf("%s: %s", s.Key, shown)
+			}
+		}
+	}
+	if len(environ) != len(Keys()) {
+		t.Errorf("%d references for %d keys", len(environ), len(Keys()))
+	}
+	for doc, want := range map[string]string{
+		"zk = \"${A}\"":   "sequins.conf:2: zk: must be a table, not a string",
+		"db = \"${A}\"":   "sequins.conf:2: db: must be a table, not a string",
+		"db.x = \"${A}\"": "sequins.conf:2: db.x: must be a table, not a string",
+		"gate.required_keys = { a = [\"${A}\"] }":       "sequins.conf:2: gate.required_keys.a: must be a string, not an array",
+		"gate.required_keys = { a = { b = \"${A}\" } }": "sequins.conf:2: gate.required_keys.a: must be a string, not a table",
+	} {
+		if _, _, err := fromEnvironment(head+doc, "A=x"); report(err) != want {
+			t.Errorf("%s\ngot  %v\nwant %s", doc, report(err), want)
 		}
 	}
 }
