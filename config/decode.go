@@ -17,16 +17,17 @@ type decoder struct {
 	flags    map[string]string // key → the flag or variable that set it
 	problems []*Problem
 	warnings []*Warning
+	expanded expansions
 	dbs      any    // the [db.<name>] tables; nil if there are none
 	dbsKey   string // as spelled in the file
 }
 
 func (d *decoder) problem(key, format string, args ...any) {
-	d.problems = append(d.problems, d.at(key, fmt.Sprintf(format, args...)))
+	d.problems = append(d.problems, d.at(key, d.expanded.reason(key, format, args)))
 }
 
-func (d *decoder) warn(key, reason string) {
-	d.warnings = append(d.warnings, d.at(key, reason))
+func (d *decoder) warn(key, format string, args ...any) {
+	d.warnings = append(d.warnings, d.at(key, d.expanded.reason(key, format, args)))
 }
 
 // at returns a problem at the place where a key was set.
@@ -73,11 +74,11 @@ func (d *decoder) check(c *Config) {
 	found, warned := c.check()
 	for _, f := range found {
 		if !reported[f.key] {
-			d.problem(f.key, "%s", f.reason)
+			d.problem(f.key, f.format, f.args...)
 		}
 	}
 	for _, f := range warned {
-		d.warn(f.key, f.reason)
+		d.warn(f.key, f.format, f.args...)
 	}
 }
 
@@ -87,7 +88,7 @@ func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		key := join(path, name)
 		if reason, ok := retired[strings.ToLower(key)]; ok {
-			d.warn(key, reason)
+			d.warn(key, "%s", reason)
 			continue
 		}
 		field, known := fieldOf(out, name)
@@ -104,7 +105,7 @@ func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
 				d.problem(key, "is here twice: as %s and as %s", name, other)
 				continue
 			}
-			d.warn(key, "is written "+known)
+			d.warn(key, "is written %s", known)
 		}
 		spelled[known] = name
 		d.value(key, in[name], field)
@@ -348,7 +349,11 @@ func (d *decoder) rate(key string, in any, out *Rate) {
 }
 
 func (d *decoder) mismatch(key string, in any, want string) {
-	d.problem(key, "must be %s, not %s", want, typeName(in))
+	is := typeName(in)
+	if isSecret(key) {
+		is = "a value of another type" // which may be a password that needs quotes
+	}
+	d.problem(key, "must be %s, not %s", want, is)
 }
 
 // typeName describes the type of a value, with the value itself if it is short.

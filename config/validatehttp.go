@@ -44,7 +44,7 @@ func (k *checker) origin(key, origin string) {
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Opaque != "" {
-		k.problem(key, "%q is not an origin such as \"https://app.example.com\", nor \"*\"", origin)
+		k.problem(key, "%q is not an origin such as \"https://app.example.com\", nor \"*\"", shownURL(origin))
 		return
 	}
 	host, port := strings.ToLower(u.Hostname()), u.Port()
@@ -58,7 +58,7 @@ func (k *checker) origin(key, origin string) {
 		port = ":" + port
 	}
 	if sent := u.Scheme + "://" + host + port; origin != sent {
-		k.problem(key, "browsers never send %q as an origin, but %q", origin, sent)
+		k.problem(key, "browsers never send %q as an origin, but %q", shownURL(origin), sent)
 	}
 	k.header(key, origin)
 }

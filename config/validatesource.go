@@ -25,18 +25,18 @@ func (k *checker) source(key, v string) {
 	scheme, rest, isURL := strings.Cut(v, "://")
 	if !isURL {
 		if !filepath.IsAbs(v) {
-			k.problem(key, "%q is not an absolute path", v)
+			k.problem(key, "%q is not an absolute path", shownURL(v))
 		}
 		return
 	}
 	u, err := url.Parse(v)
 	switch {
 	case err != nil:
-		k.problem(key, "%q is not a valid URL", v)
+		k.problem(key, "%q is not a valid URL", shownURL(v))
 	case slices.Contains(azureSchemes, scheme):
 		k.azureSource(key, v, u)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		k.problem(key, "%s://%s has more than a host and a path", scheme, u.Host+u.Path)
+		k.problem(key, "has more than a host and a path: a user, a password, a query or a fragment")
 	case scheme == "file" && u.Host != "":
 		k.problem(key, "%q names a host; a local path has three slashes: file:///%s", v, rest)
 	case scheme == "file" && u.Path == "":
@@ -55,7 +55,7 @@ func (k *checker) azureSource(key, v string, u *url.URL) {
 	_, password := u.User.Password()
 	switch {
 	case password || u.RawQuery != "" || u.Fragment != "":
-		k.problem(key, "%s://%s has more than a container, an account and a path", u.Scheme, u.Host+u.Path)
+		k.problem(key, "has more than a container, an account and a path: keys and tokens are set in [azure]")
 	case u.Host == "" || u.User != nil && u.User.Username() == "":
 		k.problem(key, "%q has no container: %s://%s", v, u.Scheme, azureForm)
 	}
@@ -124,8 +124,13 @@ func (k *checker) s3(s *S3) {
 
 // endpoint checks the URL of a server.
 func (k *checker) endpoint(key, v string) {
-	if v != "" && !isHTTP(v) {
-		k.problem(key, "%q is not a URL of the form https://host:port", v)
+	u, err := url.Parse(v)
+	switch {
+	case v == "":
+	case err != nil || !isHTTP(v):
+		k.problem(key, "%q is not a URL of the form https://host:port", shownURL(v))
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		k.problem(key, "has more than host, port and path: credentials are set by keys of their own")
 	}
 }
 
