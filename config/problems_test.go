@@ -147,7 +147,7 @@ func TestProblems(t *testing.T) {
 		"abfss without anything":   {"source = \"abfss:///x\"", "sequins.conf:1: source: \"abfss:///x\" has no container: abfss://container@account.dfs.core.windows.net/path"},
 		"key in abfss":             {"source = \"abfss://c:hunter2@a.dfs.core.windows.net/x\"", "sequins.conf:1: source: has more than a container, an account and a path"},
 		"SAS in abfss":             {"source = \"abfss://c@a.dfs.core.windows.net/x?sig=hunter2\"", "sequins.conf:1: source: has more than a container, an account and a path"},
-		"two secrets of Azure":     {"source = \"/d\"\n[azure]\naccount_key = \"A\"\nsas_token_file = \"/f\"", "sequins.conf:4: azure.sas_token_file: is set, and so is account_key"},
+		"two secrets of Azure":     {"source = \"/d\"\n[azure]\naccount_key = \"AAAA\"\nsas_token_file = \"/f\"", "sequins.conf:4: azure.sas_token_file: is set, and so is account_key"},
 		"endpoint of Azure":        {"source = \"/d\"\n[azure]\nendpoint = \"127.0.0.1:10000\"", "sequins.conf:3: azure.endpoint: \"127.0.0.1:10000\" is not a URL of the form https://host:port"},
 		"endpoint of Google":       {"source = \"/d\"\n[gs]\nendpoint = \"storage\"", "sequins.conf:3: gs.endpoint: \"storage\" is not a URL of the form https://host:port"},
 		"retries of Google":        {"source = \"/d\"\n[gs]\nmax_retries = -1", "sequins.conf:3: gs.max_retries: must be at least 0"},

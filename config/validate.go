@@ -112,7 +112,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.cache(c)
 	k.s3(&c.S3)
 	k.gs(&c.GS)
-	k.azure(&c.Azure)
+	k.azure(c.Source, &c.Azure)
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
 	k.secret(&c.Sharding, c.Auth.TokensFile)

@@ -23,21 +23,34 @@ func TestNew(t *testing.T) {
 	clearEnvironment(t)
 	const secret = "aHVudGVyMg=="
 	for want, o := range map[string]azure.Options{
-		"not of the form":               {URL: "abfss:///x"},
-		"abfss://container@account":     {URL: "s3://x/y"},
-		"must be of the form abfss://c": {URL: "abfss://c:" + secret + "@a.dfs.core.windows.net/x"},
-		"set sas_token":                 {URL: "abfss://c@a.dfs.core.windows.net/x?sig=" + secret},
-		"does not name the account":     {URL: "abfss://c/x"},
-		"set at most one":               {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, SASToken: secret},
-		"is not an http":                {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "localhost:10000"},
-		"credentials: decode":           {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: "!" + secret},
-		`for the account "b"`:           {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=b;AccountKey=" + secret},
-		"credentials: ":                 {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=a;" + secret},
+		"not of the form":                {URL: "abfss:///x"},
+		"abfss://container@account":      {URL: "s3://x/y"},
+		"must be of the form abfss://c":  {URL: "abfss://c:" + secret + "@a.dfs.core.windows.net/x"},
+		"set sas_token":                  {URL: "abfss://c@a.dfs.core.windows.net/x?sig=" + secret},
+		"does not name the account":      {URL: "abfss://c/x"},
+		"set at most one":                {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, SASToken: secret},
+		"not an http":                    {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "localhost:10000"},
+		"credentials: decode":            {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: "!" + secret},
+		"endpoint: it is not an http":    {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "https://h/?sig=" + secret},
+		"URL without user":               {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "https://u:" + secret + "@h:1x"},
+		"endpoint and connection_string": {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=a;AccountKey=" + secret, Endpoint: "http://h"},
+		`for the account "b"`:            {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=b;AccountKey=" + secret},
+		"credentials: ":                  {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=a;" + secret},
 	} {
 		if _, err := azure.New(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%+v: %v, want %q and no secret", o, err, want)
 		}
 	}
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=a;AccountKey="+secret)
+	for want, o := range map[string]azure.Options{
+		"does not name the account":                    {URL: "abfss://c/x", AccountKey: secret},
+		"endpoint and AZURE_STORAGE_CONNECTION_STRING": {URL: "abfss://c@a.dfs.core.windows.net/x", Endpoint: "http://h"},
+	} {
+		if _, err := azure.New(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%+v: %v, want %q and no secret", o, err, want)
+		}
+	}
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "")
 	for url, want := range map[string]string{
 		"abfss://c@a.dfs.core.windows.net":           "abfss://c@a.dfs.core.windows.net/db/1",
 		"wasbs://c@a.blob.core.windows.net/x/":       "wasbs://c@a.blob.core.windows.net/x/db/1",

@@ -28,23 +28,32 @@ func (p *place) find(o *Options) (secrets, error) {
 	if given.count() > 1 {
 		return secrets{}, errors.New("connection_string, account_key and sas_token: set at most one")
 	}
+	if given.connection != "" && o.Endpoint != "" {
+		return secrets{}, errors.New("endpoint and connection_string, which has the endpoint: set one of them")
+	}
 	if given.count() == 1 {
 		return given, p.matches(given.connection)
 	}
-	if connection := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); connection != "" && p.matches(connection) == nil {
+	if connection := variable("AZURE_STORAGE_CONNECTION_STRING"); connection != "" && p.matches(connection) == nil {
+		if o.Endpoint != "" {
+			return secrets{}, errors.New("endpoint and AZURE_STORAGE_CONNECTION_STRING, which has the endpoint: set one of them")
+		}
 		return secrets{connection: connection, from: "AZURE_STORAGE_CONNECTION_STRING"}, nil
 	}
-	if account := os.Getenv("AZURE_STORAGE_ACCOUNT"); account != "" && account != p.account {
+	if account := variable("AZURE_STORAGE_ACCOUNT"); account != "" && account != p.account {
 		return secrets{}, nil
 	}
-	if key := os.Getenv("AZURE_STORAGE_KEY"); key != "" {
+	if key := variable("AZURE_STORAGE_KEY"); key != "" {
 		return secrets{key: key, from: "AZURE_STORAGE_KEY"}, nil
 	}
-	if sas := os.Getenv("AZURE_STORAGE_SAS_TOKEN"); sas != "" {
+	if sas := variable("AZURE_STORAGE_SAS_TOKEN"); sas != "" {
 		return secrets{sas: strings.TrimPrefix(sas, "?"), from: "AZURE_STORAGE_SAS_TOKEN"}, nil
 	}
 	return secrets{}, nil
 }
+
+// variable returns a variable of the environment. Those of Kubernetes Secrets often end with a newline.
+func variable(name string) string { return strings.TrimSpace(os.Getenv(name)) }
 
 func (s *secrets) count() (n int) {
 	for _, secret := range []string{s.connection, s.key, s.sas} {
