@@ -58,6 +58,11 @@ func (x *expansions) reason(key, format string, args []any) string {
 func (x *expansions) hide(key string, arg any, text string) string {
 	own := x.of[folded(key)]
 	switch arg.(type) {
+	case derived:
+		if len(own) > 0 {
+			return "…"
+		}
+		return text
 	case string:
 		if written, ok := partOf(own, text); ok {
 			return written
@@ -108,6 +113,9 @@ func (x *expansions) replacer() *strings.Replacer {
 	}
 	return strings.NewReplacer(pairs...)
 }
+
+// derived is an argument of a problem that is computed from the value of its key.
+type derived string
 
 // verbatim is a text in the place of an argument of any type.
 type verbatim string

@@ -53,6 +53,12 @@ func TestProblems(t *testing.T) {
 
 		"origin with a path":      {"source = \"/d\"\n[http]\nallowed_origins = [\"https://a.example/\"]", `sequins.conf:3: http.allowed_origins: browsers never send "https://a.example/" as an origin, but "https://a.example"`},
 		"origin with its port":    {"source = \"/d\"\n[http]\nallowed_origins = [\"https://a.example:443\"]", `sequins.conf:3: http.allowed_origins: browsers never send "https://a.example:443" as an origin, but "https://a.example"`},
+		"origin with zeros":       {"source = \"/d\"\n[http]\nallowed_origins = [\"https://a.example:0443\"]", `sequins.conf:3: http.allowed_origins: browsers never send "https://a.example:0443" as an origin, but "https://a.example"`},
+		"origin with more zeros":  {"source = \"/d\"\n[http]\nallowed_origins = [\"https://a.example:08443\"]", `sequins.conf:3: http.allowed_origins: browsers never send "https://a.example:08443" as an origin, but "https://a.example:8443"`},
+		"origin with a colon":     {"source = \"/d\"\n[http]\nallowed_origins = [\"https://a.example:\"]", `sequins.conf:3: http.allowed_origins: "https://a.example:" is not an origin`},
+		"origin with a bad port":  {"source = \"/d\"\n[http]\nallowed_origins = [\"https://a.example:65536\"]", `sequins.conf:3: http.allowed_origins: "https://a.example:65536" is not an origin`},
+		"origin of all hosts":     {"source = \"/d\"\n[http]\nallowed_origins = [\"https://*.example.com\"]", `sequins.conf:3: http.allowed_origins: "https://*.example.com" has a *, which stands for nothing in an origin: name each origin, or all with "*"`},
+		"origin of all ports":     {"source = \"/d\"\n[http]\nallowed_origins = [\"http://a.example:*\"]", `sequins.conf:3: http.allowed_origins: "http://a.example:*" is not an origin`},
 		"origin in capitals":      {"source = \"/d\"\n[http]\nallowed_origins = [\"http://A.example:8080\"]", `sequins.conf:3: http.allowed_origins: browsers never send "http://A.example:8080" as an origin, but "http://a.example:8080"`},
 		"origin in IPv6":          {"source = \"/d\"\n[http]\nallowed_origins = [\"http://[0::1]:80\"]", `sequins.conf:3: http.allowed_origins: browsers never send "http://[0::1]:80" as an origin, but "http://[::1]"`},
 		"origin of a host":        {"source = \"/d\"\n[http]\nallowed_origins = [\"a.example\"]", `sequins.conf:3: http.allowed_origins: "a.example" is not an origin such as`},
