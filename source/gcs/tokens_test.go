@@ -144,7 +144,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", federation(t, filepath.Join(home, "workload"), tokens.URL))
 	issued = "workload"
 	find("workload")
-	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(s.URL, "http://"))
+	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(s.URL, "http://")+"\n")
 	o.Endpoint = ""
 	find("")
 }
