@@ -17,24 +17,38 @@ type decoder struct {
 	flags    map[string]string // key → the flag or variable that set it
 	problems []*Problem
 	warnings []*Warning
+	expanded expansions
 	dbs      any    // the [db.<name>] tables; nil if there are none
 	dbsKey   string // as spelled in the file
 }
 
 func (d *decoder) problem(key, format string, args ...any) {
-	d.problems = append(d.problems, d.at(key, fmt.Sprintf(format, args...)))
+	d.problems = append(d.problems, d.at(key, d.expanded.reason(key, format, args)))
 }
 
-func (d *decoder) warn(key, reason string) {
-	d.warnings = append(d.warnings, d.at(key, reason))
+func (d *decoder) warn(key, format string, args ...any) {
+	d.warnings = append(d.warnings, d.at(key, d.expanded.reason(key, format, args)))
 }
 
 // at returns a problem at the place where a key was set.
 func (d *decoder) at(key, reason string) *Problem {
-	if flag, ok := d.flags[key]; ok {
+	if flag, ok := d.flag(key); ok {
 		return &Problem{File: flag, Reason: reason}
 	}
 	return &Problem{File: d.file, Line: d.line(key), Key: key, Reason: reason}
+}
+
+// flag returns the flag or variable that set a key, also if the file spells a part of the key in another case.
+func (d *decoder) flag(key string) (string, bool) {
+	if flag, ok := d.flags[key]; ok {
+		return flag, true
+	}
+	for set, flag := range d.flags {
+		if folded(set) == folded(key) {
+			return flag, true
+		}
+	}
+	return "", false
 }
 
 // line returns the line of a key, also if the file spells it in another case; 0 if it is not in the file.
@@ -43,7 +57,7 @@ func (d *decoder) line(key string) int {
 		return line
 	}
 	for spelled, line := range d.lines {
-		if strings.EqualFold(spelled, key) {
+		if folded(spelled) == folded(key) {
 			return line
 		}
 	}
@@ -60,11 +74,11 @@ func (d *decoder) check(c *Config) {
 	found, warned := c.check()
 	for _, f := range found {
 		if !reported[f.key] {
-			d.problem(f.key, "%s", f.reason)
+			d.problem(f.key, f.format, f.args...)
 		}
 	}
 	for _, f := range warned {
-		d.warn(f.key, f.reason)
+		d.warn(f.key, f.format, f.args...)
 	}
 }
 
@@ -74,7 +88,7 @@ func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		key := join(path, name)
 		if reason, ok := retired[strings.ToLower(key)]; ok {
-			d.warn(key, reason)
+			d.warn(key, "%s", reason)
 			continue
 		}
 		field, known := fieldOf(out, name)
@@ -91,7 +105,7 @@ func (d *decoder) table(path string, in map[string]any, out reflect.Value) {
 				d.problem(key, "is here twice: as %s and as %s", name, other)
 				continue
 			}
-			d.warn(key, "is written "+known)
+			d.warn(key, "is written %s", known)
 		}
 		spelled[known] = name
 		d.value(key, in[name], field)
@@ -263,9 +277,13 @@ func (d *decoder) texts(key string, in any, out *map[string]string) {
 	}
 	read := make(map[string]string, len(table))
 	for _, name := range slices.Sorted(maps.Keys(table)) {
-		var text string
-		set(d, join(key, name), table[name], &text, `a string`)
-		read[name] = text
+		var value string
+		in := table[name]
+		if t, ok := in.(text); ok {
+			in = string(t)
+		}
+		set(d, join(key, name), in, &value, `a string`)
+		read[name] = value
 	}
 	if len(read) == 0 {
 		read = nil
@@ -331,13 +349,17 @@ func (d *decoder) rate(key string, in any, out *Rate) {
 }
 
 func (d *decoder) mismatch(key string, in any, want string) {
-	d.problem(key, "must be %s, not %s", want, typeName(in))
+	is := typeName(in)
+	if isSecret(key) {
+		is = "a value of another type" // which may be a password that needs quotes
+	}
+	d.problem(key, "must be %s, not %s", want, is)
 }
 
 // typeName describes the type of a value, with the value itself if it is short.
 func typeName(in any) string {
 	switch in := in.(type) {
-	case string:
+	case string, text:
 		return "a string"
 	case bool:
 		return fmt.Sprintf("the boolean %t", in)

@@ -126,7 +126,7 @@ func (d *decoder) expand(path string, table map[string]any, e environ) {
 }
 
 func (d *decoder) expandString(key, s string, e environ) string {
-	return reference.ReplaceAllStringFunc(s, func(found string) string {
+	out := reference.ReplaceAllStringFunc(s, func(found string) string {
 		m := reference.FindStringSubmatch(found)
 		switch name, value := m[1], e[m[1]]; {
 		case strings.HasPrefix(found, "$$"):
@@ -134,6 +134,7 @@ func (d *decoder) expandString(key, s string, e environ) string {
 		case name == "":
 			d.problem(key, "has ${ without a name and }; $${ stands for ${")
 		case value != "":
+			d.expanded.used(name, value)
 			return value
 		case m[2] != "":
 			return m[2][2:]
@@ -142,6 +143,10 @@ func (d *decoder) expandString(key, s string, e environ) string {
 		}
 		return found
 	})
+	if out != s {
+		d.expanded.add(key, s, out)
+	}
+	return out
 }
 
 // text is a value that was not written as one of TOML: that of a flag or of a variable.

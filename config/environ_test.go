@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -52,6 +54,41 @@ func TestVariables(t *testing.T) {
 				t.Errorf("%q: %v", doc, w)
 			}
 		}
+	}
+}
+
+// Names of databases are case-sensitive, also in variables: that of one database does not configure another. Keys are not.
+func TestVariablesOfDatabases(t *testing.T) {
+	doc := "source = \"/d\"\n[DB.Words]\nKeep_Versions = 5\n[DB.\"w.1\"]\n"
+	path := filepath.Join(t.TempDir(), "s.conf")
+	for more, want := range map[string]map[string]string{
+		"":                                {"db.words.partitioner": "'spark' SEQUINS_DB__words__PARTITIONER", "db.Words.keep_versions": "5 " + path + ":3", "db.WORDS.keep_versions": "7 SEQUINS_DB__WORDS__KEEP_VERSIONS"},
+		"[DB.words]\nkeep_versions = 2\n": {"db.words.keep_versions": "2 " + path + ":6", "db.words.partitioner": "'spark' SEQUINS_DB__words__PARTITIONER", "db.Words.keep_versions": "5 " + path + ":3", "db.WORDS.keep_versions": "7 SEQUINS_DB__WORDS__KEEP_VERSIONS"},
+	} {
+		want[`db."w.1".key`] = "'k' SEQUINS_DB__w.1__KEY"
+		if err := os.WriteFile(path, []byte(doc+more), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("SEQUINS_DB__words__PARTITIONER", "spark")
+		t.Setenv("SEQUINS_DB__WORDS__KEEP_VERSIONS", "7")
+		t.Setenv("SEQUINS_DB__w.1__KEY", "k")
+		all, _, err := Settings(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(map[string]string)
+		for _, s := range all {
+			if strings.HasPrefix(s.Key, "db.") {
+				got[s.Key] = s.TOML() + " " + s.From
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: -want +got\n%s", more, diff)
+		}
+	}
+	_, _, err := fromEnvironment("source = \"/d\"\n[DB.Words]\nblock_size = 4096\n", "SEQUINS_DB__words__BLOCK_SIZE=1")
+	if want := "SEQUINS_DB__words__BLOCK_SIZE: must be at least 256, not 1"; report(err) != want {
+		t.Errorf("got  %v\nwant %s", report(err), want)
 	}
 }
 
@@ -154,6 +191,72 @@ servers = ["${HOST}:2181", "b"]`, environ...)
 	} {
 		if _, _, err := fromEnvironment("source = \""+value+"\"", environ...); report(err) != want {
 			t.Errorf("%s\ngot  %v\nwant %s", value, report(err), want)
+		}
+	}
+}
+
+// Every key, of whatever type, can have its value from references to variables, and ${ in it from $${.
+func TestReferencesInEveryKey(t *testing.T) {
+	const head = "source = \"/d\"\n"
+	var doc strings.Builder
+	var environ []string
+	refer := func(value string) string {
+		environ = append(environ, fmt.Sprintf("V%d=%s", len(environ), value))
+		return fmt.Sprintf("\"${V%d}\"", len(environ)-1)
+	}
+	plain := Default()
+	plain.Source, plain.DB = "/d", map[string]DB{"words": plain.allDBs()}
+	d := &decoder{}
+	for _, s := range slices.Concat(d.settings("", reflect.ValueOf(plain)), d.settings("db.words", reflect.ValueOf(plain.DB["words"]))) {
+		switch v := s.Value.(type) {
+		case []string:
+			fmt.Fprintf(&doc, "%s = [%s, \"$${x}\"]\n", s.Key, refer("http://a"))
+		case map[string]string:
+			fmt.Fprintf(&doc, "%s = { a = %s, b = \"$${x}\", \"${c}\" = \"\" }\n", s.Key, refer("^x,y$"))
+		default:
+			if v == "" {
+				v = "a value"
+			}
+			fmt.Fprintf(&doc, "%s = %s\n", s.Key, refer(fmt.Sprint(v)))
+		}
+	}
+	got, decoded, err := parse("s.conf", []byte(doc.String()), environ, nil)
+	var problems Problems
+	errors.As(err, &problems)
+	for _, p := range problems {
+		if strings.Contains(p.Reason, "must be a") { // a type; that the values make no sense together does not matter
+			t.Error(p)
+		}
+	}
+	for _, s := range slices.Concat(decoded.settings("", reflect.ValueOf(got)), decoded.settings("db.words", reflect.ValueOf(got.DB["words"]))) {
+		shown := fmt.Sprint(s.Value)
+		switch v := s.Value.(type) {
+		case []string:
+			if !slices.Equal(v, []string{"http://a", "${x}"}) {
+				t.Errorf("%s: %q", s.Key, v)
+			}
+		case map[string]string:
+			if !maps.Equal(v, map[string]string{"a": "^x,y$", "b": "${x}", "${c}": ""}) {
+				t.Errorf("%s: %q", s.Key, v)
+			}
+		default:
+			if shown == "" || strings.Contains(shown, "${") {
+				t.Errorf("%s: %s", s.Key, shown)
+			}
+		}
+	}
+	if len(environ) != len(Keys()) {
+		t.Errorf("%d references for %d keys", len(environ), len(Keys()))
+	}
+	for doc, want := range map[string]string{
+		"zk = \"${A}\"":   "sequins.conf:2: zk: must be a table, not a string",
+		"db = \"${A}\"":   "sequins.conf:2: db: must be a table, not a string",
+		"db.x = \"${A}\"": "sequins.conf:2: db.x: must be a table, not a string",
+		"gate.required_keys = { a = [\"${A}\"] }":       "sequins.conf:2: gate.required_keys.a: must be a string, not an array",
+		"gate.required_keys = { a = { b = \"${A}\" } }": "sequins.conf:2: gate.required_keys.a: must be a string, not a table",
+	} {
+		if _, _, err := fromEnvironment(head+doc, "A=x"); report(err) != want {
+			t.Errorf("%s\ngot  %v\nwant %s", doc, report(err), want)
 		}
 	}
 }

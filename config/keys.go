@@ -14,6 +14,8 @@ type Key struct {
 	Name string
 	// Reloadable reports whether SIGHUP changes the key.
 	Reloadable bool
+
+	secret bool
 }
 
 // Keys returns every key in the order of the struct, without retired ones.
@@ -33,15 +35,20 @@ func keysOf(path string, t reflect.Type) []Key {
 			keys = append(keys, keysOf(name, f.Type)...)
 		case reflect.Map:
 			if f.Type.Elem().Kind() == reflect.String {
-				keys = append(keys, Key{name, f.Tag.Get("reload") == "yes"})
+				keys = append(keys, Key{name, f.Tag.Get("reload") == "yes", f.Tag.Get("secret") == "yes"})
 				continue
 			}
 			keys = append(keys, keysOf(name+".<name>", f.Type.Elem())...)
 		default:
-			keys = append(keys, Key{name, f.Tag.Get("reload") == "yes"})
+			keys = append(keys, Key{name, f.Tag.Get("reload") == "yes", f.Tag.Get("secret") == "yes"})
 		}
 	}
 	return keys
+}
+
+// isSecret reports whether the value of a key is secret.
+func isSecret(key string) bool {
+	return slices.ContainsFunc(Keys(), func(k Key) bool { return k.secret && strings.EqualFold(k.Name, key) })
 }
 
 // nearestKey returns the known key or table with the smallest edit distance to an unknown one. A key of

@@ -89,6 +89,7 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 		d.override(tree, flag)
 	}
 	d.table("", tree, reflect.ValueOf(&c).Elem())
+	trimSecrets(reflect.ValueOf(&c).Elem())
 	d.databases(&c)
 	d.check(&c)
 	sortProblems(d.problems)
@@ -97,6 +98,18 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 		return c, d, Problems(d.problems)
 	}
 	return c, d, nil
+}
+
+// trimSecrets removes white space around secrets, such as the newline at the end of a variable from a file.
+func trimSecrets(table reflect.Value) {
+	for field, v := range table.Fields() {
+		switch {
+		case v.Kind() == reflect.Struct:
+			trimSecrets(v)
+		case field.Tag.Get("secret") == "yes":
+			v.SetString(strings.TrimSpace(v.String()))
+		}
+	}
 }
 
 // syntaxProblem returns the first syntax error of go-toml as a Problems.

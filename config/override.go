@@ -3,6 +3,7 @@ package config
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -22,8 +23,10 @@ func (d *decoder) override(tree map[string]any, flag Flag) {
 		path = strings.Split(flag.Key, ".")
 	}
 	at := ""
-	for _, part := range path[:len(path)-1] {
-		part = spelling(tree, part)
+	for depth, part := range path[:len(path)-1] {
+		if depth != 1 || !strings.EqualFold(path[0], "db") { // names of databases are case-sensitive
+			part = spelling(tree, part)
+		}
 		at = join(at, part)
 		if tree[part] == nil {
 			tree[part] = map[string]any{}
@@ -51,4 +54,19 @@ func spelling(table map[string]any, key string) string {
 		}
 	}
 	return key
+}
+
+// folded returns a dotted key in lower case, except the name of a database: keys ignore case, and names of databases do not.
+// Keys that fold to the same are the same.
+func folded(key string) string {
+	const db = "db."
+	if len(key) < len(db) || !strings.EqualFold(key[:len(db)], db) {
+		return strings.ToLower(key)
+	}
+	rest := key[len(db):]
+	name, err := strconv.QuotedPrefix(rest)
+	if err != nil {
+		name, _, _ = strings.Cut(rest, ".")
+	}
+	return db + name + strings.ToLower(rest[len(name):])
 }

@@ -71,10 +71,8 @@ func (d *decoder) settings(path string, table reflect.Value) []Setting {
 
 // from describes where a key was set.
 func (d *decoder) from(key string) string {
-	for set, flag := range d.flags {
-		if strings.EqualFold(set, key) {
-			return flag
-		}
+	if flag, ok := d.flag(key); ok {
+		return flag
 	}
 	if line := d.line(key); line > 0 {
 		return fmt.Sprintf("%s:%d", d.file, line)

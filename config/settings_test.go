@@ -39,6 +39,16 @@ func TestSettingsAreAFile(t *testing.T) {
 	}
 }
 
+// White space around secrets is left out, as in files of their own.
+func TestSecretsAreTrimmed(t *testing.T) {
+	const secret = "0123456789abcdef"
+	doc := "source = \"/d\"\n[azure]\nsas_token = \" sig=x\\n\"\n[sharding]\nsecret = \"${SECRET}\"\n"
+	c, _, err := fromEnvironment(doc, "SECRET="+secret+"\r\n", "SEQUINS_S3_SECRET_ACCESS_KEY=a b\n", "SEQUINS_S3_ACCESS_KEY_ID=x", "SEQUINS_ZK_AUTH=u:p\n", "SEQUINS_EVENTS_WEBHOOK=http://h/\n")
+	if err != nil || c.Azure.SASToken != "sig=x" || c.Sharding.Secret != secret || c.S3.SecretAccessKey != "a b" || c.ZK.Auth != "u:p" || c.Events.Webhook != "http://h/" {
+		t.Errorf("%+v, %+v, %v", c.Azure, c.S3, err)
+	}
+}
+
 // Each setting has its place, and secrets are not shown.
 func TestSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.conf")

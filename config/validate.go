@@ -60,12 +60,16 @@ func (c *Config) Validate() error {
 	}
 	problems := make(Problems, len(found))
 	for i, f := range found {
-		problems[i] = &Problem{Key: f.key, Reason: f.reason}
+		problems[i] = &Problem{Key: f.key, Reason: fmt.Sprintf(f.format, f.args...)}
 	}
 	return problems
 }
 
-type finding struct{ key, reason string }
+// finding is a problem or a warning of a key. It is formatted later, because the decoder hides values of variables in it.
+type finding struct {
+	key, format string
+	args        []any
+}
 
 // checker collects problems and warnings.
 type checker struct{ problems, warnings []finding }
@@ -108,7 +112,7 @@ func (c *Config) check() (problems, warnings []finding) {
 	k.cache(c)
 	k.s3(&c.S3)
 	k.gs(&c.GS)
-	k.azure(&c.Azure)
+	k.azure(c.Source, &c.Azure)
 	k.hdfs(&c.HDFS)
 	k.sharding(&c.Sharding)
 	k.secret(&c.Sharding, c.Auth.TokensFile)
@@ -138,11 +142,11 @@ func (k *checker) windows(key, text string) {
 }
 
 func (k *checker) problem(key, format string, args ...any) {
-	k.problems = append(k.problems, finding{key, fmt.Sprintf(format, args...)})
+	k.problems = append(k.problems, finding{key, format, args})
 }
 
 func (k *checker) warn(key, format string, args ...any) {
-	k.warnings = append(k.warnings, finding{key, fmt.Sprintf(format, args...)})
+	k.warnings = append(k.warnings, finding{key, format, args})
 }
 
 func (k *checker) atLeast(key string, v, least int64) {
@@ -155,7 +159,7 @@ func (k *checker) atLeast(key string, v, least int64) {
 // configuration can be checked on another machine.
 func (k *checker) fits(key string, v, memory Size) {
 	if memory > 0 && v > memory {
-		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("%s is more than the %s of memory of this machine or its container", v, memory)})
+		k.warn(key, "%s is more than the %s of memory of this machine or its container", v, memory)
 	}
 }
 
@@ -198,15 +202,15 @@ func (k *checker) oneOf(key, v string, words []string) {
 func (k *checker) address(key, v string) {
 	host, port, err := net.SplitHostPort(v)
 	if err != nil {
-		k.problem(key, "%q is not an address of the form host:port", v)
+		k.problem(key, "%q is not an address of the form host:port", shownURL(v))
 		return
 	}
 	if host != "" && !isHost(host) {
-		k.problem(key, "%q has no valid host", v)
+		k.problem(key, "%q has no valid host", shownURL(v))
 		return
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil || port == "" {
-		k.problem(key, "%q has no valid port", v)
+		k.problem(key, "%q has no valid port", shownURL(v))
 	}
 }
 
@@ -223,7 +227,7 @@ func (k *checker) header(key, v string) {
 func (k *checker) blockSize(key string, v Size) {
 	k.atLeast(key, int64(v), MinBlockSize)
 	if v > MaxBlockSize {
-		k.warnings = append(k.warnings, finding{key, fmt.Sprintf("pages have at most %d bytes, and get them", MaxBlockSize)})
+		k.warn(key, "pages have at most %d bytes, and get them", MaxBlockSize)
 	}
 }
 
@@ -275,9 +279,9 @@ func (k *checker) tracing(t *Tracing) {
 	switch {
 	case t.OTLPEndpoint == "":
 	case err != nil || !isHTTP(t.OTLPEndpoint):
-		k.problem("tracing.otlp_endpoint", "%q is not a URL of the form http://host:port", t.OTLPEndpoint)
+		k.problem("tracing.otlp_endpoint", "%q is not a URL of the form http://host:port", shownURL(t.OTLPEndpoint))
 	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v1/traces"):
-		k.problem("tracing.otlp_endpoint", "%q ends with /v1/traces, which is added to it", t.OTLPEndpoint)
+		k.problem("tracing.otlp_endpoint", "%q ends with /v1/traces, which is added to it", shownURL(t.OTLPEndpoint))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		k.problem("tracing.otlp_endpoint", "has more than host, port and path; what else has to be sent is set by OTEL_EXPORTER_OTLP_HEADERS in the environment")
 	}

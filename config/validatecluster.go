@@ -162,7 +162,7 @@ func (k *checker) zk(z *ZK, enabled bool) {
 	}
 	for i, server := range z.Servers {
 		if !isServer(server) {
-			k.problem("zk.servers", "%q is not an address of the form host:port", server)
+			k.problem("zk.servers", "%q is not an address of the form host:port", shownURL(server))
 		} else if slices.Contains(z.Servers[:i], server) {
 			k.warn("zk.servers", "%q is there twice", server)
 		}

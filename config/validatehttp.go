@@ -43,11 +43,15 @@ func (k *checker) origin(key, origin string) {
 		return
 	}
 	u, err := url.Parse(origin)
-	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Opaque != "" {
-		k.problem(key, "%q is not an origin such as \"https://app.example.com\", nor \"*\"", origin)
+	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Opaque != "" || !isPort(u) {
+		k.problem(key, "%q is not an origin such as \"https://app.example.com\", nor \"*\"", shownURL(origin))
 		return
 	}
-	host, port := strings.ToLower(u.Hostname()), u.Port()
+	if strings.Contains(u.Host, "*") {
+		k.problem(key, "%q has a *, which stands for nothing in an origin: name each origin, or all with \"*\"", origin)
+		return
+	}
+	host, port := strings.ToLower(u.Hostname()), strings.TrimLeft(u.Port(), "0")
 	if u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
 		port = ""
 	}
@@ -58,7 +62,7 @@ func (k *checker) origin(key, origin string) {
 		port = ":" + port
 	}
 	if sent := u.Scheme + "://" + host + port; origin != sent {
-		k.problem(key, "browsers never send %q as an origin, but %q", origin, sent)
+		k.problem(key, "browsers never send %q as an origin, but %q", shownURL(origin), derived(sent))
 	}
 	k.header(key, origin)
 }

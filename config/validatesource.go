@@ -13,9 +13,6 @@ var (
 	azureSchemes  = []string{"abfss", "abfs", "wasbs", "wasb"}
 )
 
-// azureForm is the form of a source in Azure.
-const azureForm = "container@account.dfs.core.windows.net/path"
-
 // source checks the form of the source; the node checks whether it exists.
 func (k *checker) source(key, v string) {
 	if v == "" {
@@ -25,18 +22,18 @@ func (k *checker) source(key, v string) {
 	scheme, rest, isURL := strings.Cut(v, "://")
 	if !isURL {
 		if !filepath.IsAbs(v) {
-			k.problem(key, "%q is not an absolute path", v)
+			k.problem(key, "%q is not an absolute path", shownURL(v))
 		}
 		return
 	}
 	u, err := url.Parse(v)
 	switch {
 	case err != nil:
-		k.problem(key, "%q is not a valid URL", v)
+		k.problem(key, "%q is not a valid URL", shownURL(v))
 	case slices.Contains(azureSchemes, scheme):
 		k.azureSource(key, v, u)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		k.problem(key, "%s://%s has more than a host and a path", scheme, u.Host+u.Path)
+		k.problem(key, "has more than a host and a path: a user, a password, a query or a fragment")
 	case scheme == "file" && u.Host != "":
 		k.problem(key, "%q names a host; a local path has three slashes: file:///%s", v, rest)
 	case scheme == "file" && u.Path == "":
@@ -47,17 +44,6 @@ func (k *checker) source(key, v string) {
 		k.problem(key, "%q is of none of the kinds file://, hdfs://, s3://, gs://, abfss://", v)
 	case !isPort(u):
 		k.problem(key, "%q has no valid port", v)
-	}
-}
-
-// azureSource checks the form of a source in Azure, which has the container where other URLs have a user.
-func (k *checker) azureSource(key, v string, u *url.URL) {
-	_, password := u.User.Password()
-	switch {
-	case password || u.RawQuery != "" || u.Fragment != "":
-		k.problem(key, "%s://%s has more than a container, an account and a path", u.Scheme, u.Host+u.Path)
-	case u.Host == "" || u.User != nil && u.User.Username() == "":
-		k.problem(key, "%q has no container: %s://%s", v, u.Scheme, azureForm)
 	}
 }
 
@@ -124,33 +110,19 @@ func (k *checker) s3(s *S3) {
 
 // endpoint checks the URL of a server.
 func (k *checker) endpoint(key, v string) {
-	if v != "" && !isHTTP(v) {
-		k.problem(key, "%q is not a URL of the form https://host:port", v)
+	u, err := url.Parse(v)
+	switch {
+	case v == "":
+	case err != nil || !isHTTP(v):
+		k.problem(key, "%q is not a URL of the form https://host:port", shownURL(v))
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		k.problem(key, "has more than host, port and path: credentials are set by keys of their own")
 	}
 }
 
 func (k *checker) gs(g *GS) {
 	k.atLeast("gs.max_retries", int64(g.MaxRetries), 0)
 	k.endpoint("gs.endpoint", g.Endpoint)
-}
-
-// azure checks that there is at most one credential.
-func (k *checker) azure(a *Azure) {
-	k.atLeast("azure.max_retries", int64(a.MaxRetries), 0)
-	k.endpoint("azure.endpoint", a.Endpoint)
-	set := ""
-	for _, s := range []struct{ name, value string }{
-		{"account_key", a.AccountKey}, {"account_key_file", a.AccountKeyFile}, {"sas_token", a.SASToken}, {"sas_token_file", a.SASTokenFile},
-		{"connection_string", a.ConnectionString}, {"connection_string_file", a.ConnectionStringFile},
-	} {
-		switch {
-		case s.value == "":
-		case set != "":
-			k.problem("azure."+s.name, "is set, and so is %s", set)
-		default:
-			set = s.name
-		}
-	}
 }
 
 func (k *checker) hdfs(h *HDFS) {

@@ -22,7 +22,8 @@ import (
 
 // Options are the settings of a Client.
 type Options struct {
-	// URL is http:// or https:// and host:port.
+	// URL is http:// or https:// and host:port. A user and a password in it are sent if there is no token, as proxies may want
+	// them, and not shown.
 	URL string
 	// Token is sent as a bearer token; "" if there is none.
 	Token string
@@ -44,8 +45,9 @@ const (
 
 // Client sends requests to a node. It is safe for concurrent use.
 type Client struct {
-	opts Options
-	http *http.Client
+	opts  Options
+	shown string // the URL, as it is shown
+	http  *http.Client
 }
 
 // New returns a client, which the caller must close. It does not connect.
@@ -54,7 +56,7 @@ func New(o Options) *Client {
 		o.Silence = DefaultSilence
 	}
 	o.URL = strings.TrimRight(o.URL, "/")
-	return &Client{opts: o, http: &http.Client{
+	return &Client{opts: o, shown: withoutUser(o.URL), http: &http.Client{
 		Transport: &http.Transport{
 			TLSClientConfig: o.TLS, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
 			DialContext: (&net.Dialer{Timeout: o.Silence}).DialContext, TLSHandshakeTimeout: o.Silence,
@@ -64,8 +66,21 @@ func New(o Options) *Client {
 	}}
 }
 
-// URL returns the URL of the node.
-func (c *Client) URL() string { return c.opts.URL }
+// URL returns the URL of the node without user, password and query.
+func (c *Client) URL() string { return c.shown }
+
+// withoutUser returns a URL, which need not be valid, without user, password and query.
+func withoutUser(base string) string {
+	scheme, rest, ok := strings.Cut(base, "://")
+	if !ok {
+		return base
+	}
+	rest = rest[strings.LastIndexByte(rest, '@')+1:]
+	if i := strings.IndexAny(rest, "?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	return scheme + "://" + rest
+}
 
 // Close closes the connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -153,7 +168,7 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.opts.URL+r.path, r.body)
 	if err != nil {
-		return nil, err
+		return nil, &Error{Kind: Refused, URL: c.shown, text: "is not the URL of a node"} // err has the whole URL
 	}
 	set := func(name, value string) {
 		if value != "" {
@@ -199,10 +214,10 @@ func (c *Client) Status(ctx context.Context) (st status.Status, raw []byte, err 
 	case err != nil:
 		return st, nil, err
 	case len(raw) > maxStatus:
-		return st, nil, &Error{Kind: Strange, URL: c.opts.URL, text: fmt.Sprintf("answers with more than %d bytes", maxStatus)}
+		return st, nil, &Error{Kind: Strange, URL: c.shown, text: fmt.Sprintf("answers with more than %d bytes", maxStatus)}
 	}
 	if err := json.Unmarshal(raw, &st); err != nil || st.DBs == nil {
-		return st, nil, &Error{Kind: Strange, URL: c.opts.URL, text: notSequins}
+		return st, nil, &Error{Kind: Strange, URL: c.shown, text: notSequins}
 	}
 	return st, raw, nil
 }

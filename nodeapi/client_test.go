@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -28,6 +29,58 @@ func serve(t *testing.T, f http.HandlerFunc) *nodeapi.Client {
 	c := nodeapi.New(nodeapi.Options{URL: s.URL, Silence: time.Second})
 	t.Cleanup(func() { c.Close(); s.Close() })
 	return c
+}
+
+// A user and a password of the URL are sent, and no error and nothing else shows them.
+func TestPasswordOfURL(t *testing.T) {
+	answer := func(http.ResponseWriter, *http.Request) {}
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, ok := r.BasicAuth(); !ok || user != "u" || password != "hunter2" {
+			t.Errorf("%q %q", user, password)
+		}
+		answer(w, r)
+	}))
+	defer plain.Close()
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
+	host, tls := strings.TrimPrefix(plain.URL, "http://"), strings.TrimPrefix(secure.URL, "https://")
+	write := func(status int, text string) func(http.ResponseWriter, *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			io.WriteString(w, text)
+		}
+	}
+	for _, test := range []struct {
+		url    string
+		answer func(http.ResponseWriter, *http.Request)
+		want   string
+	}{
+		{"http://u:hunter2@" + host, write(503, "starting"), "http://" + host + " answers with 503"},
+		{"http://u:hunter2@" + host, write(404, "none"), "http://" + host + " has no database"},
+		{"http://u:hunter2@" + host, write(200, "x"), "http://" + host + " does not answer as sequins does"},
+		{"http://u:hunter2@" + host, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "http://" + host + " closes the connection"},
+		{"http://u:hunter2@127.0.0.1:1", nil, "http://127.0.0.1:1 refuses the connection"},
+		{"https://u:hunter2@" + host, nil, "does not speak TLS: use http://" + host},
+		{"http://u:hunter2@" + tls, nil, "http://" + tls + " speaks TLS: use https://" + tls},
+		{"https://u:hunter2@" + tls, nil, "https://" + tls + " has a certificate"},
+		{"http://u:hunter2@h:1x", nil, "http://h:1x is not the URL of a node"},
+		{"http://u:hun/hunter2@h", nil, "http://h is not the URL of a node"},
+		{"http://127.0.0.1:1?hunter2", nil, "http://127.0.0.1:1 "},
+	} {
+		answer = test.answer
+		c := nodeapi.New(nodeapi.Options{URL: test.url, Silence: 10 * time.Second})
+		_, _, err := c.Status(t.Context())
+		_, derr := c.Diff(t.Context(), "db", "1", "2", false)
+		if strings.Contains(test.want, "database") {
+			err = derr
+		}
+		if said := fmt.Sprint(err, derr, c.URL()); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(said, "hun") {
+			t.Errorf("%s\ngot  %v; %v; %s\nwant %s", test.url, err, derr, c.URL(), test.want)
+		}
+		c.Close()
+	}
 }
 
 // fields returns lengths and bytes as a node sends them.

@@ -89,7 +89,7 @@ func (c *Client) refused(a *answer, db string) error {
 	if len(line) > maxLine {
 		line = ""
 	}
-	e := &Error{Kind: kinds[a.status], URL: c.opts.URL, Version: a.header.Get("X-Sequins-Version")}
+	e := &Error{Kind: kinds[a.status], URL: c.shown, Version: a.header.Get("X-Sequins-Version")}
 	e.text = strings.TrimRight(fmt.Sprintf("answers with %d %s", a.status, http.StatusText(a.status)), " ")
 	if line != "" {
 		e.text += ": " + term.Escape([]byte(line))
@@ -124,7 +124,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	var timeout net.Error
 	silent := errors.Is(context.Cause(ctx), errSilent) || errors.As(err, &timeout) && timeout.Timeout()
 	fail := func(format string, args ...any) error {
-		return &Error{Kind: Unreachable, URL: c.opts.URL, text: fmt.Sprintf(format, args...), cause: err}
+		return &Error{Kind: Unreachable, URL: c.shown, text: fmt.Sprintf(format, args...), cause: err}
 	}
 	var name *net.DNSError
 	switch text := err.Error(); {
@@ -137,7 +137,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	case errors.As(err, &name) && name.IsNotFound:
 		return fail("cannot be found: there is no host named %q", name.Name)
 	case secure && strings.Contains(text, "server gave HTTP response to HTTPS client"):
-		return fail("does not speak TLS: use http://%s", strings.TrimPrefix(c.opts.URL, "https://"))
+		return fail("does not speak TLS: use http://%s", strings.TrimPrefix(c.shown, "https://"))
 	case alertOf(err) != "":
 		return fail("refuses the TLS connection (%s): if it wants a certificate of its clients, name yours with --certificate and --certificate-key", alertOf(err))
 	case !secure && c.handshakes(ctx):
@@ -153,8 +153,8 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 
 // speaksTLS returns the error for a node with TLS that was asked without.
 func (c *Client) speaksTLS(err error) error {
-	host := strings.TrimPrefix(c.opts.URL, "http://")
-	return &Error{Kind: Unreachable, URL: c.opts.URL, cause: err,
+	host := strings.TrimPrefix(c.shown, "http://")
+	return &Error{Kind: Unreachable, URL: c.shown, cause: err,
 		text: fmt.Sprintf("speaks TLS: use https://%s, with --ca FILE if no public authority has signed its certificate", host)}
 }
 
@@ -162,7 +162,7 @@ func (c *Client) speaksTLS(err error) error {
 func (c *Client) handshakes(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	host := strings.TrimPrefix(c.opts.URL, "http://")
+	host := strings.TrimPrefix(c.shown, "http://")
 	d := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
 	conn, err := d.DialContext(ctx, "tcp", host)
 	if err == nil {
@@ -225,10 +225,10 @@ func namesOf(cert *x509.Certificate) string {
 // brokenOff returns the error for an answer that ended too early.
 func (c *Client) brokenOff(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
-		return &Error{Kind: Unreachable, URL: c.opts.URL, cause: err, text: fmt.Sprintf("has sent nothing for %v, in the middle of an answer", c.opts.Silence)}
+		return &Error{Kind: Unreachable, URL: c.shown, cause: err, text: fmt.Sprintf("has sent nothing for %v, in the middle of an answer", c.opts.Silence)}
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return &Error{Kind: Unreachable, URL: c.opts.URL, cause: err, text: "has broken off its answer: try again, or ask another node"}
+	return &Error{Kind: Unreachable, URL: c.shown, cause: err, text: "has broken off its answer: try again, or ask another node"}
 }

@@ -174,7 +174,7 @@ func (c *Client) readCount(a *answer) (n int64, version string, err error) {
 		return 0, "", err
 	}
 	if json.Unmarshal(text, &said) != nil || said.Count == nil || said.Version == "" {
-		return 0, "", &Error{Kind: Strange, URL: c.opts.URL, text: notSequins}
+		return 0, "", &Error{Kind: Strange, URL: c.shown, text: notSequins}
 	}
 	return *said.Count, said.Version, nil
 }

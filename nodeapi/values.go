@@ -36,7 +36,7 @@ func (c *Client) Get(ctx context.Context, db string, key []byte, want Want) (*Va
 	}
 	version := a.header.Get("X-Sequins-Version")
 	if version == "" {
-		return nil, errors.Join(&Error{Kind: Strange, URL: c.opts.URL, text: notSequins}, a.body.Close())
+		return nil, errors.Join(&Error{Kind: Strange, URL: c.shown, text: notSequins}, a.body.Close())
 	}
 	return &Value{a.body, version}, nil
 }
@@ -63,7 +63,7 @@ func (c *Client) getEmpty(ctx context.Context, db string, want Want) (*Value, er
 	if !b.Next() || !b.Found() {
 		err := b.Err()
 		if err == nil {
-			err = &Error{Kind: NoKey, URL: c.opts.URL, Version: b.Version, text: "has no such key in version " + term.Escape([]byte(b.Version)) + " of " + db}
+			err = &Error{Kind: NoKey, URL: c.shown, Version: b.Version, text: "has no such key in version " + term.Escape([]byte(b.Version)) + " of " + db}
 		}
 		return nil, errors.Join(err, b.Close())
 	}
@@ -235,7 +235,7 @@ func (f *fields) finish() {
 }
 
 func (f *fields) strange(text string) error {
-	return &Error{Kind: Strange, URL: f.client.opts.URL, text: text}
+	return &Error{Kind: Strange, URL: f.client.shown, text: text}
 }
 
 // ended returns the error for an answer that ended in the middle.

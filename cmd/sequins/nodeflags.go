@@ -111,6 +111,9 @@ func addressURL(address string) (string, error) {
 		return strings.TrimRight(address, "/"), nil
 	}
 	host, port, err := net.SplitHostPort(address)
+	if i := strings.LastIndexByte(address, '@'); i >= 0 {
+		return "", usageError{fmt.Errorf("%q with a user is not the host:port of a node: a URL can have one", address[i+1:])}
+	}
 	if err != nil || port == "" {
 		return "", usageError{fmt.Errorf("%q is neither the host:port nor the URL of a node", address)}
 	}

@@ -90,6 +90,7 @@ func TestReadErrorsOfANode(t *testing.T) {
 		{exitAbsent, s.base + ` answers with 404 Not Found: version 2 of numbers is not on this node`, []string{"diff", "numbers", "1", "2", "--server", s.base}},
 		{exitUnreachable, s.base + " answers with 503 Service Unavailable: ", []string{"get", s.base, "awkward", "empty", "--at-least", "2"}},
 		{exitUnreachable, "http://" + nobody + " refuses the connection: ", []string{"get", nobody, "awkward", "k"}},
+		{exitUsage, `"h:1" with a user is not the host:port of a node: a URL can have one`, []string{"get", "u:hunter2@h:1", "words", "k"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"get", "awkward", "words", "k"}},
 		{exitUsage, "with --server, the arguments are DB KEY; see", []string{"get", nobody, "awkward", "k", "--server", nobody}},
 		{exitUsage, "the key is not hexadecimal", []string{"scan", s.base, "numbers", "--hex", "--prefix", "x"}},

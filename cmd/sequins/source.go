@@ -94,9 +94,9 @@ type azureSecrets struct{ key, sas, connection string }
 
 func readAzureSecrets(a *config.Azure) (s azureSecrets, err error) {
 	var errs [3]error
-	s.key, errs[0] = readValue("azure.account_key_file", a.AccountKey, a.AccountKeyFile, notEmpty)
-	s.sas, errs[1] = readValue("azure.sas_token_file", a.SASToken, a.SASTokenFile, notEmpty)
-	s.connection, errs[2] = readValue("azure.connection_string_file", a.ConnectionString, a.ConnectionStringFile, notEmpty)
+	s.key, errs[0] = readValue("azure.account_key_file", a.AccountKey, a.AccountKeyFile, config.CheckAccountKey)
+	s.sas, errs[1] = readValue("azure.sas_token_file", a.SASToken, a.SASTokenFile, config.CheckSASToken)
+	s.connection, errs[2] = readValue("azure.connection_string_file", a.ConnectionString, a.ConnectionStringFile, config.CheckConnectionString)
 	return s, errors.Join(errs[:]...)
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -103,8 +102,8 @@ func parseURL(o Options) (p place, err error) {
 	}
 	p = place{scheme: u.Scheme, path: u.Path, endpoint: strings.TrimRight(o.Endpoint, "/")}
 	if u.User == nil {
-		p.container, p.account = u.Host, cmp.Or(o.Account, os.Getenv("AZURE_STORAGE_ACCOUNT"))
-		if p.account == "" && o.ConnectionString == "" && os.Getenv("AZURE_STORAGE_CONNECTION_STRING") == "" {
+		p.container, p.account = u.Host, cmp.Or(o.Account, variable("AZURE_STORAGE_ACCOUNT"))
+		if p.account == "" && o.ConnectionString == "" && (o.AccountKey != "" || o.SASToken != "" || variable("AZURE_STORAGE_CONNECTION_STRING") == "") {
 			return p, fmt.Errorf("%q does not name the account: write abfss://container@account.dfs.core.windows.net/path, or set account in [azure]", o.URL)
 		}
 		p.endpoint = cmp.Or(p.endpoint, "https://"+p.account+"."+defaultSuffix)
@@ -122,11 +121,8 @@ func parseURL(o Options) (p place, err error) {
 // check checks the endpoint.
 func (p *place) check() error {
 	u, err := url.Parse(p.endpoint)
-	if err != nil {
-		return fmt.Errorf("endpoint: %w", err)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" {
-		return fmt.Errorf("endpoint: %q is not an http:// or https:// URL without a query", p.endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return errors.New("endpoint: it is not an http:// or https:// URL without user, password and query") // which may be secret
 	}
 	return nil
 }

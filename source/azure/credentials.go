@@ -8,12 +8,15 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"sequins/source/objects"
 )
 
 // secrets are the credentials of an account.
@@ -24,26 +27,59 @@ type secrets struct {
 
 // find returns the secrets of the options, or those of the environment if they are for this account.
 func (p *place) find(o *Options) (secrets, error) {
-	given := secrets{connection: o.ConnectionString, key: o.AccountKey, sas: strings.TrimPrefix(o.SASToken, "?"), from: "the configuration"}
+	given := secrets{connection: strings.TrimSpace(o.ConnectionString), key: strings.TrimSpace(o.AccountKey), sas: sasToken(o.SASToken), from: "the configuration"}
 	if given.count() > 1 {
 		return secrets{}, errors.New("connection_string, account_key and sas_token: set at most one")
+	}
+	if given.connection != "" && o.Endpoint != "" {
+		return secrets{}, errors.New("endpoint and connection_string, which has the endpoint: set one of them")
 	}
 	if given.count() == 1 {
 		return given, p.matches(given.connection)
 	}
-	if connection := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); connection != "" && p.matches(connection) == nil {
+	if connection := variable("AZURE_STORAGE_CONNECTION_STRING"); connection != "" && p.matches(connection) == nil {
+		if o.Endpoint != "" {
+			return secrets{}, errors.New("endpoint and AZURE_STORAGE_CONNECTION_STRING, which has the endpoint: set one of them")
+		}
 		return secrets{connection: connection, from: "AZURE_STORAGE_CONNECTION_STRING"}, nil
 	}
-	if account := os.Getenv("AZURE_STORAGE_ACCOUNT"); account != "" && account != p.account {
+	if account := variable("AZURE_STORAGE_ACCOUNT"); account != "" && account != p.account {
 		return secrets{}, nil
 	}
-	if key := os.Getenv("AZURE_STORAGE_KEY"); key != "" {
+	if key := variable("AZURE_STORAGE_KEY"); key != "" {
 		return secrets{key: key, from: "AZURE_STORAGE_KEY"}, nil
 	}
-	if sas := os.Getenv("AZURE_STORAGE_SAS_TOKEN"); sas != "" {
-		return secrets{sas: strings.TrimPrefix(sas, "?"), from: "AZURE_STORAGE_SAS_TOKEN"}, nil
+	if sas := variable("AZURE_STORAGE_SAS_TOKEN"); sas != "" {
+		return secrets{sas: sasToken(sas), from: "AZURE_STORAGE_SAS_TOKEN"}, nil
 	}
 	return secrets{}, nil
+}
+
+// variable returns a variable of the environment. Those of Kubernetes Secrets often end with a newline.
+func variable(name string) string { return strings.TrimSpace(os.Getenv(name)) }
+
+// sasToken returns a SAS token without white space around it and without the question mark.
+func sasToken(s string) string { return strings.TrimPrefix(strings.TrimSpace(s), "?") }
+
+// check returns an error, without the secret, if a secret has characters that none has. They would make URLs that are not valid.
+func (s *secrets) check() error {
+	for _, secret := range []struct{ name, value string }{{"the connection string", s.connection}, {"the key", s.key}, {"the SAS token", s.sas}} {
+		if strings.ContainsFunc(secret.value, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
+			return fmt.Errorf("%s, from %s, has white space or control characters in it", secret.name, s.from)
+		}
+	}
+	return nil
+}
+
+// hidden returns the texts that no error may have.
+func (s *secrets) hidden() []string {
+	all := []string{s.connection, s.key, s.sas}
+	for setting := range strings.SplitSeq(s.connection, ";") {
+		if name, value, _ := strings.Cut(setting, "="); name == "AccountKey" || name == "SharedAccessSignature" {
+			all = append(all, value)
+		}
+	}
+	return all
 }
 
 func (s *secrets) count() (n int) {
@@ -72,6 +108,10 @@ func (s *store) open(o *Options) error {
 	if err != nil {
 		return err
 	}
+	if err := found.check(); err != nil {
+		return fmt.Errorf("credentials: %w", err)
+	}
+	s.hidden = found.hidden()
 	options := s.clientOptions(o.MaxRetries)
 	target := s.endpoint + "/" + s.container
 	switch {
@@ -91,20 +131,13 @@ func (s *store) open(o *Options) error {
 		err = s.openIdentity(target, options)
 	}
 	if err != nil {
-		return fmt.Errorf("credentials: %w", withoutSecrets(err, found))
+		return fmt.Errorf("credentials: %w", s.redact(err))
 	}
 	return nil
 }
 
-// withoutSecrets returns an error without those secrets that a library may have put into it.
-func withoutSecrets(err error, s secrets) error {
-	for _, secret := range []string{s.connection, s.key, s.sas} {
-		if secret != "" && strings.Contains(err.Error(), secret) {
-			return errors.New(strings.ReplaceAll(err.Error(), secret, "***"))
-		}
-	}
-	return err
-}
+// redact returns an error without secrets and URLs that a library may have put into it.
+func (s *store) redact(err error) error { return objects.Redact(err, s.hidden...) }
 
 // openIdentity makes the client with an identity of Entra.
 func (s *store) openIdentity(target string, options azcore.ClientOptions) error {
@@ -131,7 +164,7 @@ type identity struct {
 // kindOf returns which kind of identity the environment describes.
 func kindOf() string {
 	switch {
-	case os.Getenv("AZURE_CLIENT_SECRET") != "" || os.Getenv("AZURE_CLIENT_CERTIFICATE_PATH") != "":
+	case variable("AZURE_CLIENT_SECRET") != "" || os.Getenv("AZURE_CLIENT_CERTIFICATE_PATH") != "":
 		return "client"
 	case os.Getenv("AZURE_FEDERATED_TOKEN_FILE") != "":
 		return "workload"
@@ -140,7 +173,7 @@ func kindOf() string {
 }
 
 func (i *identity) describe() string {
-	id := os.Getenv("AZURE_CLIENT_ID")
+	id := variable("AZURE_CLIENT_ID")
 	switch {
 	case kindOf() == "client":
 		return "the client " + id + " of Entra, from the environment"
@@ -158,12 +191,12 @@ func (i *identity) renew() (err error) {
 	instances := os.Getenv("AZURE_AUTHORITY_HOST") != "" // which is trusted; public instances may be out of reach
 	switch kindOf() {
 	case "client":
-		made, err = azidentity.NewEnvironmentCredential(&azidentity.EnvironmentCredentialOptions{ClientOptions: i.options, DisableInstanceDiscovery: instances})
+		made, err = i.client(instances)
 	case "workload":
 		made, err = azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{ClientOptions: i.options, DisableInstanceDiscovery: instances})
 	default:
 		o := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: i.options}
-		if id := os.Getenv("AZURE_CLIENT_ID"); id != "" {
+		if id := variable("AZURE_CLIENT_ID"); id != "" {
 			o.ID = azidentity.ClientID(id)
 		}
 		made, err = azidentity.NewManagedIdentityCredential(o)
@@ -175,6 +208,19 @@ func (i *identity) renew() (err error) {
 	defer i.mu.Unlock()
 	i.current = made
 	return nil
+}
+
+// client returns the credential of an application. A secret is read here, because the SDK sends a newline at its end, too.
+func (i *identity) client(instances bool) (azcore.TokenCredential, error) {
+	tenant, id, secret := variable("AZURE_TENANT_ID"), variable("AZURE_CLIENT_ID"), variable("AZURE_CLIENT_SECRET")
+	if tenant == "" || id == "" || secret == "" {
+		return azidentity.NewEnvironmentCredential(&azidentity.EnvironmentCredentialOptions{ClientOptions: i.options, DisableInstanceDiscovery: instances})
+	}
+	o := &azidentity.ClientSecretCredentialOptions{ClientOptions: i.options, DisableInstanceDiscovery: instances}
+	if more := variable("AZURE_ADDITIONALLY_ALLOWED_TENANTS"); more != "" {
+		o.AdditionallyAllowedTenants = strings.Split(more, ";")
+	}
+	return azidentity.NewClientSecretCredential(tenant, id, secret, o)
 }
 
 // GetToken implements azcore.TokenCredential.

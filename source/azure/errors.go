@@ -38,8 +38,10 @@ var statuses = map[int]error{
 	http.StatusRequestedRangeNotSatisfiable: objects.ErrRange,
 }
 
-// explain converts an error of the SDK into a short one with the server's message.
-func (s *store) explain(err error) error {
+// explain converts an error of the SDK into a short one with the server's message, and without secrets.
+func (s *store) explain(err error) error { return s.redact(s.shorten(err)) }
+
+func (s *store) shorten(err error) error {
 	var noToken *azidentity.AuthenticationFailedError
 	if errors.As(err, &noToken) {
 		return fmt.Errorf("%w: no token (%s; requested %s)", fs.ErrPermission, oneLine(err.Error()), s.asks)

@@ -121,7 +121,7 @@ func TestIdentities(t *testing.T) {
 	for name, set := range map[string]func(t *testing.T, c *cloud){
 		"client secret": func(t *testing.T, c *cloud) {
 			c.proof = "hunter2"
-			t.Setenv("AZURE_CLIENT_SECRET", c.proof)
+			t.Setenv("AZURE_CLIENT_SECRET", c.proof+"\n") // as Kubernetes Secrets often have it
 		},
 		"workload": func(t *testing.T, c *cloud) {
 			c.proof = "a JWT of the cluster"

@@ -41,7 +41,8 @@ type store struct {
 	place
 	client *container.Client
 	conns  *objects.Connections
-	asks   string // the credentials, for messages
+	asks   string   // the credentials, for messages
+	hidden []string // secrets that no error may have
 }
 
 var _ objects.Directories = (*store)(nil)

@@ -76,7 +76,7 @@ func New(o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gs: %w", err)
 	}
-	if emulator := os.Getenv(emulatorVariable); o.Endpoint == "" && emulator != "" {
+	if emulator := strings.TrimSpace(os.Getenv(emulatorVariable)); o.Endpoint == "" && emulator != "" {
 		o.Endpoint, o.Anonymous = emulatorURL(emulator), true
 	}
 	endpoint, err := parseEndpoint(cmp.Or(o.Endpoint, defaultEndpoint))
@@ -119,11 +119,8 @@ func emulatorURL(host string) string {
 // parseEndpoint returns the scheme and the host of a URL.
 func parseEndpoint(raw string) (string, error) {
 	u, err := url.Parse(raw)
-	if err != nil {
-		return "", fmt.Errorf("endpoint: %w", err)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return "", fmt.Errorf("endpoint: %q is not an http:// or https:// URL", raw)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return "", errors.New("endpoint: it is not an http:// or https:// URL without user, password and query") // which may be secret
 	}
 	return u.Scheme + "://" + u.Host, nil
 }

@@ -21,11 +21,13 @@ import (
 func TestNew(t *testing.T) {
 	t.Setenv("STORAGE_EMULATOR_HOST", "")
 	for want, o := range map[string]gcs.Options{
-		"not of the form":          {URL: "gs:///x"},
-		"gs://bucket/prefix":       {URL: "s3://x/y"},
-		"must be of the form":      {URL: "gs://key:secret@b/x"},
-		"is not an http":           {URL: "gs://b/x", Endpoint: "localhost:9000"},
-		"endpoint: \"ftp://h\" is": {URL: "gs://b/x", Endpoint: "ftp://h"},
+		"not of the form":     {URL: "gs:///x"},
+		"gs://bucket/prefix":  {URL: "s3://x/y"},
+		"must be of the form": {URL: "gs://key:secret@b/x"},
+		"is not an http":      {URL: "gs://b/x", Endpoint: "localhost:9000"},
+		"endpoint: it is not": {URL: "gs://b/x", Endpoint: "ftp://h"},
+		"without user":        {URL: "gs://b/x", Endpoint: "http://u:secret@h"},
+		"password and query":  {URL: "gs://b/x", Endpoint: "http://h?secret@"},
 	} {
 		if _, err := gcs.New(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret@") {
 			t.Errorf("%+v: %v, want %q", o, err, want)

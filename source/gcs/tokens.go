@@ -57,7 +57,7 @@ func (t *tokens) fetch() (string, error) {
 	if source == nil {
 		var err error
 		if source, from, err = t.find(); err != nil {
-			return "", permanent{fmt.Errorf("credentials: %w", err)}
+			return "", permanent{objects.Redact(fmt.Errorf("credentials: %w", err))}
 		}
 	}
 	token, err := source.Token()
@@ -76,8 +76,9 @@ func (t *tokens) known() (oauth2.TokenSource, string) {
 	return t.source, t.from
 }
 
-// explainToken returns the error of a request for a token. A refused one is permanent.
+// explainToken returns the error of a request for a token. A refused one is permanent. URLs of credentials can have secrets.
 func explainToken(from string, err error) error {
+	err = objects.Redact(err)
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.Response != nil && refused.Response.StatusCode < 500 && refused.Response.StatusCode != http.StatusTooManyRequests {
 		return permanent{fmt.Errorf("no token for %s: %w", from, err)}
@@ -127,7 +128,7 @@ func CheckCredentials(file string) error {
 	if err == nil {
 		_, err = parse(context.Background(), file, doc)
 	}
-	return err
+	return objects.Redact(err)
 }
 
 func parse(ctx context.Context, file string, doc []byte) (*google.Credentials, error) {

@@ -1,6 +1,7 @@
 package gcs_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -107,6 +108,33 @@ func TestNoToken(t *testing.T) {
 	}
 }
 
+// TestSecretOfCredentials: errors of requests for tokens do not have what is secret in URLs of the credentials.
+func TestSecretOfCredentials(t *testing.T) {
+	s := newServer(t)
+	tokens := newTokenServer(t, func() (string, int, int) { return "token", 3600, http.StatusOK })
+	for _, test := range []struct{ source, token, want string }{
+		{"http://u:hunter2@127.0.0.1:1/subject?key=hunter2", tokens.URL, "refused"},
+		{"http://127.0.0.1:1/subject?key=hunter2 \" hunter2\\n", tokens.URL, "invalid control character"},
+		{tokens.URL + "/?key=hunter2", "http://u:hunter2@127.0.0.1:1/?key=hunter2", "refused"},
+	} {
+		file := filepath.Join(t.TempDir(), "credentials.json")
+		doc, err := json.Marshal(map[string]any{
+			"type": "external_account", "audience": "a", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "token_url": test.token,
+			"credential_source": map[string]any{"url": strings.ReplaceAll(test.source, "\\n", "\n")},
+		})
+		if err := errors.Join(err, os.WriteFile(file, doc, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		o := options(s.URL, "")
+		o.Anonymous, o.CredentialsFile, o.MaxRetries = false, file, 0
+		src := open(t, o)
+		_, err = src.Databases(t.Context())
+		if _, ierr := src.Identity(t.Context()); err == nil || ierr == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error()+ierr.Error(), "hunter2") {
+			t.Errorf("%v, %v, want %q and no secret", err, ierr, test.want)
+		}
+	}
+}
+
 // TestEnvironment finds credentials where other programs do: a file, gcloud's file, the metadata server, an emulator.
 func TestEnvironment(t *testing.T) {
 	s := newServer(t)
@@ -144,7 +172,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", federation(t, filepath.Join(home, "workload"), tokens.URL))
 	issued = "workload"
 	find("workload")
-	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(s.URL, "http://"))
+	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(s.URL, "http://")+"\n")
 	o.Endpoint = ""
 	find("")
 }

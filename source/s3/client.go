@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -35,6 +36,7 @@ const (
 // newClient returns a client. Settings that the options leave empty are resolved
 // by the SDK.
 func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk.Client, error) {
+	o.AccessKeyID, o.SecretAccessKey = strings.TrimSpace(o.AccessKeyID), strings.TrimSpace(o.SecretAccessKey)
 	if err := checkOptions(o); err != nil {
 		return nil, err
 	}
@@ -49,6 +51,8 @@ func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk
 	if o.AccessKeyID != "" {
 		load = append(load, config.WithCredentialsProvider(
 			credentials.NewStaticCredentialsProvider(o.AccessKeyID, o.SecretAccessKey, "")))
+	} else if provider := trimmedVariables(); provider != nil {
+		load = append(load, config.WithCredentialsProvider(provider))
 	}
 	conf, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
@@ -79,13 +83,25 @@ func checkOptions(o Options) error {
 		return nil
 	}
 	u, err := url.Parse(o.Endpoint)
-	if err != nil {
-		return fmt.Errorf("endpoint: %w", err)
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return fmt.Errorf("endpoint: %q is not an http:// or https:// URL", o.Endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		return errors.New("endpoint: it is not an http:// or https:// URL without user, password and query") // which may be secret
 	}
 	return nil
+}
+
+// trimmedVariables returns the access key of the environment if there is white space around it, such as the newline at the end of
+// many Kubernetes Secrets, which the SDK would sign with; otherwise nil.
+func trimmedVariables() aws.CredentialsProvider {
+	env, err := config.NewEnvConfig()
+	if err != nil || !env.Credentials.HasKeys() {
+		return nil
+	}
+	c := env.Credentials
+	c.AccessKeyID, c.SecretAccessKey, c.SessionToken = strings.TrimSpace(c.AccessKeyID), strings.TrimSpace(c.SecretAccessKey), strings.TrimSpace(c.SessionToken)
+	if c == env.Credentials {
+		return nil
+	}
+	return credentials.StaticCredentialsProvider{Value: c}
 }
 
 // findRegion asks the EC2 instance for its region. For servers other than

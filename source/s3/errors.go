@@ -11,6 +11,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"sequins/source"
+	"sequins/source/objects"
 )
 
 // codes maps error codes whose meaning differs from that of the HTTP status.
@@ -36,8 +37,12 @@ var statuses = map[int]error{
 }
 
 // explain converts an error of the SDK into a short one with the server's
-// message.
+// message, and without users, passwords and queries of URLs.
 func (s *store) explain(ctx context.Context, err error) error {
+	return objects.Redact(s.shorten(ctx, err))
+}
+
+func (s *store) shorten(ctx context.Context, err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return err

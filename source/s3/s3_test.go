@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +58,21 @@ func TestChain(t *testing.T) {
 	if err != nil || !slices.Equal(dbs, []string{"db"}) {
 		t.Errorf("by the environment: %v, %v", dbs, err)
 	}
+	t.Setenv("AWS_ACCESS_KEY_ID", gateway.AccessKey+"\n")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", gateway.SecretKey+"\r\n")
+	src := open(t, s3.Options{URL: "s3://bucket/p", PathStyle: true})
+	if _, err := src.Databases(t.Context()); err != nil {
+		t.Errorf("by an environment with newlines: %v", err)
+	}
+	if who, err := src.Identity(t.Context()); err != nil || !strings.Contains(who, "from EnvConfigCredentials") {
+		t.Errorf("%s, %v", who, err)
+	}
+	o := options(g.Endpoint(), "p")
+	o.AccessKeyID, o.SecretAccessKey = o.AccessKeyID+"\n", o.SecretAccessKey+"\n"
+	if _, err := open(t, o).Databases(t.Context()); err != nil {
+		t.Errorf("by options with newlines: %v", err)
+	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", gateway.SecretKey)
 	t.Setenv("AWS_ACCESS_KEY_ID", "NOBODYSKEY")
 	if _, err := open(t, options(g.Endpoint(), "p")).Databases(t.Context()); err != nil {
 		t.Errorf("the configuration does not come before the environment: %v", err)
@@ -63,6 +80,35 @@ func TestChain(t *testing.T) {
 	_, err = open(t, s3.Options{URL: "s3://bucket/p", PathStyle: true}).Databases(t.Context())
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "NOBODYSKEY") {
 		t.Errorf("the environment's wrong key: %v", err)
+	}
+}
+
+// TestSecrets: a session token of the environment is sent without white space around it, and errors do not have the password of
+// an endpoint in the environment.
+func TestSecrets(t *testing.T) {
+	var sent string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header.Get("X-Amz-Security-Token")
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	defer server.Close()
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": "A", "AWS_SECRET_ACCESS_KEY": "B", "AWS_SESSION_TOKEN": "token\n", "AWS_ENDPOINT_URL_S3": server.URL,
+		"AWS_CONFIG_FILE": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true",
+	} {
+		t.Setenv(name, value)
+	}
+	o := s3.Options{URL: "s3://bucket/p", Region: "r", PathStyle: true}
+	if _, err := open(t, o).Databases(t.Context()); !errors.Is(err, fs.ErrPermission) || sent != "token" {
+		t.Errorf("sent %q, %v", sent, err)
+	}
+	t.Setenv("AWS_ENDPOINT_URL_S3", "http://u:hunter2@127.0.0.1:1/")
+	if _, err := open(t, o).Databases(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("%v", err)
+	}
+	o.Endpoint = "http://u:hunter2@127.0.0.1:1/"
+	if _, err := s3.New(t.Context(), o); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("%v", err)
 	}
 }
 
