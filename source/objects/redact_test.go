@@ -15,7 +15,7 @@ import (
 // Errors keep what they are and lose what is secret in URLs.
 func TestRedact(t *testing.T) {
 	_, parse := url.Parse("https://a.blob.core.windows.net/c?sv=1&sig=hunter2%2f" + "\n") //nolint:staticcheck // it is invalid
-	_, user := url.Parse("http://u:hunter2@h:1x/") //nolint:staticcheck // it is invalid
+	_, user := url.Parse("http://u:hunter2@h:1x/")                                        //nolint:staticcheck // it is invalid
 	for want, err := range map[string]error{
 		`parse "https://a.blob.core.windows.net/c": net/url: invalid control character in URL`: parse,
 		`Get "http://h/p": context canceled`:                                                   &url.Error{Op: "Get", URL: "http://h/p?token=hunter2 hunter2\"hunter2", Err: context.Canceled},
