@@ -40,6 +40,7 @@ func (o *observer) compare(ctx context.Context) {
 			o.Log.Debug("version cannot be compared with its plan", "version", id, "incomplete", l.Incomplete, "error", err)
 			o.lookAfterFailure(name, o.failLook(name, fmt.Sprint(l.Incomplete, err)))
 		case load.Unchanged(plan, l.Files) && id == o.Changed:
+			o.found.Same = id
 		case load.Unchanged(plan, l.Files):
 			o.noteAlone(id, plan.Partitions)
 		case load.OnlyDeleted(plan, l.Files): // the blocks have more than the source

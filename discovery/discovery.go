@@ -71,6 +71,7 @@ type Listing struct {
 	Unknown    []string                  // versions whose inspection failed
 	Changed    []string                  // versions whose files differ from this node's plan, which is in Compared
 	Compared   map[string]store.Manifest // Question.Plans
+	Same       string                    // Question.Changed, if its files are those of its plan
 	Wrong      map[string]string         // what is wrong with versions that other nodes hold by another plan
 	Unfinished string                    // why the newest incomplete version is incomplete; "" if there is none
 	LeftOut    map[string]string         // by version: a message about ignored files

@@ -60,6 +60,7 @@ func (d *db) activate(name string, back bool) {
 	if version.Name(name) != name {
 		d.changed = name
 	}
+	d.serveOrigin(name)
 	d.keepManifest(name)
 	f := d.facts[name]
 	f.activeAt = time.Now()

@@ -63,6 +63,10 @@ type db struct {
 	restored     bool   // begin has opened what is on the disk
 	servedBefore string // the version that was served before the restart
 
+	origin     string          // the source that the versions on disk are from, if that is another one
+	foreign    map[string]bool // the ids of these versions
+	originKept bool            // the store has this source
+
 	pin         pin.File  // as last read
 	recordedPin *pin.File // in the store; nil if that is not known
 	changed     string    // a current version whose files have changed before; listings compare it with the source
@@ -182,6 +186,7 @@ func (d *db) begin() {
 	if marked, err := d.node.o.Store.Marked(d.name); marked || err != nil {
 		d.node.success.Store(d.name, true) // if it is not known, the marker is required: a version without is not taken for complete
 	}
+	d.readOrigin(local)
 	d.pin = d.keptPin()
 	d.servedBefore = served
 	taken := ""

@@ -90,6 +90,10 @@ func (l listing) tell(d *db) {
 	}
 	if l.err == nil {
 		d.reportWrong(before, l.Listing)
+		if d.foreign[l.Same] {
+			d.log.Info("the version on disk is the one that the source has", "version", l.Same)
+			d.keepOrigin()
+		}
 	}
 	retries := d.due
 	d.due = nil

@@ -49,7 +49,7 @@ func (d *db) publish() {
 	}
 	newest := d.newest()
 	for _, e := range s.Entries {
-		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], wrong: d.wrong[e.Name],
+		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], wrong: cmp.Or(d.wrong[e.Name], d.fromElsewhere(e.Name), d.passedOver(e.Name)),
 			unrecorded: s.Unrecorded && e.Replicated && e.Name > s.Current}
 		if revision := newest[version.Name(e.Name)]; e.Name == s.Current && revision > e.Name {
 			vv.revision = revision

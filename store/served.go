@@ -21,7 +21,7 @@ const (
 )
 
 // notes are the files in a db's directory that say something about the db.
-var notes = []string{servedName, absentName, markedName, pinName, gateName}
+var notes = []string{servedName, absentName, markedName, pinName, gateName, originName}
 
 // SetServed remembers, durably, that clients are answered from a version of db from now on. The
 // version need not be in the store: its blocks may all be on other nodes.

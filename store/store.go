@@ -30,6 +30,7 @@ import (
 //	data/<db>/<version>/tmp/              sort runs and the like; emptied at start-up
 //	data/<db>/.trash-7/                   a version being removed
 //	data/<db>/_SERVED                     the version that clients were last answered from
+//	data/<db>/_SOURCE                     the source that it is from: see SetOrigin
 //
 // Every file gets the name under which it counts by a rename, when it is whole and fsynced. The
 // temporary name differs with each attempt, so that a writer that was left behind by the removal

@@ -55,7 +55,7 @@ func (s *Store) sweepDB(path string) error {
 		errs = append(errs, s.sweepVersion(filepath.Join(path, v)))
 	}
 	if len(versions) == 0 && lerr == nil { // nobody would notice that the db has gone
-		errs = append(errs, s.removeNote(path, markedName))
+		errs = append(errs, s.removeNote(path, markedName), s.removeNote(path, originName))
 	}
 	return errors.Join(append(errs, s.removeIfEmpty(path))...)
 }

@@ -148,6 +148,11 @@ func (f *pinFlags) run(cmd *cobra.Command, args []string, edit func(*pinning, []
 	if err != nil {
 		return err
 	}
+	if f.source.config == "" && f.source.source == "" { // nobody has named it
+		if err := f.node.reads(ctx, c.Source); err != nil {
+			return err
+		}
+	}
 	src, err := openSource(ctx, &c)
 	if err != nil {
 		return err

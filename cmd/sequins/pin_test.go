@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/config"
 	"sequins/demo"
 	"sequins/pin"
 	"sequins/status"
@@ -147,5 +148,30 @@ func TestRollbackDuringSwitch(t *testing.T) {
 	r.wants(t, exitFailure, "sequins: version 2 of words has just gone live instead of 1: ")
 	if _, err := os.Stat(filepath.Join(source, "words", pin.FileName)); !os.IsNotExist(err) {
 		t.Error("the file was written")
+	}
+}
+
+// The configuration that happens to be there does not decide which cluster is rolled back.
+func TestRollbackOfAnotherSource(t *testing.T) {
+	source, other := pinSource(t), pinSource(t)
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(status.Status{Node: "a:1", Source: source, DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
+			"2": {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: true}}}}}}}) // the test fails if it is not sent
+	}))
+	defer node.Close()
+	t.Chdir(t.TempDir())
+	old := config.SearchPath
+	config.SearchPath = []string{"sequins.conf"}
+	defer func() { config.SearchPath = old }()
+	for configured, code := range map[string]int{other: exitFailure, source + "/": exitOK} {
+		writeFile(t, "sequins.conf", fmt.Sprintf("source = %q\n", configured))
+		r := sequins(t, "rollback", "words", "--server", node.URL)
+		if r.code != code || code == exitFailure && !strings.Contains(r.stderr, node.URL+" reads "+source+", and source of the configuration here is "+other) {
+			t.Errorf("%s: %+v", configured, r)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(other, "words", pin.FileName)); !os.IsNotExist(err) {
+		t.Error("the file of the other source was written")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,6 +36,27 @@ func (f *waitFlags) register(cmd *cobra.Command) {
 func (f *waitFlags) check() error {
 	if f.wait && f.server == "" {
 		return usageError{errors.New("--wait needs --server")}
+	}
+	return nil
+}
+
+// reads returns an error if the node of --server reads another source: the configuration that happens to be here may be that
+// of another cluster.
+func (f *waitFlags) reads(ctx context.Context, source string) error {
+	if f.server == "" {
+		return nil
+	}
+	c, err := f.client()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	st, _, err := c.Status(ctx)
+	if err != nil {
+		return ofNode(ctx, c, "", err)
+	}
+	if theirs := strings.TrimRight(st.Source, "/"); theirs != "" && theirs != strings.TrimRight(source, "/") {
+		return fmt.Errorf("%s reads %s, and source of the configuration here is %s: name the right one with --source or --config", c.URL(), st.Source, source)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func TestQuickStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := filepath.Join(t.TempDir(), "store")
-	here := strings.NewReplacer("--local-store /tmp/sequins", "--local-store "+store+" --bind 127.0.0.1:"+port,
+	here := strings.NewReplacer("--local-store /tmp/sequins-quickstart", "--local-store "+store+" --bind 127.0.0.1:"+port,
 		"/srv/sequins", filepath.Join(t.TempDir(), "srv"), "9599", port)
 
 	script, shown := "PATH="+bin+":$PATH\n", 0

@@ -1,0 +1,33 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"sequins/version"
+)
+
+// passedOver describes a version in the source that is not loaded because its name is less than that of the served one byte by byte,
+// although its number is greater, as 10 is after 9; "" if there is none.
+func (d *db) passedOver(id string) string {
+	name := version.Name(id)
+	if id != d.state.Current || d.pin.Version != "" {
+		return ""
+	}
+	for _, other := range d.last.Names {
+		if other < name && numberedAfter(other, name) {
+			return fmt.Sprintf("version %s of %s is in the source and is not loaded: names are compared byte by byte, and %[1]s is less than %s, which is served; write it with a greater name, such as a date or numbers of equal length",
+				other, d.name, name)
+		}
+	}
+	return ""
+}
+
+// numberedAfter reports whether two names differ in the number at their ends alone, and that of a is greater.
+func numberedAfter(a, b string) bool {
+	const digits = "0123456789"
+	stemA, stemB := strings.TrimRight(a, digits), strings.TrimRight(b, digits)
+	a, b = strings.TrimLeft(a[len(stemA):], "0"), strings.TrimLeft(b[len(stemB):], "0")
+	return stemA == stemB && cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
+}
