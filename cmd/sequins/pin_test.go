@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"sequins/config"
 	"sequins/demo"
 	"sequins/pin"
 	"sequins/status"
@@ -160,12 +159,8 @@ func TestRollbackOfAnotherSource(t *testing.T) {
 			"2": {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: true}}}}}}}) // the test fails if it is not sent
 	}))
 	defer node.Close()
-	t.Chdir(t.TempDir())
-	old := config.SearchPath
-	config.SearchPath = []string{"sequins.conf"}
-	defer func() { config.SearchPath = old }()
 	for configured, code := range map[string]int{other: exitFailure, source + "/": exitOK} {
-		writeFile(t, "sequins.conf", fmt.Sprintf("source = %q\n", configured))
+		t.Setenv("SEQUINS_SOURCE", configured)
 		r := sequins(t, "rollback", "words", "--server", node.URL)
 		if r.code != code || code == exitFailure && !strings.Contains(r.stderr, node.URL+" reads "+source+", and source of the configuration here is "+other) {
 			t.Errorf("%s: %+v", configured, r)
