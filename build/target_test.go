@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"sequins/build"
 	"sequins/load"
@@ -129,13 +130,17 @@ func TestStaleTemp(t *testing.T) {
 		}
 		return must(store.Open(dir))(t)
 	}
-	if err := abandoned("sequins-build-1").Close(); err != nil {
+	old := time.Now().Add(-time.Hour)
+	if err := errors.Join(abandoned("sequins-build-1").Close(), abandoned("sequins-build-0").Close(), os.Chtimes(filepath.Join(temp, "sequins-build-1"), old, old)); err != nil {
 		t.Fatal(err)
 	}
 	if err := abandoned("other").Close(); err != nil {
 		t.Fatal(err)
 	}
 	runs := abandoned("sequins-build-2")
+	if err := os.Chtimes(filepath.Join(temp, "sequins-build-2"), old, old); err != nil {
+		t.Fatal(err)
+	}
 	defer runs.Close()
 	elsewhere := abandoned("elsewhere")
 	if err := errors.Join(elsewhere.Close(), os.Mkdir(filepath.Join(temp, "sequins-build-3"), 0o755), os.WriteFile(filepath.Join(temp, "sequins-build-4"), nil, 0o644),
@@ -149,7 +154,7 @@ func TestStaleTemp(t *testing.T) {
 	for _, e := range must(os.ReadDir(temp))(t) {
 		left = append(left, e.Name())
 	}
-	if want := []string{"elsewhere", "other", "sequins-build-2", "sequins-build-3", "sequins-build-4", "sequins-build-5"}; !slices.Equal(left, want) {
+	if want := []string{"elsewhere", "other", "sequins-build-0", "sequins-build-2", "sequins-build-3", "sequins-build-4", "sequins-build-5"}; !slices.Equal(left, want) {
 		t.Errorf("left %q, want %q", left, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"sequins/store"
 )
@@ -21,10 +22,19 @@ func removeStale(temp string) {
 		return
 	}
 	for _, e := range entries {
-		if e.IsDir() && strings.HasPrefix(e.Name(), tempPrefix) && isOwn(e) {
+		if e.IsDir() && strings.HasPrefix(e.Name(), tempPrefix) && isOwn(e) && isOld(e) {
 			removeUnlocked(filepath.Join(temp, e.Name()))
 		}
 	}
+}
+
+// leastAge is how old a directory is at least that is removed. A build that has just begun has a store that is not locked yet.
+const leastAge = time.Minute
+
+// isOld reports whether nothing was made in a directory for a while.
+func isOld(e fs.DirEntry) bool {
+	info, err := e.Info()
+	return err == nil && time.Since(info.ModTime()) > leastAge
 }
 
 // isOwn reports whether a file belongs to the user of this process.
