@@ -228,8 +228,13 @@ func (s *screen) leave() error {
 
 // suspend stops this process like ^Z does elsewhere, and goes on when the shell continues it.
 func (s *screen) suspend() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
 	_ = s.leave() // if it fails, there is nothing to go back to
-	_ = syscall.Kill(0, syscall.SIGSTOP)
+	if syscall.Kill(0, syscall.SIGSTOP) == nil {
+		<-continued // this thread may run on for a moment before it stops
+	}
 	_ = s.enter()
 }
 
