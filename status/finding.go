@@ -38,6 +38,7 @@ const (
 	RunbookNotReady = "not-ready"
 	RunbookEmpty    = "no-databases"
 	RunbookPin      = "a-version-against-the-pin"
+	RunbookBadPin   = "a-pin-that-cannot-be-read"
 	RunbookLeftOut  = "entries-that-are-left-out"
 )
 
@@ -194,7 +195,11 @@ func (st *Status) notes() (all []Finding) {
 		all = append(all, Finding{Level: LevelNote, Text: fmt.Sprintf("The disk of this node has %s of %s free.", human.Size(st.Disk.Free), human.Size(st.Disk.Bytes)), Runbook: "sequinsdiskfull"})
 	}
 	for _, text := range st.Warnings {
-		all = append(all, Finding{Level: LevelNote, Text: text, Runbook: RunbookLeftOut})
+		section := RunbookLeftOut
+		if strings.HasPrefix(text, "_PIN of ") {
+			section = RunbookBadPin
+		}
+		all = append(all, Finding{Level: LevelNote, Text: text, Runbook: section})
 	}
 	return all
 }

@@ -14,7 +14,7 @@ func TestFindings(t *testing.T) {
 	on := func(n OnNode) Version { return Version{NumPartitions: 1, Nodes: map[string]OnNode{"n": n}} }
 	served := on(OnNode{State: Active, Current: true, Partitions: []int{0}})
 	lost := on(OnNode{State: Active, Current: true})
-	st := Status{Node: "n", SourceError: "no such host", SourceErrorSince: now.Add(-time.Hour), Warnings: []string{"healthz cannot be a db"},
+	st := Status{Node: "n", SourceError: "no such host", SourceErrorSince: now.Add(-time.Hour), Warnings: []string{"healthz cannot be a db", "_PIN of words cannot be read"},
 		ReloadError: "line 1\nline 2", ZooKeeper: &ZooKeeper{Error: "refused"}, Problems: []string{"b has replication 3"},
 		Peers: map[string]Peer{}, Disk: Disk{Bytes: 100, Free: 1},
 		DBs: map[string]DB{
@@ -41,7 +41,7 @@ func TestFindings(t *testing.T) {
 	want = append(want, "warn 2 more nodes did not answer. #sequinsdown",
 		"warn The source cannot be read: no such host (for 1 h 0 min) #sequinssourceunreachable",
 		"warn The last reload of the configuration has failed: line 1; line 2 #sequinsreloadfailed",
-		"note The disk of this node has 1 B of 100 B free. #sequinsdiskfull", "note healthz cannot be a db #entries-that-are-left-out")
+		"note The disk of this node has 1 B of 100 B free. #sequinsdiskfull", "note healthz cannot be a db #entries-that-are-left-out", "note _PIN of words cannot be read #a-pin-that-cannot-be-read")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
