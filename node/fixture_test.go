@@ -264,7 +264,7 @@ func (f *fixture) onDisk(db string) string {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != "_SERVED" {
+		if e.Name() != "_SERVED" && e.Name() != "_SOURCE" {
 			names = append(names, e.Name())
 		}
 	}
