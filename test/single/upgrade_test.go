@@ -50,7 +50,7 @@ func TestTenUpgradesUnderLoad(t *testing.T) {
 
 	n.WaitFor(t, "only v10 is left on disk", func() bool {
 		for _, f := range storeFiles(t, c.Store) {
-			if !strings.HasPrefix(f, "db/v10/") && f != "db/_SERVED" {
+			if !strings.HasPrefix(f, "db/v10/") && f != "db/_SERVED" && f != "db/_SOURCE" {
 				return false
 			}
 		}
