@@ -231,6 +231,31 @@ func TestNotReadyBeforeItHasSettled(t *testing.T) {
 	})
 }
 
+// TestReadyStays: a node that has become ready although a version never settles stays so.
+func TestReadyStays(t *testing.T) {
+	f := newFixture(t)
+	f.unmarked("fruit", "1", "fig")
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = tardySource{f.source}, 10*time.Second })
+		defer stop()
+		was := false
+		for i := range 240 {
+			time.Sleep(500 * time.Millisecond)
+			if i%8 == 0 { // more often than it is looked at
+				expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit", "1", "part-r-00000"), time.Now(), time.Now().Add(time.Duration(i)*time.Second)))
+			}
+			ready, reason := n.Ready("")
+			if was && !ready {
+				t.Fatalf("after %d half seconds: %s", i+1, reason)
+			}
+			was = was || ready
+		}
+		if !was {
+			t.Error("it never became ready")
+		}
+	})
+}
+
 // TestServedIsListed: however many versions are newer than the one that was served before a restart, it is listed.
 func TestServedIsListed(t *testing.T) {
 	f := newFixture(t)

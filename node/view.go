@@ -80,7 +80,7 @@ func (d *db) tried() bool {
 	if !d.state.Read && d.unlistable >= passingAttempts {
 		return true
 	}
-	if d.relooking() && d.relooks < passingAttempts || d.relisting && d.relooks <= passingAttempts {
+	if (d.relooking() || d.relisting) && d.relooks < passingAttempts {
 		return false
 	}
 	for _, name := range d.state.Listed {
