@@ -19,8 +19,9 @@ func (d *db) readOrigin(local []string) {
 		d.log.Error("it is not known which source the versions on disk are from; they are compared with this one", "error", err)
 		was = "a source that is not known"
 	}
+	d.originKept = was == here && err == nil
 	switch {
-	case len(local) == 0 || was == here && err == nil:
+	case len(local) == 0 || d.originKept:
 	case was == "": // by a release that did not record it
 		d.keepOrigin()
 	default:

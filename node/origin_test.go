@@ -45,10 +45,16 @@ func TestAnotherSource(t *testing.T) {
 	n.eventually("nothing is wrong", func() bool { return n.node("fruit", "1").Error == "" })
 	n.stop()
 
+	note := filepath.Join(g.store, "data", "fruit", "_SOURCE")
+	before, err := os.Stat(note)
+	expect.NoError(t, err)
 	n = g.run() // which remembers its source
 	n.eventually("the same version is served", func() bool { return n.get("/fruit/plum").status == 200 })
 	if count := g.log.count("the versions on disk are from another source", ""); count != 1 {
 		t.Errorf("said %d times", count)
+	}
+	if after, err := os.Stat(note); err != nil || !os.SameFile(before, after) {
+		t.Errorf("what it knows is written again: %v", err)
 	}
 }
 

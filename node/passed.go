@@ -16,7 +16,10 @@ func (d *db) passedOver(id string) string {
 		return ""
 	}
 	for _, other := range d.last.Names {
-		if other < name && numberedAfter(other, name) {
+		if other >= name { // they are ascending
+			break
+		}
+		if numberedAfter(other, name) {
 			return fmt.Sprintf("version %s of %s is in the source and is not loaded: names are compared byte by byte, and %[1]s is less than %s, which is served; write it with a greater name, such as a date or numbers of equal length",
 				other, d.name, name)
 		}
