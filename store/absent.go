@@ -41,11 +41,8 @@ func (s *Store) AbsentSince(db string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	path = filepath.Join(path, absentName)
-	data, err := fsys.ReadFile(s.fs, path, maxTime)
-	if errors.Is(err, fs.ErrNotExist) {
-		return time.Time{}, nil
-	}
-	if err != nil && !errors.Is(err, fsys.ErrTooLong) {
+	data, err := s.readNote(path, maxTime)
+	if err != nil && !errors.Is(err, fsys.ErrTooLong) || err == nil && data == nil {
 		return time.Time{}, err
 	}
 	since, perr := time.Parse(time.RFC3339, strings.TrimSuffix(string(data), "\n"))
@@ -82,6 +79,29 @@ func (s *Store) writeNote(path, name, line string) error {
 		return errors.Join(err, f.Close(), s.fs.Remove(f.Name()))
 	}
 	return fsys.Publish(s.fs, f, filepath.Join(path, name))
+}
+
+// readNote reads such a file, of at most limit bytes; nil if there is none.
+func (s *Store) readNote(path string, limit int64) ([]byte, error) {
+	data, err := fsys.ReadFile(s.fs, path, limit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
+// readLine reads the line of such a file. A file that is not one line, or longer than limit, is [blocks.ErrCorrupt]: it does not
+// hold what it should.
+func (s *Store) readLine(path string, limit int64, what string) (line string, found bool, err error) {
+	data, err := s.readNote(path, limit)
+	if err != nil && !errors.Is(err, fsys.ErrTooLong) || err == nil && data == nil {
+		return "", false, err
+	}
+	line, whole := strings.CutSuffix(string(data), "\n")
+	if err != nil || !whole || strings.Contains(line, "\n") {
+		return "", false, &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold " + what}
+	}
+	return line, true, nil
 }
 
 // removeNote removes such a file, if it is there.

@@ -1,12 +1,8 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-
-	"sequins/internal/fsys"
 )
 
 // gateName is the file in a db's directory that holds what its gate remembers over restarts (package gate). No version
@@ -36,9 +32,5 @@ func (s *Store) Gate(db string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := fsys.ReadFile(s.fs, filepath.Join(path, gateName), maxGate)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
+	return s.readNote(filepath.Join(path, gateName), maxGate)
 }

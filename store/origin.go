@@ -1,14 +1,9 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
-
-	"sequins/blocks"
-	"sequins/internal/fsys"
 )
 
 // originName is the file in a db's directory that holds the source that the versions of the db are from. No version can have
@@ -39,17 +34,6 @@ func (s *Store) Origin(db string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(path, originName)
-	data, err := fsys.ReadFile(s.fs, path, maxOrigin)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil && !errors.Is(err, fsys.ErrTooLong) {
-		return "", err
-	}
-	source, whole := strings.CutSuffix(string(data), "\n")
-	if err != nil || !whole || strings.Contains(source, "\n") {
-		return "", &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold the name of a source"}
-	}
-	return source, nil
+	source, _, err := s.readLine(filepath.Join(path, originName), maxOrigin, "the name of a source")
+	return source, err
 }

@@ -1,12 +1,8 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-
-	"sequins/internal/fsys"
 )
 
 // pinName is the file in a db's directory that holds the last content of the file _PIN in the source. No version can have
@@ -41,9 +37,5 @@ func (s *Store) Pin(db string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := fsys.ReadFile(s.fs, filepath.Join(path, pinName), maxPin)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return data, err
+	return s.readNote(filepath.Join(path, pinName), maxPin)
 }

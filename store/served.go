@@ -3,12 +3,9 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"sequins/blocks"
-	"sequins/internal/fsys"
 	"sequins/internal/names"
 )
 
@@ -50,18 +47,15 @@ func (s *Store) Served(db string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	const what = "the name of a version"
 	path = filepath.Join(path, servedName)
-	data, err := fsys.ReadFile(s.fs, path, names.Max+1)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil && !errors.Is(err, fsys.ErrTooLong) {
+	name, found, err := s.readLine(path, names.Max+1, what)
+	if err != nil || !found {
 		return "", err
 	}
-	name, whole := strings.CutSuffix(string(data), "\n")
 	version, ok := versionID(name)
-	if err != nil || !whole || !ok {
-		return "", &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold the name of a version"}
+	if !ok {
+		return "", &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold " + what}
 	}
 	return version, nil
 }
