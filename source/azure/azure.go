@@ -120,9 +120,6 @@ func parseURL(o Options) (p place, err error) {
 
 // check checks the endpoint.
 func (p *place) check() error {
-	u, err := url.Parse(p.endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return errors.New("endpoint: it is not an http:// or https:// URL without user, password and query") // which may be secret
-	}
-	return nil
+	_, err := objects.ParseEndpoint(p.endpoint)
+	return err
 }

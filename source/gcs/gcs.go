@@ -118,9 +118,9 @@ func emulatorURL(host string) string {
 
 // parseEndpoint returns the scheme and the host of a URL.
 func parseEndpoint(raw string) (string, error) {
-	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return "", errors.New("endpoint: it is not an http:// or https:// URL without user, password and query") // which may be secret
+	u, err := objects.ParseEndpoint(raw)
+	if err != nil {
+		return "", err
 	}
 	return u.Scheme + "://" + u.Host, nil
 }

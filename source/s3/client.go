@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"syscall"
@@ -82,11 +81,8 @@ func checkOptions(o Options) error {
 	if o.Endpoint == "" {
 		return nil
 	}
-	u, err := url.Parse(o.Endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return errors.New("endpoint: it is not an http:// or https:// URL without user, password and query") // which may be secret
-	}
-	return nil
+	_, err := objects.ParseEndpoint(o.Endpoint)
+	return err
 }
 
 // trimmedVariables returns the access key of the environment if there is white space around it, such as the newline at the end of
