@@ -147,14 +147,15 @@ var (
 // a secret of the cluster, any client can ask as one.
 func (r *request) addShared() {
 	d := r.delivery
-	switch {
-	case r.internal:
+	if r.internal {
 		r.vary = 0
-	case len(d.codings) > 0 && r.code < 400:
-		r.vary |= varyEncoding
-	}
-	if d.origins != nil && !r.internal {
-		r.addOrigin(d)
+	} else {
+		if len(d.codings) > 0 && r.code < 400 {
+			r.vary |= varyEncoding
+		}
+		if d.origins != nil {
+			r.addOrigin(d)
+		}
 	}
 	if r.cache == nil && r.grant != nil {
 		r.cache = private

@@ -46,19 +46,27 @@ func (f *waitFlags) reads(ctx context.Context, source string) error {
 	if f.server == "" {
 		return nil
 	}
-	c, err := f.client()
+	st, url, err := f.status(ctx)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	st, _, err := c.Status(ctx)
-	if err != nil {
-		return ofNode(ctx, c, "", err)
-	}
 	if theirs := strings.TrimRight(st.Source, "/"); theirs != "" && theirs != strings.TrimRight(source, "/") {
-		return fmt.Errorf("%s reads %s, and source of the configuration here is %s: name the right one with --source or --config", c.URL(), st.Source, source)
+		return fmt.Errorf("%s reads %s, and source of the configuration here is %s: name the right one with --source or --config", url, st.Source, source)
 	}
 	return nil
+}
+
+// status asks the node of --server once, and returns its URL, too.
+func (f *waitFlags) status(ctx context.Context) (st status.Status, url string, err error) {
+	c, err := f.client()
+	if err != nil {
+		return st, "", err
+	}
+	defer c.Close()
+	if st, _, err = c.Status(ctx); err != nil {
+		return st, "", ofNode(ctx, c, "", err)
+	}
+	return st, c.URL(), nil
 }
 
 // settled is longer than nodes answer with the same status: one second for that of the cluster, and another for that of a node in it.
@@ -85,21 +93,16 @@ func (f *waitFlags) active(ctx context.Context, db string) (string, error) {
 
 // newest returns the newest version of a db that a node of the cluster serves, from a status that may be some seconds old.
 func (f *waitFlags) newest(ctx context.Context, db string) (string, error) {
-	c, err := f.client()
+	st, url, err := f.status(ctx)
 	if err != nil {
 		return "", err
-	}
-	defer c.Close()
-	st, _, err := c.Status(ctx)
-	if err != nil {
-		return "", ofNode(ctx, c, "", err)
 	}
 	newest := ""
 	for _, version := range servedBy(&st, db) {
 		newest = max(newest, version)
 	}
 	if !names.Valid(newest) {
-		return "", fmt.Errorf("%s: no node serves a version of %s", c.URL(), db)
+		return "", fmt.Errorf("%s: no node serves a version of %s", url, db)
 	}
 	return newest, nil
 }
