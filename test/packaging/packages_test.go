@@ -34,18 +34,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// output runs a command and returns what it prints.
-func output(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", cmd, err, &stdout, &stderr)
-	}
-	return stdout.String()
-}
-
 // combined runs a command, however it ends, and returns all that it prints.
 func combined(t *testing.T, name string, args ...string) string {
 	t.Helper()
@@ -71,7 +59,7 @@ func packages(t *testing.T) (deb, rpm string) {
 		if made.dir, err = os.MkdirTemp("", "sequins-packages-"); err != nil {
 			t.Fatal(err)
 		}
-		output(t, "make", "-C", process.Root(), "package", "VERSION=v1.2.3-4-gabc", "DIST="+made.dir, "BINARY="+process.Binary(t))
+		process.OutputOf(t, "make", "-C", process.Root(), "package", "VERSION=v1.2.3-4-gabc", "DIST="+made.dir, "BINARY="+process.Binary(t))
 		made.deb = filepath.Join(made.dir, fmt.Sprintf("sequins_1.2.3+4+gabc_%s.deb", runtime.GOARCH))
 		machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 		made.rpm = filepath.Join(made.dir, fmt.Sprintf("sequins-1.2.3+4+gabc-1.%s.rpm", machine))
@@ -108,7 +96,7 @@ var wanted = []string{
 func TestBothPackagesHoldTheSame(t *testing.T) {
 	deb, rpm := packages(t)
 	var inDeb []string
-	for line := range strings.Lines(output(t, "dpkg-deb", "--contents", deb)) {
+	for line := range strings.Lines(process.OutputOf(t, "dpkg-deb", "--contents", deb)) {
 		fields := strings.Fields(line)
 		if name := strings.TrimPrefix(fields[5], "."); !strings.HasSuffix(name, "/") {
 			inDeb = append(inDeb, name)
@@ -126,7 +114,7 @@ func TestBothPackagesHoldTheSame(t *testing.T) {
 		}
 	}
 	var inRPM []string
-	for line := range strings.Lines(output(t, "rpm", "-qp", "--queryformat", "[%{FILEMODES:perms} %{FILENAMES}\n]", rpm)) {
+	for line := range strings.Lines(process.OutputOf(t, "rpm", "-qp", "--queryformat", "[%{FILEMODES:perms} %{FILENAMES}\n]", rpm)) {
 		mode, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if !strings.HasPrefix(mode, "d") {
 			inRPM = append(inRPM, strings.Replace(name, "/zsh/site-functions/", "/zsh/vendor-completions/", 1))
@@ -140,45 +128,23 @@ func TestBothPackagesHoldTheSame(t *testing.T) {
 		t.Errorf("(-deb +rpm):\n%s", diff)
 	}
 	for query, want := range map[string]string{"--configfiles": "/etc/sequins.conf", "--requires": "shadow-utils", "--scripts": "useradd"} {
-		if got := output(t, "rpm", "-qp", query, rpm); !strings.Contains(got, want) {
+		if got := process.OutputOf(t, "rpm", "-qp", query, rpm); !strings.Contains(got, want) {
 			t.Errorf("rpm -qp %s: %s", query, got)
 		}
 	}
 	for field, want := range map[string]string{"Package": "sequins", "Version": "1.2.3+4+gabc", "Depends": "passwd", "Architecture": runtime.GOARCH} {
-		if got := strings.TrimSpace(output(t, "dpkg-deb", "--field", deb, field)); got != want {
+		if got := strings.TrimSpace(process.OutputOf(t, "dpkg-deb", "--field", deb, field)); got != want {
 			t.Errorf("%s of the deb is %q, want %q", field, got, want)
 		}
 	}
 }
 
-// link is the target of a link or a picture of Markdown or HTML, without its anchor.
-var link = regexp.MustCompile(`(?:\]\(|(?:src|srcset|href)=")([^)"#\s]+)(?:#[^)"]*)?[)"]`)
-
 // Whoever reads the installed documentation can follow its links.
 func TestLinksOfInstalledDocs(t *testing.T) {
 	deb, _ := packages(t)
 	dir := t.TempDir()
-	output(t, "dpkg-deb", "--extract", deb, dir)
-	followed := 0
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".md" {
-			return err
-		}
-		doc, err := os.ReadFile(path)
-		for _, m := range link.FindAllStringSubmatch(string(doc), -1) {
-			if strings.Contains(m[1], "://") {
-				continue
-			}
-			followed++
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
-				t.Errorf("%s: %v", strings.TrimPrefix(path, dir), err)
-			}
-		}
-		return err
-	})
-	if err != nil || followed < 100 {
-		t.Errorf("%d links, %v", followed, err)
-	}
+	process.OutputOf(t, "dpkg-deb", "--extract", deb, dir)
+	CheckLinks(t, dir)
 }
 
 // root is a directory that a package is installed below.
@@ -223,7 +189,7 @@ func (r *root) dpkg(args ...string) string {
 	if os.Geteuid() != 0 {
 		cmd = append([]string{"unshare", "--map-root-user"}, cmd...)
 	}
-	return output(r.t, cmd[0], append(cmd[1:], args...)...)
+	return process.OutputOf(r.t, cmd[0], append(cmd[1:], args...)...)
 }
 
 // files are all below the root that are not dpkg's own.
@@ -258,7 +224,7 @@ func TestDeb(t *testing.T) {
 	}
 	serve(t, r)
 	page := filepath.Join(t.TempDir(), "sequins.1")
-	if err := os.WriteFile(page, []byte(output(t, "gzip", "-dc", r.path("usr/share/man/man1/sequins.1.gz"))), 0o644); err != nil {
+	if err := os.WriteFile(page, []byte(process.OutputOf(t, "gzip", "-dc", r.path("usr/share/man/man1/sequins.1.gz"))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte(".SH NAME\nsequins")) {
@@ -306,7 +272,7 @@ func serve(t *testing.T, r *root) {
 		t.Errorf("the unit and the configuration do not fit together:\n%s", unit)
 	}
 	program, conf := r.path("usr/bin/sequins"), r.path("etc/sequins.conf")
-	output(t, program, "check-config", conf)
+	process.OutputOf(t, program, "check-config", conf)
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
 	writeWords(t, source)
@@ -331,7 +297,7 @@ func serve(t *testing.T, r *root) {
 		t.Fatalf("systemd is told %q, %v", buf[:n], err)
 	}
 	expectWord(t, addr)
-	if got := output(t, program, "status", addr); !strings.Contains(got, "Serving 1 database.") {
+	if got := process.OutputOf(t, program, "status", addr); !strings.Contains(got, "Serving 1 database.") {
 		t.Errorf("sequins status: %s", got)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

@@ -20,7 +20,7 @@ import (
 // systemd-analyze counts what it could do, from 0 to 10.
 func TestUnit(t *testing.T) {
 	path := filepath.Join(process.Root(), "packaging", "sequins.service")
-	output(t, "systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", path)
+	process.OutputOf(t, "systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", path)
 	unit, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestUnitAllowsWhatIsCalled(t *testing.T) {
 func allowedCalls(t *testing.T, unit string) map[string]bool {
 	sets := map[string][]string{}
 	set := ""
-	for line := range strings.Lines(output(t, "systemd-analyze", "syscall-filter", "--no-pager")) {
+	for line := range strings.Lines(process.OutputOf(t, "systemd-analyze", "syscall-filter", "--no-pager")) {
 		name := strings.TrimSpace(line)
 		switch {
 		case strings.HasPrefix(line, "@"):

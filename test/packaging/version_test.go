@@ -54,7 +54,7 @@ func (r repository) version(at string) string {
 
 func (r repository) described() string {
 	r.t.Helper()
-	return strings.TrimSpace(output(r.t, filepath.Join(r.dir, "version.sh"), r.git("2026-01-31T12:00:00Z", "describe", "--tags", "--always", "--dirty")))
+	return strings.TrimSpace(process.OutputOf(r.t, filepath.Join(r.dir, "version.sh"), r.git("2026-01-31T12:00:00Z", "describe", "--tags", "--always", "--dirty")))
 }
 
 // Packages are ordered as commits are: also commits of one second, with times that go back, and of merged branches; and a tag is above all
@@ -92,10 +92,10 @@ func (r repository) taggedAfter(tag string) (versions []string) {
 	const at = "2026-02-02T00:00:00Z"
 	r.git(at, "commit", "-q", "--allow-empty", "-m", tag)
 	r.git(at, "tag", tag)
-	versions = append(versions, strings.TrimSpace(output(r.t, filepath.Join(r.dir, "version.sh"), tag)))
+	versions = append(versions, strings.TrimSpace(process.OutputOf(r.t, filepath.Join(r.dir, "version.sh"), tag)))
 	for range 11 {
 		r.git(at, "commit", "-q", "--allow-empty", "-m", "after "+tag)
-		versions = append(versions, strings.TrimSpace(output(r.t, filepath.Join(r.dir, "version.sh"), r.git(at, "describe", "--tags"))))
+		versions = append(versions, strings.TrimSpace(process.OutputOf(r.t, filepath.Join(r.dir, "version.sh"), r.git(at, "describe", "--tags"))))
 	}
 	return versions
 }
@@ -108,7 +108,7 @@ func ordered(t *testing.T, versions []string) {
 		if err := exec.Command("dpkg", "--compare-versions", older, "lt", newer).Run(); err != nil {
 			t.Errorf("for dpkg, %s is not older than %s: %v", older, newer, err)
 		}
-		if got := strings.TrimSpace(output(t, "rpm", "--eval", "%{lua: print(rpm.vercmp('"+older+"', '"+newer+"'))}")); got != "-1" {
+		if got := strings.TrimSpace(process.OutputOf(t, "rpm", "--eval", "%{lua: print(rpm.vercmp('"+older+"', '"+newer+"'))}")); got != "-1" {
 			t.Errorf("for rpm, %s is not older than %s: %s", older, newer, got)
 		}
 	}
@@ -126,7 +126,7 @@ func TestVersionWithoutARepository(t *testing.T) {
 		"3359f70": "0~20260131235959+0+3359f70", "unknown": "0~20260131235959+0+unknown", "12-dirty": "0~20260131235959+0+12+dirty",
 		"v1.2.3": "1.2.3", "v1.2.3-4-gabc-dirty": "1.2.3+4+gabc+dirty", "v1.2.3-dirty": "1.2.3+dirty", "v1.2.3-rc-1-10-gabc": "1.2.3~rc.1+10+gabc",
 	} {
-		if got := strings.TrimSpace(output(t, filepath.Join(r.dir, "version.sh"), given)); got != want {
+		if got := strings.TrimSpace(process.OutputOf(t, filepath.Join(r.dir, "version.sh"), given)); got != want {
 			t.Errorf("%s becomes %s, want %s", given, got, want)
 		}
 	}

@@ -85,6 +85,18 @@ func Build(path string, args ...string) error {
 	return nil
 }
 
+// OutputOf runs a command and returns what it prints; if it fails, the test does.
+func OutputOf(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", cmd, err, &stdout, &stderr)
+	}
+	return stdout.String()
+}
+
 // RemoveBinary deletes what Binary built; call it at the end of TestMain.
 func RemoveBinary() {
 	if build.path != "" {

@@ -43,7 +43,7 @@ type config struct {
 func TestImageConfig(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		var c config
-		said := output(t, "skopeo", "--override-os", "linux", "--override-arch", arch, "inspect", "--config", "oci-archive:"+imageFile()+":"+version)
+		said := process.OutputOf(t, "skopeo", "--override-os", "linux", "--override-arch", arch, "inspect", "--config", "oci-archive:"+imageFile()+":"+version)
 		if err := json.Unmarshal([]byte(said), &c); err != nil {
 			t.Fatal(err)
 		}
@@ -68,12 +68,12 @@ func imageFile() string { return filepath.Join(dist, "sequins-"+version+"-image.
 func unpack(t *testing.T, arch string) (root string) {
 	t.Helper()
 	dir := t.TempDir()
-	output(t, "skopeo", "--override-os", "linux", "--override-arch", arch, "copy", "-q", "oci-archive:"+imageFile()+":"+version, "oci:"+dir+"/layout:"+version)
+	process.OutputOf(t, "skopeo", "--override-os", "linux", "--override-arch", arch, "copy", "-q", "oci-archive:"+imageFile()+":"+version, "oci:"+dir+"/layout:"+version)
 	args := []string{"unpack", "--image", dir + "/layout:" + version, dir + "/bundle"}
 	if os.Geteuid() != 0 {
 		args = slices.Insert(args, 1, "--rootless")
 	}
-	output(t, "umoci", args...)
+	process.OutputOf(t, "umoci", args...)
 	return filepath.Join(dir, "bundle", "rootfs")
 }
 
@@ -87,22 +87,22 @@ func TestImage(t *testing.T) {
 			if err := os.CopyFS(filepath.Join(root, "srv"), os.DirFS(filepath.Join(process.Root(), "docs", "example"))); err != nil {
 				t.Fatal(err)
 			}
-			output(t, "chmod", "-R", "a+rX", filepath.Join(root, "srv"))
+			process.OutputOf(t, "chmod", "-R", "a+rX", filepath.Join(root, "srv"))
 			program := []string{"/usr/bin/sequins"}
 			if arch == "arm64" { // which serves from what amd64 has loaded: see TestServe
-				output(t, "cp", "-a", store, filepath.Join(root, "var"))
+				process.OutputOf(t, "cp", "-a", store, filepath.Join(root, "var"))
 				program = []string{"/emulator", "/usr/bin/sequins"}
 				path, err := exec.LookPath(emulator)
 				if err != nil {
 					t.Fatal(err)
 				}
-				output(t, "cp", path, filepath.Join(root, "emulator"))
+				process.OutputOf(t, "cp", path, filepath.Join(root, "emulator"))
 			}
 			addr := process.FreeAddr(t)
 			cmd := &exec.Cmd{Path: program[0], Args: append(program, "--source", "/srv", "--bind", addr), Dir: "/", Env: []string{}, SysProcAttr: container(root)}
 			serve(t, addr, cmd)
 			if arch == "amd64" {
-				output(t, "cp", "-a", filepath.Join(root, "var", "sequins"), store)
+				process.OutputOf(t, "cp", "-a", filepath.Join(root, "var", "sequins"), store)
 			}
 			if stored, err := filepath.Glob(filepath.Join(root, "var/sequins/data/words/2026-01-31/*.block")); err != nil || len(stored) == 0 {
 				t.Errorf("nothing is stored in /var/sequins: %v", err)
@@ -137,7 +137,7 @@ func container(root string) *syscall.SysProcAttr {
 // What is in the image: as little as can be, and of root except what the user writes to.
 func TestImageFiles(t *testing.T) {
 	layout := t.TempDir()
-	output(t, "skopeo", "--override-arch", "arm64", "copy", "-q", "oci-archive:"+imageFile()+":"+version, "dir:"+layout)
+	process.OutputOf(t, "skopeo", "--override-arch", "arm64", "copy", "-q", "oci-archive:"+imageFile()+":"+version, "dir:"+layout)
 	var manifest struct {
 		Layers []struct{ Digest string }
 	}
@@ -149,7 +149,7 @@ func TestImageFiles(t *testing.T) {
 		t.Fatalf("%d layers, %v", len(manifest.Layers), err)
 	}
 	layer := filepath.Join(layout, manifest.Layers[0].Digest[len("sha256:"):])
-	got := output(t, "bash", "-c", `tar --numeric-owner -tvzf "$1" | awk '{ print $1, $2, $6 }'`, "list", layer)
+	got := process.OutputOf(t, "bash", "-c", `tar --numeric-owner -tvzf "$1" | awk '{ print $1, $2, $6 }'`, "list", layer)
 	want := `drwxr-xr-x 0/0 usr/
 drwxr-xr-x 0/0 usr/bin/
 -rwxr-xr-x 0/0 usr/bin/sequins
@@ -171,7 +171,7 @@ drwxr-xr-x 65532/65532 tmp/
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	authorities(t, []byte(output(t, "tar", "-xOzf", layer, "etc/ssl/certs/ca-certificates.crt")))
+	authorities(t, []byte(process.OutputOf(t, "tar", "-xOzf", layer, "etc/ssl/certs/ca-certificates.crt")))
 }
 
 // authorities tests that the certificates are those of authorities, and most of those that Debian has, which are of the

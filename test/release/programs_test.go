@@ -57,7 +57,7 @@ func TestStatic(t *testing.T) {
 		f.Close()
 	}
 	for _, command := range [][]string{{programs["linux-amd64"]}, {emulator, programs["linux-arm64"]}} {
-		if got := output(t, command[0], append(command[1:], "version")...); !strings.HasPrefix(got, "sequins "+tag+" ") {
+		if got := process.OutputOf(t, command[0], append(command[1:], "version")...); !strings.HasPrefix(got, "sequins "+tag+" ") {
 			t.Errorf("%s: version %q", command, got)
 		}
 	}
@@ -99,11 +99,11 @@ func TestBuildOnArm64(t *testing.T) {
 	for _, fixture := range []string{"avro-zstandard", "big-block-bzip2", "bytes-block-snappy", "bytes-every-byte", "bytes-record-lz4", "cut-string-text"} {
 		src, dir := filepath.Join(process.Root(), "testdata", "fixtures", fixture, "1"), t.TempDir()
 		native, emulated := filepath.Join(dir, "native"), filepath.Join(dir, "emulated")
-		output(t, programs["linux-amd64"], "build", "--key", "id", "--value", "note", src, native)
-		output(t, emulator, programs["linux-arm64"], "build", "--key", "id", "--value", "note", src, emulated)
-		output(t, "diff", "-r", native, emulated)
-		output(t, programs["linux-amd64"], "verify", emulated)
-		output(t, emulator, programs["linux-arm64"], "verify", native)
+		process.OutputOf(t, programs["linux-amd64"], "build", "--key", "id", "--value", "note", src, native)
+		process.OutputOf(t, emulator, programs["linux-arm64"], "build", "--key", "id", "--value", "note", src, emulated)
+		process.OutputOf(t, "diff", "-r", native, emulated)
+		process.OutputOf(t, programs["linux-amd64"], "verify", emulated)
+		process.OutputOf(t, emulator, programs["linux-arm64"], "verify", native)
 	}
 }
 
@@ -114,10 +114,10 @@ func TestPackagesForArm64(t *testing.T) {
 		t.Fatal(err)
 	}
 	deb, rpm := filepath.Join(dist, "sequins_7.8.9_arm64.deb"), filepath.Join(dist, "sequins-7.8.9-1.aarch64.rpm")
-	if got := strings.TrimSpace(output(t, "dpkg-deb", "--field", deb, "Architecture")); got != "arm64" {
+	if got := strings.TrimSpace(process.OutputOf(t, "dpkg-deb", "--field", deb, "Architecture")); got != "arm64" {
 		t.Errorf("the deb is for %s", got)
 	}
-	if got := output(t, "rpm", "-qp", "--queryformat", "%{ARCH}", rpm); got != "aarch64" {
+	if got := process.OutputOf(t, "rpm", "-qp", "--queryformat", "%{ARCH}", rpm); got != "aarch64" {
 		t.Errorf("the rpm is for %s", got)
 	}
 	for name, unpack := range map[string]string{
@@ -125,13 +125,13 @@ func TestPackagesForArm64(t *testing.T) {
 		rpm: `run=; [ "$(id -u)" = 0 ] || run="unshare --map-root-user"; $run rpm --root "$2" --install --nodeps --noscripts --ignorearch "$1"`,
 	} {
 		dir := t.TempDir()
-		output(t, "bash", "-euo", "pipefail", "-c", unpack, "unpack", name, dir)
+		process.OutputOf(t, "bash", "-euo", "pipefail", "-c", unpack, "unpack", name, dir)
 		if got, err := os.ReadFile(filepath.Join(dir, "usr/bin/sequins")); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: not the program of the archive: %v", filepath.Base(name), err)
 		}
 	}
 	contents := func(arch string) (names string) {
-		for line := range strings.Lines(output(t, "dpkg-deb", "--contents", filepath.Join(dist, fmt.Sprintf("sequins_7.8.9_%s.deb", arch)))) {
+		for line := range strings.Lines(process.OutputOf(t, "dpkg-deb", "--contents", filepath.Join(dist, fmt.Sprintf("sequins_7.8.9_%s.deb", arch)))) {
 			fields := strings.Fields(line)
 			names += fields[0] + fields[5] + "\n"
 		}

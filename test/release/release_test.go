@@ -5,15 +5,14 @@ package release
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"sequins/test/packaging"
 	"sequins/test/process"
 )
 
@@ -98,18 +97,6 @@ func makeRelease(source, dist string, env ...string) (string, error) {
 	return string(out), err
 }
 
-// output runs a command and returns what it prints.
-func output(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s%s", cmd, err, &stdout, &stderr)
-	}
-	return stdout.String()
-}
-
 // A release has these files, with the sums that sha256sum finds.
 func TestFiles(t *testing.T) {
 	want := []string{"SHA256SUMS", "sequins-7.8.9-1.aarch64.rpm", "sequins-7.8.9-1.x86_64.rpm",
@@ -119,7 +106,7 @@ func TestFiles(t *testing.T) {
 	if got := names(t, dist); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	checked := output(t, "bash", "-c", `cd "$1" && sha256sum --strict --check SHA256SUMS`, "check", dist)
+	checked := process.OutputOf(t, "bash", "-c", `cd "$1" && sha256sum --strict --check SHA256SUMS`, "check", dist)
 	if n := strings.Count(checked, ": OK\n"); n != len(want)-1 {
 		t.Errorf("%d files are in SHA256SUMS:\n%s", n, checked)
 	}
@@ -145,8 +132,8 @@ func TestReproducible(t *testing.T) {
 	if err := checkout(source); err != nil {
 		t.Fatal(err)
 	}
-	output(t, "find", source, "-not", "-path", "*/.git/*", "-type", "f", "-exec", "touch", "-d", "2020-02-02T02:02:02Z", "{}", "+")
-	output(t, "chmod", "-R", "go-rwx", source)
+	process.OutputOf(t, "find", source, "-not", "-path", "*/.git/*", "-type", "f", "-exec", "touch", "-d", "2020-02-02T02:02:02Z", "{}", "+")
+	process.OutputOf(t, "chmod", "-R", "go-rwx", source)
 	out, err := makeRelease(source, again, "TZ=Asia/Kolkata", "LC_ALL=C.UTF-8", "LANG=C.UTF-8", "GOAMD64=v2", "GOFLAGS=-tags=other", "USER=other", "GZIP=-1")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -158,7 +145,7 @@ func TestReproducible(t *testing.T) {
 		expectEqual(t, filepath.Join(dist, name), filepath.Join(again, name))
 	}
 	image := filepath.Join(dir, "image")
-	output(t, "env", "-u", "MAKEFLAGS", "make", "-C", source, "image", "DIST="+image)
+	process.OutputOf(t, "env", "-u", "MAKEFLAGS", "make", "-C", source, "image", "DIST="+image)
 	expectEqual(t, imageFile(), filepath.Join(image, filepath.Base(imageFile())))
 }
 
@@ -213,7 +200,6 @@ func TestNotes(t *testing.T) {
 
 // An archive has what belongs to the program, in one directory, with links that lead somewhere.
 func TestArchives(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 	for system, program := range programs {
 		dir := filepath.Dir(program)
 		for _, name := range []string{"LICENSE", "THIRD_PARTY_NOTICES", "README.md", "CHANGELOG.md", "sequins.conf.example", "man/sequins.1.gz",
@@ -222,24 +208,6 @@ func TestArchives(t *testing.T) {
 				t.Errorf("%s: %s: %v", system, name, err)
 			}
 		}
-		followed := 0
-		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".md" {
-				return err
-			}
-			doc, err := os.ReadFile(path)
-			for _, m := range link.FindAllStringSubmatch(string(doc), -1) {
-				if !strings.Contains(m[1], "://") {
-					followed++
-					if _, err := os.Stat(filepath.Join(filepath.Dir(path), m[1])); err != nil {
-						t.Errorf("%s: %s: %v", system, path, err)
-					}
-				}
-			}
-			return err
-		})
-		if err != nil || followed < 100 {
-			t.Errorf("%s: %d links, %v", system, followed, err)
-		}
+		packaging.CheckLinks(t, dir)
 	}
 }

@@ -46,7 +46,7 @@ func TestSBOM(t *testing.T) {
 	python := venv.Python(t, filepath.Join(process.Root(), "test", "release", "requirements.txt"))
 	for system, program := range programs {
 		file := filepath.Join(dist, fmt.Sprintf("sequins-%s-%s.cdx.json", version, system))
-		output(t, python, "-c", `
+		process.OutputOf(t, python, "-c", `
 import sys
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
