@@ -63,6 +63,7 @@ func TestHostile(t *testing.T) {
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, `part-<img src=x onerror="document.title='owned'">`), []byte("SEQ\x06no"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
+	c.Extra = ""                      // a refresh would try the second version again, and the page show that it loads
 	c.Sections = "show_keys = true\n" // of [debug]
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "words", "1")
