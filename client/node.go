@@ -63,6 +63,9 @@ func pause(failures int32) time.Duration {
 	return min(minPause<<min(max(failures-1, 0), 10), maxPause)
 }
 
+// isFailing reports whether the node has failed and not answered since.
+func (n *node) isFailing() bool { return n.failed.Load() > 0 }
+
 // admit reports whether the node may be asked before others. If it is failing, it admits one call after each pause.
 func (n *node) admit(now time.Duration) bool {
 	failures := n.failed.Load()

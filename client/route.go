@@ -30,7 +30,8 @@ func (c *Client) newRoute(d *database, preferred func(m *partitions) []int) *rou
 	return r
 }
 
-// node returns the next node, nil if there is none. For a hedged request it returns no failing one.
+// node returns the next node, nil if there is none. For a hedged request it returns no failing one: if the first request
+// is answered soon after, that would neither show that the node has recovered nor that it has not, and use up its pause.
 func (r *route) node(hedge bool) *node {
 	for {
 		for len(r.queue) > 0 {
@@ -39,7 +40,7 @@ func (r *route) node(hedge bool) *node {
 			if slices.Contains(r.tried, n) || slices.Contains(r.last, n) {
 				continue
 			}
-			if !n.admit(r.c.now()) {
+			if hedge && n.isFailing() || !n.admit(r.c.now()) {
 				r.last = append(r.last, n)
 				continue
 			}
