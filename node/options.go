@@ -46,7 +46,9 @@ type Options struct {
 	// Membership adds the state of the cluster as a whole to a status; it may be nil. Joining returns what Cluster.Join waits for, and
 	// whether it has not ended yet; it may be nil, too.
 	Membership func(*status.Status)
-	Joining    func() (w status.Wait, joining bool)
+	// Keys adds the state of the certificate and the tokens to a status; it may be nil.
+	Keys    func(*status.Status)
+	Joining func() (w status.Wait, joining bool)
 
 	// Listener is the listener for requests; Run closes it.
 	Listener net.Listener

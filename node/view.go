@@ -120,6 +120,9 @@ func (n *Node) Status() status.Status {
 	if differences := n.differences.Load(); differences != nil {
 		s.Differences = *differences
 	}
+	if n.o.Keys != nil {
+		n.o.Keys(&s)
+	}
 	if n.o.Membership != nil {
 		n.o.Membership(&s)
 	}

@@ -86,9 +86,20 @@ func describe(err error) error {
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
 		row, column := decode.Position()
-		return fmt.Errorf("line %d, column %d: %w", row, column, err)
+		return fmt.Errorf("line %d, column %d: %w", row, column, explain(err))
 	}
-	return err
+	return explain(err)
+}
+
+// explain replaces the errors that name types of Go.
+func explain(err error) error {
+	text := strings.TrimPrefix(err.Error(), "toml: ")
+	for _, begin := range []string{"cannot decode", "cannot store", "parsing time"} {
+		if strings.HasPrefix(text, begin) {
+			return errors.New("the value is of the wrong type: version, reason and by are strings, exclude and approve are arrays of strings, and until is a time such as 2026-02-02T12:00:00Z")
+		}
+	}
+	return errors.New(text)
 }
 
 func (f File) check() error {

@@ -57,7 +57,8 @@ func (st *Status) OfNode() []Finding {
 // census has the dbs of a node by their health.
 type census struct {
 	all                                           int
-	served                                        int // with a current version
+	served                                        int  // with a current version
+	starting                                      bool // the node waits for something before it is ready
 	idle, unwanted, held, failed, underreplicated group
 	lost, unlisted                                group
 }
@@ -71,7 +72,7 @@ type group struct {
 // takeCensus counts the dbs of a node, from its own point of view.
 func takeCensus(st *Status) *census {
 	all := human.Plural(len(st.DBs), "database")
-	c := &census{all: len(st.DBs),
+	c := &census{all: len(st.DBs), starting: len(Blocking(st.Waiting)) > 0,
 		lost:            group{level: LevelBad, health: "Serving " + all + "; %d with partitions that no node holds.", text: "No node holds some partitions of %s.", runbook: "sequinspartitionsmissing"},
 		idle:            group{level: LevelWarn, text: "No version of %s is served.", runbook: "sequinsnotserving"},
 		unwanted:        group{level: LevelBad, health: "Serving " + all + "; %d from a version that is excluded, or not the one that is pinned, as no other is ready.", text: "The pin does not allow the version that is served of %s.", runbook: RunbookPin},
@@ -110,6 +111,9 @@ func (c *census) add(name string, db DB, node string) {
 
 // urgent returns what is wrong with what is served.
 func (c *census) urgent() []Finding {
+	if c.all == 0 && c.starting {
+		return nil // it is not known yet
+	}
 	if c.all == 0 {
 		return []Finding{{Level: LevelWarn, Text: "There is no database in the source.", Runbook: RunbookEmpty, health: "Ready, but there is no database in the source."}}
 	}
@@ -167,6 +171,7 @@ func (st *Status) ofCluster() (all []Finding) {
 // ofSource returns what is wrong with the source, the process and the configuration.
 func (st *Status) ofSource() (all []Finding) {
 	serving := "Serving " + human.Plural(len(st.DBs), "database")
+	all = st.ofKeys(time.Now())
 	if st.SourceError != "" {
 		all = append(all, Finding{Level: LevelWarn, Text: withReason("The source cannot be read", st.SourceError), Since: st.SourceErrorSince, Runbook: "sequinssourceunreachable",
 			health: serving + ", but the source cannot be read."})
@@ -182,12 +187,55 @@ func (st *Status) ofSource() (all []Finding) {
 		all = append(all, Finding{Level: LevelWarn, Text: "The process was out of file descriptors, last at " + st.ExhaustedAt.UTC().Format(time.RFC3339) + ", and refused clients.", Runbook: "sequinsdescriptors",
 			health: serving + ", but clients are refused: the process is out of file descriptors."})
 	}
+	all = append(all, st.ofPins()...)
 	if st.ReloadError != "" {
-		all = append(all, Finding{Level: LevelWarn, Text: withReason("The last reload of the configuration has failed", strings.ReplaceAll(st.ReloadError, "\n", "; ")),
+		all = append(all, Finding{Level: LevelWarn, Text: withReason("The last reload of the configuration has failed", oneLine(st.ReloadError)),
 			Since: st.ReloadErrorSince, Runbook: "sequinsreloadfailed", health: serving + ", but the last reload of the configuration has failed."})
 	}
 	return all
 }
+
+// expiresSoon is how long before a certificate expires the status says so, which is when the alert SequinsCertificateExpires fires.
+const expiresSoon = 7 * 24 * time.Hour
+
+// ofKeys returns what is wrong with the certificate and the tokens.
+func (st *Status) ofKeys(now time.Time) (all []Finding) {
+	serving := "Serving " + human.Plural(len(st.DBs), "database")
+	if c := st.Certificate; c.Error != "" {
+		all = append(all, Finding{Level: LevelWarn, Text: "The new certificates are not in use: " + oneLine(c.Error), Runbook: "sequinscertificateexpires",
+			health: serving + ", but the new certificates are not in use."})
+	}
+	switch left := st.Certificate.Expires.Sub(now); {
+	case st.Certificate.Expires.IsZero():
+	case left <= 0:
+		all = append(all, Finding{Level: LevelBad, Text: "The certificate of this node has expired.", Since: st.Certificate.Expires, Runbook: "sequinscertificateexpires",
+			health: "The certificate of this node has expired: clients and other nodes refuse it."})
+	case left < expiresSoon:
+		all = append(all, Finding{Level: LevelNote, Text: "The certificate of this node expires in " + human.Duration(left) + ".", Runbook: "sequinscertificateexpires"})
+	}
+	if st.TokensError != "" {
+		all = append(all, Finding{Level: LevelWarn, Text: "The tokens file is not good, and the former tokens are in use: " + oneLine(st.TokensError), Runbook: "sequinsreloadfailed",
+			health: serving + ", but the tokens file is not good."})
+	}
+	return all
+}
+
+// badPin begins the warnings of a file _PIN that cannot be read.
+const badPin = "_PIN of "
+
+// ofPins returns which decisions of people are not known.
+func (st *Status) ofPins() (all []Finding) {
+	for _, text := range st.Warnings {
+		if strings.HasPrefix(text, badPin) {
+			all = append(all, Finding{Level: LevelWarn, Text: oneLine(text), Runbook: RunbookBadPin,
+				health: "Serving " + human.Plural(len(st.DBs), "database") + ", but a file _PIN cannot be read."})
+		}
+	}
+	return all
+}
+
+// oneLine returns an error of several lines as one.
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
 
 // notes returns what does not affect the health.
 func (st *Status) notes() (all []Finding) {
@@ -195,11 +243,9 @@ func (st *Status) notes() (all []Finding) {
 		all = append(all, Finding{Level: LevelNote, Text: fmt.Sprintf("The disk of this node has %s of %s free.", human.Size(st.Disk.Free), human.Size(st.Disk.Bytes)), Runbook: "sequinsdiskfull"})
 	}
 	for _, text := range st.Warnings {
-		section := RunbookLeftOut
-		if strings.HasPrefix(text, "_PIN of ") {
-			section = RunbookBadPin
+		if !strings.HasPrefix(text, badPin) {
+			all = append(all, Finding{Level: LevelNote, Text: text, Runbook: RunbookLeftOut})
 		}
-		all = append(all, Finding{Level: LevelNote, Text: text, Runbook: section})
 	}
 	return all
 }

@@ -15,7 +15,7 @@ func TestFindings(t *testing.T) {
 	served := on(OnNode{State: Active, Current: true, Partitions: []int{0}})
 	lost := on(OnNode{State: Active, Current: true})
 	st := Status{Node: "n", SourceError: "no such host", SourceErrorSince: now.Add(-time.Hour), Warnings: []string{"healthz cannot be a db", "_PIN of words cannot be read"},
-		ReloadError: "line 1\nline 2", ZooKeeper: &ZooKeeper{Error: "refused"}, Problems: []string{"b has replication 3"},
+		ReloadError: "line 1\nline 2", TokensError: "line 3\nline 4", Certificate: Certificate{Expires: now.Add(-time.Hour), Error: "no key"}, ZooKeeper: &ZooKeeper{Error: "refused"}, Problems: []string{"b has replication 3"},
 		Peers: map[string]Peer{}, Disk: Disk{Bytes: 100, Free: 1},
 		DBs: map[string]DB{
 			"lost": {Versions: map[string]Version{"1": lost}}, "good": {Versions: map[string]Version{"1": served}},
@@ -39,9 +39,13 @@ func TestFindings(t *testing.T) {
 		want = append(want, "warn "+name+" did not answer: refused #sequinsdown")
 	}
 	want = append(want, "warn 2 more nodes did not answer. #sequinsdown",
+		"warn The new certificates are not in use: no key #sequinscertificateexpires",
+		"bad The certificate of this node has expired. (for 1 h 0 min) #sequinscertificateexpires",
+		"warn The tokens file is not good, and the former tokens are in use: line 3; line 4 #sequinsreloadfailed",
 		"warn The source cannot be read: no such host (for 1 h 0 min) #sequinssourceunreachable",
+		"warn _PIN of words cannot be read #a-pin-that-cannot-be-read",
 		"warn The last reload of the configuration has failed: line 1; line 2 #sequinsreloadfailed",
-		"note The disk of this node has 1 B of 100 B free. #sequinsdiskfull", "note healthz cannot be a db #entries-that-are-left-out", "note _PIN of words cannot be read #a-pin-that-cannot-be-read")
+		"note The disk of this node has 1 B of 100 B free. #sequinsdiskfull", "note healthz cannot be a db #entries-that-are-left-out")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -64,6 +64,10 @@ type Status struct {
 	// ReloadError is why the configuration that was last read again is not in use, or ""; ReloadErrorSince is when that was.
 	ReloadError      string    `json:"reload_error,omitempty"`
 	ReloadErrorSince time.Time `json:"reload_error_since,omitzero"`
+	// Certificate is this node's certificate of TLS; zero without TLS.
+	Certificate Certificate `json:"certificate,omitzero"`
+	// TokensError is why the tokens file as it is now is not in use, or "".
+	TokensError string `json:"tokens_error,omitempty"`
 	// Waiting is what this node waits for, what keeps it from being ready first.
 	Waiting []Wait `json:"waiting,omitempty"`
 	// ExhaustedAt is when the process was last out of file descriptors for a connection, if that was in the last minutes.
@@ -94,6 +98,13 @@ type Status struct {
 
 	// Events are the last events of this node, the newest first. The answer to another node lacks them.
 	Events []Event `json:"events,omitempty"`
+}
+
+// Certificate is the certificate of a node.
+type Certificate struct {
+	Expires time.Time `json:"expires"`
+	// Error is why the files of certificates as they are now are not in use, or "". The former ones are, and Expires is theirs.
+	Error string `json:"error,omitempty"`
 }
 
 // Disk is the file system of a node's local store, in bytes.

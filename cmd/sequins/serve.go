@@ -311,7 +311,18 @@ func (s *serving) guard(c *config.Config, o *node.Options) (err error) {
 	if s.tokens != nil {
 		o.Server.Tokens = s.tokens.tokens
 	}
+	o.Keys = s.describeKeys
 	return nil
+}
+
+// describeKeys adds the certificate and the tokens to a status.
+func (s *serving) describeKeys(st *status.Status) {
+	if s.keys != nil {
+		s.keys.describe(st)
+	}
+	if s.tokens != nil {
+		s.tokens.describe(st)
+	}
 }
 
 // closers are resources to close if opening a later one fails.

@@ -91,10 +91,9 @@ func (r *reloader) reload() error {
 	} else {
 		err = r.apply(fresh)
 	}
-	err = errors.Join(err, unread, unopened)
-	r.serving.node.Reloaded(err)
+	r.serving.node.Reloaded(errors.Join(err, unopened)) // the status has the error of the tokens until they are good
 	r.serving.node.Refresh()
-	return err
+	return errors.Join(err, unread, unopened)
 }
 
 func (r *reloader) apply(fresh config.Config) error {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sequins/config"
+	"sequins/status"
 )
 
 // A keyring holds the certificates of [tls], reloaded when their files change.
@@ -21,6 +22,7 @@ type keyring struct {
 	host    string // by which other nodes reach this one; "" without other nodes
 	looked  time.Time
 	changed time.Time // modification time of the newest file
+	fault   string    // why the files as they are now are not in use, or ""
 	loaded  loadedKeys
 }
 
@@ -165,20 +167,32 @@ func (k *keyring) now() loadedKeys {
 	k.looked = time.Now()
 	changed := k.modified()
 	if changed.Equal(k.changed) {
+		k.fault = "" // the former files may have been put back
 		return k.loaded
 	}
 	loaded, err := k.load()
 	if err != nil {
-		k.log.Error("the certificates have changed and are not good; the old ones stay", "error", err)
+		if err.Error() != k.fault {
+			k.log.Error("the certificates have changed and are not good; the old ones stay", "error", err)
+		}
+		k.fault = err.Error()
 		return k.loaded
 	}
 	k.log.Info("the certificates have changed, and are used from now on", "certificate", k.files.Certificate)
-	k.loaded, k.changed = loaded, changed
+	k.loaded, k.changed, k.fault = loaded, changed, ""
 	return k.loaded
 }
 
 // expiry returns the expiry of this node's certificate.
 func (k *keyring) expiry() time.Time { return k.now().own.Leaf.NotAfter }
+
+// describe adds the certificate to a status.
+func (k *keyring) describe(st *status.Status) {
+	st.Certificate.Expires = k.expiry().UTC()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	st.Certificate.Error = k.fault
+}
 
 // server returns the TLS settings for clients.
 func (k *keyring) server() *tls.Config {

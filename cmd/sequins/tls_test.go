@@ -178,6 +178,22 @@ func TestTLS(t *testing.T) {
 		eventuallyOK(t, c, base)
 	}
 	s.waitFor("the certificates have changed and are not good")
+	if r := sequins(t, "status", "--ca", a.file("ca.pem"), base); r.code != exitUnhealthy || !strings.Contains(r.stdout, "The new certificates are not in use: tls.certificate: ") {
+		t.Errorf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
+	}
+
+	a.issue("node", nil)
+	later := changed.Add(time.Minute)
+	expect.NoError(t, os.Chtimes(a.file("node.pem"), later, later))
+	for end := time.Now().Add(patience); ; <-time.After(50 * time.Millisecond) {
+		r := sequins(t, "status", "--ca", a.file("ca.pem"), base)
+		if r.code == exitOK && strings.Contains(r.stdout, "The certificate of this node expires in ") {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
+		}
+	}
 }
 
 // With client_ca only those get in who show a certificate of it.

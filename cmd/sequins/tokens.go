@@ -12,6 +12,7 @@ import (
 
 	"sequins/auth"
 	"sequins/config"
+	"sequins/status"
 )
 
 // A tokenFile holds the tokens of [auth], reloaded when their file changes.
@@ -21,7 +22,7 @@ type tokenFile struct {
 	log    *slog.Logger
 
 	mu   sync.Mutex
-	said string // the last error, which is logged only once
+	said string // the error of the file as it is now, which is logged only once
 }
 
 // openTokens reads the file. It returns nil if none is configured.
@@ -48,11 +49,20 @@ func (f *tokenFile) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if f.tokens.Changed() {
-				f.reload(false) //nolint:errcheck // it has been logged
-			}
+			f.look()
 		}
 	}
+}
+
+// look reads the file again if it has changed since it was read without an error.
+func (f *tokenFile) look() {
+	if f.tokens.Changed() {
+		f.reload(false) //nolint:errcheck // it has been logged
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.said = "" // the former file may have been put back
 }
 
 // reload reads the file again. An invalid file, maybe because it is only half written, is ignored and
@@ -78,6 +88,13 @@ func (f *tokenFile) tell(msg string) {
 	if err := f.tokens.Exposed(); err != nil {
 		f.log.Warn("the tokens file should be readable for sequins alone: chmod o=,g-w", "error", err)
 	}
+}
+
+// describe adds what is wrong with the tokens file to a status.
+func (f *tokenFile) describe(st *status.Status) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st.TokensError = f.said
 }
 
 // tokenVariable is the environment variable with a token for commands that connect to a node.

@@ -26,6 +26,12 @@ func hashed(token string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256
 // asked is the status that a target has for a token, "" for none.
 func asked(t *testing.T, n *process.Node, target, token string) int {
 	t.Helper()
+	return answered(t, n, target, token).Code
+}
+
+// answered returns the answer to GET with a token, or without one if it is "".
+func answered(t *testing.T, n *process.Node, target, token string) *process.Response {
+	t.Helper()
 	c := n.Client()
 	defer c.Close()
 	header := ""
@@ -36,7 +42,7 @@ func asked(t *testing.T, n *process.Node, target, token string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Code
+	return r
 }
 
 // TestTokens has a node that wants tokens, and changes their file while it runs.
@@ -95,6 +101,9 @@ func TestTokens(t *testing.T) {
 		})
 		replace("")
 		n.WaitFor(t, "the error about the empty file", func() bool { return strings.Contains(n.Log(), file+": no token in the file") })
+		n.WaitFor(t, "the status has it", func() bool {
+			return strings.Contains(string(answered(t, n, "/", opsToken).Body), `"tokens_error":"`+file+`: no token in the file`)
+		})
 		for token, want := range map[string]int{nextToken: 200, opsToken: 200, webToken: 401, "": 401} {
 			if got := asked(t, n, key, token); got != want {
 				t.Errorf("%q: %d, want %d", token, got, want)
