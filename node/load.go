@@ -228,8 +228,10 @@ func (d *db) loadBlocks(ctx context.Context, process *loadproc.Process, m store.
 	linked := slices.DeleteFunc(slices.Clone(l.want), func(p int) bool { return slices.Contains(missing, p) })
 	job.Load = func(mine []int, progress func(int64)) error {
 		defer process.Close()
-		defer l.stage.Store(fetching)
 		all := slices.Sorted(slices.Values(slices.Concat(linked, mine))) // so that the figures are of both
+		if len(all) < len(l.want) {
+			defer l.stage.Store(fetching)
+		}
 		return process.Load(dir, all, d.newsOf(m.Version, l, progress))
 	}
 	return l.fill.Fill(ctx, job)
