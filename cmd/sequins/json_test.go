@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -184,6 +185,7 @@ func TestInspectJSON(t *testing.T) {
 // The JSON of the status is that of the node, of the chosen databases.
 func TestStatusJSON(t *testing.T) {
 	s := serveRecords(t, "")
+	s.await("/", "healthy", func(_ *http.Response, body string) bool { return strings.Contains(body, `"healthy":true`) })
 	_, plain := s.get("/")
 	r := sequins(t, "status", s.base, "--json")
 	r.wants(t, exitOK)
