@@ -22,8 +22,11 @@ const aloneAfter = time.Minute
 // compare inspects the versions in Plans, and records those whose files
 // differ from this node's plan. The files must settle first: a marker applies to the files before the
 // change.
-func (o *observer) compare(ctx context.Context) {
+func (o *observer) compare(ctx context.Context, allowed version.Pin) {
 	for id, plan := range o.Plans {
+		if !allowed.Allows(id) {
+			continue // its revision would be loaded before the version that the pin allows
+		}
 		name := version.Name(id)
 		if failed := o.Last.Looks[name]; o.Again && o.now.Before(failed.retry) {
 			o.lookAfterFailure(name, failed)

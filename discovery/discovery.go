@@ -155,7 +155,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		}
 	}
 	slices.Reverse(o.found.Versions)
-	o.compare(ctx)
+	o.compare(ctx, allowed)
 	return o.found, nil
 }
 

@@ -38,9 +38,15 @@ func (o *observer) readPin(ctx context.Context) {
 	}
 }
 
+// errEmptied is the error for a pin that is away with all versions: the directory may be a mount that is missing, or be copied.
+var errEmptied = errors.New("it is away, and so are all versions; a version in the directory of the database ends that")
+
 func (o *observer) pin(ctx context.Context) (pin.File, error) {
 	data, err := o.pinData(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(o.names) == 0 && !o.Pin.Equal(pin.File{}):
+		return pin.File{}, errEmptied
+	case errors.Is(err, fs.ErrNotExist):
 		return pin.File{}, nil
 	}
 	if err != nil {

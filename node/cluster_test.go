@@ -235,7 +235,7 @@ func (f *fixture) follow(change func(*Options)) (*Node, func()) {
 	f.t.Helper()
 	local, err := store.Open(f.store)
 	expect.NoError(f.t, err)
-	o := Options{Source: f.source, Loads: f.launcher(), Store: local, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil))}
+	o := Options{Source: f.source, SourceName: f.root, Loads: f.launcher(), Store: local, Listener: deaf{}, Logger: slog.New(slog.NewTextHandler(f.log, nil))}
 	change(&o)
 	n, err := New(o)
 	expect.NoError(f.t, err)

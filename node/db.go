@@ -65,7 +65,9 @@ type db struct {
 
 	origin     string          // the source that the versions on disk are from, if that is another one
 	foreign    map[string]bool // the ids of these versions
-	originKept bool            // the store has this source
+	reloading  map[string]bool // those of them that are loaded from this source, and were not served since
+	originKept bool            // the store has this source,
+	otherwise  []string        // and that these are not from it
 
 	pin         pin.File  // as last read
 	recordedPin *pin.File // in the store; nil if that is not known
@@ -186,7 +188,7 @@ func (d *db) begin() {
 	if marked, err := d.node.o.Store.Marked(d.name); marked || err != nil {
 		d.node.success.Store(d.name, true) // if it is not known, the marker is required: a version without is not taken for complete
 	}
-	d.readOrigin(local)
+	d.readOrigin(local, served != "" || likely)
 	d.pin = d.keptPin()
 	d.servedBefore = served
 	taken := ""
@@ -196,7 +198,7 @@ func (d *db) begin() {
 		d.heldBefore = append(d.heldBefore, held...)
 	}
 	d.handle(version.Start{Local: local, Served: max(served, taken), Taken: taken != "", Likely: likely, Waiting: d.node.o.Cluster.Changes() != nil,
-		Pin: d.allowed(), Keep: d.keep(), Held: d.heldBefore, Former: d.formerly})
+		Pin: d.allowed(), Keep: d.keep(), Held: d.heldBefore, Former: d.formerly, Foreign: d.strangers()})
 	d.restored = true
 	d.tellOthers()
 }

@@ -52,7 +52,7 @@ func (d *db) question() discovery.Question {
 		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {
 			continue
 		}
-		q.Known[v.Name] = v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active
+		q.Known[v.Name] = (v.Status == version.Building || v.Status == version.Prepared || v.Status == version.Active) && (!d.foreign[v.Name] || v.Name == s.Current || v.Name == s.Served)
 		q.Loading[v.Name] = q.Known[v.Name] && v.Work == version.Loading && v.Reason == ""
 		q.Settled[v.Name] = v.Reason == "" // a failed version may have been accepted while its job paused
 	}
@@ -92,7 +92,7 @@ func (l listing) tell(d *db) {
 		d.reportWrong(before, l.Listing)
 		if d.foreign[l.Same] {
 			d.log.Info("the version on disk is the one that the source has", "version", l.Same)
-			d.keepOrigin()
+			d.keepOrigin(l.Same)
 		}
 	}
 	retries := d.due

@@ -311,6 +311,10 @@ func (p planned) tell(d *db) {
 		}
 		p.answer <- goAhead{err: load.Changed(now.manifest, p.manifest)}
 	default:
+		if err := d.loadOrigin(p.name); err != nil {
+			p.answer <- goAhead{err: err}
+			return
+		}
 		want := now.Owned(now.v.Held())
 		room := d.room(now, want)
 		d.log.Info("load started", "version", p.name, "partitions", p.manifest.Partitions,

@@ -1,35 +1,47 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"sequins/version"
 )
 
 // Versions are known by their names, so those that were loaded from one source must not be taken for those of another: somebody may
 // have changed source in the configuration, such as from a staging area to production, and the names be days. The store has the
-// source that each db is from. If that is another one, the db compares the version that it serves with the source, and says so until
-// it is the same, or has been loaded again, or has been replaced by a newer one.
+// source that each db is from, and the versions that are from another one. Of these only the version that was served before the
+// restart is served: the db compares it with the source, and says so until it is the same, or has been loaded again, or has been
+// replaced by a newer one. The others are loaded again when they are needed, which keeps their blocks if the files are the same, and
+// are not kept for a rollback.
 
-// readOrigin finds out whether the versions on disk are from another source.
-func (d *db) readOrigin(local []string) {
-	here := d.node.o.SourceName
-	was, err := d.node.o.Store.Origin(d.name)
+// readOrigin finds out which versions on disk are from another source. Of a store without that record, which former releases did not
+// make, what was served is taken to be of this source, and otherwise no version.
+func (d *db) readOrigin(local []string, served bool) {
+	here := d.node.o.SourceID
+	was, except, err := d.node.o.Store.Origin(d.name)
 	if err != nil {
 		d.log.Error("it is not known which source the versions on disk are from; they are compared with this one", "error", err)
 		was = "a source that is not known"
 	}
+	d.foreign, d.reloading = make(map[string]bool), make(map[string]bool)
 	d.originKept = was == here && err == nil
 	switch {
-	case len(local) == 0 || d.originKept:
-	case was == "": // by a release that did not record it
-		d.keepOrigin()
+	case d.originKept:
+		d.origin, d.otherwise = "another source", except
+		for _, id := range except {
+			d.foreign[id] = slices.Contains(local, id)
+		}
+	case len(local) == 0:
+	case was == "" && served:
+		d.keepOrigin("")
 	default:
-		d.origin, d.foreign = was, make(map[string]bool)
+		d.origin = cmp.Or(was, "a source that is not known")
 		for _, id := range local {
 			d.foreign[id] = true
 		}
-		d.log.Warn("the versions on disk are from another source, and are compared with this one", "from", was, "source", here)
+		d.log.Warn("the versions on disk are from another source, and are compared with this one", "from", d.origin, "source", here)
 	}
 }
 
@@ -39,26 +51,56 @@ func (d *db) serveOrigin(id string) {
 		d.changed = id
 		return
 	}
-	d.keepOrigin()
+	d.keepOrigin(id)
 }
 
-// keepOrigin records that the served version is of this source.
-func (d *db) keepOrigin() {
-	if d.originKept {
-		return
+// loadOrigin follows the source of a version of which a load has a plan, before there is any block by it: the store must have this
+// source, and which versions are from another one, before it has anything of this source. A version of which there were blocks of
+// another source is one of these until it is served.
+func (d *db) loadOrigin(id string) error {
+	if id == d.state.Current || id == d.state.Served {
+		return nil // more of what is served, by its old plan
 	}
-	if err := d.node.o.Store.SetOrigin(d.name, d.node.o.SourceName); err != nil {
-		d.log.Error("the source cannot be recorded in the local store; with another source, versions of the same name would not be compared", "error", err)
-		return
+	if d.foreign[id] {
+		d.foreign[id], d.reloading[id] = false, true
 	}
-	d.origin, d.foreign, d.originKept = "", nil, true
+	return d.recordOrigin()
+}
+
+// keepOrigin records that a version, which is served, is of this source.
+func (d *db) keepOrigin(id string) {
+	d.foreign[id], d.reloading[id] = false, false
+	if err := d.recordOrigin(); err != nil {
+		d.log.Error("the source cannot be recorded in the local store; a restart compares the versions on disk with it", "error", err)
+	}
+}
+
+// recordOrigin records this source, and which versions on the disk are, or may be, from another one, unless the store has that.
+func (d *db) recordOrigin() error {
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(d.foreign)), func(id string) bool {
+		_, found := d.state.Entry(id)
+		return !found || !d.foreign[id] && !d.reloading[id]
+	})
+	if d.originKept && slices.Equal(others, d.otherwise) {
+		return nil
+	}
+	err := d.node.o.Store.SetOrigin(d.name, d.node.o.SourceID, others)
+	if err == nil {
+		d.otherwise, d.originKept = others, true
+	}
+	return err
+}
+
+// strangers returns the versions that are from another source, in ascending order.
+func (d *db) strangers() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.foreign)), func(id string) bool { return !d.foreign[id] })
 }
 
 // fromElsewhere describes a served version of another source; "" if it is of this one.
 func (d *db) fromElsewhere(id string) string {
-	if !d.foreign[id] {
+	if !d.foreign[id] || id != d.state.Current {
 		return ""
 	}
 	return fmt.Sprintf("version %s of %s was loaded from %s, which was the source before; it is served until %s has a version of that name, with which it is compared, or a newer one",
-		version.Name(id), d.name, d.origin, d.node.o.SourceName)
+		version.Name(id), d.name, d.origin, d.node.o.SourceID)
 }

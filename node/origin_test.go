@@ -1,11 +1,15 @@
 package node
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"sequins/gate"
 	"sequins/test/expect"
 )
 
@@ -46,15 +50,41 @@ func TestAnotherSource(t *testing.T) {
 	n.stop()
 
 	note := filepath.Join(g.store, "data", "fruit", "_SOURCE")
-	before, err := os.Stat(note)
-	expect.NoError(t, err)
-	n = g.run() // which remembers its source
-	n.eventually("the same version is served", func() bool { return n.get("/fruit/plum").status == 200 })
-	if count := g.log.count("the versions on disk are from another source", ""); count != 1 {
-		t.Errorf("said %d times", count)
+	written := 0
+	for range 5 { // it remembers its source, and when the former version is gone
+		before, err := os.Stat(note)
+		expect.NoError(t, err)
+		n = g.run()
+		n.eventually("the same version is served", func() bool { return n.get("/fruit/plum").status == 200 })
+		n.stop()
+		if after, err := os.Stat(note); err != nil || !os.SameFile(before, after) {
+			written++
+		}
 	}
-	if after, err := os.Stat(note); err != nil || !os.SameFile(before, after) {
-		t.Errorf("what it knows is written again: %v", err)
+	if count := g.log.count("the versions on disk are from another source", ""); count != 1 || written > 2 {
+		t.Errorf("said %d times, and written %d times", count, written)
+	}
+}
+
+// A version that was loaded and not served is not taken for one of another source, whether or not the store has a record of its source.
+func TestUnservedVersionOfTheFormerSource(t *testing.T) {
+	for _, recorded := range []bool{true, false} {
+		f := newFixture(t)
+		f.put("fruit", "1", 2, "fig")
+		n := f.run(ruled(gate.Rules{MinRecords: 100}))
+		n.eventually("it is held", func() bool { return n.node("fruit", "1").State == "HELD" })
+		n.stop()
+		if !recorded {
+			expect.NoError(t, os.Remove(filepath.Join(f.store, "data", "fruit", "_SOURCE")))
+		}
+		g := f.movedTo(t)
+		g.put("fruit", "1", 2, "plum")
+		n = g.run()
+		n.serves("fruit", "1")
+		if fig, plum := n.get("/fruit/fig"), n.get("/fruit/plum"); fig.status != 404 || plum.status != 200 {
+			t.Errorf("%+v, %+v", fig, plum)
+		}
+		n.stop()
 	}
 }
 
@@ -62,15 +92,7 @@ func TestAnotherSource(t *testing.T) {
 func TestSameFilesElsewhere(t *testing.T) {
 	f := filled(t)
 	g := f.movedTo(t)
-	expect.NoError(t, os.CopyFS(filepath.Join(g.root, "fruit"), os.DirFS(filepath.Join(f.root, "fruit"))))
-	dir := filepath.Join("fruit", "1")
-	entries, err := os.ReadDir(filepath.Join(f.root, dir))
-	expect.NoError(t, err)
-	for _, e := range entries {
-		info, err := e.Info()
-		expect.NoError(t, err)
-		expect.NoError(t, os.Chtimes(filepath.Join(g.root, dir, e.Name()), info.ModTime(), info.ModTime()))
-	}
+	g.copyOf(t, f, "fruit", "1")
 	n := g.run()
 	n.serves("fruit", "1")
 	n.eventually("they are found to be the same", func() bool {
@@ -102,5 +124,133 @@ func TestVersionOfTheFormerSource(t *testing.T) {
 	n.serves("fruit", "2")
 	if text := n.node("fruit", "2").Error; text != "" {
 		t.Error(text)
+	}
+}
+
+// copyOf copies a version of another source, with the times of its files.
+func (f *fixture) copyOf(t *testing.T, other *fixture, db, version string) {
+	t.Helper()
+	from, to := filepath.Join(other.root, db, version), filepath.Join(f.root, db, version)
+	expect.NoError(t, os.CopyFS(to, os.DirFS(from)))
+	entries, err := os.ReadDir(from)
+	expect.NoError(t, err)
+	for _, e := range entries {
+		info, err := e.Info()
+		expect.NoError(t, err)
+		expect.NoError(t, os.Chtimes(filepath.Join(to, e.Name()), info.ModTime(), info.ModTime()))
+	}
+}
+
+// keptTwo is a fixture whose store has versions 1 and 2 of fruit, with a fig, of which the first is kept for a rollback.
+func keptTwo(t *testing.T) *fixture {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, "fig")
+	n := f.run(keeping(3))
+	n.serves("fruit", "1")
+	f.put("fruit", "2", 2, "fig")
+	n.Refresh()
+	n.serves("fruit", "2")
+	n.stop()
+	return f
+}
+
+// A rollback serves nothing of the former source, also if the version was kept, and after another restart.
+func TestRollbackAfterAnotherSource(t *testing.T) {
+	for name, test := range map[string]struct {
+		same    bool // version 2 is the same in both sources
+		restart bool
+	}{"newer version": {}, "same version": {same: true}, "restart": {restart: true}, "same version and restart": {same: true, restart: true}} {
+		t.Run(name, func(t *testing.T) {
+			f := keptTwo(t)
+			g, served := f.movedTo(t), "3"
+			g.put("fruit", "1", 2, "plum")
+			if test.same {
+				g.copyOf(t, f, "fruit", "2")
+				served = "2"
+			} else {
+				g.put("fruit", "2", 2, "plum")
+				g.put("fruit", "3", 2, "plum")
+			}
+			n := g.run(keeping(3))
+			n.serves("fruit", served)
+			n.eventually("the source is known", func() bool {
+				source, _, err := n.o.Store.Origin("fruit")
+				return err == nil && source == n.o.SourceName
+			})
+			if test.restart {
+				n.stop()
+				n = g.run(keeping(3))
+				n.serves("fruit", served)
+			}
+			g.pin("fruit", `version = "1"`)
+			n.Refresh()
+			n.eventually("the rollback", func() bool { return n.get("/fruit/plum").status == 200 && n.get("/fruit/plum").version == "1" })
+			if a := n.get("/fruit/fig"); a.status != 404 {
+				t.Errorf("%+v", a)
+			}
+			n.eventually("it is logged", func() bool { return g.log.count("version rolled back to", "") == 1 })
+			n.stop()
+		})
+	}
+}
+
+// A version that was not served before the restart is not served before it is compared with the source.
+func TestNewerVersionOfTheFormerSource(t *testing.T) {
+	f := filled(t)
+	f.put("fruit", "2", 2, "fig")
+	n := f.run(ruled(gate.Rules{MinRecords: 100}))
+	n.eventually("the second version is held", func() bool { return n.node("fruit", "2").State == "HELD" })
+	n.stop()
+	g := f.movedTo(t)
+	g.copyOf(t, f, "fruit", "1")
+	g.put("fruit", "2", 2, "plum")
+	g.source.gate.Store(true) // the files cannot be read yet
+	n = g.run()
+	n.eventually("it is loaded", func() bool {
+		return g.log.count("load started", "") > 0 || n.node("fruit", "2").State == "BUILDING" || n.node("fruit", "2").Detail != ""
+	})
+	if a := n.get("/fruit/fig"); a.status != 200 || a.version != "1" {
+		t.Errorf("%+v", a)
+	}
+	g.source.gate.Store(false)
+	n.serves("fruit", "2")
+	if fig, plum := n.get("/fruit/fig"), n.get("/fruit/plum"); fig.status != 404 || plum.status != 200 {
+		t.Errorf("%+v, %+v", fig, plum)
+	}
+	n.stop()
+}
+
+// Random switches between two sources and stops at random moments: in the end the source that is configured is served.
+func TestWalkOfSources(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 7))
+			a := newFixture(t)
+			sources, newest, at, trail := []*fixture{a, a.movedTo(t)}, 0, 0, ""
+			publish := func() {
+				newest++
+				for i, f := range sources {
+					f.put("fruit", fmt.Sprint(newest), 4, fmt.Sprint("only in ", i), "m", "n", "o", "p")
+				}
+			}
+			publish()
+			for range 3 + r.IntN(6) {
+				at = (at + r.IntN(2)) % 2
+				if r.IntN(3) == 0 {
+					publish()
+				}
+				pause := time.Duration(r.IntN(30)) * time.Millisecond
+				trail += fmt.Sprintf(" %d(version %d, %v)", at, newest, pause)
+				n := sources[at].run()
+				<-time.After(pause)
+				n.stop()
+			}
+			n := sources[at].run()
+			defer n.stop()
+			n.eventually("the source is served after"+trail, func() bool {
+				here, there := n.get(fmt.Sprintf("/fruit/only%%20in%%20%d", at)), n.get(fmt.Sprintf("/fruit/only%%20in%%20%d", 1-at))
+				return here.status == 200 && here.version == fmt.Sprint(newest) && there.status == 404
+			})
+		})
 	}
 }

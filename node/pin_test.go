@@ -124,3 +124,53 @@ func TestUnreadablePin(t *testing.T) {
 	})
 	r.serves("fruit", "1")
 }
+
+// TestPinOfEmptyDirectory: a directory without versions, as of a mount that is missing, takes no decision back.
+func TestPinOfEmptyDirectory(t *testing.T) {
+	f := newFixture(t)
+	f.put("other", "1", 1, "fig")
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run(keeping(3))
+	defer r.stop()
+	r.serves("fruit", "1")
+	f.put("fruit", "2", 2, fruit...)
+	r.Refresh()
+	r.serves("fruit", "2")
+	f.pin("fruit", `version = "1"`)
+	r.Refresh()
+	r.serves("fruit", "1")
+	dir, away := filepath.Join(f.root, "fruit"), filepath.Join(t.TempDir(), "away")
+	expect.NoError(t, os.Rename(dir, away))
+	expect.NoError(t, os.Mkdir(dir, 0o755))
+	r.Refresh()
+	r.eventually("it is reported", func() bool {
+		return strings.Contains(strings.Join(r.Status().Warnings, "\n"), "_PIN of fruit cannot be read, and what it said before stays in force: it is away, and so are all versions")
+	})
+	r.serves("fruit", "1")
+	expect.NoError(t, os.Remove(dir))
+	expect.NoError(t, os.Rename(away, dir))
+	f.put("fruit", "3", 2, fruit...)
+	r.Refresh()
+	r.eventually("it is well again", func() bool { return len(r.Status().Warnings) == 0 })
+	r.serves("fruit", "1")
+	expect.NoError(t, os.Remove(filepath.Join(dir, "_PIN")))
+	r.Refresh()
+	r.serves("fruit", "3")
+}
+
+// TestPinAwayFromChangedVersion: a version that was rewritten and is not pinned is not loaded again in place of the pinned one.
+func TestPinAwayFromChangedVersion(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, "fig")
+	f.put("fruit", "2", 2, "fig")
+	r := f.run()
+	r.serves("fruit", "2")
+	r.stop()
+	f.remove("fruit", "2")
+	f.put("fruit", "2", 2, "fig", "plum", "sloe")
+	f.pin("fruit", `version = "1"`)
+	expect.NoError(t, os.WriteFile(filepath.Join(f.store, "data", "fruit", "_SOURCE"), []byte("elsewhere\n"), 0o644)) // so that it is compared
+	r = f.run()
+	defer r.stop()
+	r.serves("fruit", "1")
+}

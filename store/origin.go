@@ -1,39 +1,60 @@
 package store
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"sequins/blocks"
+	"sequins/internal/fsys"
 )
 
-// originName is the file in a db's directory that holds the source that the versions of the db are from. No version can have
-// this name.
+// originName is the file in a db's directory that holds the source that the versions of the db are from, and on further lines the
+// ids of those that are not. No version can have this name.
 const originName = "_SOURCE"
 
-// maxOrigin bounds the length of that name, in bytes.
-const maxOrigin = 16 << 10
+// maxOrigin bounds the length of the name of a source, and maxOrigins that of the file, in bytes.
+const (
+	maxOrigin  = 16 << 10
+	maxOrigins = 64 << 10
+)
 
-// SetOrigin records, durably, the source that the served version of db is from. A source of more than 16 KiB, or with a line break,
-// is not recorded.
-func (s *Store) SetOrigin(db, source string) error {
+// SetOrigin records, durably, the source that the versions of db on disk are from, except for those with some ids. A source of
+// more than 16 KiB, or with a line break, is not recorded.
+func (s *Store) SetOrigin(db, source string, except []string) error {
 	path, err := s.dbPath(db)
 	if err != nil || len(source) >= maxOrigin || strings.ContainsAny(source, "\r\n") {
 		return err
 	}
+	text := strings.Join(append([]string{source}, except...), "\n")
+	if len(text) >= maxOrigins {
+		return fmt.Errorf("recording the source of db %s: %d versions are from another one", db, len(except))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.writeNote(path, originName, source); err != nil {
+	if err := s.writeNote(path, originName, text); err != nil {
 		return fmt.Errorf("recording the source of db %s: %w", db, err)
 	}
 	return nil
 }
 
-// Origin returns what SetOrigin has recorded, "" if nothing was. A file without a whole line is [blocks.ErrCorrupt].
-func (s *Store) Origin(db string) (string, error) {
+// Origin returns what SetOrigin has recorded, "" if nothing was. A file that is cut off or too long is [blocks.ErrCorrupt].
+func (s *Store) Origin(db string) (source string, except []string, err error) {
 	path, err := s.dbPath(db)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	source, _, err := s.readLine(filepath.Join(path, originName), maxOrigin, "the name of a source")
-	return source, err
+	path = filepath.Join(path, originName)
+	data, err := s.readNote(path, maxOrigins)
+	if err != nil && !errors.Is(err, fsys.ErrTooLong) || err == nil && data == nil {
+		return "", nil, err
+	}
+	text, whole := bytes.CutSuffix(data, []byte("\n"))
+	if err != nil || !whole {
+		return "", nil, &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold the name of a source"}
+	}
+	lines := strings.Split(string(text), "\n")
+	return lines[0], lines[1:], nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,31 +18,37 @@ func TestOrigin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if got, err := s.Origin("db"); got != "" || err != nil {
-		t.Errorf("%q, %v", got, err)
+	if got, except, err := s.Origin("db"); got != "" || len(except) > 0 || err != nil {
+		t.Errorf("%q, %q, %v", got, except, err)
 	}
-	for _, source := range []string{"/srv/a", "s3://bucket/päth with spaces", ""} {
-		if err := s.SetOrigin("db", source); err != nil {
+	for source, except := range map[string][]string{"/srv/a": nil, "s3://bucket/päth with spaces": {"1", "2026-01-31#00001"}} {
+		if err := s.SetOrigin("db", source, except); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Origin("db"); got != source || err != nil {
-			t.Errorf("%q, %v, want %q", got, err, source)
+		if got, others, err := s.Origin("db"); got != source || !slices.Equal(others, except) || err != nil {
+			t.Errorf("%q, %q, %v, want %q, %q", got, others, err, source, except)
 		}
 	}
+	if err := s.SetOrigin("db", "", nil); err != nil {
+		t.Fatal(err)
+	}
 	for _, source := range []string{"a\nb", strings.Repeat("x", maxOrigin)} { // recorded as nothing else
-		if err := s.SetOrigin("db", source); err != nil {
+		if err := s.SetOrigin("db", source, nil); err != nil {
 			t.Error(err)
 		}
-		if got, err := s.Origin("db"); got != "" || err != nil {
+		if got, _, err := s.Origin("db"); got != "" || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
+	if err := s.SetOrigin("db", "/srv/a", slices.Repeat([]string{"2026-01-31"}, maxOrigins/10)); err == nil {
+		t.Error("it records what it could not read again")
+	}
 	note := filepath.Join(dir, "data", "db", originName)
-	for _, content := range []string{"", "/srv/a", "a\nb\n", strings.Repeat("x", maxOrigin+1)} {
+	for _, content := range []string{"", "/srv/a", "a\nb", strings.Repeat("x", maxOrigins+1)} {
 		if err := os.WriteFile(note, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Origin("db"); got != "" || !errors.Is(err, blocks.ErrCorrupt) {
+		if got, _, err := s.Origin("db"); got != "" || !errors.Is(err, blocks.ErrCorrupt) {
 			t.Errorf("%.20q: %q, %v", content, got, err)
 		}
 	}

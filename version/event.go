@@ -23,6 +23,9 @@ type (
 		Held []string
 		// Former are versions that were active before a restart, as far as that is known.
 		Former []string
+		// Foreign are versions that were loaded from another source. Apart from Served, none of them is served before
+		// a load has compared it with the source, and none is kept.
+		Foreign []string
 	}
 	// Waited says that other nodes have had time to advertise what they hold.
 	Waited struct{}

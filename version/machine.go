@@ -103,6 +103,7 @@ func (m *machine) noteStart(e Start) {
 	for _, name := range e.Local {
 		v := m.add(name)
 		v.Local, v.Former = true, name != e.Served && slices.Contains(e.Former, name)
+		v.Stale = name != e.Served && slices.Contains(e.Foreign, name)
 	}
 	m.Served, m.Likely, m.Looking, m.Waiting = e.Served, e.Likely, true, e.Waiting
 	m.Pin, m.Keep, m.Taken = e.Pin, e.Keep, e.Taken

@@ -41,14 +41,14 @@ func (s State) Floor() string {
 }
 
 // kept returns the former versions that stay on the disk and open: the newest Keep-1 that are complete or were active,
-// and that are not excluded. A version that is not the pinned one stays, too: the pin may be taken back.
+// that are not excluded, and not stale. A version that is not the pinned one stays, too: the pin may be taken back.
 func (m *machine) kept() []string {
 	var ids []string
 	names := []string{Name(m.Current)}
 	for i := len(m.Entries) - 1; i >= 0 && len(ids) < m.Keep-1 && !m.Crowded; i-- {
 		v := &m.Entries[i]
 		former := v.Former || v.Complete && v.Name < max(m.Current, m.Served)
-		if !former || v.Held || !v.Live || v.Exit != Staying || v.Name == m.Current || v.Name == m.Served ||
+		if !former || v.Stale || v.Held || !v.Live || v.Exit != Staying || v.Name == m.Current || v.Name == m.Served ||
 			slices.Contains(m.Pin.Excluded, Name(v.Name)) || slices.Contains(names, Name(v.Name)) {
 			continue
 		}

@@ -26,6 +26,15 @@ var servedScripts = map[string][]step{
 		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
 		{Absent{"1"}, "activate 2", "1:AVAILABLE 2:ACTIVE*"},
 	},
+	"versions of another source are not kept, and apart from what was served are loaded before they are served": {
+		{start{Start{Local: []string{"1", "2", "3"}, Served: "2", Keep: 3, Former: []string{"1"}, Foreign: []string{"1", "2", "3"}}, keeping(3, "1", "2", "3")}, "open 2, open 3, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
+		{here("3"), "load 3", "1:AVAILABLE 2:AVAILABLE 3:PREPARED"},
+		{here("1"), "retire 1", "1:REMOVING 2:AVAILABLE 3:PREPARED"},
+		{here("2"), "activate 2", "1:REMOVING 2:ACTIVE* 3:PREPARED"},
+		{Planned{"3", true}, "prepare 3", "1:REMOVING 2:ACTIVE* 3:PREPARED"},
+		{partly("3"), "", "1:REMOVING 2:ACTIVE* 3:PREPARED"},
+		{here("3"), "activate 3", "1:REMOVING 2:PREPARED 3:ACTIVE*"},
+	},
 	"what was served before is kept although it lacks partitions now": {
 		{start{Start{Local: []string{"1", "2"}, Served: "2", Keep: 2, Former: []string{"1", "2"}}, keeping(2, "1", "2")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{partly("1"), "", "1:PREPARED 2:AVAILABLE"},

@@ -91,7 +91,7 @@ type Entry struct {
 	Live bool
 	// Complete: this node holds every partition that it owns.
 	Complete bool
-	// Stale: it was being removed, and its files in the source may have changed since.
+	// Stale: it was being removed, and its files in the source may have changed since, or it was loaded from another source.
 	// It is not complete and not replicated until a load has planned it again.
 	Stale bool
 	// Replicated: every partition has enough replicas, in this node's view.
