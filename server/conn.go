@@ -175,6 +175,27 @@ func (c *conn) fetch() (header []byte) {
 		}
 		searched = c.w - c.r
 		c.receive(deadline)
+		if c.r < c.w && c.buf[c.r] == tlsHandshake && !c.secure() {
+			c.refuseTLS()
+			return nil
+		}
+	}
+}
+
+// tlsHandshake is the first byte of a connection with TLS, which no request begins with (RFC 8446, section 5.1).
+const tlsHandshake = 22
+
+var errTLS = errors.New("the client speaks TLS, and this port does not")
+
+// refuseTLS answers a client that begins a handshake of TLS. Such clients take the text for an invalid record, and end at once instead of
+// waiting.
+func (c *conn) refuseTLS() {
+	c.err, c.r, c.w = errTLS, 0, 0
+	c.server.handshakes.Add(1)
+	c.server.limited.Error("a TLS handshake has failed", "client", c.RemoteAddr().String(), "error", c.err)
+	const answer = "HTTP/1.0 400 Bad Request\r\nContent-Type: " + plainText + "\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\nthis port does not speak TLS: use http://\n"
+	if _, err := io.WriteString(c.Conn, answer); err == nil {
+		closeWrite(c.Conn) //nolint:errcheck // it is closed anyway
 	}
 }
 

@@ -235,6 +235,26 @@ func TestPlainHTTPToTLS(t *testing.T) {
 	}
 }
 
+// A client that begins a handshake of TLS on a port without TLS is told so at once.
+func TestTLSToPlainHTTP(t *testing.T) {
+	s := start(t, catalogOf(t, nil), testOptions{})
+	began := time.Now()
+	for range 3 {
+		c, err := tls.Dial("tcp", s.addr, &tls.Config{InsecureSkipVerify: true})
+		var first tls.RecordHeaderError
+		if !errors.As(err, &first) || string(first.RecordHeader[:]) != "HTTP/" {
+			t.Errorf("%v, %v", c, err)
+		}
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("that took %v", took)
+	}
+	expect.Eventually(t, "all to be counted", func() bool { return s.state().BadHandshakes == 3 })
+	if !strings.Contains(s.logs.String(), "the client speaks TLS, and this port does not") {
+		t.Errorf("logged: %s", s.logs)
+	}
+}
+
 // Handshakes that fail are counted and logged; clients that hang up are not.
 func TestFailedHandshakes(t *testing.T) {
 	cert := httptest.NewTLSServer(nil)
