@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/load"
+	"sequins/store"
 	"sequins/version"
 )
 
@@ -32,27 +33,36 @@ func (o *observer) compare(ctx context.Context, allowed version.Pin) {
 			o.lookAfterFailure(name, failed)
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, o.limit)
-		began := time.Now()
-		l, err := o.list(ctx, name)
-		cancel()
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			o.Log.Debug("version cannot be compared with its plan: it is not in the source any more", "version", id)
-		case err != nil || l.Incomplete != "":
-			o.Log.Debug("version cannot be compared with its plan", "version", id, "incomplete", l.Incomplete, "error", err)
-			o.lookAfterFailure(name, o.failLook(name, fmt.Sprint(l.Incomplete, err)))
-		case load.Unchanged(plan, l.Files) && id == o.Changed:
-			o.found.Same = id
-		case load.Unchanged(plan, l.Files):
-			o.noteAlone(id, plan.Partitions)
-		case load.OnlyDeleted(plan, l.Files): // the blocks have more than the source
-			o.noteWrong(id, deletedFiles(o.DB, id))
-		case o.settling(name, &l, began) == "":
-			o.found.Changed = append(o.found.Changed, id)
-		}
+		o.compareWith(ctx, id, plan)
 	}
 	slices.Sort(o.found.Changed)
+}
+
+// compareWith inspects one version. If its files differ, it is loaded again as soon as it is complete by the rules for new versions.
+func (o *observer) compareWith(ctx context.Context, id string, plan store.Manifest) {
+	name := version.Name(id)
+	ctx, cancel := context.WithTimeout(ctx, o.limit)
+	defer cancel()
+	began := time.Now()
+	l, err := o.list(ctx, name)
+	if err == nil && l.Incomplete == "" && !load.Unchanged(plan, l.Files) && !load.OnlyDeleted(plan, l.Files) {
+		l, err = o.listNew(ctx, name)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		o.Log.Debug("version cannot be compared with its plan: it is not in the source any more", "version", id)
+	case err != nil || l.Incomplete != "":
+		o.Log.Debug("version cannot be compared with its plan", "version", id, "incomplete", l.Incomplete, "error", err)
+		o.lookAfterFailure(name, o.failLook(name, fmt.Sprint(l.Incomplete, err)))
+	case load.Unchanged(plan, l.Files) && id == o.Changed:
+		o.found.Same = id
+	case load.Unchanged(plan, l.Files):
+		o.noteAlone(id, plan.Partitions)
+	case load.OnlyDeleted(plan, l.Files): // the blocks have more than the source
+		o.noteWrong(id, deletedFiles(o.DB, id))
+	case o.settling(name, &l, began) == "":
+		o.found.Changed = append(o.found.Changed, id)
+	}
 }
 
 // noteAlone records a version if no other node holds it by this node's plan.

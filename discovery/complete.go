@@ -78,10 +78,15 @@ func (o *observer) knowMarker(ctx context.Context) {
 // it. That is remembered when the version is deleted: jobs delete the last version before they write the next.
 // A version that is or was served was complete, by the rules that held then.
 func (o *observer) list(ctx context.Context, name string) (source.Listing, error) {
-	src, require := o.Source, o.Require || o.found.Marked
 	if id := o.id(name); id == o.Served || id == o.Current {
-		return source.List(ctx, src, o.DB, name, false)
+		return source.List(ctx, o.Source, o.DB, name, false)
 	}
+	return o.listNew(ctx, name)
+}
+
+// listNew inspects a version that is to be loaded.
+func (o *observer) listNew(ctx context.Context, name string) (source.Listing, error) {
+	src, require := o.Source, o.Require || o.found.Marked
 	l, err := source.List(ctx, src, o.DB, name, require)
 	if require || !o.Auto || l.Incomplete != "" || err != nil && !errors.Is(err, source.ErrLayout) {
 		return l, err

@@ -8,6 +8,7 @@ package discovery
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -122,6 +123,9 @@ type Finder struct {
 	Shared func(id string, partitions int) bool
 }
 
+// emptied is the key of the message of a db without versions in Listing.LeftOut. No version has this name.
+const emptied = "."
+
 // Find returns the newest complete versions: a few that have not failed and are not held, so that there is an alternative
 // if the newest cannot be served, all that are newer than those, and those that are being loaded. An
 // error means that the source cannot be listed.
@@ -136,9 +140,12 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}
 	for name, s := range q.Last.LeftOut {
-		if name != pin.FileName && q.Known[q.id(name)] {
+		if name != pin.FileName && name != emptied && q.Known[q.id(name)] {
 			o.found.LeftOut[name] = s
 		}
+	}
+	if len(names) == 0 && q.Current != "" {
+		o.found.LeftOut[emptied] = fmt.Sprintf("%s has no version in the source any more; version %s is served on", f.DB, version.Name(q.Current))
 	}
 	o.readPin(ctx)
 	o.knowMarker(ctx)

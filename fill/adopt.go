@@ -13,6 +13,9 @@ import (
 // adoptTimeout limits how long other nodes are asked what they serve.
 const adoptTimeout = 10 * time.Second
 
+// origin is what the store has as the source of a db that was adopted: it is not known which source the other nodes have.
+const origin = "another node while the source could not be listed"
+
 // An Adoption is what Adopt needs.
 type Adoption struct {
 	Transfer  *transfer.Transfer
@@ -38,7 +41,10 @@ func Adopt(ctx context.Context, a Adoption) (adopted []string) {
 		}
 		m.Created = time.Now()
 		log := a.Logger.With("db", db, "version", m.Version)
-		_, err := a.Store.Create(db, m.Version, *m)
+		err := a.Store.SetOrigin(db, origin, nil) // it is compared with the source as soon as that can be listed
+		if err == nil {
+			_, err = a.Store.Create(db, m.Version, *m)
+		}
 		if err == nil {
 			err = a.Store.SetServed(db, m.Version)
 		}

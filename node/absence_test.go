@@ -151,3 +151,37 @@ func TestAbsenceEndsAfterARestart(t *testing.T) {
 	r.Refresh()
 	r.eventually("its presence is recorded", func() bool { return !noted() })
 }
+
+// A db whose directory has become empty is served, and said to be.
+func TestEmptyDirectoryIsReported(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, "fig")
+	n := f.run()
+	defer n.stop()
+	n.serves("fruit", "1")
+	expect.NoError(t, os.RemoveAll(filepath.Join(f.root, "fruit", "1")))
+	n.Refresh()
+	n.eventually("it is reported", func() bool {
+		return strings.Contains(strings.Join(n.Status().Warnings, "\n"), "fruit has no version in the source any more; version 1 is served on")
+	})
+	n.serves("fruit", "1")
+	f.put("fruit", "2", 2, "fig")
+	n.Refresh()
+	n.serves("fruit", "2")
+	n.eventually("it is well", func() bool { return len(n.Status().Warnings) == 0 })
+}
+
+// A db that never had a version is forgotten as soon as its directory is gone.
+func TestEmptyDirectoryThatGoes(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, "fig")
+	dir := filepath.Join(f.root, "nuts")
+	expect.NoError(t, os.Mkdir(dir, 0o755))
+	n := f.run()
+	defer n.stop()
+	n.serves("fruit", "1")
+	n.eventually("it is known", func() bool { return n.Status().DBs["nuts"].Error == "there are no versions in the source" })
+	expect.NoError(t, os.Remove(dir))
+	n.Refresh()
+	n.eventually("it is forgotten", func() bool { _, found := n.Status().DBs["nuts"]; return !found })
+}

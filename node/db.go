@@ -185,10 +185,10 @@ func (d *db) begin() {
 		served = discovery.LikelyServed(d.node.o.Store, d.name, local, d.heldBefore, d.node.o.Cluster.Changes() != nil)
 		d.log.Error("it is not known which version was served before the restart", "error", err)
 	}
-	if marked, err := d.node.o.Store.Marked(d.name); marked || err != nil {
-		d.node.success.Store(d.name, true) // if it is not known, the marker is required: a version without is not taken for complete
-	}
 	d.readOrigin(local, served != "" || likely)
+	if d.isMarked() {
+		d.node.success.Store(d.name, true)
+	}
 	d.pin = d.keptPin()
 	d.servedBefore = served
 	taken := ""

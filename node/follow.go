@@ -226,11 +226,21 @@ func (f *follower) update(ctx context.Context, found databases) {
 			continue
 		}
 		wake(d.unlisted)
+		if !d.leaving && d.isEmpty() {
+			d.leaving = true
+			d.log.Info("database removed: it is not in the source any more, and had no version")
+		}
 		if d.leaving || f.absences.Missing(name, timeout, d.log) {
 			f.remove(d)
 		}
 	}
 	f.publish()
+}
+
+// isEmpty reports whether nothing of a db is on this node, and nothing was served.
+func (d *db) isEmpty() bool {
+	v := d.view.Load()
+	return v.read && !v.served && len(v.versions) == 0
 }
 
 // remove starts or retries the removal of a db that is not in the source any more.

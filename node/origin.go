@@ -45,6 +45,20 @@ func (d *db) readOrigin(local []string, served bool) {
 	}
 }
 
+// isMarked reports whether versions of the db had a marker before the restart. What another source had is forgotten. If it is not known, a
+// marker is required: a version without one is not taken for complete.
+func (d *db) isMarked() bool {
+	if d.originKept || d.origin == "" {
+		marked, err := d.node.o.Store.Marked(d.name)
+		return marked || err != nil
+	}
+	if err := d.node.o.Store.ForgetMarked(d.name); err != nil {
+		d.log.Error("versions without a marker are not loaded, as those of the former source had one", "error", err)
+		return true
+	}
+	return false
+}
+
 // serveOrigin follows the source of the served version when that changes.
 func (d *db) serveOrigin(id string) {
 	if d.foreign[id] {
@@ -101,6 +115,6 @@ func (d *db) fromElsewhere(id string) string {
 	if !d.foreign[id] || id != d.state.Current {
 		return ""
 	}
-	return fmt.Sprintf("version %s of %s was loaded from %s, which was the source before; it is served until %s has a version of that name, with which it is compared, or a newer one",
+	return fmt.Sprintf("version %s of %s was loaded from %s, and not from %s; it is served until the source has a version of that name, with which it is compared, or a newer one",
 		version.Name(id), d.name, d.origin, d.node.o.SourceID)
 }

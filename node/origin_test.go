@@ -254,3 +254,43 @@ func TestWalkOfSources(t *testing.T) {
 		})
 	}
 }
+
+// What the jobs of the former source marked says nothing of those of this one.
+func TestMarkersOfTheFormerSource(t *testing.T) {
+	auto := func(o *Options) { o.AutoSuccess = func(string) bool { return true } }
+	f := newFixture(t)
+	f.put("fruit", "1", 2, "fig")
+	n := f.run(auto)
+	n.serves("fruit", "1")
+	n.stop()
+	g := f.movedTo(t)
+	for _, version := range []string{"1", "2"} {
+		g.put("fruit", version, 2, "plum")
+		expect.NoError(t, os.Remove(filepath.Join(g.root, "fruit", version, "_SUCCESS")))
+	}
+	n = g.run(auto)
+	defer n.stop()
+	n.serves("fruit", "2")
+}
+
+// A served version that the source has in another form, and not complete, is not loaded again and again.
+func TestIncompleteVersionOfAnotherSource(t *testing.T) {
+	f := filled(t)
+	g := f.movedTo(t)
+	g.put("fruit", "1", 2, "plum")
+	marker := filepath.Join(g.root, "fruit", "1", "_SUCCESS")
+	expect.NoError(t, os.Remove(marker))
+	n := g.run(func(o *Options) { o.Load = requireSuccess })
+	defer n.stop()
+	for range 10 {
+		n.Refresh()
+		looked := n.Status().RefreshedAt
+		n.eventually("another look", func() bool { return !n.Status().RefreshedAt.Equal(looked) || n.get("/fruit/fig").status == 200 })
+	}
+	if count := g.log.count("version is not complete after all", ""); count > 0 {
+		t.Errorf("%d loads", count)
+	}
+	expect.NoError(t, os.WriteFile(marker, nil, 0o644))
+	n.Refresh()
+	n.eventually("it is loaded", func() bool { return n.get("/fruit/plum").status == 200 })
+}

@@ -29,6 +29,20 @@ func (s *Store) SetMarked(db string) error {
 	return nil
 }
 
+// ForgetMarked removes, durably, what SetMarked has recorded.
+func (s *Store) ForgetMarked(db string) error {
+	path, err := s.dbPath(db)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.removeNote(path, markedName); err != nil {
+		return fmt.Errorf("forgetting that db %s had markers: %w", db, err)
+	}
+	return nil
+}
+
 // Marked returns what SetMarked has recorded.
 func (s *Store) Marked(db string) (bool, error) {
 	path, err := s.dbPath(db)
