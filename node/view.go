@@ -104,6 +104,9 @@ func (n *Node) Status() status.Status {
 		StartedAt: seconds(n.started), Source: n.o.SourceName,
 		SourceErrorSince: seconds(r.Since), RefreshedAt: seconds(r.Refreshed), Warnings: r.Warnings,
 	}
+	if n.o.SourceID != n.o.SourceName {
+		s.SourceID = n.o.SourceID
+	}
 	if r.Err != nil {
 		s.SourceError = r.Err.Error()
 	}

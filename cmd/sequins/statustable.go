@@ -29,7 +29,7 @@ func printStatus(c term.Console, st *status.Status, base string, now time.Time) 
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		if p := st.DBs[name].Pin; p != nil {
-			lines = append(lines, plain(name+" is "+p.String()))
+			lines = append(lines, plain("The pin of "+name+": "+p.String()))
 		}
 	}
 	if _, err := fmt.Fprintln(c.Out, strings.Join(lines, "\n")); err != nil {

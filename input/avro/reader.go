@@ -115,12 +115,11 @@ func (r *Reader) fieldNames() string {
 	if t == nil {
 		return fmt.Sprintf("the file is of type %s, not of records", r.root.kind)
 	}
-	const most = 20
-	var names []string
-	for _, f := range t.fields[:min(len(t.fields), most)] {
-		names = append(names, f.name)
+	names := make([]string, len(t.fields))
+	for i, f := range t.fields {
+		names[i] = f.name
 	}
-	return "the fields are " + strings.Join(names, ", ")
+	return render.FieldNames(names)
 }
 
 // Scan reads the next record. It returns false at the end and after an error; see Err.

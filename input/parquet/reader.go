@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"sequins/internal/render"
 )
@@ -126,12 +125,11 @@ func (r *Reader) Groups() int { return len(r.footer.groups) }
 
 // fieldNames describes the available fields.
 func (r *Reader) fieldNames() string {
-	const most = 20
-	var names []string
-	for _, n := range r.root.children[:min(len(r.root.children), most)] {
-		names = append(names, n.name)
+	names := make([]string, len(r.root.children))
+	for i, n := range r.root.children {
+		names[i] = n.name
 	}
-	return "the fields are " + strings.Join(names, ", ")
+	return render.FieldNames(names)
 }
 
 // Scan reads the next row. It returns false at the end and after an error; see Err.
