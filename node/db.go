@@ -297,6 +297,7 @@ func (d *db) note(before version.State) {
 				f.Stop()
 			}
 			delete(d.facts, v.Name)
+			d.forgetOrigin(v.Name)
 			d.gate.Forget(v.Name)
 			if v.Status == version.Removing {
 				d.events.Removed(v.Name)

@@ -31,7 +31,9 @@ func (d *db) readOrigin(local []string, served bool) {
 	case d.originKept:
 		d.origin, d.otherwise = "another source", except
 		for _, id := range except {
-			d.foreign[id] = slices.Contains(local, id)
+			if slices.Contains(local, id) {
+				d.foreign[id] = true
+			}
 		}
 	case len(local) == 0:
 	case was == "" && served:
@@ -76,14 +78,15 @@ func (d *db) loadOrigin(id string) error {
 		return nil // more of what is served, by its old plan
 	}
 	if d.foreign[id] {
-		d.foreign[id], d.reloading[id] = false, true
+		delete(d.foreign, id)
+		d.reloading[id] = true
 	}
 	return d.recordOrigin()
 }
 
 // keepOrigin records that a version, which is served, is of this source.
 func (d *db) keepOrigin(id string) {
-	d.foreign[id], d.reloading[id] = false, false
+	d.forgetOrigin(id)
 	if err := d.recordOrigin(); err != nil {
 		d.log.Error("the source cannot be recorded in the local store; a restart compares the versions on disk with it", "error", err)
 	}
@@ -91,10 +94,8 @@ func (d *db) keepOrigin(id string) {
 
 // recordOrigin records this source, and which versions on the disk are, or may be, from another one, unless the store has that.
 func (d *db) recordOrigin() error {
-	others := slices.DeleteFunc(slices.Sorted(maps.Keys(d.foreign)), func(id string) bool {
-		_, found := d.state.Entry(id)
-		return !found || !d.foreign[id] && !d.reloading[id]
-	})
+	others := slices.Concat(d.strangers(), slices.Collect(maps.Keys(d.reloading)))
+	slices.Sort(others)
 	if d.originKept && slices.Equal(others, d.otherwise) {
 		return nil
 	}
@@ -106,8 +107,12 @@ func (d *db) recordOrigin() error {
 }
 
 // strangers returns the versions that are from another source, in ascending order.
-func (d *db) strangers() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.foreign)), func(id string) bool { return !d.foreign[id] })
+func (d *db) strangers() []string { return slices.Sorted(maps.Keys(d.foreign)) }
+
+// forgetOrigin forgets that a version is or was from another source: it is of this one, or not on the disk any more.
+func (d *db) forgetOrigin(id string) {
+	delete(d.foreign, id)
+	delete(d.reloading, id)
 }
 
 // fromElsewhere describes a served version of another source; "" if it is of this one.
