@@ -7,7 +7,7 @@
 // environment and flags of the command line are put into the tree (environ.go, override.go), decode.go
 // walks tree and struct together and reports every key that is unknown or has a wrong type, and
 // validate.go checks the values. All problems are collected, each with its place, and reported together.
-// The package reads no other file, so that a configuration can be checked on a different machine.
+// Load reads no other file, so that a configuration can be checked on a different machine; ReadRegular is for those that it names.
 package config
 
 import (

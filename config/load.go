@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"reflect"
@@ -31,24 +30,36 @@ func Find(searchPath []string) string {
 	return ""
 }
 
-// Load reads a configuration file. The file overrides the defaults, variables of the environment override
+// Load reads a configuration file, which may be a pipe. The file overrides the defaults, variables of the environment override
 // the file, and flags override both. An empty path means an empty file. The error is a Problems, or the
 // reason why the file cannot be read; the warnings are valid in both cases.
 func Load(path string, flags ...Flag) (Config, []*Warning, error) {
-	c, d, err := loadFile(path, flags)
+	return loadBy(read, path, flags)
+}
+
+// Reload reads a configuration file again, as Load does. It refuses what is not a regular file: a pipe would be empty, or block.
+func Reload(path string, flags ...Flag) (Config, []*Warning, error) {
+	return loadBy(func(path string) ([]byte, error) { return ReadRegular(path, maxFile) }, path, flags)
+}
+
+func loadBy(read reader, path string, flags []Flag) (Config, []*Warning, error) {
+	c, d, err := loadFile(read, path, flags)
 	if d == nil {
 		return c, nil, err
 	}
 	return c, d.warnings, err
 }
 
+// A reader reads the file of a path.
+type reader func(path string) ([]byte, error)
+
 // loadFile also returns the decoder, which knows where keys were set; nil if the file is not read.
-func loadFile(path string, flags []Flag) (Config, *decoder, error) {
+func loadFile(read reader, path string, flags []Flag) (Config, *decoder, error) {
 	var doc []byte
 	if path != "" {
 		var err error
 		if doc, err = read(path); err != nil {
-			return Default(), nil, err
+			return Default(), nil, fmt.Errorf("reading the configuration: %w", err)
 		}
 	}
 	return parse(path, doc, os.Environ(), flags)
@@ -57,17 +68,10 @@ func loadFile(path string, flags []Flag) (Config, *decoder, error) {
 func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
+		return nil, err
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
-	doc, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the configuration: %w", err)
-	}
-	if len(doc) > maxFile {
-		return nil, fmt.Errorf("reading the configuration: %s is larger than %d bytes", path, maxFile)
-	}
-	return doc, nil
+	return readAll(f, path, maxFile)
 }
 
 func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *decoder, error) {

@@ -29,7 +29,7 @@ const hidden = "***"
 
 // Settings loads a configuration, see Load, and returns the values of all keys, in the order of Keys, and those that [db.<name>] sets.
 func Settings(path string, flags ...Flag) ([]Setting, []*Warning, error) {
-	c, d, err := loadFile(path, flags)
+	c, d, err := loadFile(read, path, flags)
 	if err != nil {
 		if d == nil {
 			return nil, nil, err

@@ -109,13 +109,16 @@ func zone(s *config.Sharding) (string, error) {
 	return readValue("sharding.zone_file", s.Zone, s.ZoneFile, config.CheckZone)
 }
 
+// maxValue limits the file of a value, in bytes.
+const maxValue = 1 << 20
+
 // readValue returns a value, such as a secret, that is in the configuration, or in the file that a key of it names, which is
-// checked.
+// checked. Reading the file does not block on a pipe.
 func readValue(key, value, file string, check func(string) error) (string, error) {
 	if file == "" {
 		return value, nil
 	}
-	doc, err := os.ReadFile(file)
+	doc, err := config.ReadRegular(file, maxValue)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}

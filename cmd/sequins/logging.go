@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"syscall"
 
 	"sequins/config"
 )
@@ -48,15 +49,18 @@ type requestLog struct {
 
 func openRequestLog(path string) (*requestLog, error) {
 	l := &requestLog{path: path}
-	return l, l.reopen()
+	return l, l.open(0)
 }
 
-// reopen opens the file again if it was moved away. If that fails, the old file stays in use.
-func (l *requestLog) reopen() error {
+// reopen opens the file again if it was moved away. If that fails, the old file stays in use. It does not wait for the reader of a
+// pipe.
+func (l *requestLog) reopen() error { return l.open(syscall.O_NONBLOCK) }
+
+func (l *requestLog) open(flags int) error {
 	f := os.Stdout
 	if l.path != "stdout" {
 		var err error
-		if f, err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644); err != nil {
+		if f, err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|flags, 0o644); err != nil {
 			return fmt.Errorf("debug.request_log_file: %w", err)
 		}
 	}

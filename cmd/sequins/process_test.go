@@ -122,7 +122,21 @@ func (p *process) stop(s os.Signal) {
 // served is a process that serves, and where.
 type served struct {
 	*process
-	base string
+	base  string
+	token string // which requests show, if any
+}
+
+// ask makes a request.
+func (s *served) ask(path string) *http.Response {
+	s.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, s.base+path, nil)
+	expect.NoError(s.t, err)
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	expect.NoError(s.t, err)
+	return resp
 }
 
 // startServer starts a server in a directory; it gets a port of its own.
@@ -138,10 +152,7 @@ func startServer(t *testing.T, dir string, args ...string) *served {
 // get makes a request and returns the response with its body.
 func (s *served) get(path string) (*http.Response, string) {
 	s.t.Helper()
-	resp, err := http.Get(s.base + path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	resp := s.ask(path)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -112,7 +112,11 @@ func (f *serveFlags) load() (config.Config, []*config.Warning, error) {
 
 // serve runs a node until a signal.
 func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
-	c, warnings, err := flags.load()
+	path, overrides, err := flags.given()
+	if err != nil {
+		return err
+	}
+	c, warnings, err := config.Load(path, overrides...)
 	if err != nil {
 		return err
 	}
@@ -133,10 +137,20 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	if s.keys != nil {
 		base, systemd.secure = secureURL(base), s.keys.self()
 	}
-	r := &reloader{flags: flags, running: c, serving: s, systemd: systemd, level: level, log: log}
+	stopping, stop := context.WithCancel(ctx)
+	defer stop()
+	r := &reloader{
+		path: path, searched: flags.config == "", overrides: overrides, running: c, serving: s, systemd: systemd,
+		level: level, log: log, stopping: stopping.Done(),
+	}
 	s.reload = r.reload
-	run := func(ctx context.Context) error { return systemd.follow(ctx, base, s.run) }
-	return errors.Join(untilSignal(ctx, log, func() { _ = r.reload() }, run), s.given.Close())
+	err = untilSignal(ctx, log, func() { r.request() }, func(ctx context.Context) error {
+		defer context.AfterFunc(ctx, stop)()
+		return systemd.follow(ctx, base, s.run)
+	})
+	stop()
+	r.wait()
+	return errors.Join(err, s.given.Close())
 }
 
 // serving is a node and the resources that the node does not close itself.
@@ -160,11 +174,19 @@ func (s *serving) run(ctx context.Context) error {
 	if s.tokens == nil {
 		return s.node.Run(ctx)
 	}
-	running, ended := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	following.Go(func() { s.tokens.follow(running) })
-	defer following.Wait()
-	defer ended()
+	running, end := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.tokens.follow(running)
+	}()
+	defer func() {
+		end()
+		select {
+		case <-ended:
+		case <-time.After(time.Second): // the file system of the tokens does not answer; the process ends
+		}
+	}()
 	return s.node.Run(ctx)
 }
 

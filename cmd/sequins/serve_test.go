@@ -132,10 +132,7 @@ func largeSource(t *testing.T, dir string) (size int64) {
 func (s *served) inFlight() *http.Response {
 	s.t.Helper()
 	s.awaitVersion("/db/large", "1")
-	resp, err := http.Get(s.base + "/db/large")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	resp := s.ask("/db/large")
 	s.t.Cleanup(func() { resp.Body.Close() })
 	if _, err := io.CopyN(io.Discard, resp.Body, 1000); err != nil {
 		s.t.Fatal(err)

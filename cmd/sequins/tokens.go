@@ -21,6 +21,7 @@ type tokenFile struct {
 	path   string
 	log    *slog.Logger
 
+	turn sync.Mutex // one reading at a time, which may hang
 	mu   sync.Mutex
 	said string // the error of the file as it is now, which is logged only once
 }
@@ -60,26 +61,31 @@ func (f *tokenFile) look() {
 		f.reload(false) //nolint:errcheck // it has been logged
 		return
 	}
+	f.say("") // the former file may have been put back
+}
+
+// say sets the error of the file, and returns the former one.
+func (f *tokenFile) say(said string) (former string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.said = "" // the former file may have been put back
+	former, f.said = f.said, said
+	return former
 }
 
 // reload reads the file again. An invalid file, maybe because it is only half written, is ignored and
 // read again later. Its error is logged once, or each time if asked is true.
 func (f *tokenFile) reload(asked bool) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.turn.Lock()
+	defer f.turn.Unlock()
 	err := f.tokens.Reload()
 	if err == nil {
-		f.said = ""
+		f.say("")
 		f.tell("the tokens have been read again")
 		return nil
 	}
-	if asked || err.Error() != f.said {
+	if former := f.say(err.Error()); asked || err.Error() != former {
 		f.log.Error("the tokens file is not good; the old tokens stay", "error", err)
 	}
-	f.said = err.Error()
 	return err
 }
 

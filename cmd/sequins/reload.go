@@ -1,0 +1,209 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"sequins/config"
+	"sequins/events"
+)
+
+// A reloader applies the settings that SIGHUP may change. Reloads run one at a time, on a goroutine of their own: what they read may
+// be on a file system that does not answer. Those that are requested while one runs are one reload, which follows it.
+type reloader struct {
+	path      string        // the file that the start has read, "" for none
+	searched  bool          // it was found on the search path
+	overrides []config.Flag // of the command line
+	running   config.Config // belongs to the reload that runs
+	serving   *serving
+	systemd   *notifier
+	level     *slog.LevelVar
+	log       *slog.Logger
+
+	stopping <-chan struct{} // closed when the node shuts down: no reload begins any more, or is waited for
+
+	mu            sync.Mutex
+	current, next *reload // nil if there is none
+}
+
+// A reload is one reading of the configuration.
+type reload struct {
+	ended chan struct{} // closed at the end
+	err   error         // valid then: what stays as it was, and why
+}
+
+// reloadPatience is the time after which a reload that has not ended counts as failed until it ends.
+const reloadPatience = 10 * time.Second
+
+var (
+	errReloadHangs    = fmt.Errorf("the reload has not ended after %v: a file system does not answer", reloadPatience)
+	errReloadStopping = errors.New("sequins is shutting down")
+)
+
+// request requests a reload and does not wait for it. The returned reload begins later than the call.
+func (r *reloader) request() *reload {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current == nil {
+		r.current = &reload{ended: make(chan struct{})}
+		go r.work(r.current)
+		return r.current
+	}
+	if r.next == nil {
+		r.next = &reload{ended: make(chan struct{})}
+	}
+	return r.next
+}
+
+// reload requests a reload and waits for its end, but not for one that hangs.
+func (r *reloader) reload() error {
+	requested := r.request()
+	hangs := time.NewTimer(reloadPatience)
+	defer hangs.Stop()
+	select {
+	case <-requested.ended:
+		return requested.err
+	case <-hangs.C:
+		return errReloadHangs
+	}
+}
+
+// work runs a reload and those that follow it.
+func (r *reloader) work(one *reload) {
+	for one != nil {
+		one.err = r.once()
+		close(one.ended)
+		r.mu.Lock()
+		r.current, r.next = r.next, nil
+		one = r.current
+		r.mu.Unlock()
+	}
+}
+
+// wait waits for the reloads that run, at the end of the process. stopping must be closed.
+func (r *reloader) wait() {
+	r.mu.Lock()
+	running := []*reload{r.current, r.next}
+	r.mu.Unlock()
+	for _, one := range running {
+		if one != nil {
+			<-one.ended
+		}
+	}
+}
+
+// once reads the configuration again, passes the reloadable keys to the node, and makes it list the
+// source. If the configuration cannot be read or is invalid, its settings are not applied, but the source is listed. The
+// tokens are read again and the request log is reopened in both cases. The error says what stays as it was.
+func (r *reloader) once() error {
+	if r.isStopping() {
+		return errReloadStopping
+	}
+	r.systemd.reloading()
+	read := make(chan rereading, 1)
+	go func() { read <- r.read() }() // nobody waits for it if it hangs when the process ends
+	hangs := time.NewTimer(reloadPatience)
+	defer hangs.Stop()
+	for {
+		select {
+		case got := <-read:
+			defer r.systemd.reloaded()
+			return r.apply(&got)
+		case <-hangs.C:
+			r.log.Error("reload: it has not ended yet", "error", errReloadHangs)
+			r.serving.metrics.Process.Configured(false)
+			r.serving.node.Reloaded(errReloadHangs)
+		case <-r.stopping:
+			return errReloadStopping
+		}
+	}
+}
+
+func (r *reloader) isStopping() bool {
+	select {
+	case <-r.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// rereading is what a reload has read.
+type rereading struct {
+	fresh    config.Config
+	warnings []*config.Warning
+	target   *events.Target
+
+	unopened, invalid, unread, untargeted error // of the request log, the configuration, the tokens, and [events]
+}
+
+// read reads all files. It may hang.
+func (r *reloader) read() (got rereading) {
+	if l := r.serving.requestLog; l != nil {
+		if err := l.reopen(); err != nil {
+			got.unopened = fmt.Errorf("the request log: %w", err)
+		}
+	}
+	if r.path == "" {
+		got.fresh, got.warnings, got.invalid = config.Load("", r.overrides...)
+	} else {
+		got.fresh, got.warnings, got.invalid = config.Reload(r.path, r.overrides...)
+	}
+	if other := config.Find(config.SearchPath); r.searched && got.invalid == nil && other != r.path {
+		r.log.Warn("reload: a restart would read another configuration file", "file", other, "now", r.path)
+	}
+	if t := r.serving.tokens; t != nil {
+		got.unread = t.reload(true)
+	}
+	if got.invalid == nil {
+		got.target, got.untargeted = target(&got.fresh.Events)
+	}
+	return got
+}
+
+// apply applies what was read, as far as it is good.
+func (r *reloader) apply(got *rereading) error {
+	for _, w := range got.warnings {
+		r.log.Warn("configuration: " + w.Error())
+	}
+	if got.unopened != nil {
+		r.log.Error("reload: the request log stays as it is", "error", got.unopened)
+	}
+	if got.invalid != nil {
+		r.log.Error("reload: the configuration is not good; the old one stays", "error", got.invalid)
+	} else {
+		r.applyConfig(got)
+	}
+	err := errors.Join(got.invalid, got.untargeted, got.unopened)
+	r.serving.metrics.Process.Configured(errors.Join(got.invalid, got.untargeted, got.unread) == nil)
+	r.serving.node.Reloaded(err) // the status has the error of the tokens until they are good
+	r.serving.node.Refresh()
+	return errors.Join(err, got.unread)
+}
+
+func (r *reloader) applyConfig(got *rereading) {
+	taken, left := []string{}, []string{}
+	for _, change := range config.Changes(r.running, got.fresh) {
+		if change.Reloadable {
+			taken = append(taken, change.Key)
+		} else {
+			left = append(left, change.Key)
+		}
+	}
+	r.log.Info("reload: looking for new versions", "changed", taken)
+	if len(left) > 0 {
+		r.log.Warn("reload: these keys have changed and need a restart", "keys", left)
+	}
+	r.running = config.Reloaded(r.running, got.fresh)
+	r.level.Set(logLevel(r.running.Log))
+	r.serving.alike.set(r.running)
+	r.serving.node.Apply(reloadable(r.running))
+	if got.untargeted != nil {
+		r.log.Error("reload: events are sent as before", "error", got.untargeted)
+		return
+	}
+	r.serving.events.SetTarget(got.target)
+}
