@@ -184,4 +184,14 @@ func TestEmptyDirectoryThatGoes(t *testing.T) {
 	expect.NoError(t, os.Remove(dir))
 	n.Refresh()
 	n.eventually("it is forgotten", func() bool { _, found := n.Status().DBs["nuts"]; return !found })
+
+	expect.NoError(t, os.MkdirAll(filepath.Join(dir, "1"), 0o755))
+	for _, name := range []string{"part-00000", "_SUCCESS"} {
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, "1", name), []byte("SEQ no"), 0o644))
+	}
+	n.Refresh()
+	n.eventually("its version has failed", func() bool { return n.node("nuts", "1").State == "ERROR" })
+	expect.NoError(t, os.RemoveAll(dir))
+	n.Refresh()
+	n.eventually("it is forgotten, too", func() bool { _, found := n.Status().DBs["nuts"]; return !found })
 }

@@ -228,7 +228,7 @@ func (f *follower) update(ctx context.Context, found databases) {
 		wake(d.unlisted)
 		if !d.leaving && d.isEmpty() {
 			d.leaving = true
-			d.log.Info("database removed: it is not in the source any more, and had no version")
+			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
 		}
 		if d.leaving || f.absences.Missing(name, timeout, d.log) {
 			f.remove(d)
@@ -237,10 +237,15 @@ func (f *follower) update(ctx context.Context, found databases) {
 	f.publish()
 }
 
-// isEmpty reports whether nothing of a db is on this node, and nothing was served.
+// isEmpty reports whether nothing of a db was ever served here, and no version is open, or is loaded and has not failed.
 func (d *db) isEmpty() bool {
 	v := d.view.Load()
-	return v.read && !v.served && len(v.versions) == 0
+	for _, version := range v.versions {
+		if version.live != nil || version.Reason == "" {
+			return false
+		}
+	}
+	return v.read && !v.served
 }
 
 // remove starts or retries the removal of a db that is not in the source any more.

@@ -49,6 +49,7 @@ type Node struct {
 	transfer *transfer.Transfer
 
 	reloadable  atomic.Pointer[Reloadable]
+	restart     atomic.Pointer[[]string]    // keys that need a restart
 	reloadError atomic.Pointer[reloadError] // nil: the last configuration is in use
 
 	catalog atomic.Pointer[map[string]*db] // the served dbs; replaced, never modified
@@ -290,6 +291,9 @@ type reloadError struct {
 	reason string
 	at     time.Time
 }
+
+// NeedsRestart records the keys whose values in the configuration are not in use before a restart, for the status.
+func (n *Node) NeedsRestart(keys []string) { n.restart.Store(&keys) }
 
 // Reloaded records the result of reading the configuration again, for the status.
 func (n *Node) Reloaded(err error) {

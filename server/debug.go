@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 
 	"sequins/metrics"
 )
@@ -15,9 +16,10 @@ type DebugOptions struct {
 	Metrics *metrics.Metrics
 	Pprof   bool // /debug/pprof/
 	Expvars bool // /debug/vars
-	// Reload reads the configuration again and looks for new versions, for POST /-/reload. Refresh only looks for new versions, for
+	// Reload reads the configuration again and looks for new versions, for POST /-/reload. It returns the keys that have changed and
+	// need a restart. Refresh only looks for new versions, for
 	// POST /-/refresh. Either may be nil.
-	Reload  func() error
+	Reload  func() (restart []string, err error)
 	Refresh func()
 	// Probed is the server that GET /livez and /readyz are about, for probes without a certificate or token; nil means neither.
 	Probed *Server
@@ -74,12 +76,16 @@ func DebugHandler(o DebugOptions) http.Handler {
 	})
 }
 
-func reload(w http.ResponseWriter, reload func() error) {
-	if err := reload(); err != nil {
+func reload(w http.ResponseWriter, reload func() ([]string, error)) {
+	restart, err := reload()
+	switch {
+	case err != nil:
 		text(w, http.StatusInternalServerError, "not everything was reloaded, and what was not stays as it was:\n"+err.Error())
-		return
+	case len(restart) > 0:
+		text(w, http.StatusOK, "reloaded, but for what needs a restart: "+strings.Join(restart, ", "))
+	default:
+		text(w, http.StatusOK, "reloaded")
 	}
-	text(w, http.StatusOK, "reloaded")
 }
 
 // vars writes the published expvars and our own. Ours are not published, because expvar allows that only once

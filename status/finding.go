@@ -39,6 +39,7 @@ const (
 	RunbookEmpty    = "no-databases"
 	RunbookPin      = "a-version-against-the-pin"
 	RunbookBadPin   = "a-pin-that-cannot-be-read"
+	RunbookRestart  = "keys-that-need-a-restart"
 	RunbookLeftOut  = "entries-that-are-left-out"
 )
 
@@ -141,7 +142,11 @@ const maxSilent = 5
 func (st *Status) ofCluster() (all []Finding) {
 	serving := "Serving " + human.Plural(len(st.DBs), "database")
 	for _, text := range st.Problems {
-		all = append(all, Finding{Level: LevelBad, Text: text, Runbook: "sequinsclustersettings", health: "The nodes are not one cluster: " + text + "."})
+		f := Finding{Level: LevelBad, Text: text, Runbook: "sequinsclustersettings", health: "The nodes are not one cluster: " + text + "."}
+		if st.ZooKeeper == nil { // a single node has only problems with its versions
+			f.health = serving + ", with a problem: " + text + "."
+		}
+		all = append(all, f)
 	}
 	if z := st.ZooKeeper; z != nil && !z.Connected {
 		all = append(all, Finding{Level: LevelWarn, Text: withReason("ZooKeeper cannot be reached", z.Error), Since: z.Since, Runbook: "sequinszookeeperlost",
@@ -241,6 +246,9 @@ func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }
 func (st *Status) notes() (all []Finding) {
 	if st.Disk.Low {
 		all = append(all, Finding{Level: LevelNote, Text: fmt.Sprintf("The disk of this node has %s of %s free.", human.Size(st.Disk.Free), human.Size(st.Disk.Bytes)), Runbook: "sequinsdiskfull"})
+	}
+	if len(st.RestartKeys) > 0 {
+		all = append(all, Finding{Level: LevelNote, Text: "Keys of the configuration have changed and need a restart: " + strings.Join(st.RestartKeys, ", ") + ".", Runbook: RunbookRestart})
 	}
 	for _, text := range st.Warnings {
 		if !strings.HasPrefix(text, badPin) {

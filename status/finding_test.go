@@ -16,7 +16,7 @@ func TestFindings(t *testing.T) {
 	lost := on(OnNode{State: Active, Current: true})
 	st := Status{Node: "n", SourceError: "no such host", SourceErrorSince: now.Add(-time.Hour), Warnings: []string{"healthz cannot be a db", "_PIN of words cannot be read"},
 		ReloadError: "line 1\nline 2", TokensError: "line 3\nline 4", Certificate: Certificate{Expires: now.Add(-time.Hour), Error: "no key"}, ZooKeeper: &ZooKeeper{Error: "refused"}, Problems: []string{"b has replication 3"},
-		Peers: map[string]Peer{}, Disk: Disk{Bytes: 100, Free: 1},
+		Peers: map[string]Peer{}, Disk: Disk{Bytes: 100, Free: 1}, RestartKeys: []string{"bind", "source"},
 		DBs: map[string]DB{
 			"lost": {Versions: map[string]Version{"1": lost}}, "good": {Versions: map[string]Version{"1": served}},
 			"failed": {Versions: map[string]Version{"1": served, "2": on(OnNode{State: Error})}},
@@ -45,7 +45,7 @@ func TestFindings(t *testing.T) {
 		"warn The source cannot be read: no such host (for 1 h 0 min) #sequinssourceunreachable",
 		"warn _PIN of words cannot be read #a-pin-that-cannot-be-read",
 		"warn The last reload of the configuration has failed: line 1; line 2 #sequinsreloadfailed",
-		"note The disk of this node has 1 B of 100 B free. #sequinsdiskfull", "note healthz cannot be a db #entries-that-are-left-out")
+		"note The disk of this node has 1 B of 100 B free. #sequinsdiskfull", "note Keys of the configuration have changed and need a restart: bind, source. #keys-that-need-a-restart", "note healthz cannot be a db #entries-that-are-left-out")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -66,6 +66,8 @@ type Status struct {
 	// ReloadError is why the configuration that was last read again is not in use, or ""; ReloadErrorSince is when that was.
 	ReloadError      string    `json:"reload_error,omitempty"`
 	ReloadErrorSince time.Time `json:"reload_error_since,omitzero"`
+	// RestartKeys are the keys of the configuration whose values, as last read again, are not in use before a restart.
+	RestartKeys []string `json:"restart_keys,omitempty"`
 	// Certificate is this node's certificate of TLS; zero without TLS.
 	Certificate Certificate `json:"certificate,omitzero"`
 	// TokensError is why the tokens file as it is now is not in use, or "".

@@ -109,6 +109,13 @@ func TestReloadByRequest(t *testing.T) {
 	if code, body := s.post("/-/reload", "Origin", "http://elsewhere.example", "Sec-Fetch-Site", "cross-site"); code != 403 {
 		t.Errorf("from another site: %d %s", code, body)
 	}
+	writeFile(t, conf, content+"max_parallel_loads = 3\n")
+	if code, body := s.post("/-/reload"); code != 200 || body != "reloaded, but for what needs a restart: max_parallel_loads\n" {
+		t.Errorf("%d %s", code, body)
+	}
+	s.await("/", "the key in the status", func(_ *http.Response, body string) bool {
+		return strings.Contains(body, `"restart_keys":["max_parallel_loads"]`)
+	})
 	writeFile(t, conf, content)
 	if code, body := s.post("/-/reload"); code != 200 || body != "reloaded\n" {
 		t.Errorf("%d %s", code, body)

@@ -32,7 +32,9 @@ type reloader struct {
 // A reload is one reading of the configuration.
 type reload struct {
 	ended chan struct{} // closed at the end
-	err   error         // valid then: what stays as it was, and why
+	// Valid then: what stays as it was, and why, and the keys that have changed and need a restart.
+	err     error
+	restart []string
 }
 
 // reloadPatience is the time after which a reload that has not ended counts as failed until it ends.
@@ -59,22 +61,22 @@ func (r *reloader) request() *reload {
 }
 
 // reload requests a reload and waits for its end, but not for one that hangs.
-func (r *reloader) reload() error {
+func (r *reloader) reload() (restart []string, err error) {
 	requested := r.request()
 	hangs := time.NewTimer(reloadPatience)
 	defer hangs.Stop()
 	select {
 	case <-requested.ended:
-		return requested.err
+		return requested.restart, requested.err
 	case <-hangs.C:
-		return errReloadHangs
+		return nil, errReloadHangs
 	}
 }
 
 // work runs a reload and those that follow it.
 func (r *reloader) work(one *reload) {
 	for one != nil {
-		one.err = r.once()
+		one.restart, one.err = r.once()
 		close(one.ended)
 		r.mu.Lock()
 		r.current, r.next = r.next, nil
@@ -97,10 +99,11 @@ func (r *reloader) wait() {
 
 // once reads the configuration again, passes the reloadable keys to the node, and makes it list the
 // source. If the configuration cannot be read or is invalid, its settings are not applied, but the source is listed. The
-// tokens are read again and the request log is reopened in both cases. The error says what stays as it was.
-func (r *reloader) once() error {
+// tokens are read again and the request log is reopened in both cases. The error says what stays as it was, and
+// restart which keys need one.
+func (r *reloader) once() (restart []string, err error) {
 	if r.isStopping() {
-		return errReloadStopping
+		return nil, errReloadStopping
 	}
 	r.systemd.reloading()
 	read := make(chan rereading, 1)
@@ -117,7 +120,7 @@ func (r *reloader) once() error {
 			r.serving.metrics.Process.Configured(false)
 			r.serving.node.Reloaded(errReloadHangs)
 		case <-r.stopping:
-			return errReloadStopping
+			return nil, errReloadStopping
 		}
 	}
 }
@@ -165,7 +168,7 @@ func (r *reloader) read() (got rereading) {
 }
 
 // apply applies what was read, as far as it is good.
-func (r *reloader) apply(got *rereading) error {
+func (r *reloader) apply(got *rereading) (restart []string, err error) {
 	for _, w := range got.warnings {
 		r.log.Warn("configuration: " + w.Error())
 	}
@@ -175,16 +178,17 @@ func (r *reloader) apply(got *rereading) error {
 	if got.invalid != nil {
 		r.log.Error("reload: the configuration is not good; the old one stays", "error", got.invalid)
 	} else {
-		r.applyConfig(got)
+		restart = r.applyConfig(got)
 	}
-	err := errors.Join(got.invalid, got.untargeted, got.unopened)
+	err = errors.Join(got.invalid, got.untargeted, got.unopened)
 	r.serving.metrics.Process.Configured(errors.Join(got.invalid, got.untargeted, got.unread) == nil)
 	r.serving.node.Reloaded(err) // the status has the error of the tokens until they are good
 	r.serving.node.Refresh()
-	return errors.Join(err, got.unread)
+	return restart, errors.Join(err, got.unread)
 }
 
-func (r *reloader) applyConfig(got *rereading) {
+// applyConfig applies a configuration, and returns the keys that have changed and need a restart.
+func (r *reloader) applyConfig(got *rereading) []string {
 	taken, left := []string{}, []string{}
 	for _, change := range config.Changes(r.running, got.fresh) {
 		if change.Reloadable {
@@ -201,9 +205,11 @@ func (r *reloader) applyConfig(got *rereading) {
 	r.level.Set(logLevel(r.running.Log))
 	r.serving.alike.set(r.running)
 	r.serving.node.Apply(reloadable(r.running))
+	r.serving.node.NeedsRestart(left)
 	if got.untargeted != nil {
 		r.log.Error("reload: events are sent as before", "error", got.untargeted)
-		return
+	} else {
+		r.serving.events.SetTarget(got.target)
 	}
-	r.serving.events.SetTarget(got.target)
+	return left
 }

@@ -161,7 +161,7 @@ type serving struct {
 	keys    *keyring   // nil without TLS
 	tokens  *tokenFile // nil without tokens
 
-	reload func() error // set before run
+	reload func() (restart []string, err error) // set before run
 	alike  alike
 
 	requestLog *requestLog // nil if disabled
@@ -194,7 +194,7 @@ func (s *serving) run(ctx context.Context) error {
 func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, err error) {
 	o := nodeOptions(&c, log)
 	s := &serving{metrics: o.Metrics}
-	o.Debug.Reload = func() error { return s.reload() }
+	o.Debug.Reload = func() ([]string, error) { return s.reload() }
 	s.alike.set(c)
 	o.Server.Settings = func() status.Settings { return s.alike.settings(s.tokens) }
 	var opened closers
