@@ -22,7 +22,7 @@ func openSource(ctx context.Context, c *config.Config) (src source.Source, err e
 	case scheme == "s3" || scheme == "s3a" || scheme == "s3n":
 		src, err = openS3(ctx, c.Source, &c.S3)
 	case scheme == "gs":
-		src, err = gcs.New(gcs.Options{URL: c.Source, CredentialsFile: c.GS.CredentialsFile, Endpoint: c.GS.Endpoint, MaxRetries: c.GS.MaxRetries})
+		src, err = gcs.New(gcsOptions(c.Source, &c.GS))
 	case slices.Contains(azure.Schemes, scheme):
 		src, err = openAzure(c.Source, &c.Azure)
 	case scheme == "hdfs":
@@ -41,19 +41,33 @@ func openS3(ctx context.Context, source string, s *config.S3) (*s3.Source, error
 	if err != nil {
 		return nil, err
 	}
-	return s3.New(ctx, s3.Options{
-		URL:             source,
-		Region:          s.Region,
-		AccessKeyID:     s.AccessKeyID,
-		SecretAccessKey: secret,
-		Endpoint:        s.Endpoint,
-		PathStyle:       s.PathStyle,
-		MaxRetries:      s.MaxRetries,
-	})
+	o := s3Options(source, s)
+	o.SecretAccessKey = secret
+	return s3.New(ctx, o)
+}
+
+// s3Options returns the options of a source in S3 without the secret of the access key.
+func s3Options(source string, s *config.S3) s3.Options {
+	return s3.Options{
+		URL:         source,
+		Region:      s.Region,
+		AccessKeyID: s.AccessKeyID,
+		Endpoint:    s.Endpoint,
+		PathStyle:   s.PathStyle,
+		MaxRetries:  s.MaxRetries,
+	}
+}
+
+func gcsOptions(source string, g *config.GS) gcs.Options {
+	return gcs.Options{URL: source, CredentialsFile: g.CredentialsFile, Endpoint: g.Endpoint, MaxRetries: g.MaxRetries}
 }
 
 func openHDFS(source string, h *config.HDFS) (*hdfs.Source, error) {
-	return hdfs.New(hdfs.Options{
+	return hdfs.New(hdfsOptions(source, h))
+}
+
+func hdfsOptions(source string, h *config.HDFS) hdfs.Options {
+	return hdfs.Options{
 		URL:               source,
 		ConfigDir:         h.ConfigDir,
 		User:              h.User,
@@ -65,15 +79,20 @@ func openHDFS(source string, h *config.HDFS) (*hdfs.Source, error) {
 		Protection:        h.DataTransferProtection,
 		Timeout:           h.Timeout,
 		RetryFor:          h.RetryFor,
-	})
+	}
 }
 
 func openAzure(source string, a *config.Azure) (*azure.Source, error) {
-	secrets, err := readAzureSecrets(a)
+	o, err := azureOptions(source, a)
 	if err != nil {
 		return nil, err
 	}
-	return azure.New(azure.Options{
+	return azure.New(o)
+}
+
+func azureOptions(source string, a *config.Azure) (azure.Options, error) {
+	secrets, err := readAzureSecrets(a)
+	return azure.Options{
 		URL:              source,
 		Account:          a.Account,
 		AccountKey:       secrets.key,
@@ -81,7 +100,7 @@ func openAzure(source string, a *config.Azure) (*azure.Source, error) {
 		ConnectionString: secrets.connection,
 		Endpoint:         a.Endpoint,
 		MaxRetries:       a.MaxRetries,
-	})
+	}, err
 }
 
 // s3Secret returns the secret of the access key, "" if the configuration has none.

@@ -76,10 +76,7 @@ func New(o Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gs: %w", err)
 	}
-	if emulator := strings.TrimSpace(os.Getenv(emulatorVariable)); o.Endpoint == "" && emulator != "" {
-		o.Endpoint, o.Anonymous = emulatorURL(emulator), true
-	}
-	endpoint, err := parseEndpoint(cmp.Or(o.Endpoint, defaultEndpoint))
+	endpoint, emulator, err := o.endpoint()
 	if err != nil {
 		return nil, fmt.Errorf("gs: %w", err)
 	}
@@ -89,10 +86,20 @@ func New(o Options) (*Source, error) {
 		bucket: bucket, conns: conns,
 		client: client{http: conns.Client(), endpoint: endpoint, maxRetries: o.MaxRetries},
 	}
-	if !o.Anonymous {
+	if !o.Anonymous && !emulator {
 		s.client.tokens = newTokens(s.client.http, o.CredentialsFile)
 	}
 	return &Source{objects.New(s, objects.Options{Root: root, MaxRetries: o.MaxRetries, Memory: o.Memory}), s}, nil
+}
+
+// endpoint returns the scheme and host of the server, and reports whether it is that of STORAGE_EMULATOR_HOST.
+func (o *Options) endpoint() (endpoint string, emulator bool, err error) {
+	if host := strings.TrimSpace(os.Getenv(emulatorVariable)); o.Endpoint == "" && host != "" {
+		endpoint, err = parseEndpoint(emulatorURL(host))
+		return endpoint, true, err
+	}
+	endpoint, err = parseEndpoint(cmp.Or(o.Endpoint, defaultEndpoint))
+	return endpoint, false, err
 }
 
 func parseURL(raw string) (bucket, root string, err error) {

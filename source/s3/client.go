@@ -44,26 +44,16 @@ func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk
 		config.WithLogger(logging.Nop{}),
 		config.WithRetryer(func() aws.Retryer { return newRetryer(o.MaxRetries) }),
 	}
-	if o.Region != "" {
-		load = append(load, config.WithRegion(o.Region))
-	}
 	if o.AccessKeyID != "" {
 		load = append(load, config.WithCredentialsProvider(
 			credentials.NewStaticCredentialsProvider(o.AccessKeyID, o.SecretAccessKey, "")))
 	} else if provider := trimmedVariables(); provider != nil {
 		load = append(load, config.WithCredentialsProvider(provider))
 	}
-	conf, err := config.LoadDefaultConfig(ctx, load...)
+	client, err := configuredClient(ctx, o, load)
 	if err != nil {
 		return nil, err
 	}
-	client := sdk.NewFromConfig(conf, func(c *sdk.Options) {
-		if o.Endpoint != "" {
-			c.BaseEndpoint = &o.Endpoint
-		}
-		c.UsePathStyle = o.PathStyle
-		c.DisableLogOutputChecksumValidationSkipped = true // ranges have no checksum
-	})
 	if client.Options().Region != "" {
 		return client, nil
 	}
@@ -72,6 +62,25 @@ func newClient(ctx context.Context, o Options, conns *objects.Connections) (*sdk
 		return nil, err
 	}
 	return sdk.New(client.Options(), func(c *sdk.Options) { c.Region = region }), nil
+}
+
+// configuredClient returns a client with the endpoint and the region of the options, the environment and the SDK's shared files. It
+// sends no requests for them.
+func configuredClient(ctx context.Context, o Options, load []func(*config.LoadOptions) error) (*sdk.Client, error) {
+	if o.Region != "" {
+		load = append(load, config.WithRegion(o.Region))
+	}
+	conf, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return nil, err
+	}
+	return sdk.NewFromConfig(conf, func(c *sdk.Options) {
+		if o.Endpoint != "" {
+			c.BaseEndpoint = &o.Endpoint
+		}
+		c.UsePathStyle = o.PathStyle
+		c.DisableLogOutputChecksumValidationSkipped = true // ranges have no checksum
+	}), nil
 }
 
 func checkOptions(o Options) error {

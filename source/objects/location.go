@@ -1,0 +1,41 @@
+package objects
+
+import (
+	"net/url"
+	"path"
+	"strings"
+)
+
+// Location returns the canonical text of where a source is: a prefix of a bucket, as scheme://bucket/prefix, and the endpoint of the
+// server, "" for that of the scheme. The text is one line and has no secrets: of the endpoint it has the scheme, host and path.
+// Spaces of the prefix are escaped, so that " at " is always before the endpoint.
+func Location(scheme, bucket, root, endpoint string) string {
+	text := scheme + "://" + bucket + EscapePath(root)
+	if endpoint != "" {
+		text += " at " + CanonicalEndpoint(endpoint)
+	}
+	return text
+}
+
+// EscapePath returns a clean absolute path as it is in a URL, and "" for the root.
+func EscapePath(p string) string {
+	u := url.URL{Path: strings.TrimSuffix(path.Clean("/"+p), "/")}
+	return u.EscapedPath()
+}
+
+// CanonicalEndpoint returns the URL of a server without user, password, query and fragment, with the host in lower case, and without
+// the default port and a slash at the end.
+func CanonicalEndpoint(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" {
+		return "an endpoint that is not a URL" // parts of it may be secret
+	}
+	host := strings.ToLower(u.Host)
+	switch u.Scheme {
+	case "http":
+		host = strings.TrimSuffix(host, ":80")
+	case "https":
+		host = strings.TrimSuffix(host, ":443")
+	}
+	return u.Scheme + "://" + (&url.URL{Host: strings.TrimSuffix(host, ":")}).String()[2:] + EscapePath(u.Path)
+}
