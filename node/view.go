@@ -101,11 +101,8 @@ func (n *Node) Status() status.Status {
 	s := status.Status{
 		DBs:     make(map[string]status.DB),
 		ShardID: n.o.ShardID(), Node: n.o.Name, Build: n.o.Build,
-		StartedAt: seconds(n.started), Source: n.o.SourceName,
+		StartedAt: seconds(n.started), Source: n.o.SourceName, SourceID: n.o.SourceID,
 		SourceErrorSince: seconds(r.Since), RefreshedAt: seconds(r.Refreshed), Warnings: r.Warnings,
-	}
-	if n.o.SourceID != n.o.SourceName {
-		s.SourceID = n.o.SourceID
 	}
 	if r.Err != nil {
 		s.SourceError = r.Err.Error()

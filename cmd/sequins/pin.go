@@ -149,7 +149,7 @@ func (f *pinFlags) run(cmd *cobra.Command, args []string, edit func(*pinning, []
 		return err
 	}
 	if f.source.config == "" && f.source.source == "" { // nobody has named it
-		if err := f.node.reads(ctx, c.Source); err != nil {
+		if err := f.node.reads(ctx, &c); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/config"
 	"sequins/internal/names"
 	"sequins/nodeapi"
 	"sequins/status"
@@ -42,7 +44,7 @@ func (f *waitFlags) check() error {
 
 // reads returns an error if the node of --server reads another source: the configuration that happens to be here may be that
 // of another cluster.
-func (f *waitFlags) reads(ctx context.Context, source string) error {
+func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
 	if f.server == "" {
 		return nil
 	}
@@ -50,10 +52,11 @@ func (f *waitFlags) reads(ctx context.Context, source string) error {
 	if err != nil {
 		return err
 	}
-	if theirs := strings.TrimRight(st.Source, "/"); theirs != "" && theirs != strings.TrimRight(source, "/") {
-		return fmt.Errorf("%s reads %s, and source of the configuration here is %s: name the right one with --source or --config", url, st.Source, source)
+	ours, theirs := sourceID(c), cmp.Or(st.SourceID, st.Source)
+	if theirs == "" || theirs == ours || st.SourceID == "" && strings.TrimRight(theirs, "/") == strings.TrimRight(c.Source, "/") {
+		return nil // releases before source_id tell the URL alone
 	}
-	return nil
+	return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, theirs, ours)
 }
 
 // status asks the node of --server once, and returns its URL, too.

@@ -240,6 +240,7 @@ func open(ctx context.Context, c config.Config, log *slog.Logger) (_ *serving, e
 func nodeOptions(c *config.Config, log *slog.Logger) node.Options {
 	o := node.Options{
 		SourceName:       c.Source,
+		SourceID:         sourceID(c),
 		Loads:            loadLauncher(c),
 		MaxParallelLoads: c.MaxParallelLoads,
 		ShutdownDelay:    c.ShutdownDelay,
