@@ -258,11 +258,8 @@ func checkCertificates(c *config.Config) (warnings []error, err error) {
 		}
 		return nil, err
 	}
-	switch leaf, now := keys.loaded.own.Leaf, time.Now(); {
-	case now.After(leaf.NotAfter):
-		warnings = append(warnings, fmt.Errorf("tls.certificate: it has expired at %s: clients will refuse it", leaf.NotAfter.Format(time.RFC3339)))
-	case now.Before(leaf.NotBefore):
-		warnings = append(warnings, fmt.Errorf("tls.certificate: it is valid from %s on: clients will refuse it before", leaf.NotBefore.Format(time.RFC3339)))
+	if err := keys.loaded.checkTime(time.Now()); err != nil {
+		warnings = append(warnings, err)
 	}
 	return warnings, nil
 }

@@ -165,6 +165,24 @@ func TestDeepCertificates(t *testing.T) {
 			}
 		}
 	}
+	for _, test := range []struct {
+		a     *authority
+		name  string
+		level string
+		word  string
+	}{
+		{a, "good", levelOK, "valid until "},
+		{a, "elsewhere", levelWarning, "expires in 0 days"}, // other nodes do not ask for its names
+		{a, "soon", levelWarning, "expires in 12 days"},
+		{a, "late", levelFailed, "has expired"},
+		{other, "foreign", levelWarning, "tls.ca does not verify "},
+	} {
+		c := config.Default()
+		c.TLS = config.TLS{Certificate: test.a.file(test.name + ".pem"), Key: test.a.file(test.name + "-key.pem"), CA: a.file("ca.pem")}
+		if f := newDeep(t.Context(), &c).checkOwnCertificate(t.Context()); f.Level != test.level || !strings.Contains(f.Text, test.word) {
+			t.Errorf("%s on a single node: %+v, want %s with %q", test.name, f, test.level, test.word)
+		}
+	}
 	if f := checkPEM(a.file("soon.pem"), time.Now()); f.Level != levelWarning {
 		t.Errorf("%+v", f)
 	}

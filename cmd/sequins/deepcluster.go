@@ -184,7 +184,7 @@ func (d *deep) checkNodes(ctx context.Context) finding {
 }
 
 func (d *deep) peerClient() (*http.Client, error) {
-	keys, err := openKeyring(d.c.TLS, discard())
+	keys, err := readKeyring(d.c.TLS, discard())
 	if err != nil {
 		return nil, err
 	}

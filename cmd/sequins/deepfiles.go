@@ -116,7 +116,13 @@ func (d *deep) checkOwnCertificate(context.Context) finding {
 			return failed("%v; its names are %s", err, names)
 		}
 	}
-	if f := validity(d.c.TLS.Certificate, leaf, time.Now()); f.Level != levelOK {
+	f := validity(d.c.TLS.Certificate, leaf, time.Now())
+	if f.Level != levelFailed && !d.c.Sharding.Enabled && keys.loaded.nodes != nil {
+		if err := keys.loaded.verify(x509.VerifyOptions{Roots: keys.loaded.nodes, KeyUsages: serverUsage}); err != nil {
+			return warned("tls.ca does not verify %s: clients that have the same authorities refuse it: %v", d.c.TLS.Certificate, err)
+		}
+	}
+	if f.Level != levelOK {
 		return f
 	}
 	return found("%s is for %s, and valid until %s", d.c.TLS.Certificate, names, leaf.NotAfter.UTC().Format(time.DateOnly))

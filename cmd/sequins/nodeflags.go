@@ -95,7 +95,7 @@ func (f *nodeFlags) url() (base string, secure *tls.Config, err error) {
 	if base, err = addressURL(c.Bind); err != nil || c.TLS.Certificate == "" {
 		return base, nil, err
 	}
-	keys, err := openKeyring(c.TLS, slog.Default())
+	keys, err := readKeyring(c.TLS, slog.Default())
 	if err != nil {
 		return "", nil, err
 	}

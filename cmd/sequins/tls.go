@@ -3,9 +3,11 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,8 +38,24 @@ type loadedKeys struct {
 // lookPeriod is the minimum interval between checks of the files, which handshakes trigger.
 const lookPeriod = time.Second
 
-// openKeyring reads the files. It returns nil if none are configured.
+// openKeyring reads the files for a node, and returns an error if its certificate is not for servers. It logs one that has expired: if it
+// refused it, a restart would be an outage. It returns nil if none are configured.
 func openKeyring(files config.TLS, log *slog.Logger) (*keyring, error) {
+	k, err := readKeyring(files, log)
+	if k == nil || err != nil {
+		return nil, err
+	}
+	if err := k.loaded.checkUsage(); err != nil {
+		return nil, err
+	}
+	if err := k.loaded.checkTime(time.Now()); err != nil {
+		log.Warn("the certificate of this node is not valid now: clients refuse it", "error", err)
+	}
+	return k, nil
+}
+
+// readKeyring reads the files, for a node or for what talks to it as itself. It returns nil if none are configured.
+func readKeyring(files config.TLS, log *slog.Logger) (*keyring, error) {
 	if files.Certificate == "" {
 		return nil, nil
 	}
@@ -90,23 +108,54 @@ func (k *keyring) checkAs(host string) error {
 // check returns an error if other nodes with the same [tls] would refuse this node's certificate: as
 // the server of a host, and if there is a client_ca, as a client.
 func (l *loadedKeys) check(host string) error {
-	o := x509.VerifyOptions{Roots: l.nodes, DNSName: host, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
-	for _, der := range l.own.Certificate[1:] {
-		issuer, err := x509.ParseCertificate(der)
-		if err != nil {
-			return fmt.Errorf("tls.certificate: %w", err)
-		}
-		o.Intermediates.AddCert(issuer)
-	}
-	if _, err := l.own.Leaf.Verify(o); err != nil {
+	if err := l.verify(x509.VerifyOptions{Roots: l.nodes, DNSName: host, KeyUsages: serverUsage}); err != nil {
 		return fmt.Errorf("tls.certificate: other nodes will refuse it, as they reach this one by %s and check it against tls.ca: %w", host, err)
 	}
 	if l.server.ClientCAs == nil {
 		return nil
 	}
-	o.Roots, o.DNSName, o.KeyUsages = l.server.ClientCAs, "", []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	if _, err := l.own.Leaf.Verify(o); err != nil {
+	if err := l.verify(x509.VerifyOptions{Roots: l.server.ClientCAs, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		return fmt.Errorf("tls.certificate: other nodes will refuse it when this one asks them, as they check it against tls.client_ca for client authentication: %w", err)
+	}
+	return nil
+}
+
+// serverUsage is the usage of certificates of servers.
+var serverUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+
+// verify verifies this node's certificate, with those of issuers that are beside it.
+func (l *loadedKeys) verify(o x509.VerifyOptions) error {
+	o.Intermediates = x509.NewCertPool()
+	for _, der := range l.own.Certificate[1:] {
+		issuer, err := x509.ParseCertificate(der)
+		if err != nil {
+			return err
+		}
+		o.Intermediates.AddCert(issuer)
+	}
+	_, err := l.own.Leaf.Verify(o)
+	return err
+}
+
+// checkUsage returns an error if clients would refuse this node's certificate because it is not for servers.
+func (l *loadedKeys) checkUsage() error {
+	leaf := l.own.Leaf
+	if len(leaf.ExtKeyUsage)+len(leaf.UnknownExtKeyUsage) == 0 {
+		return nil // for everything
+	}
+	if slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth) || slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageAny) {
+		return nil
+	}
+	return errors.New("tls.certificate: clients would refuse it: its extendedKeyUsage lacks serverAuth")
+}
+
+// checkTime returns an error if this node's certificate has expired or is not valid yet.
+func (l *loadedKeys) checkTime(now time.Time) error {
+	switch leaf := l.own.Leaf; {
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("tls.certificate: it has expired at %s: clients will refuse it", leaf.NotAfter.UTC().Format(time.RFC3339))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("tls.certificate: it is valid from %s on: clients will refuse it before", leaf.NotBefore.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -157,7 +206,7 @@ func (k *keyring) modified() (newest time.Time) {
 }
 
 // now returns the keys, reloaded if a file has changed. Invalid files, maybe because only one of a pair
-// has been replaced so far, are ignored and read again later.
+// has been replaced so far, or because a certificate is not valid yet, are ignored and read again later.
 func (k *keyring) now() loadedKeys {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -170,7 +219,7 @@ func (k *keyring) now() loadedKeys {
 		k.fault = "" // the former files may have been put back
 		return k.loaded
 	}
-	loaded, err := k.load()
+	loaded, err := k.reload()
 	if err != nil {
 		if err.Error() != k.fault {
 			k.log.Error("the certificates have changed and are not good; the old ones stay", "error", err)
@@ -181,6 +230,18 @@ func (k *keyring) now() loadedKeys {
 	k.log.Info("the certificates have changed, and are used from now on", "certificate", k.files.Certificate)
 	k.loaded, k.changed, k.fault = loaded, changed, ""
 	return k.loaded
+}
+
+// reload reads the files again, and returns an error if clients would refuse a new certificate. The one in use is not checked again: if it
+// has expired meanwhile, a new client_ca must be taken all the same.
+func (k *keyring) reload() (loaded loadedKeys, err error) {
+	if loaded, err = k.load(); err != nil || loaded.own.Leaf.Equal(k.loaded.own.Leaf) {
+		return loaded, err
+	}
+	if err := loaded.checkUsage(); err != nil {
+		return loaded, err
+	}
+	return loaded, loaded.checkTime(time.Now())
 }
 
 // expiry returns the expiry of this node's certificate.

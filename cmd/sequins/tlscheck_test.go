@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/asn1"
+	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"sequins/config"
+	"sequins/status"
 	"sequins/test/expect"
 )
 
@@ -32,7 +36,7 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 		"no client's":                {change: serverOnly, host: "localhost", clientCA: files.ClientCA, want: "tls.client_ca for client authentication: x509: certificate specifies an incompatible key usage"},
 		"no client's, none demanded": {change: serverOnly, host: "localhost"},
 		"no server's": {change: func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }, host: "localhost",
-			want: "tls.ca: x509: certificate specifies an incompatible key usage"},
+			want: "tls.certificate: clients would refuse it: its extendedKeyUsage lacks serverAuth"},
 		"expired":            {change: func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }, host: "localhost", want: "expired"},
 		"clients of another": {host: "localhost", clientCA: foreign.file("ca.pem"), want: "tls.client_ca for client authentication: x509: certificate signed by unknown authority"},
 	} {
@@ -40,8 +44,10 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 		files := files
 		files.ClientCA = test.clientCA
 		k, err := openKeyring(files, slog.New(slog.DiscardHandler))
-		expect.NoError(t, err)
-		if err := k.checkAs(test.host); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+		if err == nil {
+			err = k.checkAs(test.host)
+		}
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -66,5 +72,104 @@ func TestNodesCheckTheirOwnCertificate(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "the old ones stay") || !strings.Contains(log.String(), "incompatible key usage") {
 		t.Errorf("logged: %s", &log)
+	}
+}
+
+// clientOnly makes a certificate one that is for clients only.
+func clientOnly(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} }
+
+func expired(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }
+
+func notYet(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) }
+
+// A certificate that is not for servers is an error at the start and in check-config, also without a cluster.
+func TestCertificatesThatAreNotForServers(t *testing.T) {
+	a := newAuthority(t, "ca")
+	conf := base(t) + fmt.Sprintf("[tls]\ncertificate = %q\nkey = %q\n", a.file("node.pem"), a.file("node-key.pem"))
+	file := filepath.Join(t.TempDir(), "sequins.conf")
+	writeFile(t, file, conf)
+	for name, test := range map[string]struct {
+		usages  []x509.ExtKeyUsage
+		unknown []asn1.ObjectIdentifier
+		good    bool
+	}{
+		"none":           {nil, nil, true},
+		"servers":        {[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, nil, true},
+		"any":            {[]x509.ExtKeyUsage{x509.ExtKeyUsageAny}, nil, true},
+		"both":           {[]x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}, nil, true},
+		"clients":        {[]x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, nil, false},
+		"something else": {nil, []asn1.ObjectIdentifier{{1, 2, 3}}, false},
+	} {
+		a.issue("node", func(c *x509.Certificate) { c.ExtKeyUsage, c.UnknownExtKeyUsage = test.usages, test.unknown })
+		files := config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem")}
+		if _, err := openKeyring(files, slog.New(slog.DiscardHandler)); (err == nil) != test.good {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	a.issue("node", clientOnly)
+	const want = "tls.certificate: clients would refuse it: its extendedKeyUsage lacks serverAuth"
+	for _, args := range [][]string{{"check-config", file}, {"check-config", "--deep", file}, {"--config", file}} {
+		if r := sequins(t, args...); r.code != exitFailure || !strings.Contains(r.stderr, want) {
+			t.Errorf("%v: exit code %d\n%s%s", args, r.code, r.stdout, r.stderr)
+		}
+	}
+}
+
+// A single node starts with a certificate that has expired, and logs it. It does not take one when the files change.
+func TestCertificatesThatClientsRefuse(t *testing.T) {
+	a := newAuthority(t, "ca")
+	files := config.TLS{Certificate: a.file("node.pem"), Key: a.file("node-key.pem"), ClientCA: a.file("ca.pem")}
+	for name, change := range map[string]func(*x509.Certificate){"has expired": expired, "is valid from": notYet} {
+		a.issue("node", change)
+		var log bytes.Buffer
+		_, err := openKeyring(files, slog.New(slog.NewTextHandler(&log, nil)))
+		expect.NoError(t, err)
+		if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), name) {
+			t.Errorf("%s: logged: %s", name, &log)
+		}
+	}
+
+	serial := a.issue("node", nil)
+	var log bytes.Buffer
+	k, err := openKeyring(files, slog.New(slog.NewTextHandler(&log, nil)))
+	expect.NoError(t, err)
+	if log.Len() > 0 {
+		t.Errorf("logged: %s", &log)
+	}
+	later := time.Now().Add(time.Hour)
+	look := func(file string) loadedKeys {
+		t.Helper()
+		later = later.Add(time.Hour) // so that it differs whatever the file system's clock
+		expect.NoError(t, os.Chtimes(file, later, later))
+		k.looked = time.Time{}
+		return k.now()
+	}
+	for _, step := range []struct {
+		change func(*x509.Certificate)
+		fault  string
+	}{{expired, "has expired"}, {notYet, "is valid from"}, {clientOnly, "lacks serverAuth"}, {nil, ""}} {
+		fresh := a.issue("node", step.change)
+		log.Reset()
+		got := look(files.Certificate).own.Leaf.SerialNumber.Int64()
+		if step.fault == "" {
+			serial = fresh
+		}
+		var st status.Status
+		k.describe(&st)
+		if got != serial || !strings.Contains(st.Certificate.Error, step.fault) || (step.fault == "") != (st.Certificate.Error == "") {
+			t.Errorf("the certificate %d is used, want %d; the status has %+v", got, serial, st.Certificate)
+		}
+		if step.fault != "" && !strings.Contains(log.String(), "level=ERROR") {
+			t.Errorf("logged: %s", &log)
+		}
+	}
+
+	// The certificate in use has expired: new authorities of clients are taken all the same.
+	a.issue("node", expired)
+	k, err = openKeyring(files, slog.New(slog.DiscardHandler))
+	expect.NoError(t, err)
+	old := k.loaded.server
+	if look(files.ClientCA).server == old || k.fault != "" {
+		t.Errorf("client_ca was not read again: %s", k.fault)
 	}
 }
