@@ -37,7 +37,7 @@ var layers = []layer{
 	{"datafile/datafiletest", []string{"datafile", "blocks", "input/sequencefile", "input/sparkey"}},
 	{"datafile", []string{"load", "shard", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet"}},
 	{"node", []string{"server", "resp", "peerstatus", "status", "reads", "diff", "discovery", "events", "fill", "gate", "pin", "transfer", "turns", "version", "loadproc", "load", "shard", "store", "upkeep", "blocks", "source", "metrics", "tracing", "internal/accept", "internal/collect", "internal/human", "internal/sleep"}},
-	{"server", []string{"docs", "statuspage", "peerstatus", "status", "server/internal/batchkeys", "server/internal/encoders", "server/internal/negotiate", "reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog", "internal/names"}},
+	{"server", []string{"docs", "statuspage", "peerstatus", "status", "server/internal/batchkeys", "server/internal/encoders", "server/internal/negotiate", "reads", "auth", "proxy", "blocks", "metrics", "tracing", "internal/http1", "internal/limitlog", "internal/names", "internal/nearest"}},
 	{"resp", []string{"reads", "auth", "blocks", "metrics", "tracing", "internal/limitlog", "internal/names"}},
 	{"server/internal/batchkeys", []string{"reads", "blocks"}},
 	{"server/internal/encoders", nil},

@@ -84,6 +84,7 @@ var documented = []struct {
 	{"plain", "GET", "/{db}", "/db?key=%zz", "", "", 400},
 	{"plain", "GET", "/{db}", "/db?key", "", "", 400},
 	{"plain", "GET", "/{db}", "/db?prefix=a&limit=0", "", "", 400},
+	{"plain", "GET", "/{db}", "/db?prefx=a", "", "", 400},
 	{"plain", "GET", "/{db}", "/db?start=&after=EXPIRED", "", "", 410},
 	{"guarded", "GET", "/{db}", "/db", "", "", 401},
 	{"guarded", "GET", "/{db}", "/db", asksHTML, "", 401},

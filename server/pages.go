@@ -145,6 +145,10 @@ func (r *request) statusPage(w *writer, req *http.Request, key pageKey) {
 		r.failPage(w, req, http.StatusNotFound, "no such db")
 		return
 	}
+	if name, found := r.target.strayParameter(); found {
+		r.failPage(w, req, http.StatusBadRequest, strayText(name))
+		return
+	}
 	answer.send(w)
 }
 

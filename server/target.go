@@ -159,9 +159,10 @@ func fromPeer(query []byte) bool {
 	return err != nil || len(asked) > 0
 }
 
-// readsDB reports whether a target reads from a db, as opposed to pages and probes.
+// readsDB reports whether a target reads from a db, as opposed to pages and probes. A mistyped parameter is meant to read.
 func (t *target) readsDB() bool {
-	return t.route == routeKey || t.asksPartitions() || t.asksScan() || t.asksDiff() || t.asksBlocks()
+	_, stray := t.strayParameter()
+	return t.route == routeKey || t.asksPartitions() || t.asksScan() || t.asksDiff() || t.asksBlocks() || stray
 }
 
 // explains reports whether a query has the parameter explain, with any value.
