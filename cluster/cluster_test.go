@@ -185,6 +185,7 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	t.Run("ZooKeeper late", func(t *testing.T) { testLate(t, h) })
+	t.Run("ZooKeeper lost while joining", func(t *testing.T) { testLostWhileJoining(t, h) })
 }
 
 func testDivide(t *testing.T, server string) {

@@ -24,7 +24,7 @@ const (
 
 // Joining is what a node waits for that joins the cluster.
 type Joining struct {
-	// For is what it waits for, with the reason: "ZooKeeper (connection refused)", "2 nodes of 3".
+	// For is what it waits for, with the reason: "ZooKeeper (connection refused)", "2 nodes of 3". Without a connection, it is ZooKeeper.
 	For string
 	// ZooKeeper reports whether that is ZooKeeper, and not other nodes.
 	ZooKeeper bool
@@ -110,6 +110,9 @@ func (j *joining) until(ctx context.Context, blocked func() string) error {
 		if reason == "" {
 			return nil
 		}
+		if s := j.o.Session.Status(); !s.Connected { // the members are not known to change without it
+			reason = zooKeeper(s)
+		}
 		now := Joining{For: reason, ZooKeeper: strings.HasPrefix(reason, "ZooKeeper"), Since: j.began}
 		j.joining.Store(&now)
 		select {
@@ -140,11 +143,16 @@ func (j *joining) unseen(dir *zk.Children) func() string {
 			return ""
 		default:
 		}
-		if s := j.o.Session.Status(); s.LastError != "" {
-			return "ZooKeeper (" + s.LastError + ")"
-		}
+		return zooKeeper(j.o.Session.Status())
+	}
+}
+
+// zooKeeper names ZooKeeper as what a node waits for, with the last error of its session.
+func zooKeeper(s zk.Status) string {
+	if s.LastError == "" {
 		return "ZooKeeper"
 	}
+	return "ZooKeeper (" + s.LastError + ")"
 }
 
 // unsettled returns what Join still waits for; "" if nothing.

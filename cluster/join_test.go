@@ -91,6 +91,39 @@ func testLate(t *testing.T, h *harness.Harness) {
 	})
 }
 
+// A node that loses ZooKeeper while it joins waits for ZooKeeper, whatever it waited for before, and with ZooKeeper for that again.
+func testLostWhileJoining(t *testing.T, h *harness.Harness) {
+	server := h.Do(t, "zk start id=joining n=1 tick=2000")["connect"]
+	t.Cleanup(func() { h.Do(t, "zk stop id=joining") })
+	for before, options := range map[string]func(*Options){
+		"the 1 nodes to stay the same": func(o *Options) { o.Converge = time.Hour },
+		"1 nodes of 2":                 func(o *Options) { o.MinNodes = 2 },
+	} {
+		f := newTestCluster(t, server, options)
+		c, _ := f.node("n")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Join(ctx) }()
+		waitsFor := func(what string, zooKeeper bool) {
+			t.Helper()
+			f.eventually("it waits for "+what, func() bool {
+				j, joining := c.Joining()
+				return joining && j.ZooKeeper == zooKeeper && strings.HasPrefix(j.For, what)
+			})
+		}
+		waitsFor(before, false)
+		h.Do(t, "zk kill id=joining i=0")
+		waitsFor("ZooKeeper (connection: ", true)
+		h.Do(t, "zk restart id=joining i=0")
+		waitsFor(before, false)
+		cancel()
+		if err := <-ended; err == nil {
+			t.Error("it has joined")
+		}
+		c.Leave()
+	}
+}
+
 // choosing returns a node that chooses its shard id. store is the directory of
 // its file, name its address.
 func (f *testCluster) choosing(store, name string) (c *Cluster, lose func()) {
