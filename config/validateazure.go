@@ -78,12 +78,11 @@ func (k *checker) azureAccount(source string, a *Azure) {
 	} else if account == "" {
 		account = strings.TrimSpace(os.Getenv("AZURE_STORAGE_ACCOUNT"))
 	}
-	of := settingOf(a.ConnectionString, "AccountName")
 	connected := a.ConnectionString != "" || a.ConnectionStringFile != ""
 	variable := "" // the connection string of the environment, if it is used
 	if !connected && a.AccountKey == "" && a.AccountKeyFile == "" && a.SASToken == "" && a.SASTokenFile == "" {
 		variable = strings.TrimSpace(os.Getenv("AZURE_STORAGE_CONNECTION_STRING"))
-		if other := settingOf(variable, "AccountName"); account != "" && other != "" && other != account {
+		if otherAccount(variable, account) != "" {
 			variable = ""
 		}
 	}
@@ -92,9 +91,34 @@ func (k *checker) azureAccount(source string, a *Azure) {
 		k.problem("azure.endpoint", "is set, and so is AZURE_STORAGE_CONNECTION_STRING, which has the endpoint: BlobEndpoint")
 	case account == "" && !connected && variable == "":
 		k.problem("source", "does not name the account: write %s://%s, or set account in [azure] or AZURE_STORAGE_ACCOUNT", u.Scheme, azureForm)
-	case account != "" && of != "" && of != account:
-		k.problem("azure.connection_string", "is for the account %q, and the source is in %q", of, account)
 	}
+	if other := otherAccount(a.ConnectionString, account); other != "" {
+		k.problem("azure.connection_string", "is for the account %q, and the source is in %q", other, account)
+	}
+}
+
+// otherAccount returns the account of a connection string, by its name or its endpoint, if that is not the given account, and "" if it is
+// or if one of both is not known.
+func otherAccount(connection, account string) string {
+	for _, of := range []string{settingOf(connection, "AccountName"), accountOf(settingOf(connection, "BlobEndpoint"))} {
+		if account != "" && of != "" && of != account {
+			return of
+		}
+	}
+	return ""
+}
+
+// accountOf returns the account in the host of an endpoint of Azure, "" if the host does not name it, as that of another server.
+func accountOf(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	account, domain, _ := strings.Cut(strings.ToLower(u.Hostname()), ".")
+	if !strings.HasPrefix(domain, "blob.core.") && !strings.HasPrefix(domain, "dfs.core.") {
+		return ""
+	}
+	return strings.TrimSuffix(account, "-secondary") // the copy in another region
 }
 
 // CheckAccountKey returns an error, which does not contain the key, if a string cannot be the key of a storage account.

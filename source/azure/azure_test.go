@@ -38,6 +38,7 @@ func TestNew(t *testing.T) {
 		"URL without user":               {URL: "abfss://c@a.dfs.core.windows.net/x", AccountKey: secret, Endpoint: "https://u:" + secret + "@h:1x"},
 		"endpoint and connection_string": {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=a;AccountKey=" + secret, Endpoint: "http://h"},
 		`for the account "b"`:            {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=b;AccountKey=" + secret},
+		`for the account "c"`:            {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "BlobEndpoint=https://c.blob.core.windows.net/;SharedAccessSignature=sig=" + secret},
 		"credentials: ":                  {URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "AccountName=a;" + secret},
 	} {
 		if _, err := azure.New(o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret) {
@@ -53,6 +54,11 @@ func TestNew(t *testing.T) {
 			t.Errorf("%+v: %v, want %q and no secret", o, err, want)
 		}
 	}
+	for _, endpoint := range []string{"https://a-secondary.blob.core.windows.net", "https://A.dfs.core.windows.net/", "http://127.0.0.1:10000/b", "https://blobs.example.com"} {
+		open(t, azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x", ConnectionString: "BlobEndpoint=" + endpoint + ";SharedAccessSignature=sig=" + secret})
+	}
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "BlobEndpoint=https://b.blob.core.windows.net;SharedAccessSignature=sig="+secret) // not for this account
+	open(t, azure.Options{URL: "abfss://c@a.dfs.core.windows.net/x", Endpoint: "http://h"})
 	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "")
 	for url, want := range map[string]string{
 		"abfss://c@a.dfs.core.windows.net":           "abfss://c@a.dfs.core.windows.net/db/1",

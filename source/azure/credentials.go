@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -95,11 +96,30 @@ func (s *secrets) count() (n int) {
 func (p *place) matches(connection string) error {
 	for setting := range strings.SplitSeq(connection, ";") {
 		name, value, _ := strings.Cut(setting, "=")
-		if strings.EqualFold(name, "AccountName") && p.account != "" && value != p.account {
+		switch {
+		case strings.EqualFold(name, "BlobEndpoint"):
+			value = accountOf(value)
+		case !strings.EqualFold(name, "AccountName"):
+			continue
+		}
+		if p.account != "" && value != "" && value != p.account {
 			return fmt.Errorf("connection_string is for the account %q, and the source is in %q", value, p.account)
 		}
 	}
 	return nil
+}
+
+// accountOf returns the account in the host of an endpoint of Azure, "" if the host does not name it, as that of another server.
+func accountOf(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	account, domain, _ := strings.Cut(strings.ToLower(u.Hostname()), ".")
+	if !strings.HasPrefix(domain, "blob.core.") && !strings.HasPrefix(domain, "dfs.core.") {
+		return ""
+	}
+	return strings.TrimSuffix(account, "-secondary") // the copy in another region
 }
 
 // open makes the client of the container.
