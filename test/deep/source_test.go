@@ -64,7 +64,8 @@ func TestS3(t *testing.T) {
 	if contains(r.all, gateway.SecretKey) || contains(r.all, gateway.AccessKey) {
 		t.Errorf("the credentials are shown:\n%s", r.all)
 	}
-	check(t, configuration(t, source, settings(g.Endpoint(), gateway.AccessKey, "wrong")), 0).expects("source", "failed", "cannot be listed, as access key …YKEY")
+	check(t, configuration(t, source, settings(g.Endpoint(), gateway.AccessKey, "wrong")), 0).
+		expects("source", "failed", "cannot be listed, as access key …YKEY", "SignatureDoesNotMatch", "; look at s3.access_key_id and s3.secret_access_key: the key must be one of this server")
 	check(t, configuration(t, "s3://none/data", settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "NoSuchBucket")
 	check(t, configuration(t, "s3://"+gateway.Bucket+"/none", settings(g.Endpoint(), gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "s3://bucket/none/: file does not exist", "correct the path")
 	check(t, configuration(t, source, settings("http://none.invalid:9000", gateway.AccessKey, gateway.SecretKey)), 0).expects("source", "failed", "no such host", "DNS")
@@ -74,6 +75,9 @@ func TestS3(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", gateway.SecretKey)
 	check(t, configuration(t, source, fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\n", gateway.Region, g.Endpoint())), 0).
 		expects("source", "ok", "as access key …YKEY, from EnvConfigCredentials")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+	check(t, configuration(t, source, fmt.Sprintf("[s3]\nregion = %q\nendpoint = %q\npath_style = true\n", gateway.Region, g.Endpoint())), 0).
+		expects("source", "failed", "; look at the credentials that are named here, or set s3.access_key_id and s3.secret_access_key: ")
 
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
