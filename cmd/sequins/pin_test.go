@@ -119,7 +119,7 @@ func TestRollbackOfANode(t *testing.T) {
 
 	r = sequins(t, "pin", demo.DB, next, "--source", source, "--server", s.base, "--wait", "--timeout", "1m")
 	r.wants(t, exitOK)
-	_, body := s.get("/" + demo.DB + "?format=json")
+	_, body := s.get("/" + demo.DB)
 	var st status.DB
 	expect.NoError(t, json.Unmarshal([]byte(body), &st))
 	if st.Pin == nil || st.Pin.Version != next {
