@@ -111,7 +111,7 @@ var layers = []layer{
 	{"finished", []string{"shard", "source"}},
 	{"source/sourcetest", []string{"source"}},
 	{"source/local", []string{"source", "internal/sleep", "internal/names"}},
-	{"source/hdfs", []string{"source", "internal/sleep", "internal/names"}},
+	{"source/hdfs", []string{"source", "internal/sleep", "internal/names", "source/objects"}},
 	{"source/s3", []string{"source", "source/objects"}},
 	{"source/gcs", []string{"source", "source/objects", "internal/sleep"}},
 	{"source/azure", []string{"source", "source/objects"}},

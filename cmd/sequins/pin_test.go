@@ -162,7 +162,7 @@ func TestRollbackOfAnotherSource(t *testing.T) {
 	for configured, code := range map[string]int{other: exitFailure, source + "/": exitOK} {
 		t.Setenv("SEQUINS_SOURCE", configured)
 		r := sequins(t, "rollback", "words", "--server", node.URL)
-		if r.code != code || code == exitFailure && !strings.Contains(r.stderr, node.URL+" reads "+source+", and source of the configuration here is "+other) {
+		if r.code != code || code == exitFailure && !strings.Contains(r.stderr, node.URL+" reads "+source+", and the configuration here has the source "+other) {
 			t.Errorf("%s: %+v", configured, r)
 		}
 	}
