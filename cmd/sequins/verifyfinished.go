@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"sequins/datafile"
 	"sequins/finished"
 	"sequins/source"
 )
@@ -31,8 +30,8 @@ func (v *verifier) localManifest(path string) {
 		if !strings.HasSuffix(e.Name(), source.BlockSuffix) {
 			continue
 		}
-		if at, err := datafile.Local(filepath.Join(filepath.Dir(path), e.Name())); err == nil {
-			m.blocks = append(m.blocks, localFile(at))
+		if d, err := v.local(filepath.Join(filepath.Dir(path), e.Name()), filepath.Dir(path), e.Name()); err == nil {
+			m.blocks = append(m.blocks, d)
 		}
 	}
 	v.manifests = append(v.manifests, m)
