@@ -22,18 +22,31 @@ type At struct {
 	Size int64
 
 	name  string                                     // relative to the version's directory
+	dir   string                                     // the version's directory, of a file on this machine
 	open  func(offset int64) (io.ReadCloser, error)  // a part of the file, to be read sequentially
 	files func() (version []source.File, known bool) // the data files of its version, in order
 	local string                                     // its path, of a file on this machine
 }
 
-// Local returns where a file of this machine is. The directory of a MapFile means its data file.
+// Local returns where a file of this machine is. The directory of a MapFile means its data file. The directory of its version
+// is the first one above it that is not named column=value.
 func Local(path string) (At, error) {
+	if isMapFile(path) { // its directory may be named column=value, too
+		dir, name := versionOf(filepath.Join(path, "data"))
+		return LocalOf(path, dir, strings.TrimSuffix(name, "/data"))
+	}
+	dir, name := versionOf(path)
+	return LocalOf(path, dir, name)
+}
+
+// LocalOf is Local for a file whose version is known: dir is its directory, and name that of the file in it.
+func LocalOf(path, dir, name string) (At, error) {
 	if data := filepath.Join(path, "data"); isDir(path) && !isDir(data) {
 		if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
 			return At{}, &DirError{path}
 		}
 		path = data
+		name += "/data"
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -42,9 +55,8 @@ func Local(path string) (At, error) {
 	if !info.Mode().IsRegular() { // to open it could block forever
 		return At{}, &fs.PathError{Op: "open", Path: path, Err: errIrregular}
 	}
-	dir, name := versionOf(path)
 	return At{
-		Path: path, Size: info.Size(), name: name, local: path,
+		Path: path, Size: info.Size(), name: name, dir: dir, local: path,
 		open:  func(offset int64) (io.ReadCloser, error) { return openLocal(path, offset) },
 		files: func() ([]source.File, bool) { return localFiles(dir) },
 	}, nil
@@ -150,6 +162,9 @@ func InSource(ctx context.Context, src source.Source, db, version string, file s
 
 // Name returns the name of the file relative to the directory of its version.
 func (a At) Name() string { return a.name }
+
+// Dir returns the directory of the version of a file on this machine.
+func (a At) Dir() string { return a.dir }
 
 // Open opens the file at an offset, to be read sequentially.
 func (a At) Open(offset int64) (io.ReadCloser, error) { return a.open(offset) }

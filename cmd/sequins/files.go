@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -26,9 +27,9 @@ import (
 
 // fileFlags are the flags of the commands that read files: where settings come from, and the fields of Avro and Parquet.
 type fileFlags struct {
-	config, db string
-	key, value string
-	columns    bool
+	config, source, db string
+	key, value         string
+	columns            bool
 }
 
 // register registers the flags. fields reports whether the command shows keys and values.
@@ -39,6 +40,7 @@ func (f *fileFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.value, "value", "", "`field` of the value; without one, the whole record as JSON")
 	flags.BoolVar(&f.columns, "partition-columns", false, "add the columns in the names of directories to whole records")
 	flags.StringVar(&f.config, "config", "", "configuration `file` with the fields of the database, and the settings of its source")
+	flags.StringVar(&f.source, "source", "", "source of the data: a `directory` or URL")
 	flags.StringVar(&f.db, "db", "", "`name` of the database in that file (default: of the directory above the version's)")
 }
 
@@ -48,13 +50,19 @@ const fileHelp = `
 FILE is a path, or the URL of a file of a version in any source that nodes read,
 <source>/<db>/<version>/<file>. The tables of --config for its source, such as
 [s3], hold; without it, credentials are those of the environment. The fields of
-Avro and Parquet records are --key and --value, or those of [db.<name>] of --config.`
+Avro and Parquet records are --key and --value, or those of [db.<name>] of --config.
+
+The directory of the version, below which directories column=value are columns, is
+that of <source>/<db>/<version> if FILE is in the source of --source, --config or
+sequins.conf; otherwise it is the first directory above FILE that is not named
+column=value.`
 
 // files opens data files for one command.
 type files struct {
 	flags   *fileFlags
 	ctx     context.Context
 	report  io.Writer                // for progress
+	source  func() string            // the configured source, "" if there is none
 	sources map[string]source.Source // by URL
 	configs map[string]*config.Config
 }
@@ -63,7 +71,28 @@ func (f *fileFlags) files(cmd *cobra.Command) (*files, error) {
 	if f.value != "" && f.key == "" {
 		return nil, usageError{errors.New("--value needs --key")}
 	}
-	return &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(), sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}, nil
+	return &files{flags: f, ctx: cmd.Context(), report: cmd.ErrOrStderr(), source: sync.OnceValue(f.configured), sources: make(map[string]source.Source), configs: make(map[string]*config.Config)}, nil
+}
+
+// configured returns the source of --source, of --config, or of the configuration that a node would find, "" if there is
+// none. Whether the configuration is good does not matter here. One that can be read only once, as a pipe, is not read.
+func (f *fileFlags) configured() string {
+	where := f.source
+	if where == "" {
+		c, _, _ := config.Reload(cmp.Or(f.config, config.Find(config.SearchPath)))
+		where = c.Source
+	}
+	if isRemote(where) || where == "" {
+		return where
+	}
+	if path, err := localPath(where); err == nil {
+		where = path
+	}
+	full, err := filepath.Abs(where)
+	if err != nil {
+		return ""
+	}
+	return full
 }
 
 // Close closes the sources.
@@ -100,11 +129,7 @@ func (f *files) find(arg string) (dataFile, error) {
 	if err != nil {
 		return dataFile{}, err
 	}
-	at, err := datafile.Local(path)
-	if err != nil {
-		return dataFile{}, ofFile(err, false)
-	}
-	return localFile(at), nil
+	return f.local(path, "", "")
 }
 
 // localPath returns the path of an argument that may be a file:// URL.
@@ -119,13 +144,62 @@ func localPath(arg string) (string, error) {
 	return u.Path, nil
 }
 
-func localFile(at datafile.At) dataFile {
-	d := dataFile{At: at}
-	if full, err := filepath.Abs(at.Path); err == nil {
-		version := strings.TrimSuffix(full, "/"+at.Name())
-		d.source, d.db = filepath.Dir(filepath.Dir(version)), filepath.Base(filepath.Dir(version))
+// local returns the file at a path of this machine. If it was found below a directory, that is dir, as it was named, and
+// rel is the path below it. The directory of the version is that of the structure of the configured source; otherwise dir,
+// if the file would be one of a version there; otherwise it is found from the names of directories.
+func (f *files) local(path, dir, rel string) (dataFile, error) {
+	version, name, known := f.inSource(cmp.Or(filepath.Join(dir, rel), path))
+	if !known && rel != "" && inVersion(rel) {
+		version, name, known = dir, rel, true
 	}
-	return d
+	at, err := datafile.Local(path)
+	if known {
+		at, err = datafile.LocalOf(path, version, name)
+	}
+	if err != nil {
+		return dataFile{}, ofFile(err, false)
+	}
+	d := dataFile{At: at}
+	if full, err := filepath.Abs(at.Dir()); err == nil {
+		d.source, d.db = cmp.Or(f.source(), filepath.Dir(filepath.Dir(full))), filepath.Base(filepath.Dir(full))
+	}
+	return d, nil
+}
+
+// inSource splits the path of a file in the configured source into the directory of its version and its name in it.
+func (f *files) inSource(path string) (version, name string, ok bool) {
+	root := f.source()
+	full, err := filepath.Abs(path)
+	if root == "" || isRemote(root) || err != nil {
+		return "", "", false
+	}
+	if version, name, ok = below(root, full); ok {
+		return version, name, true
+	}
+	root, err = filepath.EvalSymlinks(root)
+	resolved, rerr := filepath.EvalSymlinks(full)
+	if err != nil || rerr != nil {
+		return "", "", false
+	}
+	return below(root, resolved)
+}
+
+// below splits the path of a file, <root>/<db>/<version>/<name>.
+func below(root, path string) (version, name string, ok bool) {
+	rel, err := filepath.Rel(root, path)
+	elements := strings.SplitN(filepath.ToSlash(rel), "/", 3)
+	if err != nil || len(elements) < 3 || !names.ValidDatabase(elements[0]) || !names.Valid(elements[1]) || !inVersion(elements[2]) {
+		return "", "", false
+	}
+	return filepath.Join(root, elements[0], elements[1]), elements[2], true
+}
+
+// inVersion reports whether a name relative to the directory of a version can be that of one of its files: all directories in
+// it are named column=value, but for that of a MapFile.
+func inVersion(name string) bool {
+	elements := strings.Split(strings.TrimSuffix(name, "/data"), "/")
+	dirs := elements[:len(elements)-1]
+	return len(dirs) <= source.MaxPartitionDepth && !slices.ContainsFunc(dirs, func(dir string) bool { return !source.IsPartition(dir) })
 }
 
 // location is a URL taken apart: <source>/<db>/<version>/<name>, where name is "" for a directory.
@@ -160,12 +234,15 @@ func errLocation(arg string) error {
 // findRemote finds a file of a source.
 func (f *files) findRemote(arg string) (dataFile, error) {
 	elements := elementsOf(arg)
-	n := len(elements) - 1
-	if n > 0 && elements[n] == "data" { // of a MapFile
-		n--
-	}
-	for n > 2 && source.IsPartition(elements[n-1]) {
-		n--
+	n, known := f.versionIn(arg, elements)
+	if !known {
+		n = len(elements) - 1
+		if n > 0 && elements[n] == "data" { // of a MapFile
+			n--
+		}
+		for n > 2 && source.IsPartition(elements[n-1]) {
+			n--
+		}
 	}
 	l, ok := split(arg, elements, n)
 	if !ok {
@@ -184,6 +261,27 @@ func (f *files) findRemote(arg string) (dataFile, error) {
 		return dataFile{}, &datafile.DirError{Path: arg}
 	}
 	return dataFile{}, withCode(exitAbsent, &fs.PathError{Op: "open", Path: arg, Err: fs.ErrNotExist})
+}
+
+// versionIn returns after how many elements of the path the URL of a file in the configured source has that of its version.
+func (f *files) versionIn(arg string, elements []string) (n int, ok bool) {
+	root := f.source()
+	if !isRemote(root) {
+		return 0, false
+	}
+	above := elementsOf(root)
+	n = len(above) + 2
+	if hostOf(arg) != hostOf(root) || len(elements) <= n || !slices.Equal(above, elements[:len(above)]) {
+		return 0, false
+	}
+	return n, true
+}
+
+// hostOf returns the scheme and the host of a URL.
+func hostOf(arg string) string {
+	scheme, rest, _ := strings.Cut(arg, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return strings.ToLower(scheme + "://" + host)
 }
 
 // instead returns the data files of the version that a URL names for which find has returned an error. If it names none,
@@ -298,7 +396,8 @@ func (f *files) openFile(d dataFile, keys bool) (datafile.File, error) {
 }
 
 // walk calls each for the files below a local directory that may have records, and for the manifests of finished blocks.
-func walk(dir string, each func(path string), manifest func(path string), failed func(path string, err error)) error {
+// each also gets the path below the directory.
+func walk(dir string, each func(path, rel string), manifest func(path string), failed func(path string, err error)) error {
 	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
@@ -321,8 +420,9 @@ func walk(dir string, each func(path string), manifest func(path string), failed
 		case !entry.Type().IsRegular():
 			return nil
 		}
-		each(file)
-		return nil
+		rel, err := filepath.Rel(root, file)
+		each(file, rel)
+		return err
 	})
 }
 

@@ -136,9 +136,9 @@ func (f *files) expand(arg string) ([]dataFile, error) {
 			return nil, err
 		}
 		failed := func(_ string, e error) { err = errors.Join(err, ofFile(e, false)) }
-		each := func(path string) {
-			if at, lerr := datafile.Local(path); lerr == nil && !datafile.NoRecords(at.Name()) {
-				found = append(found, localFile(at))
+		each := func(file, rel string) {
+			if d, lerr := f.local(file, path, rel); lerr == nil && !datafile.NoRecords(d.Name()) {
+				found = append(found, d)
 			}
 		}
 		if werr := walk(path, each, func(string) {}, failed); werr != nil || err != nil {

@@ -3,9 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +17,7 @@ import (
 
 func mgetCommand() *cobra.Command {
 	var node nodeFlags
-	var inHex, asJSON bool
+	var inHex, escaped, asJSON bool
 	var atLeast string
 	cmd := &cobra.Command{
 		Use:   "mget ADDR DB {KEY... | -}",
@@ -23,6 +25,9 @@ func mgetCommand() *cobra.Command {
 		Long: `Print the values of keys in their order, all from one version, each on a line:
 key, tab, value, escaped as by cat. An absent key has a line with nothing behind it.
 With -, the keys are the lines of standard input, any number of them.
+
+Keys are taken as they are: a backslash is a backslash. With --escaped they are
+written as scan, cat and mget print them, so that any key can be passed on.
 
 ADDR is host:port or the URL of any node of a cluster; with --server, it is left
 out.
@@ -34,10 +39,14 @@ With --json each line is an object with "key" and "value", or "key_base64" and
 Exits with 3 if a key or the database does not exist, 5 if the node does not
 answer, and 6 if a value cannot be read.`,
 		Example: `  sequins mget http://node1:9599 words apple beet
-  cut -f1 users.tsv | sequins mget --json users - --server node1:9599`,
+  cut -f1 users.tsv | sequins mget --json users - --server node1:9599
+  sequins scan node1:9599 words --keys-only | sequins mget --escaped node2:9599 words -`,
 		Args:              func(cmd *cobra.Command, args []string) error { return atLeastArgs(cmd, &node, args, 2) },
 		ValidArgsFunction: node.completeAfterNode(node.completeDB),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if inHex && escaped {
+				return usageError{errors.New("--hex cannot be combined with --escaped")}
+			}
 			args = node.take(args)
 			c, err := node.client()
 			if err != nil {
@@ -47,12 +56,14 @@ answer, and 6 if a value cannot be read.`,
 			p, out := newOutput(cmd, term.NewCount(cmd.ErrOrStderr(), "reading from "+c.URL(), "key", 0))
 			defer p.Stop()
 			m := &multiGet{
-				client: c, db: args[0], want: nodeapi.Want{AtLeast: atLeast}, hex: inHex, printer: newRecordPrinter(out, asJSON), progress: p,
+				client: c, db: args[0], want: nodeapi.Want{AtLeast: atLeast}, hex: inHex, escaped: escaped,
+				printer: newRecordPrinter(out, asJSON), progress: p,
 			}
 			return m.run(cmd.Context(), cmd.InOrStdin(), args[1:])
 		},
 	}
 	cmd.Flags().BoolVar(&inHex, "hex", false, "keys are written in hexadecimal")
+	cmd.Flags().BoolVar(&escaped, "escaped", false, "keys are written as scan prints them")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object per line")
 	registerAtLeast(cmd, &atLeast)
 	node.register(cmd)
@@ -71,8 +82,8 @@ const (
 	// batchKeys and batchBytes limit the keys of one request.
 	batchKeys  = 1000
 	batchBytes = 1 << 20
-	// maxLine limits a key on standard input, which may be in hexadecimal, in bytes.
-	maxLine = 2*(64<<10) + 2
+	// maxLine limits a key on standard input, in bytes. Each byte of the key may be written as \xNN.
+	maxLine = 4*(64<<10) + 2
 )
 
 // multiGet prints the values of keys, in several requests if there are many.
@@ -80,7 +91,8 @@ type multiGet struct {
 	client   *nodeapi.Client
 	db       string
 	want     nodeapi.Want // from the second request on, the version of the first
-	hex      bool
+	hex      bool         // keys are written in hexadecimal
+	escaped  bool         // keys are written as a term.Escaper writes them
 	printer  *recordPrinter
 	progress *term.Progress
 
@@ -139,7 +151,13 @@ func (m *multiGet) all(ctx context.Context, in io.Reader, args []string) error {
 
 // add adds a key.
 func (m *multiGet) add(ctx context.Context, arg string) error {
-	key, err := parseKey(arg, m.hex)
+	var key []byte
+	var err error
+	if m.escaped {
+		key, err = unescapeKey(arg)
+	} else {
+		key, err = parseKey(arg, m.hex)
+	}
 	if err != nil {
 		return err
 	}
@@ -148,6 +166,37 @@ func (m *multiGet) add(ctx context.Context, arg string) error {
 		return nil
 	}
 	return m.flush(ctx)
+}
+
+// unescapeKey returns the key that a term.Escaper has written as text.
+func unescapeKey(text string) ([]byte, error) {
+	key := make([]byte, 0, len(text))
+	for {
+		plain, escape, found := strings.Cut(text, `\`)
+		key = append(key, plain...)
+		if !found {
+			return key, nil
+		}
+		n := 1
+		switch {
+		case strings.HasPrefix(escape, `\`):
+			key = append(key, '\\')
+		case strings.HasPrefix(escape, "t"):
+			key = append(key, '\t')
+		case strings.HasPrefix(escape, "n"):
+			key = append(key, '\n')
+		case strings.HasPrefix(escape, "r"):
+			key = append(key, '\r')
+		default:
+			n = len("xNN")
+			b, err := hex.DecodeString(strings.TrimPrefix(escape[:min(n, len(escape))], "x"))
+			if err != nil || len(b) != 1 || escape[0] != 'x' {
+				return nil, usageError{fmt.Errorf(`the key is not escaped: behind a backslash there must be \, t, n, r or xNN, and not %q`, escape[:min(n, len(escape))])}
+			}
+			key = append(key, b...)
+		}
+		text = escape[n:]
+	}
 }
 
 // flush prints the values of the keys that were added.

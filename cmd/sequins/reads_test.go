@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -137,6 +138,47 @@ func TestMget(t *testing.T) {
 	if len(lines) != many || !slices.EqualFunc(keys, lines, func(key, line string) bool { return strings.HasPrefix(line, key+"\t") }) {
 		t.Errorf("%d lines, of which the first is %q", len(lines), lines[0])
 	}
+}
+
+// What scan prints of any keys, mget --escaped reads.
+func TestMgetOfScannedKeys(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{1})
+	all := map[string]bool{`\`: true, `\x41`: true, `\\t`: true, "\n": true, "a\r": true, "\t": true, "": true, strings.Repeat("\xff", 65535): true, "é\u0085": true}
+	for n := range 2000 {
+		key := make([]byte, n%40)
+		_, _ = random.Read(key) // never fails
+		all[string(key)] = true
+	}
+	for b := range 256 {
+		all[string([]byte{byte(b)})] = true
+	}
+	var records []datafiletest.Record
+	for key := range all {
+		records = append(records, datafiletest.Record{Key: key, Value: fmt.Sprintf("%.20x", key)})
+	}
+	dir := t.TempDir()
+	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(dir, "source", "odd", "1", "part-00000"), records...)
+	writeFile(t, filepath.Join(dir, "sequins.conf"), fmt.Sprintf("source = %q\nlocal_store = %q\nsettle = \"0s\"\nrequire_success_file = false\n",
+		filepath.Join(dir, "source"), filepath.Join(dir, "store")))
+	s := startServer(t, dir)
+	s.await("/odd/%5C", "200", func(r *http.Response, _ string) bool { return r.StatusCode == http.StatusOK })
+	whole := sequins(t, "scan", s.base, "odd")
+	whole.wants(t, exitOK)
+	if n := strings.Count(whole.stdout, "\n"); n != len(records) {
+		t.Fatalf("%d records, want %d", n, len(records))
+	}
+	for _, keys := range []string{" --keys-only", " | cut -f1"} {
+		cmd := exec.Command("bash", "-c", "set -o pipefail; $0 scan $1 odd"+keys+" | $0 mget --escaped $1 odd -", os.Args[0], s.base)
+		cmd.Env = append(os.Environ(), beSequins+"=1", "GORACE=atexit_sleep_ms=0")
+		out, err := cmd.Output()
+		if err != nil || string(out) != whole.stdout {
+			t.Errorf("scan%s: %v, %d bytes, want %d", keys, err, len(out), len(whole.stdout))
+		}
+	}
+	for _, bad := range []string{`\`, `a\q`, `\x`, `\x4`, `\xgg`, `\\\`, `\X41`, `\41`} {
+		sequins(t, "mget", "--escaped", s.base, "odd", bad).wants(t, exitUsage, "sequins: the key is not escaped: ")
+	}
+	sequins(t, "mget", "--escaped", "--hex", s.base, "odd", "41").wants(t, exitUsage, "sequins: --hex cannot be combined with --escaped")
 }
 
 // Values that are together more than a node answers with are divided among requests.

@@ -161,7 +161,8 @@ func (v *verifier) add(arg string) error {
 		if err != nil {
 			return err
 		}
-		return ofFile(walk(path, v.found, v.localManifest, func(path string, err error) {
+		found := func(file, rel string) { v.found(file, path, rel) }
+		return ofFile(walk(path, found, v.localManifest, func(path string, err error) {
 			v.result.Files++
 			v.complain(path, ofFile(err, false))
 		}), false)
@@ -181,21 +182,20 @@ func (v *verifier) add(arg string) error {
 
 // found queues a file of a directory of this machine, unless its name shows that it has no records. An unknown one is
 // queued: a damaged header must not hide a data file.
-func (v *verifier) found(path string) {
-	at, err := datafile.Local(path)
+func (v *verifier) found(path, dir, rel string) {
+	d, err := v.local(path, dir, rel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if err != nil {
 		v.result.Files++
-		v.complain(path, ofFile(err, false))
+		v.complain(path, err)
 		return
 	}
-	kind, err := at.Sniff()
+	kind, err := d.Sniff()
 	if err == nil && kind == datafile.Unknown && datafile.NoRecords(filepath.Base(path)) {
 		return
 	}
-	d := localFile(at)
 	d.found = true
 	v.queue = append(v.queue, d)
 }

@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"sequins/datafile"
 	"sequins/finished"
 	"sequins/source"
 )
@@ -30,8 +30,8 @@ func (v *verifier) localManifest(path string) {
 		if !strings.HasSuffix(e.Name(), source.BlockSuffix) {
 			continue
 		}
-		if at, err := datafile.Local(filepath.Join(filepath.Dir(path), e.Name())); err == nil {
-			m.blocks = append(m.blocks, localFile(at))
+		if d, err := v.local(filepath.Join(filepath.Dir(path), e.Name()), filepath.Dir(path), e.Name()); err == nil {
+			m.blocks = append(m.blocks, d)
 		}
 	}
 	v.manifests = append(v.manifests, m)
@@ -62,7 +62,8 @@ func (v *verifier) remoteManifest(arg string) error {
 	return err
 }
 
-// verifyFinished compares the blocks beside a manifest of finished blocks with it: their names, sizes and hashes.
+// verifyFinished compares the blocks beside a manifest of finished blocks with it: their names, sizes and hashes. A block
+// that was reported as bad is not reported again, and the error is that of the manifest.
 func (v *verifier) verifyFinished(ctx context.Context, at manifest) error {
 	f, err := at.read()
 	if err != nil {
@@ -79,19 +80,34 @@ func (v *verifier) verifyFinished(ctx context.Context, at manifest) error {
 	var listed []source.File
 	blocks := make(map[string]dataFile)
 	for _, d := range at.blocks {
-		listed = append(listed, source.File{Name: d.Name(), Size: d.Size})
 		blocks[d.Name()] = d
+		if !v.reported(d.Path) {
+			listed = append(listed, source.File{Name: d.Name(), Size: d.Size})
+		} else if i := slices.IndexFunc(m.Blocks, func(b finished.Block) bool { return b.Name == d.Name() }); i >= 0 {
+			listed = append(listed, source.File{Name: d.Name(), Size: m.Blocks[i].Size})
+		}
 	}
 	if err := m.Match(listed); err != nil {
 		return ofFile(fmt.Errorf("%s/%w", strings.TrimSuffix(at.path, "/"+source.BlocksFile), err), false)
 	}
 	for i := range m.Blocks {
 		d := blocks[m.Blocks[i].Name]
+		if v.reported(d.Path) {
+			continue
+		}
 		if err := v.verifyHash(ctx, d, m.Blocks[i].SHA256); err != nil {
-			return d.failed(err)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			v.complain(d.Path, d.failed(err))
 		}
 	}
 	return nil
+}
+
+// reported reports whether a file was reported as bad.
+func (v *verifier) reported(path string) bool {
+	return slices.ContainsFunc(v.result.Bad, func(b badFile) bool { return b.Path == path })
 }
 
 // verifyHash compares the SHA-256 of a file with the one of the manifest.
