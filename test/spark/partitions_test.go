@@ -45,7 +45,7 @@ func TestPartitions(t *testing.T) {
 	for i := range 3 {
 		c := process.Config{Source: source, Store: filepath.Join(dir, fmt.Sprint("store", i))}
 		c.Sections = fmt.Sprintf("[sharding]\nenabled = true\ncluster_name = \"spark\"\nadvertised_hostname = \"127.0.0.1\"\nreplication = 1\nmin_nodes = 3\n"+
-			"shard_id = \"%d\"\ntime_to_converge = \"500ms\"\n[zk]\nservers = [%q]\n", i, zookeeper)
+			"shard_id = \"%d\"\ntime_to_converge = \"500ms\"\nproxy_timeout = \"30s\"\n[zk]\nservers = [%q]\n", i, zookeeper)
 		for _, db := range []string{"strings", "ints", "longs", "buckets"} {
 			c.Sections += fmt.Sprintf("[db.%s]\nkey = \"key\"\nvalue = \"value\"\n", db)
 		}
