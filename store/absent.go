@@ -90,18 +90,18 @@ func (s *Store) readNote(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// readLine reads the line of such a file. A file that is not one line, or longer than limit, is [blocks.ErrCorrupt]: it does not
-// hold what it should.
-func (s *Store) readLine(path string, limit int64, what string) (line string, found bool, err error) {
+// readLines reads such a file without its last line end. A file that does not end with one, or is longer than limit, is
+// [blocks.ErrCorrupt]: it does not hold what it should.
+func (s *Store) readLines(path string, limit int64, what string) (lines string, found bool, err error) {
 	data, err := s.readNote(path, limit)
 	if err != nil && !errors.Is(err, fsys.ErrTooLong) || err == nil && data == nil {
 		return "", false, err
 	}
-	line, whole := strings.CutSuffix(string(data), "\n")
-	if err != nil || !whole || strings.Contains(line, "\n") {
+	lines, whole := strings.CutSuffix(string(data), "\n")
+	if err != nil || !whole {
 		return "", false, &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold " + what}
 	}
-	return line, true, nil
+	return lines, true, nil
 }
 
 // removeNote removes such a file, if it is there.

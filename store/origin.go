@@ -1,14 +1,9 @@
 package store
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
-
-	"sequins/blocks"
-	"sequins/internal/fsys"
 )
 
 // originName is the file in a db's directory that holds the source that the versions of the db are from, and on further lines the
@@ -46,15 +41,10 @@ func (s *Store) Origin(db string) (source string, except []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	path = filepath.Join(path, originName)
-	data, err := s.readNote(path, maxOrigins)
-	if err != nil && !errors.Is(err, fsys.ErrTooLong) || err == nil && data == nil {
+	text, found, err := s.readLines(filepath.Join(path, originName), maxOrigins, "the name of a source")
+	if err != nil || !found {
 		return "", nil, err
 	}
-	text, whole := bytes.CutSuffix(data, []byte("\n"))
-	if err != nil || !whole {
-		return "", nil, &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold the name of a source"}
-	}
-	lines := strings.Split(string(text), "\n")
+	lines := strings.Split(text, "\n")
 	return lines[0], lines[1:], nil
 }

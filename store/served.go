@@ -49,11 +49,11 @@ func (s *Store) Served(db string) (string, error) {
 	}
 	const what = "the name of a version"
 	path = filepath.Join(path, servedName)
-	name, found, err := s.readLine(path, names.Max+1, what)
+	name, found, err := s.readLines(path, names.Max+1, what)
 	if err != nil || !found {
 		return "", err
 	}
-	version, ok := versionID(name)
+	version, ok := versionID(name) // not if it is several lines
 	if !ok {
 		return "", &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold " + what}
 	}
