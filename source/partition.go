@@ -50,6 +50,9 @@ func (n *Dirs) Enter(name string) (bool, error) {
 // AddHidden adds a hidden entry. Of those in directories of a partitioned table, only the markers of commits and of unfinished jobs
 // have a meaning.
 func (c *Contents) AddHidden(name string, dir bool) {
+	if dir {
+		c.AddTableEntry(name + "/")
+	}
 	base := path.Base(name)
 	if base == name || isCommit(base) || base == temporaryDir {
 		c.Hidden = append(c.Hidden, Marker{Name: name, Dir: dir})
@@ -83,7 +86,7 @@ func (k *Keys) Add(f File) {
 		k.mapFiles[partition+dir] = true
 	default:
 		k.dirs[partition+dir] = true
-		k.c.Iceberg = k.c.Iceberg || partition+dir == MetadataDir && IsIceberg(below)
+		k.c.AddTableEntry(f.Name)
 	}
 }
 
