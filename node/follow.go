@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sequins/discovery"
@@ -221,11 +222,17 @@ func (f *follower) update(ctx context.Context, found databases) {
 		}
 	}
 	timeout := f.reloadable.Load().dbRemoveTimeout()
+	served := f.served()
+	sure := len(served) == 0 || slices.ContainsFunc(served, func(name string) bool { return there[name] })
 	for name, d := range f.dbs {
 		if there[name] {
 			continue
 		}
 		wake(d.unlisted)
+		if !sure && !d.leaving {
+			f.absences.Unsure(name, timeout, d.log)
+			continue
+		}
 		if !d.leaving && d.isEmpty() {
 			d.leaving = true
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
