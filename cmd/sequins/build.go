@@ -209,7 +209,7 @@ func (f *buildFlags) requireSuccess(ctx context.Context, c *config.Config, job *
 	if c.ForDB(db).RequireSuccessFile != config.RequireAuto {
 		return nil
 	}
-	versions, err := job.From.Source.Versions(ctx, job.From.DB)
+	versions, err := source.Versions(ctx, job.From.Source, job.From.DB)
 	if err != nil {
 		return err
 	}

@@ -307,7 +307,7 @@ func (p *pinning) admit(version string) error {
 	if slices.Contains(p.file.Exclude, version) {
 		return fmt.Errorf("version %s of %s is excluded: --force takes it off exclude", version, p.db)
 	}
-	all, err := p.src.Versions(p.ctx, p.db)
+	all, err := source.Versions(p.ctx, p.src, p.db)
 	err = ofSource(p.src, err)
 	if err == nil && !slices.Contains(all, version) {
 		err = withCode(exitAbsent, fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless%s",
@@ -344,7 +344,7 @@ func (p *pinning) rollback() error {
 
 // complete returns the complete versions in the source that are not excluded, the newest last.
 func (p *pinning) complete() ([]string, error) {
-	all, err := p.src.Versions(p.ctx, p.db)
+	all, err := source.Versions(p.ctx, p.src, p.db)
 	if err != nil {
 		return nil, ofSource(p.src, err)
 	}
