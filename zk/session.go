@@ -80,7 +80,7 @@ type Session struct {
 	work    sync.WaitGroup // run, reconcile, and one follow for each Children
 	budget  *rate.Limiter  // in bytes of listings
 	reads   *rate.Limiter  // in znodes whose data is read
-	again   *rate.Limiter  // in znodes that are written again without a backoff
+	again   *rate.Limiter  // in requests of what is written again without a backoff
 	limiter logLimiter
 
 	wake chan struct{} // capacity 1: there is work for reconcile

@@ -20,8 +20,8 @@ const (
 	inFlight = 32
 	// maxRaces is the maximum number of attempts after concurrent changes by other nodes.
 	maxRaces = 3
-	// againRate and againBurst bound the znodes of failed batches that are written again without a backoff, per second and
-	// at once: after a race, or in a divided batch.
+	// againRate and againBurst bound the requests, about, of failed batches that are written again without a backoff, per
+	// second and at once: after a race, or in a divided batch.
 	againRate  = 200
 	againBurst = 4 * batchPaths
 )
@@ -62,11 +62,11 @@ func (s *Session) writeOrDivide(conn *wire.Conn, batch []*write) {
 		if err = s.readExisting(conn, batch); err == nil {
 			err = s.commit(conn, batch)
 		}
-		if !isRace(err) || !s.again.AllowN(time.Now(), len(batch)) {
+		if !isRace(err) || !s.mayRepeat(batch) {
 			break
 		}
 	}
-	if err != nil && !errors.Is(err, wire.ErrLost) && len(batch) > 1 && s.again.AllowN(time.Now(), len(batch)) {
+	if err != nil && !errors.Is(err, wire.ErrLost) && len(batch) > 1 && s.mayRepeat(batch) {
 		half := len(batch) / 2
 		s.writeOrDivide(conn, batch[:half])
 		s.writeOrDivide(conn, batch[half:])
@@ -77,6 +77,12 @@ func (s *Session) writeOrDivide(conn *wire.Conn, batch []*write) {
 			w.err = err
 		}
 	}
+}
+
+// mayRepeat reports whether a batch may be written again at once.
+func (s *Session) mayRepeat(batch []*write) bool {
+	const others = 10 // the transaction twice, and missing directories
+	return s.again.AllowN(time.Now(), len(batch)+others)
 }
 
 // isRace reports whether a request failed because of a concurrent change.
