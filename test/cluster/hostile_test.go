@@ -77,6 +77,6 @@ func (l *link) lead(t testing.TB, server string) {
 	l.refuse()
 	for _, p := range l.proxies {
 		p.Upstream = server
+		process.Eventually(t, p.Listen+" is free", func() bool { return p.Start() == nil })
 	}
-	l.allow(t)
 }
