@@ -30,6 +30,7 @@ func fixtureFile(t *testing.T, name string) []byte {
 func TestFormats(t *testing.T) {
 	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefile.WriterOptions{})
 	av, pq := fixtureFile(t, "avro-deflate"), fixtureFile(t, "parquet-snappy")
+	encrypted := bytes.ReplaceAll(pq, []byte(parquet.Magic), []byte(parquet.MagicEncrypted))
 	id := Fields{Key: "id"}
 	text := sequenceFile(t, []rec{{key: "b"}}, sequencefile.WriterOptions{KeyClass: sequencefile.Text, ValueClass: sequencefile.Text})
 	damaged := bytes.Replace(text, []byte("io.Text"), []byte("in.Text"), 1) // the class of the keys
@@ -52,6 +53,7 @@ func TestFormats(t *testing.T) {
 		"no such field":              {map[string][]byte{"part-0": pq, "part-1": pq}, Fields{Key: "di"}, "", render.ErrField, []string{"/part-", `"di"`}},
 		"avro and an alien":          {map[string][]byte{"part-0": av, "part-1": []byte("Hello, reader.")}, id, "", avro.ErrCorrupt, []string{"part-1"}},
 		"parquet and an alien":       {map[string][]byte{"part-0": pq, "part-1": []byte("Hello, reader.")}, id, "", parquet.ErrCorrupt, []string{"part-1"}},
+		"an encrypted parquet":       {map[string][]byte{"part-0": encrypted, "part-1": encrypted}, id, "", parquet.ErrCorrupt, []string{"/part-", "the footer is encrypted"}},
 		"a cut off parquet":          {map[string][]byte{"part-0": pq, "part-1": pq[:len(pq)-1]}, id, "", parquet.ErrCorrupt, []string{"part-1"}},
 	}
 	for name, tt := range tests {

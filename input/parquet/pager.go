@@ -54,6 +54,8 @@ type shared struct {
 	deltas [2][]int64 // decoded from a page
 	held   int64      // bytes that all pagers and this have
 	most   int64      // that these may be
+
+	alwaysCompressed bool // pages V2 that claim to have uncompressed values have compressed ones
 }
 
 func (s *shared) hold(n int64) error {
@@ -132,11 +134,23 @@ func (p *pager) start(c chunk) error {
 	return nil
 }
 
-// finish checks that the pages ended where their chunk does. One without values may still have a dictionary,
-// which nobody has read.
+// finish checks that there are no more values. Some writers leave pages without values, or other bytes, behind the last
+// one. A chunk without values may still have a dictionary, which nobody has read.
 func (p *pager) finish() error {
-	if p.left > 0 || p.chunk.values > 0 && p.stream.at() < p.end {
+	if p.left > 0 {
 		return errLong
+	}
+	for p.chunk.values > 0 && p.stream.at() < p.end {
+		h, err := p.header()
+		switch isData := h.kind == pageData || h.kind == pageDataV2; {
+		case p.shared.in.err != nil:
+			return err
+		case err != nil || h.headers != 1 || h.header != h.kind || h.compressed < 0 || h.compressed > p.end-p.stream.at():
+			return nil
+		case isData && h.values > 0:
+			return errLong
+		}
+		p.stream.skip(h.compressed)
 	}
 	return nil
 }
@@ -225,7 +239,7 @@ func (p *pager) check(h pageHeader) error {
 
 // unpack reads the bytes of a page into dst, which has its size.
 func (p *pager) unpack(h pageHeader, dst []byte) error {
-	if p.chunk.codec == codecNone || h.valuesUncompressed {
+	if p.chunk.codec == codecNone || h.valuesUncompressed && !p.shared.alwaysCompressed {
 		if h.compressed != h.uncompressed {
 			return errSize
 		}

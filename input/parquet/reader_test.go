@@ -99,7 +99,7 @@ var wideFields = []schemaElement{
 	testLeaf("small", 0, physicalInt32, logicalType{id: logicalInteger, width: 8}),
 	testLeaf("large", 0, physicalInt64, logicalType{id: logicalInteger, width: 64}),
 	testLeaf("days", 0, physicalInt32, logicalType{id: logicalDate}),
-	{name: "id", leaf: true, physical: physicalFixed, length: 16, converted: -1, logical: logicalType{id: logicalUUID}},
+	{name: "id", leaf: true, physical: physicalFixed, length: 16, logical: logicalType{id: logicalUUID}},
 	testLeaf("bare", repeated, physicalInt64, logicalType{}),
 	testGroup("lists", 0, 1, logicalList),
 	testGroup("list", repeated, 1, 0),

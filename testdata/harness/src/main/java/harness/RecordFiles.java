@@ -59,6 +59,7 @@ final class RecordFiles {
 
     static Map<String, List<Rec>> write(Fixture f, Path dir) throws IOException {
         Files.createDirectories(dir);
+        if (f.groups) return GroupFiles.write(f, dir);
         List<List<GenericRecord>> files = new ArrayList<>();
         Map<String, List<Rec>> expected = new TreeMap<>();
         for (int i = 0; i < f.files; i++) {
