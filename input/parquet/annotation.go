@@ -122,6 +122,25 @@ func (t logicalType) orConverted(id, scale, precision int64) logicalType {
 	return t
 }
 
+// bits returns how many bits the integers of a type have: up to 32 are of INT32, more of INT64. It is 0 if both are
+// allowed.
+func (t logicalType) bits() int64 {
+	switch t.id {
+	case logicalDate:
+		return 32
+	case logicalTimestamp:
+		return 64
+	case logicalTime:
+		if t.unit == unitMicros || t.unit == unitNanos {
+			return 64
+		}
+		return 32
+	case logicalInteger:
+		return t.width
+	}
+	return 0
+}
+
 // isDecimal reports whether it is a decimal of a scale that can be rendered.
 func (t logicalType) isDecimal() bool {
 	return t.id == logicalDecimal && 0 <= t.scale && t.scale <= render.MaxScale

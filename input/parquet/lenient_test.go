@@ -150,6 +150,12 @@ func TestTypeNames(t *testing.T) {
 		{leaf(physicalBytes, logicalType{id: logicalEnum}), "enum"},
 		{leaf(physicalBytes, logicalType{id: logicalJSON}), "json"},
 		{leaf(physicalInt32, logicalType{id: logicalString}), "int32"}, // does not fit
+		{leaf(physicalInt32, logicalType{id: -9}), "int32"},
+		{leaf(physicalInt32, logicalType{id: logicalTimestamp, unit: unitMicros}), "int32"},
+		{leaf(physicalInt32, logicalType{id: logicalTime, unit: unitMicros}), "int32"},
+		{leaf(physicalInt64, logicalType{id: logicalTime, unit: unitMillis}), "int64"},
+		{leaf(physicalInt64, logicalType{id: logicalDate}), "int64"},
+		{leaf(physicalInt64, logicalType{id: logicalInteger, width: 32}), "int64"},
 		{leaf(physicalInt32, logicalType{id: logicalDate}), "date"},
 		{leaf(physicalInt32, logicalType{id: -6}), "date"},
 		{leaf(physicalInt32, logicalType{id: logicalTime, unit: unitMillis}), "time(millis)"},

@@ -35,6 +35,9 @@ func converter(f *schemaElement, c *calendar) (name string, show func(*value) an
 // integer renders INT32 and INT64.
 func integer(f *schemaElement, c *calendar) (name string, show func(int64) any) {
 	t := f.logical
+	if t.bits() > 0 && (t.bits() <= 32) != (f.physical == physicalInt32) {
+		return "", signed
+	}
 	switch t.id {
 	case logicalDecimal:
 		if t.isDecimal() {
