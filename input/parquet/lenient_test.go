@@ -89,6 +89,21 @@ func TestBehindTheLastValue(t *testing.T) {
 	}
 }
 
+// Pages without values can be anywhere in a chunk, also without the levels that others have.
+func TestPagesWithoutValues(t *testing.T) {
+	v := testLeaf("v", optional, physicalBytes, logicalType{})
+	values := levelled{maxDef: 1}
+	values.add(0, 1, plainText("x"))
+	values.add(0, 0, nil)
+	pages := values.column(1).pages
+	for _, empty := range []testPage{{}, {pageHeader{kind: pageDataV2}, nil}, {pageHeader{}, plain32(0)}} {
+		column := testColumn{values: 2, pages: []testPage{empty, pages[0], empty, empty, pages[1], empty}}
+		if got, err := scanBytes(withValue(v, column), render.Paths{Key: "k", Value: "v"}); err != nil || fmt.Sprint(got) != "[a=x b=]" {
+			t.Errorf("%+v: %q, %v", empty, got, err)
+		}
+	}
+}
+
 // createdBy returns a file whose footer says who made it.
 func createdBy(file []byte, writer string) []byte {
 	end := len(file) - 8
