@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -195,5 +196,36 @@ func TestTypeNames(t *testing.T) {
 		if err != nil || r.Types()[1] != tt.want {
 			t.Errorf("%+v: %v, %v; want %s", tt.field, r.Types(), err, tt.want)
 		}
+	}
+}
+
+// What a codec makes of no bytes is not unpacked: Arrow's LZ4 makes a byte of them that LZ4 does not read.
+func TestNothingPacked(t *testing.T) {
+	v := testLeaf("v", optional, physicalBytes, logicalType{})
+	for codec := range pack(t, []byte("x")) {
+		page := testPage{pageHeader{kind: pageDataV2, values: 2, defSize: 2, uncompressed: 2}, []byte{2 << 1, 0, 0}}
+		got, err := scanBytes(withValue(v, testColumn{codec: codec, values: 2, pages: []testPage{page}}), render.Paths{Key: "k", Value: "v"})
+		if err != nil || fmt.Sprint(got) != "[a= b=]" {
+			t.Errorf("codec %d: %q, %v", codec, got, err)
+		}
+	}
+}
+
+// A file that Arrow 2.0 wrote, with the codec LZ4 and a column of nulls.
+func TestFileOfOldArrow(t *testing.T) {
+	raw, err := os.ReadFile("testdata/arrow-2.0-pages-v2-lz4.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := scanBytes(raw, render.Paths{NoKey: true})
+	want := []string{
+		`={"k":"k0","v":null,"n":null,"b":true,"l":[],"f":0.43713252780338807}`,
+		`={"k":"k1","v":"abaaaaaaaabbaabbaaababaaaa","n":null,"b":true,"l":[8],"f":0.5357698835695208}`,
+		`={"k":"k2","v":"a","n":null,"b":true,"l":[],"f":0.38590549178160327}`,
+		`={"k":"k3","v":"bbabaaab","n":null,"b":false,"l":[1,1,1],"f":0.48359879832129116}`,
+		`={"k":"k4","v":null,"n":null,"b":true,"l":[7,7,7],"f":0.07412695825756999}`,
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%s, %v", strings.Join(got, "\n"), err)
 	}
 }
