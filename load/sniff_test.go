@@ -43,6 +43,7 @@ func TestFormats(t *testing.T) {
 	}{
 		"avro, whatever its name":    {map[string][]byte{"part-0": av}, id, FormatAvro, nil, nil},
 		"parquet, whatever its name": {map[string][]byte{"part-0.avro": pq}, id, FormatParquet, nil, nil},
+		"an encrypted parquet":       {map[string][]byte{"part-0": encrypted, "part-1": encrypted}, id, "", parquet.ErrCorrupt, []string{"/part-", "the footer is encrypted"}},
 		"avro and parquet":           {map[string][]byte{"part-0": av, "part-1": pq}, id, "", ErrMixed, []string{"part-0 (avro)", "part-1 (parquet)"}},
 		"parquet and a SequenceFile": {map[string][]byte{"part-0": pq, "part-1": seq}, id, "", ErrMixed, []string{"part-0 (parquet)", "part-1 (sequencefile)"}},
 		"Text and BytesWritable":     {map[string][]byte{"part-0": seq, "part-1": text}, Fields{}, FormatSequenceFile, nil, nil},
@@ -53,7 +54,6 @@ func TestFormats(t *testing.T) {
 		"no such field":              {map[string][]byte{"part-0": pq, "part-1": pq}, Fields{Key: "di"}, "", render.ErrField, []string{"/part-", `"di"`}},
 		"avro and an alien":          {map[string][]byte{"part-0": av, "part-1": []byte("Hello, reader.")}, id, "", avro.ErrCorrupt, []string{"part-1"}},
 		"parquet and an alien":       {map[string][]byte{"part-0": pq, "part-1": []byte("Hello, reader.")}, id, "", parquet.ErrCorrupt, []string{"part-1"}},
-		"an encrypted parquet":       {map[string][]byte{"part-0": encrypted, "part-1": encrypted}, id, "", parquet.ErrCorrupt, []string{"/part-", "the footer is encrypted"}},
 		"a cut off parquet":          {map[string][]byte{"part-0": pq, "part-1": pq[:len(pq)-1]}, id, "", parquet.ErrCorrupt, []string{"part-1"}},
 	}
 	for name, tt := range tests {
