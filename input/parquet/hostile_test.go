@@ -512,8 +512,15 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Add(bytesPage(codecNone, testPage{pageHeader{values: 2, encoding: encodingDeltaBytes}, append(append(packDeltas(0, 1), packDeltas(2, 3)...), "abcde"...)}))
 	f.Add(bytesPage(codecNone, testPage{pageHeader{values: 2, encoding: encodingDeltaLength}, append(packDeltas(2, 3), "abcde"...)}))
+	for _, name := range []string{"testdata/arrow-2.0-pages-v2-lz4.parquet", "../../testdata/fixtures/parquet-groups/1/part-r-00000.parquet"} {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, paths := range []render.Paths{{Key: "k"}, {Key: "k", Value: "v"}} {
+		for _, paths := range []render.Paths{{NoKey: true}, {Key: "k"}, {Key: "k", Value: "v"}} {
 			r, err := NewReader(bytes.NewReader(b), int64(len(b)), "file.parquet", paths)
 			if err != nil {
 				continue
