@@ -123,7 +123,7 @@ func (a At) Sniff() (Kind, error) {
 		return SparkeyLog, nil
 	case text == avro.Magic:
 		return Avro, nil
-	case text == parquet.Magic:
+	case text == parquet.Magic || text == parquet.MagicEncrypted:
 		return Parquet, nil
 	}
 	return Unknown, nil

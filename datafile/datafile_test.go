@@ -40,6 +40,21 @@ func TestVerifyCountsItsBytes(t *testing.T) {
 	}
 }
 
+// A Parquet file with an encrypted footer is one, and is refused for that.
+func TestEncryptedParquet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "part-0")
+	if err := os.WriteFile(path, []byte("PARE, and what nobody can read\x10\x00\x00\x00PARE"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at, err := datafile.Local(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := datafile.Open(at, datafile.Options{}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the footer is encrypted") {
+		t.Error(err)
+	}
+}
+
 // The partition of a Sparkey log is that of a load, whatever else is in the name.
 func TestPlaceOfSparkeyLogs(t *testing.T) {
 	dir := t.TempDir()

@@ -19,7 +19,7 @@ import (
 var magics = map[string]string{
 	sequencefile.Magic + "\x04": FormatSequenceFile, sequencefile.Magic + "\x05": FormatSequenceFile, sequencefile.Magic + "\x06": FormatSequenceFile,
 	avro.Magic:    FormatAvro,
-	parquet.Magic: FormatParquet,
+	parquet.Magic: FormatParquet, parquet.MagicEncrypted: FormatParquet,
 }
 
 const magicSize = 4

@@ -30,6 +30,7 @@ func fixtureFile(t *testing.T, name string) []byte {
 func TestFormats(t *testing.T) {
 	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefile.WriterOptions{})
 	av, pq := fixtureFile(t, "avro-deflate"), fixtureFile(t, "parquet-snappy")
+	encrypted := bytes.ReplaceAll(pq, []byte(parquet.Magic), []byte(parquet.MagicEncrypted))
 	id := Fields{Key: "id"}
 	text := sequenceFile(t, []rec{{key: "b"}}, sequencefile.WriterOptions{KeyClass: sequencefile.Text, ValueClass: sequencefile.Text})
 	damaged := bytes.Replace(text, []byte("io.Text"), []byte("in.Text"), 1) // the class of the keys
@@ -42,6 +43,7 @@ func TestFormats(t *testing.T) {
 	}{
 		"avro, whatever its name":    {map[string][]byte{"part-0": av}, id, FormatAvro, nil, nil},
 		"parquet, whatever its name": {map[string][]byte{"part-0.avro": pq}, id, FormatParquet, nil, nil},
+		"an encrypted parquet":       {map[string][]byte{"part-0": encrypted, "part-1": encrypted}, id, "", parquet.ErrCorrupt, []string{"/part-", "the footer is encrypted"}},
 		"avro and parquet":           {map[string][]byte{"part-0": av, "part-1": pq}, id, "", ErrMixed, []string{"part-0 (avro)", "part-1 (parquet)"}},
 		"parquet and a SequenceFile": {map[string][]byte{"part-0": pq, "part-1": seq}, id, "", ErrMixed, []string{"part-0 (parquet)", "part-1 (sequencefile)"}},
 		"Text and BytesWritable":     {map[string][]byte{"part-0": seq, "part-1": text}, Fields{}, FormatSequenceFile, nil, nil},
