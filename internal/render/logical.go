@@ -56,10 +56,14 @@ func Timestamp(n int64, unit time.Duration, utc bool) string {
 	return time.Unix(seconds, rest*int64(unit)).UTC().Format(layout)
 }
 
-// TimeOfDay formats a number of units since midnight.
+// InDay reports whether a number of units since midnight is a time of day. 24:00:00 is one.
+func InDay(n int64, unit time.Duration) bool { return 0 <= n && n <= int64(24*time.Hour/unit) }
+
+// TimeOfDay formats a number of units since midnight, which must be InDay.
 func TimeOfDay(n int64, unit time.Duration) string {
-	const day = int64(24 * time.Hour)
-	n %= day / int64(unit) // larger numbers are undefined
+	if n == int64(24*time.Hour/unit) {
+		return "24:00:00"
+	}
 	return time.Unix(0, n*int64(unit)).UTC().Format("15:04:05.999999999")
 }
 
