@@ -187,7 +187,7 @@ func instant96(b []byte, c *calendar) any {
 		whole, rest := divide(nanos, int64(time.Second))
 		seconds, nanos = c.instant(seconds+whole), rest
 	}
-	return time.Unix(seconds, nanos).UTC().Format("2006-01-02T15:04:05.999999999Z")
+	return time.Unix(seconds, nanos).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
 // float16 widens an IEEE 754 number of half precision.

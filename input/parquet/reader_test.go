@@ -202,7 +202,7 @@ func TestTypes(t *testing.T) {
 	want := []string{
 		`a={"k":"a","plain":"/w==","old":"1970-01-01T00:00:00.000000001Z","small":200,"large":9223372036854775808,"days":"1970-01-02",` +
 			`"id":"00000000-0000-0000-0000-000000000000","bare":[1,-2],"lists":[],"map":{"m":[1,2]},"absent":null}`,
-		`b={"k":"b","plain":"","old":"1969-12-31T00:00:00Z","small":0,"large":0,"days":"1970-01-01",` +
+		`b={"k":"b","plain":"","old":"1969-12-31T00:00:00.000000000Z","small":0,"large":0,"days":"1970-01-01",` +
 			`"id":"00000000-0000-0000-0000-000000000000","bare":[],"lists":[["` + x + `",null],[],["b","` + x + `","` + x + `"]],"map":{},"absent":{"x":7}}`,
 	}
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
