@@ -14,7 +14,7 @@
 // What a schema says of a number's meaning is followed: decimal, date, time-*, timestamp-*,
 // local-timestamp-*, uuid and duration. Of a union only the value is seen, not which branch it is. Any
 // other logical type is its plain value, and so are a logical type on a base for which it is not specified and a decimal
-// whose precision or scale is not valid. A time of day outside of a day is an error.
+// whose precision or scale is not valid.
 //
 // Codecs: null, deflate, snappy, zstandard and bzip2.
 //

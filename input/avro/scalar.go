@@ -32,10 +32,10 @@ func scalar(kind string, node map[string]any) (t *typ, err error) {
 		t.read = func(s *stream, scratch *[]byte) any { return render.Text(readString(s, scratch, s.length())) }
 	case "int":
 		show := showInt(logical)
-		t.read = func(s *stream, _ *[]byte) any { return show(s, s.int()) }
+		t.read = func(s *stream, _ *[]byte) any { return show(s.int()) }
 	case "long":
 		show := showLong(logical)
-		t.read = func(s *stream, _ *[]byte) any { return show(s, s.long()) }
+		t.read = func(s *stream, _ *[]byte) any { return show(s.long()) }
 	case "bytes":
 		show, err := showBytes(logical, node)
 		t.read = func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, s.length())) }
@@ -93,13 +93,13 @@ func readString(s *stream, scratch *[]byte, n int64) []byte {
 }
 
 // plainNumber renders int and long without a logical type.
-func plainNumber(_ *stream, n int64) any { return n }
+func plainNumber(n int64) any { return n }
 
 // showInt renders int.
-func showInt(logical string) func(*stream, int64) any {
+func showInt(logical string) func(int64) any {
 	switch logical {
 	case "date":
-		return func(_ *stream, n int64) any { return render.Date(n) }
+		return func(n int64) any { return render.Date(n) }
 	case "time-millis":
 		return timeOfDay(time.Millisecond)
 	}
@@ -107,7 +107,7 @@ func showInt(logical string) func(*stream, int64) any {
 }
 
 // showLong renders long.
-func showLong(logical string) func(*stream, int64) any {
+func showLong(logical string) func(int64) any {
 	switch logical {
 	case "time-micros":
 		return timeOfDay(time.Microsecond)
@@ -127,18 +127,12 @@ func showLong(logical string) func(*stream, int64) any {
 	return plainNumber
 }
 
-func timestamp(unit time.Duration, utc bool) func(*stream, int64) any {
-	return func(_ *stream, n int64) any { return render.Timestamp(n, unit, utc) }
+func timestamp(unit time.Duration, utc bool) func(int64) any {
+	return func(n int64) any { return render.Timestamp(n, unit, utc) }
 }
 
-func timeOfDay(unit time.Duration) func(*stream, int64) any {
-	return func(s *stream, n int64) any {
-		if !render.InDay(n, unit) {
-			s.fail(fmt.Errorf("a time of day of %d times %v is not within a day", n, unit))
-			return nil
-		}
-		return render.TimeOfDay(n, unit)
-	}
+func timeOfDay(unit time.Duration) func(int64) any {
+	return func(n int64) any { return render.TimeOfDay(n, unit) }
 }
 
 // maxDecimal is the maximum length of a decimal, in bytes: rendering takes more than linear time.

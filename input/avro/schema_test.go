@@ -102,10 +102,10 @@ func TestLogicalTypes(t *testing.T) {
 	for _, tt := range []struct{ typ, data, want string }{
 		{`"int","logicalType":"date"`, n, "2024-10-04"},
 		{`"long","logicalType":"date"`, n, "20000"},
-		{`"int","logicalType":"time-millis"`, n, "00:00:20"},
+		{`"int","logicalType":"time-millis"`, n, "00:00:20.000"},
 		{`"long","logicalType":"time-millis"`, n, "20000"},
 		{`"int","logicalType":"time-micros"`, n, "20000"},
-		{`"long","logicalType":"time-micros"`, n, "00:00:00.02"},
+		{`"long","logicalType":"time-micros"`, n, "00:00:00.020000"},
 		{`"int","logicalType":"timestamp-millis"`, n, "20000"},
 		{`"int","logicalType":"local-timestamp-nanos"`, n, "20000"},
 		{`"int","logicalType":"uuid"`, n, "20000"},
@@ -141,24 +141,18 @@ func TestLogicalTypes(t *testing.T) {
 	}
 }
 
-// A time of day outside of a day is an error that names the record, unless the field is not served.
+// A time of day outside of a day is shown as it is.
 func TestTimesOfDay(t *testing.T) {
 	for typ, tests := range map[string]map[int64]string{
-		"int time-millis":  {0: "00:00:00", 86_399_999: "23:59:59.999", 86_400_000: "24:00:00", 86_400_001: "", -1: "", math.MaxInt32: ""},
-		"long time-micros": {86_399_999_999: "23:59:59.999999", 86_400_000_000: "24:00:00", 86_400_000_001: "", -1: "", math.MinInt64: ""},
+		"int time-millis":  {0: "00:00:00.000", 86_399_999: "23:59:59.999", 86_400_000: "24:00:00.000", 90_000_000: "25:00:00.000", -1: "-00:00:00.001"},
+		"long time-micros": {86_400_000_000: "24:00:00.000000", 90_000_000_001: "25:00:00.000001", math.MinInt64: "-2562047788:00:54.775808"},
 	} {
 		base, logical, _ := strings.Cut(typ, " ")
 		for n, want := range tests {
 			file := record(fmt.Sprintf(one, fmt.Sprintf(`{"type":%q,"logicalType":%q}`, base, logical)), "\x02k"+string(varints(n)))
 			got, err := scan(bytes.NewReader(file), render.Paths{Key: "k", Value: "v"})
-			if want != "" && (err != nil || !slices.Equal(got, []string{"k=" + want})) {
+			if err != nil || !slices.Equal(got, []string{"k=" + want}) {
 				t.Errorf("%s %d: %q, %v; want %q", typ, n, got, err, want)
-			}
-			if want == "" && (!errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), fmt.Sprintf("file.avro: in record 0, by offset %d: corrupt Avro file: a time of day of %d", len(file), n))) {
-				t.Errorf("%s %d: %q, %v", typ, n, got, err)
-			}
-			if _, err := scan(bytes.NewReader(file), render.Paths{Key: "k", Value: "k"}); err != nil {
-				t.Errorf("%s %d, not served: %v", typ, n, err)
 			}
 		}
 	}

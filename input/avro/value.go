@@ -130,7 +130,7 @@ func (r *row) body(t *typ, element func(), entry func(), depth int) {
 		r.blocks(entry)
 	case "string", "bytes":
 		r.discard(r.length())
-	case "int": // without the limits of its logical type
+	case "int":
 		r.int()
 	case "long":
 		r.long()
