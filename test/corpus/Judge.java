@@ -36,7 +36,7 @@ public class Judge {
             try (DataFileReader<Object> in = new DataFileReader<>(new File(args[i]), new GenericDatumReader<>(null, null, DATA));
                     Writer out = Files.newBufferedWriter(Path.of(args[0], i - 1 + ".ndjson"))) {
                 while (in.hasNext()) out.write(json(in.next(), in.getSchema()) + "\n");
-            } catch (Exception | StackOverflowError | OutOfMemoryError e) {
+            } catch (Throwable e) {
                 error = (e + " ").replaceAll("\\s+", " ");
             }
             Files.writeString(Path.of(args[0], i - 1 + ".error"), error);

@@ -5,7 +5,7 @@ output: its verdict, its path, and the reason.
 
   exact     sequins reads the records that one of the judges reads: pyarrow or DuckDB, fastavro or Avro for Java
   error     neither sequins nor a judge reads it
-  known     the file is in the table of known differences, for the reason there
+  known     the path and the difference are in the table of known differences, with the reason
   DIFFERS   anything else
 
 The exit code is 1 if a file differs.
@@ -37,7 +37,6 @@ import render  # noqa: E402
 
 SECONDS = 120  # for a file and a reader
 BATCH = 50  # files that Java reads in one process
-MAX_ROWS = 200_000
 
 
 class Failed(Exception):
@@ -82,15 +81,24 @@ def sequins(program, path):
 
 
 def by_pyarrow(path):
-    table = pyarrow.parquet.ParquetFile(path).read(use_threads=False)
-    return [parse(row) for row in render.table(table)]
+    file = pyarrow.parquet.ParquetFile(path)
+    return [parse(row) for row in render.table(file.read(use_threads=False), has_int96(file))]
+
+
+def has_int96(file):
+    """Reports whether timestamps without a zone are those of INT96, which are instants."""
+    return any(file.schema.column(i).physical_type == "INT96" for i in range(len(file.schema)))
 
 
 def by_duckdb(path):
     db = duckdb.connect(config={"threads": 1, "autoinstall_known_extensions": False})
     db.sql("SET TimeZone = 'UTC'")
-    found = db.execute("SELECT * FROM read_parquet(?)", [path]).to_arrow_table()
-    return [parse(row) for row in render.table(found)]
+    found = db.sql("SELECT * FROM read_parquet($path)", params={"path": path}).to_arrow_table()
+    try:
+        utc = has_int96(pyarrow.parquet.ParquetFile(path))
+    except Exception:  # pyarrow cannot read it
+        utc = False
+    return [parse(row) for row in render.table(found, utc)]
 
 
 def by_fastavro(path):
@@ -160,7 +168,7 @@ def by_java(command, paths):
                     with open(os.path.join(folder, "%d.ndjson" % i), encoding="utf-8") as f:
                         results[path] = Failed(error) if error else [parse(line) for line in f]
                 except FileNotFoundError:
-                    results[path] = Failed(error if "error" in locals() and error else "Java ended")
+                    results[path] = Failed("Java has ended")
     return results
 
 
@@ -168,7 +176,7 @@ TIME = re.compile(r"((?:-?\d{4,}-\d\d-\d\dT)?\d\d:\d\d:\d\d)(?:\.(\d+?)0*)?(Z?)"
 
 
 def same(ours, theirs, loose):
-    """Compares JSON. loose: the judge has no digits of a unit, no float of 32 bits and no order of the entries of a map."""
+    """Compares JSON. loose: the judge has one unit of time, no float of 32 bits, or no order of the entries of a map."""
     if isinstance(ours, list) and isinstance(theirs, list):
         if loose and ours[:1] == ["object"] == theirs[:1]:
             ours, theirs = sorted(ours[1:]), sorted(theirs[1:])
@@ -213,26 +221,32 @@ def difference(ours, theirs, loose):
 
 
 def verdict(program, path, kind, java):
-    judges = {"pyarrow": by_pyarrow, "DuckDB": by_duckdb} if kind == "parquet" else {"fastavro": by_fastavro}
-    found = {name: attempt(isolated, judge, path) for name, judge in judges.items()}
-    if kind == "avro":
-        found["Java"] = java[path]
+    """Asks one judge after another, until one agrees."""
+    if kind == "parquet":
+        judges = {"pyarrow": lambda: isolated(by_pyarrow, path), "DuckDB": lambda: isolated(by_duckdb, path)}
+    else:
+        judges = {"Java": lambda: java[path], "fastavro": lambda: isolated(by_fastavro, path)}
     ours = attempt(sequins, program, path)
-    read = {name: rows for name, rows in found.items() if not isinstance(rows, Failed)}
+    read, errors, differences = [], [], []
+    for name, judge in judges.items():
+        found = attempt(judge)
+        if isinstance(found, Failed):
+            errors.append("%s: %.200s" % (name, found))
+            continue
+        read.append(name)
+        if isinstance(ours, Failed):
+            continue
+        what = difference(ours, found, name in ("fastavro", "DuckDB"))
+        if not what:
+            return "exact", name
+        differences.append("%s: %s" % (name, what))
     if isinstance(ours, Failed):
-        if not read:
-            return "error", str(ours)
-        return "DIFFERS", "%s; read by %s" % (ours, ", ".join(read))
-    differences = {name: difference(ours, rows, name == "fastavro") for name, rows in read.items()}
-    exact = [name for name, what in differences.items() if not what]
-    if exact:
-        return "exact", ", ".join(exact)
-    if not read:
-        return "DIFFERS", "it is read; " + "; ".join("%s: %.200s" % (name, e) for name, e in found.items())
-    return "DIFFERS", "; ".join("%s: %s" % d for d in differences.items())
+        return ("DIFFERS", "%s; read by %s" % (ours, ", ".join(read))) if read else ("error", str(ours))
+    return "DIFFERS", "; ".join(differences) if read else "it is read; " + "; ".join(errors)
 
 
 def attempt(f, *args):
+    """Returns the result of f, or why there is none."""
     try:
         return f(*args)
     except (Failed, subprocess.TimeoutExpired, ValueError, RecursionError) as e:
@@ -240,9 +254,9 @@ def attempt(f, *args):
 
 
 def known_differences(name):
-    """Reads the table of known differences: patterns of paths, with reasons behind a tab."""
+    """Reads the table of known differences: a pattern of paths, one of what is said of the file, and the reason, with tabs between."""
     with open(name, encoding="utf-8") as f:
-        return [line.rstrip("\n").split("\t", 1) for line in f if line.strip() and not line.startswith("#")]
+        return [line.rstrip("\n").split("\t") for line in f if line.strip() and not line.startswith("#")]
 
 
 def main():
@@ -259,9 +273,9 @@ def main():
     for path, kind in all_files:
         result, reason = verdict(args.sequins, path, kind, java)
         if result == "DIFFERS":
-            for pattern, why in known:
-                if fnmatch.fnmatch(path, pattern):
-                    result, reason = "known", why + "; " + reason
+            for where, what, why in known:
+                if fnmatch.fnmatchcase(path, where) and fnmatch.fnmatchcase(reason, what):
+                    result, reason = "known", why + ": " + reason
                     break
         counts[result] = counts.get(result, 0) + 1
         print("%s\t%s\t%.600s" % (result, path, reason), flush=True)
