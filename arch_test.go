@@ -89,6 +89,7 @@ var layers = []layer{
 	{"test/packaging", nil},
 	{"test/release", nil},
 	{"test/writers", nil},
+	{"test/corpus", nil},
 	{"test/kubernetes", nil},
 	{"test/clients", nil},
 	{"test/manual", nil},

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 
 	"sequins/blocks"
@@ -69,6 +70,7 @@ const (
 	SparkeyLog   Kind = "Sparkey log"
 	Avro         Kind = "Avro"
 	Parquet      Kind = "Parquet"
+	Empty        Kind = "empty file" // of 0 bytes: a part without records in a version of any format
 	Unknown      Kind = ""
 )
 
@@ -105,6 +107,9 @@ func Open(at At, o Options) (File, error) {
 func (a At) Sniff() (Kind, error) {
 	if strings.HasSuffix(a.name, blockSuffix) {
 		return Block, nil
+	}
+	if a.Size == 0 && !NoRecords(path.Base(a.name)) {
+		return Empty, nil
 	}
 	f, err := a.open(0)
 	if err != nil {

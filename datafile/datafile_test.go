@@ -80,3 +80,27 @@ func TestPlaceOfSparkeyLogs(t *testing.T) {
 		}
 	}
 }
+
+// A file of 0 bytes has no records, as in a load; other files of 0 bytes are not data.
+func TestFileOfZeroBytes(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]datafile.Kind{"part-00000": datafile.Empty, "a.parquet": datafile.Empty, "a.crc": datafile.Unknown, "0.block": datafile.Block} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at, err := datafile.Local(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind, err := at.Sniff(); kind != want || err != nil {
+			t.Errorf("%s: %q, %v", name, kind, err)
+		}
+		if want == datafile.Empty {
+			f := open(t, path)
+			if n, err := f.Verify(t.Context(), func(int64) {}); n != 0 || err != nil || f.Describe() != nil || f.Next() {
+				t.Errorf("%s: %d records, %v", name, n, err)
+			}
+		}
+	}
+}

@@ -52,8 +52,9 @@ func TestFormats(t *testing.T) {
 		"no key for avro":            {map[string][]byte{"part-0": av, "part-1": av}, Fields{}, "", render.ErrField, []string{"/part-", "id, n, big"}},
 		"no key for parquet":         {map[string][]byte{"part-0": pq, "part-1": pq}, Fields{}, "", render.ErrField, []string{"/part-", "id, n, big"}},
 		"no such field":              {map[string][]byte{"part-0": pq, "part-1": pq}, Fields{Key: "di"}, "", render.ErrField, []string{"/part-", `"di"`}},
-		"avro and an alien":          {map[string][]byte{"part-0": av, "part-1": []byte("Hello, reader.")}, id, "", avro.ErrCorrupt, []string{"part-1"}},
-		"parquet and an alien":       {map[string][]byte{"part-0": pq, "part-1": []byte("Hello, reader.")}, id, "", parquet.ErrCorrupt, []string{"part-1"}},
+		"avro and an alien":          {map[string][]byte{"part-0": av, "part-1": []byte("Hello, reader.")}, id, "", avro.ErrCorrupt, []string{"part-1", notData}},
+		"parquet and an alien":       {map[string][]byte{"part-0": pq, "part-1": []byte("Hello, reader.")}, id, "", parquet.ErrCorrupt, []string{"part-1", notData}},
+		"parquet and a long alien":   {map[string][]byte{"part-0": pq, "part-1": bytes.Repeat([]byte("Hello, reader.\n"), 1000)}, id, "", parquet.ErrCorrupt, []string{"part-1", notData}},
 		"a cut off parquet":          {map[string][]byte{"part-0": pq, "part-1": pq[:len(pq)-1]}, id, "", parquet.ErrCorrupt, []string{"part-1"}},
 	}
 	for name, tt := range tests {
@@ -215,7 +216,7 @@ func TestUnknownFormat(t *testing.T) {
 	}
 	for range 5 {
 		_, err := w.plan(Options{})
-		if !errors.Is(err, ErrUnknown) || !Faulty(err) || !strings.Contains(err.Error(), `part-00001: the format is not one of`) || !strings.Contains(err.Error(), `at offset 0 it begins with "id,n"`) {
+		if !errors.Is(err, ErrUnknown) || !Faulty(err) || !strings.Contains(err.Error(), `part-00001: the format is not one of`) || !strings.Contains(err.Error(), `at offset 0 it begins with "id,n"; `+notData) {
 			t.Fatal(err)
 		}
 	}
