@@ -52,11 +52,10 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	r.begin(c, req.Method)
 	out := &writer{ResponseWriter: w, r: r, stream: req.ProtoMajor == 2}
 	defer out.leave()
-	r.asked = askedOf(req)
+	a := askedOf(req)
 	var err error
-	r.target, r.buf, err = parseTarget(r.asked.uri, r.buf)
-	r.internal = fromPeer(r.target.query)
-	r.Trace(r.asked.traceparent, r.asked.tracestate, r.internal)
+	r.target, r.buf, err = parseTarget(a.uri, r.buf)
+	r.arrived(a)
 	out.negotiate(req)
 	if r.closing || req.ContentLength != 0 && !r.isBatch() { // only batches have a body; others are not read
 		w.Header().Set("Connection", "close")

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"sequins/docs"
-	"sequins/internal/names"
 	"sequins/metrics"
 	"sequins/server/internal/negotiate"
 	"sequins/status"
@@ -71,7 +69,7 @@ func (r *request) failPage(w *writer, req *http.Request, code int, line string) 
 
 // ready answers GET /readyz, and /readyz?db=NAME for one db.
 func (r *request) ready(w *writer, req *http.Request) {
-	code, line := r.s.readiness(string(r.target.query), r.canViewPages())
+	code, line := r.s.readiness(r.target.query, r.canViewPages())
 	if code != http.StatusOK {
 		r.failPage(w, req, code, line)
 		return
@@ -81,12 +79,12 @@ func (r *request) ready(w *writer, req *http.Request) {
 
 // readiness returns the answer to a request of /readyz with a query. The reason names dbs, so clients that may not view pages
 // do not get it.
-func (s *Server) readiness(query string, canView bool) (code int, line string) {
-	values, err := url.ParseQuery(query)
+func (s *Server) readiness(query []byte, canView bool) (code int, line string) {
+	db, err := nameParameter(query, "db")
 	if err != nil {
-		return http.StatusBadRequest, "the query of the request cannot be read"
+		return http.StatusBadRequest, err.Error()
 	}
-	ok, reason := s.catalog.Ready(names.FromQuery(values.Get("db")))
+	ok, reason := s.catalog.Ready(string(db))
 	switch {
 	case !ok && !canView:
 		return http.StatusServiceUnavailable, "not ready"
@@ -120,7 +118,7 @@ func (s *Server) health(w http.ResponseWriter, canView bool) {
 // statusPage answers GET /, GET /<db> and GET /<db>/ with the status of the node or of one db, as HTML or JSON.
 func (r *request) statusPage(w *writer, req *http.Request, key pageKey) {
 	s := r.s
-	if asked, _ := proxyOf(r.target.query); key.route == routeNode && string(asked) == "settings" {
+	if key.route == routeNode && string(r.target.proxy) == "settings" {
 		s.json(w, http.StatusOK, s.settings())
 		return
 	}
