@@ -78,6 +78,9 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	case r.isPreflight(req):
 		r.answerPreflight(out)
 		return
+	case r.isCheck(err):
+		r.answerCheck(out, req)
+		return
 	case req.Method != http.MethodGet && req.Method != http.MethodHead && !(err == nil && r.isBatch()):
 		r.refuseMethod(w)
 	case len(req.Header[keyAtLeast]) > 1 || len(req.Header[keyVersion]) > 1:

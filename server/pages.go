@@ -77,6 +77,24 @@ func (r *request) ready(w *writer, req *http.Request) {
 	text(w, code, line)
 }
 
+// isCheck reports whether the request is OPTIONS / or OPTIONS *, with which HAProxy checks a server if it is told nothing else. malformed is the error
+// of the target.
+func (r *request) isCheck(malformed error) bool {
+	return r.method == http.MethodOptions && len(r.asked.origin) == 0 && (string(r.asked.uri) == "*" || malformed == nil && r.target.route == routeNode)
+}
+
+// answerCheck answers as GET /readyz does for a client without a token. Without a body, as HAProxy sends HTTP/1.0 and reads the status only.
+func (r *request) answerCheck(w *writer, req *http.Request) {
+	r.CountAs(r.s.opts.Metrics.Health)
+	w.Header().Set("Allow", r.methods())
+	w.Header().Set("Cache-Control", "no-store")
+	if code, line := r.s.readiness(nil, false); code != http.StatusOK {
+		r.failPage(w, req, code, line)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
 // readiness returns the answer to a request of /readyz with a query. The reason names dbs, so clients that may not view pages
 // do not get it.
 func (s *Server) readiness(query []byte, canView bool) (code int, line string) {
