@@ -251,12 +251,11 @@ type Version struct {
 	Replicas []int `json:"-"`
 }
 
-// OnNode is the status of one version on one node. ActiveAt is present even if zero (year 1), for
-// compatibility with the original sequins.
+// OnNode is the status of one version on one node. Times that are not known yet are absent: of when it was created, and when it became active.
 type OnNode struct {
 	Name       string    `json:"name"`
-	CreatedAt  time.Time `json:"created_at"`
-	ActiveAt   time.Time `json:"active_at"`
+	CreatedAt  time.Time `json:"created_at,omitzero"`
+	ActiveAt   time.Time `json:"active_at,omitzero"`
 	Current    bool      `json:"current"`
 	State      State     `json:"state"`
 	Partitions []int     `json:"partitions"`

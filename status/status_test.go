@@ -1,6 +1,8 @@
 package status
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,5 +111,13 @@ func TestTrafficOfTheCluster(t *testing.T) {
 	}
 	if st.DBs["a"].Traffic != fast || st.DBs["b"].ClusterTraffic != slow {
 		t.Errorf("%+v", st.DBs)
+	}
+}
+
+// A version that was never active has no time of that.
+func TestUnknownTimesAreAbsent(t *testing.T) {
+	data, err := json.Marshal(OnNode{Name: "n", State: Building, CreatedAt: time.Unix(1, 0).UTC()})
+	if text := string(data); err != nil || strings.Contains(text, "active_at") || strings.Contains(text, "0001-01-01") || !strings.Contains(text, `"created_at":"1970-01-01T00:00:01Z"`) {
+		t.Errorf("%s, %v", data, err)
 	}
 }
