@@ -48,12 +48,12 @@ func TestQuickStart(t *testing.T) {
 	here := strings.NewReplacer("--local-store /tmp/sequins-quickstart", "--local-store "+store+" --bind 127.0.0.1:"+port,
 		"/srv/sequins", filepath.Join(t.TempDir(), "srv"), "9599", port)
 
-	script, shown := "PATH="+bin+":$PATH\n", 0
+	script, shown := "PATH="+bin+":$PATH\nexport SEQUINS_SERVER=127.0.0.1:"+port+"\n", 0
 	all := Blocks(page(t, "QUICKSTART.md"))
 	for _, b := range all {
 		if b.Language == "sh" {
 			if strings.HasPrefix(b.Text, "sequins status") { // a version is active a moment before its load has ended, and people type more slowly
-				script += "until ! sequins status localhost:" + port + " | grep -q loading; do sleep 0.1; done\n"
+				script += "until ! sequins status | grep -q loading; do sleep 0.1; done\n"
 			}
 			script += here.Replace(b.Text) + "echo end of block\n"
 		}

@@ -62,7 +62,7 @@ func TestReadme(t *testing.T) {
 	here := strings.NewReplacer("/tmp/sequins", filepath.Join(t.TempDir(), "store"), "localhost:2181", java.Do(t, "zk start n=1")["connect"],
 		"960$i", "$(port $i)", "9602", ports[2], "9599", ports[0],
 		"--local-store /tmp/sequins &", "--local-store "+filepath.Join(t.TempDir(), "store")+" --bind 127.0.0.1:"+ports[0]+" &")
-	script := fmt.Sprintf("port() { case $1 in 1) echo %s;; 2) echo %s;; 3) echo %s;; esac; }\n", ports[1], ports[2], ports[3])
+	script := "export SEQUINS_SERVER=127.0.0.1:" + ports[0] + "\n" + fmt.Sprintf("port() { case $1 in 1) echo %s;; 2) echo %s;; 3) echo %s;; esac; }\n", ports[1], ports[2], ports[3])
 	all := slices.DeleteFunc(append(Blocks(readme(t)), Blocks(page(t, "CLUSTER.md"))...), func(b Block) bool { return b.Language != "sh" })
 	if len(all) != 2 {
 		t.Fatalf("%d blocks of commands", len(all))
