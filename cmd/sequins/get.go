@@ -114,7 +114,7 @@ func (f *getFlags) fromNode(cmd *cobra.Command, db string, key []byte) error {
 	if nodeapi.Is(err, nodeapi.NoKey) {
 		var no *nodeapi.Error
 		errors.As(err, &no)
-		return withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", plain(no.Version), db, term.Excerpt(key, int64(len(key)))))
+		return withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", term.Clean(no.Version), db, term.Excerpt(key, int64(len(key)))))
 	}
 	if err != nil {
 		return ofNode(cmd.Context(), c, db, err)

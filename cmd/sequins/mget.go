@@ -111,7 +111,7 @@ func (m *multiGet) run(ctx context.Context, in io.Reader, args []string) error {
 	if m.absences == 0 {
 		return nil
 	}
-	err = withCode(exitAbsent, fmt.Errorf("%d of %d keys are not in version %s of %s", m.absences, m.keys, plain(m.want.Version), m.db))
+	err = withCode(exitAbsent, fmt.Errorf("%d of %d keys are not in version %s of %s", m.absences, m.keys, term.Clean(m.want.Version), m.db))
 	if m.printer.json {
 		err = inResult{err}
 	}
@@ -212,7 +212,7 @@ func (m *multiGet) request(ctx context.Context, keys [][]byte) error {
 		return m.request(ctx, keys[len(keys)/2:])
 	case nodeapi.Is(err, nodeapi.NoVersion) && m.want.Version != "":
 		return fmt.Errorf("version %s was replaced after %d keys, so the others would be from another version: try again, or set keep_versions: %w",
-			plain(m.want.Version), m.keys, err)
+			term.Clean(m.want.Version), m.keys, err)
 	case err != nil:
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"sequins/config"
 	"sequins/internal/nearest"
+	"sequins/internal/term"
 	"sequins/nodeapi"
 )
 
@@ -96,7 +97,7 @@ func (f *nodeFlags) args(least, most int) cobra.PositionalArgs {
 // explain adds to an error of the node of this machine that the first argument may be meant to be another node.
 func (f *nodeFlags) explain(args []string, err error) error {
 	if f.server == "" && len(args) > 0 && nodeapi.Is(err, nodeapi.Unreachable) {
-		return fmt.Errorf("%w (%s is taken for a database: a node is host:port or a URL)", err, plain(args[0]))
+		return fmt.Errorf("%w (%s is taken for a database: a node is host:port or a URL)", err, term.Clean(args[0]))
 	}
 	return err
 }
@@ -207,7 +208,7 @@ func noDB(base, db string, known []string) error {
 		if len(known) > most {
 			names += ", …"
 		}
-		err = fmt.Errorf("%w; it has %s", err, plain(names))
+		err = fmt.Errorf("%w; it has %s", err, term.Clean(names))
 	}
 	return withCode(exitAbsent, err)
 }

@@ -165,7 +165,7 @@ func (f *scanFlags) records(ctx context.Context, s *nodeapi.Scan, out *recordPri
 		}
 	}
 	if err := s.Err(); err != nil {
-		return n, fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), plain(s.Version), err)
+		return n, fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), term.Clean(s.Version), err)
 	}
 	return n, ctx.Err()
 }
