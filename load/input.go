@@ -82,7 +82,7 @@ func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, f
 	if errors.As(err, &unread) {
 		err = errors.Join(l.orMixed(ctx, plan, file, unread.header), unread.closing)
 	}
-	return in, err
+	return in, ExplainKey(err, plan.DB)
 }
 
 // An emptyError replaces the error of a format's reader for an empty file. If all files are empty the

@@ -78,7 +78,7 @@ func newDeep(ctx context.Context, c *config.Config) *deep {
 
 // checks returns the checks that apply to the configuration, in the order in which they are shown.
 func (d *deep) checks() []deepCheck {
-	all := []deepCheck{{"source", d.checkSource}}
+	all := []deepCheck{{"source", d.checkSource}, {"fields", d.checkFields}}
 	all = append(all, d.secretChecks()...)
 	all = append(all, d.storeChecks()...)
 	all = append(all, d.addressChecks()...)
