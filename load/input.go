@@ -82,7 +82,7 @@ func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, f
 	if errors.As(err, &unread) {
 		err = errors.Join(l.explain(ctx, plan, file, unread.header), unread.closing)
 	}
-	return in, err
+	return in, ExplainKey(err, plan.DB)
 }
 
 // noRecords is a file of 0 bytes: a part without records, as Hive, Spark and Trino take it. It is of every format.

@@ -86,7 +86,7 @@ func TestPins(t *testing.T) {
 		return map[string]DB{"a": {Pin: p, Versions: map[string]Version{"1": {Nodes: map[string]OnNode{node: {State: Active, Current: true}}}}}}
 	}
 	st := Status{Node: "here:1", DBs: db("here:1", nil)}
-	pin := Pin{Version: "2", Reason: "wrong prices"}
+	pin := Pin{Version: "2", Reasons: map[string]string{"2": "wrong prices"}}
 	st.Merge([]Answer{{Peer: Peer{Addr: "there:1"}, Status: Status{DBs: db("there:1", &pin)}}})
 	st.Complete(true, "")
 	a := st.DBs["a"]

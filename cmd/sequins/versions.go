@@ -249,7 +249,7 @@ func printVersions(c term.Console, report io.Writer, l *sourceListing) error {
 		}
 		for _, v := range d.Versions {
 			text, color := v.verdict()
-			t.Row(label, v.Version, number(int64(v.Files)), size(v.Bytes), day(v.Written), plain(text)).Color(5, color)
+			t.Row(label, v.Version, number(int64(v.Files)), size(v.Bytes), day(v.Written), term.Clean(text)).Color(5, color)
 			label = ""
 		}
 	}
