@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"sequins/load"
@@ -21,15 +22,18 @@ type Process struct {
 	parent   context.Context // the context of Start
 	detach   func() bool     // makes the child outlive parent
 	silence  time.Duration
-	memory   int64         // for sorting, in bytes
-	share    float64       // of the bandwidth; guarded by launcher.mu
-	source   float64       // what it will read, in bytes; set by Claim
-	demand   demand        // on the disk; set by Claim
-	left     float64       // what it will still write to the disk, in bytes; guarded by launcher.mu
-	staging  store.Staging // set by Link or Load
-	read     int64         // bytes of the source, by the last event
-	ended    bool          // the load has succeeded, and the child can carry out another one
-	released bool          // the child belongs to launcher.spares
+	memory   int64                     // for sorting, in bytes
+	share    float64                   // of the bandwidth; guarded by launcher.mu
+	source   float64                   // what it will read, in bytes; set by Claim
+	demand   demand                    // on the disk; set by Claim
+	left     float64                   // what it will still write to the disk, in bytes; guarded by launcher.mu
+	freed    int64                     // Room.Freed; set by Claim
+	staging  store.Staging             // set by Link or Load
+	staged   int64                     // the most bytes that were seen in it
+	short    atomic.Pointer[RoomError] // why watchDisk has killed it
+	read     int64                     // bytes of the source, by the last event
+	ended    bool                      // the load has succeeded, and the child can carry out another one
+	released bool                      // the child belongs to launcher.spares
 }
 
 // next returns the next event.
@@ -127,10 +131,16 @@ func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 
 func (p *Process) carryOut(dir *store.Dir, ahead goAhead, news func(News)) error {
 	_ = p.order(order{Load: &ahead})
+	if p.launcher.Free != nil && !ahead.Link {
+		done := make(chan struct{})
+		defer close(done)
+		go p.watchDisk(done) // not waited for: a faulty disk may not answer
+	}
 	if err := p.follow(dir, ahead, news); err != nil {
 		p.Close()
+		written := p.written(dir, ahead.Want)
 		_ = dir.Clear(ahead.Staging) // if that fails, the next start removes them
-		return err
+		return p.lacked(err, written)
 	}
 	return nil
 }
@@ -144,6 +154,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		switch {
 		case e.Progress != nil:
 			p.count(e.Progress)
+			p.staged = max(p.staged, dir.Staged(ahead.Staging))
 			if err := publish(dir, ahead.Staging, e.Publish); err != nil {
 				return err
 			}

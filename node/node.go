@@ -283,7 +283,7 @@ func (n *Node) publish() {
 	n.catalog.Store(&served)
 }
 
-// Refresh makes the node list the source soon, and retry what has failed.
+// Refresh makes the node list the source soon.
 func (n *Node) Refresh() { wake(n.refresh) }
 
 // A reloadError is why a configuration is not in use.

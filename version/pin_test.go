@@ -46,8 +46,8 @@ var pinScripts = map[string][]step{
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
 		{keeping(2, "2", "3"), "load 3", "1:PREPARED 2:ACTIVE* 3:BUILDING"},
 		{LoadEnded{Version: "3", Err: "disk full", NoRoom: true}, "retire 1", "1:REMOVING 2:ACTIVE* 3:ERROR"},
-		{Retry{"3"}, "load 3", "1:REMOVING 2:ACTIVE* 3:BUILDING"},
-		{Planned{"3", false}, "prepare 3", "1:REMOVING 2:ACTIVE* 3:PREPARED"},
+		{Retry{"3"}, "load 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
+		{Planned{"3", false}, "prepare 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
 		{here("3"), "activate 3", "1:REMOVING 2:PREPARED 3:ACTIVE*"},
 	},
 	"kept versions are kept over a restart": {
