@@ -1,7 +1,6 @@
 package node
 
 import (
-	"log/slog"
 	"regexp"
 	"testing"
 	"testing/synctest"
@@ -34,9 +33,7 @@ func TestLoadsAreRetried(t *testing.T) {
 	f.put("fruit", "2", 1, fruit...)
 	synctest.Test(t, func(t *testing.T) {
 		f.source.bad.Store(true)
-		n, stop := f.follow(func(o *Options) {
-			o.Logger = slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		})
+		n, stop := f.follow(f.verbose)
 		defer stop()
 		time.Sleep(time.Hour)
 		at := f.log.times(t, "version failed", "version=2")
