@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -92,9 +93,11 @@ func (d *db) planRetry(old, v version.Entry) {
 	r.failed++
 	wait := sleep.Backoff(r.failed, first, limit)
 	r.last, r.outcome, r.next = time.Now(), f.outcome, time.Now().Add(wait)
-	if r.failed == 1 {
-		d.log.Info("a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
+	level := slog.LevelInfo
+	if r.failed > 1 {
+		level = slog.LevelDebug
 	}
+	d.log.Log(d.ctx, level, "a version that failed will be tried again", "version", v.Name, "in", wait.Round(time.Millisecond))
 	r.stop()
 	ctx, cancel := context.WithCancel(d.ctx)
 	r.cancel = cancel
