@@ -10,17 +10,19 @@ import (
 )
 
 // diskPeriod is the interval at which the disk is measured while a load writes to it.
-const diskPeriod = 25 * time.Millisecond
+const diskPeriod = 10 * time.Millisecond
 
 // watchDisk kills the process when what is free of the disk, beside what other loads will still write and the reserve,
-// would not last for another period like the one before. It returns when done is closed.
+// would not last for two more periods like the one, of about the last second, in which the most was written. It returns when
+// done is closed.
 func (p *Process) watchDisk(done <-chan struct{}) {
 	l := p.launcher
 	tick := time.NewTicker(diskPeriod)
 	defer tick.Stop()
-	for before := int64(0); ; {
+	for before, most := int64(0), int64(0); ; {
 		free, known := l.Free()
-		if room := l.room(p, free); known && room.Reserve >= 0 && room.left() < max(0, before-free) {
+		most = max(most-most/64, before-free)
+		if room := l.room(p, free); known && room.Reserve >= 0 && room.left() < 2*most {
 			p.short.Store(&room)
 			_ = p.cmd.Process.Kill()
 			return

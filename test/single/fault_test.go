@@ -259,14 +259,17 @@ func TestMinFreeDisk(t *testing.T) {
 			least = min(least, free())
 		}
 	}()
-	dir := filepath.Join(source, "db", "2")
+	dir := filepath.Join(source, "db", "_2")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	small := filepath.Join(dir, "part-r-00000")
 	writeCompressed(t, small, 300<<20)
 	if info, err := os.Stat(small); err != nil || info.Size() > 1<<20 {
-		t.Fatalf("the file: %v, %v", info.Size(), err)
+		t.Fatalf("the file: %v, %v", info, err)
+	}
+	if err := os.Rename(dir, filepath.Join(source, "db", "2")); err != nil {
+		t.Fatal(err)
 	}
 	wantText(t, waitError(t, n, "db", "2"), "the load has been ended after it had written", "64.0 MiB for load.min_free_disk", "no space left on device")
 	writeVersion(t, source, "other", "1", 2, 100, numbered("1"))
