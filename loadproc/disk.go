@@ -14,8 +14,8 @@ const diskPeriod = 10 * time.Millisecond
 
 // watchDisk kills the process when what is free of the disk, beside what other loads will still write and the reserve,
 // would not last for two more periods like the one, of about the last second, in which the most was written. It returns when
-// done is closed.
-func (p *Process) watchDisk(done <-chan struct{}) {
+// the load has written all.
+func (p *Process) watchDisk(written <-chan struct{}) {
 	l := p.launcher
 	tick := time.NewTicker(diskPeriod)
 	defer tick.Stop()
@@ -29,7 +29,7 @@ func (p *Process) watchDisk(done <-chan struct{}) {
 		}
 		before = free
 		select {
-		case <-done:
+		case <-written:
 			return
 		case <-tick.C:
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -131,16 +132,23 @@ func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 
 func (p *Process) carryOut(dir *store.Dir, ahead goAhead, news func(News)) error {
 	_ = p.order(order{Load: &ahead})
+	written := make(chan struct{})
+	stop := sync.OnceFunc(func() { close(written) })
+	defer stop()
 	if p.launcher.Free != nil && !ahead.Link {
-		done := make(chan struct{})
-		defer close(done)
-		go p.watchDisk(done) // not waited for: a faulty disk may not answer
+		go p.watchDisk(written) // not waited for: a faulty disk may not answer
 	}
-	if err := p.follow(dir, ahead, news); err != nil {
+	err := p.follow(dir, ahead, func(n News) {
+		if all := n.Snapshot.Partitions; all > 0 && n.Snapshot.PartitionsDone >= all {
+			stop()
+		}
+		news(n)
+	})
+	if err != nil {
 		p.Close()
-		written := p.written(dir, ahead.Want)
+		bytes := p.written(dir, ahead.Want)
 		_ = dir.Clear(ahead.Staging) // if that fails, the next start removes them
-		return p.lacked(err, written)
+		return p.lacked(err, bytes)
 	}
 	return nil
 }
