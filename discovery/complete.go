@@ -19,6 +19,7 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 	defer cancel()
 	began := time.Now()
 	l, err := o.list(ctx, name)
+	o.found.Inputs[name] = l.Fingerprint
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it has just been removed", nil

@@ -66,6 +66,9 @@ type Look struct {
 	retry       time.Time // when to retry after that
 }
 
+// An Input is equal for inspections of a version that found the same files.
+type Input [sha256.Size]byte
+
 // A Listing is the result of listing the versions in the source. It is immutable.
 type Listing struct {
 	Names      []string                  // of all versions, ascending, complete or not
@@ -80,6 +83,7 @@ type Listing struct {
 	Unfinished string                    // why the newest incomplete version is incomplete; "" if there is none
 	LeftOut    map[string]string         // by version: a message about ignored files
 	Looks      map[string]Look           // of versions that will be inspected again
+	Inputs     map[string]Input          // by the names of the versions that were inspected
 	Next       time.Time                 // when to list again; zero: at the next refresh
 	Pin        pin.File                  // of the database; Question.Pin if it cannot be read
 	Marked     bool                      // a version has _SUCCESS, and with Finder.Auto all of them need it
@@ -139,7 +143,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 	}
 	names := in.Names
 	o := observer{Finder: f, Question: q, names: names, now: time.Now(), limit: maxLook,
-		found: Listing{Names: names, Remarks: in.Remarks(f.DB), Looks: map[string]Look{}, LeftOut: map[string]string{}, Wrong: map[string]string{}, Differs: map[string]string{}, Compared: q.Plans}}
+		found: Listing{Names: names, Remarks: in.Remarks(f.DB), Looks: map[string]Look{}, Inputs: map[string]Input{}, LeftOut: map[string]string{}, Wrong: map[string]string{}, Differs: map[string]string{}, Compared: q.Plans}}
 	if deadline, ok := ctx.Deadline(); ok {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}

@@ -74,7 +74,7 @@ func (o *observer) add(id string) {
 func (o *observer) observeFailed(ctx context.Context, name string, err error) error {
 	id := o.id(name)
 	if source.Lasting(err) || id == o.Served {
-		o.Log.Warn("version cannot be looked at; it is loaded nevertheless", "version", id, "error", err)
+		o.Log.Debug("version cannot be looked at; its load says why", "version", id, "error", err)
 		o.found.Versions = append(o.found.Versions, id)
 		return nil
 	}

@@ -90,10 +90,10 @@ func (d *DB) RolledBack(id, from, reason string) {
 }
 
 // Failed records that an attempt to load a version has failed. state is the state of the version, before the reason of the last
-// failure: another one for the same reason is only logged.
+// failure of the same files: the same reason again is no event.
 func (d *DB) Failed(id string, state any, reason, before string) {
 	if sameReason(reason, before) {
-		d.log.Warn("version failed again", "version", id, "state", state, "error", reason)
+		d.log.Debug("version failed again", "version", id, "state", state, "error", reason)
 		return
 	}
 	d.event(slog.LevelError, "version failed", id, status.EventFailed, reason, "state", state, "error", reason)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"syscall"
 
+	"sequins/blocks"
 	"sequins/finished"
 	"sequins/input/avro"
 	"sequins/input/parquet"
 	"sequins/input/sequencefile"
 	"sequins/input/sparkey"
+	"sequins/internal/render"
 	"sequins/source"
 )
 
@@ -79,7 +81,7 @@ func Outcome(err error) string {
 // may succeed.
 func Faulty(err error) bool {
 	switch Outcome(err) {
-	case "empty", "no records", "mixed formats", "corrupt", "partitioner":
+	case "empty", "no records", "mixed formats", "corrupt", "partitioner", "layout", "unsupported", "field", "null key", "too large":
 		return true
 	}
 	return false
@@ -117,6 +119,11 @@ var classes = []struct {
 	{avro.ErrCorrupt, "corrupt"},
 	{parquet.ErrCorrupt, "corrupt"},
 	{finished.ErrCorrupt, "corrupt"},
+	{source.ErrLayout, "layout"},
+	{sparkey.ErrUnsupported, "unsupported"},
+	{ErrField, "field"},
+	{render.ErrNullKey, "null key"},
+	{blocks.ErrTooLarge, "too large"},
 	{ErrSource, "source"},
 	{ErrDied, "died"},
 	{syscall.ENOSPC, DiskFull},

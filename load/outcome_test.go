@@ -9,10 +9,12 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/blocks"
 	"sequins/input/avro"
 	"sequins/input/parquet"
 	"sequins/input/sequencefile"
 	"sequins/input/sparkey"
+	"sequins/internal/render"
 	"sequins/shard"
 	"sequins/source"
 )
@@ -35,6 +37,11 @@ func TestOutcome(t *testing.T) {
 		{sparkey.ErrCorrupt, "corrupt"},
 		{avro.ErrCorrupt, "corrupt"},
 		{parquet.ErrCorrupt, "corrupt"},
+		{ofSource(source.ErrLayout), "layout"},
+		{sparkey.ErrUnsupported, "unsupported"},
+		{ErrField, "field"},
+		{render.ErrNullKey, "null key"},
+		{blocks.ErrTooLarge, "too large"},
 		{ofSource(errors.New("away")), "source"},
 		{&PartitionError{Key: []byte("secret")}, "partitioner"},
 		{&PartitionError{Key: []byte("secret"), Auto: true}, "refuted"},

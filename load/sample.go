@@ -63,18 +63,30 @@ func (s *sampler) round(work func(*sample) error) error {
 	if s.fit.Decided() {
 		return nil
 	}
-	var g errgroup.Group
-	g.SetLimit(sampleParallel)
-	for _, f := range s.files {
-		g.Go(func() error {
-			return work(f)
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := sampleEach(len(s.files), func(i int) error { return work(s.files[i]) }); err != nil {
 		return err
 	}
 	for _, f := range s.files {
 		s.fit.Merge(f.fits)
+	}
+	return nil
+}
+
+// sampleEach calls f for 0 … n-1, some in parallel, and returns the error of the first of these that fails. It waits for all, so that the
+// error does not depend on timing: at each attempt to load a faulty version it is the same.
+func sampleEach(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var g errgroup.Group
+	g.SetLimit(sampleParallel)
+	for i := range n {
+		g.Go(func() error {
+			errs[i] = f(i)
+			return nil
+		})
+	}
+	_ = g.Wait()
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return errs[i]
 	}
 	return nil
 }

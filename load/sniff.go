@@ -7,8 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"sequins/input/avro"
 	"sequins/input/parquet"
 	"sequins/input/sequencefile"
@@ -36,15 +34,10 @@ var ErrUnknown = errors.New("the format is not one of SequenceFile, Avro, Parque
 func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
 	group := sampleGroups(len(plan.Files))[0]
 	heads := make([]string, len(group))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(sampleParallel)
-	for i, file := range group {
-		g.Go(func() (err error) {
-			heads[i], err = l.head(ctx, plan, plan.Files[file])
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	if err := sampleEach(len(group), func(i int) (err error) {
+		heads[i], err = l.head(ctx, plan, plan.Files[group[i]])
+		return err
+	}); err != nil {
 		return err
 	}
 	plan.Format = FormatSequenceFile

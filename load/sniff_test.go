@@ -221,3 +221,22 @@ func TestUnknownFormat(t *testing.T) {
 		}
 	}
 }
+
+// Of several damaged files, the plan names the first one at each attempt.
+func TestFirstFault(t *testing.T) {
+	w := newWorld(t)
+	for i := range sampleFiles {
+		records := []rec{{key: fmt.Sprint("a", i)}, {key: fmt.Sprint("b", i)}}
+		if i > 2 {
+			records = append(records, rec{key: strings.Repeat("x", 1+i)})
+		}
+		whole := sequenceFile(t, records, sequencefile.WriterOptions{})
+		w.put(fmt.Sprintf("part-r-%05d", i), whole[:len(whole)-i/3])
+	}
+	for range 50 {
+		_, err := New(w.src, w.store, nil, Options{}).Plan(t.Context(), "db", "1")
+		if !errors.Is(err, sequencefile.ErrCorrupt) || !strings.Contains(err.Error(), "part-r-00003") {
+			t.Fatal(err)
+		}
+	}
+}

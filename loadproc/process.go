@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"sequins/load"
@@ -21,15 +23,18 @@ type Process struct {
 	parent   context.Context // the context of Start
 	detach   func() bool     // makes the child outlive parent
 	silence  time.Duration
-	memory   int64         // for sorting, in bytes
-	share    float64       // of the bandwidth; guarded by launcher.mu
-	source   float64       // what it will read, in bytes; set by Claim
-	demand   demand        // on the disk; set by Claim
-	left     float64       // what it will still write to the disk, in bytes; guarded by launcher.mu
-	staging  store.Staging // set by Link or Load
-	read     int64         // bytes of the source, by the last event
-	ended    bool          // the load has succeeded, and the child can carry out another one
-	released bool          // the child belongs to launcher.spares
+	memory   int64                     // for sorting, in bytes
+	share    float64                   // of the bandwidth; guarded by launcher.mu
+	source   float64                   // what it will read, in bytes; set by Claim
+	demand   demand                    // on the disk; set by Claim
+	left     float64                   // what it will still write to the disk, in bytes; guarded by launcher.mu
+	freed    int64                     // Room.Freed; set by Claim
+	staging  store.Staging             // set by Link or Load
+	staged   int64                     // the most bytes that were seen in it
+	short    atomic.Pointer[RoomError] // why watchDisk has killed it
+	read     int64                     // bytes of the source, by the last event
+	ended    bool                      // the load has succeeded, and the child can carry out another one
+	released bool                      // the child belongs to launcher.spares
 }
 
 // next returns the next event.
@@ -127,10 +132,23 @@ func (p *Process) Load(dir *store.Dir, want []int, news func(News)) error {
 
 func (p *Process) carryOut(dir *store.Dir, ahead goAhead, news func(News)) error {
 	_ = p.order(order{Load: &ahead})
-	if err := p.follow(dir, ahead, news); err != nil {
+	written := make(chan struct{})
+	stop := sync.OnceFunc(func() { close(written) })
+	defer stop()
+	if p.launcher.Free != nil && !ahead.Link {
+		go p.watchDisk(written) // not waited for: a faulty disk may not answer
+	}
+	err := p.follow(dir, ahead, func(n News) {
+		if all := n.Snapshot.Partitions; all > 0 && n.Snapshot.PartitionsDone >= all {
+			stop()
+		}
+		news(n)
+	})
+	if err != nil {
 		p.Close()
+		bytes := p.written(dir, ahead.Want)
 		_ = dir.Clear(ahead.Staging) // if that fails, the next start removes them
-		return err
+		return p.lacked(err, bytes)
 	}
 	return nil
 }
@@ -144,6 +162,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		switch {
 		case e.Progress != nil:
 			p.count(e.Progress)
+			p.staged = max(p.staged, dir.Staged(ahead.Staging))
 			if err := publish(dir, ahead.Staging, e.Publish); err != nil {
 				return err
 			}

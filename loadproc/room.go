@@ -22,6 +22,8 @@ type Room struct {
 	// they are removed.
 	Removable []string
 	Freed     int64
+	// Least is how many bytes the load needs at least, as earlier attempts have shown; 0 if that is not known.
+	Least int64
 }
 
 // Missing returns how many partitions are to be loaded.
@@ -52,7 +54,7 @@ type demand struct{ blocks, runs float64 }
 
 // demand estimates what a load by the plan m needs, if it may use memory bytes for sorting: for blocks its share of the files of the
 // source, times what the blocks of the version that is served take per byte of their files; and for files that are not
-// aligned, which are sorted, its share of the files again if it is larger than the memory.
+// aligned, which are sorted, its share of the files again if it is larger than the memory. It is at least r.Least.
 func (r Room) demand(m store.Manifest, memory int64) demand {
 	share := r.source(m)
 	d := demand{blocks: share}
@@ -62,6 +64,7 @@ func (r Room) demand(m store.Manifest, memory int64) demand {
 	if !m.Aligned && share > float64(memory) {
 		d.runs = share
 	}
+	d.blocks += max(0, float64(r.Least)-d.left(load.Snapshot{}))
 	return d
 }
 
@@ -87,9 +90,10 @@ func fraction(done, all int64) float64 {
 	return min(1, max(0, float64(done)/float64(all)))
 }
 
-// A RoomError says that the disk has too little room for a load, which has not begun. It wraps ENOSPC.
+// A RoomError says that the disk has too little room for a load, which has not begun or has been ended. It wraps ENOSPC.
 type RoomError struct {
 	Needs   int64 // bytes, by an estimate
+	Written int64 // bytes that the load has written, and that are removed; 0: it has not begun
 	Free    int64 // bytes on the disk
 	Claimed int64 // of these, bytes that running loads will need
 	Reserve int64 // and bytes that stay free
@@ -98,9 +102,16 @@ type RoomError struct {
 
 // Error implements error.
 func (e *RoomError) Error() string {
-	return fmt.Sprintf("the load has not begun: it needs about %s of the disk, and %s are free, of which %s are for loads that run and %s for load.min_free_disk; "+
-		"%s can be freed: %v", human.Size(e.Needs), human.Size(e.Free), human.Size(e.Claimed), human.Size(e.Reserve), human.Size(e.Freed), syscall.ENOSPC)
+	what := "the load has not begun: it"
+	if e.Written > 0 {
+		what = fmt.Sprintf("the load has been ended after it had written %s, which are removed: another attempt", human.Size(e.Written))
+	}
+	return fmt.Sprintf("%s needs about %s of the disk, and %s are free, of which %s are for loads that run and %s for load.min_free_disk; %s can be freed: %v",
+		what, human.Size(e.Needs), human.Size(e.Free+e.Written), human.Size(e.Claimed), human.Size(max(0, e.Reserve)), human.Size(e.Freed), syscall.ENOSPC)
 }
+
+// left returns how many bytes are free for the load; less than 0 if others need more than there are.
+func (e *RoomError) left() int64 { return e.Free + e.Written - e.Claimed - max(0, e.Reserve) }
 
 // Unwrap returns ENOSPC.
 func (e *RoomError) Unwrap() error { return syscall.ENOSPC }
@@ -110,7 +121,7 @@ func (e *RoomError) Unwrap() error { return syscall.ENOSPC }
 func FreeingHelps(err error) bool {
 	var room *RoomError
 	if errors.As(err, &room) {
-		return room.Needs <= room.Free-room.Claimed-room.Reserve+room.Freed
+		return room.Needs <= room.left()+room.Freed
 	}
 	return load.Outcome(err) == load.DiskFull
 }
@@ -126,20 +137,28 @@ func (l *Launcher) SetReserve(bytes int64) {
 // it returns a *RoomError.
 func (p *Process) Claim(m store.Manifest, room Room) error {
 	l := p.launcher
-	p.source = room.source(m)
-	if l.Free == nil {
-		return nil
-	}
-	free, known := l.Free()
+	p.source, p.freed = room.source(m), room.Freed
+	free, known := l.free()
 	d := room.demand(m, p.memory)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := &RoomError{Needs: int64(d.left(load.Snapshot{})), Free: free, Claimed: l.claimed(p), Reserve: l.reserve, Freed: room.Freed}
-	if known && l.reserve >= 0 && e.Needs > 0 && e.Needs > e.Free-e.Claimed-e.Reserve {
+	if known && l.reserve >= 0 && e.Needs > 0 && e.Needs > e.left() {
 		return e
 	}
 	p.demand, p.left = d, d.left(load.Snapshot{})
 	return nil
+}
+
+// claimed returns how many bytes the running loads other than p will still write. l.mu is held.
+func (l *Launcher) claimed(p *Process) int64 {
+	var bytes float64
+	for other := range l.running {
+		if other != p {
+			bytes += other.left
+		}
+	}
+	return int64(bytes)
 }
 
 // advance reduces the claim of a load by what it has written.
@@ -152,10 +171,7 @@ func (p *Process) advance(n load.Snapshot) {
 // Fits returns a *RoomError if the disk has no room for some more bytes. What running loads have claimed is not counted, because the bytes
 // may be a part of it.
 func (l *Launcher) Fits(bytes int64) error {
-	if l.Free == nil {
-		return nil
-	}
-	free, known := l.Free()
+	free, known := l.free()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known && l.reserve >= 0 && bytes > free-l.reserve {

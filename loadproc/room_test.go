@@ -29,6 +29,8 @@ func TestDemand(t *testing.T) {
 		"all are here":          {Room{Want: want, Held: []bool{true, true, true, true}}, false, 0, 0, 0},
 		"sorted in memory":      {Room{Want: want, Held: none}, false, 3000, 3000, 0},
 		"sorted on disk":        {Room{Want: want, Held: none, Blocks: 50, Source: 100}, false, 2999, 1500, 3000},
+		"more is known":         {Room{Want: want, Held: none, Least: 9000}, false, 2999, 6000, 3000},
+		"less is known":         {Room{Want: want, Held: none, Least: 10}, true, 0, 3000, 0},
 		"an empty one is there": {Room{Want: want, Held: none, Blocks: 10, Source: 0}, true, 0, 3000, 0},
 	} {
 		if got := c.room.demand(planOf(c.aligned), c.memory); got != (demand{c.blocks, c.runs}) {
@@ -123,6 +125,7 @@ func TestFreeingHelps(t *testing.T) {
 		{&RoomError{Needs: 10, Free: 5, Freed: 5}, true},
 		{&RoomError{Needs: 10, Free: 5, Freed: 4}, false},
 		{&RoomError{Needs: 10, Free: 8, Claimed: 1, Reserve: 1, Freed: 3}, false},
+		{&RoomError{Needs: 10, Free: 1, Written: 5, Reserve: -1, Freed: 4}, true},
 	} {
 		if got := FreeingHelps(c.err); got != c.want {
 			t.Errorf("%v: %v", c.err, got)

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -97,7 +99,7 @@ func (l *Load) File(db string, took time.Duration, left int64) {
 }
 
 // Begin reports the begin of a load of db. The returned function must be called
-// once with the load's error, or nil.
+// once with the load's error, or nil. A load that was cancelled has not failed.
 func (l *Load) Begin(db string) func(error) {
 	if l == nil {
 		return func(error) {}
@@ -109,11 +111,13 @@ func (l *Load) Begin(db string) func(error) {
 	return func(err error) {
 		l.running.WithLabelValues(db).Dec()
 		l.statsd.files(db, 0)
-		if err != nil {
+		switch {
+		case errors.Is(err, context.Canceled):
+		case err != nil:
 			l.failures.WithLabelValues(db).Inc()
-			return
+		default:
+			l.seconds.WithLabelValues(db).Observe(time.Since(start).Seconds())
 		}
-		l.seconds.WithLabelValues(db).Observe(time.Since(start).Seconds())
 	}
 }
 

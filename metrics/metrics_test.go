@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -201,12 +203,14 @@ func TestLoad(t *testing.T) {
 	m := New()
 	done := m.Load.Begin("a")
 	failed := m.Load.Begin("a")
-	wantLines(t, m, "sequins_loads_running", `sequins_loads_running{db="a"} 2`)
+	cancelled := m.Load.Begin("a")
+	wantLines(t, m, "sequins_loads_running", `sequins_loads_running{db="a"} 3`)
 	m.Load.Read("a", 100, 2)
 	m.Load.Read("a", 11, 1)
 	m.Load.Read("a", -1, 1)
 	done(nil)
 	failed(errors.New("disk full"))
+	cancelled(fmt.Errorf("loading: %w", context.Canceled))
 	wantLines(t, m, "sequins_loads_running", `sequins_loads_running{db="a"} 0`)
 	wantLines(t, m, "sequins_load_bytes", `sequins_load_bytes_total{db="a"} 111`)
 	wantLines(t, m, "sequins_load_records", `sequins_load_records_total{db="a"} 3`)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/discovery"
+	"sequins/status"
 	"sequins/test/expect"
 )
 
@@ -230,4 +231,21 @@ func TestEmptyDirectoryThatGoes(t *testing.T) {
 	expect.NoError(t, os.RemoveAll(dir))
 	n.Refresh()
 	n.eventually("it is forgotten, too", func() bool { _, found := n.Status().DBs["nuts"]; return !found })
+}
+
+// A database that goes before anything of it was served is not "served on".
+func TestNeverServedDatabaseGoes(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	f.damage("nuts", "1", "part-r-00000")
+	r := f.run()
+	r.serves("fruit", "1")
+	r.eventually("it has failed", func() bool { return r.node("nuts", "1").State == status.Error })
+	f.remove("nuts")
+	r.Refresh()
+	r.eventually("it is gone", func() bool { _, found := r.Status().DBs["nuts"]; return !found })
+	if f.log.count("served on") != 0 {
+		t.Error("it is served on")
+	}
 }

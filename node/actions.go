@@ -55,6 +55,9 @@ func (d *db) activate(name string, back bool) {
 		d.log.Error("bug: version cannot be activated", "version", name, "error", err)
 		return
 	}
+	if v, _ := d.state.Entry(name); v.Complete && d.loads[name] != nil {
+		d.reportLoaded(name, d.loads[name])
+	}
 	d.live[name].Switched()
 	d.markServed(d.live[name])
 	d.node.o.shadows.Stop(d.name)

@@ -31,11 +31,15 @@ func (f *fixture) flip(db, version, block string) {
 }
 
 // damaged is how many blocks of a db are counted as damaged.
-func (r *running) damaged(db string) (n float64) {
+func (r *running) damaged(db string) float64 { return r.counted("sequins_checksum_failures_total", db) }
+
+// counted is the value of a counter of a db.
+func (r *running) counted(counter, db string) float64 {
+	r.f.t.Helper()
 	families, err := r.o.Metrics.Registry().Gather()
 	expect.NoError(r.f.t, err)
 	for _, f := range families {
-		if f.GetName() != "sequins_checksum_failures_total" {
+		if f.GetName() != counter {
 			continue
 		}
 		for _, m := range f.GetMetric() {
@@ -44,7 +48,7 @@ func (r *running) damaged(db string) (n float64) {
 			}
 		}
 	}
-	r.f.t.Fatalf("damaged blocks of %s are not counted", db)
+	r.f.t.Fatalf("%s lacks %s", counter, db)
 	return 0
 }
 

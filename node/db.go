@@ -87,6 +87,7 @@ type db struct {
 	unlisted chan struct{}  // the first listing of the source failed or did not contain the db
 	gone     chan struct{}  // the db is to be removed
 	survey   chan struct{}  // the cluster has changed
+	reloaded chan struct{}  // the configuration was applied again
 	messages chan message   // from background goroutines
 	working  sync.WaitGroup // background goroutines: listing, loading, retiring, deleting
 	closing  sync.WaitGroup // versions waiting for their readers
@@ -105,6 +106,7 @@ type facts struct {
 	died     bool // the process of its last load has died
 	// incomplete: when it was to be loaded it was not complete any more.
 	incomplete bool
+	outcome    string            // of its last load, see load.Outcome
 	unchanged  int               // number of partitions that were linked, see package unchanged
 	following  version.Following // nil until it is opened or loaded
 }
@@ -121,6 +123,7 @@ func newDB(ctx context.Context, n *Node, name string) *db {
 		unlisted: make(chan struct{}, 1),
 		gone:     make(chan struct{}, 1),
 		survey:   make(chan struct{}, 1),
+		reloaded: make(chan struct{}, 1),
 		messages: make(chan message),
 		stopped:  make(chan struct{}),
 	}
@@ -214,8 +217,11 @@ func (d *db) next() {
 		d.startListing(false)
 	case <-d.unlisted:
 		d.handle(version.Unlisted{}) // no effect after the first listing
+		d.endPin()
 	case <-d.gone:
 		d.handle(version.Gone{})
+	case <-d.reloaded:
+		d.retryAll()
 	case <-d.survey:
 		d.followRules()
 		for name, l := range d.live {
@@ -278,7 +284,7 @@ func (d *db) note(before version.State) {
 		case d.facts[v.Name].incomplete:
 			log.Info("version is not complete after all", "reason", v.Reason)
 		default:
-			d.events.Failed(v.Name, v.Status, v.Reason, old.Reason)
+			d.events.Failed(v.Name, v.Status, v.Reason, d.lastReason(old, v))
 		}
 		if v.Status == version.Removing && old.Status != version.Removing {
 			log.Info("version superseded or withdrawn", "was", old.Status)
@@ -297,6 +303,7 @@ func (d *db) note(before version.State) {
 			if f := d.facts[v.Name].following; f != nil {
 				f.Stop()
 			}
+			d.facts[v.Name].retries.stop()
 			delete(d.facts, v.Name)
 			d.forgetOrigin(v.Name)
 			d.gate.Forget(v.Name)

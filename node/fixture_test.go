@@ -314,6 +314,11 @@ func (f *fixture) run(change ...func(*Options)) *running {
 	return r
 }
 
+// verbose makes a node log what it logs for debugging.
+func (f *fixture) verbose(o *Options) {
+	o.Logger = slog.New(slog.NewTextHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
 // stop shuts the node down and waits for that.
 func (r *running) stop() {
 	r.f.t.Helper()

@@ -91,7 +91,8 @@ func (n *Node) follow(ctx context.Context) {
 		case <-n.applied:
 			f.full = n.after(n.reloadable.Load().RefreshPeriod)
 			for _, d := range n.dbs {
-				wake(d.survey) // the rules of gates may have changed
+				wake(d.survey)   // the rules of gates may have changed
+				wake(d.reloaded) // and what makes loads fail
 			}
 		case <-n.o.Cluster.Changes():
 			for _, d := range n.dbs {
@@ -257,11 +258,11 @@ func (f *follower) update(ctx context.Context, found databases) {
 	f.publish()
 }
 
-// isEmpty reports whether nothing of a db was ever served here, and no version is open, or is loaded and has not failed.
+// isEmpty reports whether nothing of a db was ever served here, no block of it is here, and no load of it reads its files.
 func (d *db) isEmpty() bool {
 	v := d.view.Load()
 	for _, version := range v.versions {
-		if version.live != nil || version.Reason == "" {
+		if version.live != nil && slices.Contains(version.live.Held(), true) || version.loading != nil && version.loading.stage.Load() != waitingForTurn {
 			return false
 		}
 	}

@@ -80,8 +80,7 @@ func (d *db) question(check bool) discovery.Question {
 	return q
 }
 
-// tell implements message. Failed versions are retried at a refresh, but not when a listing is only
-// repeated for an unsettled version.
+// tell implements message. Of the versions that have failed, those whose files have changed are retried.
 func (l listing) tell(d *db) {
 	d.listing, d.relisting = false, false
 	first, before := d.state.Looking, d.last
@@ -98,11 +97,13 @@ func (l listing) tell(d *db) {
 	case l.err == nil && (first || !l.again || !same):
 		d.handle(version.Listed{Versions: l.Versions, Unknown: l.Unknown, Relook: l.again && !first, Pin: d.allowed(), Keep: d.keep()})
 		d.lookAtAll() // which the pin may excuse
-	case l.err != nil && first:
-		d.handle(version.Unlisted{})
+	case l.err != nil:
+		d.handle(version.Unlisted{}) // no effect after the first listing
+		d.endPin()
 	}
 	if l.err == nil {
 		d.reportWrong(before, l.Listing)
+		d.retryChanged(l.Listing)
 		if d.foreign[l.Same] {
 			d.log.Info("the version on disk is the one that the source has", "version", l.Same)
 			d.keepOrigin(l.Same)

@@ -48,6 +48,7 @@ type loading struct {
 	manifest    store.Manifest // the plan of the load
 	partitioner shard.Partitioner
 	refuted     bool // canceled because another node refuted the plan
+	reported    bool // see reportLoaded
 }
 
 // snapshot returns the progress of the load.
@@ -75,6 +76,9 @@ func (d *db) startLoad(name string) {
 		l.workers = 1 // each worker needs memory for the files that it reads
 	}
 	d.loads[name] = l
+	if now, looked := d.last.Inputs[version.Name(name)]; looked {
+		d.facts[name].retries.input = now
+	}
 	d.work(func() message {
 		defer cancel()
 		return loaded{name, d.load(ctx, name, l)}
@@ -99,6 +103,14 @@ func (d *db) load(ctx context.Context, name string, l *loading) (err error) {
 	}
 	l.stage.Store(planning)
 	d.send(inTurn{l})
+	ended := n.o.Metrics.Load.Begin(d.name)
+	defer func() {
+		if errors.Is(err, load.ErrIncomplete) { // its job goes on, and nothing has failed
+			ended(context.Canceled)
+			return
+		}
+		ended(err)
+	}()
 	span := n.o.Tracer.Load(d.name, version.Name(name))
 	defer func() {
 		p := l.snapshot()
@@ -196,15 +208,7 @@ func (d *db) loadPlanned(ctx context.Context, name string, l *loading, m store.M
 
 // loadBlocks links those of the missing ones of the wanted partitions that have not changed, and loads or copies the others, if there is room
 // for them. Without a process it only copies.
-func (d *db) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, partitioner shard.Partitioner, l *loading, room loadproc.Room) (err error) {
-	ended := d.node.o.Metrics.Load.Begin(d.name)
-	defer func() {
-		if _, refuted := load.Refutes(err); refuted || errors.Is(err, fill.ErrLeft) {
-			ended(nil) // the load continues
-			return
-		}
-		ended(err)
-	}()
+func (d *db) loadBlocks(ctx context.Context, process *loadproc.Process, m store.Manifest, partitioner shard.Partitioner, l *loading, room loadproc.Room) error {
 	m.Created = time.Now() // used by the first load by this plan
 	dir, err := d.node.o.Store.Create(d.name, m.Version, m)
 	if err != nil {
@@ -334,6 +338,14 @@ func (d *db) prepare(name string) version.Event {
 	return d.seen(l)
 }
 
+// reportLoaded records that the partitions of this node are loaded, once.
+func (d *db) reportLoaded(name string, l *loading) {
+	if !l.reported {
+		l.reported = true
+		d.events.Loaded(name, loadproc.Figures(l.outcome(), time.Now())...)
+	}
+}
+
 // loaded reports the end of a load.
 type loaded struct {
 	name string
@@ -351,7 +363,7 @@ func (m loaded) tell(d *db) {
 	d.facts[m.name].incomplete = errors.Is(m.err, load.ErrIncomplete)
 	switch {
 	case m.err == nil:
-		d.events.Loaded(m.name, loadproc.Figures(l.outcome(), time.Now())...)
+		d.reportLoaded(m.name, l)
 	case l.refuted:
 		ended.Outdated = true
 	case errors.Is(m.err, context.Canceled):
@@ -361,6 +373,7 @@ func (m loaded) tell(d *db) {
 		ended.Err, ended.Faulty, ended.Passing = m.err.Error(), load.Faulty(m.err), load.Passing(m.err)
 		ended.NoRoom = loadproc.FreeingHelps(m.err)
 	}
+	d.noteRoom(m.name, m.err)
 	if live := d.live[m.name]; live != nil {
 		d.openBlocks(live)
 		d.listBlocks(live)
@@ -368,8 +381,7 @@ func (m loaded) tell(d *db) {
 		ended.Outdated = ended.Outdated || d.isRefuted(live) || !slices.Equal(l.want, live.Owned(live.v.Held()))
 	}
 	delete(d.loads, m.name)
-	d.facts[m.name].retries.shortage = d.shortage(l, m.err)
-	d.facts[m.name].died = errors.Is(m.err, load.ErrDied)
+	d.facts[m.name].died, d.facts[m.name].outcome = errors.Is(m.err, load.ErrDied), load.Outcome(m.err)
 	d.handle(ended)
 	d.look(m.name) // the gate waits for the end of loads, as releaseSurplus does
 	d.releaseSurplus(m.name)

@@ -117,7 +117,7 @@ const bomb = "50415231" + "1502" + "19FCFFFFFFFF07" + "09000000" + "50415231"
 func TestBomb(t *testing.T) {
 	f := newFixture(t)
 	f.put("nuts", "1", 1, fruit...)
-	r := f.run(func(o *Options) {
+	r := f.run(f.verbose, func(o *Options) {
 		o.LoadMemoryLimit = 512 << 20
 		o.Load = func(string) load.Options { return load.Options{Fields: load.Fields{Key: "key"}} }
 	})
@@ -129,14 +129,14 @@ func TestBomb(t *testing.T) {
 	expect.NoError(t, os.MkdirAll(dir, 0o755))
 	expect.NoError(t, os.WriteFile(filepath.Join(dir, "part-00000.parquet"), data, 0o644))
 	expect.NoError(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
-	for range 2 {
-		failures := f.log.count("version failed", "db=fruit")
-		r.Refresh()
-		r.eventually("the version has failed", func() bool { return f.log.count("version failed", "db=fruit") > failures })
-	}
-	r.eventually("it is shown as failed, also between two attempts", func() bool {
-		s := r.node("fruit", "1")
-		return s.State == "ERROR" && s.Error != ""
+	r.Refresh()
+	r.eventually("the version has failed", func() bool { return f.log.count("version failed", "db=fruit") > 0 })
+	r.Apply(*r.reloadable.Load())
+	r.eventually("the version has failed again", func() bool {
+		if s := r.node("fruit", "1"); s.State != "ERROR" || s.Error == "" {
+			t.Fatalf("meanwhile it is shown as %+v", s)
+		}
+		return f.log.count("version failed again", "db=fruit") > 0
 	})
 	stop()
 }

@@ -288,7 +288,7 @@ func (n *Node) publish() {
 	n.catalog.Store(&served)
 }
 
-// Refresh makes the node list the source soon, retry what has failed, and compare what is served with the source.
+// Refresh makes the node list the source soon, and compare what is served with the source.
 func (n *Node) Refresh() {
 	n.asked.Add(1)
 	wake(n.refresh)

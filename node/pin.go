@@ -42,6 +42,15 @@ func (d *db) followPin(f pin.File) {
 	d.recordedPin = &f
 }
 
+// endPin ends a pin whose time is over although the source cannot be listed.
+func (d *db) endPin() {
+	if now := d.allowed(); !now.Equal(d.state.Pin) {
+		d.followPin(d.pin)
+		d.handle(version.Pinned{Pin: now})
+		d.lookAtAll() // which the pin may have excused
+	}
+}
+
 // allowed returns what the pin says now.
 func (d *db) allowed() version.Pin { return discovery.Allowed(d.pin, time.Now()) }
 

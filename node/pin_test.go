@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sequins/test/expect"
@@ -173,4 +174,36 @@ func TestPinAwayFromChangedVersion(t *testing.T) {
 	r = f.run()
 	defer r.stop()
 	r.serves("fruit", "1")
+}
+
+// The time of a pin ends by the clock of the node, whether the source can be read or not, also after a restart.
+func TestPinEndsWithoutTheSource(t *testing.T) {
+	for name, restart := range map[string]bool{"running": false, "restarted": true} {
+		f := newFixture(t)
+		f.put("fruit", "1", 1, fruit...)
+		f.put("fruit", "2", 1, fruit...)
+		synctest.Test(t, func(t *testing.T) {
+			n, stop := f.follow(keeping(2))
+			f.pin("fruit", "version = \"1\"\nuntil = "+time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+			n.Refresh()
+			time.Sleep(time.Minute)
+			f.source.down.Store(true)
+			if restart {
+				stop()
+				n, stop = f.follow(keeping(2))
+			}
+			defer stop()
+			time.Sleep(50 * time.Minute)
+			if got := n.Set([]byte("fruit")).Current(); got != "1" {
+				t.Fatalf("%s: pinned is 1, served is %q", name, got)
+			}
+			time.Sleep(20 * time.Minute)
+			if got := n.Set([]byte("fruit")).Current(); got != "2" || n.Status().DBs["fruit"].Pin != nil {
+				t.Errorf("%s: after its time %q is served, and the pin is %v", name, got, n.Status().DBs["fruit"].Pin)
+			}
+			if f.log.count("the time of the pin to 1 is over") != 1 {
+				t.Errorf("%s: the log does not have it once", name)
+			}
+		})
+	}
 }

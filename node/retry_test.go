@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sequins/events"
+	"sequins/status"
 	"sequins/test/expect"
 	"sequins/version"
 )
@@ -31,7 +33,7 @@ func TestLoadsAreRetried(t *testing.T) {
 	f.put("fruit", "2", 1, fruit...)
 	synctest.Test(t, func(t *testing.T) {
 		f.source.bad.Store(true)
-		n, stop := f.follow(func(*Options) {})
+		n, stop := f.follow(f.verbose)
 		defer stop()
 		time.Sleep(time.Hour)
 		at := f.log.times(t, "version failed", "version=2")
@@ -55,29 +57,57 @@ func TestLoadsAreRetried(t *testing.T) {
 	})
 }
 
-// What fails because it is damaged is tried again, too, but after pauses that
-// grow up to an hour.
+// What is damaged itself is tried again once an hour, whatever the refresh period is, and is one event, one line of the log and
+// one state; at once when its files change, or when the configuration is applied again.
 func TestRetriesOfDamage(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	f.damage("fruit", "1", "part-r-00000")
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(*Options) {})
+		recorder := events.New(events.Options{})
+		defer recorder.Close()
+		n, stop := f.follow(func(o *Options) { o.RefreshPeriod, o.Events = 10*time.Second, recorder })
 		defer stop()
-		time.Sleep(time.Hour)
-		if got := f.log.count("version failed"); got < 10 || got > 14 {
-			t.Errorf("it was tried %d times in the first hour", got)
+		tried := func(within time.Duration) int {
+			before := f.log.count("load started")
+			for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(time.Second) {
+				if s := n.Status().DBs["fruit"].Versions["1"].Nodes["localhost"].State; within > time.Minute && s != status.Error {
+					t.Fatalf("it is %s", s)
+				}
+			}
+			return f.log.count("load started") - before
 		}
-		before := f.log.count("load started")
-		time.Sleep(24 * time.Hour)
-		if got := f.log.count("load started") - before; got < 23 || got > 49 {
-			t.Errorf("it was tried %d times in a day", got)
+		failed := func() (all int) {
+			for _, e := range recorder.All() {
+				if e.Kind == status.EventFailed {
+					all++
+				}
+			}
+			return all
 		}
-		before = f.log.count("load started")
+		if got := tried(time.Minute); got != 0 || f.log.count("load started") != 1 {
+			t.Errorf("after the first attempt it was tried %d times in a minute", got)
+		}
+		if got := tried(4 * time.Hour); got < 4 || got > 8 {
+			t.Errorf("it was tried %d times in four hours", got)
+		}
+		if events, lines := failed(), f.log.count("version failed"); events != 1 || lines != 1 {
+			t.Errorf("one fault is %d events and %d lines of the log", events, lines)
+		}
+		f.damage("fruit", "1", "part-r-00000")
+		if got := tried(time.Minute); got < 1 || got > 2 { // it may have been due in this minute anyway
+			t.Errorf("it was tried %d times after its files had changed", got)
+		}
+		if events := failed(); events != 2 {
+			t.Errorf("%d events after its files have changed", events)
+		}
 		n.Refresh()
-		time.Sleep(time.Minute)
-		if got := f.log.count("load started") - before; got < 1 || got > 2 { // it may have been due in this minute anyway
+		if got := tried(time.Minute); got > 1 {
 			t.Errorf("it was tried %d times after a refresh", got)
+		}
+		n.Apply(Reloadable{RefreshPeriod: 10 * time.Second})
+		if got := tried(time.Minute); got < 1 || got > 2 {
+			t.Errorf("it was tried %d times after a reload", got)
 		}
 	})
 }

@@ -62,7 +62,7 @@ func TestActiveVersionIsRevised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		settings := func(o *Options) {
-			o.Cluster, o.Settle, o.RefreshPeriod, o.AutoSuccess = c, 3*time.Second, time.Hour, always
+			o.Cluster, o.Settle, o.RefreshPeriod, o.AutoSuccess = c, 3*time.Second, 5*time.Minute, always
 		}
 		n, stop := f.follow(settings)
 		time.Sleep(10 * time.Second)

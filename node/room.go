@@ -1,10 +1,14 @@
 package node
 
-import "sequins/loadproc"
+import (
+	"errors"
+
+	"sequins/loadproc"
+)
 
 // room returns what is known of the disk space for a load of the missing ones of some partitions.
 func (d *db) room(l *live, want []int) loadproc.Room {
-	r := loadproc.Room{Want: want, Held: l.v.Held()}
+	r := loadproc.Room{Want: want, Held: l.v.Held(), Least: d.facts[l.v.Info().Name].retries.needs}
 	if served := d.live[d.state.Current]; served != nil {
 		_, r.Blocks = served.size()
 		r.Source = served.manifest.SourceOf(served.v.Held())
@@ -13,14 +17,26 @@ func (d *db) room(l *live, want []int) loadproc.Room {
 	return r
 }
 
-// shortage returns the room that a load which failed with err lacked, nil if that was not the reason.
-func (d *db) shortage(l *loading, err error) *loadproc.Shortage {
-	if err == nil {
-		return nil
+// noteRoom remembers what a load that has ended with err has shown of the room that the version needs. If the disk was too small for it,
+// the blocks that it has made are removed, too, unless the version is served or was: the room is for versions that fit.
+func (d *db) noteRoom(name string, err error) {
+	r := &d.facts[name].retries
+	var room *loadproc.RoomError
+	switch r.short = errors.As(err, &room); {
+	case r.short:
+		r.needs = room.Needs
+	case err == nil:
+		r.needs = 0
 	}
-	wanted := make([]bool, l.manifest.Partitions)
-	for _, p := range l.want {
-		wanted[p] = true
+	l := d.live[name]
+	if !r.short || room.Written == 0 || l == nil || d.state.WasServed(name) {
+		return
 	}
-	return d.node.o.Loads.Shortage(err, l.manifest.SourceOf(wanted))
+	d.openBlocks(l)
+	l.Withdraw()
+	for p, open := range l.open {
+		if open {
+			d.drop(name, l, p)
+		}
+	}
 }

@@ -7,7 +7,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"sequins/load"
+	"sequins/shard"
 	"sequins/status"
 )
 
@@ -74,4 +77,46 @@ func TestRoomOfFormerVersions(t *testing.T) {
 	if f.log.count("can be freed") != 1 {
 		t.Error("the log does not have the reason once")
 	}
+}
+
+// A load that is ended because the disk becomes full leaves nothing, also of partitions that were complete. It begins again when there
+// is room, and not before, whoever asks for it.
+func TestLoadEndedForRoom(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	var free atomic.Int64
+	free.Store(1 << 30)
+	r := f.run(func(o *Options) {
+		o.Loads.Free = func() (int64, bool) { return free.Load(), true }
+		o.MinFreeDisk = 1 << 20
+		o.Load = func(string) load.Options { return load.Options{Throttle: 5 * time.Millisecond, Workers: 1} }
+	})
+	r.serves("fruit", "1")
+	keys, of := []string{}, [2]int{}
+	for _, key := range numbered("k", 2000) { // the first partition is complete long before the second one
+		if p := shard.String.Partition([]byte(key), 2); of[p] < []int{5, 500}[p] {
+			keys, of[p] = append(keys, key), of[p]+1
+		}
+	}
+	f.put("fruit", "2", 2, keys...)
+	r.Refresh()
+	r.eventually("a partition is complete", func() bool { return len(r.node("fruit", "2").Partitions) == 1 })
+	free.Store(1 << 19)
+	r.eventually("it is an error", func() bool { return r.node("fruit", "2").State == status.Error })
+	v := r.node("fruit", "2")
+	if !strings.Contains(v.Error, "the load has been ended after it had written ") || len(v.Partitions) > 0 {
+		t.Errorf("partitions %v: %s", v.Partitions, v.Error)
+	}
+	if blocks, err := filepath.Glob(filepath.Join(f.store, "data/fruit/2/*block*")); err != nil || len(blocks) > 0 {
+		t.Errorf("left: %v, %v", blocks, err)
+	}
+	started := f.log.count("load started", "version=2 ")
+	free.Store(1<<20 + 1<<14)
+	r.Apply(*r.reloadable.Load())
+	r.eventually("it is refused", func() bool { return strings.Contains(r.node("fruit", "2").Error, "the load has not begun") })
+	if n := f.log.count("load started", "version=2 ") - started; n == 0 || r.get("/fruit/fig").body != "fig of 1" {
+		t.Errorf("%d attempts were made, and /fruit/fig is %v", n, r.get("/fruit/fig"))
+	}
+	free.Store(1 << 30)
+	r.serves("fruit", "2")
 }

@@ -104,13 +104,15 @@ func (d *db) setTerms() {
 	}
 }
 
-// terms returns when a load may begin. Urgent versions do not wait for the windows, nor do those of which
+// terms returns when a load may begin. What has failed before comes after what has not. Urgent versions do not wait for the windows, nor do those of which
 // a part is loaded.
 func (d *db) terms(name string, l *loading) turns.Terms {
 	var t turns.Terms
 	if of := d.node.reloadable.Load().Turn; of != nil {
 		t = of(d.name)
 	}
+	v, _ := d.state.Entry(name)
+	t.Retry = v.Reason != "" && d.facts[name].retries.failed > 0
 	if d.state.Urgent(name) || d.hasBegun(name, l.following) {
 		t.Windows = turns.Windows{}
 	}

@@ -225,7 +225,10 @@ func TestWindowAfterAFailure(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.night(t, func(o *Options) { o.RefreshPeriod = time.Hour })
+		n, stop := f.night(t, func(o *Options) {
+			o.RefreshPeriod = time.Hour
+			f.verbose(o)
+		})
 		defer stop()
 		f.put("fruit", "2", 2, fruit...)
 		f.damage("fruit", "2", "part-r-00000")
@@ -239,7 +242,7 @@ func TestWindowAfterAFailure(t *testing.T) {
 		synctest.Wait()
 		tried := f.log.count("version failed", "version=2 ")
 		v, db := n.onNode("fruit", "2"), n.Status().DBs["fruit"]
-		if v.State != status.Available || v.Error == "" || !db.Failed("localhost") {
+		if v.State != status.Error || v.Error == "" || v.Detail != "waits for the window that begins at 22:00 UTC" || !db.Failed("localhost") {
 			t.Errorf("by day: %+v", v)
 		}
 		time.Sleep(9 * time.Hour)

@@ -257,6 +257,8 @@ func (d *db) detail(shown *view, v versionView) string {
 		return "waiting for the requests in flight"
 	case v.Exit != version.Staying:
 		return "being deleted"
+	case v.Failed && v.retries.failed > 0:
+		return v.retries.String()
 	case v.loading != nil:
 		return cmp.Or(v.loading.turn.Waits(time.Now()), stages[v.loading.stage.Load()])
 	case v.Status == version.Available:

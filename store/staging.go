@@ -119,6 +119,32 @@ func (d *Dir) Missing(want []int) ([]int, error) {
 	return missing, nil
 }
 
+// Staged returns the size of the temporary files of a load.
+func (d *Dir) Staged(s Staging) (bytes int64) {
+	for _, dir := range []string{d.path, d.Temp()} {
+		entries, _ := d.store.fs.ReadDir(dir) // what cannot be listed counts nothing
+		for _, e := range entries {
+			if dir == d.path && !strings.HasSuffix(e.Name(), s.suffix()) {
+				continue
+			}
+			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+				bytes += info.Size()
+			}
+		}
+	}
+	return bytes
+}
+
+// Size returns the size of the blocks of some partitions.
+func (d *Dir) Size(partitions []int) (bytes int64) {
+	for _, p := range partitions {
+		if info, err := d.store.fs.Stat(d.BlockPath(p)); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
+}
+
 // Clear removes what a load has left that ended before its time: temporary files of its blocks, and all
 // that is in Temp. No other load of this version may run.
 func (d *Dir) Clear(s Staging) error {

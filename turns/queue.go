@@ -13,12 +13,15 @@ const checkPeriod = time.Minute
 
 // Terms say when a turn may come.
 type Terms struct {
-	Priority int // the greatest comes first
+	Retry    bool // the load has failed before: it comes after all that have not
+	Priority int  // the greatest comes first
 	Windows  Windows
 }
 
 // Equal reports whether t and o are the same.
-func (t Terms) Equal(o Terms) bool { return t.Priority == o.Priority && t.Windows.Equal(o.Windows) }
+func (t Terms) Equal(o Terms) bool {
+	return t.Retry == o.Retry && t.Priority == o.Priority && t.Windows.Equal(o.Windows)
+}
 
 // A Queue hands out places to turns. It is safe for concurrent use.
 type Queue struct {
@@ -56,7 +59,7 @@ const (
 func (q *Queue) Turn() *Turn { return &Turn{q: q, granted: make(chan struct{})} }
 
 // Set sets the terms of a turn. The first call makes it enter the queue; later ones do not change its place among turns of the
-// same priority. Set has no effect on a turn that has a place or has left.
+// same terms. Set has no effect on a turn that has a place or has left.
 func (t *Turn) Set(terms Terms) {
 	q := t.q
 	q.mu.Lock()
@@ -81,7 +84,13 @@ func (t *Turn) Set(terms Terms) {
 
 // inOrder compares the order in which turns come.
 func inOrder(a, b *Turn) int {
-	return cmp.Or(cmp.Compare(b.terms.Priority, a.terms.Priority), cmp.Compare(a.number, b.number))
+	switch {
+	case a.terms.Retry == b.terms.Retry:
+		return cmp.Or(cmp.Compare(b.terms.Priority, a.terms.Priority), cmp.Compare(a.number, b.number))
+	case a.terms.Retry:
+		return 1
+	}
+	return -1
 }
 
 // Granted is closed when the turn has a place.

@@ -21,15 +21,15 @@ func granted(t *turns.Turn) bool {
 	}
 }
 
-// The greatest priority comes first, equal ones in the order in which they entered, and who has a place keeps it.
+// Retries come last, of the others the greatest priority first, equal ones in the order in which they entered, and who has a place keeps it.
 func TestOrder(t *testing.T) {
 	q := turns.New(1)
 	first := q.Turn()
 	first.Set(turns.Terms{})
 	waiting := map[string]*turns.Turn{}
-	for i, priority := range []int{0, 5, -1, 5, 0} {
+	for i, priority := range []int{0, 5, -1, 5, 0, 9} {
 		turn := q.Turn()
-		turn.Set(turns.Terms{Priority: priority})
+		turn.Set(turns.Terms{Priority: priority, Retry: i%5 == 0})
 		waiting[fmt.Sprintf("%d/%d", i, priority)] = turn
 	}
 	var order []string
@@ -47,7 +47,7 @@ func TestOrder(t *testing.T) {
 			}
 		}
 	}
-	if got, want := strings.Join(order, " "), "1/5 3/5 0/0 4/0 2/-1"; got != want {
+	if got, want := strings.Join(order, " "), "1/5 3/5 4/0 2/-1 5/9 0/0"; got != want {
 		t.Errorf("the order is %s, want %s", got, want)
 	}
 }
@@ -135,11 +135,10 @@ func TestWindowOpensForAll(t *testing.T) {
 
 // modelTurn is a turn in the naive model of a queue: a list that is searched after every step.
 type modelTurn struct {
-	turn     *turns.Turn
-	name     int
-	priority int
-	windows  turns.Windows
-	placed   bool
+	turn   *turns.Turn
+	name   int
+	terms  turns.Terms
+	placed bool
 }
 
 // modelQueue is the naive model.
@@ -156,7 +155,7 @@ func (m *modelQueue) decide(now time.Time) {
 			switch {
 			case t.placed:
 				used++
-			case t.windows.Next(now).Equal(now) && (best == nil || t.priority > best.priority):
+			case t.terms.Windows.Next(now).Equal(now) && (best == nil || before(t.terms, best.terms)):
 				best = t
 			}
 		}
@@ -165,6 +164,10 @@ func (m *modelQueue) decide(now time.Time) {
 		}
 		best.placed = true
 	}
+}
+
+func before(a, b turns.Terms) bool {
+	return b.Retry && !a.Retry || a.Retry == b.Retry && a.Priority > b.Priority
 }
 
 // Random walks: turns enter, change their terms and leave, and time passes, in steps that are not those of the queue's timer.
@@ -206,19 +209,19 @@ func walk(t *testing.T, r *rand.Rand, windows []turns.Windows) {
 
 // walkStep does one thing with both queues.
 func walkStep(m *modelQueue, q *turns.Queue, r *rand.Rand, step int, windows []turns.Windows) string {
-	terms := turns.Terms{Priority: r.IntN(3), Windows: windows[r.IntN(len(windows))]}
+	terms := turns.Terms{Retry: r.IntN(3) == 0, Priority: r.IntN(3), Windows: windows[r.IntN(len(windows))]}
 	i := r.IntN(len(m.turns) + 1)
 	switch kind := r.IntN(4); {
 	case kind == 0 && len(m.turns) < 20:
 		t := q.Turn()
 		t.Set(terms)
-		m.turns = append(m.turns, &modelTurn{t, step, terms.Priority, terms.Windows, false})
+		m.turns = append(m.turns, &modelTurn{t, step, terms, false})
 		return "enter"
 	case kind == 1 && i < len(m.turns):
 		t := m.turns[i]
 		t.turn.Set(terms)
 		if !t.placed {
-			t.priority, t.windows = terms.Priority, terms.Windows
+			t.terms = terms
 		}
 		return "set"
 	case kind == 2 && i < len(m.turns):

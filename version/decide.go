@@ -191,8 +191,8 @@ func (m *machine) revive(v *Entry) {
 	v.Exit, v.Failed, v.Retried, v.Reloaded = Staying, false, false, nil
 }
 
-// load orders a load of the missing partitions of v, unless other work on v is under way or it has failed since the
-// last refresh.
+// load orders a load of the missing partitions of v, unless other work on v is under way or it has failed since its
+// last Retry. A version in ERROR stays that until it is complete.
 func (m *machine) load(v *Entry) {
 	if v.Exit != Staying || v.Work != Resting || v.Failed {
 		return
@@ -202,7 +202,7 @@ func (m *machine) load(v *Entry) {
 		return
 	}
 	switch {
-	case v.Status == Active:
+	case v.Status == Active, v.Status == Error:
 	case v.Live:
 		v.Status = Prepared
 	default:
@@ -215,7 +215,7 @@ func (m *machine) load(v *Entry) {
 // clearError takes back the failure of a load that had published all partitions
 // before it failed: no other load follows that could end well.
 func clearError(v *Entry) {
-	v.Reason, v.Faulty, v.Passing, v.Failures = "", false, false, 0
+	v.Reason, v.Faulty, v.Passing, v.Retried, v.Failures = "", false, false, false, 0
 	if v.Status == Error {
 		v.Status = Prepared
 	}

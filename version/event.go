@@ -39,7 +39,8 @@ type (
 		// Unknown are versions of the source that could not be looked at. They are
 		// not loaded, and not removed either.
 		Unknown []string
-		// Relook: this is not a refresh, so what has failed is not tried again.
+		// Relook: this is not a refresh, so deletions that failed are not tried again, and
+		// other nodes are not asked again for what was served before a restart.
 		Relook bool
 		Pin    Pin
 		Keep   int // see State

@@ -68,8 +68,8 @@ var heldScripts = map[string][]step{
 		{Idle{"2"}, "close 2", "1:ACTIVE* 2:REMOVING 3:ERROR"},
 		{Closed{"2"}, "delete 2", "1:ACTIVE* 2:REMOVING 3:ERROR"},
 		{Deleted{"2", ""}, "", "1:ACTIVE* 3:ERROR"},
-		{Retry{"3"}, "load 3", "1:ACTIVE* 3:BUILDING"},
-		{Planned{"3", false}, "prepare 3", "1:ACTIVE* 3:PREPARED"},
+		{Retry{"3"}, "load 3", "1:ACTIVE* 3:ERROR"},
+		{Planned{"3", false}, "prepare 3", "1:ACTIVE* 3:ERROR"},
 		{here("3"), "activate 3, retire 1", "1:REMOVING 3:ACTIVE*"},
 	},
 	"a node that serves nothing loads an older version when the newest is held": {

@@ -56,6 +56,8 @@ func (m *machine) note(e Event) {
 		m.noteStart(e)
 	case Listed:
 		m.noteListed(e)
+	case Pinned:
+		m.setPin(e.Pin)
 	case Unlisted:
 		m.Looking = false
 	case Gone:
@@ -141,19 +143,16 @@ func (m *machine) open(name string) {
 	m.act(Open, name)
 }
 
-// noteListed records the versions in the source. A refresh allows failed versions
-// to be retried.
+// noteListed records the versions in the source. Failed versions wait for their Retry.
 func (m *machine) noteListed(e Listed) {
 	if m.Gone {
 		return
 	}
 	first := m.Looking
 	m.Read, m.Looking, m.Listed, m.Unknown = true, false, ascending(e.Versions), slices.Clone(e.Unknown)
-	if !m.Pin.Equal(e.Pin) {
-		m.Rejected = nil
-	}
+	m.setPin(e.Pin)
 	m.Rejected = slices.DeleteFunc(m.Rejected, func(id string) bool { return !slices.Contains(m.Listed, id) })
-	m.Pin, m.Keep = e.Pin, e.Keep
+	m.Keep = e.Keep
 	if first {
 		m.openListed()
 	}
@@ -162,13 +161,6 @@ func (m *machine) noteListed(e Listed) {
 	}
 	if v := m.entry(m.Served); v != nil && m.canOpen(v) {
 		m.open(v.Name) // other nodes may have come back with it
-	}
-	for i := range m.Entries {
-		v := &m.Entries[i]
-		v.Retried, v.Reloaded = false, nil
-		if v.Exit == Staying {
-			v.Failed = false
-		}
 	}
 	m.retryDeletes()
 }
@@ -190,7 +182,10 @@ func (m *machine) notePlanned(e Planned) {
 	}
 	v.Stale = false
 	if !v.Live || e.Changed {
-		v.Live, v.Status = true, Prepared
+		v.Live = true
+		if v.Status != Error {
+			v.Status = Prepared
+		}
 		m.act(Prepare, v.Name)
 	}
 }
@@ -238,8 +233,7 @@ func (m *machine) noteLoadEnded(e LoadEnded) {
 	}
 }
 
-// fail stops all attempts until the next refresh or Retry. An active version
-// stays active.
+// fail stops all attempts until the next Retry. An active version stays active.
 func fail(v *Entry, reason string, faulty bool) {
 	v.Reason, v.Failed, v.Faulty, v.Passing = reason, true, faulty, false
 	v.Failures++
@@ -248,9 +242,8 @@ func fail(v *Entry, reason string, faulty bool) {
 	}
 }
 
-// noteCorrupted orders another load of a block: at once the first time after a
-// refresh or Retry, otherwise with the next one, so that a faulty disk does not
-// cause constant reads from the source.
+// noteCorrupted orders another load of a block: at once the first time, otherwise
+// after a Retry, so that a faulty disk does not cause constant reads from the source.
 func (m *machine) noteCorrupted(e Corrupted) {
 	v := m.entry(e.Version)
 	if v == nil || !v.Live || v.Exit > Lingering {

@@ -134,14 +134,16 @@ var scripts = map[string][]step{
 		{bad("4"), "load 3", "1:ACTIVE* 3:BUILDING 4:ERROR"},
 		{bad("3"), "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR 4:ERROR"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
-		{list("1", "2", "3", "4"), "load 4, load 3, load 2", "1:ACTIVE* 2:BUILDING 3:BUILDING 4:BUILDING"},
+		{list("1", "2", "3", "4"), "", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
+		{Retry{"4"}, "load 4", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
 	},
 	"a broken name that sorts above every good one does not block upgrades": {
 		{source("1", "zzz"), "open zzz, open 1", "1:AVAILABLE zzz:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* zzz:AVAILABLE"},
 		{Absent{"zzz"}, "load zzz", "1:ACTIVE* zzz:BUILDING"},
 		{bad("zzz"), "", "1:ACTIVE* zzz:ERROR"},
-		{list("1", "2", "zzz"), "load zzz, load 2", "1:ACTIVE* 2:BUILDING zzz:BUILDING"},
+		{list("1", "2", "zzz"), "load 2", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
+		{Retry{"zzz"}, "load zzz", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
 		{bad("zzz"), "", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
 		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED zzz:ERROR"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE* zzz:ERROR"},
@@ -178,7 +180,7 @@ var scripts = map[string][]step{
 		{nothing("2"), "load 2", "1:AVAILABLE 2:PREPARED"},
 		{here("1"), "", "1:PREPARED 2:PREPARED"},
 		{away("2"), "", "1:PREPARED 2:ERROR"},
-		{Retry{"2"}, "load 2", "1:PREPARED 2:PREPARED"},
+		{Retry{"2"}, "load 2", "1:PREPARED 2:ERROR"},
 		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"}, // damage of the version itself is a reason, if nothing of it can be read
 	},
 	"what is being served stays although the source lost it": {
@@ -329,17 +331,19 @@ var scripts = map[string][]step{
 		{list("1", "2"), "", "1:ACTIVE* 2:REMOVING"},
 		{Deleted{"2", ""}, "load 2", "1:ACTIVE* 2:BUILDING"},
 	},
-	"an error of the newest leaves the current one, and is retried at each refresh": {
+	"an error of the newest leaves the current one, and is not retried by a refresh": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2", "3"), "load 3", "1:ACTIVE* 3:BUILDING"},
 		{bad("3"), "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR 3:ERROR"},
-		{list("1", "3"), "load 3, delete 2", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
-		{Deleted{"2", ""}, "", "1:ACTIVE* 3:BUILDING"},
-		{Planned{"3", false}, "prepare 3", "1:ACTIVE* 3:PREPARED"},
+		{list("1", "3"), "delete 2", "1:ACTIVE* 2:REMOVING 3:ERROR"},
+		{Deleted{"2", ""}, "", "1:ACTIVE* 3:ERROR"},
+		{Retry{"3"}, "load 3", "1:ACTIVE* 3:ERROR"},
+		{Planned{"3", false}, "prepare 3", "1:ACTIVE* 3:ERROR"},
 		{bad("3"), "", "1:ACTIVE* 3:ERROR"},
-		{list("1", "3"), "load 3", "1:ACTIVE* 3:PREPARED"},
+		{list("1", "3"), "", "1:ACTIVE* 3:ERROR"},
+		{Retry{"3"}, "load 3", "1:ACTIVE* 3:ERROR"},
 		{here("3"), "activate 3, retire 1", "1:REMOVING 3:ACTIVE*"},
 	},
 	"a version that failed and was repaired is not what it was": {
@@ -348,8 +352,8 @@ var scripts = map[string][]step{
 		{Planned{"1", false}, "prepare 1", "1:PREPARED"},
 		{partly("1"), "", "1:PREPARED"},
 		{bad("1"), "", "1:ERROR"},
-		{list("1"), "load 1", "1:PREPARED"},
-		{Planned{"1", true}, "prepare 1", "1:PREPARED"},
+		{Retry{"1"}, "load 1", "1:ERROR"},
+		{Planned{"1", true}, "prepare 1", "1:ERROR"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
@@ -364,21 +368,21 @@ var scripts = map[string][]step{
 		{Absent{"2"}, "", "4:BUILDING"},
 		{bad("4"), "load 3", "3:BUILDING 4:ERROR"},
 		{bad("3"), "load 2", "2:BUILDING 3:ERROR 4:ERROR"},
-		{list("1", "2", "3", "4"), "load 4, load 3", "2:BUILDING 3:BUILDING 4:BUILDING"},
-		{bad("4"), "", "2:BUILDING 3:BUILDING 4:ERROR"},
-		{bad("3"), "", "2:BUILDING 3:ERROR 4:ERROR"},
+		{Retry{"4"}, "load 4", "2:BUILDING 3:ERROR 4:ERROR"},
+		{bad("4"), "", "2:BUILDING 3:ERROR 4:ERROR"},
 		{Planned{"2", false}, "prepare 2", "2:PREPARED 3:ERROR 4:ERROR"},
 		{here("2"), "activate 2", "2:ACTIVE* 3:ERROR 4:ERROR"},
 		{ok("2"), "", "2:ACTIVE* 3:ERROR 4:ERROR"},
-		{list("2", "3", "4"), "load 4, load 3", "2:ACTIVE* 3:BUILDING 4:BUILDING"},
+		{list("2", "3", "4"), "", "2:ACTIVE* 3:ERROR 4:ERROR"},
+		{Retry{"4"}, "load 4", "2:ACTIVE* 3:ERROR 4:ERROR"},
 	},
 	"the retried newest gets ahead of the older one that loads meanwhile": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
 		{Absent{"1"}, "", "2:AVAILABLE"},
 		{Absent{"2"}, "load 2", "2:BUILDING"},
 		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
-		{list("1", "2"), "load 2", "1:BUILDING 2:BUILDING"},
-		{Planned{"2", false}, "prepare 2", "1:BUILDING 2:PREPARED"},
+		{Retry{"2"}, "load 2", "1:BUILDING 2:ERROR"},
+		{Planned{"2", false}, "prepare 2", "1:BUILDING 2:ERROR"},
 		{here("2"), "activate 2, cancel 1", "1:REMOVING 2:ACTIVE*"},
 	},
 	"a fresh version supersedes an older one that loads because another failed": {
@@ -419,7 +423,7 @@ var scripts = map[string][]step{
 		{Gone{}, "close 1, close 2, cancel 2", "1:REMOVING 2:REMOVING"},
 		{Idle{"1"}, "", "1:REMOVING 2:REMOVING"},
 	},
-	"a block that is corrupt again after a refresh is loaded again": {
+	"a block that is corrupt again is loaded again after a retry": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
@@ -428,6 +432,12 @@ var scripts = map[string][]step{
 		{ok("1"), "", "1:ACTIVE*"},
 		{list("1"), "", "1:ACTIVE*"},
 		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{partly("1"), "", "1:ACTIVE*"},
+		{Retry{"1"}, "load 1", "1:ACTIVE*"},
+		{here("1"), "", "1:ACTIVE*"},
+		{ok("1"), "", "1:ACTIVE*"},
+		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"},
+		{partly("1"), "load 1", "1:ACTIVE*"},
 	},
 	"a corrupt block is set aside and loaded again while the version stays": {
 		{source("1"), "open 1", "1:AVAILABLE"},
@@ -437,11 +447,12 @@ var scripts = map[string][]step{
 		{Planned{"1", false}, "", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"}, // again: not before the next refresh or retry
+		{Corrupted{"1", 4}, "set aside 1/4", "1:ACTIVE*"}, // again: not before the next retry
 		{partly("1"), "", "1:ACTIVE*"},
+		{list("1"), "", "1:ACTIVE*"},
 		{Retry{"1"}, "load 1", "1:ACTIVE*"},
 		{bad("1"), "", "1:ACTIVE*"},
-		{list("1"), "load 1", "1:ACTIVE*"},
+		{Retry{"1"}, "load 1", "1:ACTIVE*"},
 		{here("1"), "", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
 	},
@@ -454,9 +465,10 @@ var scripts = map[string][]step{
 		{partly("1"), "", "1:ACTIVE*"},
 		{ok("1"), "load 1", "1:ACTIVE*"},
 		{ok("1"), "", "1:ACTIVE*"},
-		{list("1"), "load 1", "1:ACTIVE*"},
+		{list("1"), "", "1:ACTIVE*"},
+		{Retry{"1"}, "load 1", "1:ACTIVE*"},
 	},
-	"a retry is a refresh for one version": {
+	"a retry is for one version": {
 		{source("1", "2", "3"), "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE"},
 		{Absent{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"},
@@ -464,8 +476,11 @@ var scripts = map[string][]step{
 		{bad("3"), "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{Retry{"2"}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{Retry{"9"}, "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
-		{Retry{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:BUILDING"},
+		{Retry{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
 		{bad("3"), "", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Retry{"3"}, "load 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{Planned{"3", false}, "prepare 3", "1:ACTIVE* 2:AVAILABLE 3:ERROR"},
+		{here("3"), "activate 3, retire 1", "1:REMOVING 2:AVAILABLE 3:ACTIVE*"},
 	},
 	"in a cluster the switch does not wait for this node's own load": {
 		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
@@ -484,7 +499,7 @@ var scripts = map[string][]step{
 		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
 		{bad("2"), "", "1:ACTIVE* 2:ERROR"},
 		{elsewhere("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-		{list("1", "2"), "load 2", "1:REMOVING 2:ACTIVE*"},
+		{Retry{"2"}, "load 2", "1:REMOVING 2:ACTIVE*"},
 	},
 	"in a cluster what is done here waits for the others, even if a newer one is found": {
 		{source("1"), "open 1", "1:AVAILABLE"},
@@ -524,7 +539,7 @@ var scripts = map[string][]step{
 		{partly("2"), "", "2:PREPARED"},
 		{away("2"), "load 1", "1:BUILDING 2:ERROR"},
 		{Listed{Versions: []string{"1"}, Unknown: []string{"2"}}, "", "1:BUILDING 2:ERROR"},
-		{list("1", "2"), "load 2", "1:BUILDING 2:PREPARED"},
+		{list("1", "2"), "", "1:BUILDING 2:ERROR"},
 	},
 	"what was served before a restart and cannot be looked at is not given up": {
 		{Start{Local: []string{"2"}, Served: "2"}, "open 2", "2:AVAILABLE"},
@@ -574,11 +589,11 @@ func TestNext(t *testing.T) {
 
 func TestReasons(t *testing.T) {
 	s, _ := next(State{}, source("1"))
-	for _, e := range []Event{Absent{"1"}, LoadEnded{Version: "1", Err: "part-00000 is truncated"}, list("1")} {
+	for _, e := range []Event{Absent{"1"}, LoadEnded{Version: "1", Err: "part-00000 is truncated"}, Retry{"1"}} {
 		s, _ = Next(s, e)
 	}
-	if v, found := s.Entry("1"); !found || v.Status != Building || v.Reason != "part-00000 is truncated" {
-		t.Errorf("a retried version shows %+v; want it building with the reason of its last failure", v)
+	if v, found := s.Entry("1"); !found || v.Status != Error || v.Work != Loading || v.Reason != "part-00000 is truncated" {
+		t.Errorf("a retried version shows %+v; want it in ERROR with the reason of its last failure", v)
 	}
 	for _, e := range []Event{Planned{"1", false}, here("1"), ok("1")} {
 		s, _ = Next(s, e)

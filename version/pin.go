@@ -29,6 +29,17 @@ func (p Pin) Equal(other Pin) bool {
 	return p.Version == other.Version && slices.Equal(p.Excluded, other.Excluded) && slices.Equal(p.Approved, other.Approved)
 }
 
+// Pinned says that the pin is another one than at the last look at the source, because its time is over.
+type Pinned struct{ Pin Pin }
+
+func (Pinned) event() {}
+
+func (m *machine) setPin(p Pin) {
+	if !m.Pin.Equal(p) {
+		m.Pin, m.Rejected = p, nil
+	}
+}
+
 // Floor returns the version that the node does not go back behind: the active one, or the one that was active before a
 // restart. It is "" if there is none, or if the pin does not allow it.
 func (s State) Floor() string {

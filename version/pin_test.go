@@ -18,6 +18,16 @@ var pinScripts = map[string][]step{
 		{pinned(Pin{Excluded: []string{"2"}}, "1"), "", "1:ACTIVE* 2:REMOVING"},
 		{pinned(Pin{Excluded: []string{"2"}}, "1", "3"), "load 3", "1:ACTIVE* 2:REMOVING 3:BUILDING"},
 	},
+	"the time of a pin ends": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{keeping(2, "1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
+		{Planned{"2", false}, "prepare 2", "1:ACTIVE* 2:PREPARED"},
+		{here("2"), "activate 2", "1:PREPARED 2:ACTIVE*"},
+		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
+		{Listed{Versions: []string{"1"}, Pin: Pin{Version: "1"}, Keep: 2}, "activate 1 back", "1:ACTIVE* 2:PREPARED"},
+		{Pinned{Pin{}}, "activate 2", "1:PREPARED 2:ACTIVE*"},
+	},
 	"a kept version is served at once after a rollback, although the source does not have it any more": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
@@ -46,8 +56,8 @@ var pinScripts = map[string][]step{
 		{ok("2"), "", "1:PREPARED 2:ACTIVE*"},
 		{keeping(2, "2", "3"), "load 3", "1:PREPARED 2:ACTIVE* 3:BUILDING"},
 		{LoadEnded{Version: "3", Err: "disk full", NoRoom: true}, "retire 1", "1:REMOVING 2:ACTIVE* 3:ERROR"},
-		{Retry{"3"}, "load 3", "1:REMOVING 2:ACTIVE* 3:BUILDING"},
-		{Planned{"3", false}, "prepare 3", "1:REMOVING 2:ACTIVE* 3:PREPARED"},
+		{Retry{"3"}, "load 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
+		{Planned{"3", false}, "prepare 3", "1:REMOVING 2:ACTIVE* 3:ERROR"},
 		{here("3"), "activate 3", "1:REMOVING 2:PREPARED 3:ACTIVE*"},
 	},
 	"kept versions are kept over a restart": {

@@ -1,7 +1,7 @@
 package version
 
-// Retry allows a failed version to be retried. The node sends it some time after
-// each failure, independently of refreshes.
+// Retry lets a failed version be loaded again. The node sends it some time after each
+// failure, and when the version's files have changed. Nothing else ends a failure.
 type Retry struct{ Version string }
 
 func (Retry) event() {}

@@ -30,8 +30,8 @@ const (
 	// again: Prepared if it is still readable; otherwise Available or at once
 	// Building.
 	Removing
-	// Error: loading failed; Entry.Reason is why. It is retried at each refresh
-	// and each Retry. Next: Building, Prepared, Removing, or Active if other
+	// Error: loading failed; Entry.Reason is why. It stays so during a Retry. Next:
+	// Prepared once it is complete, Removing, or Active if it is complete, if other
 	// nodes have it and this one proxies, or if it was active before a restart
 	// and this node still has a part of it.
 	Error
@@ -105,10 +105,10 @@ type Entry struct {
 	Held bool
 	// Unjudged: it is not known yet whether it keeps the rules of the database.
 	Unjudged bool
-	// Failed: no attempt is made before the next refresh or Retry.
+	// Failed: no attempt is made before the next Retry.
 	Failed bool
 	// Retried: a load that ended without completing the version was repeated
-	// since the last refresh.
+	// since the last Retry.
 	Retried bool
 	// Passing: the last failure may be temporary. Failures is the number of
 	// consecutive failures.
@@ -119,8 +119,7 @@ type Entry struct {
 	Faulty bool
 	// Former: it was active, and another version has replaced it.
 	Former bool
-	// Reloaded are the partitions set aside as corrupt since the last refresh or
-	// Retry.
+	// Reloaded are the partitions set aside as corrupt since the last Retry.
 	Reloaded []int
 }
 

@@ -103,6 +103,9 @@ func (w *world) settle() {
 			w.feed(Gone{})
 		} else {
 			w.feed(w.listed())
+			for _, v := range w.state.Entries {
+				w.feed(Retry{v.Name})
+			}
 		}
 		for range 1000 {
 			if !w.endOne() {

@@ -181,7 +181,7 @@ var successors = map[Status][]Status{
 	Prepared:  {Active, Error, Removing},
 	Active:    {Removing, Prepared},
 	Removing:  {Available, Building, Prepared},
-	Error:     {Building, Prepared, Active, Removing},
+	Error:     {Prepared, Active, Removing},
 }
 
 // workSuccessors and exitSuccessors are the transitions listed at Work and Exit. One event can end a work and begin the

@@ -4,6 +4,8 @@ package single
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/input/sequencefile"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -195,7 +198,7 @@ func TestRoomIsNoticed(t *testing.T) {
 			t.Parallel()
 			source, c := newNode(t)
 			mountTmpfs(t, c.Store, "8m")
-			c.Extra, c.Sections = "", "[load]\ncheck_disk = "+checked+"\n"
+			c.Extra, c.Sections = "", "[load]\ncheck_disk = "+checked+"\n[log]\nlevel = \"debug\"\n"
 			ballast := filepath.Join(c.Store, "ballast")
 			writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
 			n := process.Start(t, c)
@@ -227,6 +230,86 @@ func TestRoomIsNoticed(t *testing.T) {
 			t.Logf("it is served %s after there is room; %d attempts", time.Since(begin), attempts)
 			wantText(t, n.Log(), "there is room on the disk again")
 		})
+	}
+}
+
+// TestMinFreeDisk: a small file that expands fills the disk up to min_free_disk and no further, once. Another database
+// is loaded beside it, and the version is loaded when there is room.
+func TestMinFreeDisk(t *testing.T) {
+	t.Parallel()
+	const size, reserve = 192 << 20, 64 << 20
+	source, c := newNode(t)
+	mountTmpfs(t, c.Store, fmt.Sprint(size))
+	c.Sections = fmt.Sprintf("[load]\nmin_free_disk = \"%dMiB\"\n[storage]\ncompression = \"none\"\n[log]\nlevel = \"debug\"\n", reserve>>20)
+	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "db", "1")
+	free := func() int64 {
+		var disk syscall.Statfs_t
+		if err := syscall.Statfs(c.Store, &disk); err != nil {
+			t.Error(err)
+		}
+		return int64(disk.Bavail) * disk.Bsize
+	}
+	least, measured := int64(size), make(chan struct{})
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		defer close(measured)
+		for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
+			least = min(least, free())
+		}
+	}()
+	dir := filepath.Join(source, "db", "_2")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	small := filepath.Join(dir, "part-r-00000")
+	writeCompressed(t, small, 300<<20)
+	if info, err := os.Stat(small); err != nil || info.Size() > 1<<20 {
+		t.Fatalf("the file: %v, %v", info, err)
+	}
+	if err := os.Rename(dir, filepath.Join(source, "db", "2")); err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, waitError(t, n, "db", "2"), "the load has been ended after it had written", "64.0 MiB for load.min_free_disk", "no space left on device")
+	writeVersion(t, source, "other", "1", 2, 100, numbered("1"))
+	n.WaitCurrent(t, "other", "1")
+	n.WaitFor(t, "it was tried again", func() bool { return strings.Count(n.Log(), "version failed again") > 1 })
+	stop()
+	<-measured
+	t.Logf("%d MiB were free", least>>20)
+	if least < reserve {
+		t.Errorf("%d bytes were free, %d are to stay", least, reserve)
+	}
+	if got := strings.Count(n.Log(), "has been ended after"); got != 1 {
+		t.Errorf("the disk was filled %d times", got)
+	}
+	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	if err := syscall.Mount("tmpfs", c.Store, "tmpfs", syscall.MS_REMOUNT, fmt.Sprint("size=", 8*size)); err != nil {
+		t.Fatal(err)
+	}
+	n.WaitCurrent(t, "db", "2")
+}
+
+// writeCompressed writes a compressed file of a version whose values have some bytes in all.
+func writeCompressed(t *testing.T, path string, bytes int) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{Compression: sequencefile.Block})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := make([]byte, 64<<10)
+	for i := range bytes / len(value) {
+		if err := w.Append(fmt.Appendf(nil, "key-%06d", i), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,152 @@
+package loadproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"sequins/blocks"
+	"sequins/input/sequencefile"
+	"sequins/load"
+	"sequins/test/expect"
+)
+
+// inflated replaces the source by one small file of a version with size bytes of values.
+func (w *world) inflated(size int) {
+	w.t.Helper()
+	w.onlyFirst()
+	path := filepath.Join(w.root, "db/1/part-00000")
+	f, err := os.Create(path)
+	expect.NoError(w.t, err)
+	sf, err := sequencefile.NewWriter(f, sequencefile.WriterOptions{Compression: sequencefile.Block})
+	expect.NoError(w.t, err)
+	value := make([]byte, 64<<10)
+	for i := range size / len(value) {
+		expect.NoError(w.t, sf.Append(fmt.Appendf(nil, "%06d", i), value))
+	}
+	expect.NoError(w.t, errors.Join(sf.Close(), f.Close()))
+}
+
+// used returns the size of the files of the store. That of a file that has just been removed counts nothing.
+func (w *world) used() (bytes int64) {
+	_ = filepath.WalkDir(w.dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil
+		}
+		if info, err := e.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	return bytes
+}
+
+// smallDisk makes the disk of the store as small as that. The result is the least that was free of it.
+func (w *world) smallDisk(size int64) *atomic.Int64 {
+	least := new(atomic.Int64)
+	least.Store(size)
+	w.launcher.Free = func() (int64, bool) {
+		free := size - w.used()
+		least.Store(min(least.Load(), free))
+		return free, true
+	}
+	return least
+}
+
+// everything is a claim of all partitions, of a plan of one.
+var everything = Room{Want: []int{0}, Held: []bool{false}}
+
+// A load that writes more than was thought is ended before it takes what is to stay free of the disk, or what another load needs. Its files are
+// removed, and another attempt does not begin before there is more room than this one had.
+func TestLoadThatOutgrowsTheDisk(t *testing.T) {
+	const size, reserve, claimed = 64 << 20, 16 << 20, 8 << 20
+	w := newWorld(t)
+	w.inflated(64 << 20)
+	least := w.smallDisk(size)
+	w.launcher.SetReserve(reserve)
+	other := &Process{left: claimed}
+	w.launcher.running = map[*Process]bool{other: true}
+	job := testJob
+	job.Options.Compression = blocks.None
+	p := w.start(t.Context(), job)
+	m, dir := w.plan(p)
+	expect.NoError(t, p.Claim(m, everything))
+	err := p.Load(dir, []int{0}, func(News) {})
+	var room *RoomError
+	if !errors.As(err, &room) || load.Outcome(err) != load.DiskFull || !load.Passing(err) {
+		t.Fatalf("%v (%s)", err, load.Outcome(err))
+	}
+	if free := least.Load(); free < reserve+claimed {
+		t.Errorf("%d MiB were free, %d are to stay", free>>20, (reserve+claimed)>>20)
+	}
+	if room.Written < 4<<20 || room.Needs < room.Written+room.Written/10 {
+		t.Errorf("it has written %d bytes, and needs %d", room.Written, room.Needs)
+	}
+	for _, part := range []string{"version 1 of db", "the load has been ended after it had written ", "another attempt needs about ", "16.0 MiB for load.min_free_disk", "no space left on device"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v: it does not say %s", err, part)
+		}
+	}
+	if left := w.left(); len(left) > 2 { // the manifest, and the directory for temporary files
+		t.Errorf("left: %v", left)
+	}
+	again := everything
+	again.Least = room.Needs
+	if w.launcher.HasRoom(room.Needs) {
+		t.Error("there is room again")
+	}
+	if err := w.start(t.Context(), job).Claim(m, again); !errors.As(err, &room) || room.Written != 0 {
+		t.Errorf("another attempt begins: %v", err)
+	}
+	w.smallDisk(16 * size)
+	p = w.start(t.Context(), job)
+	_, dir = w.plan(p)
+	expect.NoError(t, p.Claim(m, again))
+	expect.NoError(t, p.Load(dir, []int{0}, func(News) {}))
+}
+
+// What an attempt needs is known, too, if the disk is full before that is noticed, but not if something else than the disk is: a quota.
+func TestLacked(t *testing.T) {
+	full := &load.Failure{Text: "writing: no space left on device", Outcome: load.DiskFull}
+	for name, c := range map[string]struct {
+		err   error
+		free  int64
+		needs int64
+	}{
+		"full":      {full, 900, 1100},
+		"a quota":   {full, 1200, 0},
+		"damage":    {errors.New("damaged"), 0, 0},
+		"cancelled": {context.Canceled, 0, 0},
+	} {
+		l := &Launcher{Free: func() (int64, bool) { return c.free, true }}
+		p := &Process{launcher: l, parent: t.Context(), demand: demand{blocks: rand.Float64()}}
+		err := p.lacked(c.err, 1000)
+		var room *RoomError
+		if errors.As(err, &room) != (c.needs > 0) || c.needs > 0 && room.Needs != c.needs || !errors.Is(err, c.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if l := new(Launcher); l.HasRoom(0) || !errors.Is((&Process{launcher: l, parent: t.Context()}).lacked(syscall.ENOSPC, 1), syscall.ENOSPC) {
+		t.Error("the disk is not known")
+	}
+}
+
+// There is room beside what is claimed and what stays free.
+func TestHasRoom(t *testing.T) {
+	l := &Launcher{Free: func() (int64, bool) { return 1000, true }, running: map[*Process]bool{{left: 300}: true}}
+	l.SetReserve(100)
+	if !l.HasRoom(600) || l.HasRoom(601) {
+		t.Error("600 bytes are free")
+	}
+	if l.SetReserve(-1); !l.HasRoom(700) || l.HasRoom(701) {
+		t.Error("without a reserve 700 bytes are free")
+	}
+}
