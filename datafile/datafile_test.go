@@ -84,7 +84,7 @@ func TestPlaceOfSparkeyLogs(t *testing.T) {
 // A file of 0 bytes has no records, as in a load; other files of 0 bytes are not data.
 func TestFileOfZeroBytes(t *testing.T) {
 	dir := t.TempDir()
-	for name, want := range map[string]datafile.Kind{"part-00000": datafile.Empty, "a.parquet": datafile.Empty, "a.crc": datafile.Unknown, "0.block": datafile.Block} {
+	for name, want := range map[string]datafile.Kind{"part-00000": datafile.Empty, "a.parquet": datafile.Empty, "a.spi": datafile.Unknown, "0.block": datafile.Block} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
