@@ -157,3 +157,16 @@ func TestTimesOfDay(t *testing.T) {
 		}
 	}
 }
+
+// Any schema is one that records are decoded by, or an error, and is neither a panic nor the end of memory.
+func FuzzSchema(f *testing.F) {
+	f.Add([]byte(tree), []byte("\x02\x02a\x00\x00"))
+	f.Add([]byte(`/* c */ {"type":"record","name":"a-b","namespace":".x","fields":[{"name":"$","type":{"type":"fixed","name":"F","size":2,"logicalType":"decimal","precision":4}},{"name":"f","type":["null","F"]}]} // "`), []byte("\x01\x02\x00"))
+	f.Add([]byte(`{"type":{"type":"record","name":"R","fields":[{"name":"e","type":{"type":"enum","name":"E","symbols":["a"]}},{"name":"t","type":{"type":"int","logicalType":"time-millis"}}]}}`), []byte("\x00\x07"))
+	f.Fuzz(func(t *testing.T, schema, data []byte) {
+		file := makeContainer(string(schema), "null", 1, data)
+		if _, err := scan(bytes.NewReader(file), render.Paths{NoKey: true}); err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatal(err)
+		}
+	})
+}
