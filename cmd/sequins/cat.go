@@ -52,11 +52,7 @@ func cat(cmd *cobra.Command, flags *fileFlags, path string, asJSON bool) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, open.Close()) }()
-	d, err := open.find(path)
-	if err != nil {
-		return err
-	}
-	file, err := open.openFile(d, false)
+	d, file, err := open.openNamed(path, false)
 	if err != nil {
 		return err
 	}

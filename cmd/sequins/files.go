@@ -376,6 +376,14 @@ func (f *files) options(d dataFile) (datafile.Options, error) {
 	return o, nil
 }
 
+// openNamed opens the file that an argument names.
+func (f *files) openNamed(arg string, keys bool) (d dataFile, file datafile.File, err error) {
+	if d, err = f.find(arg); err == nil {
+		file, err = f.openFile(d, keys)
+	}
+	return d, file, err
+}
+
 // openFile opens a file for its records. keys reports whether their keys are needed.
 func (f *files) openFile(d dataFile, keys bool) (datafile.File, error) {
 	o, err := f.options(d)

@@ -71,7 +71,7 @@ the source does not answer, and 6 if the value cannot be read.`,
 	cmd.Flags().BoolVar(&f.json, "json", false, `print {"key", "value"} and where it is from as JSON`)
 	registerAtLeast(cmd, &f.atLeast)
 	f.file.register(cmd)
-	f.node.registerNode(cmd, "default: variable "+serverVariable+", then bind of sequins.conf")
+	f.node.registerNode(cmd, defaultNode)
 	return cmd
 }
 
@@ -139,11 +139,7 @@ func (f *getFlags) fromFile(cmd *cobra.Command, path string, key []byte) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, open.Close()) }()
-	d, err := open.find(path)
-	if err != nil {
-		return err
-	}
-	file, err := open.openFile(d, true)
+	d, file, err := open.openNamed(path, true)
 	if err != nil {
 		return err
 	}

@@ -140,7 +140,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"frobnicate"}, `sequins: there is no command "frobnicate"; see sequins --help`},
 		{[]string{"--frobnicate"}, "sequins: unknown flag: --frobnicate; see sequins --help"},
 		{[]string{"--source"}, "sequins: flag needs an argument: --source; see sequins --help"},
-		{[]string{"get", "x"}, "sequins: accepts between 2 and 3 arg(s), received 1; see sequins get --help"},
+		{[]string{"get", "x"}, "sequins: the arguments are {[ADDR] DB | FILE} KEY; see sequins get --help"},
 		{[]string{"get", "x", "zz", "--hex"}, "sequins: the key is not hexadecimal"},
 		{[]string{"cat"}, "sequins: accepts 1 arg(s), received 0; see sequins cat --help"},
 		{[]string{"inspect"}, "sequins: requires at least 1 arg(s), only received 0; see sequins inspect --help"},

@@ -34,7 +34,7 @@ type nodeFlags struct {
 
 // register registers the flags, with --config.
 func (f *nodeFlags) register(cmd *cobra.Command) {
-	f.registerNode(cmd, "default: variable "+serverVariable+", then bind of sequins.conf")
+	f.registerNode(cmd, defaultNode)
 	registerConfig(cmd.Flags(), &f.config)
 }
 
@@ -42,7 +42,7 @@ func (f *nodeFlags) register(cmd *cobra.Command) {
 func (f *nodeFlags) registerNode(cmd *cobra.Command, without string) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.server, "server", "", "`address` (host:port) or URL of any node ("+without+")")
+	flags.StringVar(&f.server, "server", "", "`address` (host:port) or URL of a node ("+without+")")
 	flags.StringVar(&f.tokenPath, "token-file", "", "`file` with a token, - for stdin (default: variable "+tokenVariable+")")
 	flags.StringVar(&f.files.CA, "ca", "", "PEM `file` with the CA certificates for an https URL")
 	flags.StringVar(&f.files.Certificate, "certificate", "", "PEM `file` with a client certificate")
@@ -54,6 +54,9 @@ func (f *nodeFlags) registerNode(cmd *cobra.Command, without string) {
 func registerConfig(flags *pflag.FlagSet, path *string) {
 	flags.StringVar(path, "config", "", "configuration `file` (default sequins.conf, then /etc/sequins.conf)")
 }
+
+// defaultNode describes which node is asked without --server.
+const defaultNode = "default: " + serverVariable + ", or bind of sequins.conf"
 
 // serverVariable is the environment variable with the node that commands ask unless the command line names one.
 const serverVariable = "SEQUINS_SERVER"

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,11 +51,10 @@ func (f *waitFlags) reads(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	ours, theirs := sourceID(c), cmp.Or(st.SourceID, st.Source)
-	if theirs == "" || theirs == ours || st.SourceID == "" && strings.TrimRight(theirs, "/") == strings.TrimRight(c.Source, "/") {
-		return nil // releases before source_id tell the URL alone
+	if ours := sourceID(c); st.SourceID != ours {
+		return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, st.SourceID, ours)
 	}
-	return fmt.Errorf("%s reads %s, and the configuration here has the source %s: name the right one with --source or --config", url, theirs, ours)
+	return nil
 }
 
 // status asks the node of --server once, and returns its URL, too.

@@ -46,7 +46,7 @@ func TestQuickStart(t *testing.T) {
 	}
 	store := filepath.Join(t.TempDir(), "store")
 	here := strings.NewReplacer("--local-store /tmp/sequins-quickstart", "--local-store "+store+" --bind 127.0.0.1:"+port,
-		"/srv/sequins", filepath.Join(t.TempDir(), "srv"), "9599", port)
+		"/tmp/sequins-source", filepath.Join(t.TempDir(), "srv"), "9599", port)
 
 	script, shown := "PATH="+bin+":$PATH\nexport SEQUINS_SERVER=127.0.0.1:"+port+"\n", 0
 	all := Blocks(page(t, "QUICKSTART.md"))
