@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -60,9 +61,7 @@ func (d *db) activate(name string, back bool) {
 	d.live[name].Switched()
 	d.markServed(d.live[name])
 	d.node.o.shadows.Stop(d.name)
-	if version.Name(name) != name {
-		d.changed = name
-	}
+	d.checkSwitched(name)
 	d.serveOrigin(name)
 	d.keepManifest(name)
 	f := d.facts[name]
@@ -75,7 +74,7 @@ func (d *db) activate(name string, back bool) {
 	}
 	d.events.Active(name, old, after)
 	if back {
-		d.events.RolledBack(name, old, d.pin.Reason)
+		d.events.RolledBack(name, old, cmp.Or(d.pin.Reasons[version.Name(old)], d.pin.Reasons[version.Name(name)]))
 	}
 }
 

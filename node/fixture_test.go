@@ -129,22 +129,11 @@ func (f flag) Store(set bool) {
 
 var errDown = errors.New("connection refused")
 
-func (s *testSource) Databases(ctx context.Context) ([]string, error) {
+func (s *testSource) ReadDir(ctx context.Context, dir string) (source.Entries, error) {
 	if s.down.Load() {
-		return nil, errDown
+		return source.Entries{}, errDown
 	}
-	return s.Source.Databases(ctx)
-}
-
-func (s *testSource) Versions(ctx context.Context, db string) ([]string, error) {
-	if s.down.Load() {
-		return nil, errDown
-	}
-	return s.Source.Versions(ctx, db)
-}
-
-func (s *testSource) Invalid(ctx context.Context, db string) ([]string, error) {
-	return source.Invalid(ctx, s.Source, db)
+	return s.Source.ReadDir(ctx, dir)
 }
 
 func (s *testSource) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
@@ -215,6 +204,20 @@ func (f *fixture) put(db, version string, files int, keys ...string) {
 	}
 	expect.NoError(f.t, os.WriteFile(filepath.Join(temp, "_SUCCESS"), nil, 0o644))
 	expect.NoError(f.t, os.Rename(temp, filepath.Join(f.root, db, version)))
+}
+
+// clockMoves waits until a file that is written is newer than all that are there. It is for tests in which time is not real.
+func (f *fixture) clockMoves() {
+	f.t.Helper()
+	written := func() time.Time {
+		path := filepath.Join(f.t.TempDir(), "now")
+		expect.NoError(f.t, os.WriteFile(path, nil, 0o644))
+		info, err := os.Stat(path)
+		expect.NoError(f.t, err)
+		return info.ModTime()
+	}
+	before := written()
+	expect.Eventually(f.t, "the clock of the file system moves", func() bool { return written().After(before) })
 }
 
 func (f *fixture) putFile(path, version string, in func(string) bool, keys []string) {

@@ -79,6 +79,7 @@ type Node struct {
 	stopWaiting context.CancelFunc
 
 	refresh chan struct{} // Refresh was called
+	asked   atomic.Int64  // how often
 	applied chan struct{} // Apply was called
 	left    chan *db      // dbs whose goroutine has ended
 
@@ -187,7 +188,11 @@ func (n *Node) admit() {
 // listen serves the listeners until shutdown or an error. During the start the server refuses requests
 // for keys.
 func (n *Node) listen(failed chan<- error) {
-	n.servers.Go(func() { failed <- n.server.Serve(n.accept(n.o.Listener, n.o.TLS, server.Refuse)) })
+	secure := n.o.TLS
+	if secure != nil {
+		secure = n.server.LimitHTTP2(secure)
+	}
+	n.servers.Go(func() { failed <- n.server.Serve(n.accept(n.o.Listener, secure, server.Refuse)) })
 	if n.redis != nil {
 		n.servers.Go(func() { failed <- n.redis.Serve(n.accept(n.o.RedisListener, n.o.RedisTLS, resp.Refuse)) })
 		n.log.Info("serving the Redis protocol", "address", n.o.RedisListener.Addr().String())
@@ -283,8 +288,11 @@ func (n *Node) publish() {
 	n.catalog.Store(&served)
 }
 
-// Refresh makes the node list the source soon.
-func (n *Node) Refresh() { wake(n.refresh) }
+// Refresh makes the node list the source soon, and compare what is served with the source.
+func (n *Node) Refresh() {
+	n.asked.Add(1)
+	wake(n.refresh)
+}
 
 // A reloadError is why a configuration is not in use.
 type reloadError struct {

@@ -16,9 +16,10 @@ import (
 // memory is a version whose files are in memory, named db/1/….
 type memory map[string]string
 
-func (m memory) Databases(context.Context) ([]string, error)        { return []string{"db"}, nil }
-func (m memory) Versions(context.Context, string) ([]string, error) { return []string{"1"}, nil }
-func (m memory) Path(db, version string) string                     { return "/" + db + "/" + version }
+func (m memory) ReadDir(context.Context, string) (source.Entries, error) {
+	return source.Entries{}, nil
+}
+func (m memory) Path(db, version string) string { return "/" + db + "/" + version }
 
 func (m memory) Contents(context.Context, string, string) (source.Contents, error) {
 	var keys source.Keys
@@ -32,7 +33,7 @@ func (m memory) Contents(context.Context, string, string) (source.Contents, erro
 	}
 	c := keys.Contents()
 	for dir := range hidden {
-		c.AddHidden(dir, true)
+		c.AddHidden(source.File{Name: dir}, true)
 	}
 	c.Sort()
 	return c, nil
@@ -132,20 +133,13 @@ func TestListErrors(t *testing.T) {
 	}{
 		{"unreadable marker", memory{"_SUCCESS": "broken"}, "broken disk"},
 		{"unreadable file", memory{"_SUCCESS": `{"filenames": ["/db/1/_index"]}`, "_index": "broken"}, "broken disk"},
-		{"huge marker", memory{"_SUCCESS": strings.Repeat(" ", 17<<20)}, "markers of more than"},
+		{"huge marker", memory{"_SUCCESS": strings.Repeat(" ", 35<<20)}, "markers of more than"},
 	}
 	for _, tt := range tests {
 		_, err := source.List(t.Context(), tt.src, "db", "1", false)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
-	}
-}
-
-func TestInvalidOfASourceThatDoesNotKnow(t *testing.T) {
-	names, err := source.Invalid(t.Context(), memory{}, "")
-	if names != nil || err != nil {
-		t.Errorf("%v, %v", names, err)
 	}
 }
 

@@ -33,9 +33,16 @@ type File struct {
 	Name    string
 	Size    int64 // in bytes
 	ModTime time.Time
-	// ID identifies the file's content if the source has such an id: HDFS's file
-	// id, an ETag, or the generation of an object. It has no other meaning.
-	ID string
+	// Written is when the content was written, by a clock of the source that no
+	// copy sets back; zero if the source has none. HDFS has none (distcp -p), and S3
+	// none for an object of several parts, as its time is that of the beginning of
+	// its upload (Amazon S3 User Guide, "Working with object metadata").
+	Written time.Time
+	// Mark identifies the content of a file from Contents among all that had this
+	// name and size: an ETag, the generation of an object, HDFS's file id and
+	// modification time, or a hash of both ends of a local file. It has no other
+	// meaning.
+	Mark string
 }
 
 // Contents is the content of a version's directory. The lists are in ascending
@@ -44,21 +51,28 @@ type Contents struct {
 	// Files are the files that are not hidden, and the data files of MapFiles, in
 	// the directory and in those of a partitioned table below it; see IsPartition.
 	Files []File
-	// Hidden are the hidden files and directories, and the markers of commits in
-	// the directories of a partitioned table.
+	// Hidden are the hidden files and directories, also in the directories of a
+	// partitioned table.
 	Hidden []Marker
 	// Dirs are the other directories. In a source without directories, these are
 	// common prefixes of names.
 	Dirs []string
-	// Iceberg reports whether a directory named metadata contains files that
-	// IsIceberg recognizes.
-	Iceberg bool
+	// Table is an entry by which a table format owns the version, or a directory
+	// of a partitioned table in it; "" if there is none. Its name is relative to the
+	// version's directory. AddHidden and AddTableEntry set it.
+	Table string
+	// Whole reports whether the source lists a file only when all of it has been
+	// written, as object stores do. Then an upload that is running is not seen.
+	Whole bool
+	// Now is the time of the listing by the clock of File.Written; zero is the
+	// clock of this machine.
+	Now time.Time
 }
 
-// Marker is a hidden file or directory; see Hidden.
+// Marker is a hidden file or directory; see Hidden. A directory has only a name.
 type Marker struct {
-	Name string
-	Dir  bool
+	File
+	Dir bool
 }
 
 // Sort sorts the lists.
@@ -66,15 +80,6 @@ func (c *Contents) Sort() {
 	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(c.Hidden, func(a, b Marker) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(c.Dirs)
-}
-
-// MetadataDir is the directory of an Iceberg table's metadata.
-const MetadataDir = "metadata"
-
-// IsIceberg reports whether a file of this name in MetadataDir identifies an
-// Iceberg table.
-func IsIceberg(name string) bool {
-	return name == "version-hint.text" || strings.HasSuffix(name, ".metadata.json") || strings.HasSuffix(name, ".metadata.json.gz")
 }
 
 // ErrChanged is wrapped by errors for a file that differs from the one listed or
@@ -86,9 +91,9 @@ var ErrChanged = errors.New("the file has changed")
 var ErrCorrupt = errors.New("the file does not match its checksums")
 
 // Check returns an error that wraps ErrChanged if f was listed and differs from
-// now.
+// now, whose mark is empty if it is not known.
 func (f File) Check(now File) error {
-	if f.ModTime.IsZero() || f.Size == now.Size && f.ModTime.Equal(now.ModTime) && f.ID == now.ID {
+	if f.ModTime.IsZero() || f.Size == now.Size && f.ModTime.Equal(now.ModTime) && (now.Mark == "" || f.Mark == now.Mark) {
 		return nil
 	}
 	return fmt.Errorf("%w: listed with %d bytes of %v, now %d of %v", ErrChanged,
@@ -110,12 +115,10 @@ type ReadOptions struct {
 // concurrently. Errors wrap fs.ErrNotExist and fs.ErrPermission where they apply,
 // and name the path. Calls end early if ctx is cancelled.
 type Source interface {
-	// Databases returns the names of the databases, sorted.
-	Databases(ctx context.Context) ([]string, error)
-
-	// Versions returns the names of a database's versions in ascending bytewise
-	// order: the newest is last.
-	Versions(ctx context.Context, db string) ([]string, error)
+	// ReadDir returns the names in a directory, for ListNames. dir is the path relative
+	// to the source's own directory, which is "". Symbolic links are followed, and
+	// dangling ones are left out.
+	ReadDir(ctx context.Context, dir string) (Entries, error)
 
 	// Contents returns the content of a version's directory. Symbolic links are
 	// followed. An entry that is neither file nor directory is an error, unless
@@ -143,14 +146,6 @@ type Checksummer interface {
 	Checksum(ctx context.Context, db, version string, file File) (string, error)
 }
 
-// Reporter is a Source that can list the directories with invalid names.
-type Reporter interface {
-	// Invalid returns the names of directories that are not databases or, if db
-	// is not empty, not versions of db, only because of their names. Hidden names
-	// are omitted.
-	Invalid(ctx context.Context, db string) ([]string, error)
-}
-
 // A Finder is a Source that finds out whether a file is there without opening it
 // to be read.
 type Finder interface {
@@ -175,19 +170,11 @@ func Exists(ctx context.Context, src Source, db, version, name string) (bool, er
 	return true, f.Close()
 }
 
-// Invalid asks src for the names it leaves out; see Reporter. A source that
-// does not know answers with none.
-func Invalid(ctx context.Context, src Source, db string) ([]string, error) {
-	if r, ok := src.(Reporter); ok {
-		return r.Invalid(ctx, db)
-	}
-	return nil, nil
-}
-
-// Hidden reports whether a file or directory is reserved for the job: _SUCCESS,
-// _logs, .part-00000.crc.
+// Hidden reports whether a file or directory is no data, by its name without
+// directories: it is reserved for the job (_SUCCESS, _logs, .part-00000.crc), or a
+// temporary file of a copy tool (part-00000._COPYING_).
 func Hidden(name string) bool {
-	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
+	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || isTemporary(name)
 }
 
 // ValidFile reports whether name is a relative path that stays below the

@@ -15,7 +15,7 @@ import (
 )
 
 // scheme is part of all hashes. It has to change when blocks of the same input become different.
-const scheme = "sequins block 1\n"
+const scheme = "sequins block 2\n"
 
 const (
 	// atOnce is how many checksums are asked for at a time, and how many beginnings of files are read.
@@ -100,7 +100,7 @@ func (in *inputs) head(ctx context.Context, file source.File) (string, error) {
 func (in *inputs) checksum(ctx context.Context, file source.File) (string, error) {
 	switch {
 	case in.plan.Format == load.FormatBlocks:
-		return "sha256 " + file.ID, nil
+		return "sha256 " + file.Mark, nil
 	case in.sums.checksummer != nil:
 		return in.sums.checksummer.Checksum(ctx, in.plan.DB, in.plan.Version, file)
 	}

@@ -23,7 +23,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -35,13 +34,11 @@ import (
 
 // Source is a directory of databases. It keeps no files open.
 type Source struct {
-	root string
+	root  string
+	marks marks
 }
 
-var (
-	_ source.Source   = (*Source)(nil)
-	_ source.Reporter = (*Source)(nil)
-)
+var _ source.Source = (*Source)(nil)
 
 // New returns the source at path, which is a path or a file:// URL. It does not
 // access the directory, which may be mounted later.
@@ -72,60 +69,35 @@ func (s *Source) Path(db, version string) string {
 	return filepath.Join(s.root, db, version)
 }
 
-// Databases returns the directories in the root with valid names.
-func (s *Source) Databases(ctx context.Context) ([]string, error) {
-	dirs, err := directories(ctx, s.root)
-	return filter(dirs, names.ValidDatabase), err
-}
-
-// Versions returns the directories of a database with valid names.
-func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
-	dir := filepath.Join(s.root, db)
-	if !names.ValidDatabase(db) {
-		return nil, &fs.PathError{Op: "list", Path: dir, Err: fs.ErrNotExist}
-	}
-	dirs, err := directories(ctx, dir)
-	return filter(dirs, names.Valid), err
-}
-
-// Invalid returns the directories that Databases or Versions omits.
-func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
-	valid := names.Valid
-	if db == "" {
-		valid = names.ValidDatabase
-	}
-	dirs, err := directories(ctx, filepath.Join(s.root, db))
-	return filter(dirs, func(name string) bool {
-		return !valid(name) && !source.Hidden(name)
-	}), err
-}
-
-func filter(all []string, keep func(string) bool) []string {
-	return slices.DeleteFunc(all, func(name string) bool { return !keep(name) })
-}
-
-// directories returns the names of the directories in dir, and of links to
-// directories, in order.
-func directories(ctx context.Context, dir string) ([]string, error) {
+// ReadDir returns the names in a directory.
+func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries, err error) {
+	p := filepath.Join(s.root, dir)
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return found, err
 	}
-	entries, err := os.ReadDir(dir)
+	if dir != "" && !source.ValidFile(dir) {
+		return found, &fs.PathError{Op: "list", Path: p, Err: fs.ErrInvalid}
+	}
+	entries, err := os.ReadDir(p)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	var names []string
 	for _, e := range entries {
 		isDir := e.IsDir()
 		if e.Type()&fs.ModeSymlink != 0 {
-			info, err := os.Stat(filepath.Join(dir, e.Name()))
-			isDir = err == nil && info.IsDir() // a dangling link is not a directory
+			info, err := os.Stat(filepath.Join(p, e.Name()))
+			if err != nil {
+				continue
+			}
+			isDir = info.IsDir()
 		}
 		if isDir {
-			names = append(names, e.Name())
+			found.Dirs = append(found.Dirs, e.Name())
+		} else {
+			found.Files = append(found.Files, e.Name())
 		}
 	}
-	return names, nil
+	return found, nil
 }
 
 // Contents returns the contents of a version's directory. It fails if it cannot
@@ -135,7 +107,7 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	if err != nil {
 		return c, err
 	}
-	l := lister{ctx: ctx, dir: dir}
+	l := lister{ctx: ctx, dir: dir, marks: &s.marks}
 	if err := l.list(""); err != nil {
 		return source.Contents{}, err
 	}
@@ -145,10 +117,11 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 
 // lister lists a version's directory and the directories of a partitioned table below it.
 type lister struct {
-	ctx  context.Context
-	dir  string
-	dirs source.Dirs
-	c    source.Contents
+	ctx   context.Context
+	dir   string
+	marks *marks
+	dirs  source.Dirs
+	c     source.Contents
 }
 
 // list lists a directory below the version's. sub is its name with a slash at the end, or empty.
@@ -162,7 +135,9 @@ func (l *lister) list(sub string) error {
 			return err
 		}
 		if source.Hidden(e.Name()) {
-			l.c.AddHidden(sub+e.Name(), e.IsDir())
+			if err := l.addHidden(sub + e.Name()); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := l.add(sub + e.Name()); err != nil {
@@ -170,6 +145,24 @@ func (l *lister) list(sub string) error {
 		}
 	}
 	return nil
+}
+
+// addHidden adds a hidden entry. Its content is not looked at, and it may be of any kind, or have just been removed.
+func (l *lister) addHidden(name string) error {
+	info, err := os.Lstat(filepath.Join(l.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.c.AddHidden(describe(name, info), info.IsDir())
+	return nil
+}
+
+// describe returns what is known of a file without reading it.
+func describe(name string, info fs.FileInfo) source.File {
+	return source.File{Name: name, Size: info.Size(), ModTime: info.ModTime(), Written: changed(info)}
 }
 
 // add adds an entry. A MapFile is added as a file.
@@ -195,8 +188,9 @@ func (l *lister) add(name string) error {
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "list", Path: filepath.Join(l.dir, name), Err: errNotRegular}
 	}
-	l.c.Files = append(l.c.Files, source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()})
-	return nil
+	f, err := l.marks.of(filepath.Join(l.dir, name), describe(name, info), info)
+	l.c.Files = append(l.c.Files, f)
+	return err
 }
 
 // enter lists a directory if it is one of a partitioned table. One that has just been removed has no files.
@@ -213,11 +207,15 @@ func (l *lister) enter(name string) (entered bool, err error) {
 // addDir adds a directory that is not a MapFile.
 func (l *lister) addDir(name string) error {
 	l.c.Dirs = append(l.c.Dirs, name)
-	if name != source.MetadataDir {
+	if l.c.Table != "" || !source.MayBeTable(name) {
 		return nil
 	}
 	entries, err := os.ReadDir(filepath.Join(l.dir, name))
-	l.c.Iceberg = slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return source.IsIceberg(e.Name()) })
+	for _, e := range entries {
+		if !e.IsDir() {
+			l.c.AddTableEntry(name + "/" + e.Name())
+		}
+	}
 	return err
 }
 
@@ -247,7 +245,7 @@ func (s *Source) versionDir(db, version string) (string, error) {
 }
 
 // Open opens a file of a version for reading. The listed file is recognized by
-// size and time: many mounted file systems change inode numbers.
+// size and modification time: many mounted file systems change inode numbers.
 func (s *Source) Open(ctx context.Context, db, version string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

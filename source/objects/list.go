@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"sequins/internal/names"
 	"sequins/source"
@@ -27,6 +28,7 @@ type listing struct {
 	objects map[string]source.File // by name relative to the directory
 	dirs    []string               // in order, each once
 	empty   bool                   // not even an object for the directory itself
+	now     time.Time              // see Page
 }
 
 // list lists a directory: its immediate content or, if deep, all keys below it.
@@ -72,6 +74,7 @@ func (s *Source) listed(ctx context.Context, dir string, l *listing) error {
 
 // add adds one page.
 func (l *listing) add(prefix string, deep bool, page *Page) error {
+	l.now = page.Now
 	for _, key := range page.Dirs {
 		name, err := nameOf(prefix, key)
 		if err != nil {
@@ -112,48 +115,27 @@ func nameOf(prefix, key string) (string, error) {
 	return name, nil
 }
 
-// directories returns the names of the directories under dir, in order.
-func (s *Source) directories(ctx context.Context, dir string) ([]string, error) {
-	l, err := s.list(ctx, dir, false)
+// ReadDir returns the names under a prefix up to the next slash.
+func (s *Source) ReadDir(ctx context.Context, dir string) (e source.Entries, err error) {
+	prefix := path.Join(s.root, dir)
+	if dir != "" && !source.ValidFile(dir) {
+		return e, s.fail(ctx, "list", prefix, fs.ErrInvalid)
+	}
+	l, err := s.list(ctx, prefix, false)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	if l.empty && dir != "" {
-		return nil, s.fail(ctx, "list", dir+"/", fs.ErrNotExist)
+	if l.empty && prefix != "" {
+		return e, s.fail(ctx, "list", prefix+"/", fs.ErrNotExist)
 	}
-	return l.dirs, nil
-}
-
-func filter(all []string, keep func(string) bool) []string {
-	return slices.DeleteFunc(all, func(name string) bool { return !keep(name) })
-}
-
-// Databases returns the directories under the prefix with valid names.
-func (s *Source) Databases(ctx context.Context) ([]string, error) {
-	dirs, err := s.directories(ctx, s.root)
-	return filter(dirs, names.ValidDatabase), err
-}
-
-// Versions returns the directories of a database with valid names.
-func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
-	dir := path.Join(s.root, db)
-	if !names.ValidDatabase(db) {
-		return nil, s.fail(ctx, "list", dir, fs.ErrNotExist)
+	e.Dirs = l.dirs
+	for name := range l.objects {
+		if !isFolderMarker(name) {
+			e.Files = append(e.Files, name)
+		}
 	}
-	dirs, err := s.directories(ctx, dir)
-	return filter(dirs, names.Valid), err
-}
-
-// Invalid returns the directories that Databases or Versions omits.
-func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
-	valid := names.Valid
-	if db == "" {
-		valid = names.ValidDatabase
-	}
-	dirs, err := s.directories(ctx, path.Join(s.root, db))
-	return filter(dirs, func(name string) bool {
-		return !valid(name) && !source.Hidden(name)
-	}), err
+	slices.Sort(e.Files)
+	return e, nil
 }
 
 // Contents returns the contents of a version, or of the target of its link.
@@ -184,7 +166,7 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	}
 	c = l.contents()
 	for _, name := range hidden {
-		c.Hidden = append(c.Hidden, source.Marker{Name: name, Dir: true})
+		c.AddHidden(source.File{Name: name}, true)
 	}
 	c.Sort()
 	return c, nil
@@ -198,7 +180,9 @@ func (l *listing) contents() source.Contents {
 			keys.Add(f)
 		}
 	}
-	return keys.Contents()
+	c := keys.Contents()
+	c.Whole, c.Now = true, l.now
+	return c
 }
 
 // isFolderMarker reports whether an object stands for a directory, or is below one that is named so.

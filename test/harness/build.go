@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,6 +22,23 @@ func Build() error {
 		return err
 	}
 	return build(filepath.Join(dir, "harness"))
+}
+
+// Java returns a command that runs a Java source file with what the program is built with: Hadoop, Avro and parquet-mr.
+func Java(ctx context.Context, file string, args ...string) (*exec.Cmd, error) {
+	dir, err := findTestdata()
+	if err != nil {
+		return nil, err
+	}
+	dir = filepath.Join(dir, "harness")
+	if err := build(dir); err != nil {
+		return nil, err
+	}
+	jars, err := os.ReadFile(filepath.Join(dir, "target", "cp.txt"))
+	if err != nil {
+		return nil, err
+	}
+	return exec.CommandContext(ctx, "java", append([]string{"-Xmx1g", "-cp", strings.TrimSpace(string(jars)), file}, args...)...), nil
 }
 
 // build compiles the Java program in dir, unless dir/target was compiled from the same sources. It holds a lock, since
