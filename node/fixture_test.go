@@ -241,7 +241,9 @@ func (f *fixture) damage(db, version, file string) {
 	path := filepath.Join(f.root, db, version, file)
 	data, err := os.ReadFile(path)
 	expect.NoError(f.t, err)
-	expect.NoError(f.t, os.WriteFile(path, data[:len(data)-3], 0o644))
+	temp := filepath.Join(control(f.root), "damaged")
+	expect.NoError(f.t, os.WriteFile(temp, data[:len(data)-3], 0o644))
+	expect.NoError(f.t, os.Rename(temp, path)) // no listing sees a half
 }
 
 func (f *fixture) remove(path ...string) {
