@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -181,10 +182,10 @@ func TestBadBatches(t *testing.T) {
 		status       int
 		text         string
 	}{
-		{"/db", ``, 400, `the request is not {"keys": ["...", {"base64": "..."}]}: no '{' at byte 0`},
+		{"/db", ``, 400, `the request is not {"keys": ["...", 12, {"base64": "..."}]}: no '{' at byte 0`},
 		{"/db", `{"keys":["a"]} x`, 400, "something follows it"},
 		{"/db", `{"key":["a"]}`, 400, `"key" instead of "keys"`},
-		{"/db", `{"keys":["a",]}`, 400, "no '\"'"},
+		{"/db", `{"keys":["a",]}`, 400, "key 1 is neither a string nor an integer"},
 		{"/db", `{"keys":["a" "b"]}`, 400, "no ']'"},
 		{"/db", `{"keys":["a"],"version":"v1"}`, 400, "no '}'"},
 		{"/db", "{\"keys\":[\"\xff\"]}", 400, "a string that is not UTF-8"},
@@ -196,7 +197,14 @@ func TestBadBatches(t *testing.T) {
 		{"/db", `{"keys":["`, 400, "without its end"},
 		{"/db", `{"keys":["\`, 400, "without its end"},
 		{"/db", `{"keys":[{"base64":"?"}]}`, 400, "malformed base64"},
-		{"/db", `{"keys":[1]}`, 400, "no '\"'"},
+		{"/db", `{"keys":["a",true]}`, 400, "key 1 is neither a string nor an integer at byte 13"},
+		{"/db", `{"keys":[null]}`, 400, "key 0 is neither a string nor an integer"},
+		{"/db", `{"keys":[["a"]]}`, 400, "key 0 is neither a string nor an integer"},
+		{"/db", `{"keys":[1,2.0]}`, 400, "key 1 is a number and no integer"},
+		{"/db", `{"keys":[1e3]}`, 400, "key 0 is a number and no integer"},
+		{"/db", `{"keys":[-0]}`, 400, "key 0 is a number and no integer"},
+		{"/db", `{"keys":[01]}`, 400, "key 0 is a number and no integer"},
+		{"/db", `{"keys":[-]}`, 400, "key 0 is a number and no integer"},
 		{"/db", `{"keys":["a","a","a","a"]}`, 413, "more than 3 keys ([batch] max_keys)"},
 		{"/db", `{"keys":["b","b"]}`, 413, "the values are larger than 4000 bytes ([batch] max_bytes)"},
 		{"/db", `{"keys":["` + strings.Repeat("x", 4000) + `"]}`, 413, "the request has more than 4000 bytes ([batch] max_bytes)"},
@@ -237,6 +245,16 @@ func TestChunkedBatch(t *testing.T) {
 	}
 	if got := s.raw(t, "POST", head+"5\r\n\x00\x00\x00\x01a\r\nx"); got.status != 400 {
 		t.Errorf("a body that breaks off: %+v", got)
+	}
+}
+
+// An integer is the key of its decimal text, however large it is.
+func TestIntegersAreKeys(t *testing.T) {
+	s := start(t, catalogOf(t, map[string]string{"0": "zero", "-12": "twelve", "98765432109876543210": "many"}), testOptions{})
+	body := `{"keys":[0, -12,98765432109876543210,5 ]}`
+	got := s.raw(t, "POST", "POST /db HTTP/1.1\r\nHost: x\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
+	if want := `{"version":"v1","values":[{"value":"zero"},{"value":"twelve"},{"value":"many"},null]}` + "\n"; got.status != 200 || got.body != want {
+		t.Errorf("%+v", got)
 	}
 }
 

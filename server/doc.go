@@ -13,6 +13,7 @@
 //
 // Both front ends fill in a request (request.go), the pooled state of one request, and call serveKey:
 //
+//	request.fromNode   decides whether another node asks (access.go)
 //	request.allowed    checks the token, and whether it may read the db (access.go)
 //	reads.Read.Do      looks the key up, here or on other nodes
 //	request.prepare    turns the outcome into a status and header fields
@@ -20,6 +21,8 @@
 // and then render the prepared answer: request.send in the fast path, request.respond for net/http. A small
 // value is copied once, from its page to the buffer that is written to the socket; a large one is read while
 // it is sent. A plain request allocates nothing.
+//
+// Headers of all connections together take a bounded memory (headers.go).
 //
 // What answers have in common is in Delivery (delivery.go), which can change while the server runs: which pages may read them
 // (cors.go), how long caches may keep them, and whether they are compressed (encode.go). request.addShared adds its fields

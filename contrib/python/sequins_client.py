@@ -18,16 +18,17 @@ import http.client
 import io
 import itertools
 import json
+import operator
 import random
 import re
 import ssl
 import struct
 import threading
 import time
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, SupportsIndex, Tuple, Union
 from urllib.parse import parse_qsl, quote_from_bytes, urlencode, urlsplit
 
-Key = Union[str, bytes]
+Key = Union[str, bytes, SupportsIndex]  # an integer, also one of numpy, is its decimal text
 _Pool = Tuple[str, bool]  # a node, and whether its connections are for GETs of keys, which are faster without other requests
 
 
@@ -390,6 +391,8 @@ class Client:
         return self._call(db, "/%s/%s" % (db, escaped), None, at_least, self._max_value, lambda m: m.nodes_of(key), check)
 
     def _multi_get(self, db: str, keys: Sequence[Key], at_least: str) -> Batch:
+        if isinstance(keys, (str, bytes)):
+            raise TypeError("multi_get takes a sequence of keys, not one key")
         encoded = [_bytes(key) for key in keys]
         body = b"".join(struct.pack(">I", len(key)) + key for key in encoded)
 
@@ -684,7 +687,12 @@ class Client:
 
 
 def _bytes(key: Key) -> bytes:
-    key = key.encode("utf-8") if isinstance(key, str) else bytes(key)
+    if isinstance(key, str):
+        key = key.encode("utf-8")
+    elif not isinstance(key, bytes):
+        if isinstance(key, bool) or not hasattr(key, "__index__"):
+            raise TypeError("a key is a str, bytes or an integer, not %s" % type(key).__name__)
+        key = b"%d" % operator.index(key)
     if len(key) > MAX_KEY:
         raise ValueError("a key of %d bytes" % len(key))
     return key

@@ -1,6 +1,6 @@
 // Package http1 owns the framing of HTTP/1 headers that the server and the proxy share. Both read a header into a
 // buffer, call HeaderEnd after each read until it is complete, and validate its fields against RFC 9110. It also decodes
-// the escapes of a request target.
+// the escapes of a request target, and the parameters of its query.
 package http1
 
 import (

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"sequins/shard"
 	"sequins/test/expect"
 	"sequins/test/process"
+	"sequins/test/venv"
 )
 
 // Python and Go agree on the partition of every key.
@@ -122,5 +124,20 @@ func TestWrongAnswersInPython(t *testing.T) {
 				t.Errorf("%s: %.300s", name, line)
 			}
 		}
+	}
+}
+
+// In Python, an integer is the key of its decimal text, also one of numpy; what is neither that nor str nor bytes is a TypeError.
+func TestTypesOfKeysInPython(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "source")
+	keys := [][]byte{[]byte("0"), []byte("5"), []byte("-7"), []byte("18446744073709551615"), []byte("k")}
+	writeVersion(t, source, "db", "1", shard.String, 2, keys)
+	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store")})
+	n.WaitCurrent(t, "db", "1")
+	script := filepath.Join(process.Root(), "test", "clients", "keys.py")
+	if out, err := exec.CommandContext(t.Context(), venv.Python(t, "requirements.txt"), script, n.Addr, "db").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -48,8 +48,8 @@ func Append(keys [][]byte, key []byte, limit int) ([][]byte, error) {
 // ErrTooLarge is the class of batches that exceed a limit that is configured.
 var ErrTooLarge = errors.New("the batch is too large")
 
-// ParseJSON parses {"keys": [KEY, ...]}, where KEY is a string or {"base64": "..."}. Strings are decoded in place, so
-// the keys point into b, which is overwritten. It is stricter than encoding/json, which replaces bytes that are not UTF-8,
+// ParseJSON parses {"keys": [KEY, ...]}, where KEY is a string, {"base64": "..."} or an integer, which is its decimal text. Strings are decoded in
+// place, so the keys point into b, which is overwritten. It is stricter than encoding/json, which replaces bytes that are not UTF-8,
 // and so would look up other keys.
 func ParseJSON(b []byte, limit int) (keys [][]byte, err error) {
 	p := jsonParser{b: b}
@@ -58,7 +58,7 @@ func ParseJSON(b []byte, limit int) (keys [][]byte, err error) {
 	p.want('[')
 	if !p.accept(']') {
 		for {
-			key := p.key()
+			key := p.key(len(keys))
 			if p.err == nil {
 				keys, p.err = Append(keys, key, limit)
 			}
@@ -87,7 +87,7 @@ type jsonParser struct {
 
 func (p *jsonParser) fail(reason string) {
 	if p.err == nil {
-		p.err = fmt.Errorf(`the request is not {"keys": ["...", {"base64": "..."}]}: %s at byte %d`, reason, p.i)
+		p.err = fmt.Errorf(`the request is not {"keys": ["...", 12, {"base64": "..."}]}: %s at byte %d`, reason, p.i)
 	}
 }
 
@@ -123,10 +123,20 @@ func (p *jsonParser) member(name string) {
 	p.want(':')
 }
 
-// key parses a string, or an object with the key in base64.
-func (p *jsonParser) key() []byte {
-	if p.space(); p.err != nil || p.i == len(p.b) || p.b[p.i] != '{' {
+// key parses the key at an index: a string, an object with the key in base64, or an integer.
+func (p *jsonParser) key(index int) []byte {
+	p.space()
+	if p.err != nil || p.i == len(p.b) {
 		return p.string()
+	}
+	switch c := p.b[p.i]; {
+	case c == '"':
+		return p.string()
+	case c == '-', isDigit(c):
+		return p.integer(index)
+	case c != '{':
+		p.fail(fmt.Sprintf("key %d is neither a string nor an integer", index))
+		return nil
 	}
 	p.member("base64")
 	text := p.string()
@@ -137,6 +147,22 @@ func (p *jsonParser) key() []byte {
 	}
 	p.want('}')
 	return text[:n:n]
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// integer parses an integer. There is one text for each, so that no key is written in two ways.
+func (p *jsonParser) integer(index int) []byte {
+	start := p.i
+	for p.i < len(p.b) && (isDigit(p.b[p.i]) || bytes.IndexByte([]byte("+-.eE"), p.b[p.i]) >= 0) {
+		p.i++
+	}
+	text := p.b[start:p.i:p.i]
+	digits := bytes.TrimPrefix(text, []byte{'-'})
+	if string(text) != "0" && (len(digits) == 0 || digits[0] == '0' || bytes.ContainsFunc(digits, func(r rune) bool { return r < '0' || r > '9' })) {
+		p.fail(fmt.Sprintf("key %d is a number and no integer such as -12: write other keys as strings", index))
+	}
+	return text
 }
 
 // string parses a string and decodes it in place: no escape is shorter than the text that it encodes.
