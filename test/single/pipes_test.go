@@ -113,6 +113,28 @@ func TestPipeForTheLock(t *testing.T) {
 	wantText(t, n.Log(), "sequins.lock: not a regular file")
 }
 
+// TestStopWithHangingReads: requests wait for a file that does not answer when SIGTERM comes. The process exits all the same.
+func TestStopWithHangingReads(t *testing.T) {
+	t.Parallel()
+	const keys = 300
+	source, c := newNode(t)
+	d := mountDisk(t, c.Store)
+	writeVersion(t, source, "hangs", "1", 1, keys, big("1"))
+	c.Sections = "[storage]\ncompression = \"none\"\n"
+	n := process.Start(t, c)
+	n.WaitCurrent(t, "hangs", "1")
+	d.hang(filepath.Join("data", "hangs"))
+	defer d.release()
+	asked := askHanging(n, 20, keys)
+	n.WaitFor(t, "reads hang", func() bool { return d.hanging() > 0 })
+	n.Signal(t, syscall.SIGTERM)
+	n.WaitFor(t, "the process exits", n.Exited)
+	asked.running.Wait()
+	if d.hanging() > 0 {
+		t.Error("a process that has ended waits for a file")
+	}
+}
+
 // TestStartWithHangingFiles: files of one database hang when a node starts. The other database is served, and SIGTERM ends
 // the process.
 func TestStartWithHangingFiles(t *testing.T) {
