@@ -21,7 +21,7 @@ const (
 
 // Stat describes a znode.
 type Stat struct {
-	Czxid, Mzxid   int64 // the change that created it, and that last changed its data
+	Czxid          int64 // the change that created it
 	Version        int32 // number of changes of its data
 	Cversion       int32 // number of changes of its children
 	EphemeralOwner int64 // session of an ephemeral znode; 0 if it is persistent
@@ -31,8 +31,8 @@ type Stat struct {
 
 func (d *decoder) stat() Stat {
 	var s Stat
-	s.Czxid, s.Mzxid = d.int64(), d.int64()
-	d.take(16) // the times of these changes
+	s.Czxid = d.int64()
+	d.take(24) // its last change, and the times of both
 	s.Version, s.Cversion = d.int32(), d.int32()
 	d.int32() // number of changes of the access control list
 	s.EphemeralOwner = d.int64()
