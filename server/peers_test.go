@@ -236,6 +236,7 @@ func startBroken(t *testing.T, raw string) (addr string) {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
+	var conns sync.WaitGroup
 	go func() {
 		defer close(done)
 		for {
@@ -243,12 +244,14 @@ func startBroken(t *testing.T, raw string) (addr string) {
 			if err != nil {
 				return
 			}
-			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-				io.WriteString(c, raw)
-			}
-			c.Close()
+			conns.Go(func() { // one that is opened ahead sends nothing for a while
+				defer c.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					io.WriteString(c, raw)
+				}
+			})
 		}
 	}()
-	t.Cleanup(func() { ln.Close(); <-done })
+	t.Cleanup(func() { ln.Close(); <-done; conns.Wait() })
 	return ln.Addr().String()
 }
