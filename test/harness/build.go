@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 )
 
 // Build builds the program, like Start, for tests that later run where Maven has no network.
@@ -21,6 +22,21 @@ func Build() error {
 		return err
 	}
 	return build(filepath.Join(dir, "harness"))
+}
+
+// Command returns a command that runs a class of Hadoop, such as a tool of its command line, as a process that ends with the test.
+// conf is a HADOOP_CONF_DIR.
+func Command(t testing.TB, conf, class string, args ...string) *exec.Cmd {
+	t.Helper()
+	err := Build()
+	dir, _ := findTestdata()
+	jars, failed := os.ReadFile(filepath.Join(dir, "harness", "target", "cp.txt"))
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	path := conf + string(os.PathListSeparator) + strings.TrimSpace(string(jars))
+	java := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true", "-cp", path, class}
+	return exec.CommandContext(t.Context(), "java", append(java, args...)...)
 }
 
 // build compiles the Java program in dir, unless dir/target was compiled from the same sources. It holds a lock, since
