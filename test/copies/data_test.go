@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type version struct {
 	parts      int  // number of files
 	size, slow int  // bytes of a part, about, and of slowPart; 0: as the others
 	marker     bool // _SUCCESS
+	lists      bool // _SUCCESS lists the files, as S3A's committers write it
 }
 
 // next returns the version that replaces v.
@@ -66,14 +68,27 @@ func (v version) write(t testing.TB, dir string) string {
 		v.writePart(t, path, p)
 		setTime(t, path, years.Add(time.Duration(p)*time.Second))
 	}
-	if v.marker {
+	if v.marker || v.lists {
 		path := filepath.Join(dir, source.SuccessFile)
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
+		if err := os.WriteFile(path, v.success(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		setTime(t, path, years.Add(time.Minute))
 	}
 	return dir
+}
+
+// success returns the content of _SUCCESS.
+func (v version) success() []byte {
+	if !v.lists {
+		return nil
+	}
+	var names []string
+	for p := range v.parts {
+		names = append(names, fmt.Sprintf("%q", "s3a://bucket/out/"+partName(p)))
+	}
+	return fmt.Appendf(nil, `{"name": "org.apache.hadoop.fs.s3a.commit.files.SuccessData/1", "committer": "magic", "success": true, "filenames": [%s]}`,
+		strings.Join(names, ", "))
 }
 
 func partName(p int) string { return fmt.Sprintf("part-%05d", p) }

@@ -49,7 +49,7 @@ func (h hadoop) distcp(t testing.TB, args ...string) *exec.Cmd {
 		"-Dhadoop.tmp.dir=" + dir, "-Dmapreduce.jobtracker.staging.root.dir=file://" + dir, "-m", "1", "-bandwidth", "0.0625"}, args...)...)
 }
 
-// inHDFS starts a node that serves version 1 of a directory of HDFS.
+// open starts a node that serves version 1 of a directory of HDFS.
 func (h hadoop) open(t testing.TB, name string, v version) *tree {
 	t.Helper()
 	h.root += "/" + name
@@ -93,7 +93,7 @@ func TestHDFS(t *testing.T) {
 			x.copied("put", func() { run(x, x.shell(x, "-put", pipes(x, x.local, names, stalled), x.path("2"))) })
 		}
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name string
 		data version
 		copy func(x *tree)
@@ -107,7 +107,7 @@ func TestHDFS(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			x := h.open(process.Recap(t), filepath.Base(t.TempDir())+fmt.Sprint(len(c.name)), c.data)
+			x := h.open(process.Recap(t), fmt.Sprint(i), c.data)
 			c.copy(x)
 			x.waitWhole(2)
 			x.judge(false)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,13 @@ func onDisk(t testing.TB, v version) *disk {
 		from:  v.next().write(t, filepath.Join(root, "from", "2")),
 		to:    filepath.Join(dir, db, "2"),
 	}
+}
+
+// restart starts the node again, after its end, with another reader.
+func (d *disk) restart() {
+	d.Helper()
+	d.node = process.Start(d, d.config)
+	d.reader = read(d, d.node, db, d.keys)
 }
 
 // names returns the names of the files of version 2, in their order.
@@ -114,6 +122,12 @@ func TestDisk(t *testing.T) {
 		{"in order of names", marked(small), func(d *disk) { d.inOrder("", d.names()...) }},
 		{"in order of names with old times", marked(small), func(d *disk) { d.inOrder("-p", d.names()...) }},
 		{"in order of names with old times and without a marker", small, func(d *disk) { d.inOrder("-p", d.names()...) }},
+		{"in order of names with a marker that lists the files, and a pause", version{generation: 1, parts: 6, size: 4 << 10, lists: true}, func(d *disk) {
+			names := d.names()
+			d.inOrder("", names[:3]...)
+			d.stay(3 * settle)
+			d.inOrder("", names[3:]...)
+		}},
 		{"rsync", marked(even), func(d *disk) { run(d, d.rsync()) }},
 		{"rsync without a marker", even, func(d *disk) { run(d, d.rsync()) }},
 		{"rsync with a slow file", marked(slow), func(d *disk) { run(d, d.rsync()) }},
@@ -188,7 +202,7 @@ func TestLeftOver(t *testing.T) {
 	setTime(t, filepath.Join(d.from, left), time.Now().Add(-2*time.Hour))
 	run(t, tool(t, "cp", "-rp", d.from, d.to))
 	d.waitWhole(2)
-	d.node.WaitLog(t, left)
+	d.node.WaitFor(t, "the log or the status names "+left, func() bool { return strings.Contains(d.node.Log()+d.said(), left) })
 }
 
 // TestPauses copies versions by writers that pause for longer than settle, so that a part of the version is served. The node sees the
@@ -196,22 +210,32 @@ func TestLeftOver(t *testing.T) {
 func TestPauses(t *testing.T) {
 	for _, c := range []struct {
 		name, options string
-		data          version
+		marker        bool
+		restart       bool
 	}{
-		{"without a marker", "", version{generation: 1, parts: 6, size: 4 << 10}},
-		{"without a marker and with old times", "-p", version{generation: 1, parts: 6, size: 4 << 10}},
-		{"with an old marker", "-p", version{generation: 1, parts: 6, size: 4 << 10, marker: true}},
+		{"without a marker", "", false, false},
+		{"without a marker and with old times", "-p", false, false},
+		{"with an old marker", "-p", true, false},
+		{"while the node is restarted", "", false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			d := onDisk(process.Recap(t), c.data)
+			d := onDisk(process.Recap(t), version{generation: 1, parts: 6, size: 4 << 10, marker: c.marker})
 			names := d.names()
 			half := len(names) / 2
 			d.inOrder(c.options, names[:half]...)
 			d.node.WaitFor(t, "a part of version 2 is served", func() bool { return d.partial(2) })
 			d.mark("the writer goes on")
+			if c.restart {
+				d.node.Signal(t, syscall.SIGTERM)
+				d.node.WaitExit(t)
+				d.end()
+			}
 			d.inOrder(c.options, names[half:]...)
 			d.mark("the last file is there")
+			if c.restart {
+				d.restart()
+			}
 			d.waitWhole(2)
 			d.judge(true)
 			d.differs()

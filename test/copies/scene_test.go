@@ -38,7 +38,8 @@ type scene struct {
 	testing.TB
 	node *process.Node
 	*reader
-	old version
+	config process.Config
+	old    version
 }
 
 // configure describes a node.
@@ -57,7 +58,7 @@ func open(t testing.TB, c process.Config, old version) *scene {
 	t.Helper()
 	node := process.Start(t, c)
 	node.WaitCurrent(t, db, "1")
-	s := &scene{TB: t, node: node, reader: read(t, node, db, old.keys()), old: old}
+	s := &scene{TB: t, node: node, reader: read(t, node, db, old.keys()), config: c, old: old}
 	node.WaitFor(t, "version 1 is read", func() bool { return s.whole(old.generation) })
 	return s
 }
