@@ -19,6 +19,7 @@ var superuser = cmp.Or(os.Getenv("USER"), "root")
 
 // A hadoop is an HDFS, in which each scene has a directory of its own.
 type hadoop struct {
+	*harness.Harness
 	conf string // HADOOP_CONF_DIR
 	root string // URL
 }
@@ -34,6 +35,12 @@ type tree struct {
 // path returns the path of a version in HDFS.
 func (h hadoop) path(version string) string {
 	return fmt.Sprintf("%s/source/%s/%s", h.root, db, version)
+}
+
+// put writes a directory at once.
+func (h hadoop) put(t testing.TB, from, to string) {
+	t.Helper()
+	h.Do(t, fmt.Sprintf("dfs put src=%s dst=%s", from, to))
 }
 
 // shell returns hdfs dfs with arguments.
@@ -56,8 +63,7 @@ func (h hadoop) open(t testing.TB, name string, v version) *tree {
 	root := t.TempDir()
 	x := &tree{hadoop: h, staging: h.root + "/staging/2", local: v.next().write(t, filepath.Join(root, "2"))}
 	first := v.write(t, filepath.Join(root, "1"))
-	run(t, h.shell(t, "-mkdir", "-p", h.root+"/source/"+db, h.root+"/staging"))
-	run(t, h.shell(t, "-put", first, h.path("1")))
+	h.put(t, first, h.path("1"))
 	x.scene = open(t, configure(t, h.root+"/source", fmt.Sprintf("[hdfs]\nuser = %q\n", superuser)), v)
 	return x
 }
@@ -65,8 +71,9 @@ func (h hadoop) open(t testing.TB, name string, v version) *tree {
 // TestHDFS copies versions to HDFS.
 func TestHDFS(t *testing.T) {
 	t.Parallel()
-	r := harness.Start(t).Do(t, "dfs start")
-	h := hadoop{conf: r["conf"], root: "hdfs://" + r["nn"]}
+	java := harness.Start(t)
+	r := java.Do(t, "dfs start")
+	h := hadoop{Harness: java, conf: r["conf"], root: "hdfs://" + r["nn"]}
 	const part = 100 << 10
 	even := version{generation: 1, parts: 6, size: part}
 	slow := version{generation: 1, parts: 5, size: part, slow: 8 * part}
@@ -76,7 +83,7 @@ func TestHDFS(t *testing.T) {
 	}
 	distcp := func(options ...string) func(x *tree) {
 		return func(x *tree) {
-			run(x, x.shell(x, "-put", x.local, x.staging))
+			x.put(x, x.local, x.staging)
 			x.copied("distcp", func() { run(x, x.distcp(x, append(options, x.staging, x.path("2"))...)) })
 		}
 	}
@@ -117,10 +124,10 @@ func TestHDFS(t *testing.T) {
 	t.Run("in place", func(t *testing.T) {
 		t.Parallel()
 		x := h.open(process.Recap(t), "in-place", even)
-		run(t, x.shell(t, "-put", x.local, x.path("2")))
+		x.put(t, x.local, x.path("2"))
 		x.waitWhole(2)
 		third := even.next().next().write(t, filepath.Join(t.TempDir(), "3"))
-		run(t, x.shell(t, "-put", third, x.staging))
+		x.put(t, third, x.staging)
 		x.copied("distcp", func() { run(t, x.distcp(t, "-overwrite", x.staging, x.path("2"))) })
 		x.waitWhole(3)
 		x.judge(false)

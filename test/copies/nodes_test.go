@@ -20,7 +20,7 @@ func cluster(t testing.TB, v version, sharding string, sources ...string) (scene
 	var nodes []*process.Node
 	for i, source := range sources {
 		nodes = append(nodes, process.Launch(t, configure(t, source, fmt.Sprintf("[sharding]\nenabled = true\ncluster_name = \"copies\"\n"+
-			"advertised_hostname = \"127.0.0.1\"\nshard_id = \"%d\"\nmin_nodes = %d\ntime_to_converge = \"500ms\"\n%s\n[zk]\nservers = [%q]\n",
+			"advertised_hostname = \"127.0.0.1\"\nshard_id = \"%d\"\nmin_nodes = %d\ntime_to_converge = \"500ms\"\nproxy_timeout = \"20s\"\nproxy_stage_timeout = \"3s\"\n%s\n[zk]\nservers = [%q]\n",
 			i, len(sources), sharding, zookeeper))))
 	}
 	for _, n := range nodes {

@@ -18,6 +18,9 @@ import (
 // roundPause is the pause between two rounds of a reader.
 const roundPause = 40 * time.Millisecond
 
+// statusRounds is how many rounds there are for each look at the status.
+const statusRounds = 5
+
 // A reader asks a node for all keys of a database, again and again, and for its status.
 type reader struct {
 	node  *process.Node
@@ -77,7 +80,7 @@ func read(t testing.TB, node *process.Node, db string, keys []string) *reader {
 	t.Cleanup(func() {
 		r.end()
 		if t.Failed() {
-			t.Logf("what the reader of %s saw:\n%s", db, strings.Join(r.timeline, "\n"))
+			t.Logf("what the reader of %s saw:\n%s", db, strings.Join(append(r.timeline, r.wrong...), "\n"))
 		}
 	})
 	return r
@@ -103,7 +106,7 @@ func (r *reader) run() {
 	}
 	tick := time.NewTicker(roundPause)
 	defer tick.Stop()
-	for {
+	for i := 0; ; i++ {
 		select {
 		case <-r.stop:
 			return
@@ -111,6 +114,9 @@ func (r *reader) run() {
 		}
 		answers, err := c.GetAll(targets)
 		r.note(answers, err)
+		if i%statusRounds > 0 {
+			continue
+		}
 		status, err := c.Do(http.MethodGet, "/", "Accept: application/json\r\n")
 		if err == nil {
 			r.noteStatus(status)
