@@ -110,7 +110,7 @@ type holder struct {
 
 func hold(c *Cluster, partitions int) *holder {
 	h := &holder{c, c.Follow(context.Background(), "db", "1"), make([]bool, partitions)}
-	h.SetPlan("plan", "", h.held)
+	h.SetPlan("plan", h.held)
 	return h
 }
 
@@ -167,7 +167,6 @@ func TestCluster(t *testing.T) {
 			"old znodes":               testOldZnodes,
 			"mismatch":                 testMismatch,
 			"plans":                    testPlans,
-			"stamps":                   testStamps,
 			"revisions":                testRevisions,
 			"refuted":                  testRefuted,
 			"five at once":             testFiveAtOnce,

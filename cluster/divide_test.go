@@ -69,7 +69,7 @@ func TestRestartWithANodeLess(t *testing.T) {
 				for p, shards := range owners {
 					h.held[p] = slices.Contains(shards, h.ShardID())
 				}
-				h.SetPlan("plan", "", h.held)
+				h.SetPlan("plan", h.held)
 				h.divideAgain(time.Now()) // before anything is advertised
 			}
 			for _, h := range hs {
@@ -100,7 +100,7 @@ func TestLostBeforeTheSwitch(t *testing.T) {
 		hs, look := f.offline(6, "a", "b")
 		look("a", "b")
 		for _, h := range hs {
-			h.SetPlan("plan", "", h.held)
+			h.SetPlan("plan", h.held)
 			h.load()
 		}
 		look("a", "b")
@@ -129,7 +129,7 @@ func TestDivisionIsSteadyWhileLoading(t *testing.T) {
 	look("a", "b", "c")
 	owned := make([][]int, len(hs))
 	for i, h := range hs {
-		h.SetPlan("plan", "", h.held)
+		h.SetPlan("plan", h.held)
 		owned[i] = h.Owned(h.held)
 	}
 	for step := range slices.Max([]int{len(owned[0]), len(owned[1]), len(owned[2])}) {

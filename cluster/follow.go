@@ -25,9 +25,9 @@ type following struct {
 	view      atomic.Pointer[view]
 	updating  sync.Mutex // c.mu must not be locked while it is held
 	malformed bool       // a malformed znode was logged; guarded by updating
-	// plan is the plan of this node's blocks, "" until SetPlan, and also another name
-	// of it. They are set with both locks held.
-	plan, also string
+	// plan is the plan of this node's blocks, "" until SetPlan. It is set with both
+	// locks held.
+	plan string
 
 	// The fields below are guarded by c.mu.
 	advertised   map[int]bool
@@ -192,7 +192,7 @@ func (f *following) updateView(before *view) {
 	if f.children == nil {
 		return
 	}
-	r := parseReplicas(f.children.Entries(), f.c.o.Addr, f.plan, f.also)
+	r := parseReplicas(f.children.Entries(), f.c.o.Addr, f.plan)
 	if r.malformed != "" && !f.malformed {
 		f.malformed = true
 		f.c.log.Warn("ignoring malformed znode", "db", f.db, "version", f.version, "error", r.malformed)
@@ -212,8 +212,8 @@ type holdings struct {
 }
 
 // parseReplicas returns what nodes other than self advertise. plan is this node's
-// plan, and also another name of it.
-func parseReplicas(entries []zk.Entry, self, plan, also string) holdings {
+// plan.
+func parseReplicas(entries []zk.Entry, self, plan string) holdings {
 	r := holdings{others: make(map[holding]bool), plans: make(map[string]bool)}
 	var plans planParser
 	for _, e := range entries {
@@ -235,16 +235,16 @@ func parseReplicas(entries []zk.Entry, self, plan, also string) holdings {
 			r.others[holding{p, addr}] = true
 			continue
 		}
-		r.add(p, addr, theirs, plan, also)
+		r.add(p, addr, theirs, plan)
 	}
 	return r
 }
 
 // add adds a replica of a partition.
-func (r *holdings) add(p int, addr string, theirs partitionData, plan, also string) {
-	r.addPlan(theirs.Plan, plan, also)
+func (r *holdings) add(p int, addr string, theirs partitionData, plan string) {
+	r.addPlan(theirs.Plan, plan)
 	for _, other := range theirs.Also {
-		r.addPlan(other, plan, also)
+		r.addPlan(other, plan)
 	}
 	if !theirs.holds(plan) {
 		r.others[holding{p, addr}] = true
@@ -257,8 +257,8 @@ func (r *holdings) add(p int, addr string, theirs partitionData, plan, also stri
 }
 
 // addPlan adds the plan of a replica to the other plans unless it is this node's.
-func (r *holdings) addPlan(theirs, plan, also string) {
-	if plan != "" && theirs != "" && theirs != plan && theirs != also {
+func (r *holdings) addPlan(theirs, plan string) {
+	if plan != "" && theirs != "" && theirs != plan {
 		r.plans[theirs] = true
 	}
 }
@@ -366,7 +366,7 @@ func (f *following) publish(partition int) {
 	for _, each := range c.revisions[name] { // newest first
 		if each.advertised[partition] {
 			advertised = true
-			d.add(each.plan, each.also)
+			d.add(each.plan)
 		}
 	}
 	if !advertised {

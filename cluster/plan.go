@@ -66,28 +66,26 @@ func (d partitionData) holds(plan string) bool {
 	return d.Plan == "" || plan == "" || d.Plan == plan || slices.Contains(d.Also, plan)
 }
 
-// add adds the names of a plan.
-func (d *partitionData) add(plan, also string) {
-	for _, name := range []string{plan, also} {
-		switch {
-		case name == "" || name == d.Plan || slices.Contains(d.Also, name):
-		case d.Plan == "":
-			d.Plan = name
-		default:
-			d.Also = append(d.Also, name)
-		}
+// add adds a plan.
+func (d *partitionData) add(plan string) {
+	switch {
+	case plan == "" || plan == d.Plan || slices.Contains(d.Also, plan):
+	case d.Plan == "":
+		d.Plan = plan
+	default:
+		d.Also = append(d.Also, plan)
 	}
 }
 
 // SetPlan implements version.Following.
-func (f *following) SetPlan(plan, also string, held []bool) {
+func (f *following) SetPlan(plan string, held []bool) {
 	c := f.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	other := f.plan != plan || f.also != also
+	other := f.plan != plan
 	if other {
 		f.updating.Lock()
-		f.plan, f.also = plan, also
+		f.plan = plan
 		f.updateView(new(view)) // the vanished ones may have had another plan
 		f.updating.Unlock()
 		f.unpublish()

@@ -35,7 +35,7 @@ func TestReplicasByPlan(t *testing.T) {
 		"y": {{"b:1", "old:1", "new:1"}, {"b:1"}},
 		"z": {{"old:1", "new:1"}},
 	} {
-		r := parseReplicas(entries, "me:1", plan, "")
+		r := parseReplicas(entries, "me:1", plan)
 		if diff := cmp.Diff(want, r.byPartition); diff != "" {
 			t.Errorf("plan %q: %s", plan, diff)
 		}
@@ -128,7 +128,7 @@ func TestQueriesChangeNothing(t *testing.T) {
 	if f.division != nil || f.sufficed || len(f.held) > 0 {
 		t.Errorf("a query divided a version (%v), set sufficed (%v) or held (%v)", f.division, f.sufficed, f.held)
 	}
-	f.SetPlan("plan", "", held)
+	f.SetPlan("plan", held)
 	division := f.division
 	query()
 	if f.division != division || f.sufficed {
@@ -181,10 +181,10 @@ func testPlans(t *testing.T, server string) {
 		}
 	}
 	advertise(old) // without a plan, like an older release
-	b.SetPlan("part", "", held)
+	b.SetPlan("part", held)
 	advertise(b)
 	f.eventually("before a has a plan, all count", func() bool { return a.Replicas(2) == 2 })
-	a.SetPlan("whole", "", held)
+	a.SetPlan("whole", held)
 	if n := a.Replicas(2); n != 1 {
 		t.Errorf("%d replicas count", n)
 	}
@@ -198,7 +198,7 @@ func testPlans(t *testing.T, server string) {
 		t.Errorf("missing: %s", diff)
 	}
 	advertise(a)
-	b.SetPlan("whole", "", held) // planned again
+	b.SetPlan("whole", held) // planned again
 	f.eventually("b counts a", func() bool { return b.Replicas(1) == 2 })
 	if n := a.Replicas(2); n != 1 {
 		t.Errorf("b holds nothing by its new plan yet, and counts: %d", n)
@@ -209,7 +209,7 @@ func testPlans(t *testing.T, server string) {
 		t.Errorf("peers: %q", got)
 	}
 	f.eventually("no other plan is left", func() bool { return len(a.OtherPlans()) == 0 })
-	b.SetPlan("other", "", held)
+	b.SetPlan("other", held)
 	advertise(b) // the same names with other data
 	f.eventually("a has noticed", func() bool {
 		return a.Replicas(0)+a.Replicas(1)+a.Replicas(2) == 3
@@ -217,44 +217,6 @@ func testPlans(t *testing.T, server string) {
 	if diff := cmp.Diff([]string{"old:1"}, a.Peers(2)); diff != "" {
 		t.Errorf("peers: %s", diff)
 	}
-}
-
-// Of three nodes with one plan, one has other files of the same sizes, which are those that the source has now: its stamp is another one. The others see it. One that has
-// loaded the version again counts and asks only nodes of that stamp.
-func testStamps(t *testing.T, server string) {
-	f := newTestCluster(t, server, nil)
-	cold, _ := f.node("stale")
-	cnew, _ := f.node("new")
-	cagain, _ := f.node("again")
-	f.join(cold, cnew, cagain)
-	follow := func(c *Cluster, id, plan, also string) version.Following {
-		v := c.Follow(t.Context(), "db", id)
-		v.SetPlan(plan, also, make([]bool, 1))
-		return v
-	}
-	stale, fresh, again := follow(cold, "1", "plan", "s1"), follow(cnew, "1", "plan", "s2"), follow(cagain, "1", "plan", "s1")
-	stale.Advertise(0)
-	again.Advertise(0)
-	f.eventually("two of three", func() bool { return fresh.Replicas(0) == 2 && stale.Replicas(0) == 1 })
-	if others := stale.OtherPlans(); len(others) != 0 {
-		t.Errorf("other plans: %q", others)
-	}
-	fresh.Advertise(0)
-	f.eventually("the others have noticed", func() bool {
-		return slices.Equal(stale.OtherPlans(), []string{"s2"}) && slices.Equal(again.OtherPlans(), []string{"s2"})
-	})
-	if stale.Replicas(0) != 2 || !slices.Equal(fresh.OtherPlans(), []string{"s1"}) {
-		t.Errorf("%d replicas, other plans %q", stale.Replicas(0), fresh.OtherPlans())
-	}
-	revision := follow(cagain, "1#00001", "s2", "plan")
-	if peers := revision.Peers(0); !slices.Equal(peers, []string{"new:1"}) {
-		t.Errorf("peers: %q", peers)
-	}
-	revision.Advertise(0)
-	again.Stop()
-	f.eventually("it is a replica for all by the plan, and of the stamp", func() bool {
-		return fresh.Replicas(0) == 2 && stale.Replicas(0) == 2 && revision.Replicas(0) == 1
-	})
 }
 
 // A node that holds two revisions of a version is a replica by the plans of both, until it stops following one.
@@ -266,7 +228,7 @@ func testRevisions(t *testing.T, server string) {
 	f.join(cBoth, cEarly, cLate)
 	follow := func(c *Cluster, id, plan string) version.Following {
 		v := c.Follow(t.Context(), "db", id)
-		v.SetPlan(plan, "", make([]bool, 2))
+		v.SetPlan(plan, make([]bool, 2))
 		return v
 	}
 	both, early, late := follow(cBoth, "1", "old"), follow(cEarly, "1", "old"), follow(cLate, "1", "new")

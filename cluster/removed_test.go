@@ -18,7 +18,7 @@ func testRemoved(t *testing.T, server string) {
 	publish := func(db string, partitions int) version.Following {
 		t.Helper()
 		v := a.Follow(t.Context(), db, "1")
-		v.SetPlan("plan", "", make([]bool, partitions))
+		v.SetPlan("plan", make([]bool, partitions))
 		for p := range partitions {
 			v.Advertise(p)
 		}

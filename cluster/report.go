@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"bytes"
-	"slices"
 
 	"sequins/version"
 	"sequins/zk"
@@ -82,11 +81,6 @@ func (f *following) watchReports() {
 	}
 }
 
-// holdsAs reports whether a node holds partitions by this node's plan, and reports of it by the other name of that.
-func (f *following) holdsAs(addr, plan string) bool {
-	return plan != "" && plan == f.also && slices.ContainsFunc(f.view.Load().replicas, func(of []string) bool { return slices.Contains(of, addr) })
-}
-
 // updateReports selects the reports of other nodes by this node's plan. Those that have not changed keep their memory.
 // c.mu is held.
 func (f *following) updateReports() {
@@ -98,10 +92,7 @@ func (f *following) updateReports() {
 	r.others, r.otherPlan = make(map[string][]byte), f.plan
 	for _, e := range r.children.Entries() {
 		plan, addr, err := zk.ParseReport(e.Name)
-		if err != nil || plan != f.plan && !f.holdsAs(addr, plan) || addr == f.c.o.Addr {
-			continue
-		}
-		if _, found := r.others[addr]; found && plan != f.plan {
+		if err != nil || plan != f.plan || addr == f.c.o.Addr {
 			continue
 		}
 		if old, found := before[addr]; found && bytes.Equal(old, e.Data) {

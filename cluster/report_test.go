@@ -19,7 +19,7 @@ func testReports(t *testing.T, server string) {
 	f.join(a, b)
 	follow := func(c *Cluster, id, plan string) version.Following {
 		v := c.Follow(t.Context(), "db", id)
-		v.SetPlan(plan, "", make([]bool, 2))
+		v.SetPlan(plan, make([]bool, 2))
 		return v
 	}
 	onA, onB := follow(a, "1", "p1"), follow(b, "1", "p1")
@@ -47,10 +47,10 @@ func testReports(t *testing.T, server string) {
 
 	revised := follow(b, version.Revise("1"), "p2")
 	f.eventually("reports by another plan are those of another revision", seen(revised, "a:1", ""))
-	onA.SetPlan("p2", "", make([]bool, 2))
+	onA.SetPlan("p2", make([]bool, 2))
 	f.eventually("a report follows the plan", seen(revised, "a:1", "two"))
 	f.eventually("and leaves the old one", seen(onB, "a:1", ""))
-	onA.SetPlan("p1", "", make([]bool, 2))
+	onA.SetPlan("p1", make([]bool, 2))
 	f.eventually("it is back", seen(onB, "a:1", "two"))
 
 	onA.Report(nil)

@@ -16,7 +16,7 @@ func TestParseReplicas(t *testing.T) {
 	for i, n := range names {
 		entries[i].Name = n
 	}
-	r := parseReplicas(entries, "me:1", "", "")
+	r := parseReplicas(entries, "me:1", "")
 	if diff := cmp.Diff([][]string{{"a:1"}, nil, {"a:1", "b:1"}}, r.byPartition); diff != "" {
 		t.Error(diff)
 	}

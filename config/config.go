@@ -35,7 +35,7 @@ type Config struct {
 	RefreshPeriod time.Duration `toml:"refresh_period" reload:"yes"`
 	// RequireSuccessFile makes versions without a _SUCCESS file incomplete: true, false or auto.
 	RequireSuccessFile Require `toml:"require_success_file" reload:"yes" alike:"yes"`
-	// Settle is the time for which a version without a marker must be unchanged between two listings;
+	// Settle is the time for which a version must be unchanged between two listings unless one shows that it is complete;
 	// with 0 one listing is enough.
 	Settle time.Duration `toml:"settle" reload:"yes" alike:"yes"`
 	// AllowEmpty allows versions without records. A version without data files also needs a _SUCCESS
@@ -468,13 +468,16 @@ type DB struct {
 	PartitionColumns bool `toml:"partition_columns" reload:"yes" alike:"yes"`
 }
 
+// objectStoreSettle is the default of Settle where an upload is not seen while it runs.
+const objectStoreSettle = 2 * time.Minute
+
 // Default returns the configuration of an empty file.
 func Default() Config {
 	return Config{
 		Bind:                 "0.0.0.0:9599",
 		LocalStore:           "/var/sequins/",
 		RequireSuccessFile:   RequireAuto,
-		Settle:               3 * time.Second,
+		Settle:               30 * time.Second,
 		Partitioner:          "auto",
 		VersionRemoveTimeout: 10 * time.Minute,
 		KeepVersions:         1,

@@ -94,6 +94,9 @@ func parse(path string, doc []byte, environ []string, flags []Flag) (Config, *de
 	}
 	d.table("", tree, reflect.ValueOf(&c).Elem())
 	trimSecrets(reflect.ValueOf(&c).Elem())
+	if d.from("settle") == fromDefault && isObjectStore(c.Source) {
+		c.Settle = objectStoreSettle
+	}
 	d.databases(&c)
 	d.check(&c)
 	sortProblems(d.problems)

@@ -13,6 +13,12 @@ var (
 	azureSchemes  = []string{"abfss", "abfs", "wasbs", "wasb"}
 )
 
+// isObjectStore reports whether a source is in an object store.
+func isObjectStore(source string) bool {
+	scheme, _, isURL := strings.Cut(source, "://")
+	return isURL && (slices.Contains(bucketSchemes, scheme) || slices.Contains(azureSchemes, scheme))
+}
+
 // source checks the form of the source; the node checks whether it exists.
 func (k *checker) source(key, v string) {
 	if v == "" {

@@ -13,16 +13,17 @@ import (
 	"sequins/version"
 )
 
-// Two nodes can have different plans of a version: if it has no marker and its job paused for longer than
-// settle, or if it was modified. A node that sees another plan compares its own with the source.
+// What is served can differ from its files in the source: no rule can tell for certain that all files are there, and people
+// change files. So the version that is served is compared with the source after the switch, and versions that other nodes hold
+// by another plan are, too. If files have been added or replaced, the version is loaded again when it is complete by the rules
+// for new versions.
 
 // aloneAfter is how long a node waits for another node with its plan before it reports that there is
 // none: the others may be loading the version again.
 const aloneAfter = time.Minute
 
 // compare inspects the versions in Plans, and records those whose files
-// differ from this node's plan. The files must settle first: a marker applies to the files before the
-// change.
+// differ from this node's plan.
 func (o *observer) compare(ctx context.Context, allowed version.Pin) {
 	for id, plan := range o.Plans {
 		if !allowed.Allows(id) {
@@ -38,36 +39,44 @@ func (o *observer) compare(ctx context.Context, allowed version.Pin) {
 	slices.Sort(o.found.Changed)
 }
 
-// compareWith inspects one version. If its files differ, it is loaded again as soon as it is complete by the rules for new versions.
+// compareWith inspects one version.
 func (o *observer) compareWith(ctx context.Context, id string, plan store.Manifest) {
 	name := version.Name(id)
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
 	began := time.Now()
 	l, err := o.list(ctx, name)
-	if err == nil && l.Incomplete == "" && !load.Unchanged(plan, l.Files) && !load.OnlyDeleted(plan, l.Files) {
+	now := load.Differing(plan, l.Files)
+	if err == nil && now.Grown() {
 		l, err = o.listNew(ctx, name)
+		now = load.Differing(plan, l.Files)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		o.Log.Debug("version cannot be compared with its plan: it is not in the source any more", "version", id)
-	case err != nil || l.Incomplete != "":
-		o.Log.Debug("version cannot be compared with its plan", "version", id, "incomplete", l.Incomplete, "error", err)
-		o.lookAfterFailure(name, o.failLook(name, fmt.Sprint(l.Incomplete, err)))
-	case load.Unchanged(plan, l.Files) && id == o.Changed:
+	case err != nil:
+		o.Log.Debug("version cannot be compared with its plan", "version", id, "error", err)
+		o.lookAfterFailure(name, o.failLook(name, err.Error()))
+	case now.None() && id == o.Changed:
 		o.found.Same = id
-	case load.Unchanged(plan, l.Files):
+	case now.None():
 		o.noteAlone(id, plan.Partitions)
-	case load.OnlyDeleted(plan, l.Files): // the blocks have more than the source
+	case !now.Grown(): // the blocks have more than the source
 		o.noteWrong(id, deletedFiles(o.DB, id))
-	case o.settling(name, &l, began) == "":
-		o.found.Changed = append(o.found.Changed, id)
+	default:
+		o.found.Differs[id] = fmt.Sprintf("version %s of %s was loaded from other files than the source has now (%v); it is loaded again when its files stay the same",
+			name, o.DB, now)
+		if l.Incomplete != "" {
+			o.lookAfterFailure(name, o.failLook(name, l.Incomplete))
+		} else if l.Settled(o.Settle) || o.settling(name, &l, began) == "" {
+			o.found.Changed = append(o.found.Changed, id)
+		}
 	}
 }
 
-// noteAlone records a version if no other node holds it by this node's plan.
+// noteAlone records a version that other nodes hold by other plans if none holds it by this node's plan.
 func (o *observer) noteAlone(id string, partitions int) {
-	if !o.Shared(id, partitions) {
+	if o.Apart[id] && !o.Shared(id, partitions) {
 		o.noteWrong(id, unshared(o.DB, id))
 	}
 }

@@ -108,11 +108,10 @@ func (o *observer) listNew(ctx context.Context, name string) (source.Listing, er
 	return source.List(ctx, src, o.DB, name, true)
 }
 
-// unsettled returns the reason why a version without a marker needs another inspection, or "" if it
-// does not.
+// unsettled returns the reason why a version needs another inspection, or "" if it does not.
 func (o *observer) unsettled(name string, l *source.Listing, began time.Time) string {
 	o.promising++
-	if l.Marked() || o.Settled[o.id(name)] || o.id(name) == o.Served || o.Begun(o.id(name), l.Files) {
+	if l.Settled(o.Settle) || o.Settled[o.id(name)] || o.id(name) == o.Served || o.Begun(o.id(name), l.Files) {
 		return ""
 	}
 	return o.settling(name, l, began)
@@ -134,7 +133,7 @@ func (o *observer) settling(name string, l *source.Listing, began time.Time) str
 		return ""
 	}
 	o.lookAgain(due)
-	return fmt.Sprintf("it has no %s file, and has not stayed the same for %v yet", source.SuccessFile, o.Settle)
+	return fmt.Sprintf("its files have not stayed the same for %v yet", o.Settle)
 }
 
 // some returns the first few names, as text.

@@ -1,6 +1,6 @@
 // Package discovery finds the versions of a database that a node can load: it lists the source, inspects the newest
-// versions for markers and completeness, waits until versions without a marker stay the same, and compares versions that
-// nodes hold by different plans with the files in the source. It keeps no state: a Question contains what the node
+// versions for markers and completeness, waits until versions stay the same whose listing does not show that they are complete,
+// and compares what is served, and what nodes hold by different plans, with the files in the source. It keeps no state: a Question contains what the node
 // knows, with the previous Listing, and Find answers it with the next Listing. The node then passes that to the state
 // machine of package version, and lists again when Listing.Next is due. Health records what cannot be listed.
 package discovery
@@ -46,16 +46,17 @@ type Question struct {
 	Loading map[string]bool   // known versions that are being loaded
 	Held    map[string]bool   // versions that a gate holds: they are no alternative to others
 	Settled map[string]bool   // versions accepted before: they need not settle again
-	// Plans are the node's plans of versions to compare with the source: of those that other nodes hold by
-	// another plan, and of Changed.
+	// Plans are the node's plans of versions to compare with the source, of which Apart are held by other nodes by another
+	// plan.
 	Plans   map[string]store.Manifest
+	Apart   map[string]bool
 	Pin     pin.File // the last one that could be read
 	Changed string   // a version whose files have changed before: it is compared, but need not be shared
 	Last    Listing  // the previous one
 	Again   bool     // only repeats an unfinished listing, not requested by a refresh
 }
 
-// A Look is the first of consecutive inspections of a version without a marker that found the same
+// A Look is the first of consecutive inspections of a version that found the same
 // files, and the number of failed inspections since the last successful one.
 type Look struct {
 	fingerprint [sha256.Size]byte
@@ -73,6 +74,7 @@ type Listing struct {
 	Changed    []string                  // versions whose files differ from this node's plan, which is in Compared
 	Compared   map[string]store.Manifest // Question.Plans
 	Same       string                    // Question.Changed, if its files are those of its plan
+	Differs    map[string]string         // by id: how the files of versions in Plans differ from them, for people
 	Wrong      map[string]string         // what is wrong with versions that other nodes hold by another plan
 	Unfinished string                    // why the newest incomplete version is incomplete; "" if there is none
 	LeftOut    map[string]string         // by version: a message about ignored files
@@ -112,7 +114,7 @@ type Finder struct {
 	Source source.Source
 	DB     string
 	Log    *slog.Logger
-	// Settle is how long a version without a marker has to stay the same.
+	// Settle is how long a version has to stay the same unless its listing alone shows that it is complete.
 	Settle time.Duration
 	// Require makes _SUCCESS required. Auto makes it required if one version has it.
 	Require, Auto bool
@@ -135,7 +137,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		return Listing{}, err
 	}
 	o := observer{Finder: f, Question: q, names: names, now: time.Now(), limit: maxLook,
-		found: Listing{Names: names, Looks: map[string]Look{}, LeftOut: map[string]string{}, Wrong: map[string]string{}, Compared: q.Plans}}
+		found: Listing{Names: names, Looks: map[string]Look{}, LeftOut: map[string]string{}, Wrong: map[string]string{}, Differs: map[string]string{}, Compared: q.Plans}}
 	if deadline, ok := ctx.Deadline(); ok {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}

@@ -116,7 +116,7 @@ func (r *Run) newFilling(ctx context.Context, j Job, missing []int) *filling {
 		p.asked, p.due = false, now
 	}
 	m := j.Dir.Manifest()
-	f := &filling{Run: r, job: j, manifest: m, stamp: m.Stamp(), todo: missing, copying: make(map[int]bool), asking: make(map[string]bool),
+	f := &filling{Run: r, job: j, manifest: m, plan: m.PlanHash(), todo: missing, copying: make(map[int]bool), asking: make(map[string]bool),
 		events: make(chan func()), resting: make(map[string]time.Time)}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	owners, self := r.o.Following.Owners()

@@ -52,9 +52,9 @@ func input(p int) store.Input {
 
 // A peer is another node, which says and gives what a test wants.
 type peer struct {
-	t     *testing.T
-	addr  string
-	stamp string
+	t    *testing.T
+	addr string
+	plan string
 
 	mu       sync.Mutex
 	held     map[int]bool
@@ -103,7 +103,7 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case q.Has("blocks"):
 		p.asked = true
 		p.total += p.others
-		s := transfer.State{Version: "1", Stamp: p.stamp, Loading: p.loading, Planning: p.planning, Progress: p.progress, Given: p.total}
+		s := transfer.State{Version: "1", Plan: p.plan, Loading: p.loading, Planning: p.planning, Progress: p.progress, Given: p.total}
 		for i := range partitions {
 			if p.held[i] {
 				s.Held = append(s.Held, i)
@@ -144,7 +144,7 @@ func (p *peer) give(w http.ResponseWriter, partition int) {
 	}
 	p.given = append(p.given, partition)
 	w.Header().Set("Content-Type", "application/vnd.sequins.block")
-	w.Header().Set(transfer.StampHeader, p.stamp)
+	w.Header().Set(transfer.PlanHeader, p.plan)
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	_, err := w.Write(data)
 	expect.NoError(p.t, err)
@@ -190,7 +190,7 @@ func newCluster(t *testing.T, others int, times fill.Times) *cluster {
 	expect.NoError(t, err)
 	c := &cluster{t: t, dir: dir}
 	for range others {
-		p := &peer{t: t, stamp: dir.Manifest().Stamp(), held: map[int]bool{}}
+		p := &peer{t: t, plan: dir.Manifest().PlanHash(), held: map[int]bool{}}
 		srv := httptest.NewServer(p)
 		t.Cleanup(srv.Close)
 		p.addr = strings.TrimPrefix(srv.URL, "http://")
@@ -306,17 +306,17 @@ func TestShared(t *testing.T) {
 	c.complete()
 }
 
-// Readers that do not begin, plan forever, stall, take too long, go away, lie or have another stamp are passed over: what they should have loaded is left, and loaded
+// Readers that do not begin, plan forever, stall, take too long, go away, lie or have another plan are passed over: what they should have loaded is left, and loaded
 // by another Fill.
 func TestFaultyReaders(t *testing.T) {
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	tests := map[string]func(p *peer){
-		"silent":        func(*peer) {},
-		"another stamp": func(p *peer) { p.stamp = "other" },
-		"planning":      func(p *peer) { p.stamp, p.planning = "", true },
-		"stalled":       func(p *peer) { p.loading = all },
-		"slow":          func(p *peer) { p.loading, p.advances = all, true },
-		"down":          func(p *peer) { p.down = true },
+		"silent":       func(*peer) {},
+		"another plan": func(p *peer) { p.plan = "other" },
+		"planning":     func(p *peer) { p.plan, p.planning = "", true },
+		"stalled":      func(p *peer) { p.loading = all },
+		"slow":         func(p *peer) { p.loading, p.advances = all, true },
+		"down":         func(p *peer) { p.down = true },
 		"busy forever": func(p *peer) {
 			p.busy = 1 << 30
 			p.held = map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}

@@ -46,7 +46,7 @@ type filling struct {
 	*Run
 	job      Job
 	manifest store.Manifest
-	stamp    string // of manifest
+	plan     string // of manifest
 	self     string
 	order    [][]string // see readers
 
@@ -147,7 +147,7 @@ func (f *filling) decide() {
 // load begins the load, also of no partitions.
 func (f *filling) load(mine []int) {
 	f.loads, f.loading = true, time.Now()
-	announced := f.o.Transfer.Loading(f.o.DB, f.o.Version, f.stamp, mine)
+	announced := f.o.Transfer.Loading(f.o.DB, f.o.Version, f.plan, mine)
 	f.do(func() func() {
 		err := f.job.Load(mine, announced.Progress)
 		announced.End()
@@ -237,7 +237,7 @@ func (f *filling) copy(p int, now time.Time) {
 	}
 	addr := from[rand.IntN(len(from))]
 	f.copying[p] = true
-	w := transfer.Want{DB: f.o.DB, Version: f.o.Version, Partition: p, Stamp: f.stamp, Partitioner: f.job.Partitioner, Dir: f.job.Dir}
+	w := transfer.Want{DB: f.o.DB, Version: f.o.Version, Partition: p, Plan: f.plan, Partitioner: f.job.Partitioner, Dir: f.job.Dir}
 	f.do(func() func() {
 		err := f.o.Transfer.Fetch(f.ctx, addr, w)
 		return func() { f.fetched(spot{addr, p}, err) }
@@ -303,7 +303,7 @@ func (f *filling) ask(now time.Time) time.Duration {
 		f.do(func() func() {
 			ctx, cancel := context.WithTimeout(f.ctx, askTimeout)
 			defer cancel()
-			s, err := f.o.Transfer.Ask(ctx, addr, f.o.DB, f.o.Version, f.stamp, false)
+			s, err := f.o.Transfer.Ask(ctx, addr, f.o.DB, f.o.Version, f.plan, false)
 			return func() { f.answered(addr, s, err) }
 		})
 	}
@@ -345,7 +345,7 @@ func (f *filling) answered(addr string, s transfer.State, err error) {
 // holds reports whether a node has said that it has a partition, not too long ago, and may be asked for it.
 func (f *filling) holds(addr string, partition int) bool {
 	p := f.peers[addr]
-	return p != nil && !p.stuck && time.Since(p.answered) <= max(f.times.Silent, 2*f.times.Poll) && p.state.Stamp == f.stamp && !f.refused[spot{addr, partition}] && has(p.state.Held, partition)
+	return p != nil && !p.stuck && time.Since(p.answered) <= max(f.times.Silent, 2*f.times.Poll) && p.state.Plan == f.plan && !f.refused[spot{addr, partition}] && has(p.state.Held, partition)
 }
 
 func has(sorted []int, partition int) bool {
@@ -382,11 +382,11 @@ func (f *filling) delivers(addr string, partition int, now time.Time) bool {
 		return false
 	case now.Sub(p.answered) > f.times.Silent && now.Sub(f.began) > f.times.Silent:
 		return false // it does not answer
-	case p.state.Stamp == f.stamp && has(p.state.Loading, partition):
+	case p.state.Plan == f.plan && has(p.state.Loading, partition):
 		return now.Sub(p.progressed) < f.times.Stalled && now.Before(f.deadline())
 	case p.state.Planning:
 		return now.Sub(f.began) < f.times.Planning
-	case p.state.Stamp != "" && p.state.Stamp != f.stamp:
+	case p.state.Plan != "" && p.state.Plan != f.plan:
 		return false
 	}
 	return now.Sub(f.began) < f.times.Silent

@@ -50,9 +50,9 @@ func (f *filling) recordInputs() {
 func (f *filling) inputsOf(addr string) []store.Input {
 	for end := time.Now().Add(maxInputsWait); ; {
 		ctx, cancel := context.WithTimeout(f.ctx, askTimeout)
-		s, err := f.o.Transfer.Inputs(ctx, addr, f.o.DB, f.o.Version, f.stamp)
+		s, err := f.o.Transfer.Inputs(ctx, addr, f.o.DB, f.o.Version, f.plan)
 		cancel()
-		if err != nil || s.Stamp != f.stamp {
+		if err != nil || s.Plan != f.plan {
 			return nil
 		}
 		if len(s.Loading) == 0 || time.Now().After(end) {

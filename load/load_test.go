@@ -33,12 +33,14 @@ func TestAligned(t *testing.T) {
 // Only the files of wanted partitions are opened: the others may be damaged.
 func TestAlignedOpensOnlyWhatItNeeds(t *testing.T) {
 	w := newWorld(t)
-	files := cut(shard.Hadoop, 3, keys(300)...)
+	files := cut(shard.Hadoop, 3, keys(3000)...)
 	w.write(files, sequencefile.WriterOptions{})
 	l := New(w.src, w.store, nil, Options{})
 	plan := check(l.Plan(t.Context(), "db", "1"))(t)
 	was := check(os.Stat(filepath.Join(w.root, "db/1/part-r-00000")))(t)
-	w.put("part-r-00000", make([]byte, was.Size()))
+	data := check(os.ReadFile(filepath.Join(w.root, "db/1/part-r-00000")))(t)
+	clear(data[4<<10 : len(data)-4<<10]) // its ends, which identify it, stay
+	w.put("part-r-00000", data)
 	if err := os.Chtimes(filepath.Join(w.root, "db/1/part-r-00000"), was.ModTime(), was.ModTime()); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +269,7 @@ func TestManifest(t *testing.T) {
 	var names []string
 	for i, f := range m.Files {
 		names = append(names, f.Name)
-		if f.Size != plan.Files[i].Size || !f.ModTime.Equal(plan.Files[i].ModTime) {
+		if f.Size != plan.Files[i].Size || f.Mark != plan.Files[i].Mark {
 			t.Errorf("file %+v, listed %+v", f, plan.Files[i])
 		}
 	}

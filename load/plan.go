@@ -71,7 +71,7 @@ func (p *Plan) Manifest() store.Manifest {
 		LastModified: p.LastModified, Created: time.Now(),
 	}
 	for _, f := range p.Files {
-		m.Files = append(m.Files, store.ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime})
+		m.Files = append(m.Files, store.ManifestFile{Name: f.Name, Size: f.Size, Mark: f.Mark})
 	}
 	if p.hasFields() {
 		m.Fields = &store.Fields{Key: p.fields.Key, Value: p.fields.Value, PartitionColumns: len(p.columns) > 0}

@@ -2,37 +2,61 @@ package load
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"sequins/source"
 	"sequins/store"
 )
 
-// Unchanged reports whether the files of a version are still those of a plan, by names, sizes and
-// times.
-func Unchanged(plan store.Manifest, files []source.File) bool {
-	_, data, err := classify(files)
-	return err == nil && slices.EqualFunc(plan.Files, data, isSame)
-}
+// A Difference is how the files of a version differ from those of a plan, by name, in order.
+type Difference struct{ Added, Replaced, Deleted []string }
 
-// OnlyDeleted reports whether the files of a version are those of a plan, with some missing.
-func OnlyDeleted(plan store.Manifest, files []source.File) bool {
+// Differing returns how the files of a version differ from those of a plan, by names, sizes and marks.
+func Differing(plan store.Manifest, files []source.File) (d Difference) {
 	_, data, err := classify(files)
-	if err != nil || len(data) >= len(plan.Files) {
-		return false
+	if err != nil {
+		data = files
 	}
 	planned := make(map[string]store.ManifestFile, len(plan.Files))
 	for _, was := range plan.Files {
 		planned[was.Name] = was
 	}
-	return !slices.ContainsFunc(data, func(f source.File) bool {
+	for _, f := range data {
 		was, found := planned[f.Name]
-		return !found || !isSame(was, f)
-	})
+		switch {
+		case !found:
+			d.Added = append(d.Added, f.Name)
+		case was != store.ManifestFile{Name: f.Name, Size: f.Size, Mark: f.Mark}:
+			d.Replaced = append(d.Replaced, f.Name)
+		}
+		delete(planned, f.Name)
+	}
+	d.Deleted = slices.Sorted(maps.Keys(planned))
+	return d
 }
 
-func isSame(was store.ManifestFile, f source.File) bool {
-	return was.Name == f.Name && was.Size == f.Size && was.ModTime.Equal(f.ModTime)
+// None reports whether the files are the same.
+func (d Difference) None() bool { return !d.Grown() && len(d.Deleted) == 0 }
+
+// Grown reports whether there are files that the plan does not have.
+func (d Difference) Grown() bool { return len(d.Added)+len(d.Replaced) > 0 }
+
+// String describes the difference, with an example of each kind.
+func (d Difference) String() string {
+	var parts []string
+	for _, kind := range []struct {
+		verb  string
+		names []string
+	}{{"added", d.Added}, {"replaced", d.Replaced}, {"deleted", d.Deleted}} {
+		if n := len(kind.names); n == 1 {
+			parts = append(parts, fmt.Sprintf("%s was %s", kind.names[0], kind.verb))
+		} else if n > 1 {
+			parts = append(parts, fmt.Sprintf("%s and %d more files were %s", kind.names[0], n-1, kind.verb))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Inputs returns what the blocks of a plan of this Loader are made from, but for the contents of files: a text with the settings that
@@ -46,7 +70,7 @@ func (l *Loader) Inputs(p *Plan) (settings string, files [][]source.File, ok boo
 	for i, f := range p.Files {
 		switch {
 		case p.ready != nil:
-			f.ID = p.ready.Blocks[i].SHA256
+			f.Mark = p.ready.Blocks[i].SHA256
 			files[i] = []source.File{f}
 		case p.Aligned:
 			files[p.parts[i]] = append(files[p.parts[i]], f)

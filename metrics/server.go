@@ -179,7 +179,7 @@ var (
 	descMissing = prometheus.NewDesc("sequins_version_partitions_missing",
 		"Partitions of the current version that no node holds, as far as this node knows.", []string{"db"}, nil)
 	descDiverged = prometheus.NewDesc("sequins_version_diverged",
-		"1 if other nodes hold the current version by other files, which are those of the source.", []string{"db"}, nil)
+		"1 if the source has other files of the current version than it was loaded from, until this node has loaded it again.", []string{"db"}, nil)
 	descUnderreplicated = prometheus.NewDesc("sequins_version_partitions_underreplicated",
 		"Partitions of the current version that some nodes hold, but fewer than replication.", []string{"db"}, nil)
 	descActive = prometheus.NewDesc("sequins_version_active_timestamp_seconds",

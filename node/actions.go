@@ -57,9 +57,7 @@ func (d *db) activate(name string, back bool) {
 	d.live[name].Switched()
 	d.markServed(d.live[name])
 	d.node.o.shadows.Stop(d.name)
-	if version.Name(name) != name {
-		d.changed = name
-	}
+	d.checkSwitched(name)
 	d.serveOrigin(name)
 	d.keepManifest(name)
 	f := d.facts[name]

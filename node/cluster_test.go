@@ -84,7 +84,7 @@ func (f testFollowing) Refuted() []string {
 	return slices.Clone(f.refuted[f.v])
 }
 
-func (f testFollowing) SetPlan(plan, _ string, held []bool) {
+func (f testFollowing) SetPlan(plan string, held []bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.plans[f.v] = plan

@@ -411,7 +411,7 @@ func TestFailedLookIsNoProof(t *testing.T) {
 		why string
 	}{
 		"a sibling has _SUCCESS": {func(f *fixture) { f.put("fruit", "1", 1, "fig", "plum") }, "there is no _SUCCESS"},
-		"none has":               {func(f *fixture) { f.unmarked("fruit", "1", "fig", "plum") }, "has not stayed the same"},
+		"none has":               {func(f *fixture) { f.unmarked("fruit", "1", "fig", "plum") }, "have not stayed the same"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -501,7 +501,7 @@ func TestLoadThatHasBegunIsNoProof(t *testing.T) {
 		}
 		n = f.run(func(o *Options) { o.Settle, o.AutoSuccess = time.Hour, always })
 		if changed {
-			n.staysOn("fruit", "1", "has not stayed the same")
+			n.staysOn("fruit", "1", "have not stayed the same")
 		} else {
 			n.serves("fruit", "2")
 		}

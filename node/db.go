@@ -50,6 +50,7 @@ type db struct {
 	relooks    int               // number of scheduled listings
 	relisting  bool              // a scheduled listing runs
 	unlistable int               // number of consecutive listings that failed through the db's own fault
+	check      check             // of what is served with the source
 	wrong      map[string]string // what is wrong with versions that other nodes hold by another plan
 	others     map[string]string // other plans at the last comparison with the source
 	due        []string          // versions to retry after the running listing

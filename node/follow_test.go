@@ -122,7 +122,7 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 	f.put("nuts", "1", 1, "almond")
 	synctest.Test(t, func(t *testing.T) {
 		src := &partly{testSource: f.source, bad: "nuts"}
-		n, stop := f.follow(func(o *Options) { o.Source = src })
+		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = src, time.Hour }) // what is served is compared later
 		defer stop()
 		time.Sleep(30 * time.Second)
 		if n.Set([]byte("fruit")).Current() != "1" || n.Set([]byte("nuts")).Current() != "" {

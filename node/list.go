@@ -20,8 +20,10 @@ import (
 // A listing is the answer to a question about the versions in the source.
 type listing struct {
 	discovery.Listing
-	again bool // see discovery.Question
-	err   error
+	again   bool  // see discovery.Question
+	checked bool  // what is served was compared with the source
+	asked   int64 // see check
+	err     error
 }
 
 // startListing lists the versions in the background. If a listing is running, another one follows,
@@ -32,21 +34,26 @@ func (d *db) startListing(again bool) {
 		return
 	}
 	d.listing = true
-	q := d.question()
+	checked, asked := d.checking(), d.node.asked.Load()
+	q := d.question(checked)
 	q.Again = again
 	timeout := listTimeout
 	if d.state.Looking {
 		timeout = startTimeout
 	}
-	d.work(func() message { return d.list(timeout, q) })
+	d.work(func() message {
+		l := d.list(timeout, q)
+		l.checked, l.asked = checked, asked
+		return l
+	})
 }
 
-// question returns the state that a listing needs. A version that was opened from disk counts as
-// complete only after a listing contained it.
-func (d *db) question() discovery.Question {
+// question returns the state that a listing needs; with check, the listing compares what is served, and what
+// has been loaded to be served, with the source. A version that was opened from disk counts as complete only after a listing contained it.
+func (d *db) question(check bool) discovery.Question {
 	s := d.state
 	q := discovery.Question{Current: s.Current, Served: s.Served, Known: make(map[string]bool), Loading: make(map[string]bool), Held: make(map[string]bool), Settled: make(map[string]bool),
-		Failed: make(map[string]bool), Plans: make(map[string]store.Manifest), IDs: d.newest(), Changed: d.changed, Last: d.last, Pin: d.pin}
+		Failed: make(map[string]bool), Plans: make(map[string]store.Manifest), Apart: make(map[string]bool), IDs: d.newest(), Changed: d.changed, Last: d.last, Pin: d.pin}
 	for _, v := range s.Entries {
 		q.Failed[v.Name], q.Held[v.Name] = v.Reason != "", v.Held
 		if v.Name != s.Served && !slices.Contains(s.Listed, v.Name) {
@@ -60,7 +67,13 @@ func (d *db) question() discovery.Question {
 		q.Held[id] = true
 	}
 	for _, id := range q.IDs {
-		if l := d.live[id]; l != nil && (id == d.changed || len(l.OtherPlans()) > 0) {
+		l := d.live[id]
+		if l == nil {
+			continue
+		}
+		q.Apart[id] = len(l.OtherPlans()) > 0
+		v, _ := s.Entry(id)
+		if q.Apart[id] || id == d.changed || d.last.Differs[id] != "" || check && v.Reason == "" && (v.Status == version.Active || v.Status == version.Prepared) {
 			q.Plans[id] = l.manifest
 		}
 	}
@@ -95,6 +108,10 @@ func (l listing) tell(d *db) {
 			d.keepOrigin(l.Same)
 		}
 	}
+	if l.checked {
+		d.check.asked = l.asked
+		d.checkLater()
+	}
 	retries := d.due
 	d.due = nil
 	for _, name := range retries {
@@ -103,6 +120,9 @@ func (l listing) tell(d *db) {
 	if d.again {
 		d.again = false
 		d.startListing(false)
+	}
+	if d.checking() {
+		d.startListing(true)
 	}
 	d.lookAtOthers()
 }
@@ -207,5 +227,5 @@ func (d *db) existing(ctx context.Context, q discovery.Question) (discovery.List
 // The version was complete then, and has not changed.
 func (d *db) begunWith(id string, files []source.File) bool {
 	dir, err := d.node.o.Store.Dir(d.name, id)
-	return err == nil && load.Unchanged(dir.Manifest(), files)
+	return err == nil && load.Differing(dir.Manifest(), files).None()
 }

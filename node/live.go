@@ -50,7 +50,7 @@ func (d *db) newLive(m store.Manifest, partitioner shard.Partitioner, f version.
 	l := &live{
 		v: version.New(version.Info{
 			DB: d.name, Name: m.Version, Partitions: m.Partitions, Partitioner: partitioner,
-			LastModified: m.LastModified, Plan: m.PlanHash(), Stamp: m.Stamp(), Exact: d.replaces(m), Following: f,
+			LastModified: m.LastModified, Plan: m.PlanHash(), Following: f,
 		}),
 		Following: f,
 		manifest:  m,
@@ -193,7 +193,7 @@ func (d *db) openRemote(name string, f version.Following) (*live, error) {
 	if dir, err := d.node.o.Store.Dir(d.name, name); err == nil {
 		m := dir.Manifest()
 		held := make([]bool, m.Partitions)
-		f.SetPlan(m.PlanHash(), m.Stamp(), held)
+		f.SetPlan(m.PlanHash(), held)
 		if version.IsReadable(f, held) {
 			return d.remote(m, f)
 		}
@@ -208,7 +208,7 @@ func (d *db) openRemote(name string, f version.Following) (*live, error) {
 		return nil, err
 	}
 	held := make([]bool, m.Partitions)
-	f.SetPlan(m.PlanHash(), m.Stamp(), held)
+	f.SetPlan(m.PlanHash(), held)
 	if !d.replicated(f, held) {
 		return nil, nil
 	}

@@ -79,6 +79,7 @@ type Node struct {
 	stopWaiting context.CancelFunc
 
 	refresh chan struct{} // Refresh was called
+	asked   atomic.Int64  // how often
 	applied chan struct{} // Apply was called
 	left    chan *db      // dbs whose goroutine has ended
 
@@ -283,8 +284,11 @@ func (n *Node) publish() {
 	n.catalog.Store(&served)
 }
 
-// Refresh makes the node list the source soon, and retry what has failed.
-func (n *Node) Refresh() { wake(n.refresh) }
+// Refresh makes the node list the source soon, retry what has failed, and compare what is served with the source.
+func (n *Node) Refresh() {
+	n.asked.Add(1)
+	wake(n.refresh)
+}
 
 // A reloadError is why a configuration is not in use.
 type reloadError struct {

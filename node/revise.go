@@ -1,20 +1,20 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"sequins/discovery"
-	"sequins/store"
 	"sequins/version"
 )
 
 // Two nodes can have different plans of a version: if it has no marker and its job paused for longer
 // than settle, or if it was modified. Replicas of one plan are not counted and not asked by nodes of
-// the other. A node that sees another plan compares its own plan with the source. If the files in the
-// source differ, the node loads the version again as a revision, see version.Revise. It compares its
-// current version, too, if that is a revision, or if it cannot restore a block that no other node holds.
+// the other. A node that sees another plan compares its own plan with the source, as it does after a switch (see check). If the
+// files in the source differ, the node loads the version again as a revision, see version.Revise. It compares its
+// current version, too, if it cannot restore a block that no other node holds.
 
 // newest returns the ids of the newest revisions of versions on this node, by version name.
 func (d *db) newest() map[string]string {
@@ -45,27 +45,6 @@ func (d *db) revised(l listing) listing {
 		slices.Sort(l.Versions)
 	}
 	return l
-}
-
-// replaces reports whether m is the plan of a revision whose files have only other times than those of an older one, which is still here. Then
-// replicas of the older one, on this and on other nodes, have the same plan.
-func (d *db) replaces(m store.Manifest) bool {
-	for _, v := range d.state.Entries { // ascending
-		if v.Name >= m.Version {
-			return false
-		}
-		if version.Name(v.Name) != version.Name(m.Version) {
-			continue
-		}
-		dir, err := d.node.o.Store.Dir(d.name, v.Name)
-		if err != nil {
-			continue
-		}
-		if older := dir.Manifest(); older.PlanHash() == m.PlanHash() && older.Stamp() != m.Stamp() {
-			return true
-		}
-	}
-	return false
 }
 
 // nextRevision returns the id of a new revision. It also counts revisions that are being removed.
@@ -116,6 +95,11 @@ func (d *db) reportWrong(before, now discovery.Listing) {
 		}
 	}
 	d.wrong = wrong
+	for id, text := range now.Differs {
+		if before.Differs[id] == "" {
+			d.log.Warn(text)
+		}
+	}
 }
 
 // shared reports whether another node holds any partition of a version by this node's plan. It may be
@@ -127,10 +111,10 @@ func (d *db) shared(id string, partitions int) bool {
 
 // divergence describes a current version whose files have changed.
 func (d *db) divergence(shown *view, v versionView) string {
-	text := fmt.Sprintf("version %s of %s is served by this node from other files than the source has now; it is being loaded again",
-		version.Name(v.Name), d.name)
+	text := cmp.Or(v.differs, fmt.Sprintf("version %s of %s was loaded from other files than the source has now; it is being loaded again",
+		version.Name(v.Name), d.name))
 	if reason := shown.versions[v.revision].Reason; reason != "" {
-		text += ", which has failed: " + reason
+		text += "; that has failed: " + reason
 	}
 	return text
 }
@@ -141,7 +125,7 @@ func (n *Node) divergences() (problems []string) {
 		shown := d.view.Load()
 		for _, v := range shown.versions {
 			switch {
-			case v.revision != "":
+			case v.revision != "" || v.differs != "":
 				problems = append(problems, d.divergence(shown, v))
 			case v.wrong != "":
 				problems = append(problems, v.wrong)

@@ -215,7 +215,7 @@ func TestTouchedFiles(t *testing.T) {
 		c.hold("1") // the other node is lost
 		time.Sleep(2 * time.Minute)
 		set := n.Set([]byte("fruit"))
-		if v := set.Version(set.Current()); set.Current() != "1#00001" || slices.Contains(v.Held(), false) {
+		if v := set.Version(set.Current()); set.Current() != "1" || slices.Contains(v.Held(), false) {
 			t.Errorf("current is %q, held %v", set.Current(), v.Held())
 		}
 	})
@@ -225,6 +225,7 @@ func TestTouchedFiles(t *testing.T) {
 func TestHalfRewritten(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
+	f.clockMoves() // or the marker would be as old as what is written now
 	rewrite := func(i int) {
 		f.putFile(filepath.Join(f.root, fmt.Sprintf("fruit/1/part-r-%05d", i)), "rewritten",
 			func(key string) bool { return shard.String.Partition([]byte(key), 2) == i }, fruit)

@@ -31,6 +31,7 @@ type versionView struct {
 	version.Entry
 	facts
 	revision       string           // the newer revision of the current version, being loaded; "" if there is none
+	differs        string           // how its files in the source differ from those that it was loaded from; "" if they do not
 	wrong          string           // see db
 	unrecorded     bool             // ready, but it cannot be recorded as the served one
 	live           *version.Version // nil if not in the set
@@ -50,7 +51,7 @@ func (d *db) publish() {
 	newest := d.newest()
 	for _, e := range s.Entries {
 		vv := versionView{Entry: e, facts: *d.facts[e.Name], loading: d.loads[e.Name], wrong: cmp.Or(d.wrong[e.Name], d.fromElsewhere(e.Name), d.passedOver(e.Name)),
-			unrecorded: s.Unrecorded && e.Replicated && e.Name > s.Current}
+			differs: d.last.Differs[e.Name], unrecorded: s.Unrecorded && e.Replicated && e.Name > s.Current}
 		if revision := newest[version.Name(e.Name)]; e.Name == s.Current && revision > e.Name {
 			vv.revision = revision
 		}
@@ -220,9 +221,9 @@ func (d *db) nodeStatus(shown *view, v versionView) status.OnNode {
 		s.Error = v.wrong
 	}
 	loading := v.loading
-	if s.Diverged = v.revision != ""; s.Diverged {
+	if s.Diverged = v.revision != "" || v.differs != ""; s.Diverged {
 		s.Error = d.divergence(shown, v)
-		loading = shown.versions[v.revision].loading
+		loading = cmp.Or(shown.versions[v.revision].loading, loading)
 	}
 	if loading != nil {
 		s.Progress = loadproc.Progress(loading.snapshot(), time.Now())

@@ -13,7 +13,7 @@ import (
 // a revision of the same name is answered from them, and a session reads what it would read without the cache.
 //
 // Only unconditional requests use it, and only values of up to 64 KiB and the absence of keys are kept, from answers that
-// name the stamp of the version: a node may have other files, also by the same plan. Concurrent misses of a key are not
+// name the plan of the version: a node may have other files. Concurrent misses of a key are not
 // collapsed: they end with the first answer, a round trip later, and each is hedged and times out on its own.
 
 // dropPeriod is the interval at which entries of versions that are gone are removed.
@@ -60,10 +60,10 @@ func (rd *Reader) dropReplaced() {
 	})
 }
 
-// usesCache reports whether the request may be answered from the cache. The stamp of the version must be known, as
+// usesCache reports whether the request may be answered from the cache. The plan of the version must be known, as
 // fillCache compares it.
 func (r *Read) usesCache() bool {
-	return r.reader.cache != nil && len(r.query.Fields) == 0 && len(r.Stamp) > 0
+	return r.reader.cache != nil && len(r.query.Fields) == 0 && len(r.Plan) > 0
 }
 
 // lookUpCache answers from the cache, and reports whether it could. The media type is that of this node's configuration,
@@ -91,7 +91,7 @@ func (r *Read) lookUpCache() (o Outcome, ok bool) {
 
 // mayCache reports whether a peer's answer is from the same files, and may be cached.
 func (r *Read) mayCache(a *proxy.Answer) bool {
-	return r.usesCache() && string(a.Header.Plan) == string(r.Stamp)
+	return r.usesCache() && string(a.Header.Plan) == string(r.Plan)
 }
 
 // fillCache stores a peer's answer. Its body must not have been read.

@@ -103,7 +103,7 @@ func elsewhere(t *testing.T, p reads.Proxy, o reads.Options) (*reads.Reader, *ve
 
 func switchTo(t *testing.T, set *version.Set, id, plan string) {
 	t.Helper()
-	set.Prepare(version.New(version.Info{DB: "db", Name: id, Partitions: 3, Partitioner: shard.String, Plan: plan, Stamp: plan, Following: peersOnly{}}))
+	set.Prepare(version.New(version.Info{DB: "db", Name: id, Partitions: 3, Partitioner: shard.String, Plan: plan, Following: peersOnly{}}))
 	if err := set.Activate(id); err != nil {
 		t.Error(err)
 	}
@@ -185,7 +185,7 @@ func readOne(t *testing.T, rd *reads.Reader, r *reads.Read, rnd *rand.Rand) {
 		}
 		if r.DoBatch(q, keys) == reads.Found {
 			for i, k := range keys {
-				if want := valueIn(string(r.Version), string(r.Stamp), string(k)); !bytes.Equal(r.Values[i], want) || (r.Values[i] == nil) != (want == nil) {
+				if want := valueIn(string(r.Version), string(r.Plan), string(k)); !bytes.Equal(r.Values[i], want) || (r.Values[i] == nil) != (want == nil) {
 					t.Errorf("%s in version %s: %.20q, want %.20q", k, r.Version, r.Values[i], want)
 				}
 			}
@@ -195,7 +195,7 @@ func readOne(t *testing.T, rd *reads.Reader, r *reads.Read, rnd *rand.Rand) {
 	q.Key = []byte(key())
 	q.Path = append([]byte("/db/"), q.Key...)
 	o := r.Do(q)
-	want := valueIn(string(r.Version), string(r.Stamp), string(q.Key))
+	want := valueIn(string(r.Version), string(r.Plan), string(q.Key))
 	switch {
 	case o == reads.Unreachable || o == reads.Gone && q.Exact != nil:
 		return

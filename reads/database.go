@@ -23,8 +23,7 @@ type database struct {
 // labels are the header values that all values of one version share, rendered once.
 type labels struct {
 	version      []byte
-	plan         []byte               // names the plan that its blocks were loaded by, for other nodes
-	stamp        []byte               // names the files that its blocks were loaded from
+	plan         []byte               // that its blocks were loaded by
 	configured   *func(string) string // the function that returned contentType
 	listed       time.Time            // the modification time of the version in the source
 	lastModified []byte               // listed as an HTTP date; nil if unknown
@@ -65,14 +64,13 @@ func (rd *Reader) addDatabase(name string) *database {
 // current version, except right after a switch and for peers that still use the previous one.
 func (d *database) labelsOf(rd *Reader, h *version.Handle) *labels {
 	configured := rd.contentType.Load()
-	if known := d.labels.Load(); known != nil && string(known.version) == h.Version() && string(known.plan) == h.PeerPlan() && string(known.stamp) == h.Stamp() &&
+	if known := d.labels.Load(); known != nil && string(known.version) == h.Version() && string(known.plan) == h.Plan() &&
 		known.listed.Equal(h.LastModified()) && known.configured == configured {
 		return known
 	}
 	fresh := &labels{
 		version:     []byte(h.Version()),
-		plan:        []byte(h.PeerPlan()),
-		stamp:       []byte(h.Stamp()),
+		plan:        []byte(h.Plan()),
 		configured:  configured,
 		listed:      h.LastModified(), // a db that was removed and created again may have the same version names
 		contentType: []byte((*configured)(d.name)),

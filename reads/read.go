@@ -77,8 +77,8 @@ const (
 type Result struct {
 	// Version is the name of the version that was read; empty if there is none.
 	Version []byte
-	// Stamp names the files that the version was loaded from; empty if unknown.
-	Stamp []byte
+	// Plan is the plan of the version's blocks; empty if unknown.
+	Plan []byte
 	// Peer is the address of the node that answered; empty for this node, also for an answer from its cache.
 	Peer string
 	// Status is the HTTP status of a peer's answer.
@@ -197,7 +197,7 @@ func (r *Read) open(q *Query) Outcome {
 		return Unready
 	}
 	r.labels = r.db.labelsOf(r.reader, r.handle)
-	r.Version, r.Stamp = r.labels.version, r.labels.stamp
+	r.Version, r.Plan = r.labels.version, r.labels.plan
 	r.lap(lapVersion)
 	if string(r.Version) < string(q.AtLeast) {
 		return Behind
@@ -324,8 +324,8 @@ func (r *Read) fetchError(peers []string, err error) Outcome {
 const (
 	// SecretHeader carries the credential of the cluster.
 	SecretHeader = "X-Sequins-Cluster"
-	// PlanHeader names the plan by which the version was loaded in requests, and the stamp of its blocks in answers. A peer that loaded the
-	// version by another plan does not have it. Requests and answers of older releases lack it, or have the plan in both.
+	// PlanHeader names the plan of the version's blocks, in requests and answers. A peer that loaded the version by another
+	// plan does not have it. Requests and answers of upstream's nodes lack it.
 	PlanHeader = "X-Sequins-Plan"
 )
 
@@ -353,7 +353,7 @@ func (r *Read) fields() []proxy.Field {
 func (r *Read) Retry() Outcome {
 	r.body.close()
 	r.body = Body{}
-	r.Result = Result{Version: r.Version, Stamp: r.Stamp}
+	r.Result = Result{Version: r.Version, Plan: r.Plan}
 	return r.elsewhere(true)
 }
 

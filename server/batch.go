@@ -186,8 +186,8 @@ func (r *request) sendBatch(w *writer) {
 	r.LetGo()
 	h := w.Header()
 	h.Set(keyVersion, string(r.Version))
-	if r.query.Version != nil && len(r.Stamp) > 0 {
-		h.Set(keyPlan, string(r.Stamp))
+	if r.query.Version != nil && len(r.Plan) > 0 {
+		h.Set(keyPlan, string(r.Plan))
 	}
 	r.vary |= varyAccept
 	b := batchBuffers.Get().(*batchBuffer)

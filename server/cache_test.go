@@ -52,7 +52,7 @@ func newCacheTest(t testing.TB, o testOptions) *cacheTest {
 // load makes a version current on both nodes.
 func (c *cacheTest) load(t testing.TB, id, plan string, records map[string]string) {
 	t.Helper()
-	info := version.Info{DB: "db", Name: id, Partitions: 2, LastModified: modified, Plan: plan, Stamp: plan, Following: version.Solo{}}
+	info := version.Info{DB: "db", Name: id, Partitions: 2, LastModified: modified, Plan: plan, Following: version.Solo{}}
 	activate(t, c.sets["holder"], versionWith(t, info, records))
 	info.Following = peersOnly{peers: []string{c.holder.addr}}
 	activate(t, c.sets["asker"], version.New(info))
@@ -229,7 +229,7 @@ func TestCachedContentType(t *testing.T) {
 // A cached value is answered while no peer can be reached.
 func TestCacheOutlivesPeers(t *testing.T) {
 	c := newCacheTest(t, testOptions{})
-	info := version.Info{DB: "db", Name: "v1", Partitions: 2, Plan: "plan", Stamp: "plan", Following: version.Solo{}}
+	info := version.Info{DB: "db", Name: "v1", Partitions: 2, Plan: "plan", Following: version.Solo{}}
 	activate(t, c.sets["holder"], versionWith(t, info, map[string]string{"k": "value"}))
 	info.Following = &goingPeers{addr: c.holder.addr}
 	activate(t, c.sets["asker"], version.New(info))

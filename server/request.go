@@ -143,7 +143,7 @@ func (r *request) prepare(o reads.Outcome) {
 	r.add(keyVersion, r.Version)
 	r.add(keyProxiedTo, r.peer)
 	if len(r.query.Version) > 0 {
-		r.add(keyPlan, r.Stamp)
+		r.add(keyPlan, r.Plan)
 	}
 	switch o {
 	case reads.Found:

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Markers of Databricks' transactional commits (DBIO). A job with the id X first
@@ -69,6 +70,7 @@ func (m *markers) commits(ctx context.Context, c *Contents, l *Listing) error {
 // commit mentions is not data, unless its transaction has no marker at all:
 // VACUUM deletes old markers.
 func (m *markers) commitsIn(ctx context.Context, dir string, all []Marker, c *Contents, l *Listing) error {
+	var committed time.Time // the newest commit
 	set := commitSet{dir: dir, ids: map[string]bool{}, started: map[string]bool{}, added: map[string]bool{}, removed: map[string]bool{}}
 	n := 0
 	for _, marker := range all {
@@ -78,6 +80,7 @@ func (m *markers) commitsIn(ctx context.Context, dir string, all []Marker, c *Co
 		if n++; n > maxCommits {
 			return Fault(fmt.Errorf("%s has more than %d files %s%s*", m.src.Path(m.db, m.version), maxCommits, dir, committedPrefix))
 		}
+		committed = latest(committed, marker.ModTime)
 		reason, err := m.readCommit(ctx, marker, &set)
 		if err != nil || reason != "" {
 			l.Incomplete = reason
@@ -88,14 +91,14 @@ func (m *markers) commitsIn(ctx context.Context, dir string, all []Marker, c *Co
 		id, started := strings.CutPrefix(marker.Name, dir+startedPrefix)
 		switch {
 		case !started || set.ids[id]:
-		case set.removed[marker.Name]: // VACUUM has removed the failed job's files
+		case set.removed[marker.Name], marker.ModTime.Before(committed): // VACUUM has removed the failed job's files, or another job has done its work
 			set.started[id] = true
 		default:
 			l.Incomplete = fmt.Sprintf("there is %s without %s%s: a job is writing the version, or has failed", marker.Name, committedPrefix, id)
 			return nil
 		}
 	}
-	l.Committed = l.Committed || len(set.ids) > 0
+	l.listed = l.listed || len(set.ids) > 0
 	return m.applyCommits(ctx, &set, c, l)
 }
 

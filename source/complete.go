@@ -19,8 +19,8 @@ const SuccessFile = "_SUCCESS"
 
 const (
 	// maxMarkers bounds the bytes of markers read per version. Hadoop's
-	// committers list at most 100 files; this is enough for 100,000.
-	maxMarkers = 16 << 20
+	// committers list at most 100 files, and BlocksFile has at most 32 MiB.
+	maxMarkers = 34 << 20
 	// maxListed bounds the number of elements in a marker's JSON.
 	maxListed = 1 << 20
 	// manifestLimit is the maximum number of files that Hadoop's committers list
@@ -174,7 +174,44 @@ func (m *markers) applyManifest(ctx context.Context, mf manifest, c *Contents, l
 	listed := func(f File) bool { return m.checker.listed[f.Name] }
 	if mf.whole && slices.ContainsFunc(l.Files, listed) {
 		l.keep(listed)
+		l.listed = true
 	}
+	return nil
+}
+
+// blocks checks that the blocks that BlocksFile lists are there as a whole. Package finished checks everything else of it.
+func (m *markers) blocks(ctx context.Context, c *Contents, l *Listing) error {
+	i := slices.IndexFunc(c.Hidden, func(marker Marker) bool { return marker.Name == BlocksFile })
+	if i < 0 {
+		return nil
+	}
+	b, ok, err := m.read(ctx, c.Hidden[i])
+	if err != nil {
+		return err
+	}
+	var file struct {
+		Manifest struct {
+			Blocks []struct {
+				Name string `json:"name"`
+				Size int64  `json:"size"`
+			} `json:"blocks"`
+		} `json:"manifest"`
+	}
+	if err := json.Unmarshal(b, &file); !ok || truncated(err, b) {
+		l.Incomplete = BlocksFile + " is truncated"
+		return nil
+	}
+	sizes := make(map[string]int64, len(c.Files))
+	for _, f := range c.Files {
+		sizes[f.Name] = f.Size
+	}
+	for _, block := range file.Manifest.Blocks {
+		if size, found := sizes[block.Name]; !found || size < block.Size {
+			l.Incomplete = fmt.Sprintf("%s lists %s with %d bytes, of which %d are there", BlocksFile, block.Name, block.Size, size)
+			return nil
+		}
+	}
+	l.listed = true
 	return nil
 }
 

@@ -32,7 +32,7 @@ func (m memory) Contents(context.Context, string, string) (source.Contents, erro
 	}
 	c := keys.Contents()
 	for dir := range hidden {
-		c.AddHidden(dir, true)
+		c.AddHidden(source.File{Name: dir}, true)
 	}
 	c.Sort()
 	return c, nil
@@ -132,7 +132,7 @@ func TestListErrors(t *testing.T) {
 	}{
 		{"unreadable marker", memory{"_SUCCESS": "broken"}, "broken disk"},
 		{"unreadable file", memory{"_SUCCESS": `{"filenames": ["/db/1/_index"]}`, "_index": "broken"}, "broken disk"},
-		{"huge marker", memory{"_SUCCESS": strings.Repeat(" ", 17<<20)}, "markers of more than"},
+		{"huge marker", memory{"_SUCCESS": strings.Repeat(" ", 35<<20)}, "markers of more than"},
 	}
 	for _, tt := range tests {
 		_, err := source.List(t.Context(), tt.src, "db", "1", false)

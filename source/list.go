@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 )
 
 // ErrLayout is wrapped by errors for a version that is not a plain set of data
@@ -28,24 +29,38 @@ type Listing struct {
 	Incomplete string
 	// Success reports whether there is a _SUCCESS file.
 	Success bool
-	// Committed reports whether there is a _committed_ file of a job.
-	Committed bool
-	// Fingerprint is equal for listings with the same files: all files in the
-	// directory, by name, size, time and ID.
+	// Fingerprint is equal for listings with the same files, also hidden ones, by
+	// name, size, time and mark.
 	Fingerprint [sha256.Size]byte
+
+	listed bool          // a marker lists the files
+	marked bool          // no data file is newer than _SUCCESS, by a clock that no copy sets back
+	quiet  time.Duration // see Contents.quiet
+	whole  bool          // Contents.Whole
 }
 
-// Marked reports whether the job has marked the version as complete. An unmarked
-// version may still be being written.
-func (l *Listing) Marked() bool { return l.Success || l.Committed }
+// Settled reports whether the listing alone shows that the version is complete and no
+// file is still being written. Otherwise another listing after settle must have the
+// same Fingerprint. These are the rules:
+//
+//   - A marker that lists the files counts alone.
+//   - An empty _SUCCESS counts if no data file is newer, by a clock that no copy sets
+//     back. Where uploads that are running are not listed, it must be as old as settle.
+//   - Without a marker, nothing may have been written for an hour, by such a clock.
+func (l *Listing) Settled(settle time.Duration) bool {
+	return l.listed || l.quiet >= leftOverAfter || l.marked && (!l.whole || l.quiet >= settle)
+}
 
 // List returns the data files of a version and whether the job that writes it
-// is done. These are the rules:
+// is done, as far as one listing tells; see Listing.Settled. These are the rules:
 //
 //   - A table of Delta Lake, Hudi or Iceberg is an error of the class ErrLayout.
 //   - _temporary, or _started_<id> without _committed_<id>, is the sign of a job
 //     that is not done, also in a directory of a partitioned table.
-//   - Blocks without their manifest (BlocksFile) are a build that is not done.
+//   - A temporary file of a copy tool that has changed within an hour is the sign of
+//     a copy that is not done. An older one is left out.
+//   - Blocks without their manifest (BlocksFile) are a build that is not done, and a
+//     manifest without all of its blocks a copy.
 //   - With requireSuccess there must be a _SUCCESS file.
 //   - The files that a _committed_<id> or a _SUCCESS lists must be there, and
 //     those that it leaves out are not data; see commits and manifest for the
@@ -61,12 +76,17 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	if err != nil {
 		return Listing{}, err
 	}
-	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: fingerprint(c.Files)}
+	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: c.fingerprint(), quiet: c.quiet(), marked: c.marked(), whole: c.Whole}
 	if err := c.checkTable(); err != nil {
 		return l, fmt.Errorf("%s: %w", src.Path(db, version), err)
 	}
 	if name := c.temporary(); name != "" {
 		l.Incomplete = "there is a " + name + ": a job is writing the version, or has failed"
+		return l, nil
+	}
+	name, leftOver := c.beingWritten()
+	if name != "" {
+		l.Incomplete = "there is " + name + ": a file is being copied"
 		return l, nil
 	}
 	if c.unfinished() {
@@ -75,6 +95,9 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	}
 	m := markers{src: src, db: db, version: version, budget: maxMarkers}
 	m.checker = newChecker(&m, c.Files)
+	if err := m.blocks(ctx, &c, &l); err != nil || l.Incomplete != "" {
+		return l, err
+	}
 	if err := m.commits(ctx, &c, &l); err != nil || l.Incomplete != "" {
 		return l, err
 	}
@@ -88,6 +111,7 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	if err := c.checkDirs(); err != nil {
 		return l, fmt.Errorf("%s: %w", src.Path(db, version), err)
 	}
+	l.LeftOut = append(l.LeftOut, leftOver...)
 	for _, name := range c.Dirs {
 		l.LeftOut = append(l.LeftOut, name+"/")
 	}
@@ -153,15 +177,6 @@ func some(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 	}
 	return strings.Join(names, ", ")
-}
-
-func fingerprint(files []File) (sum [sha256.Size]byte) {
-	h := sha256.New()
-	for _, f := range files {
-		fmt.Fprintf(h, "%q %d %d %q\n", f.Name, f.Size, f.ModTime.UnixNano(), f.ID) //nolint:errcheck // never fails
-	}
-	h.Sum(sum[:0])
-	return sum
 }
 
 // maxSiblings is the number of versions that FindSuccess checks.

@@ -47,13 +47,12 @@ func (n *Dirs) Enter(name string) (bool, error) {
 	return true, nil
 }
 
-// AddHidden adds a hidden entry. Of those in directories of a partitioned table, only the markers of commits and of unfinished jobs
-// have a meaning.
-func (c *Contents) AddHidden(name string, dir bool) {
-	base := path.Base(name)
-	if base == name || isCommit(base) || base == temporaryDir {
-		c.Hidden = append(c.Hidden, Marker{Name: name, Dir: dir})
+// AddHidden adds a hidden entry. Of a directory, only the name is kept.
+func (c *Contents) AddHidden(f File, dir bool) {
+	if dir {
+		f = File{Name: f.Name}
 	}
+	c.Hidden = append(c.Hidden, Marker{File: f, Dir: dir})
 }
 
 // Keys collects the Contents of a version in a source without directories.
@@ -71,7 +70,7 @@ func (k *Keys) Add(f File) {
 	dir, below, nested := strings.Cut(rest, "/")
 	switch {
 	case Hidden(dir) && !nested:
-		k.c.AddHidden(f.Name, false)
+		k.c.AddHidden(f, false)
 	case Hidden(dir):
 		if partition != "" { // the source lists those of the version's directory itself
 			k.hidden[partition+dir] = true
@@ -95,7 +94,7 @@ func (k *Keys) Contents() Contents {
 		}
 	}
 	for name := range k.hidden {
-		k.c.AddHidden(name, true)
+		k.c.AddHidden(File{Name: name}, true)
 	}
 	return k.c
 }

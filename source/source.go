@@ -33,9 +33,16 @@ type File struct {
 	Name    string
 	Size    int64 // in bytes
 	ModTime time.Time
-	// ID identifies the file's content if the source has such an id: HDFS's file
-	// id, an ETag, or the generation of an object. It has no other meaning.
-	ID string
+	// Written is when the content was written, by a clock of the source that no
+	// copy sets back; zero if the source has none. HDFS has none (distcp -p), and S3
+	// none for an object of several parts, as its time is that of the beginning of
+	// its upload (Amazon S3 User Guide, "Working with object metadata").
+	Written time.Time
+	// Mark identifies the content of a file from Contents among all that had this
+	// name and size: an ETag, the generation of an object, HDFS's file id and
+	// modification time, or a hash of both ends of a local file. It has no other
+	// meaning.
+	Mark string
 }
 
 // Contents is the content of a version's directory. The lists are in ascending
@@ -44,8 +51,8 @@ type Contents struct {
 	// Files are the files that are not hidden, and the data files of MapFiles, in
 	// the directory and in those of a partitioned table below it; see IsPartition.
 	Files []File
-	// Hidden are the hidden files and directories, and the markers of commits in
-	// the directories of a partitioned table.
+	// Hidden are the hidden files and directories, also in the directories of a
+	// partitioned table.
 	Hidden []Marker
 	// Dirs are the other directories. In a source without directories, these are
 	// common prefixes of names.
@@ -53,12 +60,18 @@ type Contents struct {
 	// Iceberg reports whether a directory named metadata contains files that
 	// IsIceberg recognizes.
 	Iceberg bool
+	// Whole reports whether the source lists a file only when all of it has been
+	// written, as object stores do. Then an upload that is running is not seen.
+	Whole bool
+	// Now is the time of the listing by the clock of File.Written; zero is the
+	// clock of this machine.
+	Now time.Time
 }
 
-// Marker is a hidden file or directory; see Hidden.
+// Marker is a hidden file or directory; see Hidden. A directory has only a name.
 type Marker struct {
-	Name string
-	Dir  bool
+	File
+	Dir bool
 }
 
 // Sort sorts the lists.
@@ -86,9 +99,9 @@ var ErrChanged = errors.New("the file has changed")
 var ErrCorrupt = errors.New("the file does not match its checksums")
 
 // Check returns an error that wraps ErrChanged if f was listed and differs from
-// now.
+// now, whose mark is empty if it is not known.
 func (f File) Check(now File) error {
-	if f.ModTime.IsZero() || f.Size == now.Size && f.ModTime.Equal(now.ModTime) && f.ID == now.ID {
+	if f.ModTime.IsZero() || f.Size == now.Size && f.ModTime.Equal(now.ModTime) && (now.Mark == "" || f.Mark == now.Mark) {
 		return nil
 	}
 	return fmt.Errorf("%w: listed with %d bytes of %v, now %d of %v", ErrChanged,
@@ -184,10 +197,11 @@ func Invalid(ctx context.Context, src Source, db string) ([]string, error) {
 	return nil, nil
 }
 
-// Hidden reports whether a file or directory is reserved for the job: _SUCCESS,
-// _logs, .part-00000.crc.
+// Hidden reports whether a file or directory is no data, by its name without
+// directories: it is reserved for the job (_SUCCESS, _logs, .part-00000.crc), or a
+// temporary file of a copy tool (part-00000._COPYING_).
 func Hidden(name string) bool {
-	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".")
+	return strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || isTemporary(name)
 }
 
 // ValidFile reports whether name is a relative path that stays below the

@@ -26,9 +26,9 @@ import (
 const (
 	// manifestVersion history:
 	//
-	//	1  first version
-	manifestVersion    = 1
-	minManifestVersion = 1 // the oldest version that this code reads
+	//	2  marks of files in place of times
+	manifestVersion    = 2
+	minManifestVersion = 2 // the oldest version that this code reads
 )
 
 const (
@@ -37,6 +37,7 @@ const (
 	maxManifestFiles  = 1 << 18
 	maxPartitions     = 1 << 18
 	maxSourceFileName = 4096
+	maxMark           = 1 << 10 // bytes
 	maxRefuted        = 16
 	maxWord           = 64      // length of the name of a partitioner or format
 	maxFieldName      = 1 << 16 // bytes, with the names of the records that the field is in
@@ -87,17 +88,16 @@ type Fields struct {
 
 // ManifestFile describes a file of the source as it was when the version was planned.
 type ManifestFile struct {
-	Name    string // relative to the version's directory in the source
-	Size    int64  // bytes
-	ModTime time.Time
+	Name string // relative to the version's directory in the source
+	Size int64  // bytes
+	Mark string // see source.File
 }
 
 // SamePlan reports whether blocks loaded by plan m are those that plan o asks for: whether they agree
-// in all but the time of planning and the partitioners refuted before.
+// in all but times and the partitioners refuted before.
 func (m Manifest) SamePlan(o Manifest) bool {
-	return m.DB == o.DB && m.Version == o.Version && m.Format == o.Format &&
-		m.Partitions == o.Partitions && m.Partitioner == o.Partitioner && m.Aligned == o.Aligned &&
-		m.LastModified.Equal(o.LastModified) && slices.EqualFunc(m.Files, o.Files, sameFile)
+	return m.DB == o.DB && m.Version == o.Version && m.Format == o.Format && m.Partitions == o.Partitions &&
+		m.Partitioner == o.Partitioner && m.Aligned == o.Aligned && slices.Equal(m.Files, o.Files)
 }
 
 // MarshalJSON implements json.Marshaler: the manifest as it stands in its file.
@@ -115,32 +115,17 @@ func (m *Manifest) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// PlanHash returns a short hash of what decides which records a block of the plan has: the names
-// and sizes of the files, their format, the number of partitions, the partitioner, and whether the
+// PlanHash returns a short hash of what decides which records a block of the plan has: the names,
+// sizes and marks of the files, their format, the number of partitions, the partitioner, and whether the
 // files are aligned. Blocks of the same partition by plans of one hash are replicas of each other.
-// Modification times are left out, as nodes with local sources have files of different times. All
-// releases must come to the same hash: nodes of a cluster compare theirs.
+// Nodes of a cluster compare theirs.
 func (m Manifest) PlanHash() string {
 	h := sha256.New()
 	line := appendText(appendText(nil, m.Format), m.Partitioner)
 	line = fmt.Appendf(line, "%d %t %d\n", m.Partitions, m.Aligned, len(m.Files))
 	for _, f := range m.Files {
 		h.Write(line) // which never fails
-		line = append(strconv.AppendInt(appendText(line[:0], f.Name), f.Size, 10), '\n')
-	}
-	h.Write(line)
-	return hex.EncodeToString(h.Sum(nil)[:planHashBytes])
-}
-
-// Stamp returns a short hash of the plan and of the modification times of the files. Blocks of a partition with equal stamps were made
-// from the same files, as far as names, sizes and times tell; those of one plan alone may be of files that were replaced by others of
-// the same sizes.
-func (m Manifest) Stamp() string {
-	h := sha256.New()
-	line := append([]byte(m.PlanHash()), '\n')
-	for _, f := range m.Files {
-		h.Write(line) // which never fails
-		line = append(f.ModTime.UTC().AppendFormat(line[:0], time.RFC3339Nano), '\n')
+		line = appendText(append(strconv.AppendInt(appendText(line[:0], f.Name), f.Size, 10), '\n'), f.Mark)
 	}
 	h.Write(line)
 	return hex.EncodeToString(h.Sum(nil)[:planHashBytes])
@@ -155,10 +140,6 @@ func appendText(dst []byte, s string) []byte {
 // planHashBytes is the length of a plan's hash. It need not withstand anybody who looks for two
 // plans of the same hash: he could as well change the files.
 const planHashBytes = 8
-
-func sameFile(a, b ManifestFile) bool {
-	return a.Name == b.Name && a.Size == b.Size && a.ModTime.Equal(b.ModTime)
-}
 
 // SourceOf returns the size of the part of the files, in bytes, that some of the partitions are made from.
 func (m Manifest) SourceOf(held []bool) int64 {
@@ -200,10 +181,10 @@ type manifestJSON struct {
 // manifestFileJSON is an element of "files". A name that is not UTF-8 cannot be a JSON string, so
 // it is kept in base64.
 type manifestFileJSON struct {
-	Name      string    `json:"name,omitempty"`
-	NameBytes []byte    `json:"name_base64,omitempty"`
-	Size      int64     `json:"size"`
-	ModTime   time.Time `json:"mod_time"`
+	Name      string `json:"name,omitempty"`
+	NameBytes []byte `json:"name_base64,omitempty"`
+	Size      int64  `json:"size"`
+	Mark      string `json:"mark"`
 }
 
 // manifestFiles stops decoding when there are more than a manifest may have, before the memory for
@@ -243,7 +224,7 @@ func encodeManifest(m Manifest) ([]byte, error) {
 		Files: make(manifestFiles, len(m.Files)), Fields: m.Fields, Refuted: m.Refuted,
 	}
 	for i, f := range m.Files {
-		j.Files[i] = manifestFileJSON{Name: f.Name, Size: f.Size, ModTime: f.ModTime.UTC()}
+		j.Files[i] = manifestFileJSON{Name: f.Name, Size: f.Size, Mark: f.Mark}
 		if !utf8.ValidString(f.Name) {
 			j.Files[i].Name, j.Files[i].NameBytes = "", []byte(f.Name)
 		}
@@ -319,7 +300,7 @@ func (j *manifestJSON) manifest(formatVersion int) Manifest {
 		Files: make([]ManifestFile, len(j.Files)), Fields: j.Fields, Refuted: j.Refuted,
 	}
 	for i, f := range j.Files {
-		m.Files[i] = ManifestFile{Name: f.Name, Size: f.Size, ModTime: f.ModTime.UTC()}
+		m.Files[i] = ManifestFile{Name: f.Name, Size: f.Size, Mark: f.Mark}
 		if f.Name == "" {
 			m.Files[i].Name = string(f.NameBytes)
 		}
@@ -367,9 +348,8 @@ func (m Manifest) validate() error {
 		if names += len(f.Name); names > maxManifest {
 			return fmt.Errorf("names of %d bytes and more: %w", names, ErrTooLarge)
 		}
-		if f.Name == "" || len(f.Name) > maxSourceFileName || f.Size < 0 || !validTime(f.ModTime) {
-			return fmt.Errorf("file %d has a name of %d bytes, the size %d and the year %d",
-				i, len(f.Name), f.Size, f.ModTime.Year())
+		if f.Name == "" || len(f.Name) > maxSourceFileName || f.Size < 0 || len(f.Mark) > maxMark || !utf8.ValidString(f.Mark) {
+			return fmt.Errorf("file %d has a name of %d bytes, the size %d and the mark %.100q", i, len(f.Name), f.Size, f.Mark)
 		}
 	}
 	return nil

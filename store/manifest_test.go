@@ -25,16 +25,16 @@ func testManifest() Manifest {
 		FormatVersion: manifestVersion, DB: "names", Version: "2026-01-31",
 		Format: "sequencefile", Partitions: 3, Partitioner: "hadoop", Aligned: true,
 		Files: []ManifestFile{
-			{Name: "part-r-00000", Size: 100, ModTime: testTime},
-			{Name: "part-r-00001/data", Size: 0, ModTime: testTime.Add(time.Hour)},
-			{Name: "part-\xff<&>\u2028", Size: 1 << 50, ModTime: time.Time{}},
+			{Name: "part-r-00000", Size: 100, Mark: "17 1767225600000"},
+			{Name: "part-r-00001/data", Size: 0, Mark: `"abc-2"`},
+			{Name: "part-\xff<&>\u2028", Size: 1 << 50},
 		},
 		LastModified: testTime.Add(time.Hour), Created: testTime.Add(2 * time.Hour),
 	}
 }
 
 func TestManifestRoundTrip(t *testing.T) {
-	empty := Manifest{FormatVersion: 1, DB: "d", Version: "v", Files: []ManifestFile{}}
+	empty := Manifest{FormatVersion: manifestVersion, DB: "d", Version: "v", Files: []ManifestFile{}}
 	refuted := testManifest()
 	refuted.Refuted = []string{"string", "spark"}
 	fields := testManifest()
@@ -58,7 +58,6 @@ func TestManifestRoundTrip(t *testing.T) {
 func TestManifestZones(t *testing.T) {
 	m := testManifest()
 	m.Created = m.Created.In(time.FixedZone("x", 3600))
-	m.Files[0].ModTime = time.Now().Add(time.Nanosecond)
 	data, err := encodeManifest(m)
 	if err != nil {
 		t.Fatal(err)
@@ -70,18 +69,18 @@ func TestManifestZones(t *testing.T) {
 	if !got.SamePlan(m) || !got.Created.Equal(m.Created) {
 		t.Error("times changed")
 	}
-	if got.Created.Location() != time.UTC || got.Files[0].ModTime.Location() != time.UTC {
+	if got.Created.Location() != time.UTC {
 		t.Error("times are not in UTC")
 	}
 }
 
 // TestManifestOfOldFormats: what a release has written, later ones read.
 func TestManifestOfOldFormats(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v1.json"))
+	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v2.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := decodeManifest(data, "manifest-v1.json")
+	got, err := decodeManifest(data, "manifest-v2.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func TestManifestOfOldFormats(t *testing.T) {
 		t.Error(diff)
 	}
 	if now, err := encodeManifest(got); err != nil || !bytes.Equal(now, data) {
-		t.Errorf("version 1 is now written differently (%v):\n%s", err, now)
+		t.Errorf("version 2 is now written differently (%v):\n%s", err, now)
 	}
 }
 
@@ -112,10 +111,10 @@ func TestSamePlan(t *testing.T) {
 		{"partitions", func(m *Manifest) { m.Partitions++ }, false, false},
 		{"partitioner", func(m *Manifest) { m.Partitioner = "spark" }, false, false},
 		{"aligned", func(m *Manifest) { m.Aligned = false }, false, false},
-		{"last modified", func(m *Manifest) { m.LastModified = m.LastModified.Add(1) }, false, true},
+		{"last modified", func(m *Manifest) { m.LastModified = m.LastModified.Add(1) }, true, true},
 		{"file name", func(m *Manifest) { m.Files[1].Name += "x" }, false, false},
 		{"file size", func(m *Manifest) { m.Files[1].Size++ }, false, false},
-		{"file time", func(m *Manifest) { m.Files[1].ModTime = testTime }, false, true},
+		{"mark", func(m *Manifest) { m.Files[1].Mark = "other" }, false, false},
 		{"files", func(m *Manifest) { m.Files = m.Files[:2] }, false, false},
 		{"order of files", func(m *Manifest) { m.Files[0], m.Files[1] = m.Files[1], m.Files[0] }, false, false},
 	}
@@ -128,10 +127,6 @@ func TestSamePlan(t *testing.T) {
 		if got := m.PlanHash() == testManifest().PlanHash(); got != tt.hash {
 			t.Errorf("%s: PlanHash is the same: %v", tt.name, got)
 		}
-		stamp := tt.hash && tt.name != "file time"
-		if got := m.Stamp() == testManifest().Stamp(); got != stamp {
-			t.Errorf("%s: Stamp is the same: %v", tt.name, got)
-		}
 	}
 }
 
@@ -139,18 +134,18 @@ func TestSamePlan(t *testing.T) {
 
 // Nodes of different releases compare hashes: this one must never change.
 func TestPlanHash(t *testing.T) {
-	if got, want := testManifest().PlanHash(), "d1cef6540d6936c6"; got != want {
+	if got, want := testManifest().PlanHash(), "4cbed663e6ed1204"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
 func seal(body string) string {
-	return fmt.Sprintf(`{"format_version":1,"crc32c":"%s","manifest":%s}`+"\n", manifestCRC([]byte(body)), body)
+	return fmt.Sprintf(`{"format_version":2,"crc32c":"%s","manifest":%s}`+"\n", manifestCRC([]byte(body)), body)
 }
 
 const goodBody = `{"db":"d","version":"v","format":"f","partitions":1,"partitioner":"p","aligned":false,` +
 	`"last_modified":"2026-01-31T10:00:00Z","created":"2026-01-31T10:00:00Z",` +
-	`"files":[{"name":"a","size":1,"mod_time":"2026-01-31T10:00:00Z"}]}`
+	`"files":[{"name":"a","size":1,"mark":"m"}]}`
 
 func TestBadManifest(t *testing.T) {
 	with := func(old, new string) string {
@@ -168,9 +163,9 @@ func TestBadManifest(t *testing.T) {
 		{"cut short", seal(goodBody)[:200], "not a manifest"},
 		{"more behind it", seal(goodBody) + "{}", "not a manifest"},
 		{"no format version", `{}`, "format version"},
-		{"format version 0", strings.Replace(seal(goodBody), `n":1`, `n":0`, 1), "format version"},
-		{"newer", `{"format_version":2,"new":"things"}`, "it is 2, and 1 to 1 can be read"},
-		{"no body", `{"format_version":1,"crc32c":"00000000"}`, "not a manifest"},
+		{"format version 0", strings.Replace(seal(goodBody), `n":2`, `n":0`, 1), "format version"},
+		{"newer", `{"format_version":3,"new":"things"}`, "it is 3, and 2 to 2 can be read"},
+		{"no body", `{"format_version":2,"crc32c":"00000000"}`, "not a manifest"},
 		{"null body", seal("null"), `"" is not a name of a db`},
 		{"checksum", strings.Replace(seal(goodBody), `"size":1`, `"size":2`, 1), "checksum"},
 		{"unknown key outside", strings.Replace(seal(goodBody), `{`, `{"x":1,`, 1), "unknown field"},
@@ -194,7 +189,7 @@ func TestBadManifest(t *testing.T) {
 		{"file size", with(`"size":1`, `"size":-1`), "the size -1"},
 		{"files", seal(`{"files":{}}`), "not an array"},
 		{"year", with(`"created":"2026-01-31T10:00:00Z"`, `"created":"0000-01-01T00:00:00+10:00"`), "the year -1"},
-		{"file year", with(`e":"2026-01-31T10:00:00Z"}`, `e":"9999-12-31T23:00:00-10:00"}`), "the year 10000"},
+		{"mark", with(`"mark":"m"`, `"mark":"`+strings.Repeat("m", maxMark+1)+`"`), "file 0 has a name of 1 bytes, the size 1 and the mark"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -244,7 +239,7 @@ func TestManifestOf100000Files(t *testing.T) {
 	m.Files, m.Partitions = make([]ManifestFile, 100_000), 100_000
 	for i := range m.Files {
 		name := fmt.Sprintf("part-r-%05d-0a1b2c3d-0000-4111-8222-abcdefabcdef-c000.snappy", i)
-		m.Files[i] = ManifestFile{Name: name, Size: 1 << 40, ModTime: testTime}
+		m.Files[i] = ManifestFile{Name: name, Size: 1 << 40, Mark: "1234567890 1767225600000"}
 	}
 	data, err := encodeManifest(m)
 	expect.NoError(t, err)
@@ -287,7 +282,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add(seal(goodBody), false)
 	f.Add(goodBody, true)
 	f.Add(`{"files":[{},null,{"name":"","name_base64":"/w=="}]}`, true)
-	f.Add(`{"format_version":2}`, false)
+	f.Add(`{"format_version":3}`, false)
 	f.Fuzz(func(t *testing.T, data string, isBody bool) {
 		if isBody {
 			data = seal(data)

@@ -60,7 +60,7 @@ func writtenFiles(r *knownjson.Reader) manifestFiles {
 			r.Literal(",")
 		}
 		files = append(files, manifestFileJSON{
-			Name: string(r.Text(`{"name":`)), Size: r.Number(`,"size":`), ModTime: r.Time(`,"mod_time":`),
+			Name: string(r.Text(`{"name":`)), Size: r.Number(`,"size":`), Mark: string(r.Text(`,"mark":`)),
 		})
 		r.Literal("}")
 	}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -15,7 +15,7 @@ func manyFiles(n int) Manifest {
 	m := testManifest()
 	m.Files = nil
 	for i := range n {
-		m.Files = append(m.Files, ManifestFile{Name: fmt.Sprintf("part-r-%05d", i), Size: int64(i) * 1000, ModTime: testTime.Add(time.Duration(i))})
+		m.Files = append(m.Files, ManifestFile{Name: fmt.Sprintf("part-r-%05d", i), Size: int64(i) * 1000, Mark: strconv.Itoa(i)})
 	}
 	return m
 }
@@ -44,7 +44,7 @@ func TestWrittenManifest(t *testing.T) {
 	fields.Fields = &Fields{Key: "ключ", Value: "a.<b>"}
 	refuted.Fields, refuted.Refuted = &Fields{Key: "k"}, []string{"string", "spark"}
 	noDigits := manyFiles(2)
-	noDigits.Files[1].ModTime, noDigits.Files[1].Size = time.Time{}, 0
+	noDigits.Files[1].Mark, noDigits.Files[1].Size = "", 0
 	for i, m := range []Manifest{ascii, fields, refuted, empty, noDigits} {
 		data, err := encodeManifest(m)
 		if err != nil {
@@ -94,7 +94,7 @@ func TestWrittenManifestChanged(t *testing.T) {
 
 // withChecksum is the file of a manifest with this body.
 func withChecksum(body []byte) []byte {
-	return fmt.Appendf(nil, "{\"format_version\":1,\"crc32c\":\"%s\",\"manifest\":%s}\n", manifestCRC(body), body)
+	return fmt.Appendf(nil, "{\"format_version\":2,\"crc32c\":\"%s\",\"manifest\":%s}\n", manifestCRC(body), body)
 }
 
 func FuzzWrittenManifest(f *testing.F) {

@@ -222,7 +222,7 @@ func write(t *testing.T, fsys fsys.FS, name, content string) {
 }
 
 func TestBadManifests(t *testing.T) {
-	newer := []byte(`{"format_version":2}`)
+	newer := []byte(`{"format_version":3}`)
 	tests := []struct {
 		name    string
 		content []byte

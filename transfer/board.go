@@ -10,7 +10,7 @@ import (
 type Loading struct {
 	board *board
 	key   key
-	stamp string // "" while it is being planned
+	plan  string // "" while it is being planned
 
 	partitions []int
 	progress   atomic.Int64
@@ -27,10 +27,10 @@ type board struct {
 // Planning announces that this node is about to load a version, by its name in the source, and does not know its plan yet.
 func (t *Transfer) Planning(db, version string) *Loading { return t.Loading(db, version, "", nil) }
 
-// Loading announces that this node is loading partitions of a version, by its name in the source and the stamp of its plan.
+// Loading announces that this node is loading partitions of a version, by its name in the source and its plan.
 // It must be ended.
-func (t *Transfer) Loading(db, version, stamp string, partitions []int) *Loading {
-	l := &Loading{board: &t.board, key: key{db, version}, stamp: stamp, partitions: slices.Clone(partitions)}
+func (t *Transfer) Loading(db, version, plan string, partitions []int) *Loading {
+	l := &Loading{board: &t.board, key: key{db, version}, plan: plan, partitions: slices.Clone(partitions)}
 	t.board.mu.Lock()
 	defer t.board.mu.Unlock()
 	t.board.loads[l.key] = append(t.board.loads[l.key], l)
@@ -58,10 +58,10 @@ func (b *board) describe(k key, s *State) {
 	defer b.mu.Unlock()
 	for _, l := range b.loads[k] {
 		switch {
-		case l.stamp == "":
+		case l.plan == "":
 			s.Planning = true
-		case s.Stamp == "" || s.Stamp == l.stamp:
-			s.Stamp = l.stamp
+		case s.Plan == "" || s.Plan == l.plan:
+			s.Plan = l.plan
 			s.Loading = append(s.Loading, l.partitions...)
 			s.Progress += l.progress.Load()
 		}

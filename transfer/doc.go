@@ -5,7 +5,7 @@
 // the partitions that are here, and those that it is loading (Loading); with &manifest and &inputs also the plan itself, and what the
 // blocks were made from. It covers versions that are not advertised
 // yet, such as those that a gate has not let pass. GET /<db>?block=N&proxy=VERSION sends the file of a block, if the node has it with
-// the stamp that the request names: made by the same plan from files of the same times.
+// the plan that the request names.
 //
 // A block passes through Fetch: it is written under a temporary name, synced, verified as a whole, including that each key
 // belongs to the partition, and published by a rename. So a node that sends anything else costs time and nothing more.

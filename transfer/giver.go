@@ -29,20 +29,20 @@ var errSlow = errors.New("the other node is too slow")
 
 // Serve answers a request of another node, which the caller has authorized, for a db with a query: what of a version is
 // here, or a block. If code is not 200, it has written nothing, and text is the reason: 400 for a query that cannot be parsed, 404 for a
-// partition that is not here, 409 for another stamp, and 503 if too many blocks are being given. Code 0 means that the answer broke off,
+// partition that is not here, 409 for another plan, and 503 if too many blocks are being given. Code 0 means that the answer broke off,
 // and that the connection has to be closed.
 func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query string) (code int, text string) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return http.StatusBadRequest, "the query cannot be parsed"
 	}
-	name, stamp := values.Get("proxy"), req.Header.Get(StampHeader)
-	h := t.acquire(db, name, stamp)
+	name, plan := values.Get("proxy"), req.Header.Get(PlanHeader)
+	h := t.acquire(db, name, plan)
 	if h != nil {
 		defer h.Release()
 	}
 	if values.Has("blocks") {
-		if h == nil && stamp != "" {
+		if h == nil && plan != "" {
 			if h = t.acquire(db, name, ""); h != nil { // from other files, or by another plan
 				defer h.Release()
 			}
@@ -56,8 +56,8 @@ func (t *Transfer) Serve(w http.ResponseWriter, req *http.Request, db, query str
 	return t.serveBlock(w, req, db, name, h, p)
 }
 
-// acquire returns a handle on a version by a stamp, or by any stamp if that is empty. "true" is the current version.
-func (t *Transfer) acquire(db, name, stamp string) *version.Handle {
+// acquire returns a handle on a version by a plan, or by any plan if that is empty. "true" is the current version.
+func (t *Transfer) acquire(db, name, plan string) *version.Handle {
 	set := t.o.Set([]byte(db))
 	switch {
 	case set == nil:
@@ -65,14 +65,14 @@ func (t *Transfer) acquire(db, name, stamp string) *version.Handle {
 	case name == "true":
 		return set.Acquire()
 	}
-	return set.AcquireStamped(name, stamp)
+	return set.AcquireVersion(name, plan)
 }
 
 // serveState answers with the State of a version.
 func (t *Transfer) serveState(w http.ResponseWriter, db, name string, h *version.Handle, query url.Values) (int, string) {
 	s := State{Given: t.given.Load()}
 	if h != nil {
-		s = State{Given: s.Given, Version: h.Version(), Stamp: h.Stamp()}
+		s = State{Given: s.Given, Version: h.Version(), Plan: h.Plan()}
 		for p, held := range h.Held() {
 			if held {
 				s.Held = append(s.Held, p)
@@ -81,7 +81,7 @@ func (t *Transfer) serveState(w http.ResponseWriter, db, name string, h *version
 		t.describe(&s, db, h.Revision(), query)
 	}
 	t.board.describe(key{db, name}, &s)
-	if s.Stamp != "" || s.Planning {
+	if s.Plan != "" || s.Planning {
 		s.Version = name
 	}
 	if h != nil {
@@ -142,7 +142,7 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db, name
 	defer context.AfterFunc(t.ending, cancel)()
 	w.Header().Set("Content-Type", blockType)
 	w.Header().Set("Content-Length", strconv.FormatInt(b.Size(), 10))
-	w.Header().Set(StampHeader, h.Stamp())
+	w.Header().Set(PlanHeader, h.Plan())
 	out := &sender{t: t, ctx: ctx, db: db, w: w, pulse: t.newPulse()}
 	if err := b.CopyTo(out, out.wait); err != nil {
 		if blocks.IsDamage(err) {
@@ -153,7 +153,7 @@ func (t *Transfer) serveBlock(w http.ResponseWriter, req *http.Request, db, name
 		if out.sent > 0 {
 			return 0, err.Error()
 		}
-		for _, name := range []string{"Content-Type", "Content-Length", StampHeader} {
+		for _, name := range []string{"Content-Type", "Content-Length", PlanHeader} {
 			w.Header().Del(name)
 		}
 		return http.StatusServiceUnavailable, "the block cannot be read"

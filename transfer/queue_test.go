@@ -13,10 +13,10 @@ import (
 )
 
 // slowGiver returns the address of a node that announces much and sends 20 KB/s of it, and a channel that is closed when it has begun.
-func slowGiver(t *testing.T, stamp string) (addr string, begun chan struct{}) {
+func slowGiver(t *testing.T, plan string) (addr string, begun chan struct{}) {
 	begun = make(chan struct{})
 	piece := make([]byte, 1000)
-	addr = fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.block", transfer.StampHeader: stamp}, body: piece, length: 100_000_000_000,
+	addr = fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.block", transfer.PlanHeader: plan}, body: piece, length: 100_000_000_000,
 		then: func(w http.ResponseWriter, r *http.Request) {
 			close(begun)
 			tick := time.NewTicker(50 * time.Millisecond)
@@ -35,7 +35,7 @@ func slowGiver(t *testing.T, stamp string) (addr string, begun chan struct{}) {
 func TestSlowGiverMakesRoom(t *testing.T) {
 	good := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)})
 	taker := newNode(t, transfer.Options{LeastRate: 1000, Patience: 300 * time.Millisecond}, nil)
-	slow, begun := slowGiver(t, taker.dir.Manifest().Stamp())
+	slow, begun := slowGiver(t, taker.dir.Manifest().PlanHash())
 	ended := make(chan error, 1)
 	go func() { ended <- taker.Fetch(t.Context(), slow, taker.want(0)) }()
 	<-begun
@@ -57,7 +57,7 @@ func TestSlowGiverMakesRoom(t *testing.T) {
 func TestCrowded(t *testing.T) {
 	good := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)})
 	taker := newNode(t, transfer.Options{LeastRate: 1000, FairRate: 1000, Queue: 300 * time.Millisecond}, nil)
-	slow, begun := slowGiver(t, taker.dir.Manifest().Stamp())
+	slow, begun := slowGiver(t, taker.dir.Manifest().PlanHash())
 	ended := make(chan error, 1)
 	go func() { ended <- taker.Fetch(t.Context(), slow, taker.want(0)) }()
 	<-begun

@@ -23,7 +23,7 @@ import (
 var (
 	// ErrRefused is the class of errors of Fetch for blocks that are not what they should be. The same node would send the same again.
 	ErrRefused = errors.New("the block is refused")
-	// ErrElsewhere is the class of errors of Fetch if the node does not have the block, or not with the stamp.
+	// ErrElsewhere is the class of errors of Fetch if the node does not have the block, or not by the plan.
 	ErrElsewhere = errors.New("the node does not have the block")
 	// ErrBusy is the class of errors of Fetch if the node gives as many blocks as it may.
 	ErrBusy = errors.New("the node is giving as many blocks as it may")
@@ -65,7 +65,7 @@ func (z size) read(r io.Reader) (s State, err error) {
 }
 
 // get sends a request for a version of a db. The caller closes the body.
-func (t *Transfer) get(ctx context.Context, addr, db, version, stamp, query string) (*http.Response, error) {
+func (t *Transfer) get(ctx context.Context, addr, db, version, plan, query string) (*http.Response, error) {
 	target := fmt.Sprintf("%s://%s/%s?%s&proxy=%s", t.scheme, addr, url.PathEscape(db), query, url.QueryEscape(version))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -74,30 +74,30 @@ func (t *Transfer) get(ctx context.Context, addr, db, version, stamp, query stri
 	if t.o.Secret != "" {
 		req.Header.Set(SecretHeader, t.o.Secret)
 	}
-	if stamp != "" {
-		req.Header.Set(StampHeader, stamp)
+	if plan != "" {
+		req.Header.Set(PlanHeader, plan)
 	}
 	return t.client.Do(req)
 }
 
-// Ask asks a node what it has of a version by a stamp; "true" is its current version, and an empty stamp is any. manifest also asks for the
+// Ask asks a node what it has of a version by a plan; "true" is its current version, and an empty plan is any. manifest also asks for the
 // plan itself. Errors wrap ErrUnable or are those of the connection.
-func (t *Transfer) Ask(ctx context.Context, addr, db, version, stamp string, manifest bool) (State, error) {
+func (t *Transfer) Ask(ctx context.Context, addr, db, version, plan string, manifest bool) (State, error) {
 	if manifest {
-		return t.ask(ctx, addr, db, version, stamp, "blocks&manifest", ofManifest)
+		return t.ask(ctx, addr, db, version, plan, "blocks&manifest", ofManifest)
 	}
-	return t.ask(ctx, addr, db, version, stamp, "blocks", ofNumbers)
+	return t.ask(ctx, addr, db, version, plan, "blocks", ofNumbers)
 }
 
-// Inputs asks a node what it has of a version by a stamp, with what the blocks were made from. Errors are those of Ask.
-func (t *Transfer) Inputs(ctx context.Context, addr, db, version, stamp string) (State, error) {
-	s, err := t.ask(ctx, addr, db, version, stamp, "blocks&inputs", ofInputs)
+// Inputs asks a node what it has of a version by a plan, with what the blocks were made from. Errors are those of Ask.
+func (t *Transfer) Inputs(ctx context.Context, addr, db, version, plan string) (State, error) {
+	s, err := t.ask(ctx, addr, db, version, plan, "blocks&inputs", ofInputs)
 	s.Inputs = slices.DeleteFunc(s.Inputs, func(in store.Input) bool { return !in.Valid() })
 	return s, err
 }
 
-func (t *Transfer) ask(ctx context.Context, addr, db, version, stamp, query string, most size) (State, error) {
-	resp, err := t.get(ctx, addr, db, version, stamp, query)
+func (t *Transfer) ask(ctx context.Context, addr, db, version, plan, query string, most size) (State, error) {
+	resp, err := t.get(ctx, addr, db, version, plan, query)
 	if err != nil {
 		return State{}, err
 	}
@@ -112,8 +112,8 @@ func (t *Transfer) ask(ctx context.Context, addr, db, version, stamp, query stri
 	if err != nil {
 		return State{}, fmt.Errorf("its answer cannot be read: %w", err)
 	}
-	if m := s.Manifest; m != nil && (m.DB != db || m.Stamp() != s.Stamp) {
-		return State{}, fmt.Errorf("its plan of version %s of %s has another stamp than it names", m.Version, m.DB)
+	if m := s.Manifest; m != nil && (m.DB != db || m.PlanHash() != s.Plan) {
+		return State{}, fmt.Errorf("its manifest of version %s of %s is of another plan than it names", m.Version, m.DB)
 	}
 	return s, nil
 }
@@ -122,7 +122,7 @@ func (t *Transfer) ask(ctx context.Context, addr, db, version, stamp, query stri
 type Want struct {
 	DB, Version string // the version's name in the source
 	Partition   int
-	Stamp       string // of the manifest of Dir
+	Plan        string // of the manifest of Dir
 	Partitioner shard.Partitioner
 	Dir         *store.Dir // of the plan; the block is published into it
 }
@@ -152,7 +152,7 @@ func (t *Transfer) Fetch(ctx context.Context, addr string, w Want) error {
 func (t *Transfer) fetch(ctx context.Context, addr string, w Want) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	resp, err := t.get(ctx, addr, w.DB, w.Version, w.Stamp, "block="+strconv.Itoa(w.Partition))
+	resp, err := t.get(ctx, addr, w.DB, w.Version, w.Plan, "block="+strconv.Itoa(w.Partition))
 	if err != nil {
 		return err
 	}
@@ -205,8 +205,8 @@ func (w *Want) accepts(resp *http.Response) error {
 	switch {
 	case resp.Header.Get("Content-Type") != blockType:
 		return ErrElsewhere // an older release
-	case resp.Header.Get(StampHeader) != w.Stamp:
-		return fmt.Errorf("%w: it has the stamp %q, and not %q", ErrRefused, resp.Header.Get(StampHeader), w.Stamp)
+	case resp.Header.Get(PlanHeader) != w.Plan:
+		return fmt.Errorf("%w: it has the plan %q, and not %q", ErrRefused, resp.Header.Get(PlanHeader), w.Plan)
 	case resp.ContentLength <= 0:
 		return fmt.Errorf("%w: its length is not known", ErrRefused)
 	}
@@ -328,7 +328,7 @@ func (t *Transfer) Current(ctx context.Context, addrs []string, db string) *stor
 	defer cancel()
 	plans, votes := make(map[string]*store.Manifest), make(map[string]int)
 	for _, s := range t.serving(ctx, addrs, db) {
-		id := s.Version + " " + s.Stamp
+		id := s.Version + " " + s.Plan
 		s.Manifest.Version = s.Version // on that node it may be a revision
 		plans[id] = s.Manifest
 		votes[id]++

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// SecretHeader and StampHeader are the header fields of requests between nodes with the credential of the cluster, and with the
-	// stamp of the blocks that are asked for, which the answer repeats: see store.Manifest.Stamp.
+	// SecretHeader and PlanHeader are the header fields of requests between nodes with the credential of the cluster, and with the
+	// plan of the blocks that are asked for, which the answer repeats: see store.Manifest.PlanHash.
 	SecretHeader = "X-Sequins-Cluster"
-	StampHeader  = "X-Sequins-Stamp"
+	PlanHeader   = "X-Sequins-Plan"
 
 	// The media types of the answers, which other releases do not send.
 	stateType = "application/vnd.sequins.blocks+json"
@@ -32,8 +32,8 @@ const (
 type State struct {
 	// Version is its name in the source; "" if the node has nothing of it, nor is loading it.
 	Version string `json:"version,omitempty"`
-	// Stamp is the stamp of its blocks; "" while it is planned.
-	Stamp string `json:"stamp,omitempty"`
+	// Plan is the plan of its blocks; "" while it is planned.
+	Plan string `json:"plan,omitempty"`
 	// Held are the partitions that the node has, and Loading those that it is loading from the source, ascending.
 	Held    []int `json:"held,omitempty"`
 	Loading []int `json:"loading,omitempty"`

@@ -86,7 +86,7 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 	dir, err := s.Create("db", "1", manifest)
 	expect.NoError(t, err)
 	n := &node{set: version.NewSet("db"), store: s, dir: dir, log: &lines{}}
-	v := version.New(version.Info{DB: "db", Name: "1", Partitions: partitions, Partitioner: shard.String, Following: version.Solo{}, Plan: dir.Manifest().PlanHash(), Stamp: dir.Manifest().Stamp()})
+	v := version.New(version.Info{DB: "db", Name: "1", Partitions: partitions, Partitioner: shard.String, Following: version.Solo{}, Plan: dir.Manifest().PlanHash()})
 	for p, data := range held {
 		expect.NoError(t, os.WriteFile(dir.BlockPath(p), data, 0o644))
 		r, err := blocks.Open(dir.BlockPath(p))
@@ -125,7 +125,7 @@ func newNode(t testing.TB, o transfer.Options, held map[int][]byte) *node {
 
 // want returns the request for a partition of the test's version.
 func (n *node) want(p int) transfer.Want {
-	return transfer.Want{DB: "db", Version: "1", Partition: p, Stamp: n.dir.Manifest().Stamp(), Partitioner: shard.String, Dir: n.dir}
+	return transfer.Want{DB: "db", Version: "1", Partition: p, Plan: n.dir.Manifest().PlanHash(), Partitioner: shard.String, Dir: n.dir}
 }
 
 // published returns the files of a node's version.
@@ -146,13 +146,13 @@ func TestGiveAndTake(t *testing.T) {
 	m := metrics.New()
 	data := block(t, 1, partitions, 1, 40000)
 	giver, taker := newNode(t, transfer.Options{}, map[int][]byte{1: data}), newNode(t, transfer.Options{Metrics: m.Transfer}, nil)
-	stamp := giver.dir.Manifest().Stamp()
-	loading := giver.Loading("db", "1", stamp, []int{2, 0})
+	plan := giver.dir.Manifest().PlanHash()
+	loading := giver.Loading("db", "1", plan, []int{2, 0})
 	loading.Progress(7)
-	s, err := taker.Ask(t.Context(), giver.addr, "db", "1", stamp, true)
+	s, err := taker.Ask(t.Context(), giver.addr, "db", "1", plan, true)
 	expect.NoError(t, err)
-	if s.Version != "1" || s.Stamp != stamp || !slices.Equal(s.Held, []int{1}) || !slices.Equal(s.Loading, []int{0, 2}) || s.Progress != 7 ||
-		s.Manifest == nil || s.Manifest.Stamp() != stamp {
+	if s.Version != "1" || s.Plan != plan || !slices.Equal(s.Held, []int{1}) || !slices.Equal(s.Loading, []int{0, 2}) || s.Progress != 7 ||
+		s.Manifest == nil || s.Manifest.PlanHash() != plan {
 		t.Errorf("%+v", s)
 	}
 	loading.End()
@@ -163,12 +163,12 @@ func TestGiveAndTake(t *testing.T) {
 	}
 	planning.End()
 	for _, db := range []string{"db", "other"} {
-		if s, err := taker.Ask(t.Context(), giver.addr, db, "2", stamp, true); err != nil || s.Version != "" || s.Manifest != nil {
+		if s, err := taker.Ask(t.Context(), giver.addr, db, "2", plan, true); err != nil || s.Version != "" || s.Manifest != nil {
 			t.Errorf("%+v, %v", s, err)
 		}
 	}
-	if s, err := taker.Ask(t.Context(), giver.addr, "db", "1", "other", false); err != nil || s.Stamp != stamp {
-		t.Errorf("with another stamp: %+v, %v", s, err)
+	if s, err := taker.Ask(t.Context(), giver.addr, "db", "1", "other", false); err != nil || s.Plan != plan {
+		t.Errorf("with another plan: %+v, %v", s, err)
 	}
 
 	expect.NoError(t, taker.Fetch(t.Context(), giver.addr, taker.want(1)))
@@ -181,7 +181,7 @@ func TestGiveAndTake(t *testing.T) {
 		t.Error(err)
 	}
 	w := taker.want(1)
-	w.Stamp = "0000"
+	w.Plan = "0000"
 	if err := taker.Fetch(t.Context(), giver.addr, w); !errors.Is(err, transfer.ErrElsewhere) {
 		t.Error(err)
 	}
@@ -202,22 +202,19 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// Blocks of files that were replaced by others of the same sizes are not copied, although the plan is the same.
-func TestFilesOfOtherTimes(t *testing.T) {
+// Blocks of files that were replaced by others of the same sizes are not copied.
+func TestReplacedFiles(t *testing.T) {
 	giver, taker := newNode(t, transfer.Options{}, map[int][]byte{1: block(t, 1, partitions, 1, 100)}), newNode(t, transfer.Options{}, nil)
 	m := manifest
-	m.Files = []store.ManifestFile{{Name: "part-00000", Size: 5, ModTime: time.Now()}}
+	m.Files = []store.ManifestFile{{Name: "part-00000", Size: 5, Mark: "another"}}
 	dir, err := giver.store.Create("db", "2", m)
 	expect.NoError(t, err)
 	w := taker.want(1)
-	w.Stamp, w.Dir = dir.Manifest().Stamp(), dir
-	if giver.dir.Manifest().PlanHash() != dir.Manifest().PlanHash() {
-		t.Fatal("the plans differ")
-	}
+	w.Plan, w.Dir = dir.Manifest().PlanHash(), dir
 	if err := taker.Fetch(t.Context(), giver.addr, w); !errors.Is(err, transfer.ErrElsewhere) {
 		t.Error(err)
 	}
-	if s, err := taker.Ask(t.Context(), giver.addr, "db", "1", w.Stamp, false); err != nil || s.Stamp == w.Stamp {
+	if s, err := taker.Ask(t.Context(), giver.addr, "db", "1", w.Plan, false); err != nil || s.Plan == w.Plan {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -237,7 +234,7 @@ func TestCurrent(t *testing.T) {
 		return l.Addr().String()
 	}
 	m := taker.Current(t.Context(), []string{silent(), a.addr, silent(), "127.0.0.1:1", silent(), b.addr, silent()}, "db")
-	if m == nil || m.Stamp() != a.dir.Manifest().Stamp() || m.Version != "1" {
+	if m == nil || m.PlanHash() != a.dir.Manifest().PlanHash() || m.Version != "1" {
 		t.Errorf("%+v", m)
 	}
 	if m := taker.Current(t.Context(), []string{a.addr}, "other"); m != nil {
@@ -279,12 +276,12 @@ func fake(t *testing.T, a answer) (addr string) {
 // Whatever a node sends, only the right block is published, and nothing is left of another one.
 func TestFaults(t *testing.T) {
 	n := newNode(t, transfer.Options{LeastRate: 1 << 20, Patience: 300 * time.Millisecond}, nil)
-	stamp := n.dir.Manifest().Stamp()
+	plan := n.dir.Manifest().PlanHash()
 	good := block(t, 1, partitions, 1, 3000)
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)/3] ^= 4
-	header := map[string]string{"Content-Type": "application/vnd.sequins.block", transfer.StampHeader: stamp}
-	other := map[string]string{"Content-Type": "application/vnd.sequins.block", transfer.StampHeader: "0123"}
+	header := map[string]string{"Content-Type": "application/vnd.sequins.block", transfer.PlanHeader: plan}
+	other := map[string]string{"Content-Type": "application/vnd.sequins.block", transfer.PlanHeader: "0123"}
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	dribble := func(w http.ResponseWriter, r *http.Request) {
 		tick := time.NewTicker(time.Millisecond)
@@ -305,8 +302,8 @@ func TestFaults(t *testing.T) {
 		"another partition":   {answer{code: 200, header: header, body: block(t, 2, partitions, 2, 3000)}, transfer.ErrRefused, "it is partition 2 of 3"},
 		"another number":      {answer{code: 200, header: header, body: block(t, 1, 4, 1, 3000)}, transfer.ErrRefused, "it is partition 1 of 4"},
 		"keys of another one": {answer{code: 200, header: header, body: block(t, 1, partitions, 2, 3000)}, transfer.ErrRefused, "a key belongs to partition 2"},
-		"another stamp":       {answer{code: 200, header: other, body: good}, transfer.ErrRefused, `the stamp "0123"`},
-		"no stamp":            {answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.block"}, body: good}, transfer.ErrRefused, `the stamp ""`},
+		"another plan":        {answer{code: 200, header: other, body: good}, transfer.ErrRefused, `the plan "0123"`},
+		"no plan":             {answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.block"}, body: good}, transfer.ErrRefused, `the plan ""`},
 		"too little":          {answer{code: 200, header: header, body: good[:100], length: len(good)}, nil, "broke off after 100 of"},
 		"shorter":             {answer{code: 200, header: header, body: good[:len(good)-1]}, transfer.ErrRefused, ""},
 		"longer":              {answer{code: 200, header: header, body: append(bytes.Clone(good), 0)}, transfer.ErrRefused, ""},
@@ -349,7 +346,7 @@ func TestUnreachable(t *testing.T) {
 	if _, err := n.Ask(t.Context(), addr, "db", "1", "", false); !errors.Is(err, transfer.ErrUnable) {
 		t.Error(err)
 	}
-	addr = fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.blocks+json"}, body: []byte(`{"stamp":"x","manifest":{}}`)})
+	addr = fake(t, answer{code: 200, header: map[string]string{"Content-Type": "application/vnd.sequins.blocks+json"}, body: []byte(`{"plan":"x","manifest":{}}`)})
 	if _, err := n.Ask(t.Context(), addr, "db", "1", "", false); err == nil {
 		t.Error("a manifest that is none")
 	}

@@ -100,7 +100,7 @@ func (in *inputs) head(ctx context.Context, file source.File) (string, error) {
 func (in *inputs) checksum(ctx context.Context, file source.File) (string, error) {
 	switch {
 	case in.plan.Format == load.FormatBlocks:
-		return "sha256 " + file.ID, nil
+		return "sha256 " + file.Mark, nil
 	case in.sums.checksummer != nil:
 		return in.sums.checksummer.Checksum(ctx, in.plan.DB, in.plan.Version, file)
 	}

@@ -46,10 +46,7 @@ type Following interface {
 	// (see store.Manifest.PlanHash), and divides the version unless it already
 	// is divided by that plan. From then on replicas by other plans are neither
 	// Peers nor counted, and partitions advertised by another plan are withdrawn.
-	// also is another name of the plan, such as the stamp of the blocks: replicas
-	// are advertised by both, and those of other nodes are counted if they
-	// have plan.
-	SetPlan(plan, also string, held []bool)
+	SetPlan(plan string, held []bool)
 
 	// Refute publishes that this node has found a record that a partitioner would
 	// not have put in its file, so that the version is not partitioned by it. It
@@ -80,7 +77,7 @@ type Following interface {
 	// cannot advertise at the moment.
 	Replicas(partition int) int
 
-	// OtherPlans returns the plans other than both of SetPlan by which nodes say
+	// OtherPlans returns the plans other than that of SetPlan by which nodes say
 	// that they hold partitions, sorted. Without SetPlan there are none.
 	OtherPlans() []string
 
@@ -148,7 +145,7 @@ func (Solo) Linger(time.Duration) time.Duration { return 0 }
 func (Solo) Changes() <-chan struct{} { return nil }
 
 // SetPlan does nothing.
-func (Solo) SetPlan(plan, also string, held []bool) {}
+func (Solo) SetPlan(plan string, held []bool) {}
 
 // Refute does nothing.
 func (Solo) Refute(partitioner string) {}

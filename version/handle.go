@@ -29,16 +29,6 @@ func (h *Handle) ID() uint64 { return h.id }
 // Plan returns the plan of the version's blocks; "" if unknown.
 func (h *Handle) Plan() string { return h.info.Plan }
 
-// PeerPlan returns what names the version's blocks in requests to other nodes: their plan, or their stamp if replicas of other files have the
-// same plan; "" if unknown.
-func (h *Handle) PeerPlan() string {
-	own, _ := h.info.plans()
-	return own
-}
-
-// Stamp returns the stamp of the version's blocks; "" if unknown.
-func (h *Handle) Stamp() string { return h.info.Stamp }
-
 // Partitions returns the number of partitions; 0 for an empty version.
 func (h *Handle) Partitions() int { return len(h.blocks) }
 

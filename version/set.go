@@ -56,17 +56,12 @@ func (s *Set) Acquire() *Handle {
 
 // AcquireVersion returns a handle on a version by name, whether prepared, current
 // or retired, or nil. Of several revisions it is the current one, or else the
-// newest, of those that have the plan, or the stamp if plan is one; an empty plan is
-// that of all. It restarts the idle time of a retired version.
-func (s *Set) AcquireVersion(name, plan string) *Handle { return s.acquireBy(name, plan, "") }
-
-// AcquireStamped is AcquireVersion for the blocks of a stamp in place of a plan. A version whose stamp is not known has any.
-func (s *Set) AcquireStamped(name, stamp string) *Handle { return s.acquireBy(name, "", stamp) }
-
-func (s *Set) acquireBy(name, plan, stamp string) *Handle {
+// newest, of those that have the plan; an empty plan is that of all, and a version
+// whose plan is not known has any. It restarts the idle time of a retired version.
+func (s *Set) AcquireVersion(name, plan string) *Handle {
 	v, current := (*Version)(nil), s.current.Load()
 	for id, each := range *s.named.Load() {
-		if each.name == name && (same(each.info.Plan, plan) || each.info.Stamp == plan) && same(each.info.Stamp, stamp) && (v == nil || each == current || v != current && id > v.info.Name) {
+		if each.name == name && same(each.info.Plan, plan) && (v == nil || each == current || v != current && id > v.info.Name) {
 			v = each
 		}
 	}
@@ -103,7 +98,7 @@ func (s *Set) AcquireServed(name string) *Handle {
 	return (*Handle)(v)
 }
 
-// same reports whether two plans or stamps are equal or one is unknown.
+// same reports whether two plans are equal or one is unknown.
 func same(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Readable reports whether the version with a Handle.ID is in the set.

@@ -32,21 +32,8 @@ type Info struct {
 	LastModified time.Time
 	// Plan is the plan of its blocks (store.Manifest.PlanHash); "" if unknown.
 	Plan string
-	// Stamp is the stamp of its blocks (store.Manifest.Stamp); "" if unknown.
-	Stamp string
-	// Exact: of the replicas by the same plan, only those of the same stamp are counted and asked, because there are others.
-	Exact bool
 	// Following is what is known of its replicas on other nodes.
 	Following Following
-}
-
-// plans returns what other nodes know the version by: the plan or the stamp by which its own replicas are counted and asked, and the other
-// of both.
-func (i *Info) plans() (own, also string) {
-	if i.Exact {
-		return i.Stamp, i.Plan
-	}
-	return i.Plan, i.Stamp
 }
 
 // Version is one readable version, with the partitions that are on this node. Put, Drop, SetDamaged, Retire and Close
@@ -150,8 +137,7 @@ func (v *Version) Held() []bool {
 
 // SetPlan tells the other nodes by what plan this node holds the version, or will load it.
 func (v *Version) SetPlan() {
-	plan, also := v.info.plans()
-	v.info.Following.SetPlan(plan, also, v.Held())
+	v.info.Following.SetPlan(v.info.Plan, v.Held())
 }
 
 // Idle returns the time since a retired version was last acquired by name; 0 if it is not retired.

@@ -23,7 +23,7 @@ func TestConfigShow(t *testing.T) {
 	t.Setenv("SEQUINS_LOAD_MEMROY", "64MiB")
 	r := sequins(t, "config", "show", "--config", conf, "--bind", ":1")
 	for _, want := range []string{"source = '/data'  # " + conf + ":1\n", "bind = ':1'  # --bind\n", "\n[load]\nmemory = '64MiB'  # SEQUINS_LOAD_MEMORY\n",
-		"secret_access_key = '***'  # ", "\n[db.words]\npartitioner = 'spark'  # " + conf + ":6\n", "settle = '3s'  # default\n"} {
+		"secret_access_key = '***'  # ", "\n[db.words]\npartitioner = 'spark'  # " + conf + ":6\n", "settle = '30s'  # default\n"} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("%q is not in\n%s", want, r.stdout)
 		}

@@ -77,7 +77,7 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 		if err != nil {
 			return p, s.explain(err)
 		}
-		p.Next = deref(page.NextMarker)
+		p.Next, p.Now = deref(page.NextMarker), deref(page.Date)
 		if page.Segment == nil {
 			return p, errors.New("the server sent no listing")
 		}
@@ -88,7 +88,7 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 	if err != nil {
 		return p, s.explain(err)
 	}
-	p.Next = deref(page.NextMarker)
+	p.Next, p.Now = deref(page.NextMarker), deref(page.Date)
 	if page.Segment == nil {
 		return p, errors.New("the server sent no listing")
 	}
@@ -107,7 +107,7 @@ func addItems(p *objects.Page, items []*container.BlobItem) error {
 			return fmt.Errorf("the server listed %q without its size, time or ETag", name)
 		}
 		p.Objects = append(p.Objects, objects.Object{
-			Key: name, Size: *about.ContentLength, Modified: *about.LastModified, ID: string(*about.ETag),
+			Key: name, Size: *about.ContentLength, Modified: *about.LastModified, Written: *about.LastModified, ID: string(*about.ETag),
 			Dir: isFolder(item.Metadata) || deref(about.ResourceType) == "directory",
 		})
 	}

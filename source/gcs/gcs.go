@@ -139,7 +139,7 @@ func (s *Source) Checksum(ctx context.Context, db, version string, file source.F
 	if err != nil {
 		return "", err
 	}
-	md5, err := s.store.md5(ctx, key, file.ID)
+	md5, err := s.store.md5(ctx, key, file.Mark)
 	if err != nil {
 		return "", fmt.Errorf("the checksum of %s: %w", s.store.URL(key), err)
 	}

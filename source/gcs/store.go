@@ -72,7 +72,7 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 		Prefixes []string   `json:"prefixes"`
 		Items    []resource `json:"items"`
 	}
-	if err := s.getJSON(ctx, s.target("", "", query), &page); err != nil {
+	if p.Now, err = s.getJSON(ctx, s.target("", "", query), &page); err != nil {
 		return p, err
 	}
 	p.Dirs, p.More, p.Next = page.Prefixes, page.Next != "", page.Next
@@ -84,33 +84,34 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 		if item.Generation == "" || item.Created.IsZero() {
 			return p, fmt.Errorf("the server listed %q without its generation or time", item.Name)
 		}
-		p.Objects = append(p.Objects, objects.Object{Key: item.Name, Size: size, Modified: item.Created, ID: item.Generation})
+		p.Objects = append(p.Objects, objects.Object{Key: item.Name, Size: size, Modified: item.Created, Written: item.Created, ID: item.Generation})
 	}
 	return p, nil
 }
 
-// getJSON requests a description. A body that ends early is requested again.
-func (s *store) getJSON(ctx context.Context, target string, into any) error {
+// getJSON requests a description, and returns the server's time. A body that ends early is requested again.
+func (s *store) getJSON(ctx context.Context, target string, into any) (now time.Time, err error) {
 	for failed := 0; ; {
 		resp, err := s.do(ctx, func(ctx context.Context) (*http.Request, error) {
 			return s.newRequest(ctx, http.MethodGet, target, nil)
 		})
 		if err != nil {
-			return s.explain(err)
+			return now, s.explain(err)
 		}
+		now, _ = http.ParseTime(resp.Header.Get("Date"))
 		text, err := io.ReadAll(resp.Body)
 		err = errors.Join(err, resp.Body.Close())
 		if err == nil {
 			if err = json.Unmarshal(text, into); err != nil {
 				err = fmt.Errorf("an answer that is no JSON: %w", err)
 			}
-			return err
+			return now, err
 		}
 		if failed++; failed > s.maxRetries || ctx.Err() != nil || int64(len(text)) >= objects.MaxAnswer {
-			return err
+			return now, err
 		}
 		if err := s.pause(ctx, failed, err); err != nil {
-			return err
+			return now, err
 		}
 	}
 }
@@ -247,7 +248,7 @@ func (s *store) Delete(ctx context.Context, key string) error {
 func (s *store) md5(ctx context.Context, key, generation string) (string, error) {
 	var r resource
 	query := url.Values{"fields": {"generation,md5Hash"}}
-	if err := s.getJSON(ctx, s.target("", key, query), &r); err != nil {
+	if _, err := s.getJSON(ctx, s.target("", key, query), &r); err != nil {
 		return "", err
 	}
 	if r.Generation != generation {

@@ -124,7 +124,7 @@ func (l *lister) list(sub string) error {
 		name := sub + info.Name()
 		switch {
 		case source.Hidden(info.Name()):
-			l.c.AddHidden(name, info.IsDir())
+			l.c.AddHidden(describe(name, info), info.IsDir())
 		case info.IsDir():
 			err = l.addDir(name)
 		default:

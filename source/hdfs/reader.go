@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strconv"
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
@@ -38,7 +37,8 @@ const (
 
 // describe converts a namenode's status of a file. Its id is never reused.
 func describe(name string, info fs.FileInfo) source.File {
-	return source.File{Name: name, Size: info.Size(), ModTime: info.ModTime(), ID: strconv.FormatUint(status(info).GetFileId(), 10)}
+	return source.File{Name: name, Size: info.Size(), ModTime: info.ModTime(),
+		Mark: fmt.Sprintf("%d %d", status(info).GetFileId(), info.ModTime().UnixMilli())}
 }
 
 // check compares a namenode's current status of a file with the expected one.

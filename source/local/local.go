@@ -35,7 +35,8 @@ import (
 
 // Source is a directory of databases. It keeps no files open.
 type Source struct {
-	root string
+	root  string
+	marks marks
 }
 
 var (
@@ -135,7 +136,7 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	if err != nil {
 		return c, err
 	}
-	l := lister{ctx: ctx, dir: dir}
+	l := lister{ctx: ctx, dir: dir, marks: &s.marks}
 	if err := l.list(""); err != nil {
 		return source.Contents{}, err
 	}
@@ -145,10 +146,11 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 
 // lister lists a version's directory and the directories of a partitioned table below it.
 type lister struct {
-	ctx  context.Context
-	dir  string
-	dirs source.Dirs
-	c    source.Contents
+	ctx   context.Context
+	dir   string
+	marks *marks
+	dirs  source.Dirs
+	c     source.Contents
 }
 
 // list lists a directory below the version's. sub is its name with a slash at the end, or empty.
@@ -162,7 +164,9 @@ func (l *lister) list(sub string) error {
 			return err
 		}
 		if source.Hidden(e.Name()) {
-			l.c.AddHidden(sub+e.Name(), e.IsDir())
+			if err := l.addHidden(sub + e.Name()); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := l.add(sub + e.Name()); err != nil {
@@ -170,6 +174,24 @@ func (l *lister) list(sub string) error {
 		}
 	}
 	return nil
+}
+
+// addHidden adds a hidden entry. Its content is not looked at, and it may be of any kind, or have just been removed.
+func (l *lister) addHidden(name string) error {
+	info, err := os.Lstat(filepath.Join(l.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.c.AddHidden(describe(name, info), info.IsDir())
+	return nil
+}
+
+// describe returns what is known of a file without reading it.
+func describe(name string, info fs.FileInfo) source.File {
+	return source.File{Name: name, Size: info.Size(), ModTime: info.ModTime(), Written: changed(info)}
 }
 
 // add adds an entry. A MapFile is added as a file.
@@ -195,8 +217,9 @@ func (l *lister) add(name string) error {
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "list", Path: filepath.Join(l.dir, name), Err: errNotRegular}
 	}
-	l.c.Files = append(l.c.Files, source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()})
-	return nil
+	f, err := l.marks.of(filepath.Join(l.dir, name), describe(name, info), info)
+	l.c.Files = append(l.c.Files, f)
+	return err
 }
 
 // enter lists a directory if it is one of a partitioned table. One that has just been removed has no files.
@@ -247,7 +270,7 @@ func (s *Source) versionDir(db, version string) (string, error) {
 }
 
 // Open opens a file of a version for reading. The listed file is recognized by
-// size and time: many mounted file systems change inode numbers.
+// size and modification time: many mounted file systems change inode numbers.
 func (s *Source) Open(ctx context.Context, db, version string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -1,11 +1,13 @@
 package local
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/sourcetest"
+	"sequins/test/expect"
 )
 
 // dir is a place under a directory of the test's.
@@ -316,5 +319,45 @@ func overwrite(t *testing.T, path, data string) {
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestMarks: a file has the mark of its size and ends, whatever its times are, and wherever it is.
+func TestMarks(t *testing.T) {
+	large := bytes.Repeat([]byte("0123456789abcdef"), 1024)
+	middle, end := slices.Clone(large), slices.Clone(large)
+	middle[len(middle)/2], end[len(end)-1] = 'x', 'x'
+	marks := func(contents map[string][]byte) map[string]string {
+		root := t.TempDir()
+		expect.NoError(t, os.MkdirAll(filepath.Join(root, "db/1"), 0o755))
+		for name, data := range contents {
+			expect.NoError(t, os.WriteFile(filepath.Join(root, "db/1", name), data, 0o644))
+		}
+		src, err := New(root)
+		expect.NoError(t, err)
+		found := map[string]string{}
+		for range 2 { // the second listing reads nothing
+			c, err := src.Contents(t.Context(), "db", "1")
+			expect.NoError(t, err)
+			for _, f := range c.Files {
+				if before := found[f.Name]; f.Mark == "" || before != "" && before != f.Mark {
+					t.Errorf("%s has the mark %q, before %q", f.Name, f.Mark, before)
+				}
+				found[f.Name] = f.Mark
+			}
+		}
+		expect.NoError(t, os.Chtimes(filepath.Join(root, "db/1/a"), time.Time{}, time.Unix(1, 0)))
+		expect.NoError(t, os.WriteFile(filepath.Join(root, "db/1/b"), []byte("rewritten"), 0o644))
+		c, err := src.Contents(t.Context(), "db", "1")
+		expect.NoError(t, err)
+		if c.Files[0].Mark != found["a"] || c.Files[1].Mark == found["b"] {
+			t.Errorf("touched and rewritten: %+v", c.Files)
+		}
+		return found
+	}
+	here := marks(map[string][]byte{"a": large, "b": []byte("x"), "middle": middle, "end": end, "empty": nil})
+	there := marks(map[string][]byte{"a": large, "b": []byte("x")})
+	if here["a"] != there["a"] || here["b"] != there["b"] || here["middle"] != here["a"] || here["end"] == here["a"] || here["empty"] == here["b"] {
+		t.Errorf("%v, elsewhere %v", here, there)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"sequins/internal/names"
 	"sequins/source"
@@ -27,6 +28,7 @@ type listing struct {
 	objects map[string]source.File // by name relative to the directory
 	dirs    []string               // in order, each once
 	empty   bool                   // not even an object for the directory itself
+	now     time.Time              // see Page
 }
 
 // list lists a directory: its immediate content or, if deep, all keys below it.
@@ -72,6 +74,7 @@ func (s *Source) listed(ctx context.Context, dir string, l *listing) error {
 
 // add adds one page.
 func (l *listing) add(prefix string, deep bool, page *Page) error {
+	l.now = page.Now
 	for _, key := range page.Dirs {
 		name, err := nameOf(prefix, key)
 		if err != nil {
@@ -184,7 +187,7 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	}
 	c = l.contents()
 	for _, name := range hidden {
-		c.Hidden = append(c.Hidden, source.Marker{Name: name, Dir: true})
+		c.AddHidden(source.File{Name: name}, true)
 	}
 	c.Sort()
 	return c, nil
@@ -198,7 +201,9 @@ func (l *listing) contents() source.Contents {
 			keys.Add(f)
 		}
 	}
-	return keys.Contents()
+	c := keys.Contents()
+	c.Whole, c.Now = true, l.now
+	return c
 }
 
 // isFolderMarker reports whether an object stands for a directory, or is below one that is named so.

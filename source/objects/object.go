@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,7 @@ type object struct {
 // open requests n bytes from offset, and checks that the object in the response
 // is the listed one. body is nil if there is nothing to read.
 func (o *object) open(ctx context.Context, listed source.File, offset, n int64) (*Body, error) {
-	body, err := o.source.store.Get(ctx, o.key, listed.ID, offset, n)
+	body, err := o.source.store.Get(ctx, o.key, condition(listed.Mark), offset, n)
 	if errors.Is(err, ErrRange) {
 		o.size = offset // or less: there is nothing to read
 		if listed.Size > offset {
@@ -51,8 +52,8 @@ func (o *object) open(ctx context.Context, listed source.File, offset, n int64) 
 	if err != nil {
 		return nil, err
 	}
-	o.id, o.size, o.modified, o.crc32c = body.ID, body.Size, body.Modified, body.CRC32C
-	err = o.same(listed)
+	o.id, o.size, o.modified, o.crc32c = cmp.Or(listed.Mark, body.ID), body.Size, body.Modified, body.CRC32C
+	err = same(listed, body)
 	switch {
 	case err != nil:
 	case body.Offset != offset && o.size > 0:
@@ -65,13 +66,25 @@ func (o *object) open(ctx context.Context, listed source.File, offset, n int64) 
 	return nil, errors.Join(err, body.Close())
 }
 
-// same compares the object with the listed one. One of the times may have a
-// higher precision.
-func (o *object) same(listed source.File) error {
-	if listed.ModTime.IsZero() || o.size == listed.Size && (listed.ID == "" || strings.Trim(o.id, `"`) == strings.Trim(listed.ID, `"`)) {
+// same compares the object of a response with the listed one. One of the times may
+// have a higher precision.
+func same(listed source.File, now *Body) error {
+	if listed.ModTime.IsZero() || now.Size == listed.Size && (listed.Mark == "" || strong(now.ID) == strong(listed.Mark)) {
 		return nil
 	}
-	return fmt.Errorf("%w: listed as %s with %d bytes, now %s with %d", source.ErrChanged, listed.ID, listed.Size, o.id, o.size)
+	return fmt.Errorf("%w: listed as %s with %d bytes, now %s with %d", source.ErrChanged, listed.Mark, listed.Size, now.ID, now.Size)
+}
+
+// strong returns an ETag without quotes, and without the sign of a weak one: a proxy that compresses answers makes an ETag
+// weak (RFC 9110, section 8.8.3.2).
+func strong(id string) string { return strings.Trim(strings.TrimPrefix(id, "W/"), `"`) }
+
+// condition returns the id that a request asks for; none in place of a weak ETag, which no condition matches.
+func condition(id string) string {
+	if strings.HasPrefix(id, "W/") {
+		return ""
+	}
+	return id
 }
 
 // fill reads b from offset: the rest of body if it is not nil, then new requests
@@ -112,7 +125,7 @@ func (o *object) fillOnce(ctx context.Context, b []byte, offset int64, body *Bod
 			return 0, final{err}
 		}
 		var err error
-		if body, err = o.source.store.Get(ctx, o.key, o.id, offset, int64(len(b))); err != nil {
+		if body, err = o.source.store.Get(ctx, o.key, condition(o.id), offset, int64(len(b))); err != nil {
 			return 0, final{o.gone(err)}
 		}
 		if err := o.check(body, offset); err != nil {
@@ -137,7 +150,7 @@ func (o *object) fillOnce(ctx context.Context, b []byte, offset int64, body *Bod
 // check compares the object of a response with the opened one: a server may
 // ignore the condition.
 func (o *object) check(body *Body, offset int64) error {
-	if body.ID != o.id || body.Size != o.size || !body.Modified.Equal(o.modified) {
+	if strong(body.ID) != strong(o.id) || body.Size != o.size || !body.Modified.Equal(o.modified) {
 		return fmt.Errorf("%w: opened as %s, %d bytes of %v, now %s, %d bytes of %v",
 			source.ErrChanged, o.id, o.size, o.modified, body.ID, body.Size, body.Modified)
 	}

@@ -52,13 +52,16 @@ type Page struct {
 	Dirs    []string // with a slash at the end
 	More    bool     // there is a page after this one
 	Next    string   // its token
+	// Now is the server's time; zero if it does not tell.
+	Now time.Time
 }
 
 // Object is a listed object.
 type Object struct {
 	Key      string
 	Size     int64
-	Modified time.Time
+	Modified time.Time // when it was last modified, or created
+	Written  time.Time // Modified, or zero if the object was not whole then
 	ID       string
 	Dir      bool // it stands for a directory
 }
@@ -90,5 +93,5 @@ type Upload interface {
 
 // file returns the file of an object by its name relative to a directory.
 func (o *Object) file(name string) source.File {
-	return source.File{Name: name, Size: o.Size, ModTime: o.Modified, ID: o.ID}
+	return source.File{Name: name, Size: o.Size, ModTime: o.Modified, Written: o.Written, Mark: o.ID}
 }

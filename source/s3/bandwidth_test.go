@@ -141,7 +141,7 @@ func readAtOnce(t *testing.T, d *distant, l *rate.Limiter, readers int) time.Dur
 	}
 	defer src.Close()
 	start := time.Now()
-	file := source.File{Name: "file", Size: d.size, ModTime: time.Now(), ID: `"tag"`}
+	file := source.File{Name: "file", Size: d.size, ModTime: time.Now(), Mark: `"tag"`}
 	var wg sync.WaitGroup
 	for range readers {
 		wg.Go(func() {

@@ -12,8 +12,8 @@ var _ source.Checksummer = (*Source)(nil)
 // encryption, of the encrypted content: an object with another content has another ETag, and one with the same content may have another
 // one as well.
 func (s *Source) Checksum(_ context.Context, _, _ string, file source.File) (string, error) {
-	if file.ID == "" {
+	if file.Mark == "" {
 		return "", nil
 	}
-	return "etag " + file.ID, nil
+	return "etag " + file.Mark, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -49,6 +50,7 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 		return p, s.explain(ctx, err)
 	}
 	p.More, p.Next = aws.ToBool(out.IsTruncated), aws.ToString(out.NextContinuationToken)
+	p.Now, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
 	for _, dir := range out.CommonPrefixes {
 		key, err := decode(out, aws.ToString(dir.Prefix))
 		if err != nil {
@@ -61,7 +63,11 @@ func (s *store) List(ctx context.Context, prefix string, deep bool, token string
 		if err != nil {
 			return p, err
 		}
-		p.Objects = append(p.Objects, objects.Object{Key: key, Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified), ID: aws.ToString(o.ETag)})
+		object := objects.Object{Key: key, Size: aws.ToInt64(o.Size), Modified: aws.ToTime(o.LastModified), ID: aws.ToString(o.ETag)}
+		if !strings.Contains(object.ID, "-") { // the ETag of an object of several parts ends with their number
+			object.Written = object.Modified
+		}
+		p.Objects = append(p.Objects, object)
 	}
 	return p, nil
 }

@@ -140,7 +140,14 @@ func testFiles(t *testing.T, p Place) {
 	p.Put(t, "db/1/nested/part-00000", []byte("x"))
 	p.Put(t, "db/10/part-00000", []byte("x")) // a sibling with the same prefix
 	contents := must(p.Source(t).Contents(t.Context(), "db", "1"))(t)
-	equal(t, "hidden", contents.Hidden, []source.Marker{{Name: ".part-00010.crc"}, {Name: ".x"}, {Name: "_SUCCESS"}, {Name: "_logs", Dir: true}, {Name: "_temporary", Dir: true}})
+	var hidden []string
+	for _, m := range contents.Hidden {
+		hidden = append(hidden, m.Name)
+		if isDir := m.Name == "_logs" || m.Name == "_temporary"; m.Dir != isDir || !isDir && (m.Size != 1 || m.ModTime.Before(before)) {
+			t.Errorf("hidden: %+v", m)
+		}
+	}
+	equal(t, "hidden", hidden, []string{".part-00010.crc", ".x", "_SUCCESS", "_logs", "_temporary"})
 	equal(t, "directories", contents.Dirs, []string{"nested"})
 	var names []string
 	for _, f := range contents.Files {

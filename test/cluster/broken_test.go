@@ -29,7 +29,7 @@ var sabotages = []sabotage{
 	{"nothing is broken", nil, ""},
 	{"a peer answers from the version that it serves, and says it were the one asked for", []change{
 		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Plan))", "set.Acquire()"},
-		{"reads/read.go", "r.Version, r.Stamp = r.labels.version, r.labels.stamp", "r.Version, r.Stamp = r.labels.version, r.labels.stamp\nif q.fromPeer() {\nr.Version = q.Version\n}"},
+		{"reads/read.go", "r.Version, r.Plan = r.labels.version, r.labels.plan", "r.Version, r.Plan = r.labels.version, r.labels.plan\nif q.fromPeer() {\nr.Version = q.Version\n}"},
 	}, "wrong answer"},
 	{"a peer answers from the version that it serves, and the answer is passed on", []change{
 		{"reads/read.go", "set.AcquireVersion(string(q.Version), string(q.Plan))", "set.Acquire()"},

@@ -172,7 +172,7 @@ func TestManySmallPartitions(t *testing.T) {
 		db := fmt.Sprintf("db%02d", i)
 		files := make([]store.ManifestFile, partitions)
 		for p := range files {
-			files[p] = store.ManifestFile{Name: fmt.Sprintf("part-%05d", p), Size: 1, ModTime: time.Unix(1, 0)}
+			files[p] = store.ManifestFile{Name: fmt.Sprintf("part-%05d", p), Size: 1}
 		}
 		dir, err := local.Create(db, "1", store.Manifest{Format: "sequencefile", Partitions: partitions, Partitioner: "string",
 			Files: files, LastModified: time.Unix(1, 0), Created: time.Unix(2, 0)})

@@ -1,0 +1,99 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"sequins/test/expect"
+)
+
+// all puts every key into a file.
+func all(string) bool { return true }
+
+// TestComparedAfterSwitch: files that arrive after a version was taken for complete are served all the same, without a refresh or another
+// node, and until then the status says how the source differs.
+func TestComparedAfterSwitch(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.clockMoves()
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = 30*time.Second, 0 })
+		defer stop()
+		time.Sleep(time.Second)
+		set := n.Set([]byte("fruit"))
+		if set.Current() != "1" {
+			t.Fatalf("current is %q", set.Current())
+		}
+		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "late", all, []string{"quince"})
+		time.Sleep(30 * time.Second)
+		onNode := n.Status().DBs["fruit"].Versions["1"].Nodes[n.o.Name]
+		if !onNode.Diverged || !strings.Contains(onNode.Error, "part-r-00001 was added") {
+			t.Errorf("before it is loaded again: %t, %q", onNode.Diverged, onNode.Error)
+		}
+		if problems := n.Status().Problems; len(problems) != 1 || !strings.Contains(problems[0], "part-r-00001 was added") {
+			t.Errorf("problems: %q", problems)
+		}
+		time.Sleep(31 * time.Second)
+		if set.Current() != "1#00001" {
+			t.Fatalf("after settle, current is %q", set.Current())
+		}
+		if problems := n.Status().Problems; len(problems) != 0 {
+			t.Errorf("when it is loaded: %q", problems)
+		}
+	})
+}
+
+// TestComparisonsGrowRare: a job that rewrites its files all the time does not make the node load all the time, and what does not change is
+// looked at once a day in the end. A request to refresh is answered at once.
+func TestComparisonsGrowRare(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.clockMoves()
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = time.Second, 0 })
+		defer stop()
+		time.Sleep(500 * time.Millisecond)
+		for i := range 12 * 60 {
+			f.putFile(filepath.Join(f.root, "fruit/1/part-r-00000"), strings.Repeat("x", i), all, fruit)
+			time.Sleep(time.Minute)
+		}
+		if loads := f.log.count("load started"); loads < 5 || loads > 25 {
+			t.Errorf("%d loads in 12 hours", loads)
+		}
+		time.Sleep(48 * time.Hour)
+		loads := f.log.count("load started")
+		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00000"), "last", all, fruit)
+		time.Sleep(time.Hour)
+		if now := f.log.count("load started"); now != loads {
+			t.Errorf("%d loads in an hour", now-loads)
+		}
+		n.Refresh()
+		time.Sleep(10 * time.Second)
+		if now := f.log.count("load started"); now != loads+1 {
+			t.Errorf("%d loads after a request", now-loads)
+		}
+	})
+}
+
+// TestTouchedFilesAreTheSame: times alone are no difference, and neither are hidden files.
+func TestTouchedFilesAreTheSame(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	synctest.Test(t, func(t *testing.T) {
+		n, stop := f.follow(func(o *Options) { o.RefreshPeriod = time.Minute })
+		defer stop()
+		time.Sleep(time.Second)
+		expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit/1/part-r-00000"), time.Time{}, time.Unix(1_700_000_000, 0)))
+		expect.NoError(t, os.WriteFile(filepath.Join(f.root, "fruit/1/.notes"), []byte("x"), 0o644))
+		time.Sleep(time.Hour)
+		n.Refresh()
+		time.Sleep(time.Minute)
+		if loads, problems := f.log.count("load started"), n.Status().Problems; loads != 1 || len(problems) > 0 {
+			t.Errorf("%d loads, problems %q", loads, problems)
+		}
+	})
+}
