@@ -157,6 +157,7 @@ func TestDisk(t *testing.T) {
 		{"in order of names with old times and without a marker", small, func(d *disk) { d.inOrder("-p", d.names()...) }},
 		{"the marker and a file in one tick of the clock", marked(small), func(d *disk) {
 			d.sameTick("_SUCCESS", partName(0))
+			d.stay(settle / 2)
 			d.inOrder("", d.names()[2:]...)
 		}},
 		{"in order of names with a marker that lists the files, and a pause", version{generation: 1, parts: 6, size: 4 << 10, lists: true}, func(d *disk) {

@@ -25,7 +25,7 @@ const (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil { // they wait more than they compute
+	if err := flag.Set("test.parallel", "12"); err != nil { // they wait more than they compute
 		panic(err)
 	}
 	code := m.Run()
