@@ -1,5 +1,6 @@
 # make build   the program, into bin/
-# make test    all tests; says what it installs. go test ./... runs those that need Go alone
+# make test    the tests of the product; says what it installs. go test ./... runs those that need Go alone
+# make check-release  everything else: lint, the tests of benchmarks, packages, image, SBOM, Helm chart and releases
 # make lint    formatting, vet and golangci-lint
 # make fuzz    every fuzz test for FUZZTIME
 # make bench   sequins beside its peers: see docs/BENCHMARKS.md
@@ -22,6 +23,8 @@ FUZZTIME ?= 5s
 SEQUENTIAL := ./input/avro ./input/parquet ./input/sequencefile ./input/sparkey ./internal/bzip2 ./internal/inflate
 # Whole clusters under faults are tested after everything else: beside that, what a test sees is a machine that stands still.
 ALONE := ./test/cluster
+# What is made for a release is tested by make check-release, which builds Helm, nfpm and cyclonedx-gomod first.
+RELEASE := ./test/chart ./test/kubernetes ./test/packaging ./test/release
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 GOLANGCI_VERSION := v2.15.0
@@ -38,30 +41,33 @@ SBOM := .cache/cyclonedx-gomod-$(SBOM_VERSION)
 HELM_VERSION := v3.22.0
 HELM := .cache/helm-$(HELM_VERSION)
 
-.PHONY: build test lint fuzz tools bench package image release rules pictures helm manifests
+.PHONY: build test check-release lint fuzz tools bench package image release rules pictures helm manifests
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X main.release=$(VERSION)' -o bin/sequins ./cmd/sequins
 
 # The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
-# that passes is one line, one that fails is shown whole, and a skipped test is a failure.
+# that passes is one line, one that fails is shown whole, and a skipped test is a failure. Lint vets their code.
 # Most tests wait for others more than they compute: four packages run at a time, also on two cores.
-test: tools lint fuzz rules $(NFPM) $(HELM) $(SBOM)
+test: tools fuzz rules
 	CGO_ENABLED=0 $(GO) build ./...
-	$(MAKE) -C bench test
 	mkdir -p .cache
 	status=0; { \
-	  CGO_ENABLED=0 $(GO) test $(TAGS) -timeout 20m -v $(SEQUENTIAL) || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test $(TAGS) -race -p 4 -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(ALONE))") || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test $(TAGS) -race -timeout 20m -v $(ALONE) || status=$$?; \
+	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -timeout 20m -v $(SEQUENTIAL) || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p 4 -timeout 20m -v $$($(GO) list ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(ALONE) $(RELEASE))") || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -timeout 20m -v $(ALONE) || status=$$?; \
 	  exit $$status; } 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
-# Without cgo, as the program is built, so that its dependencies are compiled once for both.
-lint fuzz: export CGO_ENABLED := 0
+# Without the race detector: what these tests test are programs that they start.
+check-release: tools lint $(NFPM) $(HELM) $(SBOM)
+	$(MAKE) -C bench test
+	$(GO) test $(TAGS) -vet off -p 4 -timeout 20m -v $(RELEASE) 2>&1 | tee .cache/check-release.log | awk -f .ci/testlog.awk
+
+# Without cgo, as the program is built, so that what these have in common with it is compiled once.
+lint fuzz check-release $(GOLANGCI) $(NFPM) $(HELM) $(SBOM): export CGO_ENABLED := 0
 lint: $(GOLANGCI)
 	@unformatted=$$(gofmt -l .); \
 	  if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet $(TAGS) ./...
 	$(GO) -C packaging/image vet ./...
 	$(GOLANGCI) run ./...
 
@@ -144,7 +150,7 @@ helm: $(HELM)
 # Built without a release of Helm's own, it would take the cluster for a very old one when it renders without one.
 $(HELM):
 	mkdir -p .cache
-	GOBIN=$(CURDIR)/.cache CGO_ENABLED=0 $(GO) install -ldflags '-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=34' \
+	GOBIN=$(CURDIR)/.cache $(GO) install -ldflags '-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=34' \
 	  helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 	mv .cache/helm $@
 

@@ -56,6 +56,9 @@ func (s *Scratch) Reads() uint64 { return s.reads }
 // process may open; those that have not been used for the longest time are closed, and opened again when needed.
 func Open(path string) (*Reader, error) {
 	f, err := file.Open(path)
+	if changed := (*file.ChangedError)(nil); errors.As(err, &changed) {
+		err = &CorruptError{Path: path, Page: -1, Reason: changed.Reason}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func shout(key string) string { return strings.ToUpper(strings.ReplaceAll(key, "
 
 // notKeys are variables that begin like those of keys: those of this program that set none, and those that Kubernetes sets for
 // services whose names begin with sequins.
-var notKeys = regexp.MustCompile(`^SEQUINS_(TOKEN$|TEST_|BENCH_|(.+_)?SERVICE_(HOST|PORT(_.*)?)$|(.+_)?PORT(_[0-9]+_(TCP|UDP|SCTP)(_.*)?)?$)`)
+var notKeys = regexp.MustCompile(`^SEQUINS_(SERVER$|TOKEN$|TEST_|BENCH_|(.+_)?SERVICE_(HOST|PORT(_.*)?)$|(.+_)?PORT(_[0-9]+_(TCP|UDP|SCTP)(_.*)?)?$)`)
 
 // environ is an environment.
 type environ map[string]string

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"regexp"
 	"strings"
 
 	"sequins/blocks"
@@ -69,6 +71,7 @@ const (
 	SparkeyLog   Kind = "Sparkey log"
 	Avro         Kind = "Avro"
 	Parquet      Kind = "Parquet"
+	Empty        Kind = "empty file" // of 0 bytes: a part without records in a version of any format
 	Unknown      Kind = ""
 )
 
@@ -106,6 +109,9 @@ func (a At) Sniff() (Kind, error) {
 	if strings.HasSuffix(a.name, blockSuffix) {
 		return Block, nil
 	}
+	if a.Size == 0 && !NoRecords(path.Base(a.name)) {
+		return Empty, nil
+	}
 	f, err := a.open(0)
 	if err != nil {
 		return "", err
@@ -123,22 +129,18 @@ func (a At) Sniff() (Kind, error) {
 		return SparkeyLog, nil
 	case text == avro.Magic:
 		return Avro, nil
-	case text == parquet.Magic:
+	case text == parquet.Magic || text == parquet.MagicEncrypted:
 		return Parquet, nil
 	}
 	return Unknown, nil
 }
 
-// NoRecords reports whether a file of this name, which is not hidden, has no records: checksums,
-// indexes, and other files of a local store.
-func NoRecords(name string) bool {
-	switch name {
-	case "BLOCKS.json", "INPUTS.json", "MANIFEST.json", "SERVED", "sequins.lock":
-		return true
-	}
-	return load.IsLogIndex(name) || strings.HasSuffix(name, ".crc") || strings.HasSuffix(name, ".tmp") ||
-		strings.Contains(name, blockSuffix+".corrupt-") // a block that was found damaged
-}
+// ofStore matches the names of files of a local store that are no blocks: of blocks, those being written or set aside.
+var ofStore = regexp.MustCompile(`^((MANIFEST|BLOCKS|INPUTS)\.json(\.\d+\.tmp)?|\d{5,}\.block(\.\d+\.tmp|\.corrupt-\d+)|sequins\.lock|self_assigned_id)$`)
+
+// NoRecords reports whether a file of this name, which is not hidden, has no records and is not read by a load: an index, or
+// a file of a local store.
+func NoRecords(name string) bool { return load.IsLogIndex(name) || ofStore.MatchString(name) }
 
 // openBlock opens a block, or what may be one.
 func openBlock(at At, kind Kind) (File, error) {

@@ -40,6 +40,21 @@ func TestVerifyCountsItsBytes(t *testing.T) {
 	}
 }
 
+// A Parquet file with an encrypted footer is one, and is refused for that.
+func TestEncryptedParquet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "part-0")
+	if err := os.WriteFile(path, []byte("PARE, and what nobody can read\x10\x00\x00\x00PARE"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at, err := datafile.Local(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := datafile.Open(at, datafile.Options{}); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the footer is encrypted") {
+		t.Error(err)
+	}
+}
+
 // The partition of a Sparkey log is that of a load, whatever else is in the name.
 func TestPlaceOfSparkeyLogs(t *testing.T) {
 	dir := t.TempDir()
@@ -62,6 +77,30 @@ func TestPlaceOfSparkeyLogs(t *testing.T) {
 		f := open(t, path)
 		if _, _, known := f.Place(); known || !strings.Contains(f.Unloadable(), want) {
 			t.Errorf("%s: known %v, %q; want %q", name, known, f.Unloadable(), want)
+		}
+	}
+}
+
+// A file of 0 bytes has no records, as in a load; other files of 0 bytes are not data.
+func TestFileOfZeroBytes(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]datafile.Kind{"part-00000": datafile.Empty, "a.parquet": datafile.Empty, "a.crc": datafile.Unknown, "0.block": datafile.Block} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at, err := datafile.Local(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind, err := at.Sniff(); kind != want || err != nil {
+			t.Errorf("%s: %q, %v", name, kind, err)
+		}
+		if want == datafile.Empty {
+			f := open(t, path)
+			if n, err := f.Verify(t.Context(), func(int64) {}); n != 0 || err != nil || f.Describe() != nil || f.Next() {
+				t.Errorf("%s: %d records, %v", name, n, err)
+			}
 		}
 	}
 }

@@ -82,7 +82,7 @@ func node(t *testing.T, set *version.Set, others func() []status.Peer) (addr str
 			t.Errorf("%s without the secret", r.URL)
 		}
 		lines := r.Header.Get("Accept") == "application/x-ndjson"
-		if code, text := h.Serve(r.Context(), w, strings.Trim(r.URL.Path, "/"), r.URL.RawQuery, lines); code != 200 {
+		if code, text := h.Serve(r.Context(), w, strings.Trim(r.URL.Path, "/"), r.URL.RawQuery, r.URL.Query().Has("proxy"), lines); code != 200 {
 			http.Error(w, text, code)
 		}
 	}))
@@ -256,9 +256,14 @@ func TestErrors(t *testing.T) {
 	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answers) }))
 	defer liar.Close()
 	addr := node(t, set, func() []status.Peer { return []status.Peer{{Addr: strings.TrimPrefix(liar.URL, "http://")}} })
+	tooMany := "0"
+	for p := range maxPartitions {
+		tooMany += fmt.Sprint(",", p+1)
+	}
 	for query, want := range map[string]string{
 		"diff=1": "400", "diff=": "400", "diff=1..": "400", "diff=../..": "400", "diff=1..%zz": "400", "diff=1..9": "404: version 9 of db is not on this node",
-		"diff=9..1": "404: version 9", "diff=1..2&proxy=x": "400", "diff=1..2&proxy=x&of=a": "400", "diff=1..2&proxy=x&of=" + strings.Repeat("1,", 1001) + "1": "400",
+		"diff=9..1": "404: version 9", "diff=1..2&proxy=x": "400", "diff=1..2&proxy=x&of=a": "400", "diff=1..2&proxy=x&of=0,1,0": "400: of must be different", "diff=1..2&of=0": "400: of and keys are for", "diff=1..2&keys=old": "400",
+		"diff=1..2&proxy=x&of=" + tooMany: "400",
 	} {
 		req, err := http.NewRequest("GET", "http://"+addr+"/db?"+query, nil)
 		if err != nil {

@@ -56,8 +56,8 @@ type question struct {
 // maxPartitions limits the partitions that a node is asked for in one request.
 const maxPartitions = 1000
 
-// parse parses a query.
-func parse(db, query string) (q question, err error) {
+// parse parses a query, of another node or of a client.
+func parse(db, query string, node bool) (q question, err error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return q, errors.New("the query cannot be parsed")
@@ -66,15 +66,18 @@ func parse(db, query string) (q question, err error) {
 	if !ok || !names.Valid(old) || !names.Valid(now) {
 		return q, errors.New("diff must be two names of versions, as in ?diff=2026-01-30..2026-01-31")
 	}
-	q = question{db: db, old: old, new: now, list: values.Has("list"), peer: values.Has("proxy"), keys: values.Get("keys")}
+	q = question{db: db, old: old, new: now, list: values.Has("list"), peer: node, keys: values.Get("keys")}
 	if !q.peer {
+		if values.Has("of") || values.Has("keys") {
+			return q, errors.New("of and keys are for the nodes of this cluster")
+		}
 		return q, nil
 	}
 	q.partitions = []int{}
 	for text := range strings.SplitSeq(values.Get("of"), ",") {
 		p, err := strconv.Atoi(text)
-		if err != nil || p < -1 || len(q.partitions) == maxPartitions {
-			return q, errors.New("of must be numbers of partitions, at most 1,000")
+		if err != nil || p < -1 || len(q.partitions) == maxPartitions || slices.Contains(q.partitions, p) {
+			return q, errors.New("of must be different numbers of partitions, at most 1,000")
 		}
 		q.partitions = append(q.partitions, p)
 	}
@@ -93,9 +96,10 @@ type refusal struct {
 // Error implements error.
 func (r *refusal) Error() string { return r.text }
 
-// Serve answers a request for a db with a query. lines reports whether the answer is lines of JSON.
-func (h *Handler) Serve(ctx context.Context, w http.ResponseWriter, db, query string, lines bool) (code int, text string) {
-	err := h.serve(ctx, w, db, query, lines)
+// Serve answers a request for a db with a query. node reports whether another node has sent it, which the caller decides, and lines whether the
+// answer is lines of JSON.
+func (h *Handler) Serve(ctx context.Context, w http.ResponseWriter, db, query string, node, lines bool) (code int, text string) {
+	err := h.serve(ctx, w, db, query, node, lines)
 	var r *refusal
 	switch {
 	case err == nil:
@@ -106,8 +110,8 @@ func (h *Handler) Serve(ctx context.Context, w http.ResponseWriter, db, query st
 	return http.StatusInternalServerError, err.Error()
 }
 
-func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, db, query string, lines bool) error {
-	q, err := parse(db, query)
+func (h *Handler) serve(ctx context.Context, w http.ResponseWriter, db, query string, node, lines bool) error {
+	q, err := parse(db, query, node)
 	if err != nil {
 		return &refusal{http.StatusBadRequest, err.Error()}
 	}

@@ -22,8 +22,8 @@ type Absences struct {
 
 // An absence describes a db that the source does not list but that is still served.
 type absence struct {
-	since time.Time // of the first listing that lacked it, maybe before a restart
-	looks int       // listings of this process that lacked it
+	since time.Time // of the first listing that lacked it, maybe before a restart; zero while Unsure
+	looks int       // listings of this process that lacked it, without those that were Unsure
 }
 
 // NewAbsences returns absences that are kept in a store and shown in h.
@@ -53,7 +53,7 @@ func (a *Absences) Present(db string, log *slog.Logger) {
 // Missing records that the source does not list a db, and reports whether its absence has lasted for timeout.
 func (a *Absences) Missing(db string, timeout time.Duration, log *slog.Logger) (over bool) {
 	now := a.absent[db]
-	if now == nil {
+	if now == nil || now.since.IsZero() {
 		now = &absence{since: a.since(db, log)}
 		a.absent[db] = now
 		log.Warn("database is not in the source any more; it is served on until it has been absent for long enough",
@@ -61,9 +61,22 @@ func (a *Absences) Missing(db string, timeout time.Duration, log *slog.Logger) (
 	}
 	now.looks++
 	a.health.OK(db)
-	a.health.SetAbsent(db, fmt.Sprintf("%s is not in the source since %s; it is served on, and removed when it has been absent for %s",
+	a.health.SetAbsent(db, fmt.Sprintf("%s is not in the source since %s; it is served on, and removed when it has been absent for %s, unless it is put back",
 		db, now.since.UTC().Format(time.RFC3339), timeout))
 	return now.looks >= MinAbsentLooks && time.Since(now.since) >= timeout
+}
+
+// Unsure records that the source lists other databases, and neither this one nor any other that is served: they were renamed
+// or deleted, or another directory is in the place of the source. This does not count as absence.
+func (a *Absences) Unsure(db string, timeout time.Duration, log *slog.Logger) {
+	if a.absent[db] == nil {
+		a.absent[db] = &absence{}
+		log.Warn("none of the databases that are served is in the source, which has others; they are served on")
+	}
+	a.health.OK(db)
+	a.health.SetAbsent(db, fmt.Sprintf("%s is not in the source, and neither is any other database that is served here; it is served on. "+
+		"If they were renamed or deleted, there is nothing to do: %s is removed when a database of the source is served and %s have passed. If this is not the source, mount it or put it back",
+		db, db, timeout))
 }
 
 // since returns the time since which a db is absent. The time is stored, so that it survives a restart.

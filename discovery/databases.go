@@ -3,17 +3,16 @@ package discovery
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"sequins/source"
 )
 
-// Databases lists the databases of a source, which has a name for errors. A source that lists none of the served
-// databases is an error: most likely it is not mounted.
-func Databases(ctx context.Context, src source.Source, name string, served []string) ([]string, error) {
-	found, err := src.Databases(ctx)
-	if err != nil || len(served) == 0 || slices.ContainsFunc(served, func(db string) bool { return slices.Contains(found, db) }) {
-		return found, err
+// Databases lists the databases of a source, which has a name for errors. A source without any, while some are served, is
+// an error: most likely it is not mounted.
+func Databases(ctx context.Context, src source.Source, name string, served []string) (source.Names, error) {
+	found, err := source.ListNames(ctx, src, "")
+	if err == nil && len(found.Names) == 0 && len(served) > 0 {
+		err = fmt.Errorf("%s lists none of the %d databases that are served here (%s, …), and no other: is it mounted?", name, len(served), served[0])
 	}
-	return nil, fmt.Errorf("%s lists none of the %d databases that are served here (%s, …): is it mounted?", name, len(served), served[0])
+	return found, err
 }

@@ -69,6 +69,7 @@ type Look struct {
 // A Listing is the result of listing the versions in the source. It is immutable.
 type Listing struct {
 	Names      []string                  // of all versions, ascending, complete or not
+	Remarks    []string                  // about what else is in the directory of the db: see source.Names
 	Versions   []string                  // complete versions, ascending; no more than needed
 	Unknown    []string                  // versions whose inspection failed
 	Changed    []string                  // versions whose files differ from this node's plan, which is in Compared
@@ -132,12 +133,13 @@ const emptied = "."
 // if the newest cannot be served, all that are newer than those, and those that are being loaded. An
 // error means that the source cannot be listed.
 func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
-	names, err := f.Source.Versions(ctx, f.DB)
+	in, err := source.ListNames(ctx, f.Source, f.DB)
 	if err != nil {
 		return Listing{}, err
 	}
+	names := in.Names
 	o := observer{Finder: f, Question: q, names: names, now: time.Now(), limit: maxLook,
-		found: Listing{Names: names, Looks: map[string]Look{}, LeftOut: map[string]string{}, Wrong: map[string]string{}, Differs: map[string]string{}, Compared: q.Plans}}
+		found: Listing{Names: names, Remarks: in.Remarks(f.DB), Looks: map[string]Look{}, LeftOut: map[string]string{}, Wrong: map[string]string{}, Differs: map[string]string{}, Compared: q.Plans}}
 	if deadline, ok := ctx.Deadline(); ok {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}

@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,9 +10,6 @@ import (
 
 	"sequins/source"
 )
-
-// maxWarnings limits the list of ignored entries per database.
-const maxWarnings = 20
 
 // A Failure is the reason why the source or a database cannot be listed, and since when.
 type Failure struct {
@@ -29,10 +25,10 @@ const saidPeriod = time.Minute
 // Health is the health of the source: failed listings and ignored entries. It is safe for concurrent use.
 type Health struct {
 	mu        sync.Mutex
-	failures  map[string]Failure // by db; "" is the list of databases
-	refreshed time.Time          // when the list of databases was last read
-	warnings  map[string][]string
-	absent    map[string]string // messages about dbs that the source does not list
+	failures  map[string]Failure  // by db; "" is the list of databases
+	refreshed time.Time           // when the list of databases was last read
+	warnings  map[string][]string // remarks about what is in the source, by db
+	absent    map[string]string   // messages about dbs that the source does not list
 
 	failed chan struct{} // see Failed
 }
@@ -46,7 +42,7 @@ func NewHealth() *Health {
 func (h *Health) Failed() <-chan struct{} { return h.failed }
 
 // Fail records that the list of databases, or the versions of a db, could not be listed. It returns since when that is so, and whether it is
-// news: the first failure, another reason, or once a minute.
+// news: the first failure, another reason, or once a minute if it may pass.
 func (h *Health) Fail(db string, err error) (since time.Time, news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +51,7 @@ func (h *Health) Fail(db string, err error) (since time.Time, news bool) {
 	if !failing {
 		f.Since = now
 	}
-	if news = !failing || f.Err.Error() != err.Error() || now.Sub(f.said) >= saidPeriod; news {
+	if news = !failing || f.Err.Error() != err.Error() || now.Sub(f.said) >= saidPeriod && !source.Lasting(err); news {
 		f.said = now
 	}
 	f.Err = err
@@ -79,12 +75,12 @@ func (h *Health) OK(db string) (since time.Time) {
 	return since
 }
 
-// FailingSince returns since when anything has been failing; zero if nothing is.
+// FailingSince returns since when anything has been failing that may pass; zero if nothing is.
 func (h *Health) FailingSince() (since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, f := range h.failures {
-		if since.IsZero() || f.Since.Before(since) {
+		if !source.Lasting(f.Err) && (since.IsZero() || f.Since.Before(since)) {
 			since = f.Since
 		}
 	}
@@ -121,8 +117,8 @@ func (h *Health) SetAbsent(db, warning string) {
 	h.absent[db] = warning
 }
 
-// Read records that the source or a db of it was listed, and logs ignored entries; also are further messages.
-func (h *Health) Read(ctx context.Context, src source.Source, db string, also []string, log *slog.Logger) {
+// Read records that the source or a db of it was listed, and logs what is new of the remarks about it.
+func (h *Health) Read(db string, remarks []string, log *slog.Logger) {
 	switch since := h.OK(db); {
 	case since.IsZero():
 	case db == "":
@@ -130,39 +126,15 @@ func (h *Health) Read(ctx context.Context, src source.Source, db string, also []
 	default:
 		log.Info("a database can be listed again", "db", db, "after", time.Since(since).Round(time.Millisecond))
 	}
-	names, err := source.Invalid(ctx, src, db)
-	if err != nil {
-		return // it will be listed again
-	}
-	for _, warning := range h.LeftOut(db, names, also) {
-		log.Warn(warning)
-	}
-}
-
-// LeftOut records names in the source that are ignored and other messages, and returns the new
-// messages.
-func (h *Health) LeftOut(db string, names, also []string) (fresh []string) {
-	if len(names) > maxWarnings {
-		names = names[:maxWarnings]
-	}
-	what := "cannot be the name of a database"
-	if db != "" {
-		what = "cannot be the name of a version of " + db
-	}
-	var all []string
-	for _, name := range names {
-		all = append(all, fmt.Sprintf("%q in the source is left out: this %s", name, what))
-	}
-	all = append(all, also...)
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, w := range all {
-		if !slices.Contains(h.warnings[db], w) {
-			fresh = append(fresh, w)
+	before := h.warnings[db]
+	h.warnings[db] = remarks
+	h.mu.Unlock()
+	for _, remark := range remarks {
+		if !slices.Contains(before, remark) {
+			log.Warn(remark)
 		}
 	}
-	h.warnings[db] = all
-	return fresh
 }
 
 // A Report is a snapshot of Health.

@@ -2,9 +2,12 @@ package discovery
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/source"
 )
 
 // TestHealthForgetsDatabase: a listing of a database can fail while the database is being removed. Nobody lists it
@@ -46,6 +49,22 @@ func TestHealthTellsNews(t *testing.T) {
 		h.OK("fruit")
 		if since, news := h.Fail("fruit", refused); !news || since.Equal(begin) {
 			t.Errorf("after a success: news %v, since %v", news, since)
+		}
+	})
+}
+
+// What is wrong with a database itself is news once, and is not tried again before the next refresh.
+func TestHealthOfALastingFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, table := NewHealth(), fmt.Errorf("fruit: %w: a table", source.ErrLayout)
+		for i, want := range []bool{true, false, false} {
+			if _, news := h.Fail("fruit", table); news != want {
+				t.Errorf("%d: news %v", i, news)
+			}
+			time.Sleep(time.Hour)
+		}
+		if !h.IsFailing("fruit") || !h.FailingSince().IsZero() {
+			t.Errorf("failing %v, to be tried again since %v", h.IsFailing("fruit"), h.FailingSince())
 		}
 	})
 }

@@ -78,7 +78,7 @@ func (o *observer) observeFailed(ctx context.Context, name string, err error) er
 		o.found.Versions = append(o.found.Versions, id)
 		return nil
 	}
-	if _, dead := o.Source.Versions(ctx, o.DB); dead != nil {
+	if _, dead := source.Versions(ctx, o.Source, o.DB); dead != nil {
 		return err
 	}
 	o.leaveUnknown(name, o.failLook(name, err.Error()))

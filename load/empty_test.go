@@ -72,19 +72,52 @@ func TestNoRecords(t *testing.T) {
 	}
 }
 
-// Files without a byte are called that.
-func TestZeroByteFiles(t *testing.T) {
-	for _, partitioner := range []string{"auto", "string"} {
-		w := newWorld(t)
-		w.put("part-00000", nil)
-		w.put("part-00001", nil)
-		l := New(w.src, w.store, nil, Options{Partitioner: partitioner, AllowEmpty: true})
-		plan, err := l.Plan(t.Context(), "db", "1")
-		if err == nil {
-			err = l.Load(t.Context(), plan, all(plan), nil)
+// A file of 0 bytes is a part without records in a version of any format, and is counted; a version of nothing else is one
+// without records.
+func TestFilesOfZeroBytes(t *testing.T) {
+	of := func(format string, records []rec) []byte {
+		switch format {
+		case FormatAvro:
+			return avroFile(t, records)
+		case FormatSparkey:
+			return sparkeyLog(t, records)
+		case FormatParquet:
+			return fixtureFile(t, "parquet-snappy")
 		}
-		if err == nil || !strings.Contains(err.Error(), "the file is empty") {
-			t.Errorf("%s: %v", partitioner, err)
+		return sequenceFile(t, records, sequencefile.WriterOptions{})
+	}
+	for _, format := range []string{FormatSequenceFile, FormatSparkey, FormatAvro, FormatParquet} {
+		for _, partitioner := range []string{"auto", "string"} {
+			for _, success := range []bool{false, true} {
+				w := newWorld(t)
+				suffix := ""
+				if format == FormatSparkey {
+					suffix = ".spl"
+				}
+				w.put("part-00000"+suffix, nil)
+				w.put("part-00002"+suffix, nil)
+				if success {
+					w.put("_SUCCESS", nil)
+				}
+				name := fmt.Sprintf("%s, %s, %t", format, partitioner, success)
+				opts := Options{Partitioner: partitioner, Fields: Fields{Key: "k", Value: "v"}}
+				if format == FormatParquet {
+					opts.Fields = Fields{Key: "id"}
+				}
+				if _, err := w.plan(opts); !errors.Is(err, ErrNoRecords) {
+					t.Fatalf("%s, nothing else: %v", name, err)
+				}
+				w.put("part-00001"+suffix, of(format, []rec{{key: "a", value: "1"}, {key: "b", value: "2"}}))
+				l := New(w.src, w.store, nil, opts)
+				plan := check(l.Plan(t.Context(), "db", "1"))(t)
+				var p Progress
+				if err := l.Load(t.Context(), plan, all(plan), &p); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if n := p.Snapshot(); plan.Format != format || n.Files != 3 || n.FilesDone != 3 || n.Empty != 2 || n.Records < 2 {
+					t.Errorf("%s: %s, %+v", name, plan.Format, n)
+				}
+			}
 		}
 	}
 }

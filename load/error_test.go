@@ -338,22 +338,3 @@ func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
 	}
 	return got
 }
-
-// An empty file is called that, and not a damaged one of the format that is assumed where none is known.
-func TestEmptyFile(t *testing.T) {
-	for name, others := range map[string]bool{"part-00001.parquet": false, "part-00001.avro": false, "part-00001": true, "part-00002.avro": true} {
-		w := newWorld(t)
-		if others {
-			w.write(cut(shard.String, 1, "a", "b"), sequencefile.WriterOptions{})
-		}
-		w.put(name, nil)
-		l := New(w.src, w.store, nil, Options{Fields: Fields{Key: "k"}})
-		plan, err := l.Plan(t.Context(), "db", "1")
-		if err == nil {
-			err = l.Load(t.Context(), plan, all(plan), nil)
-		}
-		if err == nil || !strings.Contains(err.Error(), name+": the file is empty") || strings.Contains(err.Error(), "SequenceFile") || Outcome(err) != "corrupt" {
-			t.Errorf("%s: %v, %s", name, err, Outcome(err))
-		}
-	}
-}

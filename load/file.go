@@ -15,7 +15,7 @@ type File struct {
 	Format  string  // FormatSequenceFile, FormatSparkey, FormatAvro or FormatParquet
 	Name    string  // relative to the version's directory
 	Path    string  // for errors
-	Size    int64   // as listed
+	Size    int64   // as listed; 0 is a file without records, of every format
 	Columns Columns // in the names of directories, to be added to the values
 	// Open opens the file at an offset.
 	Open func(offset int64) (io.ReadCloser, error)
@@ -28,8 +28,11 @@ func (e *unreadable) Error() string { return errors.Join(e.header, e.closing).Er
 
 func (e *unreadable) Unwrap() []error { return []error{e.header, e.closing} }
 
-// open opens the file and reads its header.
+// open opens the file and reads its header. A file of 0 bytes has none.
 func (f File) open(fields Fields, classes *recordClasses) (*input, error) {
+	if f.Size == 0 {
+		return &input{records: noRecords{}, path: f.Path, body: io.NopCloser(nil), meter: new(meter)}, nil
+	}
 	in := &input{size: f.Size, path: f.Path}
 	if f.Format == FormatParquet {
 		in.ranged = &ranged{size: f.Size, path: f.Path, open: f.Open}
@@ -127,7 +130,7 @@ func (r *Records) Deleted() bool { return r.in.deleted() }
 func (r *Records) Err() error { return r.in.Err() }
 
 // Format returns the reader of the format, for what is in the header of the file: a *sequencefile.Reader, *sparkey.Reader,
-// *avro.Reader or *parquet.Reader.
+// *avro.Reader or *parquet.Reader; nil for a file of 0 bytes.
 func (r *Records) Format() any { return r.in.format }
 
 // Consumed returns how many bytes of the file have been processed since the last call.

@@ -80,37 +80,35 @@ func (l *Loader) openFields(ctx context.Context, plan *Plan, file source.File, f
 	in, err := f.open(fields, plan.classes)
 	var unread *unreadable
 	if errors.As(err, &unread) {
-		err = errors.Join(l.orMixed(ctx, plan, file, unread.header), unread.closing)
+		err = errors.Join(l.explain(ctx, plan, file, unread.header), unread.closing)
 	}
-	return in, err
+	return in, ExplainKey(err, plan.DB)
 }
 
-// An emptyError replaces the error of a format's reader for an empty file. If all files are empty the
-// format is a guess, and the reader's error would mislead.
-type emptyError struct {
-	path string
-	err  error
-}
+// noRecords is a file of 0 bytes: a part without records, as Hive, Spark and Trino take it. It is of every format.
+type noRecords struct{}
 
-func (e *emptyError) Error() string {
-	return e.path + ": the file is empty: even without records it would have a header"
-}
+func (noRecords) Scan() bool    { return false }
+func (noRecords) Key() []byte   { return nil }
+func (noRecords) Value() []byte { return nil }
+func (noRecords) Err() error    { return nil }
+func (noRecords) Offset() int64 { return 0 }
+func (noRecords) Close() error  { return nil }
 
-func (e *emptyError) Unwrap() error { return e.err }
-
-// orMixed replaces the error for a file that the reader of the version's format rejects, if the file is
-// empty or of another format.
-func (l *Loader) orMixed(ctx context.Context, plan *Plan, file source.File, err error) error {
-	if file.Size == 0 && Faulty(err) {
-		return &emptyError{l.src.Path(plan.DB, plan.Version) + "/" + file.Name, err}
-	}
+// explain adds to the error of a file that the reader of the version's format rejects what the file begins with, if it is of
+// another format or of none.
+func (l *Loader) explain(ctx context.Context, plan *Plan, file source.File, err error) error {
 	if plan.Format == FormatSparkey || ctx.Err() != nil {
 		return err
 	}
-	if head, ferr := l.head(ctx, plan, file); ferr == nil && magics[head] != "" && magics[head] != plan.Format {
-		return plan.mixed(file.Name, magics[head])
+	head, herr := l.head(ctx, plan, file)
+	switch format := magics[head]; {
+	case herr != nil || format == plan.Format || isTruncated(head):
+		return err
+	case format != "":
+		return plan.mixed(file.Name, format)
 	}
-	return err
+	return fmt.Errorf("%w; it begins with %q, unlike the other files (%s): %s", err, head, plan.Format, notData)
 }
 
 // done returns how many bytes of the file have been processed. If the file is not read sequentially,

@@ -232,11 +232,15 @@ func (p *Plan) wanted(want []int) ([]int, error) {
 
 // expect sets the files to read in the progress and the metrics.
 func (j *job) expect(files []int) {
-	var bytes int64
+	var bytes, empty int64
 	for _, i := range files {
 		bytes += j.plan.Files[i].Size
+		if j.plan.Files[i].Size == 0 {
+			empty++
+		}
 	}
 	j.progress.files.Store(int64(len(files)))
+	j.progress.empty.Store(empty)
 	j.progress.bytes.Store(bytes)
 	j.metrics.Files(j.plan.DB, int64(len(files)))
 }

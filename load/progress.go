@@ -8,7 +8,7 @@ import (
 // Progress is the progress of a load. The zero value is ready to use. LoadInto updates it, and any
 // goroutine may call Snapshot.
 type Progress struct {
-	files, filesDone           atomic.Int64
+	files, filesDone, empty    atomic.Int64
 	bytes, bytesDone           atomic.Int64
 	records, leftOut           atomic.Int64
 	partitions, partitionsDone atomic.Int64
@@ -19,6 +19,7 @@ type Progress struct {
 // Snapshot is the state of a Progress at one moment.
 type Snapshot struct {
 	Files, FilesDone           int64 // that this node reads
+	Empty                      int64 // of these files: those of 0 bytes
 	Bytes, BytesDone           int64 // of these files, in the source
 	Records                    int64 // read, wanted or not
 	LeftOut                    int64 // records; see Options.MaxRecordErrors
@@ -31,7 +32,7 @@ type Snapshot struct {
 // sorted counts as unread.
 func (p *Progress) Snapshot() Snapshot {
 	s := Snapshot{
-		Files: p.files.Load(), FilesDone: p.filesDone.Load(),
+		Files: p.files.Load(), FilesDone: p.filesDone.Load(), Empty: p.empty.Load(),
 		Bytes: p.bytes.Load(), BytesDone: p.bytesDone.Load(),
 		Records: p.records.Load(), LeftOut: p.leftOut.Load(),
 		Partitions: p.partitions.Load(), PartitionsDone: p.partitionsDone.Load(),
@@ -45,7 +46,7 @@ func (p *Progress) Snapshot() Snapshot {
 
 // begin resets p for a load.
 func (p *Progress) begin(partitions, done int) {
-	for _, v := range []*atomic.Int64{&p.files, &p.filesDone, &p.bytes, &p.bytesDone, &p.records, &p.leftOut} {
+	for _, v := range []*atomic.Int64{&p.files, &p.filesDone, &p.empty, &p.bytes, &p.bytesDone, &p.records, &p.leftOut} {
 		v.Store(0)
 	}
 	p.partitions.Store(int64(partitions))

@@ -19,10 +19,13 @@ import (
 var magics = map[string]string{
 	sequencefile.Magic + "\x04": FormatSequenceFile, sequencefile.Magic + "\x05": FormatSequenceFile, sequencefile.Magic + "\x06": FormatSequenceFile,
 	avro.Magic:    FormatAvro,
-	parquet.Magic: FormatParquet,
+	parquet.Magic: FormatParquet, parquet.MagicEncrypted: FormatParquet,
 }
 
 const magicSize = 4
+
+// notData is the advice for a file that may not be data.
+const notData = "if it is not data, such as a README or a manifest, move it away, or give it a name that begins with _ or ."
 
 // ErrUnknown is wrapped by the error of Plan for a version whose files are of no format that is read.
 var ErrUnknown = errors.New("the format is not one of SequenceFile, Avro, Parquet, Sparkey (.spl) and finished blocks")
@@ -60,7 +63,8 @@ func (l *Loader) sniff(ctx context.Context, plan *Plan) error {
 		}
 	}
 	if plan.witness == "" && unknown >= 0 {
-		return fmt.Errorf("%s/%s: %w: at offset 0 it begins with %q", l.src.Path(plan.DB, plan.Version), plan.Files[group[unknown]].Name, ErrUnknown, heads[unknown])
+		return fmt.Errorf("%s/%s: %w: at offset 0 it begins with %q; %s",
+			l.src.Path(plan.DB, plan.Version), plan.Files[group[unknown]].Name, ErrUnknown, heads[unknown], notData)
 	}
 	return nil
 }

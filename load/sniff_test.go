@@ -30,6 +30,7 @@ func fixtureFile(t *testing.T, name string) []byte {
 func TestFormats(t *testing.T) {
 	seq := sequenceFile(t, []rec{{key: "a"}}, sequencefile.WriterOptions{})
 	av, pq := fixtureFile(t, "avro-deflate"), fixtureFile(t, "parquet-snappy")
+	encrypted := bytes.ReplaceAll(pq, []byte(parquet.Magic), []byte(parquet.MagicEncrypted))
 	id := Fields{Key: "id"}
 	text := sequenceFile(t, []rec{{key: "b"}}, sequencefile.WriterOptions{KeyClass: sequencefile.Text, ValueClass: sequencefile.Text})
 	damaged := bytes.Replace(text, []byte("io.Text"), []byte("in.Text"), 1) // the class of the keys
@@ -42,6 +43,7 @@ func TestFormats(t *testing.T) {
 	}{
 		"avro, whatever its name":    {map[string][]byte{"part-0": av}, id, FormatAvro, nil, nil},
 		"parquet, whatever its name": {map[string][]byte{"part-0.avro": pq}, id, FormatParquet, nil, nil},
+		"an encrypted parquet":       {map[string][]byte{"part-0": encrypted, "part-1": encrypted}, id, "", parquet.ErrCorrupt, []string{"/part-", "the footer is encrypted"}},
 		"avro and parquet":           {map[string][]byte{"part-0": av, "part-1": pq}, id, "", ErrMixed, []string{"part-0 (avro)", "part-1 (parquet)"}},
 		"parquet and a SequenceFile": {map[string][]byte{"part-0": pq, "part-1": seq}, id, "", ErrMixed, []string{"part-0 (parquet)", "part-1 (sequencefile)"}},
 		"Text and BytesWritable":     {map[string][]byte{"part-0": seq, "part-1": text}, Fields{}, FormatSequenceFile, nil, nil},
@@ -50,8 +52,9 @@ func TestFormats(t *testing.T) {
 		"no key for avro":            {map[string][]byte{"part-0": av, "part-1": av}, Fields{}, "", render.ErrField, []string{"/part-", "id, n, big"}},
 		"no key for parquet":         {map[string][]byte{"part-0": pq, "part-1": pq}, Fields{}, "", render.ErrField, []string{"/part-", "id, n, big"}},
 		"no such field":              {map[string][]byte{"part-0": pq, "part-1": pq}, Fields{Key: "di"}, "", render.ErrField, []string{"/part-", `"di"`}},
-		"avro and an alien":          {map[string][]byte{"part-0": av, "part-1": []byte("Hello, reader.")}, id, "", avro.ErrCorrupt, []string{"part-1"}},
-		"parquet and an alien":       {map[string][]byte{"part-0": pq, "part-1": []byte("Hello, reader.")}, id, "", parquet.ErrCorrupt, []string{"part-1"}},
+		"avro and an alien":          {map[string][]byte{"part-0": av, "part-1": []byte("Hello, reader.")}, id, "", avro.ErrCorrupt, []string{"part-1", notData}},
+		"parquet and an alien":       {map[string][]byte{"part-0": pq, "part-1": []byte("Hello, reader.")}, id, "", parquet.ErrCorrupt, []string{"part-1", notData}},
+		"parquet and a long alien":   {map[string][]byte{"part-0": pq, "part-1": bytes.Repeat([]byte("Hello, reader.\n"), 1000)}, id, "", parquet.ErrCorrupt, []string{"part-1", notData}},
 		"a cut off parquet":          {map[string][]byte{"part-0": pq, "part-1": pq[:len(pq)-1]}, id, "", parquet.ErrCorrupt, []string{"part-1"}},
 	}
 	for name, tt := range tests {
@@ -213,7 +216,7 @@ func TestUnknownFormat(t *testing.T) {
 	}
 	for range 5 {
 		_, err := w.plan(Options{})
-		if !errors.Is(err, ErrUnknown) || !Faulty(err) || !strings.Contains(err.Error(), `part-00001: the format is not one of`) || !strings.Contains(err.Error(), `at offset 0 it begins with "id,n"`) {
+		if !errors.Is(err, ErrUnknown) || !Faulty(err) || !strings.Contains(err.Error(), `part-00001: the format is not one of`) || !strings.Contains(err.Error(), `at offset 0 it begins with "id,n"; `+notData) {
 			t.Fatal(err)
 		}
 	}

@@ -39,6 +39,9 @@ func Figures(s load.Snapshot, now time.Time) []any {
 	if s.Reused > 0 {
 		all = append(all, "unchanged", fmt.Sprintf("%d/%d", s.Reused, s.Partitions), "unchanged_bytes", s.ReusedBytes)
 	}
+	if s.Empty > 0 {
+		all = append(all, "empty_files", s.Empty)
+	}
 	if s.LeftOut > 0 {
 		all = append(all, "left_out", s.LeftOut)
 	}

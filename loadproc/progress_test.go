@@ -17,6 +17,8 @@ func TestProgress(t *testing.T) {
 	half := load.Snapshot{Files: 4, FilesDone: 1, Bytes: 1000, BytesDone: 250, Records: 50, Partitions: 4, PartitionsDone: 1, Started: start}
 	done := half
 	done.FilesDone, done.BytesDone, done.Records, done.PartitionsDone = 4, 1000, 200, 4
+	some := done
+	some.Empty = 2
 	began := load.Snapshot{Files: 4, Bytes: 1000, Partitions: 4, Started: start}
 	tests := map[string]struct {
 		at   load.Snapshot
@@ -29,6 +31,8 @@ func TestProgress(t *testing.T) {
 		"a quarter": {half, &status.Progress{Files: 4, FilesDone: 1, Bytes: 1000, BytesDone: 250, Records: 50, RecordsPerSecond: 5,
 			BytesPerSecond: 25, Partitions: 4, PartitionsDone: 1, StartedAt: start, ETA: start.Add(40 * time.Second)},
 			"[files 1/4 bytes 250/1000 partitions 1/4 records 50 took 10s records_per_second 5 bytes_per_second 25 left 30s]"},
+		"two of 0 bytes": {some, Progress(done, start.Add(10*time.Second)),
+			"[files 4/4 bytes 1000/1000 partitions 4/4 records 200 took 10s empty_files 2 records_per_second 20 bytes_per_second 100]"},
 		"all": {done, &status.Progress{Files: 4, FilesDone: 4, Bytes: 1000, BytesDone: 1000, Records: 200, RecordsPerSecond: 20,
 			BytesPerSecond: 100, Partitions: 4, PartitionsDone: 4, StartedAt: start},
 			"[files 4/4 bytes 1000/1000 partitions 4/4 records 200 took 10s records_per_second 20 bytes_per_second 100]"},

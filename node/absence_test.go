@@ -58,6 +58,40 @@ func TestUnmountedSource(t *testing.T) {
 	}
 }
 
+// The databases of a source that has others now are served on, and the others are loaded. What is missing is removed when it
+// is known that this is the source: when one of the others is served.
+func TestRenamedDatabase(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	r := f.run(removeSoon)
+	r.serves("fruit", "1")
+	expect.NoError(t, os.Rename(filepath.Join(f.root, "fruit"), filepath.Join(f.root, "obst")))
+	expect.NoError(t, os.Rename(filepath.Join(f.root, "obst", "1"), filepath.Join(f.root, "obst", "_1")))
+	lines := func() string { return strings.Join(r.Status().Warnings, "\n") }
+	r.Refresh()
+	r.eventually("it is said", func() bool {
+		return strings.Contains(lines(), "fruit is not in the source, and neither is any other database that is served here")
+	})
+	for range 3 * discovery.MinAbsentLooks {
+		r.look()
+	}
+	if got := r.get("/fruit/fig"); got.body != "fig of 1" || r.Status().SourceError != "" {
+		t.Errorf("%+v, %q", got, r.Status().SourceError)
+	}
+	if log := f.log.String(); strings.Count(log, "none of the databases that are served is in the source") != 1 {
+		t.Errorf("it is not said once:\n%s", log)
+	}
+
+	expect.NoError(t, os.Rename(filepath.Join(f.root, "obst", "_1"), filepath.Join(f.root, "obst", "1")))
+	r.Refresh()
+	r.serves("obst", "1")
+	r.eventually("the old name is removed", func() bool {
+		r.Refresh()
+		_, there := r.Status().DBs["fruit"]
+		return !there && lines() == ""
+	})
+}
+
 // A db that one listing lacks is served on, over a restart, too, and removed when
 // it has been absent for long enough.
 func TestAbsentDatabase(t *testing.T) {
@@ -104,6 +138,7 @@ func TestAbsenceEnds(t *testing.T) {
 	f.put("fruit", "1", 1, fruit...)
 	f.put("nuts", "1", 1, "almond")
 	r := f.run()
+	r.serves("fruit", "1")
 	r.serves("nuts", "1")
 	note := filepath.Join(f.store, "data", "nuts", "_ABSENT")
 	noted := func() bool { _, err := os.Stat(note); return err == nil }
@@ -134,6 +169,7 @@ func TestAbsenceEndsAfterARestart(t *testing.T) {
 	f.put("fruit", "1", 1, fruit...)
 	f.put("nuts", "1", 1, "almond")
 	r := f.run()
+	r.serves("fruit", "1")
 	r.serves("nuts", "1")
 	note := filepath.Join(f.store, "data", "nuts", "_ABSENT")
 	noted := func() bool { _, err := os.Stat(note); return err == nil }

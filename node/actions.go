@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -70,7 +71,7 @@ func (d *db) activate(name string, back bool) {
 	}
 	d.events.Active(name, old, after)
 	if back {
-		d.events.RolledBack(name, old, d.pin.Reason)
+		d.events.RolledBack(name, old, cmp.Or(d.pin.Reasons[version.Name(old)], d.pin.Reasons[version.Name(name)]))
 	}
 }
 

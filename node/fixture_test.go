@@ -129,22 +129,11 @@ func (f flag) Store(set bool) {
 
 var errDown = errors.New("connection refused")
 
-func (s *testSource) Databases(ctx context.Context) ([]string, error) {
+func (s *testSource) ReadDir(ctx context.Context, dir string) (source.Entries, error) {
 	if s.down.Load() {
-		return nil, errDown
+		return source.Entries{}, errDown
 	}
-	return s.Source.Databases(ctx)
-}
-
-func (s *testSource) Versions(ctx context.Context, db string) ([]string, error) {
-	if s.down.Load() {
-		return nil, errDown
-	}
-	return s.Source.Versions(ctx, db)
-}
-
-func (s *testSource) Invalid(ctx context.Context, db string) ([]string, error) {
-	return source.Invalid(ctx, s.Source, db)
+	return s.Source.ReadDir(ctx, dir)
 }
 
 func (s *testSource) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"sequins/discovery"
@@ -40,11 +41,24 @@ func (n *Node) start(ctx context.Context) error {
 	for _, name := range local {
 		n.add(ctx, name, false)
 	}
-	for _, d := range n.dbs {
-		<-d.begun
-	}
+	n.awaitBegun(ctx, time.After(startTimeout))
 	n.publish()
 	return nil
+}
+
+// awaitBegun waits until the versions on disk are open. If some of them cannot be read within that time, the others are served
+// meanwhile.
+func (n *Node) awaitBegun(ctx context.Context, late <-chan time.Time) {
+	for _, d := range n.dbs {
+		select {
+		case <-d.begun:
+		case <-ctx.Done():
+			return
+		case <-late:
+			n.log.Warn("the start takes long: serving the databases that are open; the others answer 503 until their files have been read")
+			return
+		}
+	}
 }
 
 // add creates a db and starts its goroutine. listed reports whether the source lists the db; then its
@@ -221,11 +235,17 @@ func (f *follower) update(ctx context.Context, found databases) {
 		}
 	}
 	timeout := f.reloadable.Load().dbRemoveTimeout()
+	served := f.served()
+	sure := len(served) == 0 || slices.ContainsFunc(served, func(name string) bool { return there[name] })
 	for name, d := range f.dbs {
 		if there[name] {
 			continue
 		}
 		wake(d.unlisted)
+		if !sure && !d.leaving {
+			f.absences.Unsure(name, timeout, d.log)
+			continue
+		}
 		if !d.leaving && d.isEmpty() {
 			d.leaving = true
 			d.log.Info("database removed: it is not in the source any more, and none of its versions was served")
@@ -245,7 +265,7 @@ func (d *db) isEmpty() bool {
 			return false
 		}
 	}
-	return v.read && !v.served
+	return (v.read || v.tried) && !v.served
 }
 
 // remove starts or retries the removal of a db that is not in the source any more.
@@ -304,13 +324,13 @@ func (n *Node) sourceFailed(ctx context.Context, db string, err error) {
 func (n *Node) databases(ctx context.Context, timeout time.Duration, served []string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	names, err := discovery.Databases(ctx, n.o.Source, n.o.SourceName, served)
+	found, err := discovery.Databases(ctx, n.o.Source, n.o.SourceName, served)
 	if err != nil {
 		n.sourceFailed(ctx, "", err)
 		return nil, err
 	}
-	n.health.Read(ctx, n.o.Source, "", nil, n.log)
-	return names, nil
+	n.health.Read("", found.Remarks(""), n.log)
+	return found.Names, nil
 }
 
 // served returns the dbs that are served, or were before a restart, without those being removed.

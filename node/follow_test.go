@@ -41,11 +41,13 @@ type watched struct {
 	at    []time.Duration
 }
 
-func (w *watched) Databases(ctx context.Context) ([]string, error) {
+func (w *watched) ReadDir(ctx context.Context, dir string) (source.Entries, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.at = append(w.at, time.Since(w.begun))
-	return w.testSource.Databases(ctx)
+	if dir == "" {
+		w.at = append(w.at, time.Since(w.begun))
+	}
+	return w.testSource.ReadDir(ctx, dir)
 }
 
 func (w *watched) times() []time.Duration {
@@ -193,20 +195,21 @@ type partly struct {
 	lists  map[string]int
 }
 
-func (s *partly) Versions(ctx context.Context, db string) ([]string, error) {
+func (s *partly) ReadDir(ctx context.Context, db string) (source.Entries, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lists == nil {
 		s.lists = map[string]int{}
 	}
 	s.lists[db]++
-	if db == s.bad && s.reason != nil {
-		return nil, s.reason
+	if db != "" && db == s.bad {
+		reason := s.reason
+		if reason == nil {
+			reason = errDown
+		}
+		return source.Entries{}, reason
 	}
-	if db == s.bad {
-		return nil, errDown
-	}
-	return s.testSource.Versions(ctx, db)
+	return s.testSource.ReadDir(ctx, db)
 }
 
 func (s *partly) counts() map[string]int {
@@ -319,8 +322,11 @@ func TestListingFailsAsAWhole(t *testing.T) {
 // asked.
 type slowSource struct{ *testSource }
 
-func (s slowSource) Versions(ctx context.Context, db string) ([]string, error) {
-	names, err := s.testSource.Versions(ctx, db)
+func (s slowSource) ReadDir(ctx context.Context, db string) (source.Entries, error) {
+	names, err := s.testSource.ReadDir(ctx, db)
+	if db == "" {
+		return names, err
+	}
 	select {
 	case <-time.After(10 * time.Second):
 	case <-ctx.Done():
@@ -351,9 +357,12 @@ func TestRefreshDuringListing(t *testing.T) {
 // A mute source lists databases and hangs after that.
 type mute struct{ *testSource }
 
-func (mute) Versions(ctx context.Context, db string) ([]string, error) {
+func (s mute) ReadDir(ctx context.Context, db string) (source.Entries, error) {
+	if db == "" {
+		return s.testSource.ReadDir(ctx, db)
+	}
 	<-ctx.Done()
-	return nil, ctx.Err()
+	return source.Entries{}, ctx.Err()
 }
 
 // TestManyDatabasesOfAMuteSource: however many there are, they do not wait for one

@@ -13,9 +13,9 @@ type deadSource struct {
 	release chan struct{}
 }
 
-func (s deadSource) Databases(context.Context) ([]string, error) {
+func (s deadSource) ReadDir(context.Context, string) (source.Entries, error) {
 	<-s.release
-	return []string{"fruit"}, nil
+	return source.Entries{Dirs: []string{"fruit"}}, nil
 }
 
 // A node serves what it has although its source hangs, and ends when it is told to.

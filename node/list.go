@@ -133,7 +133,7 @@ func (d *db) countFailure(err error) {
 	switch {
 	case err == nil:
 		d.unlistable = 0
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), source.Lasting(err):
 		d.unlistable = passingAttempts
 	case !d.node.health.RootFailing():
 		d.unlistable++
@@ -201,7 +201,7 @@ func (d *db) list(timeout time.Duration, q discovery.Question) listing {
 	if l.err != nil {
 		d.node.sourceFailed(ctx, d.name, l.err)
 	} else {
-		d.node.health.Read(ctx, d.node.o.Source, d.name, slices.Sorted(maps.Values(l.LeftOut)), d.node.log)
+		d.node.health.Read(d.name, slices.Concat(l.Remarks, slices.Sorted(maps.Values(l.LeftOut))), d.node.log)
 	}
 	return l
 }

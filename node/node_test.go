@@ -13,6 +13,7 @@ import (
 
 	"sequins/blocks"
 	"sequins/load"
+	"sequins/source"
 	"sequins/store"
 	"sequins/test/expect"
 )
@@ -193,9 +194,9 @@ func TestStartFails(t *testing.T) {
 // A hanging source answers when its context ends.
 type hanging struct{ *testSource }
 
-func (hanging) Databases(ctx context.Context) ([]string, error) {
+func (hanging) ReadDir(ctx context.Context, _ string) (source.Entries, error) {
 	<-ctx.Done()
-	return nil, ctx.Err()
+	return source.Entries{}, ctx.Err()
 }
 
 // TestShutdownAtStart ends a node that still waits for its source.

@@ -20,7 +20,7 @@ func (d *db) passedOver(id string) string {
 			break
 		}
 		if numberedAfter(other, name) {
-			return fmt.Sprintf("version %s of %s is in the source and is not loaded: names are compared byte by byte, and %[1]s is less than %s, which is served; write it with a greater name, such as a date or numbers of equal length",
+			return fmt.Sprintf("version %s of %s is in the source and is not loaded: names are compared byte by byte, and %[1]s is less than %[3]s, which is served; write it with a greater name, such as a date or numbers of equal length",
 				other, d.name, name)
 		}
 	}

@@ -59,5 +59,5 @@ func (d *db) pinStatus() *status.Pin {
 	if p.Version == "" && len(p.Excluded) == 0 && len(p.Approved) == 0 {
 		return nil
 	}
-	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Approve: f.Approve, Reason: f.Reason, By: f.By, Until: f.Until}
+	return &status.Pin{Version: p.Version, Exclude: f.Exclude, Approve: f.Approve, By: f.By, Until: f.Until, Reasons: f.Reasons}
 }

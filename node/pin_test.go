@@ -29,7 +29,7 @@ func TestRollback(t *testing.T) {
 	r := f.run()
 	defer r.stop()
 	r.serves("fruit", "2")
-	f.pin("fruit", "exclude = [\"2\"]\nreason = \"half\"\nby = \"ana\"")
+	f.pin("fruit", "exclude = [\"2\"]\nby = \"ana\"\nreasons = {2 = \"half\"}")
 	r.Refresh()
 	r.serves("fruit", "1")
 	if p := r.Status().DBs["fruit"].Pin; p == nil || p.String() != "2 excluded: half (by ana)" {

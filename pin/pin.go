@@ -6,9 +6,11 @@
 //	version = "2026-01-30"      # serve this version and no other
 //	exclude = ["2026-01-31"]    # never serve these
 //	approve = ["2026-02-01"]    # serve these although a gate holds them
-//	reason = "half of the input was missing"
 //	by = "ana@batch-01"
 //	until = 2026-02-02T12:00:00Z  # from then on, version has no effect
+//
+//	[reasons]                   # by version
+//	"2026-01-31" = "half of the input was missing"
 //
 // All keys are optional.
 package pin
@@ -17,6 +19,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,12 +37,12 @@ const MaxSize = 64 << 10
 
 // File is the content of the file. The zero File decides nothing.
 type File struct {
-	Version string    `toml:"version,omitempty"` // the only version to be served, "" for any
-	Exclude []string  `toml:"exclude,omitempty"` // versions that must not be served
-	Approve []string  `toml:"approve,omitempty"` // versions that may be served although a gate holds them
-	Reason  string    `toml:"reason,omitempty"`
-	By      string    `toml:"by,omitempty"`
-	Until   time.Time `toml:"until,omitempty"` // when Version ends to have effect; zero: never
+	Version string            `toml:"version,omitempty"` // the only version to be served, "" for any
+	Exclude []string          `toml:"exclude,omitempty"` // versions that must not be served
+	Approve []string          `toml:"approve,omitempty"` // versions that may be served although a gate holds them
+	By      string            `toml:"by,omitempty"`      // who wrote the file
+	Until   time.Time         `toml:"until,omitempty"`   // when Version ends to have effect; zero: never
+	Reasons map[string]string `toml:"reasons,omitempty"` // why the versions above are pinned, excluded or approved
 }
 
 // Parse parses the content of a file. Unknown keys, invalid names of versions and more than MaxSize bytes are errors.
@@ -81,7 +84,7 @@ func describe(err error) error {
 	var unknown *toml.StrictMissingError
 	if errors.As(err, &unknown) && len(unknown.Errors) > 0 {
 		row, _ := unknown.Errors[0].Position()
-		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, approve, reason, by and until", row, strings.Join(unknown.Errors[0].Key(), "."))
+		return fmt.Errorf("line %d: unknown key %s; the keys are version, exclude, approve, by, until and reasons", row, strings.Join(unknown.Errors[0].Key(), "."))
 	}
 	var decode *toml.DecodeError
 	if errors.As(err, &decode) {
@@ -96,7 +99,7 @@ func explain(err error) error {
 	text := strings.TrimPrefix(err.Error(), "toml: ")
 	for _, begin := range []string{"cannot decode", "cannot store", "parsing time"} {
 		if strings.HasPrefix(text, begin) {
-			return errors.New("the value is of the wrong type: version, reason and by are strings, exclude and approve are arrays of strings, and until is a time such as 2026-02-02T12:00:00Z")
+			return errors.New("the value is of the wrong type: version and by are strings, exclude and approve are arrays of strings, until is a time such as 2026-02-02T12:00:00Z, and reasons is a table of strings")
 		}
 	}
 	return errors.New(text)
@@ -139,8 +142,23 @@ func (f File) Pinned(now time.Time) string {
 	return f.Version
 }
 
+// Explain records why the version that was decided about last is pinned, excluded or approved. Without a reason, the one that it
+// has stays. It forgets the reasons for versions of which nothing is decided any more.
+func (f *File) Explain(version, reason string) {
+	maps.DeleteFunc(f.Reasons, func(name, _ string) bool {
+		return name != f.Version && !slices.Contains(f.Exclude, name) && !slices.Contains(f.Approve, name)
+	})
+	if reason == "" {
+		return
+	}
+	if f.Reasons == nil {
+		f.Reasons = make(map[string]string)
+	}
+	f.Reasons[version] = reason
+}
+
 // Equal reports whether two files are the same.
 func (f File) Equal(g File) bool {
 	return f.Version == g.Version && slices.Equal(f.Exclude, g.Exclude) && slices.Equal(f.Approve, g.Approve) &&
-		f.Reason == g.Reason && f.By == g.By && f.Until.Equal(g.Until)
+		f.By == g.By && f.Until.Equal(g.Until) && maps.Equal(f.Reasons, g.Reasons)
 }

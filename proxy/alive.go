@@ -27,7 +27,9 @@ func (s *socket) init(nc net.Conn) {
 	}
 	s.look = func(fd uintptr) {
 		s.poll[0] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
-		s.n, s.err = unix.Poll(s.poll[:], 0)
+		for s.err = unix.EINTR; s.err == unix.EINTR; { // by a signal, also of the runtime's scheduler
+			s.n, s.err = unix.Poll(s.poll[:], 0)
+		}
 	}
 }
 

@@ -8,7 +8,12 @@ func (p *parser) inline() (args [][]byte, ok bool, err error) {
 	from := max(p.r, p.searched)
 	i := bytes.IndexByte(p.buf[from:p.w], '\n')
 	if i < 0 {
-		if p.searched = p.w; p.w-p.r > maxInline {
+		switch p.searched = p.w; {
+		case p.stranger && p.w-p.r >= maxStrangerBulk: // so that its buffer stays as small as that
+			return nil, false, errStrangerBulk
+		case p.full:
+			return nil, false, errInlineMemory
+		case p.w-p.r > maxInline:
 			return nil, false, errInlineSize
 		}
 		return nil, false, nil

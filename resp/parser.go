@@ -40,6 +40,7 @@ const (
 	errStrangerMultibulk = protocolError("unauthenticated multibulk length")
 	errStrangerBulk      = protocolError("unauthenticated bulk length")
 	errInlineSize        = protocolError("too big inline request")
+	errInlineMemory      = protocolError("the commands of all clients need too much memory")
 	errQuotes            = protocolError("unbalanced quotes in request")
 )
 
@@ -70,7 +71,8 @@ type parser struct {
 	buf      []byte
 	begin    int
 	r, w     int
-	searched int // of an inline command: there is no line end before
+	searched int  // of an inline command: there is no line end before
+	full     bool // there is no memory for more of an inline command
 
 	left    int    // arguments of the current command to come; 0 between two commands
 	bulk    int64  // bytes of the argument to come; -1 before its length
@@ -252,7 +254,7 @@ const (
 
 // room returns the free part of the buffer, and makes the buffer larger if there is little of it. Commands that next has
 // returned are no longer valid. more must return true for a buffer of more than readAhead bytes; otherwise the current
-// command is refused.
+// command is refused, and if it is an inline command, nothing is free.
 func (p *parser) room(more func(size int) bool) []byte {
 	clear(p.argv)
 	if p.argv = p.argv[:0]; cap(p.argv) > keptArgs {
@@ -265,7 +267,11 @@ func (p *parser) room(more func(size int) bool) []byte {
 	p.compact()
 	switch size := max(2*len(p.buf), leastBuffer); {
 	case !full || p.w < len(p.buf)/2 && len(p.buf) >= readAhead:
-	case size > readAhead && p.left > 0 && !more(size):
+	case size > readAhead && !more(size):
+		if p.left == 0 {
+			p.full = true
+			break
+		}
 		p.refuse(noMemory)
 		p.drop()
 		p.compact()

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -173,4 +174,30 @@ func FuzzParserFrames(f *testing.F) {
 			t.Fatalf("%q, want %q", got, want)
 		}
 	})
+}
+
+// A command in a line without its end takes little memory from a client that has not authenticated, and of the others it counts.
+func TestLinesWithoutEnd(t *testing.T) {
+	line := []byte(strings.Repeat("x", maxInline))
+	feed := func(p *parser, more func(int) bool) (err error) {
+		for in := line; len(in) > 0 && err == nil; {
+			n := copy(p.room(more), in)
+			p.w, in = p.w+n, in[n:]
+			_, _, err = p.next()
+		}
+		return err
+	}
+	p := &parser{limits: testLimits, stranger: true}
+	if err := feed(p, func(int) bool { return true }); !errors.Is(err, errStrangerBulk) || len(p.buf) > readAhead {
+		t.Errorf("a stranger: %v, a buffer of %d bytes", err, len(p.buf))
+	}
+	p = &parser{limits: testLimits}
+	if err := feed(p, func(int) bool { return false }); !errors.Is(err, errInlineMemory) || len(p.buf) > readAhead {
+		t.Errorf("without memory: %v, a buffer of %d bytes", err, len(p.buf))
+	}
+	asked := 0
+	p = &parser{limits: testLimits}
+	if err := feed(p, func(size int) bool { asked = size; return true }); err != nil || asked != len(p.buf) {
+		t.Errorf("%v, %d bytes are counted of %d", err, asked, len(p.buf))
+	}
 }

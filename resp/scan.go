@@ -254,27 +254,28 @@ func (c *conn) hlen(args [][]byte) {
 	c.w.integer(n)
 }
 
-// dbSize answers DBSIZE with the records of the selected db, or of all dbs that the client may read.
+// dbSize answers DBSIZE with the records of the selected db, or of all dbs that the client may read and that can be counted. It is an error if there
+// are some and none can be.
 func (c *conn) dbSize([][]byte) {
-	all := []string{string(c.selected)}
-	if c.selected == nil {
-		all = c.server.opts.Databases()
+	if c.selected != nil {
+		c.hlen([][]byte{nil, c.selected})
+		return
 	}
-	total := int64(0)
-	for _, db := range all {
-		switch text := c.readable([]byte(db)); {
-		case text != "" && c.selected == nil:
+	total, counted, failed := int64(0), 0, ""
+	for _, db := range c.server.opts.Databases() {
+		if c.readable([]byte(db)) != "" {
 			continue
-		case text != "":
-			c.fail(text)
-			return
 		}
 		n, _, o := c.records([]byte(db))
 		if o != reads.Found {
-			c.fail(failures[o].text)
-			return
+			failed = failures[o].text
+			continue
 		}
-		total += n
+		total, counted = total+n, counted+1
+	}
+	if counted == 0 && failed != "" {
+		c.fail(failed)
+		return
 	}
 	c.w.integer(total)
 }

@@ -8,6 +8,7 @@ import (
 
 	"sequins/reads"
 	"sequins/resp"
+	"sequins/version"
 )
 
 // page sends HSCAN or SCAN and returns its cursor and what it has found.
@@ -126,5 +127,22 @@ func TestScanRights(t *testing.T) {
 		if got := c.do(strings.Split(in, " ")...); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
+	}
+}
+
+// DBSIZE counts what can be counted, and fails only if that is nothing.
+func TestDBSizeWithoutBrokenDatabases(t *testing.T) {
+	sets := catalog{"a": setOf(t, "a", "v1", map[string]string{"k": "v", "l": "w"}), "lost": setOf(t, "lost", "v1", map[string]string{"k": "v"}, 0, 1), "none": version.NewSet("none")}
+	all := []string{"none", "a", "lost", "perhaps"}
+	c := start(t, sets, resp.Options{Databases: func() []string { return all }}, reads.Options{}).dial(t)
+	if got := c.do("DBSIZE"); got != "2" {
+		t.Errorf("%s", got)
+	}
+	all = all[:1]
+	if got := c.do("DBSIZE"); !strings.HasPrefix(got, "-LOADING ") {
+		t.Errorf("none can be counted: %s", got)
+	}
+	if all = nil; c.do("DBSIZE") != "0" {
+		t.Error("there is no database")
 	}
 }

@@ -3,27 +3,15 @@ package server
 import (
 	"crypto/subtle"
 	"net/http"
-	"net/url"
 	"time"
 
-	"sequins/internal/names"
 	"sequins/statuspage"
 )
 
-// isPeer reports whether secret is the secret of the cluster.
-func (s *Server) isPeer(secret []byte) bool {
-	return subtle.ConstantTimeCompare(secret, s.peerSecret) == 1
-}
-
-// allowedPeer is allowed for requests with ?proxy= if a secret is configured. Such requests carry no token:
-// the other node has checked its client's.
-func (r *request) allowedPeer() bool {
-	if r.s.isPeer(r.asked.secret) {
-		return true
-	}
-	r.countRefused()
-	r.fail(http.StatusForbidden, "?proxy= is for the nodes of this cluster, which show its secret")
-	return false
+// fromNode reports whether another node of the cluster sent the request. It decides for every route and both front ends: nodes, and nobody else,
+// name a version in the parameter proxy, and show the secret of the cluster if there is one.
+func (r *request) fromNode() bool {
+	return len(r.target.proxy) > 0 && (len(r.s.peerSecret) == 0 || subtle.ConstantTimeCompare(r.asked.secret, r.s.peerSecret) == 1)
 }
 
 // Texts of refusals.
@@ -37,8 +25,13 @@ const (
 // not depend on whether the db exists. Probes are allowed for everybody, unless they name a db; see
 // canViewPages.
 func (r *request) allowed() bool {
-	if r.s.opts.PeerSecret != "" && !r.target.route.isProbe() && fromPeer(r.target.query) {
-		return r.allowedPeer()
+	switch {
+	case len(r.target.proxy) > 0 && !r.internal:
+		r.countRefused()
+		r.fail(http.StatusForbidden, "?proxy= is for the nodes of this cluster, which show its secret")
+		return false
+	case r.internal && len(r.s.peerSecret) > 0: // the other node has checked its client's token
+		return true
 	}
 	tokens := r.s.opts.Tokens
 	if tokens == nil {
@@ -76,8 +69,8 @@ func readyDB(t *target) []byte {
 	if t.route != routeReady {
 		return nil
 	}
-	values, _ := url.ParseQuery(string(t.query)) // ready refuses a malformed query
-	return []byte(names.FromQuery(values.Get("db")))
+	db, _ := nameParameter(t.query, "db") // readiness refuses a malformed one
+	return db
 }
 
 // canViewPages reports whether the client may see status pages.
@@ -108,8 +101,7 @@ func (r *request) forbidden(message string) {
 func (r *request) countRefused() {
 	counts := r.s.opts.Metrics.Status
 	if r.isRead() {
-		asked, _ := proxyOf(r.target.query) // an invalid escape is not reported to unauthorized clients
-		counts = r.s.opts.Metrics.Unknown.Of(len(asked) > 0)
+		counts = r.s.opts.Metrics.Unknown.Of(len(r.target.proxy) > 0)
 	}
 	r.CountAs(counts)
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -33,9 +32,9 @@ func (r *request) serveBatch(w *writer, req *http.Request) {
 		r.respond(w, req)
 		return
 	}
-	version, err := proxyOf(r.target.query)
 	var keys [][]byte
-	if coding := req.Header.Get("Content-Encoding"); err == nil && coding != "" && !strings.EqualFold(coding, "identity") {
+	var err error
+	if coding := req.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		w.Header().Set("Accept-Encoding", "identity")
 		err = errEncoded
 	}
@@ -48,7 +47,7 @@ func (r *request) serveBatch(w *writer, req *http.Request) {
 		r.respond(w, req)
 		return
 	}
-	r.query = reads.Query{DB: r.target.db, Version: version, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact}
+	r.query = reads.Query{DB: r.target.db, Version: r.target.proxy, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact}
 	o := r.DoBatch(&r.query, keys)
 	if o == reads.TooLarge {
 		r.prepare(o)
@@ -148,21 +147,18 @@ func (r *request) readKeys(req *http.Request, limit int64) (body []byte, err err
 
 var errNoKey = errors.New("the parameter key has no value: ?key=K, or ?key= for the empty key")
 
-// keyParameters returns the values of all parameters named key, percent-decoded once, as bytes.
+// keyParameters returns the values of all parameters named key.
 func keyParameters(query []byte, limit int) (keys [][]byte, err error) {
-	for pair := range bytes.SplitSeq(query, []byte{'&'}) {
-		name, value, ok := bytes.Cut(pair, []byte{'='})
+	for p, err := range http1.Parameters(query) {
 		switch {
-		case string(name) != "key":
+		case string(p.Name) != "key":
 			continue
-		case !ok:
+		case err != nil:
+			return nil, err
+		case !p.Valued:
 			return nil, errNoKey
 		}
-		key, _, err := http1.Unescape(value, nil)
-		if err != nil {
-			return nil, err
-		}
-		if keys, err = batchkeys.Append(keys, key, limit); err != nil {
+		if keys, err = batchkeys.Append(keys, p.Value, limit); err != nil {
 			return nil, err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -239,11 +240,13 @@ func TestChunkedBatch(t *testing.T) {
 	}
 }
 
-// The keys as parameters, as people type them.
+// The keys as parameters, as people and forms write them.
 func TestKeyParameters(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "1", "b c+": "2"}), testOptions{MaxBatchKeys: 2})
-	if got := s.get(t, "/db?key=a&key=b%20c+"); got.status != 200 || got.body != `{"version":"v1","values":[{"value":"1"},{"value":"2"}]}`+"\n" {
-		t.Errorf("%+v", got)
+	for _, query := range []string{"key=a&key=b%20c%2B", "k%65y=a&key=b+c%2b", url.Values{"key": {"a", "b c+"}}.Encode()} {
+		if got := s.get(t, "/db?"+query); got.status != 200 || got.body != `{"version":"v1","values":[{"value":"1"},{"value":"2"}]}`+"\n" {
+			t.Errorf("%s: %+v", query, got)
+		}
 	}
 	if got := s.get(t, "/db?key=%zz"); got.status != 400 {
 		t.Errorf("%+v", got)

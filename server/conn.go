@@ -34,6 +34,10 @@ type conn struct {
 	crowded  bool        // beyond Options.MaxConns, see admit
 	waiting  atomic.Bool // nothing of a request has arrived
 
+	inHeader atomic.Bool // net/http reads a header
+	header   int         // how much of it net/http has read
+	held     int         // bytes of it that count for maxHeaders
+
 	took      sync.Once // see taken
 	unhandled bool      // net/http has not called the handler for what it reads next
 
@@ -63,6 +67,7 @@ func newConn(nc net.Conn, s *Server) *conn {
 	c := &conn{Conn: nc, server: s, timeouts: t, since: time.Now(), fresh: true, buf: make([]byte, readAhead)}
 	c.slack = min(t.Read, t.Idle, t.Write, 10*time.Second) / 10
 	c.waiting.Store(true)
+	c.inHeader.Store(true)
 	return c
 }
 
@@ -272,13 +277,18 @@ func (c *conn) Read(p []byte) (int, error) {
 	if c.r < c.w {
 		n := copy(p, c.buf[c.r:c.w])
 		c.r += n
-		return n, nil
+		return n, c.hold(n)
 	}
 	c.buf = nil
 	if c.err != nil {
 		return 0, c.err
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	if refused := c.hold(n); refused != nil {
+		c.err = refused
+		return 0, refused
+	}
+	return n, err
 }
 
 // Write writes p. Each chunk has its own timeout.

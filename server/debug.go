@@ -58,7 +58,7 @@ func DebugHandler(o DebugOptions) http.Handler {
 		pages = append(pages, "/livez", "/readyz")
 		mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
 		mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-			code, line := o.Probed.readiness(r.URL.RawQuery, true)
+			code, line := o.Probed.readiness([]byte(r.URL.RawQuery), true)
 			text(w, code, line)
 		})
 	}

@@ -24,7 +24,7 @@ func (r *request) serveDiff(w *writer, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	r.vary |= varyAccept
 	lines := negotiate.Media(string(r.asked.accept), plainJSON, linesMedia) == linesMedia
-	code, text := r.s.opts.Diff(req.Context(), w, string(r.target.db), string(r.target.query), lines)
+	code, text := r.s.opts.Diff(req.Context(), w, string(r.target.db), string(r.target.query), r.internal, lines)
 	if code == http.StatusOK {
 		return
 	}
@@ -37,7 +37,7 @@ func (r *request) serveDiff(w *writer, req *http.Request) {
 
 // asksBlocks reports whether another node asks for GET /<db>?blocks or ?block=N.
 func (t *target) asksBlocks() bool {
-	return t.route == routeDB && fromPeer(t.query) && (hasParameter(t.query, "blocks") || hasParameter(t.query, "block"))
+	return t.route == routeDB && len(t.proxy) > 0 && (hasParameter(t.query, "blocks") || hasParameter(t.query, "block"))
 }
 
 // serveBlocks answers a node that copies blocks.

@@ -26,8 +26,7 @@ func (c *conn) answerPlain(header []byte) (done, open bool) {
 		return false, true
 	}
 	r.begin(c, http.MethodGet)
-	r.asked, r.internal = a, fromPeer(r.target.query)
-	r.Trace(a.traceparent, a.tracestate, r.internal)
+	r.arrived(a)
 	r.answer(err)
 	return true, !r.closing && c.sendErr == nil
 }

@@ -25,13 +25,16 @@ func (s *Server) newHTTP() *http.Server {
 		ReadTimeout:                  t.Read,
 		IdleTimeout:                  t.Idle,
 		MaxHeaderBytes:               maxHeader,
-		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: t.Write}, // of a connection; writer sets that of a stream
+		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: t.Write, MaxReadFrameSize: minReadFrame}, // the timeout is of a connection; writer sets that of a stream
 		ConnState:                    s.changed,
 		ConnContext:                  s.withConn,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 }
+
+// minReadFrame is the least limit of frames that HTTP/2 allows. net/http allocates what a frame announces.
+const minReadFrame = 16 << 10
 
 type connKey struct{}
 
@@ -48,15 +51,23 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 	}
 	if c != nil && req.ProtoMajor == 1 {
 		c.unhandled = false
+		c.inHeader.Store(false)
 	}
 	r.begin(c, req.Method)
 	out := &writer{ResponseWriter: w, r: r, stream: req.ProtoMajor == 2}
 	defer out.leave()
-	r.asked = askedOf(req)
+	if out.stream {
+		taken, ok := s.holdStream(req)
+		if !ok {
+			r.sent, out.broken = true, true
+			return
+		}
+		defer s.headers.give(taken)
+	}
+	a := askedOf(req)
 	var err error
-	r.target, r.buf, err = parseTarget(r.asked.uri, r.buf)
-	r.internal = fromPeer(r.target.query)
-	r.Trace(r.asked.traceparent, r.asked.tracestate, r.internal)
+	r.target, r.buf, err = parseTarget(a.uri, r.buf)
+	r.arrived(a)
 	out.negotiate(req)
 	if r.closing || req.ContentLength != 0 && !r.isBatch() { // only batches have a body; others are not read
 		w.Header().Set("Connection", "close")
@@ -66,6 +77,9 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 		r.fail(http.StatusRequestHeaderFieldsTooLarge, "the request's headers are larger than 32 KiB")
 	case r.isPreflight(req):
 		r.answerPreflight(out)
+		return
+	case r.isCheck(err):
+		r.answerCheck(out, req)
 		return
 	case req.Method != http.MethodGet && req.Method != http.MethodHead && !(err == nil && r.isBatch()):
 		r.refuseMethod(w)

@@ -59,14 +59,15 @@ func (s *Server) admit(nc net.Conn) {
 func (s *Server) handOver(c *conn, nc net.Conn) {
 	c.waiting.Store(false)
 	s.handing.Add(1)
+	refused := false
 	if nc != c {
 		s.open.add(nc, c)
 		s.open.remove(c)
+		refused = s.http2.Add(1) > maxHTTP2
 	}
-	if !s.handed.pass(nc) {
-		nc.Close() //nolint:errcheck // the server is closed
-		s.open.remove(nc)
-		c.taken()
+	if refused || !s.handed.pass(nc) {
+		nc.Close() //nolint:errcheck // nothing was sent on it
+		s.closed(nc, c)
 	}
 }
 
@@ -151,10 +152,23 @@ func (s *Server) changed(nc net.Conn, state http.ConnState) {
 		}
 	} else if state == http.StateActive || state == http.StateIdle { // a pipelined request has no StateActive
 		c.unhandled = true
+		c.inHeader.Store(state == http.StateIdle)
+	}
+	if isHTTP1 && state == http.StateIdle {
+		c.release()
 	}
 	if state == http.StateClosed && c != nil {
-		c.taken()
-		s.open.remove(nc)
+		s.closed(nc, c)
+	}
+}
+
+// closed forgets a connection that was handed over.
+func (s *Server) closed(nc net.Conn, c *conn) {
+	c.taken()
+	c.release()
+	s.open.remove(nc)
+	if nc != c {
+		s.http2.Add(-1)
 	}
 }
 

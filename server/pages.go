@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"sequins/docs"
-	"sequins/internal/names"
 	"sequins/metrics"
 	"sequins/server/internal/negotiate"
 	"sequins/status"
@@ -71,7 +69,7 @@ func (r *request) failPage(w *writer, req *http.Request, code int, line string) 
 
 // ready answers GET /readyz, and /readyz?db=NAME for one db.
 func (r *request) ready(w *writer, req *http.Request) {
-	code, line := r.s.readiness(string(r.target.query), r.canViewPages())
+	code, line := r.s.readiness(r.target.query, r.canViewPages())
 	if code != http.StatusOK {
 		r.failPage(w, req, code, line)
 		return
@@ -79,14 +77,32 @@ func (r *request) ready(w *writer, req *http.Request) {
 	text(w, code, line)
 }
 
+// isCheck reports whether the request is OPTIONS / or OPTIONS *, with which HAProxy checks a server if it is told nothing else. malformed is the error
+// of the target.
+func (r *request) isCheck(malformed error) bool {
+	return r.method == http.MethodOptions && len(r.asked.origin) == 0 && (string(r.asked.uri) == "*" || malformed == nil && r.target.route == routeNode)
+}
+
+// answerCheck answers as GET /readyz does for a client without a token. Without a body, as HAProxy sends HTTP/1.0 and reads the status only.
+func (r *request) answerCheck(w *writer, req *http.Request) {
+	r.CountAs(r.s.opts.Metrics.Health)
+	w.Header().Set("Allow", r.methods())
+	w.Header().Set("Cache-Control", "no-store")
+	if code, line := r.s.readiness(nil, false); code != http.StatusOK {
+		r.failPage(w, req, code, line)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
 // readiness returns the answer to a request of /readyz with a query. The reason names dbs, so clients that may not view pages
 // do not get it.
-func (s *Server) readiness(query string, canView bool) (code int, line string) {
-	values, err := url.ParseQuery(query)
+func (s *Server) readiness(query []byte, canView bool) (code int, line string) {
+	db, err := nameParameter(query, "db")
 	if err != nil {
-		return http.StatusBadRequest, "the query of the request cannot be read"
+		return http.StatusBadRequest, err.Error()
 	}
-	ok, reason := s.catalog.Ready(names.FromQuery(values.Get("db")))
+	ok, reason := s.catalog.Ready(string(db))
 	switch {
 	case !ok && !canView:
 		return http.StatusServiceUnavailable, "not ready"
@@ -120,7 +136,7 @@ func (s *Server) health(w http.ResponseWriter, canView bool) {
 // statusPage answers GET /, GET /<db> and GET /<db>/ with the status of the node or of one db, as HTML or JSON.
 func (r *request) statusPage(w *writer, req *http.Request, key pageKey) {
 	s := r.s
-	if asked, _ := proxyOf(r.target.query); key.route == routeNode && string(asked) == "settings" {
+	if key.route == routeNode && string(r.target.proxy) == "settings" {
 		s.json(w, http.StatusOK, s.settings())
 		return
 	}

@@ -284,3 +284,23 @@ func TestRunbookIsServed(t *testing.T) {
 		t.Errorf("/-/runbook/: %+v", got)
 	}
 }
+
+// HAProxy's check, as it sends it without further configuration, follows /readyz, and needs no token.
+func TestChecksOfHAProxy(t *testing.T) {
+	s, c := guarded(t, testOptions{PeerSecret: "the-secret-of-the-cluster"})
+	for _, check := range []string{"OPTIONS / HTTP/1.0\r\n\r\n", "OPTIONS * HTTP/1.0\r\n\r\n", "OPTIONS / HTTP/1.1\r\nHost: x\r\n\r\n"} {
+		for reason, want := range map[string]int{"": 204, "db is not there yet": 503} {
+			c.mu.Lock()
+			c.reason = reason
+			c.mu.Unlock()
+			got := s.raw(t, "OPTIONS", check)
+			if got.status != want || got.header.Get("Cache-Control") != "no-store" || strings.Contains(got.body, "db") {
+				t.Errorf("%q, %q: %+v", check, reason, got)
+			}
+		}
+	}
+	s.Drain()
+	if got := s.raw(t, "OPTIONS", "OPTIONS / HTTP/1.0\r\n\r\n"); got.status != 503 {
+		t.Errorf("draining: %+v", got)
+	}
+}

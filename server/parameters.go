@@ -5,8 +5,42 @@ import (
 	"fmt"
 	"strings"
 
+	"sequins/internal/http1"
+	"sequins/internal/names"
 	"sequins/internal/nearest"
 )
+
+// hasParameter reports whether a query has a parameter, with any value.
+func hasParameter(query []byte, parameter string) bool {
+	for p := range http1.Parameters(query) {
+		if string(p.Name) == parameter {
+			return true
+		}
+	}
+	return false
+}
+
+// nameParameter returns the name that a parameter has as its value, empty if it has none. A '+' that was sent without escape is one of the name, as
+// names have no spaces.
+func nameParameter(query []byte, parameter string) (name []byte, err error) {
+	for p, err := range http1.Parameters(query) {
+		switch {
+		case string(p.Name) != parameter:
+			continue
+		case err != nil:
+			return nil, err
+		case len(p.Value) > names.Max:
+			return nil, fmt.Errorf("the parameter %s is longer than %d bytes", parameter, names.Max)
+		case len(name) > 0 && len(p.Value) > 0:
+			return nil, fmt.Errorf("the parameter %s is repeated", parameter)
+		case len(p.Value) > 0:
+			if name = p.Value; bytes.IndexByte(name, ' ') >= 0 {
+				name = bytes.ReplaceAll(name, []byte{' '}, []byte{'+'})
+			}
+		}
+	}
+	return name, nil
+}
 
 // dbParameters are the names of the parameters of GET /<db> for clients.
 var dbParameters = []string{"key", "prefix", "start", "end", "limit", "after", "keys_only", "count", "partitions", "diff"}
@@ -14,12 +48,12 @@ var dbParameters = []string{"key", "prefix", "start", "end", "limit", "after", "
 // strayParameter returns the name of the first parameter of a db's status page, which has none but proxy. Without it, a mistyped
 // parameter of a read would get the status.
 func (t *target) strayParameter() (name []byte, found bool) {
-	if t.route != routeDB || len(t.query) == 0 || hasParameter(t.query, "proxy") {
+	if t.route != routeDB || len(t.proxy) > 0 {
 		return nil, false
 	}
-	for pair := range bytes.SplitSeq(t.query, []byte{'&'}) {
-		if name, _, _ := bytes.Cut(pair, []byte{'='}); len(pair) > 0 {
-			return name, true
+	for p := range http1.Parameters(t.query) {
+		if string(p.Name) != "proxy" {
+			return p.Name, true
 		}
 	}
 	return nil, false

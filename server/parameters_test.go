@@ -18,7 +18,7 @@ func TestUnknownParametersOfADatabase(t *testing.T) {
 		"/db?partition":            `unknown parameter "partition": did you mean partitions?`,
 		"/db?zzzzzz=%zz&b":         `unknown parameter "zzzzzz": a read of a database`,
 		"/db?&=x":                  `unknown parameter "": a read`,
-		"/db?%0a=x":                `unknown parameter "%0a": `,
+		"/db?%0a=x":                `unknown parameter "\n": `,
 		"/db?list":                 "the parameter list goes with diff",
 		"/db?explain":              "the parameter explain goes with a key",
 		"http://elsewhere/db?keyy": `unknown parameter "keyy": did you mean key?`,

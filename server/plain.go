@@ -60,8 +60,7 @@ func parsePlain(b []byte) (a asked, ok bool) {
 
 // isPlain reports whether the target is a key, without parameters or with only proxy.
 func (t *target) isPlain() bool {
-	peer, ok := bytes.CutPrefix(t.query, []byte("proxy="))
-	return t.route == routeKey && (len(t.query) == 0 || ok && bytes.IndexByte(peer, '&') < 0)
+	return t.route == routeKey && (len(t.query) == 0 || len(t.proxy) > 0 && bytes.IndexByte(t.query, '&') < 0)
 }
 
 // cutLine splits off the first line, which ends with CR LF.

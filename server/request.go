@@ -70,6 +70,13 @@ func (r *request) begin(c *conn, method string) {
 	r.closing = r.s.draining.Load() || c != nil && c.crowded
 }
 
+// arrived stores what was asked, and decides whether another node asks.
+func (r *request) arrived(a asked) {
+	r.asked = a
+	r.internal = r.fromNode()
+	r.Trace(a.traceparent, a.tracestate, r.internal)
+}
+
 // serveKey looks the key up if the client may read it, and prepares the answer. conditions are the
 // conditional fields of the request, which are forwarded to peers.
 func (r *request) serveKey(conditions []proxy.Field) {
@@ -89,13 +96,8 @@ func (r *request) read(conditions []proxy.Field) (o reads.Outcome, ok bool) {
 		return o, false
 	}
 	t := &r.target
-	version, err := proxyOf(t.query)
-	if err != nil {
-		r.fail(http.StatusBadRequest, err.Error())
-		return o, false
-	}
 	head := r.method == http.MethodHead || len(t.query) > 0 && explains(t.query)
-	r.query = reads.Query{DB: t.db, Key: t.key, Version: version, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Path: t.path, Head: head, Fields: conditions}
+	r.query = reads.Query{DB: t.db, Key: t.key, Version: t.proxy, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Path: t.path, Head: head, Fields: conditions}
 	return r.Do(&r.query), true
 }
 

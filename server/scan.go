@@ -21,13 +21,13 @@ func (r *request) serveScan(w *writer, req *http.Request) {
 		r.respond(w, req)
 		return
 	}
-	q, err := parseScan(r.target.query)
+	q, err := parseScan(&r.target)
 	if err != nil {
 		r.fail(http.StatusBadRequest, err.Error())
 		r.respond(w, req)
 		return
 	}
-	r.query = reads.Query{DB: r.target.db, Version: q.version, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Head: r.method == http.MethodHead}
+	r.query = reads.Query{DB: r.target.db, Version: r.target.proxy, Plan: r.asked.plan, AtLeast: r.asked.atLeast, Exact: r.asked.exact, Head: r.method == http.MethodHead}
 	switch {
 	case q.page != nil:
 		r.servePeer(w, req, q.page)

@@ -213,7 +213,7 @@ func pieces(t *testing.T, what string, nodes []*running, query, accept string, w
 
 // Requests that are not ordered reads, and malformed ones.
 func TestScanRequests(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "1", "b": "2", "a+b": "3"}), testOptions{})
+	s := start(t, catalogOf(t, map[string]string{"a": "1", "b": "2", "a+b": "3", "a b": "4"}), testOptions{})
 	for target, want := range map[string]string{
 		"/db?limt=1&prefix=a":                       "unknown parameter",
 		"/db?prefix=a&partitions":                   "unknown parameter",
@@ -227,8 +227,8 @@ func TestScanRequests(t *testing.T) {
 		"/db?limit=9223372036854775808":             "limit must be",
 		"/db?limit=1.0":                             "limit must be",
 		"/db?limit=1&limit=2":                       "the parameter limit is repeated",
-		"/db?prefix=%4":                             "the parameter prefix",
-		"/db?prefix=%zz":                            "the parameter prefix",
+		"/db?prefix=%4":                             `the parameter "prefix"`,
+		"/db?prefix=%zz":                            `the parameter "prefix"`,
 		"/db?keys_only=no":                          "keys_only has no value",
 		"/db?count=false":                           "count has no value",
 		"/db?count&limit=1":                         "count is combined",
@@ -249,9 +249,10 @@ func TestScanRequests(t *testing.T) {
 	}
 	for target, want := range map[string]string{
 		"/db?prefix=a%2b":                        `{"key":"a+b","value":"3"}`,
-		"/db?prefix=a+":                          `{"key":"a+b","value":"3"}`,
+		"/db?prefix=a+":                          `{"key":"a b","value":"4"}`,
+		"/db?%70refix=a%20b":                     `{"key":"a b","value":"4"}`,
 		"/db?start=b&&keys_only=1":               `{"key":"b"}`,
-		"/db/?end=a%2B&keys_only=true":           `{"key":"a"}`,
+		"/db/?end=a+&keys_only=true":             `{"key":"a"}`,
 		"/db?limit=1":                            `{"key":"a","value":"1"}`,
 		"http://elsewhere/db?start=b":            `{"key":"b","value":"2"}`,
 		"/db?limit=0000000000000000001":          `{"key":"a","value":"1"}`,
@@ -575,7 +576,7 @@ func FuzzScanQuery(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
-		q, err := parseScan([]byte(query))
+		q, err := parseScan(&target{query: []byte(query)})
 		if err != nil {
 			if s := err.Error(); strings.ContainsAny(s, "\r\n") {
 				t.Errorf("%q: %q", query, s)

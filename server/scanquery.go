@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,10 +14,9 @@ import (
 // GET /<db>?count. Requests of other nodes have proxy and page instead.
 type scanQuery struct {
 	reads.Range
-	count   bool
-	version []byte // proxy
-	page    *reads.PageRequest
-	seen    [len(scanParameters)]bool
+	count bool
+	page  *reads.PageRequest
+	seen  [len(scanParameters)]bool
 }
 
 // scanParameters are the names of the parameters of an ordered read.
@@ -49,9 +47,8 @@ func (t *target) asksScan() bool {
 	if t.route != routeDB {
 		return false
 	}
-	for pair := range bytes.SplitSeq(t.query, []byte{'&'}) {
-		name, _, _ := bytes.Cut(pair, []byte{'='})
-		if i := scanParameter(name); i >= 0 && i != scanProxy {
+	for p := range http1.Parameters(t.query) {
+		if i := scanParameter(p.Name); i >= 0 && i != scanProxy {
 			return true
 		}
 	}
@@ -70,29 +67,23 @@ func scanParameter(name []byte) int {
 
 // parseScan parses the query of an ordered read. Unlike other requests it has no unknown parameters: a mistyped limit
 // would send the whole database.
-func parseScan(query []byte) (q scanQuery, err error) {
-	for pair := range bytes.SplitSeq(query, []byte{'&'}) {
-		if len(pair) == 0 {
-			continue
-		}
-		name, text, valued := bytes.Cut(pair, []byte{'='})
-		i := scanParameter(name)
+func parseScan(t *target) (q scanQuery, err error) {
+	for p, err := range http1.Parameters(t.query) {
+		i := scanParameter(p.Name)
 		switch {
 		case i < 0:
-			return q, fmt.Errorf("unknown parameter %.40q: an ordered read has prefix, start, end, limit, after, keys_only and count", name)
+			return q, fmt.Errorf("unknown parameter %.40q: an ordered read has prefix, start, end, limit, after, keys_only and count", p.Name)
+		case err != nil:
+			return q, err
 		case q.seen[i]:
-			return q, fmt.Errorf("the parameter %s is repeated", name)
+			return q, fmt.Errorf("the parameter %s is repeated", p.Name)
 		}
 		q.seen[i] = true
-		value, _, err := http1.Unescape(text, nil)
-		if err != nil {
-			return q, fmt.Errorf("the parameter %s: %% must be followed by two hex digits", name)
-		}
-		if err := q.set(i, value, valued); err != nil {
+		if err := q.set(i, p.Value, p.Valued); err != nil {
 			return q, err
 		}
 	}
-	return q, q.check()
+	return q, q.check(t)
 }
 
 // set sets a parameter to its decoded value.
@@ -108,8 +99,7 @@ func (q *scanQuery) set(i int, value []byte, valued bool) (err error) {
 		q.KeysOnly, err = parseFlag(i, value, valued)
 	case scanCount:
 		q.count, err = parseFlag(i, value, valued)
-	case scanProxy:
-		q.version = value
+	case scanProxy: // target.proxy
 	case scanPage:
 		q.page, err = reads.ParsePageRequest(value)
 	default:
@@ -122,7 +112,7 @@ func (q *scanQuery) set(i int, value []byte, valued bool) (err error) {
 }
 
 // check returns an error for parameters that do not go together.
-func (q *scanQuery) check() error {
+func (q *scanQuery) check(t *target) error {
 	n := 0
 	for _, seen := range q.seen {
 		if seen {
@@ -130,7 +120,7 @@ func (q *scanQuery) check() error {
 		}
 	}
 	switch {
-	case q.seen[scanProxy] != q.seen[scanPage], q.seen[scanPage] && (n > 2 || len(q.version) == 0):
+	case q.seen[scanProxy] != q.seen[scanPage], q.seen[scanPage] && (n > 2 || len(t.proxy) == 0):
 		return errPeerScan
 	case q.count && (q.seen[scanLimit] || q.seen[scanAfter] || q.seen[scanKeysOnly]):
 		return errCountAlone

@@ -38,6 +38,8 @@ type Server struct {
 	handing sync.WaitGroup // connections being handed over to http
 	running sync.WaitGroup // the goroutine of http
 	open    connections
+	headers headerMemory
+	http2   atomic.Int64       // HTTP/2 connections
 	log     *requestLog        // nil if disabled
 	peers   *peerstatus.Client // nil on a single node
 

@@ -55,6 +55,7 @@ type target struct {
 	db    []byte // decoded
 	key   []byte // decoded bytes
 	query []byte // as received, without the '?'
+	proxy []byte // the version that another node requests, or "true"; empty for requests of clients
 }
 
 var (
@@ -82,6 +83,13 @@ func parseTarget(uri, buf []byte) (target, []byte, error) {
 	}
 	if len(key) == 0 {
 		t.route = bareRoute(t.db, hasKey)
+	}
+	if !t.route.isProbe() {
+		if t.proxy, err = nameParameter(query, "proxy"); err != nil {
+			return target{}, buf, err
+		}
+	}
+	if len(key) == 0 {
 		return t, buf, nil
 	}
 	if t.key, buf, err = http1.Unescape(key, buf); err != nil {
@@ -136,29 +144,6 @@ func bareRoute(db []byte, trailingSlash bool) route {
 	return routeDB
 }
 
-// proxyOf returns the value of the proxy parameter of a query: the version that another node requests, or
-// "true". It is empty for requests of clients. Other parameters are ignored.
-func proxyOf(query []byte) ([]byte, error) {
-	for len(query) > 0 {
-		var pair []byte
-		pair, query, _ = bytes.Cut(query, []byte{'&'})
-		value, ok := bytes.CutPrefix(pair, []byte("proxy="))
-		if !ok || len(value) == 0 {
-			continue
-		}
-		value, _, err := http1.Unescape(value, nil)
-		return value, err
-	}
-	return nil, nil
-}
-
-// fromPeer reports whether a request with this query comes from another node. A malformed proxy parameter
-// counts as one from another node.
-func fromPeer(query []byte) bool {
-	asked, err := proxyOf(query)
-	return err != nil || len(asked) > 0
-}
-
 // readsDB reports whether a target reads from a db, as opposed to pages and probes. A mistyped parameter is meant to read.
 func (t *target) readsDB() bool {
 	_, stray := t.strayParameter()
@@ -167,15 +152,3 @@ func (t *target) readsDB() bool {
 
 // explains reports whether a query has the parameter explain, with any value.
 func explains(query []byte) bool { return hasParameter(query, "explain") }
-
-// hasParameter reports whether a query has a parameter, with any value.
-func hasParameter(query []byte, parameter string) bool {
-	for len(query) > 0 {
-		var pair []byte
-		pair, query, _ = bytes.Cut(query, []byte{'&'})
-		if name, _, _ := bytes.Cut(pair, []byte{'='}); string(name) == parameter {
-			return true
-		}
-	}
-	return false
-}

@@ -97,31 +97,44 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-func TestProxyOf(t *testing.T) {
-	tests := []struct {
-		query, want string
-		err         error
-	}{
-		{"", "", nil},
-		{"proxy", "", nil},
-		{"proxy=", "", nil},
-		{"proxy=true", "true", nil},
-		{"proxy=2026-01-31", "2026-01-31", nil},
-		{"a=b&proxy=v1&c", "v1", nil},
-		{"xproxy=v1", "", nil},
-		{"Proxy=v1", "", nil},
-		{"proxy=v%31", "v1", nil},
-		{"proxy=a&proxy=b", "a", nil},
-		{"&&proxy=a", "a", nil},
-		{"proxy=a%2Bb", "a+b", nil},
-		{"proxy=a+b=c,d@e:f&x", "a+b=c,d@e:f", nil},
-		{"proxy=%", "", http1.ErrEscape},
-		{"other=%zz", "", nil},
+// A target has the parameter proxy however its name is written, unless it is empty.
+func TestProxyOfTarget(t *testing.T) {
+	tests := []struct{ query, want, err string }{
+		{"", "", ""},
+		{"proxy", "", ""},
+		{"proxy=", "", ""},
+		{"proxy=true", "true", ""},
+		{"proxy=2026-01-31", "2026-01-31", ""},
+		{"a=b&proxy=v1&c", "v1", ""},
+		{"xproxy=v1", "", ""},
+		{"Proxy=v1", "", ""},
+		{"proxy=v%31", "v1", ""},
+		{"%70roxy=v1", "v1", ""},
+		{"&&proxy=a", "a", ""},
+		{"proxy=&proxy=a", "a", ""},
+		{"proxy=a%2Bb", "a+b", ""},
+		{"proxy=a+b=c,d@e:f&x", "a+b=c,d@e:f", ""},
+		{"other=%zz", "", ""},
+		{"proxy=a&proxy=b", "", "the parameter proxy is repeated"},
+		{"proxy=a&%70roxy=a", "", "the parameter proxy is repeated"},
+		{"proxy=%", "", `the parameter "proxy": bad percent escape in the request target: % must be followed by two hex digits`},
+		{"proxy=" + strings.Repeat("v", 256), "", "the parameter proxy is longer than 255 bytes"},
 	}
 	for _, test := range tests {
-		got, err := proxyOf([]byte(test.query))
-		if string(got) != test.want || !errors.Is(err, test.err) {
-			t.Errorf("%q: %q, %v; want %q, %v", test.query, got, err, test.want, test.err)
+		for _, path := range []string{"/", "/db", "/db/", "/db/key", "/healthz/x"} {
+			got, _, err := parseTarget([]byte(path+"?"+test.query), nil)
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if string(got.proxy) != test.want || text != test.err {
+				t.Errorf("%s?%s: %q, %q; want %q, %q", path, test.query, got.proxy, text, test.want, test.err)
+			}
+		}
+		for _, path := range []string{"/healthz", "/livez", "/readyz", "/-/runbook", "/-/openapi.yaml"} { // no node asks for them
+			if got, _, _ := parseTarget([]byte(path+"?"+test.query), nil); len(got.proxy) > 0 {
+				t.Errorf("%s?%s: %q", path, test.query, got.proxy)
+			}
 		}
 	}
 }

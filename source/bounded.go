@@ -58,14 +58,9 @@ func bounded[T any](ctx context.Context, b *Bounded, what string, call func() (T
 	}
 }
 
-// Databases implements [Source].
-func (b *Bounded) Databases(ctx context.Context) ([]string, error) {
-	return bounded(ctx, b, "listing the databases", func() ([]string, error) { return b.Source.Databases(ctx) })
-}
-
-// Versions implements [Source].
-func (b *Bounded) Versions(ctx context.Context, db string) ([]string, error) {
-	return bounded(ctx, b, "listing the versions of "+db, func() ([]string, error) { return b.Source.Versions(ctx, db) })
+// ReadDir implements [Source].
+func (b *Bounded) ReadDir(ctx context.Context, dir string) (Entries, error) {
+	return bounded(ctx, b, "listing "+b.Path(dir, ""), func() (Entries, error) { return b.Source.ReadDir(ctx, dir) })
 }
 
 // Contents implements [Source].
@@ -94,9 +89,4 @@ func (b *Bounded) Open(ctx context.Context, db, version string, file File, o Rea
 // Exists implements [Finder]. It reads no data.
 func (b *Bounded) Exists(ctx context.Context, db, version, name string) (bool, error) {
 	return bounded(ctx, b, "looking for "+b.Path(db, version)+"/"+name, func() (bool, error) { return Exists(ctx, b.Source, db, version, name) })
-}
-
-// Invalid implements [Reporter].
-func (b *Bounded) Invalid(ctx context.Context, db string) ([]string, error) {
-	return bounded(ctx, b, "looking for names that are left out of "+db, func() ([]string, error) { return Invalid(ctx, b.Source, db) })
 }

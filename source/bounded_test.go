@@ -17,25 +17,27 @@ type deadSource struct {
 	release chan struct{}
 }
 
-func (s deadSource) Databases(context.Context) ([]string, error) {
+func (s deadSource) ReadDir(context.Context, string) (source.Entries, error) {
 	<-s.release
-	return []string{"fruit"}, nil
+	return source.Entries{Dirs: []string{"fruit"}}, nil
 }
+
+func (s deadSource) Path(db, version string) string { return db + "/" + version }
 
 func TestBoundedSource(t *testing.T) {
 	dead := deadSource{release: make(chan struct{})}
 	b := source.NewBounded(dead)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.Databases(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "does not answer") {
+	if _, err := source.Databases(ctx, b); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("while it hangs: %v", err)
 	}
-	if _, err := b.Databases(t.Context()); err == nil || !strings.Contains(err.Error(), "an earlier attempt") {
+	if _, err := source.Databases(t.Context(), b); err == nil || !strings.Contains(err.Error(), "an earlier attempt") {
 		t.Errorf("a second attempt: %v", err)
 	}
 	close(dead.release)
 	expect.Eventually(t, "it answers again", func() bool {
-		names, err := b.Databases(t.Context())
+		names, err := source.Databases(t.Context(), b)
 		return err == nil && len(names) == 1
 	})
 }

@@ -16,9 +16,10 @@ import (
 // memory is a version whose files are in memory, named db/1/….
 type memory map[string]string
 
-func (m memory) Databases(context.Context) ([]string, error)        { return []string{"db"}, nil }
-func (m memory) Versions(context.Context, string) ([]string, error) { return []string{"1"}, nil }
-func (m memory) Path(db, version string) string                     { return "/" + db + "/" + version }
+func (m memory) ReadDir(context.Context, string) (source.Entries, error) {
+	return source.Entries{}, nil
+}
+func (m memory) Path(db, version string) string { return "/" + db + "/" + version }
 
 func (m memory) Contents(context.Context, string, string) (source.Contents, error) {
 	var keys source.Keys
@@ -139,13 +140,6 @@ func TestListErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
-	}
-}
-
-func TestInvalidOfASourceThatDoesNotKnow(t *testing.T) {
-	names, err := source.Invalid(t.Context(), memory{}, "")
-	if names != nil || err != nil {
-		t.Errorf("%v, %v", names, err)
 	}
 }
 

@@ -54,7 +54,7 @@ func (l *Listing) Settled(settle time.Duration) bool {
 // List returns the data files of a version and whether the job that writes it
 // is done, as far as one listing tells; see Listing.Settled. These are the rules:
 //
-//   - A table of Delta Lake, Hudi or Iceberg is an error of the class ErrLayout.
+//   - A version that a table format owns is an error of the class ErrLayout.
 //   - _temporary, or _started_<id> without _committed_<id>, is the sign of a job
 //     that is not done, also in a directory of a partitioned table.
 //   - A temporary file of a copy tool that has changed within an hour is the sign of
@@ -77,8 +77,8 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		return Listing{}, err
 	}
 	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: c.fingerprint(), quiet: c.quiet(), marked: c.marked(), whole: c.Whole}
-	if err := c.checkTable(); err != nil {
-		return l, fmt.Errorf("%s: %w", src.Path(db, version), err)
+	if err := c.checkTable(src.Path(db, version)); err != nil {
+		return l, err
 	}
 	if name := c.temporary(); name != "" {
 		l.Incomplete = "there is a " + name + ": a job is writing the version, or has failed"
@@ -141,21 +141,6 @@ func (c *Contents) unfinished() bool {
 // has reports whether there is a marker of this name.
 func (c *Contents) has(name string) bool {
 	return slices.ContainsFunc(c.Hidden, func(m Marker) bool { return m.Name == name })
-}
-
-// checkTable refuses table formats whose metadata defines which files are
-// current.
-func (c *Contents) checkTable() error {
-	const why = "; its data files include deleted and replaced records, and snapshots are not supported: write the current records to a version of plain files"
-	switch {
-	case c.has("_delta_log"):
-		return fmt.Errorf("%w: _delta_log makes it a table of Delta Lake%s", ErrLayout, why)
-	case c.has(".hoodie"):
-		return fmt.Errorf("%w: .hoodie makes it a table of Hudi%s", ErrLayout, why)
-	case c.Iceberg:
-		return fmt.Errorf("%w: the directory %s makes it a table of Iceberg%s", ErrLayout, MetadataDir, why)
-	}
-	return nil
 }
 
 // checkDirs refuses directories that probably contain data.

@@ -51,6 +51,7 @@ func (n *Dirs) Enter(name string) (bool, error) {
 func (c *Contents) AddHidden(f File, dir bool) {
 	if dir {
 		f = File{Name: f.Name}
+		c.AddTableEntry(f.Name + "/")
 	}
 	c.Hidden = append(c.Hidden, Marker{File: f, Dir: dir})
 }
@@ -82,7 +83,7 @@ func (k *Keys) Add(f File) {
 		k.mapFiles[partition+dir] = true
 	default:
 		k.dirs[partition+dir] = true
-		k.c.Iceberg = k.c.Iceberg || partition+dir == MetadataDir && IsIceberg(below)
+		k.c.AddTableEntry(f.Name)
 	}
 }
 

@@ -57,9 +57,10 @@ type Contents struct {
 	// Dirs are the other directories. In a source without directories, these are
 	// common prefixes of names.
 	Dirs []string
-	// Iceberg reports whether a directory named metadata contains files that
-	// IsIceberg recognizes.
-	Iceberg bool
+	// Table is an entry by which a table format owns the version, or a directory
+	// of a partitioned table in it; "" if there is none. Its name is relative to the
+	// version's directory. AddHidden and AddTableEntry set it.
+	Table string
 	// Whole reports whether the source lists a file only when all of it has been
 	// written, as object stores do. Then an upload that is running is not seen.
 	Whole bool
@@ -79,15 +80,6 @@ func (c *Contents) Sort() {
 	slices.SortFunc(c.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(c.Hidden, func(a, b Marker) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(c.Dirs)
-}
-
-// MetadataDir is the directory of an Iceberg table's metadata.
-const MetadataDir = "metadata"
-
-// IsIceberg reports whether a file of this name in MetadataDir identifies an
-// Iceberg table.
-func IsIceberg(name string) bool {
-	return name == "version-hint.text" || strings.HasSuffix(name, ".metadata.json") || strings.HasSuffix(name, ".metadata.json.gz")
 }
 
 // ErrChanged is wrapped by errors for a file that differs from the one listed or
@@ -123,12 +115,10 @@ type ReadOptions struct {
 // concurrently. Errors wrap fs.ErrNotExist and fs.ErrPermission where they apply,
 // and name the path. Calls end early if ctx is cancelled.
 type Source interface {
-	// Databases returns the names of the databases, sorted.
-	Databases(ctx context.Context) ([]string, error)
-
-	// Versions returns the names of a database's versions in ascending bytewise
-	// order: the newest is last.
-	Versions(ctx context.Context, db string) ([]string, error)
+	// ReadDir returns the names in a directory, for ListNames. dir is the path relative
+	// to the source's own directory, which is "". Symbolic links are followed, and
+	// dangling ones are left out.
+	ReadDir(ctx context.Context, dir string) (Entries, error)
 
 	// Contents returns the content of a version's directory. Symbolic links are
 	// followed. An entry that is neither file nor directory is an error, unless
@@ -156,14 +146,6 @@ type Checksummer interface {
 	Checksum(ctx context.Context, db, version string, file File) (string, error)
 }
 
-// Reporter is a Source that can list the directories with invalid names.
-type Reporter interface {
-	// Invalid returns the names of directories that are not databases or, if db
-	// is not empty, not versions of db, only because of their names. Hidden names
-	// are omitted.
-	Invalid(ctx context.Context, db string) ([]string, error)
-}
-
 // A Finder is a Source that finds out whether a file is there without opening it
 // to be read.
 type Finder interface {
@@ -186,15 +168,6 @@ func Exists(ctx context.Context, src Source, db, version, name string) (bool, er
 		return false, err
 	}
 	return true, f.Close()
-}
-
-// Invalid asks src for the names it leaves out; see Reporter. A source that
-// does not know answers with none.
-func Invalid(ctx context.Context, src Source, db string) ([]string, error) {
-	if r, ok := src.(Reporter); ok {
-		return r.Invalid(ctx, db)
-	}
-	return nil, nil
 }
 
 // Hidden reports whether a file or directory is no data, by its name without

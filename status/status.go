@@ -167,12 +167,12 @@ type DB struct {
 
 // Pin is the content of a db's file _PIN in the source, see package pin. A Version whose time is over is left out.
 type Pin struct {
-	Version string    `json:"version,omitempty"`
-	Exclude []string  `json:"exclude,omitempty"`
-	Approve []string  `json:"approve,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
-	By      string    `json:"by,omitempty"`
-	Until   time.Time `json:"until,omitzero"`
+	Version string            `json:"version,omitempty"`
+	Exclude []string          `json:"exclude,omitempty"`
+	Approve []string          `json:"approve,omitempty"`
+	By      string            `json:"by,omitempty"`
+	Until   time.Time         `json:"until,omitzero"`
+	Reasons map[string]string `json:"reasons,omitempty"` // by version
 }
 
 // PinOn returns what a node has read last of the pin of the db. self is the node that has answered.
@@ -196,23 +196,26 @@ func (p Pin) Same(q Pin) bool {
 // String returns p as a line for people: pinned to 2026-01-30, 2026-01-31 excluded: half of the input was missing (by ana).
 func (p *Pin) String() string {
 	var parts []string
+	add := func(what, version string) {
+		if reason := p.Reasons[version]; reason != "" {
+			what += ": " + reason
+		}
+		parts = append(parts, what)
+	}
 	if p.Version != "" {
 		s := "pinned to " + p.Version
 		if !p.Until.IsZero() {
 			s += " until " + p.Until.UTC().Format(time.RFC3339)
 		}
-		parts = append(parts, s)
+		add(s, p.Version)
 	}
-	if len(p.Exclude) > 0 {
-		parts = append(parts, strings.Join(p.Exclude, ", ")+" excluded")
+	for _, version := range p.Exclude {
+		add(version+" excluded", version)
 	}
-	if len(p.Approve) > 0 {
-		parts = append(parts, strings.Join(p.Approve, ", ")+" approved")
+	for _, version := range p.Approve {
+		add(version+" approved", version)
 	}
 	s := strings.Join(parts, ", ")
-	if p.Reason != "" {
-		s += ": " + p.Reason
-	}
 	if p.By != "" {
 		s += " (by " + p.By + ")"
 	}
@@ -251,12 +254,11 @@ type Version struct {
 	Replicas []int `json:"-"`
 }
 
-// OnNode is the status of one version on one node. ActiveAt is present even if zero (year 1), for
-// compatibility with the original sequins.
+// OnNode is the status of one version on one node. Times that are not known yet are absent: of when it was created, and when it became active.
 type OnNode struct {
 	Name       string    `json:"name"`
-	CreatedAt  time.Time `json:"created_at"`
-	ActiveAt   time.Time `json:"active_at"`
+	CreatedAt  time.Time `json:"created_at,omitzero"`
+	ActiveAt   time.Time `json:"active_at,omitzero"`
 	Current    bool      `json:"current"`
 	State      State     `json:"state"`
 	Partitions []int     `json:"partitions"`

@@ -1,6 +1,8 @@
 package status
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,7 +86,7 @@ func TestPins(t *testing.T) {
 		return map[string]DB{"a": {Pin: p, Versions: map[string]Version{"1": {Nodes: map[string]OnNode{node: {State: Active, Current: true}}}}}}
 	}
 	st := Status{Node: "here:1", DBs: db("here:1", nil)}
-	pin := Pin{Version: "2", Reason: "wrong prices"}
+	pin := Pin{Version: "2", Reasons: map[string]string{"2": "wrong prices"}}
 	st.Merge([]Answer{{Peer: Peer{Addr: "there:1"}, Status: Status{DBs: db("there:1", &pin)}}})
 	st.Complete(true, "")
 	a := st.DBs["a"]
@@ -109,5 +111,13 @@ func TestTrafficOfTheCluster(t *testing.T) {
 	}
 	if st.DBs["a"].Traffic != fast || st.DBs["b"].ClusterTraffic != slow {
 		t.Errorf("%+v", st.DBs)
+	}
+}
+
+// A version that was never active has no time of that.
+func TestUnknownTimesAreAbsent(t *testing.T) {
+	data, err := json.Marshal(OnNode{Name: "n", State: Building, CreatedAt: time.Unix(1, 0).UTC()})
+	if text := string(data); err != nil || strings.Contains(text, "active_at") || strings.Contains(text, "0001-01-01") || !strings.Contains(text, `"created_at":"1970-01-01T00:00:01Z"`) {
+		t.Errorf("%s, %v", data, err)
 	}
 }

@@ -42,11 +42,11 @@ func (s *Store) AbsentSince(db string) (time.Time, error) {
 	}
 	path = filepath.Join(path, absentName)
 	data, err := s.readNote(path, maxTime)
-	if err != nil && !errors.Is(err, fsys.ErrTooLong) || err == nil && data == nil {
+	if err != nil || data == nil {
 		return time.Time{}, err
 	}
-	since, perr := time.Parse(time.RFC3339, strings.TrimSuffix(string(data), "\n"))
-	if err != nil || perr != nil {
+	since, err := time.Parse(time.RFC3339, strings.TrimSuffix(string(data), "\n"))
+	if err != nil {
 		return time.Time{}, &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold a time"}
 	}
 	return since, nil
@@ -81,24 +81,36 @@ func (s *Store) writeNote(path, name, line string) error {
 	return fsys.Publish(s.fs, f, filepath.Join(path, name))
 }
 
+// readFile reads a file of at most limit bytes. A longer one, and anything that is no regular file, is [blocks.ErrCorrupt]: it
+// does not hold what it should.
+func readFile(f fsys.FS, path string, limit int64) ([]byte, error) {
+	data, err := fsys.ReadFile(f, path, limit)
+	switch {
+	case errors.Is(err, fsys.ErrTooLong):
+		return nil, &blocks.CorruptError{Path: path, Page: -1, Offset: limit, Reason: "too long"}
+	case errors.Is(err, fsys.ErrNotRegular):
+		return nil, &blocks.CorruptError{Path: path, Page: -1, Reason: "not a regular file"}
+	}
+	return data, err
+}
+
 // readNote reads such a file, of at most limit bytes; nil if there is none.
 func (s *Store) readNote(path string, limit int64) ([]byte, error) {
-	data, err := fsys.ReadFile(s.fs, path, limit)
+	data, err := readFile(s.fs, path, limit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return data, err
 }
 
-// readLines reads such a file without its last line end. A file that does not end with one, or is longer than limit, is
-// [blocks.ErrCorrupt]: it does not hold what it should.
+// readLines reads such a file without its last line end. A file that does not end with one is [blocks.ErrCorrupt].
 func (s *Store) readLines(path string, limit int64, what string) (lines string, found bool, err error) {
 	data, err := s.readNote(path, limit)
-	if err != nil && !errors.Is(err, fsys.ErrTooLong) || err == nil && data == nil {
+	if err != nil || data == nil {
 		return "", false, err
 	}
 	lines, whole := strings.CutSuffix(string(data), "\n")
-	if err != nil || !whole {
+	if !whole {
 		return "", false, &blocks.CorruptError{Path: path, Page: -1, Reason: "does not hold " + what}
 	}
 	return lines, true, nil

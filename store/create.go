@@ -45,9 +45,14 @@ func (s *Store) Create(db, version string, m Manifest) (*Dir, error) {
 
 // create finds or makes the directory, and returns the trash that an older one became, if any.
 func (s *Store) create(path string, m Manifest, data []byte) (d *Dir, trash string, err error) {
+	d, err = s.Dir(m.DB, m.Version)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d, err = s.dir(m.DB, m.Version, path)
+	if now := s.dirs[path]; now != nil {
+		d, err = now, nil
+	} else if d != nil {
+		d, err = nil, fs.ErrNotExist // it was removed meanwhile
+	}
 	switch {
 	case err == nil && d.manifest.SamePlan(m):
 		return d, "", s.revive(d)

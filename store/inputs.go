@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"sequins/blocks"
-	"sequins/internal/fsys"
 )
 
 // inputsName is the file in a version's directory that lists what its blocks were made from, one line of JSON,
@@ -100,7 +99,7 @@ func parseInputs(data []byte) []Input {
 func (s Staging) Inputs() []Input { return s.inputs(s.Path) }
 
 func (s Staging) inputs(dir string) []Input {
-	data, err := fsys.ReadFile(s.fileSystem(), filepath.Join(dir, inputsName), maxInputs)
+	data, err := readFile(s.fileSystem(), filepath.Join(dir, inputsName), maxInputs)
 	if err != nil {
 		return nil
 	}

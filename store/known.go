@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"sequins/blocks"
-	"sequins/internal/fsys"
 	"sequins/internal/knownjson"
 )
 
@@ -30,7 +29,7 @@ const (
 // Known returns what was known of the version's small blocks, by partition; zero values for all others.
 func (d *Dir) Known() []blocks.Known {
 	known := make([]blocks.Known, d.manifest.Partitions)
-	data, err := fsys.ReadFile(d.store.fs, filepath.Join(d.path, knownName), maxManifest)
+	data, err := readFile(d.store.fs, filepath.Join(d.path, knownName), maxManifest)
 	if err != nil || !parseKnown(data, known) {
 		clear(known)
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sequins/internal/fsys"
 )
 
 // lockName is the file in a store's directory that its owner holds under flock. It contains the
@@ -57,7 +59,7 @@ const lockPatience = 30 * time.Second
 // that lock returns is closed, in this process and all that have inherited it.
 func lock(dir string) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := fsys.OpenRegular(path, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func Look(dir string) *Store {
 
 // Owner returns the process that uses the store in dir, 0 if there is none or it is not known.
 func Owner(dir string) int {
-	f, err := os.Open(filepath.Join(dir, lockName))
+	f, err := fsys.OpenRegular(filepath.Join(dir, lockName), os.O_RDONLY)
 	if err != nil {
 		return 0
 	}

@@ -189,38 +189,52 @@ func (s *Store) Dir(db, version string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d, err := s.given(path); d != nil || err != nil {
+		return d, err
+	}
+	m, err := s.readManifest(db, version, path) // without the lock: a file that does not answer keeps nobody else waiting
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.dir(db, version, path)
+	if s.dirs[path] == nil {
+		s.dirs[path] = &Dir{store: s, path: path, manifest: m}
+	}
+	return s.dirs[path], nil
 }
 
-func (s *Store) dir(db, version, path string) (*Dir, error) {
-	name := filepath.Join(path, manifestName)
-	if d := s.dirs[path]; d != nil {
-		if _, err := s.fs.Stat(name); err == nil {
-			return d, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		s.forget(path) // somebody has deleted it behind our back
+// given returns the Dir of this path that was given out and is still there; nil if there is none.
+func (s *Store) given(path string) (*Dir, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.dirs[path]
+	if d == nil {
+		return nil, nil
 	}
-	data, err := fsys.ReadFile(s.fs, name, maxManifest)
-	if errors.Is(err, fsys.ErrTooLong) {
-		return nil, &blocks.CorruptError{Path: name, Page: -1, Offset: maxManifest, Reason: "too long"}
+	_, err := s.fs.Stat(filepath.Join(path, manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		s.forget(path) // somebody has deleted it behind our back
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
+	}
+	return d, nil
+}
+
+func (s *Store) readManifest(db, version, path string) (Manifest, error) {
+	name := filepath.Join(path, manifestName)
+	data, err := readFile(s.fs, name, maxManifest)
+	if err != nil {
+		return Manifest{}, err
 	}
 	m, err := decodeManifest(data, name)
-	if err != nil {
-		return nil, err
-	}
-	if m.DB != db || m.Version != version {
+	if err == nil && (m.DB != db || m.Version != version) {
 		reason := fmt.Sprintf("is of version %s of db %s", m.Version, m.DB)
-		return nil, &blocks.CorruptError{Path: name, Page: -1, Reason: reason}
+		err = &blocks.CorruptError{Path: name, Page: -1, Reason: reason}
 	}
-	s.dirs[path] = &Dir{store: s, path: path, manifest: m}
-	return s.dirs[path], nil
+	return m, err
 }
 
 // tempName returns a name for a file that will be called final, never the same twice.

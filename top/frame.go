@@ -68,9 +68,6 @@ func divide(sections []*section, lines int) {
 	}
 }
 
-// plain escapes text of the node.
-func plain(s string) string { return term.Escape([]byte(s)) }
-
 // line is a line of which the parts have colors.
 type line struct {
 	v     *View
@@ -112,10 +109,10 @@ var (
 
 // header returns the lines about the node as a whole.
 func (v *View) header(width int, now time.Time) (lines []string) {
-	title := []string{"sequins top", plain(v.name)}
+	title := []string{"sequins top", term.Clean(v.name)}
 	if st := v.st; st != nil {
 		if st.Build != "" {
-			title = append(title, plain(st.Build))
+			title = append(title, term.Clean(st.Build))
 		}
 		if !st.StartedAt.IsZero() {
 			title = append(title, "up for "+human.Duration(now.Sub(st.StartedAt)))
@@ -137,7 +134,7 @@ func (v *View) header(width int, now time.Time) (lines []string) {
 		return lines
 	}
 	if v.failed == nil {
-		lines = append(lines, v.line(width).add(levelColors[v.st.Level], plain(v.st.Health)).String())
+		lines = append(lines, v.line(width).add(levelColors[v.st.Level], term.Clean(v.st.Health)).String())
 	}
 	lines = append(lines, v.totals(width))
 	if more := v.remark(); more != "" {
@@ -171,7 +168,7 @@ func (v *View) totals(width int) string {
 // remark returns the first of what is wrong with the node as a whole, "" if nothing is.
 func (v *View) remark() string {
 	if all := v.st.OfNode(); len(all) > 0 {
-		return plain(all[0].Line(v.at))
+		return term.Clean(all[0].Line(v.at))
 	}
 	return ""
 }
@@ -206,7 +203,7 @@ func widest(texts []string, least, most int) int {
 func (v *View) drawDatabases(s *section, rows []row, width int) {
 	var names, versions []string
 	for _, r := range rows {
-		names, versions = append(names, plain(r.name)), append(versions, plain(r.db.Current(v.st.Node)))
+		names, versions = append(names, term.Clean(r.name)), append(versions, term.Clean(r.db.Current(v.st.Node)))
 	}
 	n, m := widest(names, 9, width/4), widest(versions, 7, width/6)
 	mark := func(o order, text string) string {
@@ -254,21 +251,21 @@ func (v *View) heading(width int, add func(*line)) string {
 // note describes what is special about a database: its error, its newest version that is not served, its pin.
 func (v *View) note(r row) (string, term.Color) {
 	if r.db.Error != "" {
-		return plain(r.db.Error), term.Red
+		return term.Clean(r.db.Error), term.Red
 	}
 	node := v.st.Node
 	for _, version := range slices.Backward(slices.Sorted(maps.Keys(r.db.Versions))) {
 		n, here := r.db.Versions[version].Nodes[node]
 		switch {
 		case n.Current && n.Error != "":
-			return plain(n.Error), term.Red
+			return term.Clean(n.Error), term.Red
 		case !here || n.Current || n.State == status.Removing || n.State == status.Active:
 			continue
 		}
-		return plain(version + " " + string(n.State) + reason(n)), stateColors[n.State]
+		return term.Clean(version + " " + string(n.State) + reason(n)), stateColors[n.State]
 	}
 	if r.db.Pin != nil {
-		return plain(r.db.Pin.String()), term.Yellow
+		return term.Clean(r.db.Pin.String()), term.Yellow
 	}
 	return "", term.Plain
 }

@@ -61,16 +61,16 @@ func (v *View) loads(width int, now time.Time) *section {
 	s.want = 1 + min(len(all), maxLines)
 	s.head = v.heading(width, func(l *line) { l.add(term.Plain, "LOADS") })
 	for _, w := range all[:s.want-1] {
-		name := plain(w.db) + " " + plain(w.version)
+		name := term.Clean(w.db) + " " + term.Clean(w.version)
 		if len(v.st.Peers) > 0 {
-			name += " on " + plain(w.node)
+			name += " on " + term.Clean(w.node)
 		}
 		l := v.line(width).add(term.Plain, "  "+name+" ").add(stateColors[w.on.State], string(w.on.State))
 		if p := w.on.Progress; p != nil && p.Bytes > 0 {
 			l.add(term.Plain, " "+progress(p, now))
 		}
 		if r := reason(w.on); r != "" {
-			l.add(term.Plain, plain(r))
+			l.add(term.Plain, term.Clean(r))
 		}
 		s.lines = append(s.lines, l.String())
 	}
@@ -103,7 +103,7 @@ func (v *View) nodes(width int) *section {
 	names = names[:min(len(names), maxLines)]
 	shown := make([]string, len(names))
 	for i, name := range names {
-		shown[i] = plain(name)
+		shown[i] = term.Clean(name)
 	}
 	n := widest(shown, 4, width/3)
 	s.want = 1 + len(names)
@@ -130,11 +130,11 @@ func (v *View) nodes(width int) *section {
 // nodeNote describes what is special about a node: that it does not answer, lacks the newest versions of some databases, or has little room.
 func nodeNote(p status.Peer, lags []string) (string, term.Color) {
 	if p.Error != "" {
-		return "did not answer: " + plain(p.Error), term.Red
+		return "did not answer: " + term.Clean(p.Error), term.Red
 	}
 	switch {
 	case len(lags) > 0:
-		return "has not found the newest version of " + plain(human.Some(lags)), term.Yellow
+		return "has not found the newest version of " + term.Clean(human.Some(lags)), term.Yellow
 	case p.Disk.Low:
 		return "the disk is nearly full", term.Yellow
 	}
@@ -153,9 +153,9 @@ func (v *View) events(width int) *section {
 	for i := range all {
 		e := &all[i]
 		l := v.line(width).add(term.Plain, "  "+e.Time.UTC().Format("01-02 15:04:05")+" ")
-		l.add(levelColors[e.Level()], strings.ReplaceAll(plain(string(e.Kind)), "_", " ")).add(term.Plain, " "+plain(e.DB)+" "+plain(e.Version))
+		l.add(levelColors[e.Level()], strings.ReplaceAll(term.Clean(string(e.Kind)), "_", " ")).add(term.Plain, " "+term.Clean(e.DB)+" "+term.Clean(e.Version))
 		if e.Reason != "" {
-			l.add(term.Plain, ": "+plain(e.Reason))
+			l.add(term.Plain, ": "+term.Clean(e.Reason))
 		}
 		s.lines = append(s.lines, l.String())
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // scheme is part of all hashes. It has to change when blocks of the same input become different.
-const scheme = "sequins block 1\n"
+const scheme = "sequins block 2\n"
 
 const (
 	// atOnce is how many checksums are asked for at a time, and how many beginnings of files are read.

@@ -6,7 +6,7 @@
 // (follow) that lists it, waits for a change, waits a while longer so that many changes are read as one, and lists it
 // again. Without a session, the last listing stays in use.
 //
-// A third goroutine (run) maintains the connection. The client library reconnects by itself and begins a new session
-// when the last one has expired; run notifies the other goroutines. No method blocks on ZooKeeper, except Claim, Flush
-// and, for a few seconds, Close.
+// A third goroutine (run) maintains the connection (package wire): it connects again when one has ended, begins a new
+// session when the last one has expired, and notifies the other goroutines. A new connection has no watches: all
+// directories are listed again. No method blocks on ZooKeeper, except Claim, Flush and, for a few seconds, Close.
 package zk

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-zookeeper/zk"
+	"sequins/zk/internal/wire"
 )
+
+const defaultPort = "2181"
 
 // Options configures the ensemble to connect to, and how.
 type Options struct {
@@ -64,7 +65,7 @@ func (o Options) withDefaults() (Options, error) {
 
 func withPort(server string) (string, error) {
 	if strings.Count(server, ":") != 1 && !strings.HasPrefix(server, "[") { // a name, or a bare IPv6 address
-		server = net.JoinHostPort(server, strconv.Itoa(zk.DefaultPort))
+		server = net.JoinHostPort(server, defaultPort)
 	}
 	return server, checkAddr(server)
 }
@@ -80,10 +81,9 @@ func checkRoot(root string) error {
 }
 
 // acl returns the access control list of the znodes that this package creates.
-func (o Options) acl() []zk.ACL {
-	user, password, found := strings.Cut(o.Auth, ":")
-	if !found {
-		return zk.WorldACL(zk.PermAll)
+func (o Options) acl() wire.ACL {
+	if o.Auth == "" {
+		return wire.World
 	}
-	return zk.DigestACL(zk.PermAll, user, password)
+	return wire.Digest(o.Auth)
 }

@@ -9,7 +9,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/go-zookeeper/zk"
+	"sequins/zk/internal/wire"
 )
 
 // A ProbeReport is what Probe has found.
@@ -41,28 +41,26 @@ func Probe(ctx context.Context, o Options) (r ProbeReport, err error) {
 	return s.probe(conn)
 }
 
-func (s *Session) probe(conn *zk.Conn) (r ProbeReport, err error) {
+func (s *Session) probe(conn *wire.Conn) (r ProbeReport, err error) {
 	missing, err := s.missing(conn)
 	if err != nil {
 		return r, err
 	}
 	r.Existed = len(missing) == 0
-	if r.Nodes, _, err = conn.Children(s.absolute(NodesDir)); err != nil && !errors.Is(err, zk.ErrNoNode) {
+	if r.Nodes, _, err = conn.Children(s.absolute(NodesDir), false); err != nil && !errors.Is(err, wire.NoNode) {
 		return r, fmt.Errorf("listing %s: %w", s.absolute(NodesDir), err)
 	}
 	missing = append(missing, s.absolute("check-"+rand.Text()))
-	var ops []any
+	var ops []wire.Op
 	for _, p := range missing {
-		ops = append(ops, &zk.CreateRequest{Path: p, Acl: s.acl})
+		ops = append(ops, wire.Create{Path: p, ACL: s.acl})
 	}
 	for i := range missing {
-		ops = append(ops, &zk.DeleteRequest{Path: missing[len(missing)-1-i], Version: -1})
+		ops = append(ops, wire.Delete{Path: missing[len(missing)-1-i], Version: -1})
 	}
-	results, err := conn.Multi(ops...)
-	for i, result := range results { // the first error is the cause of the others
-		if result.Error != nil && i < len(missing) {
-			return r, fmt.Errorf("creating %s: %w", missing[i], result.Error)
-		}
+	failed, err := conn.Multi(ops...)
+	if 0 <= failed && failed < len(missing) {
+		return r, fmt.Errorf("creating %s: %w", missing[failed], err)
 	}
 	if err != nil {
 		return r, fmt.Errorf("creating znodes below %s: %w", s.o.Root, err)
@@ -71,11 +69,11 @@ func (s *Session) probe(conn *zk.Conn) (r ProbeReport, err error) {
 }
 
 // missing returns the root and its parents as far as they do not exist, from the top.
-func (s *Session) missing(conn *zk.Conn) (paths []string, err error) {
+func (s *Session) missing(conn *wire.Conn) (paths []string, err error) {
 	at := "/"
 	for part := range strings.SplitSeq(strings.Trim(s.o.Root, "/"), "/") {
 		at = path.Join(at, part)
-		exists, _, err := conn.Exists(at)
+		exists, _, err := conn.Exists(at, false)
 		if err != nil {
 			return nil, fmt.Errorf("looking at %s: %w", at, err)
 		}

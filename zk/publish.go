@@ -9,6 +9,9 @@ import (
 	"math/rand/v2"
 	"path"
 	"time"
+
+	"sequins/internal/sleep"
+	"sequins/zk/internal/wire"
 )
 
 const (
@@ -190,7 +193,9 @@ func (s *Session) reconcile() {
 		if len(batch) > 0 {
 			id := conn.SessionID()
 			s.write(conn, batch)
-			s.record(batch, id)
+			if failed := s.record(batch, id); failed {
+				_ = sleep.For(s.closing, minRetry) // what is due by then is one batch
+			}
 			continue
 		}
 		s.prune(conn)
@@ -255,8 +260,8 @@ func (s *Session) pathBudget() int {
 	return budget
 }
 
-// record stores the results of a batch that was written in session id.
-func (s *Session) record(batch []*write, id int64) {
+// record stores the results of a batch that was written in session id. It reports whether a write has failed.
+func (s *Session) record(batch []*write, id int64) (failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -264,6 +269,7 @@ func (s *Session) record(batch []*write, id int64) {
 		z := s.desired[w.path]
 		if w.err != nil {
 			s.scheduleRetry(z, w.err, now)
+			failed = true
 			continue
 		}
 		if s.id != id { // beginSession has marked it dirty
@@ -280,13 +286,14 @@ func (s *Session) record(batch []*write, id int64) {
 		}
 	}
 	s.broadcast()
+	return failed
 }
 
 // scheduleRetry schedules the next attempt of a failed write: after a lost connection as soon as there is a new one,
 // otherwise after a backoff.
 func (s *Session) scheduleRetry(z *znode, err error, now time.Time) {
 	z.fresh = false
-	if isConnectionError(err) {
+	if errors.Is(err, wire.ErrLost) {
 		return
 	}
 	s.lastError = z.path + ": " + err.Error()

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"golang.org/x/time/rate"
+
+	"sequins/zk/internal/wire"
 )
 
 // ErrClosed is returned by methods of a closed Session.
@@ -74,7 +72,7 @@ const (
 type Session struct {
 	o      Options
 	log    *slog.Logger
-	acl    []zk.ACL
+	acl    wire.ACL
 	tuning tuning
 
 	closing context.Context
@@ -82,13 +80,14 @@ type Session struct {
 	work    sync.WaitGroup // run, reconcile, and one follow for each Children
 	budget  *rate.Limiter  // in bytes of listings
 	reads   *rate.Limiter  // in znodes whose data is read
+	again   *rate.Limiter  // in requests of what is written again without a backoff
 	limiter logLimiter
 
 	wake chan struct{} // capacity 1: there is work for reconcile
 
 	mu         sync.Mutex
 	changed    chan struct{} // closed and replaced when one of the fields below changes
-	client     *client
+	conn       *wire.Conn    // nil without a connection
 	state      State
 	since      time.Time
 	id         int64 // of ZooKeeper's session; 0 before the first
@@ -122,7 +121,7 @@ func connect(o Options, t tuning) (*Session, error) {
 	}
 	s := &Session{
 		o: o, log: o.Logger, acl: o.acl(), tuning: t.withDefaults(o),
-		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst),
+		budget: rate.NewLimiter(readBudget, readBurst), reads: rate.NewLimiter(dataRate, dataBurst), again: rate.NewLimiter(againRate, againBurst),
 		wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(), lossLogged: true,
 		desired: make(map[string]*znode), dirty: make(map[string]*znode),
 		prunes: make(map[string]int), watched: make(map[string][]*Children),
@@ -176,67 +175,33 @@ func (s *Session) Status() Status {
 	return st
 }
 
-// run maintains a client until the Session is closed. It replaces the client only when servers reject it: see rejected.
-func (s *Session) run() {
-	for s.closing.Err() == nil {
-		c := s.dial()
-		stop := context.AfterFunc(s.closing, c.conn.Close) // fails pending requests
-		s.monitor(c)
-		stop()
-		c.close()
-	}
-	s.setState(Closed, 0, nil)
-}
-
-// monitor follows the state of a client's connection until the Session is closed or the client has to be replaced.
-func (s *Session) monitor(c *client) {
-	for {
-		select {
-		case <-s.closing.Done():
-			return
-		case <-c.events:
-		}
-		switch id := c.conn.SessionID(); {
-		case c.conn.State() == zk.StateHasSession:
-			if err := c.authenticate(s.o.Auth); err != nil {
-				s.recordError("authenticate", err)
-				continue // the connection is gone; an event follows
-			}
-			s.setState(Connected, id, c)
-		case id == 0:
-			s.setState(Connecting, id, nil)
-		default:
-			s.setState(Suspended, id, nil)
-		}
-		if s.rejected(c) {
-			s.logLimited("refused", slog.LevelWarn, "zookeeper: servers reject the session; starting a new one; the ensemble may have lost data")
-			return
-		}
-	}
-}
-
-// rejected reports whether servers have accepted and closed connections for so long that the session is lost anyway. An
-// ensemble that was restored to an earlier state rejects every client that has seen a later one, forever. A new client
-// is accepted.
-func (s *Session) rejected(c *client) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state == Suspended && c.accepted.Load() > 0 && time.Since(s.since) > s.tuning.abandon
-}
-
 // setState records the session's state, and logs it if it has changed.
-func (s *Session) setState(to State, id int64, c *client) {
+func (s *Session) setState(to State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if to == s.state && (to != Connected || id == s.id) {
+	if to == s.state {
 		return
 	}
-	s.state, s.since, s.client = to, time.Now(), c
-	if to == Connected && id != s.id {
-		s.beginSession(id)
+	s.state, s.since, s.conn = to, time.Now(), nil
+	s.broadcast()
+	s.logState("")
+}
+
+// setConnected records a connection. It has no watches, so all views list their directories again.
+func (s *Session) setConnected(conn *wire.Conn, server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state, s.since, s.conn = Connected, time.Now(), conn
+	if conn.SessionID() != s.id {
+		s.beginSession(conn.SessionID())
+	}
+	for _, views := range s.watched {
+		for _, c := range views {
+			c.invalidate()
+		}
 	}
 	s.broadcast()
-	s.logState()
+	s.logState(server)
 }
 
 // beginSession records a new ZooKeeper session. The znodes of the previous one will be deleted.
@@ -250,11 +215,11 @@ func (s *Session) beginSession(id int64) {
 }
 
 // logState logs a lost connection or session at a limited rate, and a new connection if the loss was logged.
-func (s *Session) logState() {
+func (s *Session) logState(server string) {
 	switch s.state {
 	case Connected:
 		if s.lossLogged {
-			args := []any{"session", fmt.Sprintf("%#x", s.id), "server", s.client.conn.Server()}
+			args := []any{"session", fmt.Sprintf("%#x", s.id), "server", server}
 			if !s.lost.IsZero() {
 				args = append(args, "after", time.Since(s.lost).Round(time.Millisecond))
 			}
@@ -276,13 +241,13 @@ func (s *Session) broadcast() {
 }
 
 // await returns a connection that has a session, or nil when ctx ends.
-func (s *Session) await(ctx context.Context) *zk.Conn {
+func (s *Session) await(ctx context.Context) *wire.Conn {
 	for ctx.Err() == nil {
 		s.mu.Lock()
-		c, changed := s.client, s.changed
+		conn, changed := s.conn, s.changed
 		s.mu.Unlock()
-		if c != nil {
-			return c.conn
+		if conn != nil && conn.Err() == nil {
+			return conn
 		}
 		select {
 		case <-changed:
@@ -295,21 +260,10 @@ func (s *Session) await(ctx context.Context) *zk.Conn {
 // recordError records an error for the status, unless it only reports a missing connection, whose cause is recorded
 // elsewhere.
 func (s *Session) recordError(what string, err error) {
-	if isConnectionError(err) {
+	if errors.Is(err, wire.ErrLost) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastError = what + ": " + err.Error()
-}
-
-// isConnectionError reports whether an operation failed because the connection or session was lost. It may have been
-// applied.
-func isConnectionError(err error) bool {
-	var network net.Error // the library returns write errors of the network unchanged
-	return errors.As(err, &network) || slices.ContainsFunc(connectionErrors, func(e error) bool { return errors.Is(err, e) })
-}
-
-var connectionErrors = []error{
-	zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrNoServer, zk.ErrClosing, zk.ErrSessionMoved, net.ErrClosed, io.EOF,
 }

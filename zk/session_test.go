@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zookeeper/zk"
-
 	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/harness"
+	"sequins/zk/internal/wire"
+	"sequins/zk/zktest"
 )
 
 // expire ends the ZooKeeper session of s as if it had timed out.
@@ -317,7 +317,7 @@ func TestNoServer(t *testing.T) {
 
 // Close does not wait for a server that has begun a session and is then silent.
 func TestCloseWhileAuthenticating(t *testing.T) {
-	addr, asked := serveThenSilence(t, handshakeReply(1, 60_000))
+	addr, asked := serveThenSilence(t, zktest.Handshake(1, 60_000))
 	s := session(t, Options{Servers: []string{addr}, ConnectTimeout: time.Second, SessionTimeout: time.Minute, Root: "/r", Auth: "a:b"})
 	select {
 	case <-asked:
@@ -331,13 +331,12 @@ func TestCloseWhileAuthenticating(t *testing.T) {
 func TestFlapping(t *testing.T) {
 	var log journal
 	s := &Session{log: log.logger(), changed: make(chan struct{}), lossLogged: true}
-	c := &client{conn: new(zk.Conn)}
 	for range 1000 {
-		s.setState(Connected, 1, c)
-		s.setState(Suspended, 1, nil)
-		s.setState(Connecting, 0, nil)
+		s.setConnected(new(wire.Conn), "host:2181")
+		s.setState(Suspended)
+		s.setState(Connecting)
 	}
-	s.setState(Connected, 2, c)
+	s.setConnected(new(wire.Conn), "host:2181")
 	lost, found := log.count("connection lost"), log.count("zookeeper: connected")
 	if lost != logFirst || found != logFirst+1 {
 		t.Errorf("%d times lost, %d times connected", lost, found)

@@ -14,10 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
 
 	"sequins/internal/sleep"
+	"sequins/zk/internal/wire"
 )
 
 const (
@@ -59,7 +59,7 @@ type Children struct {
 	members map[string][]byte // children in the last listing
 	unread  map[string]bool   // children whose data must be read
 	size    int               // of the last listing, in bytes
-	stat    zk.Stat           // of the directory in the last listing; zero if it does not exist
+	stat    wire.Stat         // of the directory in the last listing; zero if it does not exist
 }
 
 // Watch returns a view of a directory, and of the data of its children if data is set. It returns at once. A directory
@@ -182,7 +182,7 @@ func damping(size int) time.Duration {
 }
 
 // refresh reads what may have changed. It returns the value of announced that the result reflects.
-func (c *Children) refresh(conn *zk.Conn) (upTo int, err error) {
+func (c *Children) refresh(conn *wire.Conn) (upTo int, err error) {
 	c.mu.Lock()
 	relist, upTo := c.relist, c.announced
 	c.relist = false
@@ -199,7 +199,7 @@ func (c *Children) refresh(conn *zk.Conn) (upTo int, err error) {
 }
 
 // list reads the names of the children and sets a watch, and notes the children whose data must be read.
-func (c *Children) list(conn *zk.Conn) error {
+func (c *Children) list(conn *wire.Conn) error {
 	if err := c.s.budget.WaitN(c.ctx, min(c.size, readBurst)); err != nil {
 		return err
 	}
@@ -230,32 +230,29 @@ func (c *Children) list(conn *zk.Conn) error {
 
 // created returns how many children were created between two listings. The servers count in cversion each child created
 // or deleted. If more were created than there are new names, a known one was created anew.
-func created(before, now zk.Stat) int {
+func created(before, now wire.Stat) int {
 	changes, growth := now.Cversion-before.Cversion, now.NumChildren-before.NumChildren
 	return int(changes+growth) / 2
 }
 
 // childrenOrNone lists the directory, or sets a watch for its creation.
-func (c *Children) childrenOrNone(conn *zk.Conn) (names []string, stat zk.Stat, err error) {
+func (c *Children) childrenOrNone(conn *wire.Conn) (names []string, stat wire.Stat, err error) {
 	for range maxRaces {
-		names, stat, _, err := conn.ChildrenW(c.dir)
-		if err == nil {
-			return names, *stat, nil
+		names, stat, err := conn.Children(c.dir, true)
+		if !errors.Is(err, wire.NoNode) {
+			return names, stat, err
 		}
-		if !errors.Is(err, zk.ErrNoNode) {
-			return nil, zk.Stat{}, err
-		}
-		exists, _, _, err := conn.ExistsW(c.dir)
+		exists, _, err := conn.Exists(c.dir, true)
 		if err != nil || !exists {
-			return nil, zk.Stat{}, err
+			return nil, wire.Stat{}, err
 		}
 	}
-	return nil, zk.Stat{}, zk.ErrNoNode
+	return nil, wire.Stat{}, wire.NoNode
 }
 
 // read reads the data of children, if requested. The error is a connection error; data that cannot be read for other
 // reasons is nil.
-func (c *Children) read(conn *zk.Conn) error {
+func (c *Children) read(conn *wire.Conn) error {
 	if !c.data {
 		clear(c.unread)
 		return nil
@@ -269,7 +266,7 @@ func (c *Children) read(conn *zk.Conn) error {
 		}
 		group.Go(func() error {
 			data, _, err := conn.Get(c.dir + "/" + name)
-			if isConnectionError(err) {
+			if errors.Is(err, wire.ErrLost) {
 				return err
 			}
 			mu.Lock()
@@ -287,7 +284,7 @@ func (c *Children) setData(name string, data []byte, err error) {
 	if _, member := c.members[name]; !member {
 		return
 	}
-	if errors.Is(err, zk.ErrNoNode) { // the next listing omits it
+	if errors.Is(err, wire.NoNode) { // the next listing omits it
 		delete(c.members, name)
 		return
 	}
@@ -303,19 +300,15 @@ func (c *Children) setData(name string, data []byte, err error) {
 
 // check detects a change whose event was lost, since everything depends on the watch. A change of a child's data also
 // changes the directory, see operations.
-func (c *Children) check(conn *zk.Conn) {
-	exists, stat, err := conn.Exists(c.dir)
+func (c *Children) check(conn *wire.Conn) {
+	_, stat, err := conn.Exists(c.dir, false)
 	if err != nil {
 		return // the next check will find it
-	}
-	pzxid := int64(0)
-	if exists {
-		pzxid = stat.Pzxid
 	}
 	c.mu.Lock()
 	told := c.relist
 	c.mu.Unlock()
-	if pzxid == c.stat.Pzxid || told { // an event would arrive before the answer
+	if stat.Pzxid == c.stat.Pzxid || told { // an event would arrive before the answer
 		return
 	}
 	c.s.logLimited("missed", slog.LevelWarn, "zookeeper: missed a change of a directory; listing it again", "dir", c.dir)
@@ -393,7 +386,7 @@ func (c *Children) warnLarge(size, n int) {
 
 func (c *Children) logListError(err error) {
 	c.s.recordError("listing "+c.dir, err)
-	if !isConnectionError(err) && c.ctx.Err() == nil {
+	if !errors.Is(err, wire.ErrLost) && c.ctx.Err() == nil {
 		c.s.logLimited("listing "+c.dir, slog.LevelError, "zookeeper: cannot list directory; will retry", "dir", c.dir, "error", err)
 	}
 }

@@ -8,9 +8,11 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"time"
 
-	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/errgroup"
+
+	"sequins/zk/internal/wire"
 )
 
 const (
@@ -18,6 +20,10 @@ const (
 	inFlight = 32
 	// maxRaces is the maximum number of attempts after concurrent changes by other nodes.
 	maxRaces = 3
+	// againRate and againBurst bound the requests, about, of failed batches that are written again without a backoff, per
+	// second and at once: after a race, or in a divided batch.
+	againRate  = 200
+	againBurst = 4 * batchPaths
 )
 
 // write is one change of a znode: a copy, unaffected by later changes of the desired state.
@@ -37,8 +43,8 @@ type existing struct {
 }
 
 // write applies a batch and sets the result of each write. A batch is one atomic request. If it fails because of one
-// write, the batch is split until that write is alone.
-func (s *Session) write(conn *zk.Conn, batch []*write) {
+// write, the batch is split until that write is alone, or as far as againRate allows.
+func (s *Session) write(conn *wire.Conn, batch []*write) {
 	if batch[0].fresh { // then all are
 		if err := s.commit(conn, batch); err == nil {
 			return
@@ -50,17 +56,17 @@ func (s *Session) write(conn *zk.Conn, batch []*write) {
 	s.writeOrDivide(conn, batch)
 }
 
-func (s *Session) writeOrDivide(conn *zk.Conn, batch []*write) {
+func (s *Session) writeOrDivide(conn *wire.Conn, batch []*write) {
 	var err error
 	for range maxRaces {
 		if err = s.readExisting(conn, batch); err == nil {
 			err = s.commit(conn, batch)
 		}
-		if !isRace(err) {
+		if !isRace(err) || !s.mayRepeat(batch) {
 			break
 		}
 	}
-	if err != nil && !isConnectionError(err) && len(batch) > 1 {
+	if err != nil && !errors.Is(err, wire.ErrLost) && len(batch) > 1 && s.mayRepeat(batch) {
 		half := len(batch) / 2
 		s.writeOrDivide(conn, batch[:half])
 		s.writeOrDivide(conn, batch[half:])
@@ -73,14 +79,20 @@ func (s *Session) writeOrDivide(conn *zk.Conn, batch []*write) {
 	}
 }
 
+// mayRepeat reports whether a batch may be written again at once.
+func (s *Session) mayRepeat(batch []*write) bool {
+	const others = 10 // the transaction twice, and missing directories
+	return s.again.AllowN(time.Now(), len(batch)+others)
+}
+
 // isRace reports whether a request failed because of a concurrent change.
 func isRace(err error) bool {
-	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrNodeExists) || errors.Is(err, zk.ErrBadVersion)
+	return errors.Is(err, wire.NoNode) || errors.Is(err, wire.NodeExists) || errors.Is(err, wire.BadVersion)
 }
 
 // readExisting reads the znodes that exist at the batch's paths. The error is a connection error; errors of a single
 // path are set in its write.
-func (s *Session) readExisting(conn *zk.Conn, batch []*write) error {
+func (s *Session) readExisting(conn *wire.Conn, batch []*write) error {
 	var group errgroup.Group
 	group.SetLimit(inFlight)
 	for _, w := range batch {
@@ -90,9 +102,9 @@ func (s *Session) readExisting(conn *zk.Conn, batch []*write) error {
 			switch {
 			case err == nil:
 				w.found = existing{owner: stat.EphemeralOwner, ours: stat.EphemeralOwner == conn.SessionID(), version: stat.Version, data: data}
-			case errors.Is(err, zk.ErrNoNode):
+			case errors.Is(err, wire.NoNode):
 				w.found = existing{nothing: true}
-			case isConnectionError(err):
+			case errors.Is(err, wire.ErrLost):
 				return err
 			default:
 				w.err = err
@@ -104,8 +116,8 @@ func (s *Session) readExisting(conn *zk.Conn, batch []*write) error {
 }
 
 // commit applies a batch in one request, after creating the missing directories.
-func (s *Session) commit(conn *zk.Conn, batch []*write) error {
-	var ops []any
+func (s *Session) commit(conn *wire.Conn, batch []*write) error {
+	var ops []wire.Op
 	for _, w := range batch {
 		if w.err == nil {
 			ops = append(ops, s.operations(w)...)
@@ -115,7 +127,7 @@ func (s *Session) commit(conn *zk.Conn, batch []*write) error {
 		return nil
 	}
 	_, err := conn.Multi(ops...)
-	if errors.Is(err, zk.ErrNoNode) {
+	if errors.Is(err, wire.NoNode) {
 		if err := s.makeParents(conn, batch); err != nil {
 			return err
 		}
@@ -135,20 +147,20 @@ func (s *Session) commit(conn *zk.Conn, batch []*write) error {
 //
 // Data is replaced in the same way: then the directory changes, too, so the change cannot be missed, see
 // Children.check.
-func (s *Session) operations(w *write) []any {
-	remove := &zk.DeleteRequest{Path: w.path, Version: w.found.version}
-	create := &zk.CreateRequest{Path: w.path, Data: w.data, Acl: s.acl, Flags: zk.FlagEphemeral}
+func (s *Session) operations(w *write) []wire.Op {
+	remove := wire.Delete{Path: w.path, Version: w.found.version}
+	create := wire.Create{Path: w.path, Data: w.data, ACL: s.acl, Ephemeral: true}
 	switch {
 	case w.taken():
 		return nil
 	case w.fresh || w.wanted && w.found.nothing:
-		return []any{create}
+		return []wire.Op{create}
 	case w.wanted && w.found.ours && bytes.Equal(w.found.data, w.data):
 		return nil
 	case w.wanted:
-		return []any{remove, create}
+		return []wire.Op{remove, create}
 	case w.found.ours:
-		return []any{remove}
+		return []wire.Op{remove}
 	}
 	return nil // not wanted, and not ours: another node published it
 }
@@ -168,7 +180,7 @@ func (s *Session) logTakeovers(batch []*write) {
 	}
 }
 
-func (s *Session) makeParents(conn *zk.Conn, batch []*write) error {
+func (s *Session) makeParents(conn *wire.Conn, batch []*write) error {
 	made := map[string]bool{}
 	for _, w := range batch {
 		dir := path.Dir(w.path)
@@ -184,25 +196,25 @@ func (s *Session) makeParents(conn *zk.Conn, batch []*write) error {
 }
 
 // makeDir creates a persistent znode and its parents. A concurrent Prune may remove one of them: that is a race.
-func (s *Session) makeDir(conn *zk.Conn, dir string) error {
+func (s *Session) makeDir(conn *wire.Conn, dir string) error {
 	if dir == "/" {
 		return nil
 	}
-	_, err := conn.Create(dir, nil, 0, s.acl)
-	if errors.Is(err, zk.ErrNoNode) {
+	err := conn.Do(wire.Create{Path: dir, ACL: s.acl})
+	if errors.Is(err, wire.NoNode) {
 		if err := s.makeDir(conn, path.Dir(dir)); err != nil {
 			return err
 		}
-		_, err = conn.Create(dir, nil, 0, s.acl)
+		err = conn.Do(wire.Create{Path: dir, ACL: s.acl})
 	}
-	if err != nil && !errors.Is(err, zk.ErrNodeExists) {
+	if err != nil && !errors.Is(err, wire.NodeExists) {
 		return fmt.Errorf("creating %s: %w", dir, err)
 	}
 	return nil
 }
 
 // prune removes directories that are empty, each before the one that it is in.
-func (s *Session) prune(conn *zk.Conn) {
+func (s *Session) prune(conn *wire.Conn) {
 	s.mu.Lock()
 	var dirs []string
 	if s.pruneDue {
@@ -211,25 +223,25 @@ func (s *Session) prune(conn *zk.Conn) {
 	s.pruneDue = false
 	s.mu.Unlock()
 	for _, dir := range slices.Backward(dirs) {
-		err := conn.Delete(dir, -1)
+		err := conn.Do(wire.Delete{Path: dir, Version: -1})
 		s.mu.Lock()
 		switch {
-		case isConnectionError(err):
+		case errors.Is(err, wire.ErrLost):
 			s.pruneDue = true
-		case errors.Is(err, zk.ErrNotEmpty) && s.prunes[dir] > 1:
+		case errors.Is(err, wire.NotEmpty) && s.prunes[dir] > 1:
 			s.prunes[dir]--
 		default:
 			delete(s.prunes, dir)
 		}
 		s.mu.Unlock()
-		if err != nil && !errors.Is(err, zk.ErrNotEmpty) && !errors.Is(err, zk.ErrNoNode) {
+		if err != nil && !errors.Is(err, wire.NotEmpty) && !errors.Is(err, wire.NoNode) {
 			s.recordError("pruning "+dir, err)
 		}
 	}
 }
 
 // audit checks that published znodes still exist. They are not watched, and another client may have deleted one.
-func (s *Session) audit(conn *zk.Conn) {
+func (s *Session) audit(conn *wire.Conn) {
 	var all []*write
 	s.mu.Lock()
 	for _, z := range s.desired {

@@ -61,7 +61,7 @@ Exits with 1 if the build fails, and 2 for an invalid command line.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-			return untilSignal(cmd.Context(), log, nil, func(ctx context.Context) error {
+			return untilSignal(cmd.Context(), log, endPatience, nil, func(ctx context.Context) error {
 				return flags.run(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0], args[1])
 			})
 		},
@@ -209,7 +209,7 @@ func (f *buildFlags) requireSuccess(ctx context.Context, c *config.Config, job *
 	if c.ForDB(db).RequireSuccessFile != config.RequireAuto {
 		return nil
 	}
-	versions, err := job.From.Source.Versions(ctx, job.From.DB)
+	versions, err := source.Versions(ctx, job.From.Source, job.From.DB)
 	if err != nil {
 		return err
 	}

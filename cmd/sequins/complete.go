@@ -68,13 +68,15 @@ func (f *nodeFlags) completeServer(cmd *cobra.Command, _ []string, _ string) ([]
 	return nodes, noCompletion
 }
 
-// completeAfterNode completes the address of the node, unless --server has it, and what follows by next.
+// completeAfterNode completes the address of the node, unless --server has it, and what follows it or is without it by next.
 func (f *nodeFlags) completeAfterNode(next cobra.CompletionFunc) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if f.server == "" && len(args) == 0 {
-			return f.completeServer(cmd, args, toComplete)
+		if f.server != "" || len(args) > 0 {
+			return next(cmd, f.take(args), toComplete)
 		}
-		return next(cmd, f.take(args), toComplete)
+		found, directive := next(cmd, args, toComplete)
+		nodes, _ := f.completeServer(cmd, args, toComplete)
+		return append(found, nodes...), directive
 	}
 }
 

@@ -30,7 +30,7 @@ func TestCompletionOffersNames(t *testing.T) {
 	}{
 		{[]string{"scan", s.URL, ""}, "words"},
 		{[]string{"diff", "--server", s.URL, "words", ""}, "dt=2026-01-31"},
-		{[]string{"scan", "--config", conf, ""}, "10.0.0.1:9599\n[::1]:9599\nnode1.example.com:9599"},
+		{[]string{"scan", "--config", conf, ""}, "words\n10.0.0.1:9599\n[::1]:9599\nnode1.example.com:9599"},
 	} {
 		var out, said bytes.Buffer
 		if code := run(append([]string{"__complete"}, test.args...), &out, &said); code != 0 {

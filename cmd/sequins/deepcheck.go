@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sequins/config"
+	"sequins/internal/term"
 	"sequins/source"
 )
 
@@ -77,7 +78,7 @@ func newDeep(ctx context.Context, c *config.Config) *deep {
 
 // checks returns the checks that apply to the configuration, in the order in which they are shown.
 func (d *deep) checks() []deepCheck {
-	all := []deepCheck{{"source", d.checkSource}}
+	all := []deepCheck{{"source", d.checkSource}, {"fields", d.checkFields}}
 	all = append(all, d.secretChecks()...)
 	all = append(all, d.storeChecks()...)
 	all = append(all, d.addressChecks()...)
@@ -127,7 +128,7 @@ func (k deepCheck) bounded(ctx context.Context) finding {
 // printDeep runs the checks and prints a line for each. It returns how many are warnings, and an error if any has failed.
 func printDeep(ctx context.Context, out io.Writer, c *config.Config) (warnings int, err error) {
 	return tellDeep(ctx, c, func(f deepFinding) error {
-		_, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Level, f.Check, plain(f.Text))
+		_, err := fmt.Fprintf(out, "%-7s  %s: %s\n", f.Level, f.Check, term.Clean(f.Text))
 		return err
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"sequins/config"
 	"sequins/demo"
 	"sequins/test/expect"
+	"sequins/test/harness"
 	"sequins/test/ports"
 )
 
@@ -57,6 +58,33 @@ func TestDeepCheck(t *testing.T) {
 	}
 	if r.code != exitOK || !strings.Contains(lines["source"], "can be read, as user ") {
 		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+}
+
+// The fields that are configured for a database are looked for in a file of its newest version.
+func TestDeepFields(t *testing.T) {
+	conf := base(t)
+	source, _, _ := strings.Cut(strings.TrimPrefix(conf, "source = \""), "\"")
+	f := harness.FixtureByName(t, "parquet-snappy")
+	data, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
+	expect.NoError(t, err)
+	writeFile(t, filepath.Join(source, "users", "1", "_SUCCESS"), "")
+	writeFile(t, filepath.Join(source, "users", "1", "part-0.parquet"), string(data))
+	path := filepath.Join(source, "users", "1", "part-0.parquet")
+	for text, want := range map[string]string{
+		"":                             "failed 1 of 2 databases cannot be loaded: " + path + ": the fields that are set do not fit the records: key is not set; the fields are id, n, ",
+		"[db.users]\nkey = \"nope\"\n": "failed 1 of 2 databases cannot be loaded: " + path + `: the fields that are set do not fit the records: key: there is no field "nope"; the fields are id, n, `,
+		"[db.users]\nkey = \"id\"\nvalue = \"nope\"\n": "failed 1 of 2 databases cannot be loaded: " + path + `: the fields that are set do not fit the records: value: there is no field "nope"; the fields are id, n, `,
+		"[db.users]\nkey = \"id\"\n":                   "ok a file of the newest version of 2 databases has what is configured",
+	} {
+		lines, r := deepLines(t, conf+text)
+		good := strings.HasPrefix(want, "ok ")
+		if got := lines["fields"]; !strings.HasPrefix(got, want) || strings.Contains(got, `; choose one, such as [db.users] key = "id"`) != strings.Contains(want, " key") {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+		if (r.code == exitOK) != good {
+			t.Errorf("%q: exit code %d", text, r.code)
+		}
 	}
 }
 

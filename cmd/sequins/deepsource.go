@@ -24,7 +24,7 @@ func (d *deep) checkSource(ctx context.Context) finding {
 	if as != "" {
 		as = ", as " + as
 	}
-	dbs, err := src.Databases(ctx)
+	dbs, err := source.Databases(ctx, src)
 	if err != nil {
 		return failed("its databases cannot be listed%s: %v%s", as, err, d.sourceAdvice(err))
 	}
@@ -62,7 +62,7 @@ func readOneByte(ctx context.Context, src source.Source, dbs []string) (path str
 }
 
 func readIn(ctx context.Context, src source.Source, db string) (path string, err error) {
-	versions, err := src.Versions(ctx, db)
+	versions, err := source.Versions(ctx, src, db)
 	if err != nil {
 		return "", fmt.Errorf("the versions of %s: %w", db, err)
 	}
@@ -118,7 +118,7 @@ func (d *deep) measureSource(ctx context.Context) (sizes sourceSizes, err error)
 	if err != nil {
 		return sizes, err
 	}
-	dbs, err := src.Databases(ctx)
+	dbs, err := source.Databases(ctx, src)
 	if err != nil {
 		return sizes, err
 	}
@@ -136,7 +136,7 @@ func (d *deep) measureSource(ctx context.Context) (sizes sourceSizes, err error)
 }
 
 func newestOf(ctx context.Context, src source.Source, db string) (newest newestVersion, err error) {
-	versions, err := src.Versions(ctx, db)
+	versions, err := source.Versions(ctx, src, db)
 	if err != nil || len(versions) == 0 {
 		return newest, err
 	}

@@ -32,7 +32,7 @@ All files are in a temporary directory, which is removed at the end.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-			return untilSignal(cmd.Context(), log, nil, func(ctx context.Context) (err error) {
+			return untilSignal(cmd.Context(), log, endPatience, nil, func(ctx context.Context) (err error) {
 				dir, err := os.MkdirTemp("", "sequins-demo-")
 				if err != nil {
 					return err

@@ -26,7 +26,7 @@ type diffFlags struct {
 func diffCommand() *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
-		Use: "diff DB OLD NEW", Args: cobra.ExactArgs(3), ValidArgsFunction: f.node.completeVersions(2),
+		Use: "diff [ADDR] DB OLD NEW", Args: f.node.args(3, 3), ValidArgsFunction: f.node.completeAfterNode(f.node.completeVersions(2)),
 		Short: "Compare two versions of a database that nodes have",
 		Long: `Compare two versions of a database: how many keys the new one has added, removed
 and changed, in which partitions, with some of the keys. Both must be on the
@@ -37,12 +37,16 @@ A node compares the partitions that it has of both versions, and asks the others
 for the rest. If the versions are partitioned differently, one node must have all
 of both.
 
+ADDR is host:port or the URL of any node of a cluster, also as --server or in the
+variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.
+
 Exits with 1 if something could not be compared, 3 if the database or a version is
 not on the node, and 5 if it does not answer.`,
 		Example: `  sequins diff words 2026-01-31 2026-02-01
   sequins diff words 2026-01-31 2026-02-01 --list --server node1:9599`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args)
+			args = f.node.take(args)
+			return f.node.explain(args, f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args))
 		},
 	}
 	flags := cmd.Flags()

@@ -252,7 +252,7 @@ func TestVerifyCountsAFinishedBlockOnce(t *testing.T) {
 func TestVerifyOfADestroyedHead(t *testing.T) {
 	block, sequence, log := makeFiles(t)
 	dir := filepath.Dir(block)
-	for _, name := range []string{"_SUCCESS", ".part-00000.crc", "part-00000.crc", "x/part-0.spi", "x/part-0.spi.sz", "MANIFEST.json", "BLOCKS.json", "SERVED", "sequins.lock", "00000.block.7.tmp", "00001.block.corrupt-1767225600"} {
+	for _, name := range []string{"_SUCCESS", ".part-00000.crc", "x/part-0.spi", "x/part-0.spi.sz", "MANIFEST.json", "BLOCKS.json", "MANIFEST.json.7.tmp", "self_assigned_id", "sequins.lock", "00000.block.7.tmp", "00001.block.corrupt-1767225600"} {
 		writeFile(t, filepath.Join(dir, name), "no records")
 	}
 	r := sequins(t, "verify", dir)
@@ -263,8 +263,9 @@ func TestVerifyOfADestroyedHead(t *testing.T) {
 	spoil(t, sequence, 0)
 	spoil(t, log, 1)
 	writeFile(t, filepath.Join(dir, "empty"), "")
+	writeFile(t, filepath.Join(dir, "z.crc"), "a load reads it") // Hadoop's own are hidden
 	sequins(t, "verify", dir).wants(t, exitUnreadable, "bad: "+filepath.Join(dir, "empty")+" is neither", "bad: "+sequence+" is neither",
-		"bad: "+log+" is neither", "sequins: 3 of 4 files are bad")
+		"bad: "+log+" is neither", "bad: "+filepath.Join(dir, "z.crc")+" is neither", "sequins: 4 of 5 files are bad")
 }
 
 func spoil(t *testing.T, path string, offset int) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -29,43 +30,48 @@ type getFlags struct {
 func getCommand() *cobra.Command {
 	var f getFlags
 	cmd := &cobra.Command{
-		Use:   "get {FILE | ADDR DB} KEY",
+		Use:   "get {[ADDR] DB | FILE} KEY",
 		Short: "Print the value of a key, from a running sequins or from a file",
 		Long: `Print the value of a key unchanged.
 
-ADDR is host:port or the URL of any node of a cluster; with --server, it is left
-out. The value is from the version that is served, or with --at-least from that
-one or a later one.
+ADDR is host:port or the URL of any node of a cluster, also as --server or in the
+variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.
+
+The value is from the version that is served, or with --at-least from that one or a
+later one.
 
 FILE is a block of the local store, a SequenceFile, a Sparkey log, an Avro or a
-Parquet file, and no server is needed. The index of a block finds the key; the
+Parquet file, and no server is needed. It has a slash, or is a file of the current
+directory; all else is a database. The index of a block finds the key; the
 other files are read from start to end, and the last record of the key counts.
 Values are those that a load makes of the records.` + fileHelp + `
 
 Exits with 3 if the key, the database or the file does not exist, 5 if the node or
 the source does not answer, and 6 if the value cannot be read.`,
 		Example: `  sequins get http://node1:9599 words apple
-  sequins get words apple --server node1:9599 --json | jq -r .version
+  sequins get words apple --json | jq -r .version
   sequins get /var/sequins/data/words/2026-01-31/00003.block apple
   sequins get s3://bucket/words/2026-01-31/part-00003.parquet --key word apple`,
-		Args:              f.args,
+		Args:              f.node.args(2, 2),
 		ValidArgsFunction: f.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := f.key(args[len(args)-1])
+			args = f.node.take(args)
+			key, err := parseKey(args[1], f.hex)
 			if err != nil {
 				return err
 			}
-			if args = f.node.take(args[:len(args)-1]); len(args) == 1 && f.node.server != "" {
-				return f.fromNode(cmd, args[0], key)
+			if f.node.server == "" && isFile(args[0]) {
+				return f.fromFile(cmd, args[0], key)
 			}
-			return f.fromFile(cmd, f.node.server, key)
+			f.node.config = f.file.config
+			return f.node.explain(args, f.fromNode(cmd, args[0], key))
 		},
 	}
 	cmd.Flags().BoolVar(&f.hex, "hex", false, "KEY is written in hexadecimal")
 	cmd.Flags().BoolVar(&f.json, "json", false, `print {"key", "value"} and where it is from as JSON`)
 	registerAtLeast(cmd, &f.atLeast)
 	f.file.register(cmd)
-	f.node.registerNode(cmd, "then the arguments are DB KEY")
+	f.node.registerNode(cmd, "default: variable "+serverVariable+", then bind of sequins.conf")
 	return cmd
 }
 
@@ -74,28 +80,14 @@ func registerAtLeast(cmd *cobra.Command, version *string) {
 	cmd.Flags().StringVar(version, "at-least", "", "read no older `version` than this one")
 }
 
-// args checks the number of arguments.
-func (f *getFlags) args(cmd *cobra.Command, args []string) error {
-	if len(args) == 3 && f.node.server != "" {
-		return errors.New("with --server, the arguments are DB KEY")
-	}
-	return cobra.RangeArgs(2, 3)(cmd, args)
-}
-
-// complete completes the address of a node, and then databases, or with --server databases; and names of files.
+// complete completes the address of a node, databases and files.
 func (f *getFlags) complete(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	switch {
-	case len(args) == 0 && f.node.server != "", len(args) == 1 && f.node.server == "" && !isLocalFile(args[0]):
-		return f.node.completeDBs(cmd, f.node.take(args), toComplete)
-	case len(args) > 0:
-		return nil, noCompletion
+	found, directive := f.node.completeAfterNode(f.node.completeDB)(cmd, args, toComplete)
+	if len(args) == 0 && f.node.server == "" {
+		directive = cobra.ShellCompDirectiveDefault // and files
 	}
-	nodes, _ := f.node.completeServer(cmd, args, toComplete)
-	return nodes, cobra.ShellCompDirectiveDefault // and files
+	return found, directive
 }
-
-// key returns the key that an argument means.
-func (f *getFlags) key(arg string) ([]byte, error) { return parseKey(arg, f.hex) }
 
 // parseKey returns the key that an argument means.
 func parseKey(arg string, inHex bool) ([]byte, error) {
@@ -122,7 +114,7 @@ func (f *getFlags) fromNode(cmd *cobra.Command, db string, key []byte) error {
 	if nodeapi.Is(err, nodeapi.NoKey) {
 		var no *nodeapi.Error
 		errors.As(err, &no)
-		return withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", plain(no.Version), db, term.Excerpt(key, int64(len(key)))))
+		return withCode(exitAbsent, fmt.Errorf("version %s of %s has no key %s", term.Clean(no.Version), db, term.Excerpt(key, int64(len(key)))))
 	}
 	if err != nil {
 		return ofNode(cmd.Context(), c, db, err)
@@ -250,8 +242,8 @@ func marshal(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// isLocalFile reports whether an argument is a file or a directory of this machine.
-func isLocalFile(arg string) bool {
-	_, err := os.Stat(arg)
-	return err == nil
+// isFile reports whether an argument means a file, and not a database.
+func isFile(arg string) bool {
+	info, err := os.Stat(arg)
+	return strings.Contains(arg, "/") || err == nil && info.Mode().IsRegular()
 }

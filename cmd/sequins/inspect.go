@@ -293,7 +293,7 @@ func (i *inspection) print(out io.Writer) error {
 		return err
 	}
 	for _, p := range i.header {
-		line(p.Name, "%s%s", plain(p.Value), term.Excerpt(p.Data, int64(len(p.Data))))
+		line(p.Name, "%s%s", term.Clean(p.Value), term.Excerpt(p.Data, int64(len(p.Data))))
 	}
 	count := func(name string, n *int64) {
 		if n != nil {
@@ -310,7 +310,7 @@ func (i *inspection) print(out io.Writer) error {
 	count("bytes of keys", i.KeyBytes)
 	count("bytes of values", i.ValueBytes)
 	if i.Unloadable != "" {
-		line("cannot be loaded", "%s", plain(i.Unloadable))
+		line("cannot be loaded", "%s", term.Clean(i.Unloadable))
 	}
 	if i.Partition != nil {
 		line("partitioner", "%s", i.partitionerGuess())

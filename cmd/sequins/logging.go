@@ -60,7 +60,7 @@ func (l *requestLog) open(flags int) error {
 	f := os.Stdout
 	if l.path != "stdout" {
 		var err error
-		if f, err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|flags, 0o644); err != nil {
+		if f, err = os.OpenFile(l.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND|flags, 0o640); err != nil {
 			return fmt.Errorf("debug.request_log_file: %w", err)
 		}
 	}

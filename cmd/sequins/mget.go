@@ -20,7 +20,7 @@ func mgetCommand() *cobra.Command {
 	var inHex, escaped, asJSON bool
 	var atLeast string
 	cmd := &cobra.Command{
-		Use:   "mget ADDR DB {KEY... | -}",
+		Use:   "mget [ADDR] DB {KEY... | -}",
 		Short: "Print the values of several keys of a running sequins, all from one version",
 		Long: `Print the values of keys in their order, all from one version, each on a line:
 key, tab, value, escaped as by cat. An absent key has a line with nothing behind it.
@@ -29,8 +29,8 @@ With -, the keys are the lines of standard input, any number of them.
 Keys are taken as they are: a backslash is a backslash. With --escaped they are
 written as scan, cat and mget print them, so that any key can be passed on.
 
-ADDR is host:port or the URL of any node of a cluster; with --server, it is left
-out.
+ADDR is host:port or the URL of any node of a cluster, also as --server or in the
+variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.
 
 With --json each line is an object with "key" and "value", or "key_base64" and
 "value_base64" where they are not UTF-8, or "absent": true; the last one has
@@ -41,7 +41,7 @@ answer, and 6 if a value cannot be read.`,
 		Example: `  sequins mget http://node1:9599 words apple beet
   cut -f1 users.tsv | sequins mget --json users - --server node1:9599
   sequins scan node1:9599 words --keys-only | sequins mget --escaped node2:9599 words -`,
-		Args:              func(cmd *cobra.Command, args []string) error { return atLeastArgs(cmd, &node, args, 2) },
+		Args:              node.args(2, -1),
 		ValidArgsFunction: node.completeAfterNode(node.completeDB),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if inHex && escaped {
@@ -59,7 +59,7 @@ answer, and 6 if a value cannot be read.`,
 				client: c, db: args[0], want: nodeapi.Want{AtLeast: atLeast}, hex: inHex, escaped: escaped,
 				printer: newRecordPrinter(out, asJSON), progress: p,
 			}
-			return m.run(cmd.Context(), cmd.InOrStdin(), args[1:])
+			return node.explain(args, m.run(cmd.Context(), cmd.InOrStdin(), args[1:]))
 		},
 	}
 	cmd.Flags().BoolVar(&inHex, "hex", false, "keys are written in hexadecimal")
@@ -68,14 +68,6 @@ answer, and 6 if a value cannot be read.`,
 	registerAtLeast(cmd, &atLeast)
 	node.register(cmd)
 	return cmd
-}
-
-// atLeastArgs checks that there are n arguments behind the address of the node.
-func atLeastArgs(cmd *cobra.Command, node *nodeFlags, args []string, n int) error {
-	if node.server == "" {
-		n++
-	}
-	return cobra.MinimumNArgs(n)(cmd, args)
 }
 
 const (
@@ -119,7 +111,7 @@ func (m *multiGet) run(ctx context.Context, in io.Reader, args []string) error {
 	if m.absences == 0 {
 		return nil
 	}
-	err = withCode(exitAbsent, fmt.Errorf("%d of %d keys are not in version %s of %s", m.absences, m.keys, plain(m.want.Version), m.db))
+	err = withCode(exitAbsent, fmt.Errorf("%d of %d keys are not in version %s of %s", m.absences, m.keys, term.Clean(m.want.Version), m.db))
 	if m.printer.json {
 		err = inResult{err}
 	}
@@ -220,7 +212,7 @@ func (m *multiGet) request(ctx context.Context, keys [][]byte) error {
 		return m.request(ctx, keys[len(keys)/2:])
 	case nodeapi.Is(err, nodeapi.NoVersion) && m.want.Version != "":
 		return fmt.Errorf("version %s was replaced after %d keys, so the others would be from another version: try again, or set keep_versions: %w",
-			plain(m.want.Version), m.keys, err)
+			term.Clean(m.want.Version), m.keys, err)
 	case err != nil:
 		return err
 	}

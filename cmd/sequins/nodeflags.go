@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 
 	"sequins/config"
 	"sequins/internal/nearest"
+	"sequins/internal/term"
 	"sequins/nodeapi"
 )
 
@@ -31,7 +34,7 @@ type nodeFlags struct {
 
 // register registers the flags, with --config.
 func (f *nodeFlags) register(cmd *cobra.Command) {
-	f.registerNode(cmd, "default: bind of sequins.conf")
+	f.registerNode(cmd, "default: variable "+serverVariable+", then bind of sequins.conf")
 	registerConfig(cmd.Flags(), &f.config)
 }
 
@@ -52,13 +55,51 @@ func registerConfig(flags *pflag.FlagSet, path *string) {
 	flags.StringVar(path, "config", "", "configuration `file` (default sequins.conf, then /etc/sequins.conf)")
 }
 
-// take takes the address of the node from the first argument, unless --server is given, and returns the other arguments.
+// serverVariable is the environment variable with the node that commands ask unless the command line names one.
+const serverVariable = "SEQUINS_SERVER"
+
+// take takes the address of the node from the first argument, if it is one, unless --server is given, and returns the other
+// arguments.
 func (f *nodeFlags) take(args []string) []string {
-	if f.server != "" || len(args) == 0 {
+	if f.server != "" || len(args) == 0 || !isAddress(args[0]) {
 		return args
 	}
-	f.server = cmp.Or(args[0], " ") // an empty one is no address
+	f.server = args[0]
 	return args[1:]
+}
+
+// endsInPort matches the addresses of nodes, but not the paths of files.
+var endsInPort = regexp.MustCompile(`^[^/]*:[0-9]+$`)
+
+// isAddress reports whether an argument is the host:port or the URL of a node.
+func isAddress(arg string) bool {
+	return strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") || endsInPort.MatchString(arg)
+}
+
+// args returns the check of a command that has least to most arguments behind the node, or any number if most is -1.
+func (f *nodeFlags) args(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		named := *f
+		rest := named.take(args)
+		tooMany := most >= 0 && len(rest) > most
+		switch {
+		case named.server == "" && len(rest) > 0 && (tooMany || rest[0] == ""): // the first is meant to be an address
+			_, err := addressURL(rest[0])
+			return err
+		case tooMany, len(rest) < least:
+			_, takes, _ := strings.Cut(cmd.Use, " ")
+			return fmt.Errorf("the arguments are %s", takes)
+		}
+		return nil
+	}
+}
+
+// explain adds to an error of the node of this machine that the first argument may be meant to be another node.
+func (f *nodeFlags) explain(args []string, err error) error {
+	if f.server == "" && len(args) > 0 && nodeapi.Is(err, nodeapi.Unreachable) {
+		return fmt.Errorf("%w (%s is taken for a database: a node is host:port or a URL)", err, term.Clean(args[0]))
+	}
+	return err
 }
 
 // client returns a client of the node, which must be closed.
@@ -74,10 +115,15 @@ func (f *nodeFlags) client() (*nodeapi.Client, error) {
 	return nodeapi.New(nodeapi.Options{URL: base, Token: token, TLS: secure}), nil
 }
 
-// url returns the URL of the node and the TLS settings for it. Without --server it is the node of the configuration.
+// url returns the URL of the node and the TLS settings for it. Without --server and without the variable it is the node of the
+// configuration.
 func (f *nodeFlags) url() (base string, secure *tls.Config, err error) {
-	if f.server != "" {
-		if base, err = addressURL(f.server); err != nil {
+	server := f.server
+	if f.config == "" {
+		server = cmp.Or(server, os.Getenv(serverVariable))
+	}
+	if server != "" {
+		if base, err = addressURL(server); err != nil {
 			return "", nil, err
 		}
 		secure, err = clientTLS(f.files, "--ca", "--certificate")
@@ -162,7 +208,7 @@ func noDB(base, db string, known []string) error {
 		if len(known) > most {
 			names += ", …"
 		}
-		err = fmt.Errorf("%w; it has %s", err, plain(names))
+		err = fmt.Errorf("%w; it has %s", err, term.Clean(names))
 	}
 	return withCode(exitAbsent, err)
 }

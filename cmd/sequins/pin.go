@@ -46,6 +46,7 @@ given; --force also takes it off exclude.` + pinHelp
 	cmd.Example = `  sequins pin words 2026-01-30 --reason "half of the input was missing"
   sequins pin words 2026-01-30 --until 36h --wait --server node1:9599`
 	f.node.register(cmd)
+	f.registerReason(cmd)
 	cmd.Flags().StringVar(&f.until, "until", "", "`time` or duration after which the pin has no effect")
 	f.registerForce(cmd)
 	return cmd
@@ -76,6 +77,7 @@ without an older complete version in the source, unless --force is given.` + pin
 	cmd.Example = `  sequins rollback words --reason "half of the input was missing"
   sequins rollback words --server node1:9599 --wait`
 	f.node.register(cmd)
+	f.registerReason(cmd)
 	f.registerForce(cmd)
 	return cmd
 }
@@ -93,6 +95,7 @@ given; --force also takes it off exclude.` + pinHelp
 	cmd.Example = `  sequins approve words 2026-01-31 --reason "we have left the market"
   sequins approve words 2026-01-31 --wait --server node1:9599`
 	f.node.register(cmd)
+	f.registerReason(cmd)
 	f.registerForce(cmd)
 	return cmd
 }
@@ -109,6 +112,10 @@ Exits with 1 if the file was not written, or if --wait ends without success; 3 i
 the database or the version is not in the source; 5 if the source or the node of
 --server does not answer; 6 if the source refuses.`
 
+func (f *pinFlags) registerReason(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` about this version, for the people who read the file and the status")
+}
+
 func (f *pinFlags) registerForce(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.force, "force", false, "write it although a check fails")
 }
@@ -120,7 +127,6 @@ func (f *pinFlags) command(use string, args cobra.PositionalArgs, edit func(*pin
 		return f.run(cmd, args, edit)
 	}
 	f.source.registerSource(cmd)
-	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` for the people who read the file and the status")
 	return cmd
 }
 
@@ -184,6 +190,7 @@ type pinning struct {
 	progress *term.Progress
 	now      time.Time
 	file     pin.File
+	decided  string // the version that is pinned, excluded or approved; "" for unpin
 	// approved is the version that was approved, which nodes then serve, or a newer one; "" for other changes.
 	approved string
 }
@@ -205,7 +212,8 @@ func (p *pinning) change(edit func() error) error {
 	if err := edit(); err != nil {
 		return err
 	}
-	p.file.By, p.file.Reason = whoAmI(), p.reason
+	p.file.By = whoAmI()
+	p.file.Explain(p.decided, p.reason)
 	if data, err = p.file.Encode(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -256,7 +264,7 @@ func (p *pinning) pin(version string) error {
 	if err := p.admit(version); err != nil {
 		return err
 	}
-	p.file.Version, p.file.Until = version, until
+	p.decided, p.file.Version, p.file.Until = version, version, until
 	return nil
 }
 
@@ -288,26 +296,33 @@ func (p *pinning) approve(version string) error {
 	if !slices.Contains(p.file.Approve, version) {
 		p.file.Approve = append(p.file.Approve, version)
 	}
-	p.approved = version
+	p.decided, p.approved = version, version
 	return nil
 }
 
 func (p *pinning) unpin() error {
-	p.reason = cmp.Or(p.reason, p.file.Reason) // of what stays excluded
 	p.file.Version, p.file.Until = "", time.Time{}
 	return nil
+}
+
+// revoke takes a version, and the reason for it, from the excluded or the approved ones.
+func (p *pinning) revoke(list *[]string, version string) {
+	if i := slices.Index(*list, version); i >= 0 {
+		*list = slices.Delete(*list, i, i+1)
+		delete(p.file.Reasons, version)
+	}
 }
 
 // admit refuses a version that is excluded or not in the source. With --force, it is taken off the excluded ones.
 func (p *pinning) admit(version string) error {
 	if p.force {
-		p.file.Exclude = slices.DeleteFunc(p.file.Exclude, func(name string) bool { return name == version })
+		p.revoke(&p.file.Exclude, version)
 		return nil
 	}
 	if slices.Contains(p.file.Exclude, version) {
 		return fmt.Errorf("version %s of %s is excluded: --force takes it off exclude", version, p.db)
 	}
-	all, err := p.src.Versions(p.ctx, p.db)
+	all, err := source.Versions(p.ctx, p.src, p.db)
 	err = ofSource(p.src, err)
 	if err == nil && !slices.Contains(all, version) {
 		err = withCode(exitAbsent, fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless%s",
@@ -335,7 +350,8 @@ func (p *pinning) rollback() error {
 	if !slices.Contains(p.file.Exclude, bad) {
 		p.file.Exclude = append(p.file.Exclude, bad)
 	}
-	p.file.Approve = slices.DeleteFunc(p.file.Approve, func(name string) bool { return name == bad })
+	p.decided = bad
+	p.revoke(&p.file.Approve, bad)
 	if p.file.Version == bad { // without effect, since its time is over
 		return p.unpin()
 	}
@@ -344,7 +360,7 @@ func (p *pinning) rollback() error {
 
 // complete returns the complete versions in the source that are not excluded, the newest last.
 func (p *pinning) complete() ([]string, error) {
-	all, err := p.src.Versions(p.ctx, p.db)
+	all, err := source.Versions(p.ctx, p.src, p.db)
 	if err != nil {
 		return nil, ofSource(p.src, err)
 	}

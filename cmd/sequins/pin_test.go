@@ -55,10 +55,14 @@ func TestPinCommands(t *testing.T) {
 			t.Errorf("%v: printed %s", args, r.stdout)
 		}
 	}
-	do(pin.File{Version: "1", Reason: "half"}, "pin", "words", "1", "--reason", "half")
+	do(pin.File{Version: "1", Reasons: map[string]string{"1": "half"}}, "pin", "words", "1", "--reason", "half")
 	sequins(t, "rollback", "words", "--source", source).wants(t, exitFailure, "sequins: words is pinned to version 1: ")
-	do(pin.File{Reason: "half"}, "unpin", "words")
-	do(pin.File{Exclude: []string{"2"}, Reason: "bad"}, "rollback", "words", "--reason", "bad")
+	do(pin.File{}, "unpin", "words")
+	bad := map[string]string{"2": "bad"}
+	do(pin.File{Exclude: []string{"2"}, Reasons: bad}, "rollback", "words", "--reason", "bad")
+	do(pin.File{Version: "1", Exclude: []string{"2"}, Reasons: bad}, "pin", "words", "1")
+	do(pin.File{Version: "1", Exclude: []string{"2"}, Reasons: map[string]string{"1": "good", "2": "bad"}}, "pin", "words", "1", "--reason", "good")
+	do(pin.File{Exclude: []string{"2"}, Reasons: bad}, "unpin", "words")
 	sequins(t, "rollback", "words", "--source", source).wants(t, exitFailure, "sequins: there is no complete version of words before 1")
 	sequins(t, "pin", "words", "2", "--source", source).wants(t, exitFailure, "sequins: version 2 of words is excluded")
 	do(pin.File{Version: "2"}, "pin", "words", "2", "--force")

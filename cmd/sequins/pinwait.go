@@ -14,6 +14,7 @@ import (
 
 	"sequins/config"
 	"sequins/internal/names"
+	"sequins/internal/term"
 	"sequins/nodeapi"
 	"sequins/status"
 )
@@ -180,7 +181,7 @@ func (p *pinning) follow(ctx context.Context, c *nodeapi.Client, last map[string
 		}
 		if line != last[addr] {
 			last[addr] = line
-			p.progress.Print(func() { _, err = fmt.Fprintf(p.out, "%s %s\n", plain(addr), plain(line)) })
+			p.progress.Print(func() { _, err = fmt.Fprintf(p.out, "%s %s\n", term.Clean(addr), term.Clean(line)) })
 			if err != nil {
 				return late, err
 			}

@@ -70,6 +70,55 @@ func TestGetFromANode(t *testing.T) {
 	}
 }
 
+// The node is the first argument if that is an address; otherwise it is that of --server, of the environment, or of this machine.
+func TestWhichNode(t *testing.T) {
+	s := serveRecords(t, "")
+	addr := strings.TrimPrefix(s.base, "http://")
+	here := filepath.Join(t.TempDir(), "here.conf")
+	writeFile(t, here, fmt.Sprintf("source = \"/none\"\nbind = %q\n", addr))
+	for _, args := range [][]string{
+		{"get", "numbers", "key-000001"}, {"mget", "numbers", "key-000001"}, {"scan", "numbers", "--count"}, {"status", "numbers"}, {"status"}, {"diff", "numbers", "1", "1"},
+	} {
+		want := sequins(t, slices.Insert(slices.Clone(args), 1, addr)...)
+		want.wants(t, exitOK)
+		for name, do := range map[string]func() *exec.Cmd{
+			"--server": func() *exec.Cmd { return command(t, append(args, "--server", addr)...) },
+			"--config": func() *exec.Cmd {
+				cmd := command(t, append(args, "--config", here)...)
+				cmd.Env = append(cmd.Env, "SEQUINS_SERVER=localhost:1")
+				return cmd
+			},
+			"variable": func() *exec.Cmd {
+				cmd := command(t, args...)
+				writeFile(t, filepath.Join(cmd.Dir, "numbers", "1", "part-0"), "") // a directory is no file of records
+				cmd.Env = append(cmd.Env, "SEQUINS_SERVER="+addr)
+				return cmd
+			},
+			"sequins.conf": func() *exec.Cmd {
+				cmd := command(t, args...)
+				writeFile(t, filepath.Join(cmd.Dir, "sequins.conf"), fmt.Sprintf("source = \"/none\"\nbind = %q\n", addr))
+				return cmd
+			},
+		} {
+			if r := finish(t, do()); r.code != exitOK || args[0] != "status" && r.stdout != want.stdout || !strings.Contains(r.stdout, want.stdout[:1]) {
+				t.Errorf("%v by %s: %+v, want %+v", args, name, r, want)
+			}
+		}
+	}
+	cmd := command(t, "get", "numbrs", "k")
+	cmd.Env = append(cmd.Env, "SEQUINS_SERVER="+addr)
+	finish(t, cmd).wants(t, exitAbsent, "sequins: "+s.base+` has no database "numbrs"; did you mean numbers?`)
+	cmd = command(t, "get", "node1", "apple")
+	cmd.Env = append(cmd.Env, "SEQUINS_SERVER=127.0.0.1:1")
+	finish(t, cmd).wants(t, exitUnreachable, "sequins: http://127.0.0.1:1 refuses the connection: sequins does not run there, or listens at another address (node1 is taken for a database: a node is host:port or a URL)")
+
+	cmd = command(t, "get", "part-0", "apple")
+	datafiletest.Write(t, datafile.SequenceFile, filepath.Join(cmd.Dir, "part-0"), datafiletest.Record{Key: "apple", Value: "a fruit"})
+	if r := finish(t, cmd); r.stdout != "a fruit" {
+		t.Errorf("a file of the current directory: %+v", r)
+	}
+}
+
 // Exit codes and messages of reads of a node.
 func TestReadErrorsOfANode(t *testing.T) {
 	s := serveRecords(t, "")
@@ -93,12 +142,15 @@ func TestReadErrorsOfANode(t *testing.T) {
 		{exitUnreachable, "http://" + nobody + " refuses the connection: ", []string{"get", nobody, "awkward", "k"}},
 		{exitUsage, `"h:1" with a user is not the host:port of a node: a URL can have one`, []string{"get", "u:hunter2@h:1", "words", "k"}},
 		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"get", "awkward", "words", "k"}},
-		{exitUsage, "with --server, the arguments are DB KEY; see", []string{"get", nobody, "awkward", "k", "--server", nobody}},
+		{exitUsage, "the arguments are {[ADDR] DB | FILE} KEY; see sequins get --help", []string{"get", nobody, "awkward", "k", "--server", nobody}},
+		{exitUsage, "the arguments are {[ADDR] DB | FILE} KEY; see sequins get --help", []string{"get", s.base, "awkward"}},
+		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"scan", "awkward", "words"}},
+		{exitUsage, `"awkward" is neither the host:port nor the URL of a node`, []string{"top", "awkward"}},
 		{exitUsage, "the key is not hexadecimal", []string{"scan", s.base, "numbers", "--hex", "--prefix", "x"}},
 		{exitUsage, "--limit must be at least 1", []string{"scan", s.base, "numbers", "--limit", "0"}},
 		{exitUsage, "--count cannot be combined", []string{"scan", s.base, "numbers", "--count", "--limit", "1"}},
-		{exitUsage, "accepts 2 arg(s), received 1; see sequins scan --help", []string{"scan", s.base}},
-		{exitUsage, "requires at least 3 arg(s), only received 2; see sequins mget --help", []string{"mget", s.base, "numbers"}},
+		{exitUsage, "the arguments are [ADDR] DB; see sequins scan --help", []string{"scan", s.base}},
+		{exitUsage, "the arguments are [ADDR] DB {KEY... | -}; see sequins mget --help", []string{"mget", s.base, "numbers"}},
 		{exitFailure, s.base + " answers with 400 Bad Request: ", []string{"scan", s.base, "numbers", "--after", "x"}},
 	} {
 		r := sequins(t, test.args...)

@@ -26,14 +26,16 @@ type scanFlags struct {
 func scanCommand() *cobra.Command {
 	var f scanFlags
 	cmd := &cobra.Command{
-		Use:   "scan ADDR DB",
+		Use:   "scan [ADDR] DB",
 		Short: "Print records of a running sequins in the order of their keys, from one version",
 		Long: `Print the records of a database, or of a range of it, in the order of the bytes of
 their keys, all from one version, each on a line: key, tab, value, escaped as by
 cat. Records are printed as they arrive, however many there are.
 
-ADDR is host:port or the URL of any node of a cluster; with --server, it is left
-out. With --limit, the place to go on from is printed on standard error, as a
+ADDR is host:port or the URL of any node of a cluster, also as --server or in the
+variable SEQUINS_SERVER. The default is the node of this machine, bind of sequins.conf.
+
+With --limit, the place to go on from is printed on standard error, as a
 cursor for --after.
 
 With --json each line is an object with "key" and "value", or "key_base64" and
@@ -45,12 +47,7 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 		Example: `  sequins scan http://node1:9599 words --prefix ap
   sequins scan words --start m --end n --keys-only --server node1:9599 | wc -l
   sequins scan node1:9599 words --count`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if f.node.server != "" {
-				return cobra.ExactArgs(1)(cmd, args)
-			}
-			return cobra.ExactArgs(2)(cmd, args)
-		},
+		Args:              f.node.args(1, 1),
 		ValidArgsFunction: f.node.completeAfterNode(f.node.completeDB),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			g, err := f.bounds(cmd)
@@ -68,7 +65,7 @@ the node does not answer or breaks off, and 6 if a record cannot be read.`,
 			} else {
 				err = f.print(cmd, c, args[0], g)
 			}
-			return ofNode(cmd.Context(), c, args[0], err)
+			return f.node.explain(args, ofNode(cmd.Context(), c, args[0], err))
 		},
 	}
 	flags := cmd.Flags()
@@ -168,7 +165,7 @@ func (f *scanFlags) records(ctx context.Context, s *nodeapi.Scan, out *recordPri
 		}
 	}
 	if err := s.Err(); err != nil {
-		return n, fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), plain(s.Version), err)
+		return n, fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), term.Clean(s.Version), err)
 	}
 	return n, ctx.Err()
 }

@@ -144,7 +144,7 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 		level: level, log: log, stopping: stopping.Done(),
 	}
 	s.reload = r.reload
-	err = untilSignal(ctx, log, func() { r.request() }, func(ctx context.Context) error {
+	err = untilSignal(ctx, log, c.ShutdownDelay+endPatience, func() { r.request() }, func(ctx context.Context) error {
 		defer context.AfterFunc(ctx, stop)()
 		return systemd.follow(ctx, base, s.run)
 	})

@@ -25,14 +25,15 @@ func statusCommand() *cobra.Command {
 	var watch, asJSON bool
 	var node nodeFlags
 	cmd := &cobra.Command{
-		Use:   "status [ADDR [DB...]]",
+		Use:   "status [ADDR] [DB...]",
 		Short: "Show the health, databases and versions of a running sequins",
 		Long: `Show the status of a running sequins: one line of health, a table with a line for
 each version of each database, and a table of the nodes and their disks. A star
 marks the versions that are served. With DB, only these databases are shown.
 
-ADDR is host:port or a URL, also as --server. The default is bind of sequins.conf
-or /etc/sequins.conf, and 127.0.0.1:9599 without such a file.
+ADDR is host:port or a URL, also as --server or in the variable SEQUINS_SERVER. The
+default is the node of this machine: bind of sequins.conf or /etc/sequins.conf, and
+127.0.0.1:9599 without such a file.
 
 Exits with 0 if the node is healthy: every database is served, from a version
 whose partitions are held by enough nodes, no version failed to load or is held
@@ -45,6 +46,7 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 		Example: `  sequins status
   sequins status --watch node1.example.com:9599
   sequins status --json https://node1:9599 --ca ca.pem | jq -r .health`,
+		Args:              node.args(0, -1),
 		ValidArgsFunction: node.completeAfterNode(node.completeDBs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dbs := node.take(args)
@@ -55,7 +57,7 @@ read from the file --token-file or from SEQUINS_TOKEN.`,
 			defer c.Close()
 			v := statusView{client: c, dbs: dbs, json: asJSON, console: term.NewConsole(cmd.OutOrStdout()), report: cmd.ErrOrStderr()}
 			if !watch {
-				return v.show(cmd.Context())
+				return node.explain(dbs, v.show(cmd.Context()))
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 			defer stop()

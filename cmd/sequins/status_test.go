@@ -71,7 +71,7 @@ func TestStatusFindsItsNode(t *testing.T) {
 		}
 	}
 	for _, addr := range []string{"", "host", "host:", "a:b:c", "ftp://x", "host:x", "host:65536"} {
-		sequins(t, "status", addr).wants(t, exitUsage, "sequins: ")
+		sequins(t, "top", addr).wants(t, exitUsage, "sequins: ")
 	}
 }
 
@@ -113,7 +113,7 @@ func TestStatusTable(t *testing.T) {
 				"1": {NumPartitions: 2, MissingPartitions: 1, UnderreplicatedPartitions: 1, Nodes: map[string]status.OnNode{"n1:9599": {
 					State: "ACTIVE", Current: true, Partitions: []int{0}, ActiveAt: now.Add(-50 * time.Hour),
 					LastModified: now.Add(-51 * time.Hour), Records: 1234567, Bytes: 150 << 20}}},
-				"2": {NumPartitions: 2, Nodes: map[string]status.OnNode{"n1:9599": {State: "ERROR", Error: "part-0:\nbad\x1b[2J"}}},
+				"2": {NumPartitions: 2, Nodes: map[string]status.OnNode{"n1:9599": {State: "ERROR", Error: `part-0: key \x00` + "\nbad\x1b[2J"}}},
 				"3": {Nodes: map[string]status.OnNode{"n2:9599": {State: "ACTIVE", Current: true}}},
 			}},
 		},
@@ -143,7 +143,7 @@ DATABASE  VERSION  STATE     PARTITIONS  RECORDS    SIZE       DATA FROM
 birds     7        BUILDING  0 of 8      -          -          -                 45%, about 2 min left, loading
 empty     -        -         -           -          -          -                 there are no versions in the source
 words     3                  0 of 0      -          -          -
-          2        ERROR     0 of 2      -          -          -                 part-0:\nbad\x1b[2J
+          2        ERROR     0 of 2      -          -          -                 part-0: key \x00\nbad\x1b[2J
           1 *      ACTIVE    1 of 2      1,234,567  150.0 MiB  2026-01-29 09:00  active for 2 days, partitions on no node: 1, partitions on too few nodes: 1
 
 NODE     SHARD  ZONE      BLOCKS     DISK FREE       OF

@@ -23,13 +23,13 @@ var (
 
 // printStatus writes the status for people. Data from the network is escaped.
 func printStatus(c term.Console, st *status.Status, base string, now time.Time) error {
-	lines := []string{strings.Join(headOf(st, base, now), ", "), c.Paint(levelColors[st.Level], plain(st.Health))}
+	lines := []string{strings.Join(headOf(st, base, now), ", "), c.Paint(levelColors[st.Level], term.Clean(st.Health))}
 	for _, f := range st.Findings() {
-		lines = append(lines, plain(f.Line(now)))
+		lines = append(lines, term.Clean(f.Line(now)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.DBs)) {
 		if p := st.DBs[name].Pin; p != nil {
-			lines = append(lines, plain("The pin of "+name+": "+p.String()))
+			lines = append(lines, term.Clean("The pin of "+name+": "+p.String()))
 		}
 	}
 	if _, err := fmt.Fprintln(c.Out, strings.Join(lines, "\n")); err != nil {
@@ -43,9 +43,9 @@ func printStatus(c term.Console, st *status.Status, base string, now time.Time) 
 
 // headOf returns what the first line says of a node.
 func headOf(st *status.Status, base string, now time.Time) []string {
-	head := []string{plain(base)}
+	head := []string{term.Clean(base)}
 	if st.Build != "" {
-		head = append(head, "sequins "+plain(st.Build))
+		head = append(head, "sequins "+term.Clean(st.Build))
 	}
 	if !st.StartedAt.IsZero() {
 		head = append(head, "up for "+human.Duration(now.Sub(st.StartedAt)))
@@ -67,10 +67,10 @@ func printDBs(c term.Console, st *status.Status, now time.Time) error {
 // addRows adds a row for each version of a db, the newest first.
 func addRows(t *term.Table, d status.DB, name, node string, now time.Time) {
 	if len(d.Versions) == 0 {
-		t.Row(plain(name), "-", "-", "-", "-", "-", "-", plain(d.Error))
+		t.Row(term.Clean(name), "-", "-", "-", "-", "-", "-", term.Clean(d.Error))
 		return
 	}
-	label := plain(name)
+	label := term.Clean(name)
 	for _, version := range slices.Backward(slices.Sorted(maps.Keys(d.Versions))) {
 		v := d.Versions[version]
 		n := v.Nodes[node]
@@ -78,8 +78,8 @@ func addRows(t *term.Table, d status.DB, name, node string, now time.Time) {
 		if n.Current {
 			star = " *"
 		}
-		t.Row(label, plain(version)+star, plain(string(n.State)), fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions),
-			number(n.Records), size(n.Bytes), day(n.LastModified), plain(note(v, n, now))).Color(2, stateColors[n.State])
+		t.Row(label, term.Clean(version)+star, term.Clean(string(n.State)), fmt.Sprintf("%d of %d", len(n.Partitions), v.NumPartitions),
+			number(n.Records), size(n.Bytes), day(n.LastModified), term.Clean(note(v, n, now))).Color(2, stateColors[n.State])
 		label = ""
 	}
 }
@@ -138,8 +138,8 @@ func addNode(t *term.Table, p status.Peer, name string) {
 	case p.Disk.Low:
 		note, color = "the disk is nearly full", term.Yellow
 	}
-	dash := func(s string) string { return dashIf(s == "", plain(s)) }
-	t.Row(plain(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), plain(note)).Color(6, color)
+	dash := func(s string) string { return dashIf(s == "", term.Clean(s)) }
+	t.Row(term.Clean(name), dash(p.ShardID), dash(p.Zone), size(p.Disk.Blocks), free(p.Disk), size(p.Disk.Bytes), term.Clean(note)).Color(6, color)
 }
 
 // free returns the free space, or a dash if nothing is known about the disk.
@@ -149,9 +149,6 @@ func free(d status.Disk) string {
 	}
 	return fmt.Sprintf("%s (%d%%)", human.Size(d.Free), int(100*float64(d.Free)/float64(d.Bytes)))
 }
-
-// plain escapes external text for one line of a terminal.
-func plain(s string) string { return term.Escape([]byte(s)) }
 
 // number formats 1234567 as 1,234,567, and 0 as a dash.
 func number(n int64) string { return dashIf(n == 0, human.Count(n)) }

@@ -31,7 +31,7 @@ Keys: j, k and the arrows select a database, s sorts by the next column, r rever
 sequins status --watch.`,
 		Example: `  sequins top
   sequins top node1.example.com:9599`,
-		Args: cobra.MaximumNArgs(1),
+		Args: node.args(0, 0),
 		ValidArgsFunction: node.completeAfterNode(func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			return nil, noCompletion
 		}),

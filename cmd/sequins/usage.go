@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"sequins/internal/nearest"
+	"sequins/internal/term"
 )
 
 // checkUsage makes what is wrong with the arguments and flags of a command, and of those below it, a usageError.
@@ -42,7 +43,7 @@ func didYouMean(name string) string {
 	if name == "" {
 		return ""
 	}
-	return "; did you mean " + plain(name) + "?"
+	return "; did you mean " + term.Clean(name) + "?"
 }
 
 // noSubcommand rejects arguments of a command that has commands below it: they can only be unknown ones.

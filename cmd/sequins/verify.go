@@ -28,9 +28,8 @@ of the key, records whose key is null are errors, as in a load.
 
 A DIR of this machine is searched recursively; it can be the local store of a
 running sequins. Another DIR is that of a version, <source>/<db>/<version>. Files
-without records are skipped in a DIR: names that begin with _ or ., Hadoop
-checksums (.crc), Sparkey indexes (.spi), and other files of a local store. Any
-other file is bad, and so are all of these if they are named as FILE. Finished
+that a load does not read are skipped in a DIR: names that begin with _ or .,
+Sparkey indexes (.spi), and other files of a local store. Any other file is bad, and so are all of these if they are named as FILE. Finished
 blocks in a DIR are also compared with their manifest, _BLOCKS.json.` + fileHelp + `
 
 Prints each bad file with the offset. Exits with 6 if a file is damaged, 3 if a

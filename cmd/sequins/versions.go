@@ -62,17 +62,21 @@ version or a directory cannot be read, and 1 for other failures.`,
 type sourceListing struct {
 	Source    string      `json:"source"`
 	Databases []dbListing `json:"databases"`
-	// Ignored are directories whose names cannot be those of databases.
+	// Ignored are files, and directories whose names cannot be those of databases.
 	Ignored []string `json:"ignored,omitempty"`
+
+	remarks []string
 }
 
 // dbListing is a database in a source.
 type dbListing struct {
 	Database string           `json:"database"`
 	Versions []versionListing `json:"versions"` // the newest first
-	// Ignored are directories whose names cannot be those of versions.
+	// Ignored are files, and directories whose names cannot be those of versions.
 	Ignored []string `json:"ignored,omitempty"`
 	Error   string   `json:"error,omitempty"`
+
+	remarks []string
 }
 
 // versionListing is a version in a source.
@@ -128,11 +132,11 @@ type lister struct {
 func (l *lister) list(ctx context.Context, dbs []string) (*sourceListing, error) {
 	listing := &sourceListing{Source: l.config.Source, Databases: []dbListing{}}
 	if len(dbs) == 0 {
-		var err error
-		if dbs, err = l.src.Databases(ctx); err != nil {
+		in, err := source.ListNames(ctx, l.src, "")
+		if err != nil {
 			return nil, l.failed(err)
 		}
-		listing.Ignored = l.ignored(ctx, "")
+		dbs, listing.Ignored, listing.remarks = in.Names, slices.Concat(in.Invalid, in.Files), in.Remarks("")
 	}
 	var failed []error
 	for _, db := range dbs {
@@ -156,9 +160,9 @@ const maxLookups = 8
 // database lists the versions of a database.
 func (l *lister) database(ctx context.Context, db string) (d dbListing, err error) {
 	d = dbListing{Database: db, Versions: []versionListing{}}
-	all, err := l.src.Versions(ctx, db)
+	in, err := source.ListNames(ctx, l.src, db)
 	if errors.Is(err, fs.ErrNotExist) {
-		if known, derr := l.src.Databases(ctx); derr == nil {
+		if known, derr := source.Databases(ctx, l.src); derr == nil {
 			err = fmt.Errorf("%w%s", err, didYouMean(nearest.Of(db, known)))
 		}
 	}
@@ -166,7 +170,8 @@ func (l *lister) database(ctx context.Context, db string) (d dbListing, err erro
 		d.Error = err.Error()
 		return d, l.failed(err)
 	}
-	d.Ignored = l.ignored(ctx, db)
+	all := in.Names
+	d.Ignored, d.remarks = slices.Concat(in.Invalid, in.Files), in.Remarks(db)
 	found, errs := l.lookAll(ctx, db, all)
 	other, err := l.requires(ctx, db, all, found)
 	if err != nil {
@@ -232,35 +237,29 @@ func (l *lister) look(ctx context.Context, db, name string) (versionListing, err
 	return v, err
 }
 
-// ignored returns the directories that are ignored because of their names. That they cannot be listed is ignored, too.
-func (l *lister) ignored(ctx context.Context, db string) []string {
-	names, _ := source.Invalid(ctx, l.src, db)
-	return names
-}
-
-// printVersions prints a listing for people, and on report what it leaves out.
+// printVersions prints a listing for people, and on report what else there is.
 func printVersions(c term.Console, report io.Writer, l *sourceListing) error {
 	t := term.NewTable(c, "DATABASE", "VERSION", "FILES", "SIZE", "WRITTEN", "COMPLETE")
-	printIgnored(report, l.Ignored, "database")
+	printRemarks(report, l.remarks)
 	for _, d := range l.Databases {
-		printIgnored(report, d.Ignored, "version of "+d.Database)
+		printRemarks(report, d.remarks)
 		label := d.Database
 		if len(d.Versions) == 0 && d.Error == "" {
 			t.Row(label, "-", "-", "-", "-", "there are no versions")
 		}
 		for _, v := range d.Versions {
 			text, color := v.verdict()
-			t.Row(label, v.Version, number(int64(v.Files)), size(v.Bytes), day(v.Written), plain(text)).Color(5, color)
+			t.Row(label, v.Version, number(int64(v.Files)), size(v.Bytes), day(v.Written), term.Clean(text)).Color(5, color)
 			label = ""
 		}
 	}
 	return t.Flush()
 }
 
-// printIgnored prints which directories are ignored. Errors of writing are ignored, too.
-func printIgnored(report io.Writer, names []string, what string) {
-	for _, name := range names {
-		_, _ = fmt.Fprintf(report, "left out: %q cannot be the name of a %s\n", name, what)
+// printRemarks prints what is in the source beside databases and versions. Errors of writing are ignored.
+func printRemarks(report io.Writer, remarks []string) {
+	for _, remark := range remarks {
+		_, _ = fmt.Fprintln(report, "note:", remark)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestVersions(t *testing.T) {
 	writeFile(t, conf, "source = \""+source+"\"\nlocal_store = \""+filepath.Join(dir, "store")+"\"\n[db.words]\nrequire_success_file = true\n")
 
 	r := sequins(t, "versions", "--config", conf)
-	r.wants(t, exitOK, `left out: "no db" cannot be the name of a database`, `left out: "no version" cannot be the name of a version of words`)
+	r.wants(t, exitOK, `note: "no db" in the source is left out: this cannot be the name of a database`, `note: "no version" in the source is left out: this cannot be the name of a version of words`)
 	want := `DATABASE  VERSION  FILES  SIZE  WRITTEN           COMPLETE
 birds     7        1      1 B   2026-01-31 08:30  no: _SUCCESS lists /birds/7/part-1, which is not there
 empty     -        -      -     -                 there are no versions

@@ -8,8 +8,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/twmb/avro"
-
 	"sequins/internal/render"
 )
 
@@ -38,32 +36,20 @@ type Reader struct {
 
 // NewReader reads the header of a file and looks up the fields in paths. name is used in errors. Errors wrap ErrCorrupt
 // for a damaged file, and render.ErrField if the fields do not exist.
-func NewReader(r io.Reader, name string, paths render.Paths) (_ *Reader, err error) {
+func NewReader(r io.Reader, name string, paths render.Paths) (*Reader, error) {
 	rd := &Reader{name: name, in: &counter{r: r}, record: -1}
-	defer rd.recover(&err)
 	rd.file.in = bufio.NewReaderSize(rd.in, window)
 	schema, err := rd.file.header()
 	if err != nil {
 		return nil, rd.failed(err)
 	}
-	if err := rd.compile(schema); err != nil {
+	if rd.root, err = parseSchema(schema); err != nil {
 		return nil, rd.corrupt(err)
 	}
 	if err := rd.resolve(paths); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return rd, nil
-}
-
-// compile prepares the schema for decoding.
-func (r *Reader) compile(schema []byte) error {
-	parsed, err := avro.Parse(string(schema), plain()...)
-	if err != nil {
-		return err
-	}
-	c := compiler{named: map[string]*typ{}}
-	r.root, err = c.compile(parsed.Root(), "")
-	return err
 }
 
 // resolve looks up paths in the file's schema.
@@ -201,13 +187,6 @@ func (r *Reader) failed(err error) error {
 
 func (r *Reader) corrupt(err error) error {
 	return &CorruptError{Name: r.name, Offset: r.in.n, Record: r.record, Reason: err.Error()}
-}
-
-// recover converts a panic of the schema library into an error: its cause is the file's schema.
-func (r *Reader) recover(err *error) {
-	if p := recover(); p != nil {
-		*err = r.corrupt(fmt.Errorf("the decoder failed: %v", p))
-	}
 }
 
 // counter counts the bytes read, and keeps the reader's error unless it is io.EOF.

@@ -1,13 +1,13 @@
 package avro
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"io"
+	"regexp"
 	"strings"
-	"time"
-
-	"github.com/twmb/avro"
 
 	"sequins/internal/render"
 )
@@ -33,217 +33,167 @@ func (t *typ) String() string {
 	return strings.Join(names, "|")
 }
 
-// reader reads a scalar value for render. Strings and bytes are in the scratch buffer.
-type reader func(s *stream, scratch *[]byte) any
-
 type field struct {
 	name string
 	typ  *typ
 }
 
-// plainLogical are the logical types that this package renders from the underlying values. The library would convert
-// them to Go types first, including decimals of any scale.
-var plainLogical = []string{
-	"decimal", "uuid", "date", "duration", "time-millis", "time-micros",
-	"timestamp-millis", "timestamp-micros", "timestamp-nanos",
-	"local-timestamp-millis", "local-timestamp-micros", "local-timestamp-nanos",
-}
+// comments are those that Java's reader accepts in a schema, and strings, in which there are none.
+var comments = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/`)
 
-// plain makes the library ignore these logical types.
-func plain() []avro.SchemaOpt {
-	opts := make([]avro.SchemaOpt, len(plainLogical))
-	for i, name := range plainLogical {
-		opts[i] = avro.CustomType{LogicalType: name}
+// parseSchema prepares a schema for decoding. It accepts every name, as Java's reader does of a file: BigQuery, Java's
+// reflection and Spark write names that the specification does not allow. It does not look at defaults, which a reader of
+// the file's own schema does not need.
+func parseSchema(schema []byte) (*typ, error) {
+	schema = comments.ReplaceAllFunc(schema, func(found []byte) []byte {
+		if found[0] == '"' {
+			return found
+		}
+		return []byte(" ")
+	})
+	in := json.NewDecoder(bytes.NewReader(schema))
+	in.UseNumber()
+	var node any
+	if err := in.Decode(&node); err != nil {
+		return nil, fmt.Errorf("the schema is not JSON: %w", err)
 	}
-	return opts
+	if _, err := in.Token(); err != io.EOF {
+		return nil, errors.New("the schema has more than one JSON value")
+	}
+	c := compiler{named: map[string]*typ{}}
+	return c.compile(node, "", 0)
 }
 
-// compiler converts schema nodes to typs. Named types are converted once, as they may refer to themselves.
+// compiler converts nodes of a schema to typs. Named types are converted once, as they may refer to themselves.
 type compiler struct {
-	named map[string]*typ
+	named map[string]*typ // by full names
 }
 
 // compile makes the typ of a node in a namespace.
-func (c *compiler) compile(n *avro.SchemaNode, namespace string) (*typ, error) {
-	if t, ok := c.named[c.reference(n, namespace)]; ok && !isDefinition(n) {
+func (c *compiler) compile(node any, namespace string, depth int) (t *typ, err error) {
+	if depth > maxDepth {
+		return nil, fmt.Errorf("the types of the schema are nested more than %d levels deep", maxDepth)
+	}
+	switch node := node.(type) {
+	case string:
+		return c.reference(node, namespace)
+	case []any:
+		return c.union(node, namespace, depth)
+	case map[string]any:
+		return c.object(node, namespace, depth)
+	}
+	return nil, errors.New("a type in the schema is missing, or neither a name, a list nor an object")
+}
+
+// reference returns the type of a name. One in the same namespace may go without it.
+func (c *compiler) reference(name, namespace string) (*typ, error) {
+	if t, err := scalar(name, nil); t != nil || err != nil {
+		return t, err
+	}
+	if t := c.named[namespace+"."+name]; t != nil && namespace != "" && !strings.Contains(name, ".") {
 		return t, nil
 	}
-	t := &typ{kind: n.Type}
-	if n.Name != "" {
-		c.named[fullName(n)] = t
-		namespace = namespaceOf(fullName(n))
+	if t := c.named[name]; t != nil {
+		return t, nil
 	}
-	var err error
-	switch n.Type {
+	return nil, fmt.Errorf("unknown type %.100q in the schema", name)
+}
+
+func (c *compiler) union(nodes []any, namespace string, depth int) (*typ, error) {
+	t := &typ{kind: "union"}
+	for _, node := range nodes {
+		b, err := c.compile(node, namespace, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if b.kind == "union" {
+			return nil, errors.New("a union in the schema is directly within another")
+		}
+		t.branches = append(t.branches, b)
+	}
+	return t, nil
+}
+
+func (c *compiler) object(node map[string]any, namespace string, depth int) (t *typ, err error) {
+	kind, ok := node["type"].(string)
+	if !ok {
+		return c.compile(node["type"], namespace, depth+1)
+	}
+	t = &typ{kind: kind}
+	switch kind {
 	case "record", "error":
 		t.kind = "record"
-		for i := range n.Fields {
-			f := field{name: n.Fields[i].Name}
-			if f.typ, err = c.compile(&n.Fields[i].Type, namespace); err != nil {
-				return nil, err
-			}
-			t.fields = append(t.fields, f)
+		if namespace, err = c.define(t, node, namespace); err != nil {
+			return nil, err
 		}
+		return t, c.addFields(t, node, namespace, depth)
 	case "array":
-		t.item, err = c.compile(n.Items, namespace)
+		t.item, err = c.compile(node["items"], namespace, depth+1)
+		return t, err
 	case "map":
-		t.item, err = c.compile(n.Values, namespace)
-	case "union":
-		for i := range n.Branches {
-			b, err := c.compile(&n.Branches[i], namespace)
-			if err != nil {
-				return nil, err
-			}
-			t.branches = append(t.branches, b)
+		t.item, err = c.compile(node["values"], namespace, depth+1)
+		return t, err
+	}
+	if kind == "enum" || kind == "fixed" {
+		if _, err := c.define(t, node, namespace); err != nil {
+			return nil, err
 		}
-	default:
-		t.read, err = scalarReader(n)
 	}
-	return t, err
-}
-
-// isDefinition reports whether a node defines a type. A named type can be called "record" or "map", and a node of that
-// type is a reference then only if it has nothing else.
-func isDefinition(n *avro.SchemaNode) bool {
-	return n.Name != "" || n.Items != nil || n.Values != nil || n.Branches != nil
-}
-
-// reference returns the full name of the type that a node refers to, if it does: one in the same namespace
-// may go without it.
-func (c *compiler) reference(n *avro.SchemaNode, namespace string) string {
-	if full := namespace + "." + n.Type; namespace != "" && !strings.Contains(n.Type, ".") && c.named[full] != nil {
-		return full
+	found, err := scalar(kind, node)
+	if err != nil {
+		return nil, err
 	}
-	return n.Type
-}
-
-func namespaceOf(fullName string) string {
-	return fullName[:max(0, strings.LastIndexByte(fullName, '.'))]
-}
-
-func fullName(n *avro.SchemaNode) string {
-	if n.Namespace == "" || strings.Contains(n.Name, ".") {
-		return n.Name
+	if found == nil {
+		return c.reference(kind, namespace)
 	}
-	return n.Namespace + "." + n.Name
+	t.read = found.read
+	return t, nil
 }
 
-// scalarReader returns how values of a scalar type are read and rendered.
-func scalarReader(n *avro.SchemaNode) (reader, error) {
-	switch n.Type {
-	case "null":
-		return func(*stream, *[]byte) any { return nil }, nil
-	case "boolean":
-		return readBoolean, nil
-	case "float":
-		return func(s *stream, _ *[]byte) any { return math.Float32frombits(s.uint32()) }, nil
-	case "double":
-		return func(s *stream, _ *[]byte) any { return math.Float64frombits(s.uint64()) }, nil
-	case "string":
-		return func(s *stream, scratch *[]byte) any { return render.Text(readString(s, scratch, s.length())) }, nil
-	case "enum":
-		return enumReader(n.Symbols), nil
-	case "int":
-		show := number(n.LogicalType)
-		return func(s *stream, _ *[]byte) any { return show(s.int()) }, nil
-	case "long":
-		show := number(n.LogicalType)
-		return func(s *stream, _ *[]byte) any { return show(s.long()) }, nil
-	case "bytes":
-		show := octets(n)
-		return func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, s.length())) }, nil
-	case "fixed":
-		show := octets(n)
-		return func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, int64(n.Size))) }, nil
+// define makes t the type of the name in node, and returns the namespace within the type.
+func (c *compiler) define(t *typ, node map[string]any, namespace string) (within string, err error) {
+	name, ok := node["name"].(string)
+	if !ok {
+		return "", fmt.Errorf("a type %s in the schema has no name", t.kind)
 	}
-	return nil, fmt.Errorf("unknown type %q in the schema", n.Type)
+	if dot := strings.LastIndexByte(name, '.'); dot >= 0 {
+		namespace, name = name[:dot], name[dot+1:]
+	} else if own, ok := node["namespace"].(string); ok {
+		namespace = own
+	}
+	if namespace != "" {
+		name = namespace + "." + name
+	}
+	if c.named[name] != nil {
+		return "", fmt.Errorf("the schema defines the type %.100q twice", name)
+	}
+	c.named[name] = t
+	return namespace, nil
 }
 
-func readBoolean(s *stream, _ *[]byte) any {
-	switch s.byte() {
-	case 0:
-		return false
-	case 1:
-		return true
+func (c *compiler) addFields(t *typ, node map[string]any, namespace string, depth int) error {
+	nodes, ok := node["fields"].([]any)
+	if !ok {
+		return fmt.Errorf("the record %.100q in the schema has no list of fields", node["name"])
 	}
-	s.fail(errors.New("a boolean that is neither true nor false"))
+	seen := map[string]bool{}
+	for _, node := range nodes {
+		object, _ := node.(map[string]any)
+		name, ok := object["name"].(string)
+		if !ok {
+			return fmt.Errorf("a field of the record %.100q in the schema has no name", node)
+		}
+		if seen[name] {
+			return fmt.Errorf("a record in the schema has two fields %.100q", name)
+		}
+		seen[name] = true
+		ft, err := c.compile(object["type"], namespace, depth+1)
+		if err != nil {
+			return err
+		}
+		t.fields = append(t.fields, field{name, ft})
+	}
 	return nil
-}
-
-func enumReader(symbols []string) reader {
-	return func(s *stream, _ *[]byte) any {
-		n := s.int()
-		if s.err != nil || n < 0 || n >= int64(len(symbols)) {
-			s.fail(fmt.Errorf("symbol %d of an enum of %d", n, len(symbols)))
-			return nil
-		}
-		return symbols[n]
-	}
-}
-
-// readString reads n bytes into the scratch buffer.
-func readString(s *stream, scratch *[]byte, n int64) []byte {
-	if n > MaxValue {
-		s.fail(fmt.Errorf("a string of %d bytes, over %d", n, MaxValue))
-		return nil
-	}
-	*scratch = s.append((*scratch)[:0], n)
-	return *scratch
-}
-
-// number renders int and long.
-func number(logical string) func(int64) any {
-	switch logical {
-	case "date":
-		return func(n int64) any { return render.Date(n) }
-	case "time-millis":
-		return func(n int64) any { return render.TimeOfDay(n, time.Millisecond) }
-	case "time-micros":
-		return func(n int64) any { return render.TimeOfDay(n, time.Microsecond) }
-	case "timestamp-millis":
-		return func(n int64) any { return render.Timestamp(n, time.Millisecond, true) }
-	case "timestamp-micros":
-		return func(n int64) any { return render.Timestamp(n, time.Microsecond, true) }
-	case "timestamp-nanos":
-		return func(n int64) any { return render.Timestamp(n, time.Nanosecond, true) }
-	case "local-timestamp-millis":
-		return func(n int64) any { return render.Timestamp(n, time.Millisecond, false) }
-	case "local-timestamp-micros":
-		return func(n int64) any { return render.Timestamp(n, time.Microsecond, false) }
-	case "local-timestamp-nanos":
-		return func(n int64) any { return render.Timestamp(n, time.Nanosecond, false) }
-	}
-	return func(n int64) any { return n }
-}
-
-// maxDecimal is the maximum length of a decimal, in bytes: rendering takes more than linear time.
-const maxDecimal = 4 << 10
-
-// octets renders bytes and fixed.
-func octets(n *avro.SchemaNode) func(s *stream, b []byte) any {
-	switch {
-	case n.LogicalType == "decimal" && n.Scale >= 0 && n.Scale <= render.MaxScale:
-		return func(s *stream, b []byte) any {
-			if len(b) > maxDecimal {
-				s.fail(fmt.Errorf("a decimal of %d bytes, over %d", len(b), maxDecimal))
-				return nil
-			}
-			return render.DecimalBytes(b, n.Scale)
-		}
-	case n.LogicalType == "uuid" && n.Type == "fixed" && n.Size == 16:
-		return func(s *stream, b []byte) any { return whole(s, b, n.Size, render.UUID) }
-	case n.LogicalType == "duration" && n.Type == "fixed" && n.Size == 12:
-		return func(s *stream, b []byte) any { return whole(s, b, n.Size, render.Duration) }
-	}
-	return func(_ *stream, b []byte) any { return b }
-}
-
-// whole renders bytes if they are all there.
-func whole(s *stream, b []byte, size int, show func([]byte) string) any {
-	if s.err != nil || len(b) != size {
-		return nil
-	}
-	return show(b)
 }
 
 // Named implements render.Name: the fields of a record, or of the only record in a union.

@@ -130,6 +130,10 @@ func (r *row) body(t *typ, element func(), entry func(), depth int) {
 		r.blocks(entry)
 	case "string", "bytes":
 		r.discard(r.length())
+	case "int":
+		r.int()
+	case "long":
+		r.long()
 	default:
 		t.read(r.stream, &r.scratch)
 	}

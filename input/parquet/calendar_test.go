@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -16,9 +17,9 @@ func TestCalendar(t *testing.T) {
 		{"America/New_York", "1512-07-10T13:07:36.821008Z", "1512-06-30T13:03:38.821008Z"},
 		{"Asia/Kolkata", "1512-07-10T13:27:06.821008Z", "1512-06-30T13:03:38.821008Z"},
 		{"Europe/Dublin", "1512-07-10T12:38:17.821008Z", "1512-06-30T13:03:38.821008Z"},
-		{"UTC", "1582-10-15T00:00:00Z", "1582-10-15T00:00:00Z"},
+		{"UTC", "1582-10-15T00:00:00Z", "1582-10-15T00:00:00.000000Z"},
 		{"UTC", "1582-10-14T23:59:59.999999Z", "1582-10-04T23:59:59.999999Z"},
-		{"America/New_York", "1900-01-01T00:00:00Z", "1900-01-01T00:00:00Z"},
+		{"America/New_York", "1900-01-01T00:00:00Z", "1900-01-01T00:00:00.000000Z"},
 	}
 	for _, tt := range tests {
 		at, err := time.Parse(time.RFC3339, tt.written)
@@ -29,17 +30,18 @@ func TestCalendar(t *testing.T) {
 		c := m.calendar()
 		for show, n := range map[*schemaElement]int64{
 			{physical: physicalInt64, logical: logicalType{id: logicalTimestamp, unit: 2, utc: true}}: at.UnixMicro(),
-			{physical: physicalInt64, converted: convertedTimestampMicros}:                            at.UnixMicro(),
+			{physical: physicalInt64, logical: logicalType{}.orConverted(10, 0, 0)}:                   at.UnixMicro(),
 		} {
-			if got := converter(show, &c)(&value{bits: uint64(n)}); got != tt.want {
+			_, convert := converter(show, &c)
+			if got := convert(&value{bits: uint64(n)}); got != tt.want {
 				t.Errorf("%s in %s: %s, want %s", tt.written, tt.zone, got, tt.want)
 			}
 		}
 		b := binary.LittleEndian.AppendUint64(nil, uint64(at.Sub(at.Truncate(24*time.Hour))))
 		days, _ := divide(at.Unix(), secondsPerDay)
 		b = binary.LittleEndian.AppendUint32(b, uint32(days+2440588))
-		if got := instant96(b, &c); got != tt.want {
-			t.Errorf("%s in %s as INT96: %s, want %s", tt.written, tt.zone, got, tt.want)
+		if got, want := instant96(b, &c), strings.TrimSuffix(tt.want, "Z")+"000Z"; got != want {
+			t.Errorf("%s in %s as INT96: %s, want %s", tt.written, tt.zone, got, want)
 		}
 	}
 }

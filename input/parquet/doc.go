@@ -14,8 +14,9 @@
 // old files: STRING, ENUM, JSON, DECIMAL, DATE, TIME, TIMESTAMP, UUID, INT, FLOAT16, INTERVAL, and INT96
 // as the instant that Hive, Impala and Spark mean by it. Dates and timestamps that Spark notes as written by the
 // Julian calendar are converted. JSON is text, and so a string. LIST is an array
-// and MAP an object, in the old spellings of both, too. BYTE_ARRAY without a type is bytes, even if its
-// writer meant text. Values of any other logical type are rendered as if they had none.
+// and MAP an object, in the old spellings of both, too; a MAP without values is an array of its keys, and one whose keys
+// are not scalars is an array of its entries. Groups without fields are left out. BYTE_ARRAY without a type is bytes,
+// even if its writer meant text. Values of any other logical type are rendered as if they had none.
 //
 // Codecs: none, snappy, gzip, zstd, brotli, lz4_raw and lz4 (Hadoop's blocks, frames and raw blocks). Encodings:
 // PLAIN, dictionaries, RLE of booleans, the three DELTA encodings, BYTE_STREAM_SPLIT. LZO, levels with the

@@ -22,13 +22,13 @@ type CorruptError struct {
 func (e *CorruptError) Error() string {
 	at := "in the footer"
 	if e.Record >= 0 {
-		at = fmt.Sprintf("in row %d", e.Record)
+		at = fmt.Sprintf("in row %d, in the row group at offset %d", e.Record, e.Offset)
 	}
 	what := ErrCorrupt.Error()
 	if e.Unsupported {
 		what = "unsupported Parquet file"
 	}
-	return fmt.Sprintf("%s: %s, in the row group at offset %d: %s: %s", e.Name, at, e.Offset, what, e.Reason)
+	return fmt.Sprintf("%s: %s: %s: %s", e.Name, at, what, e.Reason)
 }
 
 // Is makes errors.Is(err, ErrCorrupt) true.

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 )
@@ -20,29 +21,20 @@ type footer struct {
 	groups    [][]byte // a RowGroup each, in Thrift; parsed when it is read
 	encrypted bool     // the file has encrypted columns
 	spark     sparkMetadata
+	// alwaysCompressed: Arrow before 3.0, which called itself parquet-cpp 1, compressed the values of pages V2 and noted
+	// that they are not.
+	alwaysCompressed bool
 }
 
 // A schemaElement is a field of the schema. In the file, the fields are a list, each before its children.
 type schemaElement struct {
 	name       string
-	leaf       bool // physical is set
+	leaf       bool // it is a column, and no group
 	physical   int64
 	length     int64 // of the values of a FIXED_LEN_BYTE_ARRAY
 	repetition int64
 	children   int64
-	converted  int64 // -1 if it has none
-	scale      int64
 	logical    logicalType
-}
-
-// logicalType is the member of LogicalType that is set.
-type logicalType struct {
-	id     int // of the field; 0 if none is set
-	scale  int64
-	unit   int // of the field in TimeUnit; 0 if none is set
-	utc    bool
-	width  int64
-	signed bool
 }
 
 // A chunk is the part of a column that is in a row group: of ColumnChunk and ColumnMetaData what is needed.
@@ -83,6 +75,8 @@ func parseFooter(b []byte) (f footer, err error) {
 			r.structs(maxGroups, "row groups", func() { f.groups = append(f.groups, r.raw()) })
 		case id == 5 && kind == thriftList:
 			r.structs(maxNotes, "pairs of key and value", func() { r.keyValue(f.spark.set) })
+		case id == 6 && kind == thriftBinary:
+			f.alwaysCompressed = bytes.HasPrefix(r.binary(), []byte("parquet-cpp version 1."))
 		case id == 8 && kind == thriftStruct:
 			f.encrypted = true
 			r.skip(kind, maxThriftDepth)
@@ -119,13 +113,14 @@ func (r *thriftReader) keyValue(set func(key, value string)) {
 	}
 }
 
-func (r *thriftReader) schemaElement() schemaElement {
-	e := schemaElement{converted: -1}
+func (r *thriftReader) schemaElement() (e schemaElement) {
+	var scale, precision int64
+	converted, typed := int64(-1), false
 	seen := r.fields(func(id int, kind byte) bool {
 		switch id {
 		case 1:
-			e.leaf = r.number(kind, &e.physical)
-			return e.leaf
+			typed = r.number(kind, &e.physical)
+			return typed
 		case 2:
 			return r.number(kind, &e.length)
 		case 3:
@@ -144,9 +139,11 @@ func (r *thriftReader) schemaElement() schemaElement {
 		case 5:
 			return r.number(kind, &e.children)
 		case 6:
-			return r.number(kind, &e.converted)
+			return r.number(kind, &converted)
 		case 7:
-			return r.number(kind, &e.scale)
+			return r.number(kind, &scale)
+		case 8:
+			return r.number(kind, &precision)
 		case 10:
 			if kind != thriftStruct {
 				return false
@@ -163,55 +160,9 @@ func (r *thriftReader) schemaElement() schemaElement {
 		return false
 	})
 	r.require(seen, "a field of the schema", 4)
+	e.leaf = typed && e.children == 0 // some writers give the root a type
+	e.logical = e.logical.orConverted(converted, scale, precision)
 	return e
-}
-
-// The members of LogicalType with a rendering of their own.
-const (
-	logicalString    = 1
-	logicalMap       = 2
-	logicalList      = 3
-	logicalEnum      = 4
-	logicalDecimal   = 5
-	logicalDate      = 6
-	logicalTime      = 7
-	logicalTimestamp = 8
-	logicalInteger   = 10
-	logicalJSON      = 12
-	logicalUUID      = 14
-	logicalFloat16   = 15
-)
-
-// logical reads the struct of a logical type's member.
-func (r *thriftReader) logical(t *logicalType) {
-	r.fields(func(id int, kind byte) bool {
-		switch t.id {
-		case logicalDecimal:
-			return id == 1 && r.number(kind, &t.scale)
-		case logicalTime, logicalTimestamp:
-			if id == 1 {
-				return boolean(kind, &t.utc)
-			}
-			if id != 2 || kind != thriftStruct {
-				return false
-			}
-			r.fields(func(id int, _ byte) bool {
-				t.unit = id
-				return false
-			})
-			return true
-		case logicalInteger:
-			if id == 2 {
-				return boolean(kind, &t.signed)
-			}
-			if id != 1 || kind != thriftByte {
-				return false
-			}
-			t.width = int64(int8(r.byte()))
-			return true
-		}
-		return false
-	})
 }
 
 // parseRowGroup reads a RowGroup, which must have the given number of columns.

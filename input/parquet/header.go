@@ -26,6 +26,8 @@ type pageHeader struct {
 	headers            int   // how many of these there are; there must be one
 }
 
+func (h *pageHeader) isData() bool { return h.kind == pageData || h.kind == pageDataV2 }
+
 // The fields of PageHeader.
 const (
 	fieldKind         = 1

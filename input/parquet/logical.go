@@ -1,7 +1,9 @@
 package parquet
 
 import (
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/big"
 	"time"
@@ -9,89 +11,52 @@ import (
 	"sequins/internal/render"
 )
 
-// The converted types of parquet.thrift that are rendered in a way of their own.
-const (
-	convertedUTF8            = 0
-	convertedMap             = 1
-	convertedMapKeyValue     = 2
-	convertedList            = 3
-	convertedEnum            = 4
-	convertedDecimal         = 5
-	convertedDate            = 6
-	convertedTimeMillis      = 7
-	convertedTimeMicros      = 8
-	convertedTimestampMillis = 9
-	convertedTimestampMicros = 10
-	convertedUint8           = 11
-	convertedUint16          = 12
-	convertedUint32          = 13
-	convertedUint64          = 14
-	convertedJSON            = 19
-	convertedInterval        = 21
-)
-
-// converter returns what makes values to render of those of a column, with the calendar of its file.
-func converter(f *schemaElement, c *calendar) func(*value) any {
+// converter returns the name of a column's type for people, and what makes values to render of those of the column, with
+// the calendar of its file. A type that does not fit the physical one is as if there were none.
+func converter(f *schemaElement, c *calendar) (name string, show func(*value) any) {
+	physical := physicalNames[f.physical]
 	switch f.physical {
 	case physicalBoolean:
-		return func(v *value) any { return v.bits != 0 }
+		return physical, func(v *value) any { return v.bits != 0 }
 	case physicalInt32, physicalInt64:
-		show := integer(f, c)
-		return func(v *value) any { return show(int64(v.bits)) }
+		name, show := integer(f, c)
+		return cmp.Or(name, physical), func(v *value) any { return show(int64(v.bits)) }
 	case physicalInt96:
-		return func(v *value) any { return instant96(v.bytes, c) }
+		return physical, func(v *value) any { return instant96(v.bytes, c) }
 	case physicalFloat:
-		return func(v *value) any { return math.Float32frombits(uint32(v.bits)) }
+		return physical, func(v *value) any { return math.Float32frombits(uint32(v.bits)) }
 	case physicalDouble:
-		return func(v *value) any { return math.Float64frombits(v.bits) }
+		return physical, func(v *value) any { return math.Float64frombits(v.bits) }
 	}
-	show := octets(f)
-	return func(v *value) any { return show(v.bytes) }
+	name, octets := octets(f)
+	return cmp.Or(name, physical), func(v *value) any { return octets(v.bytes) }
 }
 
 // integer renders INT32 and INT64.
-func integer(f *schemaElement, c *calendar) func(int64) any {
-	if scale, ok := decimalScale(f); ok {
-		return func(n int64) any { return render.Decimal(big.NewInt(n), scale) }
+func integer(f *schemaElement, c *calendar) (name string, show func(int64) any) {
+	t := f.logical
+	if t.bits() > 0 && (t.bits() <= 32) != (f.physical == physicalInt32) {
+		return "", signed
 	}
-	switch t := f.logical; t.id {
+	switch t.id {
+	case logicalDecimal:
+		if t.isDecimal() {
+			return t.decimal(), func(n int64) any { return render.Decimal(big.NewInt(n), int(t.scale)) }
+		}
 	case logicalDate:
-		return c.date()
+		return "date", c.date()
 	case logicalTime:
-		return timeOfDay(t.duration())
+		return "time(" + t.unitName() + ")", timeOfDay(t.duration())
 	case logicalTimestamp:
-		return c.timestamp(t.duration(), t.utc)
+		zone := "local"
+		if t.utc {
+			zone = "utc"
+		}
+		return "timestamp(" + t.unitName() + ", " + zone + ")", c.timestamp(t.duration(), t.utc)
 	case logicalInteger:
 		return sized(t.width, t.signed)
-	case 0:
-		return oldInteger(f, c)
 	}
-	return signed
-}
-
-// oldInteger renders by the types of files from before 2018.
-func oldInteger(f *schemaElement, c *calendar) func(int64) any {
-	switch f.converted {
-	case convertedDate:
-		return c.date()
-	case convertedTimeMillis:
-		return timeOfDay(time.Millisecond)
-	case convertedTimeMicros:
-		return timeOfDay(time.Microsecond)
-	case convertedTimestampMillis:
-		return c.timestamp(time.Millisecond, true)
-	case convertedTimestampMicros:
-		return c.timestamp(time.Microsecond, true)
-	case convertedUint8:
-		return sized(8, false)
-	case convertedUint16:
-		return sized(16, false)
-	case convertedUint32:
-		return sized(32, false)
-	case convertedUint64:
-		return sized(64, false)
-	}
-	return signed
+	return "", signed
 }
 
 func signed(n int64) any { return n }
@@ -107,61 +72,38 @@ func timestamp(unit time.Duration, utc bool) func(int64) any {
 }
 
 // sized renders integers with a width. Those without a sign lie in signed ones of the same bits.
-func sized(width int64, isSigned bool) func(int64) any {
-	if isSigned || width <= 0 || width > 64 {
-		return signed
+func sized(width int64, isSigned bool) (name string, show func(int64) any) {
+	switch {
+	case width <= 0 || width > 64:
+		return "", signed
+	case isSigned:
+		return fmt.Sprint("int", width), signed
 	}
-	return func(n int64) any { return uint64(n) << (64 - width) >> (64 - width) }
-}
-
-// duration returns the unit of a time or timestamp.
-func (t logicalType) duration() time.Duration {
-	switch t.unit {
-	case 2:
-		return time.Microsecond
-	case 3:
-		return time.Nanosecond
-	}
-	return time.Millisecond
-}
-
-// decimalScale reports whether a column has decimals, and how many digits are behind the point.
-func decimalScale(f *schemaElement) (scale int, ok bool) {
-	switch f.logical.id {
-	case logicalDecimal:
-		scale, ok = int(f.logical.scale), true
-	case 0:
-		scale, ok = int(f.scale), f.converted == convertedDecimal
-	}
-	return scale, ok && 0 <= scale && scale <= render.MaxScale
+	return fmt.Sprint("uint", width), func(n int64) any { return uint64(n) << (64 - width) >> (64 - width) }
 }
 
 // octets renders BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY.
-func octets(f *schemaElement) func([]byte) any {
-	if scale, ok := decimalScale(f); ok {
-		return func(b []byte) any { return render.DecimalBytes(b, scale) }
-	}
-	switch f.logical.id {
-	case logicalString, logicalEnum, logicalJSON:
-		return text
+func octets(f *schemaElement) (name string, show func([]byte) any) {
+	t := f.logical
+	switch t.id {
+	case logicalDecimal:
+		if t.isDecimal() {
+			return t.decimal(), func(b []byte) any { return render.DecimalBytes(b, int(t.scale)) }
+		}
+	case logicalString:
+		return "string", text
+	case logicalEnum:
+		return "enum", text
+	case logicalJSON:
+		return "json", text
 	case logicalUUID:
-		return ofLength(16, func(b []byte) any { return render.UUID(b) })
+		return "uuid", ofLength(16, func(b []byte) any { return render.UUID(b) })
 	case logicalFloat16:
-		return ofLength(2, func(b []byte) any { return float16(binary.LittleEndian.Uint16(b)) })
-	case 0:
-		return oldOctets(f)
+		return "float16", ofLength(2, func(b []byte) any { return float16(binary.LittleEndian.Uint16(b)) })
+	case logicalInterval:
+		return "interval", ofLength(12, func(b []byte) any { return render.Duration(b) })
 	}
-	return plain
-}
-
-func oldOctets(f *schemaElement) func([]byte) any {
-	switch f.converted {
-	case convertedUTF8, convertedEnum, convertedJSON:
-		return text
-	case convertedInterval:
-		return ofLength(12, func(b []byte) any { return render.Duration(b) })
-	}
-	return plain
+	return "", plain
 }
 
 func text(b []byte) any { return string(b) }
@@ -187,7 +129,7 @@ func instant96(b []byte, c *calendar) any {
 		whole, rest := divide(nanos, int64(time.Second))
 		seconds, nanos = c.instant(seconds+whole), rest
 	}
-	return time.Unix(seconds, nanos).UTC().Format("2006-01-02T15:04:05.999999999Z")
+	return time.Unix(seconds, nanos).UTC().Format("2006-01-02T15:04:05.000000000Z")
 }
 
 // float16 widens an IEEE 754 number of half precision.

@@ -54,6 +54,8 @@ type shared struct {
 	deltas [2][]int64 // decoded from a page
 	held   int64      // bytes that all pagers and this have
 	most   int64      // that these may be
+
+	alwaysCompressed bool // pages V2 that claim to have uncompressed values have compressed ones
 }
 
 func (s *shared) hold(n int64) error {
@@ -132,17 +134,28 @@ func (p *pager) start(c chunk) error {
 	return nil
 }
 
-// finish checks that the pages ended where their chunk does. One without values may still have a dictionary,
-// which nobody has read.
+// finish checks that there are no more values. Some writers leave pages without values, or other bytes, behind the last
+// one. A chunk without values may still have a dictionary, which nobody has read.
 func (p *pager) finish() error {
-	if p.left > 0 || p.chunk.values > 0 && p.stream.at() < p.end {
+	if p.left > 0 {
 		return errLong
+	}
+	for p.chunk.values > 0 && p.stream.at() < p.end {
+		h, err := p.header()
+		switch {
+		case p.shared.in.err != nil:
+			return err
+		case err != nil || h.headers != 1 || h.header != h.kind || h.compressed < 0 || h.compressed > p.end-p.stream.at():
+			return nil
+		case h.isData() && h.values > 0:
+			return errLong
+		}
+		p.stream.skip(h.compressed)
 	}
 	return nil
 }
 
-// next reads the next page that has values or is a dictionary, which has none if all values are null; nil after the
-// last.
+// next reads the next page that has values or is a dictionary; nil after the last.
 func (p *pager) next() (file.Page, error) {
 	for p.left > 0 {
 		at := p.stream.at()
@@ -150,14 +163,14 @@ func (p *pager) next() (file.Page, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the page at %d: %w", at, err)
 		}
-		if page != nil && (page.NumValues() > 0 || page.Type() == file.PageTypeDictionaryPage) {
+		if page != nil {
 			return page, nil
 		}
 	}
 	return nil, nil
 }
 
-// read reads a page; nil if it is of a kind that is passed over.
+// read reads a page; nil if it is of a kind that is passed over, or has no values.
 func (p *pager) read() (file.Page, error) {
 	h, err := p.header()
 	if err != nil {
@@ -166,10 +179,10 @@ func (p *pager) read() (file.Page, error) {
 	if err := p.check(h); err != nil {
 		return nil, err
 	}
-	switch h.kind {
-	case pageDictionary:
+	switch {
+	case h.kind == pageDictionary:
 		return p.readDictionary(h)
-	case pageData, pageDataV2:
+	case h.isData() && h.values > 0:
 		p.left -= h.values
 		if p.data, err = p.shared.room(p.data, h.uncompressed); err != nil {
 			return nil, err
@@ -202,7 +215,7 @@ func (p *pager) header() (pageHeader, error) {
 }
 
 func (p *pager) check(h pageHeader) error {
-	known := h.kind == pageData || h.kind == pageDataV2 || h.kind == pageDictionary
+	known := h.isData() || h.kind == pageDictionary
 	values := min(p.left, maxPageValues)
 	if h.kind == pageDictionary {
 		values = h.uncompressed / max(1, p.leaf.plainSize())
@@ -225,7 +238,7 @@ func (p *pager) check(h pageHeader) error {
 
 // unpack reads the bytes of a page into dst, which has its size.
 func (p *pager) unpack(h pageHeader, dst []byte) error {
-	if p.chunk.codec == codecNone || h.valuesUncompressed {
+	if p.chunk.codec == codecNone || h.valuesUncompressed && !p.shared.alwaysCompressed {
 		if h.compressed != h.uncompressed {
 			return errSize
 		}

@@ -45,6 +45,7 @@ func NewReader(r io.ReaderAt, size int64, name string, paths render.Paths) (_ *R
 		rd.footer, err = parseFooter(b)
 	}
 	if err == nil {
+		rd.shared.alwaysCompressed = rd.footer.alwaysCompressed
 		times := rd.footer.spark.calendar()
 		rd.root, rd.leaves, err = newTree(rd.footer.fields, &times)
 	}

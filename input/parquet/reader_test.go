@@ -99,7 +99,7 @@ var wideFields = []schemaElement{
 	testLeaf("small", 0, physicalInt32, logicalType{id: logicalInteger, width: 8}),
 	testLeaf("large", 0, physicalInt64, logicalType{id: logicalInteger, width: 64}),
 	testLeaf("days", 0, physicalInt32, logicalType{id: logicalDate}),
-	{name: "id", leaf: true, physical: physicalFixed, length: 16, converted: -1, logical: logicalType{id: logicalUUID}},
+	{name: "id", leaf: true, physical: physicalFixed, length: 16, logical: logicalType{id: logicalUUID}},
 	testLeaf("bare", repeated, physicalInt64, logicalType{}),
 	testGroup("lists", 0, 1, logicalList),
 	testGroup("list", repeated, 1, 0),
@@ -202,7 +202,7 @@ func TestTypes(t *testing.T) {
 	want := []string{
 		`a={"k":"a","plain":"/w==","old":"1970-01-01T00:00:00.000000001Z","small":200,"large":9223372036854775808,"days":"1970-01-02",` +
 			`"id":"00000000-0000-0000-0000-000000000000","bare":[1,-2],"lists":[],"map":{"m":[1,2]},"absent":null}`,
-		`b={"k":"b","plain":"","old":"1969-12-31T00:00:00Z","small":0,"large":0,"days":"1970-01-01",` +
+		`b={"k":"b","plain":"","old":"1969-12-31T00:00:00.000000000Z","small":0,"large":0,"days":"1970-01-01",` +
 			`"id":"00000000-0000-0000-0000-000000000000","bare":[],"lists":[["` + x + `",null],[],["b","` + x + `","` + x + `"]],"map":{},"absent":{"x":7}}`,
 	}
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {

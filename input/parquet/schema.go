@@ -18,7 +18,7 @@ const (
 	leaf   kind = iota // a column
 	record             // a group
 	list               // a group around a repeated element
-	dict               // a group around repeated entries: a MAP
+	dict               // a group around repeated entries, each a scalar key and a value: a MAP
 )
 
 // A node is a field of the schema.
@@ -37,6 +37,7 @@ type node struct {
 	parent         *node
 
 	// Of a leaf:
+	typeName   string // for people
 	physical   int64
 	length     int64 // of the values of a FIXED_LEN_BYTE_ARRAY
 	cost       int64 // what a value costs beside its bytes
@@ -52,7 +53,7 @@ func (n *node) String() string {
 	text := "group"
 	switch {
 	case n.kind == leaf:
-		text = physicalNames[n.physical] // it was checked
+		text = n.typeName
 	case n.kind == list:
 		text = "list"
 	case n.kind == dict:
@@ -98,7 +99,10 @@ type tree struct {
 	calendar *calendar // of dates and timestamps
 }
 
-var errSchema = errors.New("the schema is not a tree")
+var (
+	errSchema    = errors.New("the schema is not a tree")
+	errNoColumns = errors.New("the file has no columns")
+)
 
 // newTree returns the root, and the leaves in the order of the columns.
 func newTree(fields []schemaElement, c *calendar) (root *node, leaves []*node, err error) {
@@ -106,16 +110,22 @@ func newTree(fields []schemaElement, c *calendar) (root *node, leaves []*node, e
 	if root, err = t.build(nil, 0); err != nil {
 		return nil, nil, err
 	}
-	if t.next != len(fields) || root.kind == leaf {
+	if t.next != len(fields) {
 		return nil, nil, errSchema
+	}
+	if root.kind == leaf || root.columns == 0 {
+		return nil, nil, errNoColumns
 	}
 	root.kind = record
 	return root, t.leaves, nil
 }
 
 func (t *tree) build(parent *node, depth int) (*node, error) {
-	if t.next >= len(t.fields) || depth > maxDepth {
+	if t.next >= len(t.fields) {
 		return nil, errSchema
+	}
+	if depth > maxDepth {
+		return nil, unsupported("fields are nested more than %d levels deep", maxDepth)
 	}
 	f := &t.fields[t.next]
 	t.next++
@@ -135,22 +145,20 @@ func (t *tree) build(parent *node, depth int) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.children = append(n.children, child)
+		if child.columns > 0 { // a group without fields has nothing to read
+			n.children = append(n.children, child)
+		}
 	}
 	n.columns = len(t.leaves) - n.first
-	if n.columns == 0 {
-		return nil, fmt.Errorf("the group %q has no fields", n.name)
-	}
 	n.kind = n.groupKind(f)
 	return n, nil
 }
 
 func (n *node) makeLeaf(f *schemaElement, c *calendar) error {
 	n.columns, n.physical, n.length = 1, f.physical, f.length
-	n.convert = converter(f, c)
 	n.cost = valueCost
-	if scale, ok := decimalScale(f); ok {
-		n.cost += int64(scale)
+	if f.logical.isDecimal() {
+		n.cost += f.logical.scale
 	}
 	for p := n; p != nil; p = p.parent {
 		n.cost += int64(len(p.name))
@@ -158,6 +166,7 @@ func (n *node) makeLeaf(f *schemaElement, c *calendar) error {
 	if n.physical < physicalBoolean || n.physical > physicalFixed {
 		return fmt.Errorf("column %s: %w", n.path(), unsupported("the type of number %d", n.physical))
 	}
+	n.typeName, n.convert = converter(f, c)
 	// What a type means is applied here and not by the library, which fails at types that it does not know.
 	plain, err := schema.NewPrimitiveNode("", parquet.Repetitions.Required, parquet.Type(f.physical), -1, int32(f.length))
 	if err != nil {
@@ -228,24 +237,20 @@ func (n *node) place(parent *node, repetition int64) {
 }
 
 // groupKind returns whether a group is a list or a map. One that is annotated but not built like one is a
-// record.
+// record. A map whose entries are not a scalar key and a value cannot be an object: it is a list of its entries, and of
+// its keys if there are no values.
 func (n *node) groupKind(f *schemaElement) kind {
 	if len(n.children) != 1 || !n.children[0].repeated {
 		return record
 	}
-	isList, isMap := f.logical.id == logicalList, f.logical.id == logicalMap
-	if f.logical.id == 0 {
-		isList = f.converted == convertedList
-		isMap = f.converted == convertedMap || f.converted == convertedMapKeyValue
-	}
 	entry := n.children[0]
 	switch {
-	case isList:
-		return list
-	case isMap && entry.kind == record && len(entry.children) == 2 && entry.children[0].kind == leaf && !entry.children[0].repeated:
+	case f.logical.id != logicalList && f.logical.id != logicalMap:
+		return record
+	case f.logical.id == logicalMap && entry.kind == record && len(entry.children) == 2 && entry.children[0].scalar():
 		return dict
 	}
-	return record
+	return list
 }
 
 // element returns what a list holds: the repeated field itself in files of old writers, its only child in

@@ -18,7 +18,7 @@ type tail struct {
 
 const (
 	Magic          = "PAR1" // at the start and the end of a file
-	magicEncrypted = "PARE"
+	MagicEncrypted = "PARE" // of one with an encrypted footer
 	keptTail       = 64 << 10
 	// maxFooter is the maximum size of a footer, in bytes: about a million column chunks.
 	maxFooter = 64 << 20
@@ -38,7 +38,7 @@ func (t *tail) footer() ([]byte, error) {
 	end := kept[len(kept)-8:]
 	switch string(end[4:]) {
 	case Magic:
-	case magicEncrypted:
+	case MagicEncrypted:
 		return nil, unsupported("the footer is encrypted")
 	default:
 		return nil, fmt.Errorf("the file does not end with %s", Magic)

@@ -116,6 +116,7 @@ type testColumn struct {
 	codec  int64
 	values int64
 	pages  []testPage
+	behind []byte       // the pages, in the chunk
 	change func(*chunk) // changes the chunk's metadata
 }
 
@@ -125,7 +126,7 @@ func testFile(rows int64, fields []schemaElement, columns []testColumn) []byte {
 	var chunks []chunk
 	next := 0
 	for _, f := range fields {
-		if !f.leaf {
+		if !f.leaf || f.children > 0 {
 			continue
 		}
 		column := columns[next]
@@ -134,6 +135,7 @@ func testFile(rows int64, fields []schemaElement, columns []testColumn) []byte {
 		for _, p := range column.pages {
 			b = append(b, p.bytes()...)
 		}
+		b = append(b, column.behind...)
 		c.compressed = int64(len(b)) - c.dataAt
 		if column.change != nil {
 			column.change(&c)
@@ -167,19 +169,20 @@ func (w *thriftWriter) element(f schemaElement) {
 	w.number(2, thriftI32, f.length)
 	w.number(3, thriftI32, f.repetition)
 	w.bytes(4, f.name)
-	if !f.leaf {
+	if f.children > 0 || !f.leaf {
 		w.number(5, thriftI32, f.children)
 	}
-	if f.converted > 0 { // no test uses UTF8
-		w.number(6, thriftI32, f.converted)
-		w.number(7, thriftI32, f.scale)
-	}
-	if t := f.logical; t.id != 0 {
+	if t := f.logical; t.id < 0 { // a converted type
+		w.number(6, thriftI32, int64(-t.id))
+		w.number(7, thriftI32, t.scale)
+		w.number(8, thriftI32, t.precision)
+	} else if t.id != 0 {
 		w.structure(10, func() {
 			w.structure(t.id, func() {
 				switch t.id {
 				case logicalDecimal:
 					w.number(1, thriftI32, t.scale)
+					w.number(2, thriftI32, t.precision)
 				case logicalInteger:
 					w.field(1, thriftByte)
 					w.b = append(w.b, byte(t.width))
@@ -274,9 +277,9 @@ func plainText(s string) []byte { return append(plain32(int32(len(s))), s...) }
 // Fields of a schema.
 
 func testGroup(name string, repetition, children int64, logical int) schemaElement {
-	return schemaElement{name: name, repetition: repetition, children: children, converted: -1, logical: logicalType{id: logical}}
+	return schemaElement{name: name, repetition: repetition, children: children, logical: logicalType{id: logical}}
 }
 
 func testLeaf(name string, repetition, physical int64, logical logicalType) schemaElement {
-	return schemaElement{name: name, leaf: true, repetition: repetition, physical: physical, converted: -1, logical: logical}
+	return schemaElement{name: name, leaf: true, repetition: repetition, physical: physical, logical: logical}
 }

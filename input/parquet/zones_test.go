@@ -54,16 +54,16 @@ func TestZonesOfSpark(t *testing.T) {
 		seconds int64
 		want    string
 	}{
-		{"PST", year1874, "1874-12-07T18:32:58Z"}, {"America/Los_Angeles", year1874, "1874-12-07T18:32:58Z"},
-		{"EST", year1874, "1874-12-07T18:40:00Z"}, {"MST", year1874, "1874-12-07T18:40:00Z"}, {"Z", year1874, "1874-12-07T18:40:00Z"},
-		{"UTC", october15 - 3600, "1582-10-04T23:00:00Z"}, {"+02:00", october15 - 3600, "1582-10-14T23:00:00Z"},
-		{"GMT+02:00", october15 - 3600, "1582-10-14T23:00:00Z"}, {"UTC+2", october15 - 3600, "1582-10-14T23:00:00Z"},
-		{"+0200", october15 - 3600, "1582-10-14T23:00:00Z"}, {"+02:00:00", october15 - 3600, "1582-10-14T23:00:00Z"},
-		{"-02:00", october15 - 3600, "1582-10-04T23:00:00Z"},
+		{"PST", year1874, "1874-12-07T18:32:58.000000Z"}, {"America/Los_Angeles", year1874, "1874-12-07T18:32:58.000000Z"},
+		{"EST", year1874, "1874-12-07T18:40:00.000000Z"}, {"MST", year1874, "1874-12-07T18:40:00.000000Z"}, {"Z", year1874, "1874-12-07T18:40:00.000000Z"},
+		{"UTC", october15 - 3600, "1582-10-04T23:00:00.000000Z"}, {"+02:00", october15 - 3600, "1582-10-14T23:00:00.000000Z"},
+		{"GMT+02:00", october15 - 3600, "1582-10-14T23:00:00.000000Z"}, {"UTC+2", october15 - 3600, "1582-10-14T23:00:00.000000Z"},
+		{"+0200", october15 - 3600, "1582-10-14T23:00:00.000000Z"}, {"+02:00:00", october15 - 3600, "1582-10-14T23:00:00.000000Z"},
+		{"-02:00", october15 - 3600, "1582-10-04T23:00:00.000000Z"},
 	} {
 		m := sparkMetadata{version: "3.5.6", legacy: true, zone: tt.zone}
 		c := m.calendar()
-		if got := c.timestamp(time.Second, true)(tt.seconds); got != tt.want {
+		if got := c.timestamp(time.Microsecond, true)(tt.seconds * 1e6); got != tt.want {
 			t.Errorf("%d in %s: %v, want %s", tt.seconds, tt.zone, got, tt.want)
 		}
 	}

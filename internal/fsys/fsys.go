@@ -34,7 +34,7 @@ type File interface {
 type FS interface {
 	// Create creates a file for reading and writing. It fails if name exists.
 	Create(name string) (File, error)
-	// Open opens a file for reading.
+	// Open opens a regular file for reading.
 	Open(name string) (File, error)
 	// Rename renames a file or directory. It replaces an existing file, and fails if newname is a directory.
 	Rename(oldname, newname string) error

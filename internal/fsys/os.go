@@ -14,8 +14,15 @@ var OS FS = osFS{}
 
 type osFS struct{}
 
+// FileMode and dirMode are the permissions of what sequins creates, less the umask: data may be read by the group, and by
+// nobody else.
+const (
+	FileMode fs.FileMode = 0o640
+	dirMode  fs.FileMode = 0o750
+)
+
 func (osFS) Create(name string) (File, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, FileMode)
 	if err != nil {
 		return nil, err // not f: a nil *os.File in a File is not nil
 	}
@@ -23,9 +30,32 @@ func (osFS) Create(name string) (File, error) {
 }
 
 func (osFS) Open(name string) (File, error) {
-	f, err := os.Open(name)
+	f, err := OpenRegular(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
+	}
+	return f, nil
+}
+
+// ErrNotRegular is returned for a name that is not one of a regular file.
+var ErrNotRegular = errors.New("not a regular file")
+
+// OpenRegular is os.OpenFile for regular files. Anything else is an error that wraps [ErrNotRegular]: a pipe, above all,
+// would be waited for until another process opens it. A file that is created gets [FileMode].
+func OpenRegular(name string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(name, flags|syscall.O_NONBLOCK, FileMode)
+	if errors.Is(err, syscall.ENXIO) || errors.Is(err, syscall.EISDIR) { // a pipe without a reader, a socket, or a directory
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: ErrNotRegular}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
@@ -46,7 +76,7 @@ func (o osFS) MkdirAll(dir string) error {
 	if err := o.MkdirAll(parent); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, dirMode); errors.Is(err, fs.ErrExist) {
 		return isDir(dir) // created concurrently, or a dangling symbolic link
 	} else if err != nil {
 		return err

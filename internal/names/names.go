@@ -10,8 +10,9 @@ import "strings"
 const Max = 255
 
 // Valid reports whether s is a valid name of a version: letters, digits and ._-=+,@: beginning with a letter or digit.
-// These are the names of directories that Hive and Spark write, such as day=2026-01-31, and times.
-func Valid(s string) bool { return valid(s, "._-=+,@:") }
+// These are the names of directories that Hive and Spark write, such as day=2026-01-31, and times. The directory that
+// file systems keep at their root, lost+found, has another meaning.
+func Valid(s string) bool { return s != "lost+found" && valid(s, "._-=+,@:") }
 
 // ValidDatabase reports whether s is a valid name of a database: a valid name without another meaning in a URL.
 func ValidDatabase(s string) bool {

@@ -45,22 +45,38 @@ func Date(days int64) string {
 }
 
 // Timestamp formats a number of units since 1970-01-01 00:00: an instant if utc is set, otherwise a local time without
-// zone.
+// zone. There are as many decimals as the unit has.
 func Timestamp(n int64, unit time.Duration, utc bool) string {
 	perSecond := int64(time.Second / unit)
 	seconds, rest := n/perSecond, n%perSecond // time.Unix accepts a negative rest
-	layout := "2006-01-02T15:04:05.999999999"
+	layout := "2006-01-02T15:04:05.000000000"[:len("2006-01-02T15:04:05.")+decimals(unit)]
 	if utc {
 		layout += "Z"
 	}
 	return time.Unix(seconds, rest*int64(unit)).UTC().Format(layout)
 }
 
-// TimeOfDay formats a number of units since midnight.
+// TimeOfDay formats a number of units since midnight. Times outside of the day are shown as they are: "24:00:00.000",
+// "-00:00:01.000".
 func TimeOfDay(n int64, unit time.Duration) string {
-	const day = int64(24 * time.Hour)
-	n %= day / int64(unit) // larger numbers are undefined
-	return time.Unix(0, n*int64(unit)).UTC().Format("15:04:05.999999999")
+	sign, units := "", uint64(n)
+	if n < 0 {
+		sign, units = "-", -units
+	}
+	perSecond := uint64(time.Second / unit)
+	seconds := units / perSecond
+	return fmt.Sprintf("%s%02d:%02d:%02d.%0*d", sign, seconds/3600, seconds/60%60, seconds%60, decimals(unit), units%perSecond)
+}
+
+// decimals returns how many decimals a second has in a unit: 3, 6 or 9.
+func decimals(unit time.Duration) int {
+	switch unit {
+	case time.Millisecond:
+		return 3
+	case time.Microsecond:
+		return 6
+	}
+	return 9
 }
 
 // UUID formats 16 bytes as a UUID.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/source"
 	"sequins/source/azure"
 )
 
@@ -107,7 +108,7 @@ func TestWhiteSpace(t *testing.T) {
 			}
 			set("\r\n")
 			asked = nil
-			if _, err := open(t, with("\n")).Databases(t.Context()); err != nil || len(asked) != 1 || asked[0] != "hunter2 " && !strings.HasPrefix(asked[0], " SharedKey a:") {
+			if _, err := source.Databases(t.Context(), open(t, with("\n"))); err != nil || len(asked) != 1 || asked[0] != "hunter2 " && !strings.HasPrefix(asked[0], " SharedKey a:") {
 				t.Errorf("%v, requests %q", err, asked)
 			}
 			for _, inside := range []string{"\nx", " x", "\x00x", "\u200b"} {
@@ -126,13 +127,13 @@ func TestSecretOfURL(t *testing.T) {
 	clearEnvironment(t)
 	o := options("http://127.0.0.1:1/devstoreaccount1", "p")
 	o.AccountKey, o.SASToken, o.MaxRetries = "", "sv=1&sig=hunter2", 0
-	if _, err := open(t, o).Databases(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "refused") {
+	if _, err := source.Databases(t.Context(), open(t, o)); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("%v", err)
 	}
 	for _, endpoint := range []string{"http://u:hunter2@h:1x/", "http://h/%zz", "http://127.0.0.1:1/?sig=hunter2"} {
 		src, err := azure.New(azure.Options{URL: o.URL, ConnectionString: "BlobEndpoint=" + endpoint + ";SharedAccessSignature=sv=1&sig=hunter2%2f"})
 		if err == nil {
-			_, err = src.Databases(t.Context())
+			_, err = source.Databases(t.Context(), src)
 			src.Close()
 		}
 		if err == nil || strings.Contains(err.Error(), "hunter2") {

@@ -109,7 +109,7 @@ func TestCredentials(t *testing.T) {
 	find := func(what string, o azure.Options) {
 		t.Helper()
 		src := open(t, o)
-		if dbs, err := src.Databases(t.Context()); err != nil || len(dbs) != 1 {
+		if dbs, err := source.Databases(t.Context(), src); err != nil || len(dbs) != 1 {
 			t.Errorf("%s: %v, %v", what, dbs, err)
 		}
 		f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
@@ -154,7 +154,7 @@ func TestOtherAccount(t *testing.T) {
 	t.Setenv("IDENTITY_HEADER", "x")
 	o := options(server.Endpoint(), "")
 	o.AccountKey, o.MaxRetries = "", 0
-	_, err := open(t, o).Databases(t.Context())
+	_, err := source.Databases(t.Context(), open(t, o))
 	if err == nil || strings.Contains(err.Error(), "AZURE_STORAGE_KEY") {
 		t.Errorf("%v, want an error of the managed identity", err)
 	}
@@ -173,7 +173,7 @@ func TestRefused(t *testing.T) {
 		o := options(server.Endpoint(), "p")
 		spoil(&o)
 		src := open(t, o)
-		_, listErr := src.Databases(t.Context())
+		_, listErr := source.Databases(t.Context(), src)
 		_, openErr := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 		for _, err := range []error{listErr, openErr} {
 			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "@devstoreaccount1.dfs.core.windows.net/p/") || !strings.Contains(err.Error(), "the configuration") {
@@ -196,13 +196,13 @@ func TestFolders(t *testing.T) {
 	server.Put(t, "p/db/1/part-0", nil) // as empty as a directory
 	server.Put(t, "p/db/1/logs/x", nil)
 	src := open(t, options(server.Endpoint(), "p"))
-	if dbs, err := src.Databases(t.Context()); err != nil || strings.Join(dbs, " ") != "db empty" {
+	if dbs, err := source.Databases(t.Context(), src); err != nil || strings.Join(dbs, " ") != "db empty" {
 		t.Errorf("databases %v, %v", dbs, err)
 	}
-	if versions, err := src.Versions(t.Context(), "db"); err != nil || strings.Join(versions, " ") != "1 2" {
+	if versions, err := source.Versions(t.Context(), src, "db"); err != nil || strings.Join(versions, " ") != "1 2" {
 		t.Errorf("versions %v, %v", versions, err)
 	}
-	if versions, err := src.Versions(t.Context(), "empty"); err != nil || len(versions) > 0 {
+	if versions, err := source.Versions(t.Context(), src, "empty"); err != nil || len(versions) > 0 {
 		t.Errorf("versions of an empty directory: %v, %v", versions, err)
 	}
 	c, err := src.Contents(t.Context(), "db", "1")
@@ -232,7 +232,7 @@ func TestRemoveFolder(t *testing.T) {
 		if err := src.Remove(t.Context(), "db", "1", test.name); err != nil {
 			t.Fatal(err)
 		}
-		if versions, err := src.Versions(t.Context(), "db"); err != nil || strings.Join(versions, " ") != test.left {
+		if versions, err := source.Versions(t.Context(), src, "db"); err != nil || strings.Join(versions, " ") != test.left {
 			t.Errorf("after %s: %v, %v, want %q", test.name, versions, err, test.left)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"sequins/source"
 )
 
 // page returns a page of a listing.
@@ -72,7 +74,7 @@ func TestPages(t *testing.T) {
 		_, _ = io.WriteString(w, page(items, next))
 	}))
 	defer server.Close()
-	versions, err := open(t, options(server.URL+"/devstoreaccount1", "p")).Versions(t.Context(), "db")
+	versions, err := source.Versions(t.Context(), open(t, options(server.URL+"/devstoreaccount1", "p")), "db")
 	if err != nil || strings.Join(versions, " ") != "v0 v1 v3 v4" {
 		t.Errorf("%v, %v", versions, err)
 	}
@@ -93,7 +95,7 @@ func TestEndlessAnswer(t *testing.T) {
 	defer server.Close()
 	o := options(server.URL+"/devstoreaccount1", "p")
 	o.MaxRetries = 0
-	if _, err := open(t, o).Databases(t.Context()); err == nil || !strings.Contains(err.Error(), "an answer of more than") {
+	if _, err := source.Databases(t.Context(), open(t, o)); err == nil || !strings.Contains(err.Error(), "an answer of more than") {
 		t.Errorf("%v", err)
 	}
 }

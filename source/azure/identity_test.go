@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/source"
 	"sequins/source/azure"
 )
 
@@ -105,7 +106,7 @@ func reply(w http.ResponseWriter, v any) {
 // list lists the databases of an account whose credentials are in the environment.
 func list(t *testing.T, src *azure.Source) error {
 	t.Helper()
-	dbs, err := src.Databases(t.Context())
+	dbs, err := source.Databases(t.Context(), src)
 	if err == nil && len(dbs) != 1 {
 		t.Errorf("databases %v", dbs)
 	}

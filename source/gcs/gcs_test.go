@@ -65,7 +65,7 @@ func TestPages(t *testing.T) {
 	if err != nil || len(c.Files) != len(want) || len(c.Dirs) > 0 {
 		t.Errorf("%d files, want %d: %v", len(c.Files), len(want), err)
 	}
-	if versions, err := src.Versions(t.Context(), "db"); err != nil || len(versions) != 10 {
+	if versions, err := source.Versions(t.Context(), src, "db"); err != nil || len(versions) != 10 {
 		t.Errorf("versions %v, %v", versions, err)
 	}
 }
@@ -108,7 +108,7 @@ func TestDots(t *testing.T) {
 	if err != nil || len(c.Files) != 1 || c.Files[0].Name != "part-0" {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if dbs, err := src.Databases(t.Context()); err != nil || len(dbs) != 1 {
+	if dbs, err := source.Databases(t.Context(), src); err != nil || len(dbs) != 1 {
 		t.Errorf("%v, %v", dbs, err)
 	}
 	for _, name := range []string{"../2/part-0", "day=1/../../../part-0", "/part-0"} {
@@ -130,7 +130,7 @@ func TestEndlessAnswer(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	if _, err := open(t, options(server.URL, "p")).Databases(t.Context()); err == nil || !strings.Contains(err.Error(), "an answer of more than") {
+	if _, err := source.Databases(t.Context(), open(t, options(server.URL, "p"))); err == nil || !strings.Contains(err.Error(), "an answer of more than") {
 		t.Errorf("%v", err)
 	}
 }
@@ -205,7 +205,7 @@ func TestRetryAfter(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		return true
 	}
-	if _, err := open(t, options(s.URL, "")).Databases(t.Context()); err != nil || time.Since(first) < time.Second {
+	if _, err := source.Databases(t.Context(), open(t, options(s.URL, ""))); err != nil || time.Since(first) < time.Second {
 		t.Errorf("%v after %v", err, time.Since(first))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/source"
 	"sequins/source/gcs"
 )
 
@@ -42,7 +43,7 @@ func TestRefusedToken(t *testing.T) {
 		t.Errorf("%d tokens after one was refused", issued)
 	}
 	s.setToken("another's")
-	_, err := src.Databases(t.Context())
+	_, err := source.Databases(t.Context(), src)
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), o.CredentialsFile) || strings.Contains(err.Error(), "ttt") {
 		t.Errorf("%v, want fs.ErrPermission with the place of the credentials and no token", err)
 	}
@@ -62,7 +63,7 @@ func TestExpiredToken(t *testing.T) {
 	o.Anonymous, o.CredentialsFile = false, federation(t, filepath.Join(t.TempDir(), "credentials.json"), tokens.URL)
 	src := open(t, o)
 	for range 3 {
-		if _, err := src.Databases(t.Context()); err != nil {
+		if _, err := source.Databases(t.Context(), src); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,11 +86,11 @@ func TestNoToken(t *testing.T) {
 	s.setToken("token")
 	o := options(s.URL, "")
 	o.Anonymous, o.CredentialsFile = false, federation(t, filepath.Join(dir, "credentials.json"), tokens.URL)
-	if dbs, err := open(t, o).Databases(t.Context()); err != nil || len(dbs) != 1 {
+	if dbs, err := source.Databases(t.Context(), open(t, o)); err != nil || len(dbs) != 1 {
 		t.Errorf("%v, %v", dbs, err)
 	}
 	statuses = slices.Repeat([]int{http.StatusBadRequest}, 10)
-	if _, err := open(t, o).Databases(t.Context()); err == nil || !strings.Contains(err.Error(), "no token") {
+	if _, err := source.Databases(t.Context(), open(t, o)); err == nil || !strings.Contains(err.Error(), "no token") {
 		t.Errorf("%v", err)
 	}
 	for name, text := range map[string]string{"none": "", "no JSON": "x", "no type": "{}", "too large": strings.Repeat("x", 2<<20)} {
@@ -99,7 +100,7 @@ func TestNoToken(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := open(t, o).Databases(t.Context()); err == nil || !strings.Contains(err.Error(), o.CredentialsFile) {
+		if _, err := source.Databases(t.Context(), open(t, o)); err == nil || !strings.Contains(err.Error(), o.CredentialsFile) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := gcs.CheckCredentials(o.CredentialsFile); err == nil {
@@ -128,7 +129,7 @@ func TestSecretOfCredentials(t *testing.T) {
 		o := options(s.URL, "")
 		o.Anonymous, o.CredentialsFile, o.MaxRetries = false, file, 0
 		src := open(t, o)
-		_, err = src.Databases(t.Context())
+		_, err = source.Databases(t.Context(), src)
 		if _, ierr := src.Identity(t.Context()); err == nil || ierr == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error()+ierr.Error(), "hunter2") {
 			t.Errorf("%v, %v, want %q and no secret", err, ierr, test.want)
 		}
@@ -159,7 +160,7 @@ func TestEnvironment(t *testing.T) {
 	find := func(want string) {
 		t.Helper()
 		s.setToken(want)
-		if _, err := open(t, o).Databases(t.Context()); err != nil {
+		if _, err := source.Databases(t.Context(), open(t, o)); err != nil {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

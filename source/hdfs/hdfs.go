@@ -86,10 +86,7 @@ type Source struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-var (
-	_ source.Source   = (*Source)(nil)
-	_ source.Reporter = (*Source)(nil)
-)
+var _ source.Source = (*Source)(nil)
 
 // New returns the source described by o. It reads the configuration but does not
 // connect.

@@ -113,7 +113,7 @@ func TestSilentKDC(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, ask := range map[string]func(context.Context) error{
-		"one who asks, and one who waits to ask": func(ctx context.Context) error { _, err := s.Databases(ctx); return err },
+		"one who asks, and one who waits to ask": func(ctx context.Context) error { _, err := source.Databases(ctx, s); return err },
 		"another": func(ctx context.Context) error {
 			_, err := s.Open(ctx, "db", "1", source.File{Name: "x"}, source.ReadOptions{})
 			return err
@@ -149,7 +149,7 @@ func TestKerberosFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = s.Databases(t.Context())
+		_, err = source.Databases(t.Context(), s)
 		wantError(t, err, nil, what, "list hdfs://127.0.0.1:1", "Kerberos")
 		if errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v is taken as there being no data", err)

@@ -41,45 +41,27 @@ func (s *Source) call(ctx context.Context, op, p string, f func(*lib.Client) err
 	})
 }
 
-// Databases returns the directories in the root with valid names.
-func (s *Source) Databases(ctx context.Context) ([]string, error) {
-	return s.directories(ctx, s.root, names.ValidDatabase)
-}
-
-// Versions returns the directories of a database with valid names.
-func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
-	dir := path.Join(s.root, db)
-	if !names.ValidDatabase(db) {
-		return nil, &fs.PathError{Op: "list", Path: s.display(dir), Err: fs.ErrNotExist}
+// ReadDir returns the names in a directory.
+func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries, err error) {
+	p := path.Join(s.root, dir)
+	if dir != "" && !source.ValidFile(dir) {
+		return found, &fs.PathError{Op: "list", Path: s.display(p), Err: fs.ErrInvalid}
 	}
-	return s.directories(ctx, dir, names.Valid)
-}
-
-// Invalid returns the directories that Databases or Versions omits.
-func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
-	valid := names.Valid
-	if db == "" {
-		valid = names.ValidDatabase
-	}
-	return s.directories(ctx, path.Join(s.root, db), func(name string) bool {
-		return !valid(name) && !source.Hidden(name)
-	})
-}
-
-// directories returns the names of the directories in dir for which want is true.
-func (s *Source) directories(ctx context.Context, dir string, want func(name string) bool) (names []string, err error) {
-	err = s.call(ctx, "list", dir, func(c *lib.Client) error {
-		names = nil
-		entries, err := c.ReadDir(dir)
+	err = s.call(ctx, "list", p, func(c *lib.Client) error {
+		found = source.Entries{}
+		entries, err := c.ReadDir(p)
 		for _, e := range entries {
-			if e.IsDir() && want(e.Name()) {
-				names = append(names, e.Name())
+			if e.IsDir() {
+				found.Dirs = append(found.Dirs, e.Name())
+			} else {
+				found.Files = append(found.Files, e.Name())
 			}
 		}
 		return err
 	})
-	slices.Sort(names)
-	return names, err
+	slices.Sort(found.Dirs)
+	slices.Sort(found.Files)
+	return found, err
 }
 
 // Contents returns the contents of a version's directory. It fails if it cannot
@@ -156,11 +138,15 @@ func (l *lister) addDir(name string) error {
 		return err
 	}
 	l.c.Dirs = append(l.c.Dirs, name)
-	if name != source.MetadataDir {
+	if l.c.Table != "" || !source.MayBeTable(name) {
 		return nil
 	}
 	entries, err := l.client.ReadDir(path.Join(l.dir, name))
-	l.c.Iceberg = slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return source.IsIceberg(e.Name()) })
+	for _, e := range entries {
+		if !e.IsDir() {
+			l.c.AddTableEntry(name + "/" + e.Name())
+		}
+	}
 	return err
 }
 

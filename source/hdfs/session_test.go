@@ -34,7 +34,7 @@ func inTime(t *testing.T, nodes map[string]func(net.Conn), run func(t *testing.T
 
 func wantDatabases(t *testing.T, s *Source, want ...string) {
 	t.Helper()
-	got, err := s.Databases(t.Context())
+	got, err := source.Databases(t.Context(), s)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("databases: %v\n%s", err, diff)
 	}
@@ -64,7 +64,7 @@ func took(t *testing.T, start time.Time, least, most time.Duration) {
 func TestSilentNamenodes(t *testing.T) {
 	inTime(t, map[string]func(net.Conn){"a:1": silent, "b:2": silent}, func(t *testing.T, c *cluster, s *Source) {
 		start := time.Now()
-		_, err := s.Databases(t.Context())
+		_, err := source.Databases(t.Context(), s)
 		wantError(t, err, os.ErrDeadlineExceeded, "list hdfs://a:1/data", "gave up after ", " attempts")
 		took(t, start, retryFor-maxPause-timeout, retryFor)
 	})
@@ -75,7 +75,7 @@ func TestCancelledWhileSilent(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(timeout/2, cancel)
 		start := time.Now()
-		_, err := s.Versions(ctx, "db")
+		_, err := source.Versions(ctx, s, "db")
 		wantError(t, err, context.Canceled, "list hdfs://a:1/data/db")
 		took(t, start, timeout/2, timeout/2)
 		if order := s.namenodes.addresses(); order[0] != "a:1" {
@@ -96,7 +96,7 @@ func TestOneHangs(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		hung := make(chan error)
 		go func() {
-			_, err := s.Databases(ctx)
+			_, err := source.Databases(ctx, s)
 			hung <- err
 		}()
 		synctest.Wait()
@@ -150,7 +150,7 @@ func TestFailover(t *testing.T) {
 		took(t, start, 0, time.Second)
 		c.set("a:1", nil)
 		start = time.Now()
-		_, err := s.Databases(t.Context())
+		_, err := source.Databases(t.Context(), s)
 		wantError(t, err, nil, "no available namenodes", "connection refused", "attempts")
 		took(t, start, retryFor-maxPause, retryFor)
 	})
@@ -201,7 +201,7 @@ func TestWhatNamenodesSay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			inTime(t, map[string]func(net.Conn){"a:1": tt.serve}, func(t *testing.T, c *cluster, s *Source) {
 				s.namenodes.order = []string{"a:1"}
-				_, err := s.Databases(t.Context())
+				_, err := source.Databases(t.Context(), s)
 				wantError(t, err, tt.class, append(tt.says, "list hdfs://a:1/data: ")...)
 				if n := len(c.dialled()); tt.final != (n == 1) {
 					t.Errorf("%d attempts, final %v", n, tt.final)
@@ -216,8 +216,8 @@ func TestListing(t *testing.T) {
 		stat(typeDir, "a"), stat(typeSymlink, "link"))}
 	inTime(t, nodes, func(t *testing.T, c *cluster, s *Source) {
 		wantDatabases(t, s, "a", "b")
-		names, err := s.Invalid(t.Context(), "")
-		if diff := cmp.Diff([]string{"a b"}, names); err != nil || diff != "" {
+		in, err := source.ListNames(t.Context(), s, "")
+		if diff := cmp.Diff([]string{"a b"}, in.Invalid); err != nil || diff != "" {
 			t.Errorf("invalid: %v\n%s", err, diff)
 		}
 		_, err = s.Contents(t.Context(), "b", "1")

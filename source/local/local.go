@@ -23,7 +23,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -39,10 +38,7 @@ type Source struct {
 	marks marks
 }
 
-var (
-	_ source.Source   = (*Source)(nil)
-	_ source.Reporter = (*Source)(nil)
-)
+var _ source.Source = (*Source)(nil)
 
 // New returns the source at path, which is a path or a file:// URL. It does not
 // access the directory, which may be mounted later.
@@ -73,60 +69,35 @@ func (s *Source) Path(db, version string) string {
 	return filepath.Join(s.root, db, version)
 }
 
-// Databases returns the directories in the root with valid names.
-func (s *Source) Databases(ctx context.Context) ([]string, error) {
-	dirs, err := directories(ctx, s.root)
-	return filter(dirs, names.ValidDatabase), err
-}
-
-// Versions returns the directories of a database with valid names.
-func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
-	dir := filepath.Join(s.root, db)
-	if !names.ValidDatabase(db) {
-		return nil, &fs.PathError{Op: "list", Path: dir, Err: fs.ErrNotExist}
-	}
-	dirs, err := directories(ctx, dir)
-	return filter(dirs, names.Valid), err
-}
-
-// Invalid returns the directories that Databases or Versions omits.
-func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
-	valid := names.Valid
-	if db == "" {
-		valid = names.ValidDatabase
-	}
-	dirs, err := directories(ctx, filepath.Join(s.root, db))
-	return filter(dirs, func(name string) bool {
-		return !valid(name) && !source.Hidden(name)
-	}), err
-}
-
-func filter(all []string, keep func(string) bool) []string {
-	return slices.DeleteFunc(all, func(name string) bool { return !keep(name) })
-}
-
-// directories returns the names of the directories in dir, and of links to
-// directories, in order.
-func directories(ctx context.Context, dir string) ([]string, error) {
+// ReadDir returns the names in a directory.
+func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries, err error) {
+	p := filepath.Join(s.root, dir)
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return found, err
 	}
-	entries, err := os.ReadDir(dir)
+	if dir != "" && !source.ValidFile(dir) {
+		return found, &fs.PathError{Op: "list", Path: p, Err: fs.ErrInvalid}
+	}
+	entries, err := os.ReadDir(p)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	var names []string
 	for _, e := range entries {
 		isDir := e.IsDir()
 		if e.Type()&fs.ModeSymlink != 0 {
-			info, err := os.Stat(filepath.Join(dir, e.Name()))
-			isDir = err == nil && info.IsDir() // a dangling link is not a directory
+			info, err := os.Stat(filepath.Join(p, e.Name()))
+			if err != nil {
+				continue
+			}
+			isDir = info.IsDir()
 		}
 		if isDir {
-			names = append(names, e.Name())
+			found.Dirs = append(found.Dirs, e.Name())
+		} else {
+			found.Files = append(found.Files, e.Name())
 		}
 	}
-	return names, nil
+	return found, nil
 }
 
 // Contents returns the contents of a version's directory. It fails if it cannot
@@ -236,11 +207,15 @@ func (l *lister) enter(name string) (entered bool, err error) {
 // addDir adds a directory that is not a MapFile.
 func (l *lister) addDir(name string) error {
 	l.c.Dirs = append(l.c.Dirs, name)
-	if name != source.MetadataDir {
+	if l.c.Table != "" || !source.MayBeTable(name) {
 		return nil
 	}
 	entries, err := os.ReadDir(filepath.Join(l.dir, name))
-	l.c.Iceberg = slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return source.IsIceberg(e.Name()) })
+	for _, e := range entries {
+		if !e.IsDir() {
+			l.c.AddTableEntry(name + "/" + e.Name())
+		}
+	}
 	return err
 }
 

@@ -108,7 +108,7 @@ func TestNew(t *testing.T) {
 
 func TestNoRoot(t *testing.T) {
 	s := dir(filepath.Join(t.TempDir(), "unmounted")).Source(t)
-	if _, err := s.Databases(t.Context()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "unmounted") {
+	if _, err := source.Databases(t.Context(), s); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "unmounted") {
 		t.Errorf("listing a root that is not there: %v", err)
 	}
 }
@@ -125,11 +125,11 @@ func TestSymlinks(t *testing.T) {
 	d.link(t, "../nowhere", "db/2")
 
 	s, ctx := d.Source(t), t.Context()
-	dbs, err := s.Databases(ctx)
+	dbs, err := source.Databases(ctx, s)
 	if diff := cmp.Diff([]string{"db", "linked", "real"}, dbs); diff != "" || err != nil {
 		t.Errorf("databases: %v\n%s", err, diff)
 	}
-	versions, err := s.Versions(ctx, "db")
+	versions, err := source.Versions(ctx, s, "db")
 	if diff := cmp.Diff([]string{"1"}, versions); diff != "" || err != nil {
 		t.Errorf("versions: %v\n%s", err, diff)
 	}

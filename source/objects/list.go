@@ -115,48 +115,27 @@ func nameOf(prefix, key string) (string, error) {
 	return name, nil
 }
 
-// directories returns the names of the directories under dir, in order.
-func (s *Source) directories(ctx context.Context, dir string) ([]string, error) {
-	l, err := s.list(ctx, dir, false)
+// ReadDir returns the names under a prefix up to the next slash.
+func (s *Source) ReadDir(ctx context.Context, dir string) (e source.Entries, err error) {
+	prefix := path.Join(s.root, dir)
+	if dir != "" && !source.ValidFile(dir) {
+		return e, s.fail(ctx, "list", prefix, fs.ErrInvalid)
+	}
+	l, err := s.list(ctx, prefix, false)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	if l.empty && dir != "" {
-		return nil, s.fail(ctx, "list", dir+"/", fs.ErrNotExist)
+	if l.empty && prefix != "" {
+		return e, s.fail(ctx, "list", prefix+"/", fs.ErrNotExist)
 	}
-	return l.dirs, nil
-}
-
-func filter(all []string, keep func(string) bool) []string {
-	return slices.DeleteFunc(all, func(name string) bool { return !keep(name) })
-}
-
-// Databases returns the directories under the prefix with valid names.
-func (s *Source) Databases(ctx context.Context) ([]string, error) {
-	dirs, err := s.directories(ctx, s.root)
-	return filter(dirs, names.ValidDatabase), err
-}
-
-// Versions returns the directories of a database with valid names.
-func (s *Source) Versions(ctx context.Context, db string) ([]string, error) {
-	dir := path.Join(s.root, db)
-	if !names.ValidDatabase(db) {
-		return nil, s.fail(ctx, "list", dir, fs.ErrNotExist)
+	e.Dirs = l.dirs
+	for name := range l.objects {
+		if !isFolderMarker(name) {
+			e.Files = append(e.Files, name)
+		}
 	}
-	dirs, err := s.directories(ctx, dir)
-	return filter(dirs, names.Valid), err
-}
-
-// Invalid returns the directories that Databases or Versions omits.
-func (s *Source) Invalid(ctx context.Context, db string) ([]string, error) {
-	valid := names.Valid
-	if db == "" {
-		valid = names.ValidDatabase
-	}
-	dirs, err := s.directories(ctx, path.Join(s.root, db))
-	return filter(dirs, func(name string) bool {
-		return !valid(name) && !source.Hidden(name)
-	}), err
+	slices.Sort(e.Files)
+	return e, nil
 }
 
 // Contents returns the contents of a version, or of the target of its link.

@@ -39,7 +39,7 @@ func TestBadAnswers(t *testing.T) {
 		server := httptest.NewServer(test.answer)
 		o := options(server.URL, "p")
 		o.MaxRetries = 0
-		dbs, err := open(t, o).Databases(t.Context())
+		dbs, err := source.Databases(t.Context(), open(t, o))
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, %v, want %q", name, dbs, err, test.want)
 		}
@@ -83,11 +83,11 @@ func TestEncodedDirectories(t *testing.T) {
 	}))
 	defer server.Close()
 	src := open(t, options(server.URL, "p"))
-	if dbs, err := src.Databases(t.Context()); err != nil || len(dbs) != 1 || dbs[0] != "good" {
+	if dbs, err := source.Databases(t.Context(), src); err != nil || len(dbs) != 1 || dbs[0] != "good" {
 		t.Errorf("databases %q, %v", dbs, err)
 	}
-	if invalid, err := src.Invalid(t.Context(), ""); err != nil || len(invalid) != 1 || invalid[0] != "bad\x01db" {
-		t.Errorf("invalid databases %q, %v", invalid, err)
+	if in, err := source.ListNames(t.Context(), src, ""); err != nil || len(in.Invalid) != 1 || in.Invalid[0] != "bad\x01db" {
+		t.Errorf("invalid databases %q, %v", in.Invalid, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/source"
 	"sequins/source/s3"
 	"sequins/test/gateway"
 )
@@ -91,7 +92,7 @@ func TestPodCredentials(t *testing.T) {
 			set(t, s, token)
 			o := s3.Options{URL: "s3://bucket/p", Region: gateway.Region, Endpoint: g.Endpoint(), PathStyle: true}
 			src := open(t, o)
-			list := func() error { _, err := src.Databases(t.Context()); return err }
+			list := func() error { _, err := source.Databases(t.Context(), src); return err }
 			s.mu.Lock()
 			s.valid = time.Second // expired before the next request, by the margin of the SDK or by the clock
 			s.mu.Unlock()
@@ -119,7 +120,7 @@ func TestPodCredentials(t *testing.T) {
 			s.mu.Lock()
 			s.refuses = true
 			s.mu.Unlock()
-			_, err := open(t, o).Databases(t.Context())
+			_, err := source.Databases(t.Context(), open(t, o))
 			if err == nil || !strings.Contains(err.Error(), "s3://bucket/p/") || errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("refused: %v", err)
 			}

@@ -26,7 +26,7 @@ func TestRefused(t *testing.T) {
 		o := options(g.Endpoint(), "p")
 		spoil(&o)
 		src := open(t, o)
-		_, listErr := src.Databases(t.Context())
+		_, listErr := source.Databases(t.Context(), src)
 		_, openErr := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
 		for _, err := range []error{listErr, openErr} {
 			if !errors.Is(err, fs.ErrPermission) {
@@ -54,14 +54,14 @@ func TestChain(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL_S3", g.Endpoint())
 	t.Setenv("AWS_CONFIG_FILE", "/nonexistent")
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	dbs, err := open(t, s3.Options{URL: "s3://bucket/p", PathStyle: true}).Databases(t.Context())
+	dbs, err := source.Databases(t.Context(), open(t, s3.Options{URL: "s3://bucket/p", PathStyle: true}))
 	if err != nil || !slices.Equal(dbs, []string{"db"}) {
 		t.Errorf("by the environment: %v, %v", dbs, err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", gateway.AccessKey+"\n")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", gateway.SecretKey+"\r\n")
 	src := open(t, s3.Options{URL: "s3://bucket/p", PathStyle: true})
-	if _, err := src.Databases(t.Context()); err != nil {
+	if _, err := source.Databases(t.Context(), src); err != nil {
 		t.Errorf("by an environment with newlines: %v", err)
 	}
 	if who, err := src.Identity(t.Context()); err != nil || !strings.Contains(who, "from EnvConfigCredentials") {
@@ -69,15 +69,15 @@ func TestChain(t *testing.T) {
 	}
 	o := options(g.Endpoint(), "p")
 	o.AccessKeyID, o.SecretAccessKey = o.AccessKeyID+"\n", o.SecretAccessKey+"\n"
-	if _, err := open(t, o).Databases(t.Context()); err != nil {
+	if _, err := source.Databases(t.Context(), open(t, o)); err != nil {
 		t.Errorf("by options with newlines: %v", err)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", gateway.SecretKey)
 	t.Setenv("AWS_ACCESS_KEY_ID", "NOBODYSKEY")
-	if _, err := open(t, options(g.Endpoint(), "p")).Databases(t.Context()); err != nil {
+	if _, err := source.Databases(t.Context(), open(t, options(g.Endpoint(), "p"))); err != nil {
 		t.Errorf("the configuration does not come before the environment: %v", err)
 	}
-	_, err = open(t, s3.Options{URL: "s3://bucket/p", PathStyle: true}).Databases(t.Context())
+	_, err = source.Databases(t.Context(), open(t, s3.Options{URL: "s3://bucket/p", PathStyle: true}))
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "NOBODYSKEY") {
 		t.Errorf("the environment's wrong key: %v", err)
 	}
@@ -99,11 +99,11 @@ func TestSecrets(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	o := s3.Options{URL: "s3://bucket/p", Region: "r", PathStyle: true}
-	if _, err := open(t, o).Databases(t.Context()); !errors.Is(err, fs.ErrPermission) || sent != "token" {
+	if _, err := source.Databases(t.Context(), open(t, o)); !errors.Is(err, fs.ErrPermission) || sent != "token" {
 		t.Errorf("sent %q, %v", sent, err)
 	}
 	t.Setenv("AWS_ENDPOINT_URL_S3", "http://u:hunter2@127.0.0.1:1/")
-	if _, err := open(t, o).Databases(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "refused") {
+	if _, err := source.Databases(t.Context(), open(t, o)); err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("%v", err)
 	}
 	o.Endpoint = "http://u:hunter2@127.0.0.1:1/"
@@ -154,19 +154,13 @@ func TestControlCharacters(t *testing.T) {
 		g.Put(t, "p/"+key, []byte("x"))
 	}
 	src := open(t, options(g.Endpoint(), "p"))
-	dbs, err := src.Databases(t.Context())
-	if want := []string{"good", "other", "plain"}; err != nil || !slices.Equal(dbs, want) {
-		t.Errorf("databases %q, %v, want %q", dbs, err, want)
+	dbs, err := source.ListNames(t.Context(), src, "")
+	if want := []string{"good", "other", "plain"}; err != nil || !slices.Equal(dbs.Names, want) || len(dbs.Invalid) != 1 {
+		t.Errorf("databases %q, %v, want %q and an invalid one", dbs, err, want)
 	}
-	if invalid, err := src.Invalid(t.Context(), ""); err != nil || len(invalid) != 1 {
-		t.Errorf("invalid databases %q, %v", invalid, err)
-	}
-	versions, err := src.Versions(t.Context(), "good")
-	if want := []string{"1"}; err != nil || !slices.Equal(versions, want) {
-		t.Errorf("versions %q, %v, want %q", versions, err, want)
-	}
-	if invalid, err := src.Invalid(t.Context(), "good"); err != nil || len(invalid) != 1 {
-		t.Errorf("invalid versions %q, %v", invalid, err)
+	versions, err := source.ListNames(t.Context(), src, "good")
+	if want := []string{"1"}; err != nil || !slices.Equal(versions.Names, want) || len(versions.Invalid) != 1 {
+		t.Errorf("versions %q, %v, want %q and an invalid one", versions, err, want)
 	}
 	contents, err := src.Contents(t.Context(), "plain", "1")
 	files := contents.Files

@@ -142,5 +142,5 @@ func testRemove(t *testing.T, p Place) {
 	if err := c.Remove(ctx, "db", "1", all...); err != nil {
 		t.Error(err)
 	}
-	equal(t, "versions", must(src.Versions(ctx, "db"))(t), []string{"2"})
+	equal(t, "versions", must(source.Versions(ctx, src, "db"))(t), []string{"2"})
 }

@@ -67,6 +67,10 @@ func Run(t *testing.T, newPlace func(t *testing.T) Place) {
 		{"Concurrent", testConcurrent},
 		{"Complete", testComplete},
 		{"Layouts", testLayouts},
+		{"Tables", testTables},
+		{"TableAtRoot", testTableAtRoot},
+		{"NotTables", testNotTables},
+		{"Remarks", testRemarks},
 		{"Partitions", testPartitions},
 		{"OddMarkers", testOddMarkers},
 		{"Path", testPath},
@@ -100,32 +104,31 @@ func must[T any](v T, err error) func(*testing.T) T {
 }
 
 func testDatabases(t *testing.T, p Place) {
-	for _, db := range []string{"b", "a", "B", "a.b-c_d", "0", "healthz", "readyz", "livez", "a b", "ümlaut", "-x", "_hidden", ".hidden", strings.Repeat("n", 255)} {
+	for _, db := range []string{"b", "a", "B", "a.b-c_d", "0", "healthz", "readyz", "livez", "lost+found", "a b", "ümlaut", "-x", "_hidden", ".hidden", strings.Repeat("n", 255)} {
 		p.Put(t, db+"/1/part-00000", []byte("x"))
 	}
 	p.Put(t, "README", []byte("not a directory"))
 	src, ctx := p.Source(t), t.Context()
-	equal(t, "databases", must(src.Databases(ctx))(t),
+	equal(t, "databases", must(source.Databases(ctx, src))(t),
 		[]string{"0", "B", "a", "a.b-c_d", "b", strings.Repeat("n", 255)})
-	if _, ok := src.(source.Reporter); ok {
-		equal(t, "invalid databases", must(source.Invalid(ctx, src, ""))(t),
-			[]string{"-x", "a b", "healthz", "livez", "readyz", "ümlaut"})
-	}
+	in := must(source.ListNames(ctx, src, ""))(t)
+	equal(t, "invalid databases", in.Invalid, []string{"-x", "a b", "healthz", "livez", "lost+found", "readyz", "ümlaut"})
+	equal(t, "files", in.Files, []string{"README"})
 }
 
 func testVersions(t *testing.T, p Place) {
-	for _, v := range []string{"10", "9", "2026-01-31", "2026-01-31T10_00", "v1", "V2", "healthz", "_temporary", ".staging", "1+1", "day=2026-01-31", "a,b@c", "1 1"} {
+	for _, v := range []string{"10", "9", "2026-01-31", "2026-01-31T10_00", "v1", "V2", "healthz", "_temporary", ".staging", "1+1", "day=2026-01-31", "a,b@c", "1 1", "lost+found"} {
 		p.Put(t, "db/"+v+"/part-00000", []byte("x"))
 	}
 	p.Put(t, "db/notes", []byte("not a directory"))
 	p.Put(t, "db2/5/part-00000", nil)
 	src, ctx := p.Source(t), t.Context()
-	equal(t, "versions", must(src.Versions(ctx, "db"))(t),
+	equal(t, "versions", must(source.Versions(ctx, src, "db"))(t),
 		[]string{"1+1", "10", "2026-01-31", "2026-01-31T10_00", "9", "V2", "a,b@c", "day=2026-01-31", "healthz", "v1"})
-	equal(t, "versions of the other", must(src.Versions(ctx, "db2"))(t), []string{"5"})
-	if _, ok := src.(source.Reporter); ok {
-		equal(t, "invalid versions", must(source.Invalid(ctx, src, "db"))(t), []string{"1 1"})
-	}
+	equal(t, "versions of the other", must(source.Versions(ctx, src, "db2"))(t), []string{"5"})
+	in := must(source.ListNames(ctx, src, "db"))(t)
+	equal(t, "invalid versions", in.Invalid, []string{"1 1", "lost+found"})
+	equal(t, "files", in.Files, []string{"notes"})
 }
 
 func testFiles(t *testing.T, p Place) {
@@ -184,12 +187,12 @@ func testNoFiles(t *testing.T, p Place) {
 	src, ctx := p.Source(t), t.Context()
 	equal(t, "files", files(t, src, "db", "1"), nil)
 	if p.Mkdir(t, "db/2") {
-		equal(t, "versions", must(src.Versions(ctx, "db"))(t), []string{"1", "2"})
+		equal(t, "versions", must(source.Versions(ctx, src, "db"))(t), []string{"1", "2"})
 		equal(t, "files", files(t, src, "db", "2"), nil)
 	}
 	if p.Mkdir(t, "empty") {
-		equal(t, "databases", must(src.Databases(ctx))(t), []string{"db", "empty"})
-		equal(t, "versions", must(src.Versions(ctx, "empty"))(t), nil)
+		equal(t, "databases", must(source.Databases(ctx, src))(t), []string{"db", "empty"})
+		equal(t, "versions", must(source.Versions(ctx, src, "empty"))(t), nil)
 	}
 }
 
@@ -212,8 +215,8 @@ func testNotThere(t *testing.T, p Place) {
 	p.Put(t, "db/1/part-00000", []byte("x"))
 	src, ctx := p.Source(t), t.Context()
 	for what, call := range map[string]func() error{
-		"versions of no db":        func() error { _, err := src.Versions(ctx, "nodb"); return err },
-		"versions of a bad name":   func() error { _, err := src.Versions(ctx, "../db"); return err },
+		"versions of no db":        func() error { _, err := source.Versions(ctx, src, "nodb"); return err },
+		"versions of a bad name":   func() error { _, err := source.Versions(ctx, src, "../db"); return err },
 		"files of no db":           func() error { _, err := src.Contents(ctx, "nodb", "1"); return err },
 		"files of no version":      func() error { _, err := src.Contents(ctx, "db", "2"); return err },
 		"files of a bad version":   func() error { _, err := src.Contents(ctx, "db", ".."); return err },
@@ -360,8 +363,8 @@ func testCancel(t *testing.T, p Place) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for what, call := range map[string]func() error{
-		"Databases": func() error { _, err := src.Databases(ctx); return err },
-		"Versions":  func() error { _, err := src.Versions(ctx, "db"); return err },
+		"Databases": func() error { _, err := source.Databases(ctx, src); return err },
+		"Versions":  func() error { _, err := source.Versions(ctx, src, "db"); return err },
 		"Contents":  func() error { _, err := src.Contents(ctx, "db", "1"); return err },
 		"Open":      func() error { return open(ctx, src, "db", "1", "part-00000") },
 	} {
@@ -448,13 +451,9 @@ func testLayouts(t *testing.T, p Place) {
 		files []string
 		says  string
 	}{
-		"a table of Delta Lake": {[]string{"part-0.parquet", "_delta_log/00000000000000000000.json"}, "_delta_log makes it a table of Delta Lake"},
-		"a table of Hudi":       {[]string{"part-0.parquet", ".hoodie/hoodie.properties"}, "table of Hudi"},
-		"a table of Iceberg":    {[]string{"data/a.parquet", "metadata/v1.metadata.json"}, "metadata makes it a table of Iceberg"},
-		"Iceberg beside files":  {[]string{"a.parquet", "metadata/version-hint.text"}, "table of Iceberg"},
-		"only directories":      {[]string{"_SUCCESS", "a/x", "b/x", "c/x", "d/x", "e/x"}, "only directories (a, b, c and 2 more)"},
-		"too deep":              {[]string{"part-0", "a=/b=/c=/d=/e=/f=/g=/h=/i=/part-0"}, "nested more than 8 deep (a=/b=/c=/d=/e=/f=/g=/h=/i=)"},
-		"other directories":     {[]string{"part-0", "metadata/notes.txt", "logs/x"}, ""},
+		"only directories":  {[]string{"_SUCCESS", "a/x", "b/x", "c/x", "d/x", "e/x"}, "only directories (a, b, c and 2 more)"},
+		"too deep":          {[]string{"part-0", "a=/b=/c=/d=/e=/f=/g=/h=/i=/part-0"}, "nested more than 8 deep (a=/b=/c=/d=/e=/f=/g=/h=/i=)"},
+		"other directories": {[]string{"part-0", "metadata/notes.txt", "logs/x"}, ""},
 	} {
 		db := strings.ReplaceAll(what, " ", "-")
 		for _, name := range version.files {
@@ -560,7 +559,7 @@ func testOddMarkers(t *testing.T, p Place) {
 	p.Put(t, "db/2/_SUCCESS", nil)
 	p.Put(t, "db/3/part-00000", []byte("x"))
 	src, ctx := p.Source(t), t.Context()
-	equal(t, "versions", must(src.Versions(ctx, "db"))(t), []string{"1", "2", "3"})
+	equal(t, "versions", must(source.Versions(ctx, src, "db"))(t), []string{"1", "2", "3"})
 	if l, err := source.List(ctx, src, "db", "1", false); err == nil || !strings.Contains(err.Error(), "_SUCCESS") || !strings.Contains(err.Error(), "directory") {
 		t.Errorf("_SUCCESS is a directory: %+v, %v", l, err)
 	}

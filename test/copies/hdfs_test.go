@@ -43,16 +43,25 @@ func (h hadoop) put(t testing.TB, from, to string) {
 	h.Do(t, fmt.Sprintf("dfs put src=%s dst=%s", from, to))
 }
 
+func (h hadoop) tool(t testing.TB, class string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd, err := harness.Tool(t.Context(), h.conf, class, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
 // shell returns hdfs dfs with arguments.
 func (h hadoop) shell(t testing.TB, args ...string) *exec.Cmd {
-	return harness.Command(t, h.conf, "org.apache.hadoop.fs.FsShell", append([]string{"-Ddfs.replication=1"}, args...)...)
+	return h.tool(t, "org.apache.hadoop.fs.FsShell", append([]string{"-Ddfs.replication=1"}, args...)...)
 }
 
 // distcp returns hadoop distcp with one mapper, at 64 KiB a second.
 func (h hadoop) distcp(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
-	return harness.Command(t, h.conf, "org.apache.hadoop.tools.DistCp", append([]string{"-Ddfs.replication=1", "-Dmapreduce.framework.name=local",
+	return h.tool(t, "org.apache.hadoop.tools.DistCp", append([]string{"-Ddfs.replication=1", "-Dmapreduce.framework.name=local",
 		"-Dhadoop.tmp.dir=" + dir, "-Dmapreduce.jobtracker.staging.root.dir=file://" + dir, "-m", "1", "-bandwidth", "0.0625"}, args...)...)
 }
 

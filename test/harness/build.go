@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"testing"
 )
 
 // Build builds the program, like Start, for tests that later run where Maven has no network.
@@ -24,19 +24,37 @@ func Build() error {
 	return build(filepath.Join(dir, "harness"))
 }
 
-// Command returns a command that runs a class of Hadoop, such as a tool of its command line, as a process that ends with the test.
-// conf is a HADOOP_CONF_DIR.
-func Command(t testing.TB, conf, class string, args ...string) *exec.Cmd {
-	t.Helper()
-	err := Build()
-	dir, _ := findTestdata()
-	jars, failed := os.ReadFile(filepath.Join(dir, "harness", "target", "cp.txt"))
-	if err := errors.Join(err, failed); err != nil {
-		t.Fatal(err)
+// Java returns a command that runs a Java source file with what the program is built with: Hadoop, Avro and parquet-mr.
+func Java(ctx context.Context, file string, args ...string) (*exec.Cmd, error) {
+	jars, err := classPath()
+	if err != nil {
+		return nil, err
 	}
-	path := conf + string(os.PathListSeparator) + strings.TrimSpace(string(jars))
-	java := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true", "-cp", path, class}
-	return exec.CommandContext(t.Context(), "java", append(java, args...)...)
+	return exec.CommandContext(ctx, "java", append([]string{"-Xmx1g", "-cp", jars, file}, args...)...), nil
+}
+
+// Tool returns a command that runs a class of Hadoop's command line. conf is a HADOOP_CONF_DIR.
+func Tool(ctx context.Context, conf, class string, args ...string) (*exec.Cmd, error) {
+	jars, err := classPath()
+	if err != nil {
+		return nil, err
+	}
+	java := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true",
+		"-cp", conf + string(os.PathListSeparator) + jars, class}
+	return exec.CommandContext(ctx, "java", append(java, args...)...), nil
+}
+
+// classPath builds the program, and returns the jars that it is built with.
+func classPath() (string, error) {
+	if err := Build(); err != nil {
+		return "", err
+	}
+	dir, err := findTestdata()
+	if err != nil {
+		return "", err
+	}
+	jars, err := os.ReadFile(filepath.Join(dir, "harness", "target", "cp.txt"))
+	return strings.TrimSpace(string(jars)), err
 }
 
 // build compiles the Java program in dir, unless dir/target was compiled from the same sources. It holds a lock, since

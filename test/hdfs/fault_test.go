@@ -128,7 +128,7 @@ func testSilentNamenode(t *testing.T, c *cluster) {
 	s := d.open(t, d.root, func(o *hdfs.Options) { o.Dial, o.Timeout, o.RetryFor = p.Dial, time.Second, 4*time.Second })
 	p.add(c.namenode, halfOpen)
 	start := time.Now()
-	_, err := s.Databases(t.Context())
+	_, err := source.Databases(t.Context(), s)
 	says(t, err, "list hdfs://"+c.namenode+d.root, "gave up after")
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%v is no timeout", err)
@@ -152,15 +152,15 @@ func testSilentNamenode(t *testing.T, c *cluster) {
 	ctx, hang := context.WithCancel(t.Context())
 	hung := make(chan error)
 	go func() {
-		_, err := patient.Databases(ctx)
+		_, err := source.Databases(ctx, patient)
 		hung <- err
 	}()
 	waiting := time.AfterFunc(time.Second, p.heal)
 	defer waiting.Stop()
-	if dbs, err := s.Databases(t.Context()); err != nil || len(dbs) != 1 {
+	if dbs, err := source.Databases(t.Context(), s); err != nil || len(dbs) != 1 {
 		t.Errorf("once it is back: %v, %v", dbs, err)
 	}
-	if dbs, err := patient.Databases(t.Context()); err != nil || len(dbs) != 1 {
+	if dbs, err := source.Databases(t.Context(), patient); err != nil || len(dbs) != 1 {
 		t.Errorf("beside one who hangs: %v, %v", dbs, err)
 	}
 	hang()

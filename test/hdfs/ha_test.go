@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/source"
 	"sequins/source/hdfs"
 )
 
@@ -48,7 +49,7 @@ func TestFailover(t *testing.T) {
 			_, err := c.Try("dfs failover to=1")
 			restarted <- err
 		})
-		if dbs, err := s.Databases(t.Context()); err != nil || len(dbs) != 1 {
+		if dbs, err := source.Databases(t.Context(), s); err != nil || len(dbs) != 1 {
 			t.Errorf("while nobody was active: %v, %v", dbs, err)
 		}
 		if err := <-restarted; err != nil {

@@ -111,10 +111,10 @@ func TestKerberos(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			_, err := k.open(t, func(o *hdfs.Options) {
+			_, err := source.Databases(t.Context(), k.open(t, func(o *hdfs.Options) {
 				o.RetryFor = time.Hour // as nothing of this passes, it is of no use
 				tt.change(o)
-			}).Databases(t.Context())
+			}))
 			if !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%v is not fs.ErrPermission", err)
 			}
@@ -127,7 +127,7 @@ func TestKerberos(t *testing.T) {
 	t.Run("a keytab that is put right", func(t *testing.T) {
 		path := wrongKeytab(t, k.kdc["principal"])
 		s := k.open(t, func(o *hdfs.Options) { o.Keytab = path })
-		if _, err := s.Databases(t.Context()); err == nil {
+		if _, err := source.Databases(t.Context(), s); err == nil {
 			t.Error("the wrong keytab is accepted")
 		}
 		b, err := os.ReadFile(k.kdc["keytab"])

@@ -30,7 +30,7 @@ func testErrors(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	s := c.open(t, d.root, func(o *hdfs.Options) { o.User = "stranger" })
-	_, err := s.Versions(t.Context(), "secret")
+	_, err := source.Versions(t.Context(), s, "secret")
 	says(t, err, "list hdfs://"+c.namenode+d.root+"/secret", "user=stranger", "access=READ_EXECUTE")
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("listing what may not be listed: %v", err)
@@ -43,7 +43,7 @@ func testErrors(t *testing.T, c *cluster) {
 			t.Errorf("opening %s: %v", name, err)
 		}
 	}
-	if _, err = s.Versions(t.Context(), "absent"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err = source.Versions(t.Context(), s, "absent"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("listing what is not there: %v", err)
 	}
 	_, err = s.Open(t.Context(), "db", "1", source.File{Name: "..data"}, source.ReadOptions{})

@@ -21,9 +21,9 @@ func TestClientsOfTheManual(t *testing.T) {
 	_, n := example(t)
 	here := strings.NewReplacer("node1:9599", n.Addr, "node2:9599", n.Addr)
 	ran := map[string]bool{}
-	for _, b := range blocks(page(t, "CLIENTS.md")) {
-		program := here.Replace(b.text)
-		switch b.language {
+	for _, b := range Blocks(page(t, "CLIENTS.md")) {
+		program := here.Replace(b.Text)
+		switch b.Language {
 		case "go":
 			runClient(t, "main.go", program, []string{"go", "run"}, `apple is "a fruit\n" in version 2026-01-31`, "absent is absent", `["a fruit\n" "a root\n"]`, "session: words=2026-01-31")
 		case "python":
@@ -31,9 +31,9 @@ func TestClientsOfTheManual(t *testing.T) {
 		case "java":
 			runClient(t, "Words.java", program, []string{"java"}, "apple is a fruit", "absent is null", "a fruit, null, a root")
 		case "json":
-			checkFields(t, n, b.text)
+			checkFields(t, n, b.Text)
 		}
-		ran[b.language] = true
+		ran[b.Language] = true
 	}
 	if len(ran) != 4 {
 		t.Errorf("programs in %v", ran)

@@ -16,25 +16,6 @@ import (
 	"sequins/test/process"
 )
 
-// programs are the programs in the commands of the manual.
-const programs = `sequins|systemctl|journalctl|go|make|curl|cat|apt|apt-get|dmesg|smartctl|iostat|docker|kubectl|helm|openssl`
-
-var (
-	indented = regexp.MustCompile(`(?m)^    ((?:` + programs + `) [^\n]*)$`)
-	inline   = regexp.MustCompile("`((?:" + programs + ") [^`]+)`")
-	comment  = regexp.MustCompile(`\s+# .*`)
-	spaces   = regexp.MustCompile(`\s+`)
-)
-
-// commands are those of a page outside of its blocks of sh, which are run as they stand.
-func commands(text string) (found []string) {
-	text = fence.ReplaceAllString(text, "")
-	for _, m := range append(indented.FindAllStringSubmatch(text, -1), inline.FindAllStringSubmatch(indented.ReplaceAllString(text, ""), -1)...) {
-		found = append(found, spaces.ReplaceAllString(comment.ReplaceAllString(m[1], ""), " "))
-	}
-	return found
-}
-
 // ofTheSystem are commands of the machine that sequins runs on, which no test runs: they need an installed service, a
 // disk of its own or Docker, or are about to install something. What sequins has to do with them is tested: the unit by test/packaging,
 // what is in the log, and openssl, by test/alerts.
@@ -55,7 +36,7 @@ func TestCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, command := range commands(string(text)) {
+		for _, command := range Commands(string(text)) {
 			if seen[command] || name == "CHANGELOG.md" {
 				continue
 			}
@@ -63,7 +44,12 @@ func TestCommands(t *testing.T) {
 			switch words := strings.Fields(command); {
 			case ofTheSystem.MatchString(command):
 			case ofRollingBack.MatchString(command): // TestRollingBack, TestBadMorning
-			case words[0] == "helm" || words[0] == "kubectl": // TestKubernetes
+			case words[0] == "helm": // by package chart
+			case words[0] == "kubectl": // by package chart, but for what it runs in a pod
+				if _, inPod, found := strings.Cut(command, " -- /usr/bin/"); found {
+					inPod, _, _ = strings.Cut(inPod, " < ")
+					runIt(t, n, strings.Replace(inPod, "--token-file -", "", 1))
+				}
 			case command == "sequins demo" || command == "go run ./cmd/sequins demo": // TestDemo
 			case command == "sequins top" || command == "sequins build" || command == "sequins inspect" || command == "sequins verify" || command == "sequins load-worker": // are mentioned
 				runIt(t, n, command+" --help")

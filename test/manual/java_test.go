@@ -29,12 +29,12 @@ func TestJavaOfTheManual(t *testing.T) {
 	dir := t.TempDir()
 	classPath := dir + ":" + strings.TrimSpace(string(jars))
 	var sources []string
-	for _, b := range blocks(page(t, "DATA.md")) {
-		if b.language != "java" {
+	for _, b := range Blocks(page(t, "DATA.md")) {
+		if b.Language != "java" {
 			continue
 		}
-		source := filepath.Join(dir, className.FindStringSubmatch(b.text)[1]+".java")
-		if err := os.WriteFile(source, []byte(b.text), 0o644); err != nil {
+		source := filepath.Join(dir, className.FindStringSubmatch(b.Text)[1]+".java")
+		if err := os.WriteFile(source, []byte(b.Text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		sources = append(sources, source)

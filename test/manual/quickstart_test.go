@@ -34,18 +34,6 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// block is a fenced one of a page.
-type block struct{ language, text string }
-
-var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
-
-func blocks(text string) (all []block) {
-	for _, m := range fence.FindAllStringSubmatch(text, -1) {
-		all = append(all, block{m[1], m[2]})
-	}
-	return all
-}
-
 // The commands of the quick start succeed in one shell, in a clone of the repository, and print what the page shows.
 func TestQuickStart(t *testing.T) {
 	dir, bin := clone(t), t.TempDir()
@@ -60,24 +48,24 @@ func TestQuickStart(t *testing.T) {
 	here := strings.NewReplacer("--local-store /tmp/sequins-quickstart", "--local-store "+store+" --bind 127.0.0.1:"+port,
 		"/srv/sequins", filepath.Join(t.TempDir(), "srv"), "9599", port)
 
-	script, shown := "PATH="+bin+":$PATH\n", 0
-	all := blocks(page(t, "QUICKSTART.md"))
+	script, shown := "PATH="+bin+":$PATH\nexport SEQUINS_SERVER=127.0.0.1:"+port+"\n", 0
+	all := Blocks(page(t, "QUICKSTART.md"))
 	for _, b := range all {
-		if b.language == "sh" {
-			if strings.HasPrefix(b.text, "sequins status") { // a version is active a moment before its load has ended, and people type more slowly
-				script += "until ! sequins status localhost:" + port + " | grep -q loading; do sleep 0.1; done\n"
+		if b.Language == "sh" {
+			if strings.HasPrefix(b.Text, "sequins status") { // a version is active a moment before its load has ended, and people type more slowly
+				script += "until ! sequins status | grep -q loading; do sleep 0.1; done\n"
 			}
-			script += here.Replace(b.text) + "echo end of block\n"
+			script += here.Replace(b.Text) + "echo end of block\n"
 		}
 	}
 	said := strings.Split(typed(t, dir, script), "end of block\n")
 	for i, command := 0, 0; i < len(all); i++ {
-		if all[i].language == "sh" {
+		if all[i].Language == "sh" {
 			command++
 			continue
 		}
 		shown++
-		if diff := cmp.Diff(normal(all[i].text), normal(said[command-1])); diff != "" {
+		if diff := cmp.Diff(normal(all[i].Text), normal(said[command-1])); diff != "" {
 			t.Errorf("after block %d of commands (-shown +printed):\n%s", command, diff)
 		}
 	}

@@ -62,18 +62,18 @@ func TestReadme(t *testing.T) {
 	here := strings.NewReplacer("/tmp/sequins", filepath.Join(t.TempDir(), "store"), "localhost:2181", java.Do(t, "zk start n=1")["connect"],
 		"960$i", "$(port $i)", "9602", ports[2], "9599", ports[0],
 		"--local-store /tmp/sequins &", "--local-store "+filepath.Join(t.TempDir(), "store")+" --bind 127.0.0.1:"+ports[0]+" &")
-	script := fmt.Sprintf("port() { case $1 in 1) echo %s;; 2) echo %s;; 3) echo %s;; esac; }\n", ports[1], ports[2], ports[3])
-	all := slices.DeleteFunc(append(blocks(readme(t)), blocks(page(t, "CLUSTER.md"))...), func(b block) bool { return b.language != "sh" })
+	script := "export SEQUINS_SERVER=127.0.0.1:" + ports[0] + "\n" + fmt.Sprintf("port() { case $1 in 1) echo %s;; 2) echo %s;; 3) echo %s;; esac; }\n", ports[1], ports[2], ports[3])
+	all := slices.DeleteFunc(append(Blocks(readme(t)), Blocks(page(t, "CLUSTER.md"))...), func(b Block) bool { return b.Language != "sh" })
 	if len(all) != 2 {
 		t.Fatalf("%d blocks of commands", len(all))
 	}
 	for _, b := range all {
-		if n := strings.Count(hereDocument.ReplaceAllString(b.text, ""), "\n"); n >= 10 {
-			t.Errorf("%d commands:\n%s", n, b.text)
+		if n := strings.Count(hereDocument.ReplaceAllString(b.Text, ""), "\n"); n >= 10 {
+			t.Errorf("%d commands:\n%s", n, b.Text)
 		}
 		// The first of three nodes to be ready says that the others still copy partitions, and exits with 4.
 		const status = "bin/sequins status localhost:9602\n"
-		text := strings.Replace(b.text, status, "until "+strings.Replace(status, "\n", " >/dev/null; do sleep 0.1; done\n", 1)+status, 1)
+		text := strings.Replace(b.Text, status, "until "+strings.Replace(status, "\n", " >/dev/null; do sleep 0.1; done\n", 1)+status, 1)
 		script += here.Replace(text) + "echo end of block\n"
 	}
 	said := strings.Split(typed(t, dir, script), "end of block\n")

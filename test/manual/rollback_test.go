@@ -25,7 +25,7 @@ func TestRollingBack(t *testing.T) {
 	_, after, _ := strings.Cut(page(t, "OPERATING.md"), "\n## Rolling back\n")
 	chapter, _, _ := strings.Cut(after, "\n## ")
 	var found []string
-	for _, command := range commands(chapter) {
+	for _, command := range Commands(chapter) {
 		if ofRollingBack.MatchString(command) && command != "sequins refresh" {
 			found = append(found, command)
 		}

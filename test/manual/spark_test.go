@@ -19,12 +19,12 @@ func TestSparkOfTheManual(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
 	var job, conf string
-	for _, b := range blocks(page(t, "DATA.md")) {
+	for _, b := range Blocks(page(t, "DATA.md")) {
 		switch {
-		case b.language == "scala":
-			job += strings.NewReplacer("hdfs://namenode:8020/sequins", "file://"+source, "hdfs://namenode:8020", "file://"+dir).Replace(b.text)
-		case b.language == "toml" && strings.Contains(b.text, "[db.meanings]"):
-			conf = b.text
+		case b.Language == "scala":
+			job += strings.NewReplacer("hdfs://namenode:8020/sequins", "file://"+source, "hdfs://namenode:8020", "file://"+dir).Replace(b.Text)
+		case b.Language == "toml" && strings.Contains(b.Text, "[db.meanings]"):
+			conf = b.Text
 		}
 	}
 	if job == "" || conf == "" {

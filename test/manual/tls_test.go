@@ -79,12 +79,12 @@ func TestTLS(t *testing.T) {
 	}
 	var sh []string
 	toml := ""
-	for _, b := range blocks(page(t, "TLS.md")) {
-		switch b.language {
+	for _, b := range Blocks(page(t, "TLS.md")) {
+		switch b.Language {
 		case "sh":
-			sh = append(sh, b.text)
+			sh = append(sh, b.Text)
 		case "toml":
-			toml = b.text
+			toml = b.Text
 		}
 	}
 	if len(sh) != 6 || toml == "" {

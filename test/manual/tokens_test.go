@@ -22,15 +22,15 @@ func TestTokens(t *testing.T) {
 	dir := t.TempDir()
 	_, chapter, _ := strings.Cut(page(t, "OPERATING.md"), "\n## Access control\n")
 	chapter, _, _ = strings.Cut(chapter, "\n## ")
-	all := blocks(chapter)
+	all := Blocks(chapter)
 	if len(all) != 2 {
 		t.Fatalf("%d blocks of commands", len(all))
 	}
 	for _, b := range all {
-		cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", strings.ReplaceAll(b.text, "http://localhost:9599", s.URL))
+		cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", strings.ReplaceAll(b.Text, "http://localhost:9599", s.URL))
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-			t.Fatalf("%v\n%s\nprinted\n%s", err, b.text, out)
+			t.Fatalf("%v\n%s\nprinted\n%s", err, b.Text, out)
 		}
 	}
 	tokens, err := auth.Open(filepath.Join(dir, "tokens"))

@@ -79,8 +79,8 @@ func (d *disk) hanging() int {
 	return d.waiting
 }
 
-// wait returns when a file may be read.
-func (d *disk) wait(path string) {
+// wait returns when a file may be read, or the request ends.
+func (d *disk) wait(ctx context.Context, path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.below == "" || !strings.HasPrefix(path, d.below) {
@@ -89,7 +89,10 @@ func (d *disk) wait(path string) {
 	let := d.let
 	d.waiting++
 	d.mu.Unlock()
-	<-let
+	select {
+	case <-let:
+	case <-ctx.Done():
+	}
 	d.mu.Lock()
 	d.waiting--
 }
@@ -105,9 +108,12 @@ func (n *diskNode) WrapChild(_ context.Context, child fs.InodeEmbedder) fs.Inode
 	return &diskNode{child.(*fs.LoopbackNode), n.disk}
 }
 
-// Read implements fs.NodeReader. Like a disk it does not end early for a signal.
+// Read implements fs.NodeReader. A signal interrupts a read that hangs, so that a process can exit; others try it again.
 func (n *diskNode) Read(ctx context.Context, f fs.FileHandle, dest []byte, off int64) (fuse.ReadResult, syscall.Errno) {
-	n.disk.wait(n.Path(nil))
+	n.disk.wait(ctx, n.Path(nil))
+	if ctx.Err() != nil {
+		return nil, syscall.EINTR
+	}
 	return f.(fs.FileReader).Read(ctx, dest, off)
 }
 

@@ -33,22 +33,23 @@ def number(f):
     return numpy.format_float_positional(f, unique=True, trim="-")
 
 
-def fraction(nanos):
-    return ("." + "%09d" % nanos).rstrip("0") if nanos else ""
-
-
 UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+DECIMALS = {"s": 3, "ms": 3, "us": 6, "ns": 9}  # seconds are written as milliseconds
 
 
-def instant(nanos, utc):
+def fraction(nanos, unit):
+    return "." + ("%09d" % nanos)[: DECIMALS[unit]]
+
+
+def instant(nanos, utc, unit):
     seconds, rest = divmod(nanos, 10**9)
     at = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
-    return text(at.isoformat() + fraction(rest) + ("Z" if utc else ""))
+    return text(at.isoformat() + fraction(rest, unit) + ("Z" if utc else ""))
 
 
-def clock(nanos):
+def clock(nanos, unit):
     seconds, rest = divmod(nanos, 10**9)
-    return text("%02d:%02d:%02d" % (seconds // 3600, seconds // 60 % 60, seconds % 60) + fraction(rest))
+    return text("%02d:%02d:%02d" % (seconds // 3600, seconds // 60 % 60, seconds % 60) + fraction(rest, unit))
 
 
 def scalar(v, utc):
@@ -73,9 +74,9 @@ def scalar(v, utc):
     if pyarrow.types.is_list(t) or pyarrow.types.is_large_list(t) or pyarrow.types.is_fixed_size_list(t):
         return "[" + ",".join(scalar(e, utc) for e in v.values) + "]"
     if pyarrow.types.is_timestamp(t):
-        return instant(v.value * UNITS[t.unit], utc or t.tz is not None)
+        return instant(v.value * UNITS[t.unit], utc or t.tz is not None, t.unit)
     if pyarrow.types.is_time(t):
-        return clock(v.value * UNITS[t.unit])
+        return clock(v.value * UNITS[t.unit], t.unit)
     if pyarrow.types.is_duration(t):
         return str(v.value)
     if pyarrow.types.is_date(t):
@@ -117,6 +118,7 @@ def avro(v, schema):
         return avro(v, next(s for s in schema if s != "null"))
     kind = schema["type"] if isinstance(schema, dict) else schema
     logical = schema.get("logicalType", "") if isinstance(schema, dict) else ""
+    unit = "ms" if logical.endswith("-millis") else "us"
     if kind == "record":
         return "{" + ",".join(text(f["name"]) + ":" + avro(v[f["name"]], f["type"]) for f in schema["fields"]) + "}"
     if kind == "array":
@@ -130,11 +132,11 @@ def avro(v, schema):
     if logical == "date":
         return text(v.isoformat())
     if logical.startswith("time-"):
-        return clock(((v.hour * 60 + v.minute) * 60 + v.second) * 10**9 + v.microsecond * 1000)
+        return clock(((v.hour * 60 + v.minute) * 60 + v.second) * 10**9 + v.microsecond * 1000, unit)
     if "timestamp-" in logical:
         since = v.replace(tzinfo=None) - datetime.datetime(1970, 1, 1)
         nanos = ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
-        return instant(nanos, not logical.startswith("local-"))
+        return instant(nanos, not logical.startswith("local-"), unit)
     if kind == "boolean":
         return "true" if v else "false"
     if kind == "float":
@@ -148,21 +150,22 @@ def avro(v, schema):
     return text(v)
 
 
-def spark(v, t):
-    """Renders what spark.scala wrote of a value of a type, which is as in the JSON of a schema of Spark."""
+def spark(v, t, unit):
+    """Renders what spark.scala wrote of a value of a type, which is as in the JSON of a schema of Spark. unit is that of
+    instants in the file; Spark itself has microseconds."""
     if v is None:
         return "null"
     if isinstance(t, dict):
         if t["type"] == "struct":
-            return "{" + ",".join(text(f["name"]) + ":" + spark(e, f["type"]) for f, e in zip(t["fields"], v, strict=True)) + "}"
+            return "{" + ",".join(text(f["name"]) + ":" + spark(e, f["type"], unit) for f, e in zip(t["fields"], v, strict=True)) + "}"
         if t["type"] == "map":
             entries = []
             for key, e in v:
-                k = spark(key, t["keyType"])
-                entries.append((k if k[0] == '"' else '"' + k + '"') + ":" + spark(e, t["valueType"]))
+                k = spark(key, t["keyType"], unit)
+                entries.append((k if k[0] == '"' else '"' + k + '"') + ":" + spark(e, t["valueType"], unit))
             return "{" + ",".join(entries) + "}"
         if t["type"] == "array":
-            return "[" + ",".join(spark(e, t["elementType"]) for e in v) + "]"
+            return "[" + ",".join(spark(e, t["elementType"], unit) for e in v) + "]"
         raise TypeError(t)
     if t == "string":
         return text(v)
@@ -176,8 +179,10 @@ def spark(v, t):
         return number(numpy.array([v], "int64").view("float64")[0])
     if t == "date":
         return text((datetime.date(1970, 1, 1) + datetime.timedelta(v)).isoformat())
-    if t in ("timestamp", "timestamp_ntz"):
-        return instant(v * 1000, t == "timestamp")
+    if t == "timestamp":
+        return instant(v * 1000, True, unit)
+    if t == "timestamp_ntz":
+        return instant(v * 1000, False, "us")
     if t.startswith("decimal("):
         sign, digits, scale = "-" if v < 0 else "", str(abs(v)), int(t[:-1].split(",")[1])
         digits = digits.rjust(scale + 1, "0")

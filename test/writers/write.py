@@ -52,6 +52,14 @@ def rows_of(t, utc=False):
     return rendered[same]
 
 
+def units_of(t, file):
+    """Casts times to the units that they have in a file: DuckDB and pandas have their own."""
+    for i, (f, inside) in enumerate(zip(t.schema, pq.read_schema(file), strict=True)):
+        if pa.types.is_timestamp(f.type) and f.type.unit != inside.type.unit:
+            t = t.set_column(i, f.name, t.column(i).cast(pa.timestamp(inside.type.unit, f.type.tz)))
+    return t
+
+
 def path(*parts):
     name = "-".join(str(p) for p in parts).replace(" ", "_").replace(",", "") + ".parquet"
     return name, os.path.join(OUT, name)
@@ -264,7 +272,7 @@ def write_duckdb():
             name, file = path("duckdb", version, codec)
             db.sql("COPY (%s) TO '%s' (FORMAT parquet, COMPRESSION %s, PARQUET_VERSION %s)" % (DUCKDB, file, codec, version))
             got = db.sql("SELECT * FROM read_parquet('%s') ORDER BY k" % file).to_arrow_table()
-            note("DuckDB", "parquet_version " + version, codec, name, rows_of(got))
+            note("DuckDB", "parquet_version " + version, codec, name, rows_of(units_of(got, file)))
 
 
 def write_polars():
@@ -308,7 +316,7 @@ def write_fastparquet():
                 fastparquet.write(file, frame, compression=codec, object_encoding=encodings, times=times, write_index=False, row_group_offsets=100)
                 got = fastparquet.ParquetFile(file).to_pandas()
                 t = pa.Table.from_pandas(got, preserve_index=False)
-                note("fastparquet", "pages V%d, times %s" % (version, times), codec, name, rows_of(t, utc=True))
+                note("fastparquet", "pages V%d, times %s" % (version, times), codec, name, rows_of(units_of(t, file), utc=True))
 
 
 # fastavro

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"io/fs"
 	"sync"
 	"sync/atomic"
@@ -33,19 +34,29 @@ func (d *descriptor) release() error {
 	return unix.Close(d.fd)
 }
 
-// openDescriptor opens a file. Where the process has no descriptors left it closes one of another block.
-func openDescriptor(path string) (*descriptor, error) {
+// openDescriptor opens a regular file; anything else, like a pipe that would be waited for, is a [ChangedError]. Where the
+// process has no descriptors left it closes one of another block.
+func openDescriptor(path string) (*descriptor, unix.Stat_t, error) {
+	var st unix.Stat_t
 	for {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 		switch {
 		case err == nil:
 			d := &descriptor{fd: fd}
 			d.refs.Store(1)
-			return d, nil
+			if err := unix.Fstat(fd, &st); err != nil {
+				return nil, st, errors.Join(&fs.PathError{Op: "stat", Path: path, Err: err}, d.release())
+			}
+			if st.Mode&unix.S_IFMT != unix.S_IFREG {
+				return nil, st, errors.Join(errNotRegular, d.release())
+			}
+			return d, st, nil
+		case err == unix.ENXIO: // a socket
+			return nil, st, errNotRegular
 		case err == unix.EINTR:
 		case (err == unix.EMFILE || err == unix.ENFILE) && openFiles.evict():
 		default:
-			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+			return nil, st, &fs.PathError{Op: "open", Path: path, Err: err}
 		}
 	}
 }

@@ -39,13 +39,9 @@ type File struct {
 
 // Open opens the file at path. The descriptor stays open; the caller decides between Keep and Drop.
 func Open(path string) (*File, error) {
-	d, err := openDescriptor(path)
+	d, st, err := openDescriptor(path)
 	if err != nil {
 		return nil, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstat(d.fd, &st); err != nil {
-		return nil, errors.Join(&fs.PathError{Op: "stat", Path: path, Err: err}, d.release())
 	}
 	f := &File{path: path, size: st.Size, modTime: modTime(&st), slot: -1}
 	f.fd.Store(d)
@@ -84,7 +80,8 @@ func (f *File) Tail() []byte { return f.tail }
 // Data is the map of the whole file; nil if it is not mapped.
 func (f *File) Data() []byte { return f.data }
 
-// ChangedError is returned by reads of a file that has been removed, or replaced by another one, since it was opened.
+// ChangedError is returned by reads of a file that has been removed, or replaced by another one, since it was opened, and
+// for one that is no regular file.
 type ChangedError struct {
 	Offset int64  // where the difference is
 	Reason string // what is different
@@ -92,6 +89,8 @@ type ChangedError struct {
 
 // Error says what is different.
 func (e *ChangedError) Error() string { return e.Reason }
+
+var errNotRegular = &ChangedError{Reason: "not a regular file"}
 
 // acquire returns the file's descriptor, which is opened if it is not. It must be released.
 func (f *File) acquire() (*descriptor, error) {
@@ -160,7 +159,7 @@ func setAside(path string) (names []string) {
 
 // openAs opens the file at path, and checks that it ends like the file that was opened first.
 func (f *File) openAs(path string) (*descriptor, error) {
-	d, err := openDescriptor(path)
+	d, _, err := openDescriptor(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &ChangedError{Reason: "the file has been removed"}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 
 	"sequins/blocks/internal/blocktest"
@@ -99,5 +100,21 @@ func TestEvictedFileIsTheSame(t *testing.T) {
 		if _, err := files[1].ReadAt(b, 8); err != nil || !bytes.Equal(b, contents[1][:8]) {
 			t.Errorf("%s: the other file: %q, %v", name, b, err)
 		}
+	}
+}
+
+// A pipe in the place of a block is not waited for, neither at first nor when the block is opened again.
+func TestPipe(t *testing.T) {
+	files, _ := openMany(t, t.TempDir(), 1)
+	f := files[0]
+	expect.NoError(t, f.Drop())
+	expect.NoError(t, os.Remove(f.path))
+	expect.NoError(t, syscall.Mkfifo(f.path, 0o600))
+	changed := (*ChangedError)(nil)
+	if _, err := Open(f.path); !errors.As(err, &changed) {
+		t.Errorf("opened: %v", err)
+	}
+	if _, err := f.ReadAt(make([]byte, 10), 0); !errors.As(err, &changed) {
+		t.Errorf("opened again: %v", err)
 	}
 }

@@ -325,7 +325,7 @@ func (i fileInfo) IsDir() bool        { return i.dir }
 func (i fileInfo) Sys() any           { return nil }
 func (i fileInfo) Mode() fs.FileMode {
 	if i.dir {
-		return fs.ModeDir | 0o755
+		return fs.ModeDir | 0o750
 	}
-	return 0o644
+	return 0o640
 }

@@ -70,7 +70,7 @@ func testTemporaryAnswers(t *testing.T, s Store) {
 				return true
 			}, nil)
 			src := s.open(t, s.options(endpoint, ""))
-			if dbs, err := src.Databases(t.Context()); err != nil || len(dbs) != 1 {
+			if dbs, err := source.Databases(t.Context(), src); err != nil || len(dbs) != 1 {
 				t.Errorf("databases: %v, %v", dbs, err)
 			}
 			readAll(t.Context(), t, src, data)
@@ -98,7 +98,7 @@ func testLastingAnswers(t *testing.T, s Store) {
 			}, nil)
 			o := s.options(endpoint, "")
 			o.MaxRetries = 2
-			_, err := s.open(t, o).Databases(t.Context())
+			_, err := source.Databases(t.Context(), s.open(t, o))
 			if err == nil || !strings.Contains(err.Error(), s.url(s.Bucket, "")) {
 				t.Errorf("%v, want an error that names the bucket", err)
 			}
@@ -199,7 +199,7 @@ func testRedirects(t *testing.T, s Store) {
 		}, nil)
 		o := s.options(endpoint, "")
 		o.MaxRetries = 0
-		if dbs, err := s.open(t, o).Databases(t.Context()); err == nil {
+		if dbs, err := source.Databases(t.Context(), s.open(t, o)); err == nil {
 			t.Errorf("%d: %v", status, dbs)
 		}
 	}

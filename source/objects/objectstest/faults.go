@@ -102,7 +102,7 @@ func testSilence(t *testing.T, s Store) {
 	server.Freeze(t)
 	var readErr, listErr error
 	within(t, time.Minute, "giving up", func() { _, readErr = io.Copy(io.Discard, f) })
-	within(t, time.Minute, "giving up", func() { _, listErr = src.Databases(t.Context()) })
+	within(t, time.Minute, "giving up", func() { _, listErr = source.Databases(t.Context(), src) })
 	for err, want := range map[error]string{readErr: s.url(s.Bucket, "db/1/file"), listErr: s.url(s.Bucket, "")} {
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want that a deadline was exceeded", err)
@@ -178,7 +178,7 @@ func testCancelInSilence(t *testing.T, s Store) {
 
 	ctx, cancel = context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
-	within(t, 20*time.Second, "a listing that was cancelled", func() { _, err = src.Databases(ctx) })
+	within(t, 20*time.Second, "a listing that was cancelled", func() { _, err = source.Databases(ctx, src) })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("listing: %v", err)
 	}

@@ -94,7 +94,7 @@ func testMany(t *testing.T, s Store) {
 	}
 	PutAll(t, server, append(keys, "maps/1/part-r-00000_$folder$", "maps/1/_temporary/0/data"), []byte("x"))
 	src := s.open(t, s.options(server.Endpoint(), ""))
-	got, err := src.Versions(t.Context(), "db")
+	got, err := source.Versions(t.Context(), src, "db")
 	if err != nil || !slices.Equal(got, versions) {
 		t.Errorf("%d versions, %v, want %d", len(got), err, len(versions))
 	}
@@ -115,13 +115,13 @@ func testNotThere(t *testing.T, s Store) {
 	server := s.Start(t)
 	server.Put(t, "p/db/1/file", nil)
 	o := s.options(server.Endpoint(), "mistyped")
-	if _, err := s.open(t, o).Databases(t.Context()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url(s.Bucket, "mistyped/")) {
+	if _, err := source.Databases(t.Context(), s.open(t, o)); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url(s.Bucket, "mistyped/")) {
 		t.Errorf("a prefix without keys: %v", err)
 	}
 	o = s.options(server.Endpoint(), "p")
 	o.Bucket = "another"
 	src := s.open(t, o)
-	if _, err := src.Databases(t.Context()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url("another", "p/")) {
+	if _, err := source.Databases(t.Context(), src); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url("another", "p/")) {
 		t.Errorf("no such bucket: %v", err)
 	}
 	if _, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), s.url("another", "p/db/1/file")) {

@@ -24,6 +24,7 @@ final class Fixture {
     String keyField, valueField;
     /** Parquet only: lists as parquet-mr spells them if nobody says otherwise. */
     boolean oldLists;
+    boolean groups;
     boolean manifestCommitter, keepCrc, success = true;
     final Map<String, String> metadata = new TreeMap<>();
     final Map<String, String> conf = new TreeMap<>();
@@ -48,6 +49,7 @@ final class Fixture {
 
     boolean ofRecords() { return keyField != null; }
     Fixture oldLists() { this.oldLists = true; return this; }
+    Fixture groups() { this.groups = true; return this; }
 
     String codecClass() { return "org.apache.hadoop.io.compress." + codec; }
     String fileName(int i) { return base + String.format("%05d", i); }

@@ -177,6 +177,7 @@ final class Fixtures {
             all.add(RecordFiles.fixture("parquet-" + codec.toLowerCase(Locale.ROOT).replace('_', '-'), "parquet", codec, "id", ""));
         all.add(RecordFiles.fixture("parquet-old-lists", "parquet", "SNAPPY", "id", "").oldLists());
         all.add(RecordFiles.fixture("parquet-inner", "parquet", "SNAPPY", "inner.name", "inner.maybe"));
+        all.add(RecordFiles.fixture("parquet-groups", "parquet", "SNAPPY", "id", "").groups().cut(Cut.STRING, 1));
         all.add(RecordFiles.fixture("parquet-price", "parquet", "UNCOMPRESSED", "price", "raw"));
     }
 }

@@ -59,6 +59,7 @@ final class RecordFiles {
 
     static Map<String, List<Rec>> write(Fixture f, Path dir) throws IOException {
         Files.createDirectories(dir);
+        if (f.groups) return GroupFiles.write(f, dir);
         List<List<GenericRecord>> files = new ArrayList<>();
         Map<String, List<Rec>> expected = new TreeMap<>();
         for (int i = 0; i < f.files; i++) {
@@ -128,12 +129,12 @@ final class RecordFiles {
         int day = -20000 + i * 977;
         put(r, "day", day, served, LocalDate.ofEpochDay(day).toString());
         long ms = -86_400_000L * 400 * (i % 7) + i * 1_234_567L + i * 86_400_000L * 300;
-        put(r, "at", ms, served, trim(Instant.ofEpochMilli(ms).toString()));
+        put(r, "at", ms, served, time("uuuu-MM-dd'T'HH:mm:ss.SSS'Z'", ms * 1000));
         long us = ms * 1000 + i * 10 + 1;
-        put(r, "exact", us, served, trim(Instant.EPOCH.plus(us, java.time.temporal.ChronoUnit.MICROS).toString()));
-        put(r, "clock", ms, served, trim(Instant.ofEpochMilli(ms).toString()).replace("Z", ""));
+        put(r, "exact", us, served, time("uuuu-MM-dd'T'HH:mm:ss.SSSSSS'Z'", us));
+        put(r, "clock", ms, served, time("uuuu-MM-dd'T'HH:mm:ss.SSS", ms * 1000));
         long tod = i * 1_440_000_000L + i % 4 * 250_000L;
-        put(r, "noon", tod, served, trim(java.time.format.DateTimeFormatter.ofPattern("HH:mm:ss.SSSSSS").format(LocalTime.ofNanoOfDay(tod * 1000))));
+        put(r, "noon", tod, served, time("HH:mm:ss.SSSSSS", tod));
         decimals(i, r, served);
         put(r, served, "uuid", new UUID(rnd.nextLong(), rnd.nextLong()).toString());
         byte[] raw = Data.noise(rnd, i % 20);
@@ -188,8 +189,11 @@ final class RecordFiles {
 
     private static String plain(double d) { return d == Math.rint(d) ? Long.toString((long) d) : Double.toString(d); }
 
-    /** Without zeros at the end of a fraction, and without an empty one. */
-    private static String trim(String time) { return time.replaceAll("(\\.\\d*?)0+(Z?)$", "$1$2").replaceAll("\\.(Z?)$", "$1"); }
+    /** A number of microseconds since 1970, with the decimals of the pattern. */
+    private static String time(String pattern, long us) {
+        Instant at = Instant.EPOCH.plus(us, java.time.temporal.ChronoUnit.MICROS);
+        return java.time.format.DateTimeFormatter.ofPattern(pattern).format(at.atOffset(ZoneOffset.UTC));
+    }
 
     private static Object find(Object in, String path) {
         for (String name : path.split("\\.")) in = ((Map<?, ?>) in).get(name);
@@ -197,7 +201,7 @@ final class RecordFiles {
     }
 
     /** A value that is served by itself. */
-    private static byte[] text(Object v) {
+    static byte[] text(Object v) {
         if (v == null) return Rec.NOTHING;
         if (v instanceof byte[] b) return b;
         if (v instanceof String s) return Data.utf8(s);

@@ -1,6 +1,6 @@
 //go:build integration
 
-package manual
+package chart
 
 import (
 	"os"
@@ -10,15 +10,19 @@ import (
 	"strings"
 	"testing"
 
-	"sequins/test/chart"
+	"sequins/test/manual"
 	"sequins/test/process"
 )
 
-// TestKubernetes holds KUBERNETES.md and the README of the chart against the chart: Helm renders their commands and values, what
-// kubectl names is rendered, and the commands that kubectl runs in pods run beside a node. There is no cluster here.
-func TestKubernetes(t *testing.T) {
+// TestManual holds KUBERNETES.md and the README of the chart against the chart: Helm renders their commands and values, and what
+// kubectl names is rendered. There is no cluster here.
+func TestManual(t *testing.T) {
 	t.Parallel()
-	text := page(t, "KUBERNETES.md")
+	page, err := os.ReadFile(filepath.Join(process.Root(), "docs", "KUBERNETES.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page)
 	values := valuesOf(t, text)
 	first := filepath.Join(t.TempDir(), "values.yaml")
 	if err := os.WriteFile(first, []byte(values[0]), 0o600); err != nil {
@@ -33,13 +37,12 @@ func TestKubernetes(t *testing.T) {
 		rendered += render(t, "--values", first, "--values", file)
 	}
 
-	readme, err := os.ReadFile(filepath.Join(chart.Dir(), "README.md"))
+	readme, err := os.ReadFile(filepath.Join(Dir(), "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, n := example(t)
 	helms, kubectls := 0, 0
-	for _, command := range commands(text + strings.ReplaceAll(string(readme), "\\\n", "")) {
+	for _, command := range manual.Commands(text + strings.ReplaceAll(string(readme), "\\\n", "")) {
 		switch words := strings.Fields(command); {
 		case strings.HasPrefix(command, "helm install ") || strings.HasPrefix(command, "helm upgrade "):
 			helms++
@@ -51,10 +54,6 @@ func TestKubernetes(t *testing.T) {
 		case words[0] == "kubectl":
 			kubectls++
 			checkNames(t, command, rendered)
-			if _, inPod, found := strings.Cut(command, " -- /usr/bin/"); found {
-				inPod, _, _ = strings.Cut(inPod, " < ")
-				runIt(t, n, strings.Replace(inPod, "--token-file -", "", 1))
-			}
 		}
 	}
 	if len(values) < 8 || helms < 3 || kubectls < 10 {
@@ -65,9 +64,9 @@ func TestKubernetes(t *testing.T) {
 // valuesOf are the sets of values on a page: its blocks of YAML that are not manifests.
 func valuesOf(t *testing.T, text string) (all []string) {
 	t.Helper()
-	for _, b := range blocks(text) {
-		if b.language == "yaml" && !strings.Contains(b.text, "apiVersion:") {
-			all = append(all, b.text)
+	for _, b := range manual.Blocks(text) {
+		if b.Language == "yaml" && !strings.Contains(b.Text, "apiVersion:") {
+			all = append(all, b.Text)
 		}
 	}
 	if len(all) == 0 {
@@ -78,7 +77,7 @@ func valuesOf(t *testing.T, text string) (all []string) {
 
 func render(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := chart.Template("words", args...)
+	out, err := Template("words", args...)
 	if err != nil {
 		t.Error(err)
 	}

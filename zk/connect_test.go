@@ -3,10 +3,7 @@
 package zk
 
 import (
-	"bytes"
 	"crypto/tls"
-	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"strings"
@@ -14,17 +11,8 @@ import (
 	"time"
 
 	"sequins/test/expect"
+	"sequins/zk/zktest"
 )
-
-// handshakeReply returns the reply of a server that begins a session.
-func handshakeReply(session int64, timeout int32) []byte {
-	b := binary.BigEndian.AppendUint32(nil, 36)
-	b = binary.BigEndian.AppendUint32(b, 0)
-	b = binary.BigEndian.AppendUint32(b, uint32(timeout))
-	b = binary.BigEndian.AppendUint64(b, uint64(session))
-	b = binary.BigEndian.AppendUint32(b, 16)
-	return append(b, make([]byte, 16)...)
-}
 
 // A peer that is not a ZooKeeper server gives an error that says so, and the session keeps retrying.
 func TestForeignServers(t *testing.T) {
@@ -35,12 +23,12 @@ func TestForeignServers(t *testing.T) {
 		"http":           {[]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\nno"), "not a ZooKeeper server"},
 		"nothing":        {nil, "EOF"},
 		"half a length":  {[]byte{0, 0}, "unexpected EOF"},
-		"half a reply":   {handshakeReply(1, 4000)[:20], "unexpected EOF"},
+		"half a reply":   {zktest.Handshake(1, 4000)[:20], "unexpected EOF"},
 		"short reply":    {[]byte{0, 0, 0, 4, 1, 2, 3, 4}, "packet of 4 bytes"},
-		"no timeout":     {handshakeReply(1, 0), "session timeout of 0 ms"},
-		"minus timeout":  {handshakeReply(1, -5), "session timeout of -5 ms"},
-		"short packet":   {append(handshakeReply(1, 4000), 0, 0, 0, 3, 1, 2, 3), "packet of 3 bytes"},
-		"endless packet": {append(handshakeReply(1, 4000), 0xff, 0xff, 0xff, 0xff), "packet of 4294967295 bytes"},
+		"no timeout":     {zktest.Handshake(1, 0), "session timeout of 0 ms"},
+		"minus timeout":  {zktest.Handshake(1, -5), "session timeout of -5 ms"},
+		"short packet":   {append(zktest.Handshake(1, 4000), 0, 0, 0, 3, 1, 2, 3), "packet of 3 bytes"},
+		"endless packet": {append(zktest.Handshake(1, 4000), 0xff, 0xff, 0xff, 0xff), "packet of 4294967295 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,64 +97,6 @@ func serveThenSilence(t *testing.T, reply []byte) (addr string, asked <-chan str
 	}()
 	t.Cleanup(func() { ln.Close(); <-done })
 	return ln.Addr().String(), came
-}
-
-// memory is a connection that delivers given bytes.
-type memory struct {
-	net.Conn
-	r io.Reader
-}
-
-func (m memory) Read(p []byte) (int, error)      { return m.r.Read(p) }
-func (m memory) SetReadDeadline(time.Time) error { return nil }
-func (m memory) RemoteAddr() net.Addr            { return &net.TCPAddr{} }
-
-// FuzzLink checks that what link passes on is a prefix of what arrived, and that every length in it is within bounds.
-func FuzzLink(f *testing.F) {
-	whole := append(handshakeReply(1, 4000), 0, 0, 0, 17)
-	f.Add(append(whole, make([]byte, 17)...), 3)
-	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n"), 100)
-	f.Add(append(whole, 1, 2, 3), 1)
-	f.Fuzz(func(t *testing.T, in []byte, chunk int) {
-		l := &link{Conn: memory{r: bytes.NewReader(in)}, opened: true}
-		var out []byte
-		buf := make([]byte, max(1, min(chunk, 1000)))
-		for {
-			n, err := l.Read(buf)
-			out = append(out, buf[:n]...)
-			if err != nil {
-				break
-			}
-			if n == 0 {
-				t.Fatal("nothing was read, and there is no error")
-			}
-		}
-		if !bytes.HasPrefix(in, out) {
-			t.Fatalf("%x became %x", in, out)
-		}
-		for first := true; len(out) >= 4; first = false {
-			n := binary.BigEndian.Uint32(out)
-			if first && (n < minHandshake || n > maxHandshake) || !first && (n < minPacket || n > maxPacket) {
-				t.Fatalf("a packet of %d bytes was passed on", n)
-			}
-			out = out[min(len(out), 4+int(n)):]
-		}
-	})
-}
-
-// A server that accepts a connection and sends nothing is abandoned after the timeout, or when the client is closed.
-func TestSilentHandshake(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	l := newLink(t.Context(), client, 10*time.Millisecond)
-	defer l.Close()
-	if err := l.SetReadDeadline(time.Time{}); err != nil { // as the library does
-		t.Fatal(err)
-	}
-	_, err := l.Read(make([]byte, 4))
-	if e := net.Error(nil); !errors.As(err, &e) || !e.Timeout() {
-		t.Errorf("read: %v", err)
-	}
 }
 
 // The status says of a server that accepts connections and sends nothing that it does not answer, with TLS or without.

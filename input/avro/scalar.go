@@ -1,0 +1,207 @@
+package avro
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"sequins/internal/render"
+)
+
+// reader reads a scalar value for render. Strings and bytes are in the scratch buffer.
+type reader func(s *stream, scratch *[]byte) any
+
+// scalar returns the type of a scalar kind, or nil if it is not one. Of node it takes the size of a fixed, the symbols of an
+// enum, and the logical type. A logical type that does not fit its base, or is invalid, is ignored, as the specification says.
+func scalar(kind string, node map[string]any) (t *typ, err error) {
+	t = &typ{kind: kind}
+	logical, _ := node["logicalType"].(string)
+	switch kind {
+	case "null":
+		t.read = func(*stream, *[]byte) any { return nil }
+	case "boolean":
+		t.read = readBoolean
+	case "float":
+		t.read = func(s *stream, _ *[]byte) any { return math.Float32frombits(s.uint32()) }
+	case "double":
+		t.read = func(s *stream, _ *[]byte) any { return math.Float64frombits(s.uint64()) }
+	case "string":
+		t.read = func(s *stream, scratch *[]byte) any { return render.Text(readString(s, scratch, s.length())) }
+	case "int":
+		show := showInt(logical)
+		t.read = func(s *stream, _ *[]byte) any { return show(s.int()) }
+	case "long":
+		show := showLong(logical)
+		t.read = func(s *stream, _ *[]byte) any { return show(s.long()) }
+	case "bytes":
+		show, err := showBytes(logical, node)
+		t.read = func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, s.length())) }
+		return t, err
+	case "enum":
+		t.read, err = enumReader(node)
+	case "fixed":
+		t.read, err = fixedReader(logical, node)
+	default:
+		return nil, nil
+	}
+	return t, err
+}
+
+func readBoolean(s *stream, _ *[]byte) any {
+	switch s.byte() {
+	case 0:
+		return false
+	case 1:
+		return true
+	}
+	s.fail(errors.New("a boolean that is neither true nor false"))
+	return nil
+}
+
+func enumReader(node map[string]any) (reader, error) {
+	list, ok := node["symbols"].([]any)
+	symbols := make([]string, len(list))
+	for i := range list {
+		if symbols[i], ok = list[i].(string); !ok {
+			break
+		}
+	}
+	if !ok {
+		return nil, fmt.Errorf("the enum %.100q in the schema has no list of symbols", node["name"])
+	}
+	return func(s *stream, _ *[]byte) any {
+		n := s.int()
+		if s.err != nil || n < 0 || n >= int64(len(symbols)) {
+			s.fail(fmt.Errorf("symbol %d of an enum of %d", n, len(symbols)))
+			return nil
+		}
+		return symbols[n]
+	}, nil
+}
+
+// readString reads n bytes into the scratch buffer.
+func readString(s *stream, scratch *[]byte, n int64) []byte {
+	if n > MaxValue {
+		s.fail(fmt.Errorf("a string of %d bytes, over %d", n, MaxValue))
+		return nil
+	}
+	*scratch = s.append((*scratch)[:0], n)
+	return *scratch
+}
+
+// plainNumber renders int and long without a logical type.
+func plainNumber(n int64) any { return n }
+
+// showInt renders int.
+func showInt(logical string) func(int64) any {
+	switch logical {
+	case "date":
+		return func(n int64) any { return render.Date(n) }
+	case "time-millis":
+		return timeOfDay(time.Millisecond)
+	}
+	return plainNumber
+}
+
+// showLong renders long.
+func showLong(logical string) func(int64) any {
+	switch logical {
+	case "time-micros":
+		return timeOfDay(time.Microsecond)
+	case "timestamp-millis":
+		return timestamp(time.Millisecond, true)
+	case "timestamp-micros":
+		return timestamp(time.Microsecond, true)
+	case "timestamp-nanos":
+		return timestamp(time.Nanosecond, true)
+	case "local-timestamp-millis":
+		return timestamp(time.Millisecond, false)
+	case "local-timestamp-micros":
+		return timestamp(time.Microsecond, false)
+	case "local-timestamp-nanos":
+		return timestamp(time.Nanosecond, false)
+	}
+	return plainNumber
+}
+
+func timestamp(unit time.Duration, utc bool) func(int64) any {
+	return func(n int64) any { return render.Timestamp(n, unit, utc) }
+}
+
+func timeOfDay(unit time.Duration) func(int64) any {
+	return func(n int64) any { return render.TimeOfDay(n, unit) }
+}
+
+// maxDecimal is the maximum length of a decimal, in bytes: rendering takes more than linear time.
+const maxDecimal = 4 << 10
+
+func plainBytes(_ *stream, b []byte) any { return b }
+
+// showBytes renders bytes.
+func showBytes(logical string, node map[string]any) (func(*stream, []byte) any, error) {
+	if logical != "decimal" {
+		return plainBytes, nil
+	}
+	return showDecimal(node, math.MaxInt32)
+}
+
+// showDecimal renders decimals of at most most digits.
+func showDecimal(node map[string]any, most float64) (func(*stream, []byte) any, error) {
+	precision, ok := integer(node["precision"])
+	scale, scaled := integer(node["scale"])
+	if _, found := node["scale"]; !found {
+		scaled = true // of 0
+	}
+	switch {
+	case !ok || !scaled || precision <= 0 || float64(precision) > most || scale < 0 || scale > precision:
+		return plainBytes, nil
+	case scale > render.MaxScale:
+		return nil, fmt.Errorf("the schema has a decimal of %d decimal places, over %d", scale, render.MaxScale)
+	}
+	return func(s *stream, b []byte) any {
+		if len(b) > maxDecimal {
+			s.fail(fmt.Errorf("a decimal of %d bytes, over %d", len(b), maxDecimal))
+			return nil
+		}
+		return render.DecimalBytes(b, scale)
+	}, nil
+}
+
+// fixedReader reads and renders fixed.
+func fixedReader(logical string, node map[string]any) (reader, error) {
+	size, ok := integer(node["size"])
+	if !ok || size < 0 {
+		return nil, fmt.Errorf("the size of the fixed %.100q in the schema is not a number of bytes", node["name"])
+	}
+	show, err := plainBytes, error(nil)
+	switch {
+	case logical == "decimal":
+		show, err = showDecimal(node, math.Floor(math.Log10(2)*(8*float64(size)-1)))
+	case logical == "uuid" && size == 16:
+		show = func(s *stream, b []byte) any { return whole(s, b, size, render.UUID) }
+	case logical == "duration" && size == 12:
+		show = func(s *stream, b []byte) any { return whole(s, b, size, render.Duration) }
+	}
+	return func(s *stream, scratch *[]byte) any { return show(s, readString(s, scratch, int64(size))) }, err
+}
+
+// integer returns an attribute of a schema that is an integer of 32 bits, as Java's reader takes them.
+func integer(attribute any) (n int, ok bool) {
+	number, ok := attribute.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(number.String(), 10, 32)
+	return int(v), err == nil
+}
+
+// whole renders bytes if they are all there.
+func whole(s *stream, b []byte, size int, show func([]byte) string) any {
+	if s.err != nil || len(b) != size {
+		return nil
+	}
+	return show(b)
+}

@@ -1,0 +1,172 @@
+package parquet
+
+import (
+	"fmt"
+	"time"
+
+	"sequins/internal/render"
+)
+
+// The members of LogicalType with a rendering of their own. INTERVAL has a reserved number, and writers only give it a
+// converted type.
+const (
+	logicalString    = 1
+	logicalMap       = 2
+	logicalList      = 3
+	logicalEnum      = 4
+	logicalDecimal   = 5
+	logicalDate      = 6
+	logicalTime      = 7
+	logicalTimestamp = 8
+	logicalInterval  = 9
+	logicalInteger   = 10
+	logicalUnknown   = 11
+	logicalJSON      = 12
+	logicalUUID      = 14
+	logicalFloat16   = 15
+)
+
+// The members of TimeUnit.
+const (
+	unitMillis = 1
+	unitMicros = 2
+	unitNanos  = 3
+)
+
+// The converted types of parquet.thrift, which files from before 2018 have alone.
+const (
+	convertedDecimal  = 5
+	convertedInterval = 21
+)
+
+// converted are the logical types that converted types stand for.
+var converted = map[int64]logicalType{
+	0:                 {id: logicalString}, // UTF8
+	1:                 {id: logicalMap},
+	2:                 {id: logicalMap}, // MAP_KEY_VALUE
+	3:                 {id: logicalList},
+	4:                 {id: logicalEnum},
+	convertedDecimal:  {id: logicalDecimal},
+	6:                 {id: logicalDate},
+	7:                 {id: logicalTime, unit: unitMillis},
+	8:                 {id: logicalTime, unit: unitMicros},
+	9:                 {id: logicalTimestamp, unit: unitMillis, utc: true},
+	10:                {id: logicalTimestamp, unit: unitMicros, utc: true},
+	11:                {id: logicalInteger, width: 8},
+	12:                {id: logicalInteger, width: 16},
+	13:                {id: logicalInteger, width: 32},
+	14:                {id: logicalInteger, width: 64},
+	15:                {id: logicalInteger, width: 8, signed: true},
+	16:                {id: logicalInteger, width: 16, signed: true},
+	17:                {id: logicalInteger, width: 32, signed: true},
+	18:                {id: logicalInteger, width: 64, signed: true},
+	19:                {id: logicalJSON},
+	convertedInterval: {id: logicalInterval},
+}
+
+// logicalType is the member of LogicalType that is set.
+type logicalType struct {
+	id               int // of the field; 0 if none is set
+	scale, precision int64
+	unit             int // of the field in TimeUnit; 0 if none is set
+	utc              bool
+	width            int64
+	signed           bool
+}
+
+// logical reads the struct of a logical type's member.
+func (r *thriftReader) logical(t *logicalType) {
+	r.fields(func(id int, kind byte) bool {
+		switch t.id {
+		case logicalDecimal:
+			if id == 2 {
+				return r.number(kind, &t.precision)
+			}
+			return id == 1 && r.number(kind, &t.scale)
+		case logicalTime, logicalTimestamp:
+			if id == 1 {
+				return boolean(kind, &t.utc)
+			}
+			if id != 2 || kind != thriftStruct {
+				return false
+			}
+			r.fields(func(id int, _ byte) bool {
+				t.unit = id
+				return false
+			})
+			return true
+		case logicalInteger:
+			if id == 2 {
+				return boolean(kind, &t.signed)
+			}
+			if id != 1 || kind != thriftByte {
+				return false
+			}
+			t.width = int64(int8(r.byte()))
+			return true
+		}
+		return false
+	})
+}
+
+// orConverted returns the type, or that of a converted type if there is none, as in old files, or if it is UNKNOWN, as
+// parquet-mr writes it beside the converted type INTERVAL.
+func (t logicalType) orConverted(id, scale, precision int64) logicalType {
+	if t.id != 0 && t.id != logicalUnknown {
+		return t
+	}
+	t = converted[id]
+	if t.id == logicalDecimal {
+		t.scale, t.precision = scale, precision
+	}
+	return t
+}
+
+// bits returns how many bits the integers of a type have: up to 32 are of INT32, more of INT64. It is 0 if both are
+// allowed.
+func (t logicalType) bits() int64 {
+	switch t.id {
+	case logicalDate:
+		return 32
+	case logicalTimestamp:
+		return 64
+	case logicalTime:
+		if t.unit == unitMicros || t.unit == unitNanos {
+			return 64
+		}
+		return 32
+	case logicalInteger:
+		return t.width
+	}
+	return 0
+}
+
+// isDecimal reports whether it is a decimal of a scale that can be rendered.
+func (t logicalType) isDecimal() bool {
+	return t.id == logicalDecimal && 0 <= t.scale && t.scale <= render.MaxScale
+}
+
+// decimal returns the name of a decimal, for people.
+func (t logicalType) decimal() string { return fmt.Sprintf("decimal(%d, %d)", t.precision, t.scale) }
+
+// unitName returns the unit of a time or timestamp, for people.
+func (t logicalType) unitName() string {
+	switch t.unit {
+	case unitMicros:
+		return "micros"
+	case unitNanos:
+		return "nanos"
+	}
+	return "millis"
+}
+
+// duration returns the unit of a time or timestamp.
+func (t logicalType) duration() time.Duration {
+	switch t.unit {
+	case unitMicros:
+		return time.Microsecond
+	case unitNanos:
+		return time.Nanosecond
+	}
+	return time.Millisecond
+}

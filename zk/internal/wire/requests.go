@@ -1,0 +1,246 @@
+package wire
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"strings"
+)
+
+const (
+	opError        = -1
+	opCreate       = 1
+	opDelete       = 2
+	opExists       = 3
+	opGetData      = 4
+	opPing         = 11
+	opGetChildren2 = 12
+	opMulti        = 14
+	opSetAuth      = 100
+	opCloseSession = -11
+)
+
+// Stat describes a znode.
+type Stat struct {
+	Czxid, Mzxid   int64 // the change that created it, and that last changed its data
+	Version        int32 // number of changes of its data
+	Cversion       int32 // number of changes of its children
+	EphemeralOwner int64 // session of an ephemeral znode; 0 if it is persistent
+	NumChildren    int32
+	Pzxid          int64 // the last change of its children
+}
+
+func (d *decoder) stat() Stat {
+	var s Stat
+	s.Czxid, s.Mzxid = d.int64(), d.int64()
+	d.take(16) // the times of these changes
+	s.Version, s.Cversion = d.int32(), d.int32()
+	d.int32() // number of changes of the access control list
+	s.EphemeralOwner = d.int64()
+	d.int32() // size of the data
+	s.NumChildren, s.Pzxid = d.int32(), d.int64()
+	return s
+}
+
+// An ACL gives one identity all rights to a znode.
+type ACL struct{ Scheme, ID string }
+
+// World is the access control list of znodes that all clients may use.
+var World = ACL{"world", "anyone"}
+
+// Digest returns the access control list of znodes that only clients with user:password may use.
+func Digest(credentials string) ACL {
+	user, _, _ := strings.Cut(credentials, ":")
+	sum := sha1.Sum([]byte(credentials)) // the scheme's choice
+	return ACL{"digest", user + ":" + base64.StdEncoding.EncodeToString(sum[:])}
+}
+
+// An Op is an operation of a transaction: a Create or a Delete.
+type Op interface {
+	code() int32
+	encode(e *encoder)
+}
+
+// Create creates a znode.
+type Create struct {
+	Path      string
+	Data      []byte
+	ACL       ACL
+	Ephemeral bool
+}
+
+func (Create) code() int32 { return opCreate }
+
+func (c Create) encode(e *encoder) {
+	const allRights, ephemeral = 0x1f, 1
+	e.string(c.Path)
+	e.string(string(c.Data))
+	e.int32(1) // number of entries
+	e.int32(allRights)
+	e.string(c.ACL.Scheme)
+	e.string(c.ACL.ID)
+	if c.Ephemeral {
+		e.int32(ephemeral)
+	} else {
+		e.int32(0)
+	}
+}
+
+// Delete deletes a znode of this version, or of any version if it is -1.
+type Delete struct {
+	Path    string
+	Version int32
+}
+
+func (Delete) code() int32 { return opDelete }
+
+func (r Delete) encode(e *encoder) {
+	e.string(r.Path)
+	e.int32(r.Version)
+}
+
+// Do applies one operation.
+func (c *Conn) Do(op Op) error {
+	e := newEncoder()
+	op.encode(e)
+	d, err := c.ask(op.code(), e)
+	if err != nil {
+		return err
+	}
+	if op.code() == opCreate {
+		d.string() // the path
+	}
+	return c.checked(d)
+}
+
+// Multi applies all operations or none. The error is that of the operation failed, the first that failed; failed is -1 if
+// the error is not of one operation.
+func (c *Conn) Multi(ops ...Op) (failed int, err error) {
+	e := newEncoder()
+	for _, op := range ops {
+		e.multiHeader(op.code(), false)
+		op.encode(e)
+	}
+	e.multiHeader(-1, true)
+	d, err := c.ask(opMulti, e)
+	if err != nil {
+		return -1, err
+	}
+	failed = -1
+	for i, op := range ops {
+		result := d.multiResult(op.code())
+		if err == nil && result != 0 && result != rolledBack {
+			failed, err = i, result
+		}
+	}
+	if _, done := d.multiHeader(); !done {
+		d.fail("more results than operations")
+	}
+	if broken := c.checked(d); broken != nil {
+		return -1, broken
+	}
+	return failed, err
+}
+
+func (e *encoder) multiHeader(code int32, done bool) {
+	e.int32(code)
+	e.bool(done)
+	e.int32(-1)
+}
+
+func (d *decoder) multiHeader() (code int32, done bool) {
+	code, done = d.int32(), d.bool()
+	d.int32() // error, again in the result
+	return code, done
+}
+
+// multiResult reads the result of an operation of a transaction.
+func (d *decoder) multiResult(want int32) Error {
+	code, done := d.multiHeader()
+	switch {
+	case d.err != nil:
+	case done:
+		d.fail("fewer results than operations")
+	case code == opError:
+		return Error(d.int32())
+	case code != want:
+		d.fail("result of operation %d, expected %d", code, want)
+	case code == opCreate:
+		d.string() // the path
+	}
+	return 0
+}
+
+// Get returns the data of a znode.
+func (c *Conn) Get(path string) (data []byte, stat Stat, err error) {
+	d, err := c.askPath(opGetData, path, false)
+	if err != nil {
+		return nil, Stat{}, err
+	}
+	data, stat = d.buffer(), d.stat()
+	return data, stat, c.checked(d)
+}
+
+// Exists reports whether a znode exists. With watch, the next event of the path tells that it was created, changed or
+// deleted.
+func (c *Conn) Exists(path string, watch bool) (exists bool, stat Stat, err error) {
+	d, err := c.askPath(opExists, path, watch)
+	if err == NoNode {
+		return false, Stat{}, nil
+	}
+	if err != nil {
+		return false, Stat{}, err
+	}
+	stat = d.stat()
+	return true, stat, c.checked(d)
+}
+
+// Children returns the names of a znode's children. With watch, the next event of the path tells that one was created or
+// deleted, or the znode itself.
+func (c *Conn) Children(path string, watch bool) (names []string, stat Stat, err error) {
+	d, err := c.askPath(opGetChildren2, path, watch)
+	if err != nil {
+		return nil, Stat{}, err
+	}
+	names, stat = d.strings(), d.stat()
+	for _, name := range names {
+		if name == "" || strings.Contains(name, "/") {
+			d.fail("child %q", name)
+		}
+	}
+	return names, stat, c.checked(d)
+}
+
+// Authenticate gives the connection the rights of user:password.
+func (c *Conn) Authenticate(credentials string) error {
+	e := newEncoder()
+	e.int32(0) // unused
+	e.string("digest")
+	e.string(credentials)
+	d, err := c.ask(opSetAuth, e)
+	if err != nil {
+		return err
+	}
+	return c.checked(d)
+}
+
+func (c *Conn) askPath(op int32, path string, watch bool) (*decoder, error) {
+	e := newEncoder()
+	e.string(path)
+	e.bool(watch)
+	return c.ask(op, e)
+}
+
+// ask sends a request, and returns the body of the reply, which is to be given to checked.
+func (c *Conn) ask(op int32, body *encoder) (*decoder, error) {
+	reply, err := c.request(op, body)
+	return &decoder{b: reply}, err
+}
+
+// checked ends the connection if a reply was malformed.
+func (c *Conn) checked(d *decoder) error {
+	if err := d.end(); err != nil {
+		c.fail(err)
+		return ErrLost
+	}
+	return nil
+}
