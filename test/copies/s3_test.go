@@ -75,13 +75,13 @@ const (
 	// oneByOne uploads small files one after the other, at the rate of one a second or so.
 	oneByOne = "max_concurrent_requests = 1:max_bandwidth = 300KB/s"
 	// inParallel uploads files of more than 5 MiB in parts, several at a time.
-	inParallel = "max_concurrent_requests = 4:multipart_threshold = 5MB:multipart_chunksize = 5MB:max_bandwidth = 4MB/s"
+	inParallel = "max_concurrent_requests = 4:multipart_threshold = 5MB:multipart_chunksize = 5MB:max_bandwidth = 6MB/s"
 )
 
 // TestBucket uploads versions by aws s3 cp --recursive.
 func TestBucket(t *testing.T) {
 	small := version{generation: 1, parts: 8, size: 400 << 10}
-	large := version{generation: 1, parts: 5, size: 8 << 20}
+	large := version{generation: 1, parts: 6, size: 6 << 20} // a new object every 2 s
 	marked := func(v version) version {
 		v.marker = true
 		return v
