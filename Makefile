@@ -165,7 +165,7 @@ $(GOLANGCI):
 tools:
 	@need=""; \
 	  for pair in gcc:build-essential ip:iproute2 dnsmasq:dnsmasq-base javac:openjdk-17-jdk-headless mvn:maven \
-	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker nginx:nginx-light tmux:tmux jq:jq qemu-aarch64-static:qemu-user-static skopeo:skopeo umoci:umoci; do \
+	      chromium:chromium node:nodejs npm:npm rpm:rpm strace:strace curl:curl openssl:openssl systemd-analyze:systemd python3:python3 redis-server:redis-server redis-benchmark:redis-tools nutcracker:nutcracker nginx:nginx-light tmux:tmux jq:jq qemu-aarch64-static:qemu-user-static skopeo:skopeo umoci:umoci rsync:rsync; do \
 	    command -v $${pair%%:*} >/dev/null || need="$$need $${pair##*:}"; \
 	  done; \
 	  [ -e /usr/share/bash-completion/bash_completion ] || need="$$need bash-completion"; \

@@ -76,6 +76,7 @@ var layers = []layer{
 	{"test/web", nil},
 	{"test/hdfs", nil},
 	{"test/s3", nil},
+	{"test/copies", nil},
 	{"test/spark", []string{"test/process"}},
 	{"test/venv", []string{"test/process"}},
 	{"test/chart", []string{"test/process"}},

@@ -26,19 +26,35 @@ func Build() error {
 
 // Java returns a command that runs a Java source file with what the program is built with: Hadoop, Avro and parquet-mr.
 func Java(ctx context.Context, file string, args ...string) (*exec.Cmd, error) {
+	jars, err := classPath()
+	if err != nil {
+		return nil, err
+	}
+	return exec.CommandContext(ctx, "java", append([]string{"-Xmx1g", "-cp", jars, file}, args...)...), nil
+}
+
+// Tool returns a command that runs a class of Hadoop's command line. conf is a HADOOP_CONF_DIR.
+func Tool(ctx context.Context, conf, class string, args ...string) (*exec.Cmd, error) {
+	jars, err := classPath()
+	if err != nil {
+		return nil, err
+	}
+	java := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true",
+		"-cp", conf + string(os.PathListSeparator) + jars, class}
+	return exec.CommandContext(ctx, "java", append(java, args...)...), nil
+}
+
+// classPath builds the program, and returns the jars that it is built with.
+func classPath() (string, error) {
+	if err := Build(); err != nil {
+		return "", err
+	}
 	dir, err := findTestdata()
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	dir = filepath.Join(dir, "harness")
-	if err := build(dir); err != nil {
-		return nil, err
-	}
-	jars, err := os.ReadFile(filepath.Join(dir, "target", "cp.txt"))
-	if err != nil {
-		return nil, err
-	}
-	return exec.CommandContext(ctx, "java", append([]string{"-Xmx1g", "-cp", strings.TrimSpace(string(jars)), file}, args...)...), nil
+	jars, err := os.ReadFile(filepath.Join(dir, "harness", "target", "cp.txt"))
+	return strings.TrimSpace(string(jars)), err
 }
 
 // build compiles the Java program in dir, unless dir/target was compiled from the same sources. It holds a lock, since
