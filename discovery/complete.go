@@ -47,13 +47,7 @@ const unfinishedAfter = 30 * time.Minute
 
 // noteUnfinished adds a message about an incomplete version whose job has probably ended, if there is no newer one.
 func (o *observer) noteUnfinished(name string, l *source.Listing) {
-	var newest time.Time
-	for _, f := range l.Files {
-		if f.ModTime.After(newest) {
-			newest = f.ModTime
-		}
-	}
-	if o.found.Unfinished == "" && len(l.Files) > 0 && o.now.Sub(newest) > unfinishedAfter {
+	if o.found.Unfinished == "" && len(l.Files) > 0 && o.now.Sub(l.Changed) > unfinishedAfter {
 		o.found.LeftOut[name] = fmt.Sprintf("version %s of %s is not loaded, and its files have not changed for more than %v: %s",
 			name, o.DB, unfinishedAfter, l.Incomplete)
 	}

@@ -33,10 +33,12 @@ type Listing struct {
 	// name, size, time and mark.
 	Fingerprint [sha256.Size]byte
 
+	// Changed is when a file was last written, as the source shows it; zero without files.
+	Changed time.Time
+
 	listed bool          // a marker lists the files
 	marked bool          // no data file is newer than _SUCCESS, by a clock that no copy sets back
 	quiet  time.Duration // see Contents.quiet
-	whole  bool          // Contents.Whole
 }
 
 // Settled reports whether the listing alone shows that the version is complete and no
@@ -44,11 +46,11 @@ type Listing struct {
 // same Fingerprint. These are the rules:
 //
 //   - A marker that lists the files counts alone.
-//   - An empty _SUCCESS counts if no data file is newer, by a clock that no copy sets
-//     back. Where uploads that are running are not listed, it must be as old as settle.
+//   - An empty _SUCCESS counts if no data file is newer, and it is as old as settle, by a
+//     clock that no copy sets back.
 //   - Without a marker, nothing may have been written for an hour, by such a clock.
 func (l *Listing) Settled(settle time.Duration) bool {
-	return l.listed || l.quiet >= leftOverAfter || l.marked && (!l.whole || l.quiet >= settle)
+	return l.listed || l.quiet >= leftOverAfter || l.marked && l.quiet >= settle
 }
 
 // List returns the data files of a version and whether the job that writes it
@@ -61,6 +63,8 @@ func (l *Listing) Settled(settle time.Duration) bool {
 //     a copy that is not done. An older one is left out.
 //   - Blocks without their manifest (BlocksFile) are a build that is not done, and a
 //     manifest without all of its blocks a copy.
+//   - Where uploads that are running are not listed, _SUCCESS without data files is a
+//     copy that is not done, for an hour.
 //   - With requireSuccess there must be a _SUCCESS file.
 //   - The files that a _committed_<id> or a _SUCCESS lists must be there, and
 //     those that it leaves out are not data; see commits and manifest for the
@@ -76,7 +80,7 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	if err != nil {
 		return Listing{}, err
 	}
-	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: c.fingerprint(), quiet: c.quiet(), marked: c.marked(), whole: c.Whole}
+	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: c.fingerprint(), Changed: c.changed(), quiet: c.quiet(), marked: c.marked()}
 	if err := c.checkTable(src.Path(db, version)); err != nil {
 		return l, err
 	}
@@ -91,6 +95,10 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	}
 	if c.unfinished() {
 		l.Incomplete = "there are blocks and no " + BlocksFile + " yet: the build has not finished"
+		return l, nil
+	}
+	if c.Whole && len(c.Files) == 0 && l.Success && c.now().Sub(l.Changed) < leftOverAfter {
+		l.Incomplete = "there is " + SuccessFile + ", and no data file yet: the first upload may still be running"
 		return l, nil
 	}
 	m := markers{src: src, db: db, version: version, budget: maxMarkers}

@@ -52,6 +52,17 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
+// changed returns when a file was last written, as the source shows it.
+func (c *Contents) changed() (newest time.Time) {
+	for _, f := range c.Files {
+		newest = latest(newest, latest(f.ModTime, f.Written))
+	}
+	for _, m := range c.Hidden {
+		newest = latest(newest, latest(m.ModTime, m.Written))
+	}
+	return newest
+}
+
 // quiet returns for how long nothing has been written, by a clock that no copy sets back; 0 if there is none, or no file.
 func (c *Contents) quiet() time.Duration {
 	var newest time.Time

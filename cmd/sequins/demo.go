@@ -41,6 +41,7 @@ All files are in a temporary directory, which is removed at the end.`,
 				c := config.Default()
 				c.Source, c.LocalStore, c.Bind = filepath.Join(dir, "source"), filepath.Join(dir, "store"), bind
 				c.RequireSuccessFile, c.ContentType = config.RequireTrue, "application/json"
+				c.Settle = 0 // _SUCCESS is the last file that the demo writes
 				if err := c.Validate(); err != nil {
 					return err
 				}
