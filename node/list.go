@@ -150,6 +150,9 @@ func (d *db) take(l listing) {
 		d.log.Warn("a version has appeared whose name is less than that of the version that is served, and is not loaded: the greatest name, byte by byte, is the newest",
 			"version", name, "served", d.state.Current)
 	}
+	if l.Unfinished != "" && l.Unfinished != d.unfinished {
+		d.log.Info("version is not complete yet", "reason", l.Unfinished)
+	}
 	d.unfinished, d.last = l.Unfinished, l.Listing
 	if l.Next.IsZero() || d.relooking() && !l.Next.Before(d.relookAt) {
 		return
