@@ -227,7 +227,7 @@ func TestNoFiles(t *testing.T) {
 	if err := os.Remove(to.String() + "/part-00000.block"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := into(t, to, load.Options{AllowEmpty: true}); !errors.Is(err, finished.ErrCorrupt) {
+	if _, err := into(t, to, load.Options{AllowEmpty: true}); !errors.Is(err, load.ErrIncomplete) {
 		t.Errorf("all blocks are gone: %v", err)
 	}
 }

@@ -65,7 +65,7 @@ func TestHostileManifest(t *testing.T) {
 	to, m := run(t, place(t, root), load.Options{})
 	good := must(m.Encode())(t)
 	for name, change := range map[string]func(*testing.T, *finished.Manifest){
-		"size":         func(t *testing.T, m *finished.Manifest) { m.Blocks[1].Size++ },
+		"size":         func(t *testing.T, m *finished.Manifest) { m.Blocks[1].Size-- },
 		"hash":         func(t *testing.T, m *finished.Manifest) { m.Blocks[1].SHA256 = strings.Repeat("0", 64) },
 		"records":      func(t *testing.T, m *finished.Manifest) { m.Blocks[1].Records++ },
 		"content hash": func(t *testing.T, m *finished.Manifest) { m.Blocks[1].ContentHash = "0" },
@@ -112,13 +112,13 @@ func TestFiles(t *testing.T) {
 		change func(dir string) error
 		want   error
 	}{
-		"truncated":      {func(dir string) error { return os.Truncate(dir+"/part-00001.block", 200) }, finished.ErrCorrupt},
-		"empty":          {func(dir string) error { return os.Truncate(dir+"/part-00001.block", 0) }, finished.ErrCorrupt},
-		"missing":        {func(dir string) error { return os.Remove(dir + "/part-00001.block") }, finished.ErrCorrupt},
+		"truncated":      {func(dir string) error { return os.Truncate(dir+"/part-00001.block", 200) }, load.ErrIncomplete},
+		"empty":          {func(dir string) error { return os.Truncate(dir+"/part-00001.block", 0) }, load.ErrIncomplete},
+		"missing":        {func(dir string) error { return os.Remove(dir + "/part-00001.block") }, load.ErrIncomplete},
 		"more":           {func(dir string) error { return os.WriteFile(dir+"/part-00003.block", nil, 0o644) }, finished.ErrCorrupt},
 		"mixed":          {func(dir string) error { return os.WriteFile(dir+"/part-00003", nil, 0o644) }, load.ErrMixed},
 		"no manifest":    {func(dir string) error { return os.Remove(dir + "/_BLOCKS.json") }, load.ErrIncomplete},
-		"empty manifest": {func(dir string) error { return os.Truncate(dir+"/_BLOCKS.json", 0) }, finished.ErrCorrupt},
+		"empty manifest": {func(dir string) error { return os.Truncate(dir+"/_BLOCKS.json", 0) }, load.ErrIncomplete},
 		"huge manifest":  {func(dir string) error { return os.Truncate(dir+"/_BLOCKS.json", finished.MaxSize+1) }, finished.ErrCorrupt},
 		"a directory": {func(dir string) error {
 			return errors.Join(os.Remove(dir+"/_BLOCKS.json"), os.Mkdir(dir+"/_BLOCKS.json", 0o755))

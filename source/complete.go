@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"net/url"
@@ -179,7 +180,8 @@ func (m *markers) applyManifest(ctx context.Context, mf manifest, c *Contents, l
 	return nil
 }
 
-// blocks checks that the blocks that BlocksFile lists are there as a whole. Package finished checks everything else of it.
+// blocks checks that the blocks that BlocksFile lists are there as a whole. Package finished checks everything else of it, and
+// reports a damaged one.
 func (m *markers) blocks(ctx context.Context, c *Contents, l *Listing) error {
 	i := slices.IndexFunc(c.Hidden, func(marker Marker) bool { return marker.Name == BlocksFile })
 	if i < 0 {
@@ -190,22 +192,27 @@ func (m *markers) blocks(ctx context.Context, c *Contents, l *Listing) error {
 		return err
 	}
 	var file struct {
-		Manifest struct {
-			Blocks []struct {
-				Name string `json:"name"`
-				Size int64  `json:"size"`
-			} `json:"blocks"`
-		} `json:"manifest"`
+		CRC      string          `json:"crc32c"`
+		Manifest json.RawMessage `json:"manifest"`
 	}
-	if err := json.Unmarshal(b, &file); !ok || truncated(err, b) {
+	var manifest struct {
+		Blocks []struct {
+			Name string `json:"name"`
+			Size int64  `json:"size"`
+		} `json:"blocks"`
+	}
+	switch err := json.Unmarshal(b, &file); {
+	case !ok || truncated(err, b):
 		l.Incomplete = BlocksFile + " is truncated"
+		return nil
+	case err != nil || file.CRC != fmt.Sprintf("%08x", crc32.Checksum(file.Manifest, crc32.MakeTable(crc32.Castagnoli))) || json.Unmarshal(file.Manifest, &manifest) != nil:
 		return nil
 	}
 	sizes := make(map[string]int64, len(c.Files))
 	for _, f := range c.Files {
 		sizes[f.Name] = f.Size
 	}
-	for _, block := range file.Manifest.Blocks {
+	for _, block := range manifest.Blocks {
 		if size, found := sizes[block.Name]; !found || size < block.Size {
 			l.Incomplete = fmt.Sprintf("%s lists %s with %d bytes, of which %d are there", BlocksFile, block.Name, block.Size, size)
 			return nil

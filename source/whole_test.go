@@ -2,6 +2,8 @@ package source_test
 
 import (
 	"context"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"path"
@@ -56,6 +58,11 @@ func (l listed) Open(_ context.Context, _, _ string, f source.File, _ source.Rea
 
 func (l listed) Path(db, version string) string { return path.Join("/", db, version) }
 
+// sealed is the content of _BLOCKS.json with a manifest.
+func sealed(manifest string) string {
+	return fmt.Sprintf(`{"crc32c":"%08x","manifest":%s}`, crc32.Checksum([]byte(manifest), crc32.MakeTable(crc32.Castagnoli)), manifest)
+}
+
 func TestSettled(t *testing.T) {
 	const sure, unsure = true, false
 	manifest := map[string]string{"_SUCCESS": `{"success": true, "filenames": ["/db/1/part-0"]}`}
@@ -90,11 +97,13 @@ func TestSettled(t *testing.T) {
 		"a job that goes on": {listed{files: []source.File{at("part-0", 3, unsure), at("_started_7", 5, unsure), at("_committed_7", 2, unsure), at("_started_8", 1, unsure)},
 			texts: map[string]string{"_committed_7": `{"added": ["part-0"], "removed": []}`}}, false, "_started_8 without"},
 		"blocks": {listed{files: []source.File{at("part-00000.block", 1, unsure), at("_BLOCKS.json", 2, unsure)}, texts: map[string]string{
-			"_BLOCKS.json": `{"manifest": {"blocks": [{"name": "part-00000.block", "size": 1}]}}`}}, true, ""},
+			"_BLOCKS.json": sealed(`{"blocks": [{"name": "part-00000.block", "size": 1}]}`)}}, true, ""},
 		"blocks, and one is missing": {listed{files: []source.File{at("part-00000.block", 1, unsure), at("_BLOCKS.json", 2, unsure)}, texts: map[string]string{
-			"_BLOCKS.json": `{"manifest": {"blocks": [{"name": "part-00000.block", "size": 1}, {"name": "part-00001.block", "size": 1}]}}`}}, false, "lists part-00001.block"},
+			"_BLOCKS.json": sealed(`{"blocks": [{"name": "part-00000.block", "size": 1}, {"name": "part-00001.block", "size": 1}]}`)}}, false, "lists part-00001.block"},
 		"blocks, and one is being copied": {listed{files: []source.File{at("part-00000.block", 1, unsure), at("_BLOCKS.json", 2, unsure)}, texts: map[string]string{
-			"_BLOCKS.json": `{"manifest": {"blocks": [{"name": "part-00000.block", "size": 2}]}}`}}, false, "of which 1 are there"},
+			"_BLOCKS.json": sealed(`{"blocks": [{"name": "part-00000.block", "size": 2}]}`)}}, false, "of which 1 are there"},
+		"a damaged manifest of blocks": {listed{files: []source.File{at("part-00000.block", 1, unsure), at("_BLOCKS.json", 2, unsure)}, texts: map[string]string{
+			"_BLOCKS.json": `{"crc32c":"00000000","manifest": {"blocks": [{"name": "paRt-00000.block", "size": 1}]}}`}}, false, ""},
 		"half a manifest of blocks": {listed{files: []source.File{at("part-00000.block", 1, unsure), at("_BLOCKS.json", 2, unsure)}, texts: map[string]string{
 			"_BLOCKS.json": `{"manifest": {"blocks": [{"na`}}, false, "truncated"},
 
