@@ -39,7 +39,7 @@ func (w *world) inflated(size int) {
 func (w *world) used() (bytes int64) {
 	_ = filepath.WalkDir(w.dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
-			return nil
+			return nil //nolint:nilerr // it has just been removed
 		}
 		if info, err := e.Info(); err == nil {
 			bytes += info.Size()

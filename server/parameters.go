@@ -12,7 +12,7 @@ import (
 
 // hasParameter reports whether a query has a parameter, with any value.
 func hasParameter(query []byte, parameter string) bool {
-	for p := range http1.Parameters(query) {
+	for p := range http1.Parameters(query) { //nolint:errcheck // it is for who needs the value
 		if string(p.Name) == parameter {
 			return true
 		}
@@ -51,7 +51,7 @@ func (t *target) strayParameter() (name []byte, found bool) {
 	if t.route != routeDB || len(t.proxy) > 0 {
 		return nil, false
 	}
-	for p := range http1.Parameters(t.query) {
+	for p := range http1.Parameters(t.query) { //nolint:errcheck // it is for who needs the value
 		if string(p.Name) != "proxy" {
 			return p.Name, true
 		}

@@ -47,7 +47,7 @@ func (t *target) asksScan() bool {
 	if t.route != routeDB {
 		return false
 	}
-	for p := range http1.Parameters(t.query) {
+	for p := range http1.Parameters(t.query) { //nolint:errcheck // it is for who needs the value
 		if i := scanParameter(p.Name); i >= 0 && i != scanProxy {
 			return true
 		}
