@@ -27,7 +27,7 @@ type layer struct {
 var layers = []layer{
 	{".", nil},
 	{"cmd/sequins", []string{"config", "node", "server", "transfer", "turns", "diff", "discovery", "events", "gate", "cluster", "status", "auth", "proxy", "tracing", "tracing/otlp", "zk", "loadproc", "load", "metrics", "shard", "store", "blocks", "source", "source/azure", "source/gcs", "source/hdfs", "source/local", "source/s3",
-		"demo", "datafile", "build", "finished", "pin", "nodeapi", "top", "internal/human", "internal/names", "internal/nearest", "internal/term"}},
+		"demo", "datafile", "build", "finished", "pin", "nodeapi", "top", "internal/human", "internal/names", "internal/nearest", "internal/sleep", "internal/term"}},
 	{"client", []string{"shard"}},
 	{"top", []string{"status", "internal/human", "internal/term"}},
 	{"nodeapi", []string{"status", "internal/term"}},

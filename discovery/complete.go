@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ func (o *observer) missing(ctx context.Context, name string) (reason string, err
 	defer cancel()
 	began := time.Now()
 	l, err := o.list(ctx, name)
-	o.found.Inputs[name] = l.Fingerprint
+	o.found.Inputs[name] = l.Input
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it has just been removed", nil
@@ -47,7 +48,8 @@ const unfinishedAfter = 30 * time.Minute
 
 // noteUnfinished adds a message about an incomplete version whose job has probably ended, if there is no newer one.
 func (o *observer) noteUnfinished(name string, l *source.Listing) {
-	if o.found.Unfinished == "" && len(l.Files) > 0 && o.now.Sub(l.Changed) > unfinishedAfter {
+	first := o.firstLook(name, l)
+	if o.found.Unfinished == "" && len(l.Files) > 0 && o.now.Sub(first.at) > unfinishedAfter {
 		o.found.LeftOut[name] = fmt.Sprintf("version %s of %s is not loaded, and its files have not changed for more than %v: %s",
 			name, o.DB, unfinishedAfter, l.Incomplete)
 	}
@@ -112,22 +114,31 @@ func (o *observer) unsettled(name string, l *source.Listing, began time.Time) st
 	return o.settling(name, l, began)
 }
 
+// firstLook returns the first of the consecutive inspections of a version that have found the files of l.
+func (o *observer) firstLook(name string, l *source.Listing) Look {
+	first, before := o.Last.Looks[name]
+	if !before || first.fingerprint != l.Fingerprint {
+		first = Look{fingerprint: l.Fingerprint, at: time.Now(), since: cmp.Or(first.since, time.Now())}
+	}
+	o.found.Looks[name] = first
+	return first
+}
+
 // settling returns the reason why a version needs another inspection, or "" if it was the same from the
 // end of the first inspection until the beginning of this one, for at least the settle time.
 func (o *observer) settling(name string, l *source.Listing, began time.Time) string {
 	if o.Settle <= 0 {
 		return ""
 	}
-	first, before := o.Last.Looks[name]
-	if !before || first.fingerprint != l.Fingerprint {
-		first = Look{fingerprint: l.Fingerprint, at: time.Now()}
-	}
-	o.found.Looks[name] = first
-	due := first.at.Add(o.Settle)
+	due := o.firstLook(name, l).at.Add(o.Settle)
 	if !began.Before(due) {
 		return ""
 	}
 	o.lookAgain(due)
+	if since := o.found.Looks[name].since; o.now.Sub(since) > unfinishedAfter {
+		o.found.LeftOut[name] = fmt.Sprintf("version %s of %s is not loaded: its files, hidden ones too, have not stayed the same for %v since %s",
+			name, o.DB, o.Settle, since.UTC().Format(time.RFC3339))
+	}
 	return fmt.Sprintf("its files have not stayed the same for %v yet", o.Settle)
 }
 

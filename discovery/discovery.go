@@ -61,6 +61,7 @@ type Question struct {
 type Look struct {
 	fingerprint [sha256.Size]byte
 	at          time.Time // when the inspection ended
+	since       time.Time // of the first inspection that did not find the version complete
 	failures    int
 	failure     string    // the last error
 	retry       time.Time // when to retry after that
@@ -148,7 +149,7 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}
 	for name, s := range q.Last.LeftOut {
-		if name != pin.FileName && name != emptied && q.Known[q.id(name)] {
+		if id := q.id(name); name != pin.FileName && name != emptied && (q.Known[id] || id == q.Current) {
 			o.found.LeftOut[name] = s
 		}
 	}

@@ -47,7 +47,7 @@ func (o *observer) observe(ctx context.Context, name string) error {
 		return o.observeFailed(ctx, name, err)
 	}
 	if l, looked := o.found.Looks[name]; looked {
-		o.found.Looks[name] = Look{fingerprint: l.fingerprint, at: l.at}
+		o.found.Looks[name] = Look{fingerprint: l.fingerprint, at: l.at, since: l.since}
 	}
 	if reason == "" {
 		o.add(id)

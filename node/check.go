@@ -1,8 +1,6 @@
 package node
 
 import (
-	"hash/fnv"
-	"slices"
 	"time"
 
 	"sequins/version"
@@ -10,8 +8,8 @@ import (
 
 // After a switch, the files of the version in the source are compared with those that it was loaded from: copy tools write _SUCCESS first,
 // writers pause, and people change files. The pauses between comparisons double, also across reloads of one name, so that a job
-// that rewrites its files again and again does not load the node again and again. One node of a cluster does it; the others learn
-// of another plan from it. A request to refresh compares on every node.
+// that rewrites its files again and again does not load the node again and again. Every node does it: the files of a local source are
+// its own, and a node that cannot list them does not keep the others from it.
 
 const (
 	leastCheckPause = time.Second
@@ -36,11 +34,11 @@ func (c checkDue) tell(d *db) {
 	if !c.at.Equal(d.check.due) {
 		return // replaced by another one
 	}
-	if !d.state.Read || !d.checksFor(d.live[d.state.Current]) {
+	if d.state.Read {
+		d.startListing(true)
+	} else {
 		d.checkLater()
-		return
 	}
-	d.startListing(true)
 }
 
 // checkSwitched schedules the first comparison after a switch.
@@ -69,25 +67,4 @@ func (d *db) checkLater() {
 func (d *db) checking() bool {
 	c := &d.check
 	return !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != d.node.asked.Load())
-}
-
-// checksFor reports whether this node compares a version for all nodes that hold it: the first partition's owner with the least
-// hash for this database.
-func (d *db) checksFor(l *live) bool {
-	if l == nil {
-		return false
-	}
-	owners, self := l.Owners()
-	if len(owners) == 0 || len(owners[0]) == 0 {
-		return true
-	}
-	return self == slices.MinFunc(owners[0], func(a, b string) int {
-		return slices.Compare(rendezvous(d.name, a), rendezvous(d.name, b))
-	})
-}
-
-func rendezvous(db, addr string) []byte {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(db + "\x00" + addr)) // never fails
-	return h.Sum(nil)
 }

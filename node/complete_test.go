@@ -90,6 +90,7 @@ func TestSettle(t *testing.T) {
 	f := newFixture(t)
 	f.unmarked("fruit", "1", "fig")
 	f.put("fruit", "0", 1, "fig")
+	expect.NoError(t, os.WriteFile(filepath.Join(f.root, "fruit/0/_SUCCESS"), []byte(`{"filenames": ["/fruit/0/part-r-00000"]}`), 0o644))
 	const settle = time.Hour
 	d := f.lister("fruit", Reloadable{Settle: settle})
 	synctest.Test(t, func(t *testing.T) {

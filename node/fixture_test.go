@@ -206,20 +206,6 @@ func (f *fixture) put(db, version string, files int, keys ...string) {
 	expect.NoError(f.t, os.Rename(temp, filepath.Join(f.root, db, version)))
 }
 
-// clockMoves waits until a file that is written is newer than all that are there. It is for tests in which time is not real.
-func (f *fixture) clockMoves() {
-	f.t.Helper()
-	written := func() time.Time {
-		path := filepath.Join(f.t.TempDir(), "now")
-		expect.NoError(f.t, os.WriteFile(path, nil, 0o644))
-		info, err := os.Stat(path)
-		expect.NoError(f.t, err)
-		return info.ModTime()
-	}
-	before := written()
-	expect.Eventually(f.t, "the clock of the file system moves", func() bool { return written().After(before) })
-}
-
 func (f *fixture) putFile(path, version string, in func(string) bool, keys []string) {
 	f.t.Helper()
 	file, err := os.Create(path)

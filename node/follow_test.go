@@ -124,7 +124,7 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 	f.put("nuts", "1", 1, "almond")
 	synctest.Test(t, func(t *testing.T) {
 		src := &partly{testSource: f.source, bad: "nuts"}
-		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = src, time.Hour }) // what is served is compared later
+		n, stop := f.follow(func(o *Options) { o.Source = src })
 		defer stop()
 		time.Sleep(30 * time.Second)
 		if n.Set([]byte("fruit")).Current() != "1" || n.Set([]byte("nuts")).Current() != "" {
@@ -136,7 +136,8 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 		if ok, reason := n.Ready(""); !ok { // it was tried three times
 			t.Errorf("nuts keeps the node out: %s", reason)
 		}
-		if lists := src.counts(); lists["fruit"] != 1 || lists["nuts"] < 4 {
+		if lists := src.counts(); lists["fruit"] > 6 || // what is served is compared, too
+			lists["nuts"] < 4 {
 			t.Errorf("listed: %v", lists)
 		}
 		src.repair()

@@ -73,7 +73,7 @@ func (d *db) question(check bool) discovery.Question {
 		}
 		q.Apart[id] = len(l.OtherPlans()) > 0
 		v, _ := s.Entry(id)
-		if q.Apart[id] || id == d.changed || d.last.Differs[id] != "" || check && v.Reason == "" && (v.Status == version.Active || v.Status == version.Prepared) {
+		if q.Apart[id] || id == d.changed || d.last.Differs[id] != "" || d.last.Wrong[id] != "" || check && v.Reason == "" && (v.Status == version.Active || v.Status == version.Prepared) {
 			q.Plans[id] = l.manifest
 		}
 	}

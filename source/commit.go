@@ -98,7 +98,7 @@ func (m *markers) commitsIn(ctx context.Context, dir string, all []Marker, c *Co
 			return nil
 		}
 	}
-	l.listed = l.listed || len(set.ids) > 0
+	l.listed = l.listed || len(set.ids) > 0 && !slices.ContainsFunc(c.Files, func(f File) bool { dirs, _ := partitionPath(f.Name); return dirs != "" })
 	return m.applyCommits(ctx, &set, c, l)
 }
 

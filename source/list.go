@@ -32,9 +32,8 @@ type Listing struct {
 	// Fingerprint is equal for listings with the same files, also hidden ones, by
 	// name, size, time and mark.
 	Fingerprint [sha256.Size]byte
-
-	// Changed is when a file was last written, as the source shows it; zero without files.
-	Changed time.Time
+	// Input is Fingerprint without times: files that are only touched are the same.
+	Input [sha256.Size]byte
 
 	listed bool          // a marker lists the files
 	marked bool          // no data file is newer than _SUCCESS, by a clock that no copy sets back
@@ -80,7 +79,7 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 	if err != nil {
 		return Listing{}, err
 	}
-	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: c.fingerprint(), Changed: c.changed(), quiet: c.quiet(), marked: c.marked()}
+	l := Listing{Files: c.Files, Success: c.has(SuccessFile), Fingerprint: c.fingerprint(), Input: c.input(), quiet: c.quiet(), marked: c.marked()}
 	if err := c.checkTable(src.Path(db, version)); err != nil {
 		return l, err
 	}
@@ -97,7 +96,7 @@ func List(ctx context.Context, src Source, db, version string, requireSuccess bo
 		l.Incomplete = "there are blocks and no " + BlocksFile + " yet: the build has not finished"
 		return l, nil
 	}
-	if c.Whole && len(c.Files) == 0 && l.Success && c.now().Sub(l.Changed) < leftOverAfter {
+	if c.Whole && l.Success && len(c.Files)+len(c.Dirs) == 0 && c.now().Sub(c.changed()) < leftOverAfter {
 		l.Incomplete = "there is " + SuccessFile + ", and no data file yet: the first upload may still be running"
 		return l, nil
 	}

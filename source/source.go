@@ -61,6 +61,9 @@ type Contents struct {
 	// of a partitioned table in it; "" if there is none. Its name is relative to the
 	// version's directory. AddHidden and AddTableEntry set it.
 	Table string
+	// Renamed is when a directory, or a link, was last changed, by the clock of File.Written:
+	// files that are moved with their directory, or linked, keep their times.
+	Renamed time.Time
 	// Whole reports whether the source lists a file only when all of it has been
 	// written, as object stores do. Then an upload that is running is not seen.
 	Whole bool

@@ -3,6 +3,7 @@ package source
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -29,7 +30,7 @@ func (c *Contents) beingWritten() (name string, leftOver []string) {
 	for _, m := range c.Hidden {
 		switch age := c.now().Sub(latest(m.ModTime, m.Written)); {
 		case m.Dir || !isTemporary(path.Base(m.Name)):
-		case age > leftOverAfter:
+		case age.Abs() > leftOverAfter: // also one from the future
 			leftOver = append(leftOver, m.Name)
 		case name == "":
 			name = m.Name
@@ -65,7 +66,7 @@ func (c *Contents) changed() (newest time.Time) {
 
 // quiet returns for how long nothing has been written, by a clock that no copy sets back; 0 if there is none, or no file.
 func (c *Contents) quiet() time.Duration {
-	var newest time.Time
+	newest := c.Renamed
 	for _, m := range c.Hidden {
 		if !m.Dir && m.Written.IsZero() {
 			return 0
@@ -78,8 +79,8 @@ func (c *Contents) quiet() time.Duration {
 		}
 		newest = latest(newest, f.Written)
 	}
-	if len(c.Files) == 0 {
-		return 0
+	if len(c.Files) == 0 || c.Whole && c.Now.IsZero() {
+		return 0 // the clock of a server is not that of this machine
 	}
 	return max(0, c.now().Sub(newest))
 }
@@ -94,18 +95,25 @@ func (c *Contents) marked() bool {
 	return !slices.ContainsFunc(c.Files, func(f File) bool { return f.Written.IsZero() || f.Written.After(marker) })
 }
 
-// fingerprint is equal for listings with the same files, markers and hidden files, by name, size, time and mark.
-func (c *Contents) fingerprint() (sum [sha256.Size]byte) {
+// fingerprint is equal for listings with the same files, markers, hidden files and directories, by name, size, time and mark.
+func (c *Contents) fingerprint() [sha256.Size]byte {
+	return c.hash(func(f File) string { return fmt.Sprintf("%q %d %d %q\n", f.Name, f.Size, f.ModTime.UnixNano(), f.Mark) })
+}
+
+// input is fingerprint without times.
+func (c *Contents) input() [sha256.Size]byte {
+	return c.hash(func(f File) string { return fmt.Sprintf("%q %d %q\n", f.Name, f.Size, f.Mark) })
+}
+
+func (c *Contents) hash(describe func(File) string) (sum [sha256.Size]byte) {
 	h := sha256.New()
-	write := func(f File) {
-		fmt.Fprintf(h, "%q %d %d %q\n", f.Name, f.Size, f.ModTime.UnixNano(), f.Mark) //nolint:errcheck // never fails
-	}
 	for _, f := range c.Files {
-		write(f)
+		io.WriteString(h, describe(f)) //nolint:errcheck // never fails
 	}
 	for _, m := range c.Hidden {
-		write(m.File)
+		io.WriteString(h, describe(m.File)) //nolint:errcheck // never fails
 	}
+	fmt.Fprintf(h, "%q", c.Dirs) //nolint:errcheck // never fails
 	h.Sum(sum[:0])
 	return sum
 }

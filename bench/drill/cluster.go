@@ -85,6 +85,7 @@ bind = %q
 local_store = %q
 refresh_period = "500ms"
 require_success_file = true
+settle = "0s"
 %s[sharding]
 enabled = true
 cluster_name = %q

@@ -50,7 +50,7 @@ func run() error {
 		return err
 	}
 	conf := filepath.Join(dir, "sequins.conf")
-	text := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = %q\n", filepath.Join(dir, "source"), filepath.Join(dir, "store"), *addr)
+	text := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = %q\nsettle = \"0s\"\n", filepath.Join(dir, "source"), filepath.Join(dir, "store"), *addr)
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return err
 	}

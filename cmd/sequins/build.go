@@ -20,6 +20,7 @@ import (
 	"sequins/finished"
 	"sequins/internal/human"
 	"sequins/internal/names"
+	"sequins/internal/sleep"
 	"sequins/internal/term"
 	"sequins/load"
 	"sequins/source"
@@ -114,6 +115,9 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, from, to st
 	if err := f.requireSuccess(ctx, c, &job, cmp.Or(f.db, dst.db)); err != nil {
 		return err
 	}
+	if err := waitSettled(ctx, report, c.Settle, job.From, job.Options.RequireSuccess); err != nil {
+		return err
+	}
 	m, leftOut, err := runBuild(ctx, report, job)
 	if err != nil {
 		return err
@@ -125,6 +129,36 @@ func (f *buildFlags) run(ctx context.Context, out, report io.Writer, from, to st
 	}
 	_, err = fmt.Fprintf(out, "built %s with %s and %s of %s in %s\n", human.Plural(len(m.Blocks), "block"), human.Plural(int(m.Records()), "record"), size(m.Size()), job.From, job.To)
 	return err
+}
+
+// waitSettled waits, if one listing does not show that all files of a version are there, and returns an error if they change. What a
+// listing has against the version, the build reports. Names that are left out are printed.
+func waitSettled(ctx context.Context, report io.Writer, settle time.Duration, from build.Place, requireSuccess bool) error {
+	list := func() (source.Listing, error) {
+		return source.List(ctx, from.Source, from.DB, from.Version, requireSuccess)
+	}
+	first, err := list()
+	if err != nil || first.Incomplete != "" {
+		return nil //nolint:nilerr // the plan of the build finds the same
+	}
+	for _, name := range first.LeftOut {
+		if _, err := fmt.Fprintf(report, "left out: %s\n", name); err != nil {
+			return err
+		}
+	}
+	if settle <= 0 || first.Settled(settle) {
+		return nil
+	}
+	if _, err := fmt.Fprintf(report, "waiting %v (settle) to see that the files of %s do not change\n", settle, from); err != nil {
+		return err
+	}
+	if err := sleep.For(ctx, settle); err != nil {
+		return err
+	}
+	if now, err := list(); err != nil || now.Fingerprint != first.Fingerprint {
+		return errors.Join(fmt.Errorf("%s: its files have changed within %v, so that they are still being written: build it when that is done", from, settle), err)
+	}
+	return nil
 }
 
 // runBuild runs a build and shows its progress meanwhile. It returns how many records were left out.

@@ -135,7 +135,7 @@ func codeOfAll(errs []error) int {
 // is the fault of a source that is remote.
 func ofFile(err error, remote bool) error {
 	switch {
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, load.ErrField): // the fields are those of flags or the configuration
 		return err
 	case errors.Is(err, fs.ErrNotExist):
 		return withCode(exitAbsent, err)

@@ -33,6 +33,9 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	// The race detector would have every process sleep for a second before it exits.
 	cmd.Env = append(os.Environ(), beSequins+"=1", "GORACE=atexit_sleep_ms=0")
+	if len(args) > 0 && (strings.HasPrefix(args[0], "-") || args[0] == "build") { // a node, or a build, whose files are there as a whole
+		cmd.Env = append(cmd.Env, "SEQUINS_SETTLE=0s")
+	}
 	cmd.Dir = t.TempDir()
 	return cmd
 }

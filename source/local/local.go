@@ -86,10 +86,7 @@ func (s *Source) ReadDir(ctx context.Context, dir string) (found source.Entries,
 		isDir := e.IsDir()
 		if e.Type()&fs.ModeSymlink != 0 {
 			info, err := os.Stat(filepath.Join(p, e.Name()))
-			if err != nil {
-				continue
-			}
-			isDir = info.IsDir()
+			isDir = err != nil || info.IsDir() // what a link leads to is not gone because it is away
 		}
 		if isDir {
 			found.Dirs = append(found.Dirs, e.Name())
@@ -107,7 +104,12 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	if err != nil {
 		return c, err
 	}
-	l := lister{ctx: ctx, dir: dir, marks: &s.marks}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return c, err
+	}
+	l := lister{ctx: ctx, dir: dir, marks: &s.marks, timed: hasChangeTimes(dir)}
+	l.renamed(info)
 	if err := l.list(""); err != nil {
 		return source.Contents{}, err
 	}
@@ -120,6 +122,7 @@ type lister struct {
 	ctx   context.Context
 	dir   string
 	marks *marks
+	timed bool // see hasChangeTimes
 	dirs  source.Dirs
 	c     source.Contents
 }
@@ -130,6 +133,11 @@ func (l *lister) list(sub string) error {
 	if err != nil {
 		return err
 	}
+	return l.addAll(sub, entries)
+}
+
+// addAll adds the entries of a directory, whose name has a slash at the end, or is empty.
+func (l *lister) addAll(sub string, entries []fs.DirEntry) error {
 	for _, e := range entries {
 		if err := l.ctx.Err(); err != nil {
 			return err
@@ -140,11 +148,23 @@ func (l *lister) list(sub string) error {
 			}
 			continue
 		}
+		if e.Type()&fs.ModeSymlink != 0 {
+			if info, err := e.Info(); err == nil {
+				l.renamed(info)
+			}
+		}
 		if err := l.add(sub + e.Name()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// renamed notes the time of a directory or a link.
+func (l *lister) renamed(info fs.FileInfo) {
+	if at := changed(info); l.timed && at.After(l.c.Renamed) {
+		l.c.Renamed = at
+	}
 }
 
 // addHidden adds a hidden entry. Its content is not looked at, and it may be of any kind, or have just been removed.
@@ -156,13 +176,17 @@ func (l *lister) addHidden(name string) error {
 	if err != nil {
 		return err
 	}
-	l.c.AddHidden(describe(name, info), info.IsDir())
+	l.c.AddHidden(describe(name, info, l.timed), info.IsDir())
 	return nil
 }
 
 // describe returns what is known of a file without reading it.
-func describe(name string, info fs.FileInfo) source.File {
-	return source.File{Name: name, Size: info.Size(), ModTime: info.ModTime(), Written: changed(info)}
+func describe(name string, info fs.FileInfo, timed bool) source.File {
+	f := source.File{Name: name, Size: info.Size(), ModTime: info.ModTime()}
+	if timed {
+		f.Written = changed(info)
+	}
+	return f
 }
 
 // add adds an entry. A MapFile is added as a file.
@@ -172,6 +196,7 @@ func (l *lister) add(name string) error {
 		return err
 	}
 	if info.IsDir() {
+		l.renamed(info)
 		entered, err := l.enter(name)
 		if entered || err != nil {
 			return err
@@ -188,7 +213,13 @@ func (l *lister) add(name string) error {
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "list", Path: filepath.Join(l.dir, name), Err: errNotRegular}
 	}
-	f, err := l.marks.of(filepath.Join(l.dir, name), describe(name, info), info)
+	f := describe(name, info, l.timed)
+	f.Mark, info, err = l.marks.of(filepath.Join(l.dir, name), info)
+	if info != nil { // it has been read, and may have been written meanwhile
+		mark := f.Mark
+		f = describe(name, info, l.timed)
+		f.Mark = mark
+	}
 	l.c.Files = append(l.c.Files, f)
 	return err
 }
@@ -198,10 +229,14 @@ func (l *lister) enter(name string) (entered bool, err error) {
 	if entered, err = l.dirs.Enter(name); !entered {
 		return entered, err
 	}
-	if err = l.list(name + "/"); errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	entries, err := os.ReadDir(filepath.Join(l.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
 	}
-	return true, err
+	if err != nil {
+		return true, err
+	}
+	return true, l.addAll(name+"/", entries)
 }
 
 // addDir adds a directory that is not a MapFile.
@@ -265,7 +300,7 @@ func (s *Source) Open(ctx context.Context, db, version string, listed source.Fil
 }
 
 func openFile(ctx context.Context, path string, listed source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	info, err := os.Stat(path) // before opening, which has side effects on some devices
+	info, err := stat(path) // before opening, which has side effects on some devices
 	if err != nil {
 		return nil, err
 	}

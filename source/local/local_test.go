@@ -126,12 +126,15 @@ func TestSymlinks(t *testing.T) {
 
 	s, ctx := d.Source(t), t.Context()
 	dbs, err := source.Databases(ctx, s)
-	if diff := cmp.Diff([]string{"db", "linked", "real"}, dbs); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"broken", "db", "linked", "real"}, dbs); diff != "" || err != nil {
 		t.Errorf("databases: %v\n%s", err, diff)
 	}
 	versions, err := source.Versions(ctx, s, "db")
-	if diff := cmp.Diff([]string{"1"}, versions); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"1", "2"}, versions); diff != "" || err != nil {
 		t.Errorf("versions: %v\n%s", err, diff)
+	}
+	if _, err := source.Versions(ctx, s, "broken"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("where a link leads to nothing: %v", err)
 	}
 	f, err := s.Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{Offset: 1})
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
-
-	"sequins/source"
+	"time"
 )
 
 const (
@@ -19,74 +18,85 @@ const (
 	endSize = 4 << 10
 	// maxMarks bounds the marks that are remembered.
 	maxMarks = 1 << 18
+	// timePrecision is more than the precision of the times of any file system.
+	timePrecision = 3 * time.Second
 )
 
 // marks are the marks of files that have been listed, so that a file is read again only if it may have changed. The zero value
 // is ready.
 type marks struct {
 	mu    sync.Mutex
-	known map[string]marked // by path
+	known map[string]knownMark // by path
 }
 
-// A marked file had its mark when it had this inode.
+type knownMark struct {
+	marked
+	mark string
+}
+
+// A marked file had its mark when it had these attributes.
 type marked struct {
-	source.File
-	inode uint64
+	size              int64
+	inode             uint64
+	modified, changed time.Time
 }
 
-// of returns a file with its mark: a hash of its first and last bytes.
-func (m *marks) of(path string, f source.File, info fs.FileInfo) (source.File, error) {
-	m.mu.Lock()
-	was := m.known[path]
-	m.mu.Unlock()
-	f.Mark = was.Mark
-	if now := (marked{f, inode(info)}); now == was {
-		return f, nil
+func attributes(info fs.FileInfo) marked {
+	m := marked{size: info.Size(), modified: info.ModTime(), changed: changed(info)}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		m.inode = s.Ino
 	}
-	f, info, err := mark(path, f.Name)
+	return m
+}
+
+// of returns the mark of a file, a hash of its first and last bytes, and what it was when it had been read; nil if the mark was
+// known. It is empty for a file that may not be read: its load says so, if it is data.
+func (m *marks) of(path string, info fs.FileInfo) (mark string, read fs.FileInfo, err error) {
+	m.mu.Lock()
+	was, known := m.known[path]
+	m.mu.Unlock()
+	if known && was.marked == attributes(info) {
+		return was.mark, nil, nil
+	}
+	mark, read, err = readMark(path)
 	if err != nil {
-		return f, err
+		if errors.Is(err, fs.ErrPermission) {
+			err = nil
+		}
+		return "", nil, err
+	}
+	// A file that has just been written may be written again without a difference in its times.
+	if newest := attributes(read); time.Since(newest.modified) < timePrecision || time.Since(newest.changed) < timePrecision {
+		return mark, read, nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil || len(m.known) >= maxMarks {
-		m.known = make(map[string]marked)
+		m.known = make(map[string]knownMark)
 	}
-	m.known[path] = marked{f, inode(info)}
-	return f, nil
+	m.known[path] = knownMark{attributes(read), mark}
+	return mark, read, nil
 }
 
-func inode(info fs.FileInfo) uint64 {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0
-	}
-	return s.Ino
-}
-
-// mark reads the ends of a file. The file is described as it is afterwards, so that one that is written meanwhile is new.
-func mark(path, name string) (file source.File, info fs.FileInfo, err error) {
+// readMark reads the ends of a file, and returns what it was afterwards.
+func readMark(path string) (mark string, info fs.FileInfo, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that has replaced the file must not block
 	if err != nil {
-		return file, nil, err
+		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if info, err = f.Stat(); err != nil {
-		return file, nil, err
+		return "", nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return file, nil, &fs.PathError{Op: "list", Path: path, Err: errNotRegular}
+		return "", nil, &fs.PathError{Op: "list", Path: path, Err: errNotRegular}
 	}
 	h, size := sha256.New(), info.Size()
 	for _, from := range []int64{0, max(endSize, size-endSize)} {
 		if _, err := io.Copy(h, io.NewSectionReader(f, from, min(endSize, max(0, size-from)))); err != nil {
-			return file, nil, err
+			return "", nil, err
 		}
 	}
-	if info, err = f.Stat(); err != nil {
-		return file, nil, err
-	}
-	file = describe(name, info)
-	file.Mark = hex.EncodeToString(h.Sum(nil)[:16])
-	return file, info, nil
+	info, err = f.Stat()
+	return hex.EncodeToString(h.Sum(nil)[:16]), info, err
 }

@@ -92,6 +92,10 @@ func (l *listing) add(prefix string, deep bool, page *Page) error {
 			return fmt.Errorf("the server listed %q with %d bytes", o.Key, o.Size)
 		}
 		l.empty = false
+		isFile := name != "" && !strings.HasSuffix(name, "/") && !o.Dir
+		if isFile && (o.ID == "" || o.Modified.IsZero()) {
+			return fmt.Errorf("the server listed %q without what identifies it, or its time", o.Key)
+		}
 		switch {
 		case name == "" || strings.HasSuffix(name, "/"): // keys with a trailing slash are directories
 		case !o.Dir:

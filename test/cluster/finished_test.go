@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -23,6 +24,7 @@ func TestFinishedBlocks(t *testing.T) {
 	jobs := t.TempDir()
 	c.data.publish(t, jobs, versions[1])
 	cmd := exec.Command(process.Binary(t), "build", filepath.Join(jobs, db, versions[1]), filepath.Join(c.source, db, versions[1]))
+	cmd.Env = append(os.Environ(), "SEQUINS_SETTLE=0s")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

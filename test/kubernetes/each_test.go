@@ -37,7 +37,7 @@ shutdownDelaySeconds: 3
 minReadySeconds: 1
 resources: {requests: {cpu: 100m, memory: 1Gi}, limits: {memory: 1Gi}}
 goMaxProcs: 2
-config: {refresh_period: 500ms, load: {memory: 32MiB, memory_limit: 512MiB}}
+config: {settle: 0s, refresh_period: 500ms, load: {memory: 32MiB, memory_limit: 512MiB}}
 extraVolumes: [{name: source, hostPath: {path: ` + source + `}}]
 extraVolumeMounts: [{name: source, mountPath: /srv/sequins, readOnly: true}]
 `
@@ -90,7 +90,7 @@ func TestZoneOfLabel(t *testing.T) {
 source: /srv/sequins
 replicas: 1
 zookeeper: {servers: [zk.zookeeper.svc]}
-config: {sharding: {time_to_converge: 200ms}}
+config: {settle: 0s, sharding: {time_to_converge: 200ms}}
 resources: {requests: {cpu: 100m, memory: 4Gi}, limits: {memory: 4Gi}}
 extraVolumes: [{name: source, hostPath: {path: `+source+`}}]
 extraVolumeMounts: [{name: source, mountPath: /srv/sequins, readOnly: true}]

@@ -65,6 +65,7 @@ goMaxProcs: 2
 extraVolumes: [{name: source, hostPath: {path: ` + s.source + `}}]
 extraVolumeMounts: [{name: source, mountPath: /srv/sequins, readOnly: true}]
 config:
+  settle: 0s
   refresh_period: 1s
   version_remove_timeout: 2s
   load: {memory: 32MiB, memory_limit: 512MiB}

@@ -119,7 +119,7 @@ func runIt(t *testing.T, n *process.Node, command string) {
 	}
 	cmd := exec.CommandContext(ctx, "bash", "-c", "exec "+command)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(n.Conf), &out, &out
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "SEQUINS_SETTLE=0s", "PATH="+bin+":"+os.Getenv("PATH"))
 	cmd.WaitDelay = time.Second
 	if !strings.Contains(command, "--watch") {
 		if err := cmd.Run(); err != nil || out.String() == "" {

@@ -39,7 +39,7 @@ func (w *walk) run(commands string) (out string, err error) {
 	w.t.Helper()
 	cmd := exec.Command(w.prefix[0], append(w.prefix[1:], "bash", "-e", "-o", "pipefail", "-c", w.here.Replace(commands))...)
 	cmd.Dir = w.dir
-	cmd.Env = append(os.Environ(), "PATH="+w.bin+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "SEQUINS_SETTLE=0s", "PATH="+w.bin+":"+os.Getenv("PATH"))
 	text, err := cmd.CombinedOutput()
 	return string(text), err
 }

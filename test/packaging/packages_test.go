@@ -26,6 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	_ = os.Setenv("SEQUINS_SETTLE", "0s") // what nodes serve has been there before
 	code := m.Run()
 	process.RemoveBinary()
 	if made.dir != "" {

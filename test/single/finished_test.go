@@ -22,7 +22,9 @@ import (
 // buildBlocks runs sequins build, which must succeed.
 func buildBlocks(t *testing.T, args ...string) {
 	t.Helper()
-	if out, err := exec.Command(process.Binary(t), append([]string{"build"}, args...)...).CombinedOutput(); err != nil {
+	cmd := exec.Command(process.Binary(t), append([]string{"build"}, args...)...)
+	cmd.Env = append(os.Environ(), "SEQUINS_SETTLE=0s")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %q: %v\n%s", args, err, out)
 	}
 }
@@ -142,6 +144,7 @@ func TestBuildKilled(t *testing.T) {
 	for i := range rounds {
 		target := filepath.Join(to, "db", fmt.Sprintf("%02d", i))
 		cmd := exec.Command(process.Binary(t), "build", from, target)
+		cmd.Env = append(os.Environ(), "SEQUINS_SETTLE=0s")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ func Sequins(program, cpus, source, store, compression, extra string) (*Daemon, 
 	}
 	return start(cpus, Ready, func(addr, temp string) ([]string, error) {
 		conf := filepath.Join(temp, "sequins.conf")
-		text := fmt.Sprintf("source = %q\nbind = %q\nlocal_store = %q\n[storage]\ncompression = %q\n%s", source, addr, store, compression, extra)
+		text := fmt.Sprintf("source = %q\nbind = %q\nlocal_store = %q\nsettle = \"0s\"\n[storage]\ncompression = %q\n%s", source, addr, store, compression, extra)
 		return []string{program, "--config", conf}, os.WriteFile(conf, []byte(text), 0o644)
 	})
 }
