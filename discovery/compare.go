@@ -53,9 +53,9 @@ func (o *observer) compareWith(ctx context.Context, id string, plan store.Manife
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		o.found.LeftOut[name] = fmt.Sprintf("version %s of %s is not in the source any more; it is served from its blocks, and not by nodes that have none", name, o.DB)
+		o.Log.Debug("version cannot be compared with its plan: it is not in the source any more", "version", id)
 	case err != nil:
-		o.found.LeftOut[name] = fmt.Sprintf("version %s of %s cannot be compared with its files in the source: %v", name, o.DB, err)
+		o.found.LeftOut[uncompared] = fmt.Sprintf("version %s of %s cannot be compared with its files in the source: %v", name, o.DB, err)
 		o.lookAfterFailure(name, o.failLook(name, err.Error()))
 	case now.None() && id == o.Changed:
 		o.found.Same = id

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,6 +55,7 @@ type Question struct {
 	Changed string   // a version whose files have changed before: it is compared, but need not be shared
 	Last    Listing  // the previous one
 	Again   bool     // only repeats an unfinished listing, not requested by a refresh
+	Compare bool     // only compares Plans with the source, and keeps the rest of Last
 }
 
 // A Look is the first of consecutive inspections of a version that found the same
@@ -131,13 +133,19 @@ type Finder struct {
 	Shared func(id string, partitions int) bool
 }
 
-// emptied is the key of the message of a db without versions in Listing.LeftOut. No version has this name.
-const emptied = "."
+// Keys of messages in Listing.LeftOut that are not of a version: no version has these names.
+const (
+	emptied    = "."  // the served version is gone, or all are
+	uncompared = ".." // what is served cannot be compared with the source
+)
 
 // Find returns the newest complete versions: a few that have not failed and are not held, so that there is an alternative
 // if the newest cannot be served, all that are newer than those, and those that are being loaded. An
 // error means that the source cannot be listed.
 func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
+	if q.Compare {
+		return f.compareOnly(ctx, q), nil
+	}
 	in, err := source.ListNames(ctx, f.Source, f.DB)
 	if err != nil {
 		return Listing{}, err
@@ -149,12 +157,10 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		o.limit = min(o.limit, time.Until(deadline)/3)
 	}
 	for name, s := range q.Last.LeftOut {
-		if id := q.id(name); name != pin.FileName && name != emptied && (q.Known[id] || id == q.Current) {
+		id := q.id(name)
+		if _, compared := q.Plans[q.Current]; name == uncompared && !compared || name != pin.FileName && name != emptied && (q.Known[id] || id == q.Current) {
 			o.found.LeftOut[name] = s
 		}
-	}
-	if len(names) == 0 && q.Current != "" {
-		o.found.LeftOut[emptied] = fmt.Sprintf("%s has no version in the source any more; version %s is served on", f.DB, version.Name(q.Current))
 	}
 	o.readPin(ctx)
 	o.knowMarker(ctx)
@@ -171,8 +177,31 @@ func (f Finder) Find(ctx context.Context, q Question) (Listing, error) {
 		}
 	}
 	slices.Reverse(o.found.Versions)
+	o.noteGone()
 	o.compare(ctx, allowed)
 	return o.found, nil
+}
+
+// noteGone adds a message if the version that is served is not in the source, and none that could take its place.
+func (o *observer) noteGone() {
+	switch served := version.Name(o.Current); {
+	case served == "" || slices.Contains(o.names, served) || len(o.found.After(o.Current)) > 0:
+	case len(o.names) == 0:
+		o.found.LeftOut[emptied] = fmt.Sprintf("%s has no version in the source any more; version %s is served on", o.DB, served)
+	default:
+		o.found.LeftOut[emptied] = fmt.Sprintf("version %s of %s is not in the source any more; it is served from its blocks, and not by nodes that have none", served, o.DB)
+	}
+}
+
+// compareOnly answers a question with Compare.
+func (f Finder) compareOnly(ctx context.Context, q Question) Listing {
+	o := observer{Finder: f, Question: q, names: q.Last.Names, now: time.Now(), limit: maxLook, found: q.Last}
+	o.found.Looks, o.found.LeftOut = maps.Clone(q.Last.Looks), maps.Clone(q.Last.LeftOut)
+	o.found.Compared, o.found.Changed, o.found.Same, o.found.Next = q.Plans, nil, "", time.Time{}
+	o.found.Wrong, o.found.Differs = map[string]string{}, map[string]string{}
+	delete(o.found.LeftOut, uncompared)
+	o.compare(ctx, Allowed(q.Pin, o.now))
+	return o.found
 }
 
 // id returns the id of the newest revision of a version.

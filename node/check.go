@@ -34,10 +34,8 @@ func (c checkDue) tell(d *db) {
 	if !c.at.Equal(d.check.due) {
 		return // replaced by another one
 	}
-	if d.state.Read {
-		d.startListing(true)
-	} else {
-		d.checkLater()
+	if d.checking() {
+		d.startCheck() // otherwise the end of the next listing does it
 	}
 }
 
@@ -63,8 +61,8 @@ func (d *db) checkLater() {
 	d.tellAfter(d.check.pause, checkDue{d.check.due})
 }
 
-// checking reports whether the next listing compares what is served.
+// checking reports whether the next listing compares what is served. It waits until the versions can be listed.
 func (d *db) checking() bool {
 	c := &d.check
-	return !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != d.node.asked.Load())
+	return d.state.Read && !d.node.health.IsFailing(d.name) && !c.due.IsZero() && (!time.Now().Before(c.due) || c.asked != d.node.asked.Load())
 }

@@ -33,10 +33,23 @@ func (d *db) startListing(again bool) {
 		d.again = d.again || !again
 		return
 	}
+	d.beginListing(again, false)
+}
+
+// startCheck compares what is served with the source, unless a listing runs: another one follows then. New versions are not looked for, as
+// nobody has asked for that.
+func (d *db) startCheck() {
+	if !d.listing {
+		d.beginListing(true, true)
+	}
+}
+
+// beginListing begins a listing; again and compare are those of a question.
+func (d *db) beginListing(again, compare bool) {
 	d.listing = true
 	checked, asked := d.checking(), d.node.asked.Load()
 	q := d.question(checked)
-	q.Again = again
+	q.Again, q.Compare = again, compare
 	timeout := listTimeout
 	if d.state.Looking {
 		timeout = startTimeout
@@ -123,7 +136,7 @@ func (l listing) tell(d *db) {
 		d.startListing(false)
 	}
 	if d.checking() {
-		d.startListing(true)
+		d.startCheck()
 	}
 	d.lookAtOthers()
 }

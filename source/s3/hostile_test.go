@@ -58,7 +58,7 @@ func TestEncodedKeys(t *testing.T) {
 			if got := r.URL.Query().Get("encoding-type"); got != "url" {
 				t.Errorf("asked for the encoding %q", got)
 			}
-			fmt.Fprintf(w, `<?xml version="1.0"?><ListBucketResult>%s<Contents><Key>%s</Key><Size>1</Size></Contents></ListBucketResult>`, test.encoding, test.key)
+			fmt.Fprintf(w, `<?xml version="1.0"?><ListBucketResult>%s<Contents><Key>%s</Key><Size>1</Size><ETag>"tag"</ETag><LastModified>2026-01-31T10:00:00Z</LastModified></Contents></ListBucketResult>`, test.encoding, test.key)
 		}))
 		contents, err := open(t, options(server.URL, "p")).Contents(t.Context(), "db", "1")
 		files := contents.Files
