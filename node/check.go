@@ -13,7 +13,7 @@ import (
 
 const (
 	leastCheckPause = time.Second
-	// longCheckPause is the pause before the last one of the doubling pauses; all others are dailyCheck.
+	// longCheckPause is the longest of the doubling pauses; those after it are dailyCheck.
 	longCheckPause = time.Hour
 	dailyCheck     = 24 * time.Hour
 )

@@ -31,9 +31,11 @@ func at(name string, before time.Duration, sure bool) source.File {
 // A listed version has these files, listed at noon; texts are the contents of markers.
 type listed struct {
 	source.Source
-	files []source.File
-	whole bool
-	texts map[string]string
+	files   []source.File
+	whole   bool
+	texts   map[string]string
+	renamed time.Time
+	mute    bool // the server does not tell its time
 }
 
 func (l listed) Contents(context.Context, string, string) (source.Contents, error) {
@@ -42,7 +44,10 @@ func (l listed) Contents(context.Context, string, string) (source.Contents, erro
 		keys.Add(f)
 	}
 	c := keys.Contents()
-	c.Whole, c.Now = l.whole, noon
+	c.Whole, c.Now, c.Renamed = l.whole, noon, l.renamed
+	if l.mute {
+		c.Now = time.Time{}
+	}
 	c.Sort()
 	return c, nil
 }
@@ -76,8 +81,10 @@ func TestSettled(t *testing.T) {
 		"no marker, for an hour by a time that can be set": {listed{files: []source.File{at("part-0", time.Hour, unsure)}}, false, ""},
 		"no marker, one of two is new":                     {listed{files: []source.File{at("part-0", time.Hour, sure), at("part-1", 0, sure)}}, false, ""},
 		"no marker, a hidden file is new":                  {listed{files: []source.File{at("part-0", time.Hour, sure), at(".part-0.crc", 0, sure)}}, false, ""},
-		"no file":                                          {listed{}, false, ""},
-		"a marker and no file":                             {listed{files: []source.File{at("_SUCCESS", time.Minute, sure)}}, false, ""},
+		"no marker, moved with its directory":              {listed{files: []source.File{at("day=1/part-0", time.Hour, sure)}, renamed: noon}, false, ""},
+		"no marker, by the clock of another machine":       {listed{files: []source.File{at("part-0", time.Hour, sure)}, whole: true, mute: true}, false, ""},
+		"no file":              {listed{}, false, ""},
+		"a marker and no file": {listed{files: []source.File{at("_SUCCESS", time.Minute, sure)}}, false, ""},
 
 		"an empty marker":                             {listed{files: []source.File{at("part-0", settle+1, sure), at("_SUCCESS", settle, sure)}}, true, ""},
 		"an empty marker of the same time":            {listed{files: []source.File{at("part-0", settle, sure), at("_SUCCESS", settle, sure)}}, true, ""},
@@ -92,6 +99,8 @@ func TestSettled(t *testing.T) {
 		"a manifest, and a file is missing": {listed{files: []source.File{at("part-1", 1, unsure), at("_SUCCESS", 2, unsure)}, texts: manifest}, false, "part-0, which is not there"},
 		"a commit": {listed{files: []source.File{at("part-0", 1, unsure), at("_committed_7", 2, unsure)}, texts: map[string]string{
 			"_committed_7": `{"added": ["part-0"], "removed": []}`}}, true, ""},
+		"a commit of one directory": {listed{files: []source.File{at("day=1/part-0", 1, unsure), at("day=1/_committed_7", 2, unsure)}, texts: map[string]string{
+			"day=1/_committed_7": `{"added": ["part-0"], "removed": []}`}}, false, ""},
 		"a job that was tried again": {listed{files: []source.File{at("part-0", 3, unsure), at("_started_6", 9, unsure), at("_started_7", 5, unsure), at("_committed_7", 2, unsure)},
 			texts: map[string]string{"_committed_7": `{"added": ["part-0"], "removed": []}`}}, true, ""},
 		"a job that goes on": {listed{files: []source.File{at("part-0", 3, unsure), at("_started_7", 5, unsure), at("_committed_7", 2, unsure), at("_started_8", 1, unsure)},

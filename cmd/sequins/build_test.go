@@ -141,3 +141,41 @@ func TestBuildInterrupted(t *testing.T) {
 		t.Errorf("code %d, %d files, %s", r.code, len(left), r.stderr)
 	}
 }
+
+// TestBuildWaits: a build does not make a finished version of files that are still being written.
+func TestBuildWaits(t *testing.T) {
+	dir := t.TempDir()
+	source, target := filepath.Join(dir, "source"), filepath.Join(dir, "built", "db", "1")
+	_, err := demo.Write(source, demo.First)
+	expect.NoError(t, err)
+	from := versionOf(t, source)
+	run := func(then func()) result {
+		cmd := command(t, "build", from, target)
+		cmd.Env = append(cmd.Env, "SEQUINS_SETTLE=1s")
+		stderr, err := os.Create(filepath.Join(dir, "stderr"))
+		expect.NoError(t, err)
+		defer stderr.Close()
+		cmd.Stderr = stderr
+		expect.NoError(t, cmd.Start())
+		text := func() string {
+			data, err := os.ReadFile(stderr.Name())
+			expect.NoError(t, err)
+			return string(data)
+		}
+		expect.Eventually(t, "it waits", func() bool { return strings.Contains(text(), "waiting 1s (settle)") })
+		then()
+		_ = cmd.Wait()
+		return result{code: cmd.ProcessState.ExitCode(), stderr: text()}
+	}
+	r := run(func() { writeFile(t, filepath.Join(from, "part-r-99999"), "x") })
+	if r.code != exitFailure || !strings.Contains(r.stderr, "its files have changed within 1s") {
+		t.Errorf("a file comes: code %d, %s", r.code, r.stderr)
+	}
+	if left, _ := os.ReadDir(target); len(left) > 0 {
+		t.Errorf("it has written %v", left)
+	}
+	expect.NoError(t, os.Remove(filepath.Join(from, "part-r-99999")))
+	if r := run(func() {}); r.code != exitOK {
+		t.Errorf("nothing changes: code %d, %s", r.code, r.stderr)
+	}
+}

@@ -364,3 +364,21 @@ func TestMarks(t *testing.T) {
 		t.Errorf("%v, elsewhere %v", here, there)
 	}
 }
+
+// TestRenamed: files that are linked, or moved with their directory, keep their times, and the listing says that they have just come.
+func TestRenamed(t *testing.T) {
+	d := dir(t.TempDir())
+	d.Put(t, "stage/part-0", []byte("x"))
+	d.Put(t, "db/1/day=1/part-0", []byte("x"))
+	d.Mkdir(t, "db/2")
+	d.link(t, "../../stage/part-0", "db/2/part-0")
+	for _, version := range []string{"1", "2"} {
+		c, err := d.Source(t).Contents(t.Context(), "db", version)
+		if err != nil || len(c.Files) != 1 {
+			t.Fatal(c, err)
+		}
+		if f := c.Files[0]; f.Written.IsZero() || c.Renamed.Before(f.Written) {
+			t.Errorf("version %s: written at %v, renamed at %v", version, f.Written, c.Renamed)
+		}
+	}
+}

@@ -153,3 +153,22 @@ func TestWeakETags(t *testing.T) {
 		}
 	}
 }
+
+// nameless is a store that lists objects without ids.
+type nameless struct{ inMemory }
+
+func (s nameless) List(ctx context.Context, prefix string, deep bool, token string) (Page, error) {
+	p, err := s.inMemory.List(ctx, prefix, deep, token)
+	for i := range p.Objects {
+		p.Objects[i].ID = ""
+	}
+	return p, err
+}
+
+// TestObjectsWithoutID: what cannot be told from another object of its name and size is not read.
+func TestObjectsWithoutID(t *testing.T) {
+	s := New(nameless{inMemory{"db/1/file": []byte("x")}}, Options{})
+	if c, err := s.Contents(t.Context(), "db", "1"); err == nil || !strings.Contains(err.Error(), "without what identifies it") {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
