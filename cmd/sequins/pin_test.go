@@ -23,7 +23,7 @@ func pinSource(t *testing.T) string {
 	t.Helper()
 	source := t.TempDir()
 	for _, name := range []string{"1/part-0", "1/_SUCCESS", "2/part-0", "2/_SUCCESS", "3/part-0"} {
-		writeFile(t, filepath.Join(source, "words", name), "")
+		writeFile(t, filepath.Join(source, "words", name), "x")
 	}
 	return source
 }

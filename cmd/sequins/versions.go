@@ -231,6 +231,9 @@ func (l *lister) look(ctx context.Context, db, name string) (versionListing, err
 		}
 	}
 	v.Reason = list.Incomplete
+	if v.Reason == "" && v.Bytes == 0 && err == nil && !l.config.ForDB(db).AllowEmpty {
+		v.Reason = "it has no data"
+	}
 	if v.Complete = err == nil && v.Reason == ""; err != nil {
 		v.Error = err.Error()
 	}
