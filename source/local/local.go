@@ -108,9 +108,13 @@ func (s *Source) Contents(ctx context.Context, db, version string) (c source.Con
 	if err != nil {
 		return c, err
 	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return c, err
+	}
 	l := lister{ctx: ctx, dir: dir, marks: &s.marks, timed: hasChangeTimes(dir)}
 	l.renamed(info)
-	if err := l.list(""); err != nil {
+	if err := l.addAll("", entries); err != nil {
 		return source.Contents{}, err
 	}
 	l.c.Sort()
@@ -125,15 +129,6 @@ type lister struct {
 	timed bool // see hasChangeTimes
 	dirs  source.Dirs
 	c     source.Contents
-}
-
-// list lists a directory below the version's. sub is its name with a slash at the end, or empty.
-func (l *lister) list(sub string) error {
-	entries, err := os.ReadDir(filepath.Join(l.dir, sub))
-	if err != nil {
-		return err
-	}
-	return l.addAll(sub, entries)
 }
 
 // addAll adds the entries of a directory, whose name has a slash at the end, or is empty.
@@ -213,13 +208,12 @@ func (l *lister) add(name string) error {
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "list", Path: filepath.Join(l.dir, name), Err: errNotRegular}
 	}
-	f := describe(name, info, l.timed)
-	f.Mark, info, err = l.marks.of(filepath.Join(l.dir, name), info)
-	if info != nil { // it has been read, and may have been written meanwhile
-		mark := f.Mark
-		f = describe(name, info, l.timed)
-		f.Mark = mark
+	mark, read, err := l.marks.of(filepath.Join(l.dir, name), info)
+	if read != nil { // it may have been written meanwhile
+		info = read
 	}
+	f := describe(name, info, l.timed)
+	f.Mark = mark
 	l.c.Files = append(l.c.Files, f)
 	return err
 }
